@@ -3,8 +3,8 @@
 mod context_saves;
 #[cfg(test)]
 mod lock_race_tests;
-mod maintenance;
 mod repair;
+mod startup_maintenance;
 
 use futures_util::future::BoxFuture;
 use std::path::{Path, PathBuf};
@@ -59,8 +59,8 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use self::context_saves::{save_and_clear_all, save_contexts};
-use self::maintenance::{announce_recovered_tasks, run_maintenance};
 pub use self::repair::repair_home;
+use self::startup_maintenance::{announce_recovered_tasks, run_maintenance};
 #[cfg(not(feature = "discord"))]
 use crate::discord_stub::Discord;
 use crate::server::Server;
@@ -255,7 +255,7 @@ impl Daemon {
                 table: store.catalog.sessions.clone(),
                 agents: agent_resolver.clone(),
                 store: store.clone(),
-                history_numbers: ops::shown_history::HistoryNumbers::default(),
+                history_numbers: ops::history_numbers::HistoryNumbers::default(),
             };
             let started_at = clock.now();
             let ops = Arc::new(Ops {

@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_util::codec::{Decoder as _, Encoder as _};
 
 use crate::client::{CallError, is_not_listening};
-use crate::codec::FrameCodec;
+use crate::frame_codec::FrameCodec;
 use crate::lock_file;
 use crate::methods::Method;
 use crate::paths::InstancePaths;

@@ -10,11 +10,11 @@ pub mod agent;
 pub mod client;
 #[cfg(feature = "async")]
 pub mod client_async;
-#[cfg(feature = "async")]
-pub mod codec;
 pub mod error;
 pub mod event;
 pub mod frame;
+#[cfg(feature = "async")]
+pub mod frame_codec;
 pub mod lock_file;
 pub mod message;
 pub mod methods;

@@ -65,7 +65,7 @@ fn an_announced_length_costs_no_memory() {
 #[cfg(feature = "async")]
 mod codec {
     use bytes::BytesMut;
-    use chorus_proto::codec::FrameCodec;
+    use chorus_proto::frame_codec::FrameCodec;
     use tokio_util::codec::Decoder as _;
 
     use super::{HEADER_BYTES, encode_frame, frame};

@@ -35,7 +35,7 @@ fn serve_echo(socket: &Path) -> std::io::Result<()> {
         let listener = ListenerOptions::new().name(socket.to_fs_name::<GenericFilePath>()?).create_tokio()?;
         loop {
             let stream = listener.accept().await?;
-            tokio::spawn(echo(stream));
+            chorus_runtime::spawn(echo(stream));
         }
     })
 }

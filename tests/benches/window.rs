@@ -12,7 +12,7 @@ use chorus_agent_core::state::State;
 use chorus_engine::agent::model_limits::ModelLimits;
 use chorus_engine::agent::request_builder::{BuildOutcome, build_request};
 use chorus_proto::{NewMessage, Role, WorkingSet};
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 use chorus_tests::measure::{measure_paired, print_report, time, use_realtime_scheduler};
 
 const LONG_MESSAGES: usize = 100_000;

@@ -7,7 +7,7 @@ use chorus_config::ProviderKind;
 use chorus_llm::providers::read_events;
 use chorus_llm::sse::SseParser;
 use chorus_permissions::{Action, Profile, ProfileSpec};
-use chorus_proto::codec::FrameCodec;
+use chorus_proto::frame_codec::FrameCodec;
 use chorus_proto::methods::import::ImportFormat;
 use chorus_proto::methods::{agent, context, daemon, import, session};
 use chorus_proto::{Message, Method, frame};

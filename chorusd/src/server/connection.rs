@@ -9,9 +9,9 @@ use std::time::Duration;
 use bytes::BytesMut;
 use chorus_engine::ops::Ops;
 use chorus_engine::ops::events::subscribe::{Subscription, SubscriptionItem};
-use chorus_proto::codec::FrameCodec;
 use chorus_proto::error::CODE_INVALID_REQUEST;
 use chorus_proto::event::Lagged;
+use chorus_proto::frame_codec::FrameCodec;
 use chorus_proto::{ErrorData, ErrorKind, RpcError};
 use futures_util::future::{BoxFuture, FutureExt as _};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::dispatch::{ClientHandle, ToClient, dispatch};
 use super::frame_budget::FrameBudget;
-use super::incoming_frame::{IncomingFrame, PermitOutcome, busy_error};
+use super::frame_limits::{IncomingFrame, PermitOutcome, busy_error};
 use super::reply::{self, Frame};
 use super::writer::{ClientWriter, register_socket};
 

@@ -4,7 +4,7 @@
 mod connection;
 mod dispatch;
 mod frame_budget;
-mod incoming_frame;
+mod frame_limits;
 mod listener;
 mod notifications;
 mod reply;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use chorus_config as config;
 use chorus_llm::retry::RetryPolicy;
-use chorus_llm::{DiscoveryStatus, ModelRef, Models, models};
+use chorus_llm::{DiscoveryStatus, ModelRef, Models, model_client};
 use chorus_proto::error::exit;
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::model_server::{API_KEY, ModelServer};
@@ -19,7 +19,7 @@ use crate::home;
 fn start(config: impl Fn(&ModelServer) -> String) -> (Home, ModelServer, Daemon) {
     let (home, server) = (home(), ModelServer::start());
     let daemon = Daemon::start_with(&home, &config(&server));
-    wait_until("discovery", DEADLINE, || home.path.join(models::MODEL_CATALOG_FILE).exists().then_some(()));
+    wait_until("discovery", DEADLINE, || home.path.join(model_client::MODEL_CATALOG_FILE).exists().then_some(()));
     (home, server, daemon)
 }
 
@@ -53,7 +53,7 @@ fn models_are_found_at_the_start_and_listed() {
     let status = chorusctl(&home, ["status", "--json"]).expect_json();
     assert_eq!(status["models"]["available"], 4);
     // The file is private, and says what was found and no key.
-    let file = home.path.join(models::MODEL_CATALOG_FILE);
+    let file = home.path.join(model_client::MODEL_CATALOG_FILE);
     assert_eq!(fs::metadata(&file).expect("the file").permissions().mode() & 0o777, 0o600);
     let text = fs::read_to_string(file).expect("the file");
     assert!(text.contains("claude-test") && !text.contains(API_KEY));
@@ -109,7 +109,7 @@ fn without_a_provider_it_is_said_how_to_get_one() {
     let said = chorusctl(&home, ["models"]);
     assert!(said.stderr.contains("no provider of models is configured") && said.stderr.contains("ANTHROPIC_API_KEY"));
     assert_eq!(chorusctl(&home, ["models", "validate", "--json"]).expect_json()["providers"], json!([]));
-    assert!(!home.path.join(models::MODEL_CATALOG_FILE).exists());
+    assert!(!home.path.join(model_client::MODEL_CATALOG_FILE).exists());
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn a_key_that_is_said_back_in_a_list_is_not_passed_on() {
         assert!(said.stdout.contains("the list of anthropic cannot be read"), "{}", said.stdout);
         assert!(said.stdout.contains("[redacted]") && !said.stdout.contains(API_KEY), "{}", said.stdout);
     }
-    let file = fs::read_to_string(home.path.join(models::MODEL_CATALOG_FILE)).expect("what was found");
+    let file = fs::read_to_string(home.path.join(model_client::MODEL_CATALOG_FILE)).expect("what was found");
     assert!(!file.contains(API_KEY) && !daemon.read_log().contains(API_KEY));
 }
 
@@ -152,7 +152,7 @@ fn an_earlier_discovery_is_remembered_but_decides_nothing() {
     assert_eq!(list(&home)["providers"][1]["models"][0]["name"], "local/large");
     chorusctl(&home, ["agent", "init", "a", "--model", "local/new"]).expect_success();
     drop(daemon);
-    fs::write(home.path.join(models::MODEL_CATALOG_FILE), "{broken").expect("a broken file");
+    fs::write(home.path.join(model_client::MODEL_CATALOG_FILE), "{broken").expect("a broken file");
     Daemon::start(&home).assert_alive();
 }
 

@@ -1,6 +1,6 @@
 //! Models that take little: a conversation is worth more than tools.
 
-use chorus_llm::models;
+use chorus_llm::model_client;
 use chorus_proto::ToolsShown;
 use chorus_tests::Fixture;
 use chorus_tests::client_ext::ClientExt as _;
@@ -18,7 +18,9 @@ fn taking(window: u64) -> Fixture {
     let listed = json!({"id": "m", "object": "model", "created": 1, "owned_by": "vllm", "max_model_len": window});
     server.set_openai_models(200, &json!({"object": "list", "data": [listed]}));
     let fixture = start_with_server(server, "local/m", "");
-    wait_until("discovery", DEADLINE, || fixture.home.path.join(models::MODEL_CATALOG_FILE).exists().then_some(()));
+    wait_until("discovery", DEADLINE, || {
+        fixture.home.path.join(model_client::MODEL_CATALOG_FILE).exists().then_some(())
+    });
     fixture
 }
 

@@ -1,6 +1,6 @@
 //! The context meter: how long the next request is, of what the model takes.
 
-use chorus_llm::models;
+use chorus_llm::model_client;
 use chorus_proto::methods::agent::{Init, InitParams};
 use chorus_proto::methods::context::{Pin, PinParams, Show, ShowParams};
 use chorus_proto::methods::daemon::{Status, StatusParams};
@@ -22,7 +22,7 @@ const MODELS: [(&str, u64); 2] = [("anthropic/claude-test", 200_000), ("local/la
 fn start() -> (Home, ModelServer, Daemon) {
     let (home, server) = (home(), ModelServer::start());
     let daemon = Daemon::start_with(&home, &server.config_toml());
-    wait_until("discovery", DEADLINE, || home.path.join(models::MODEL_CATALOG_FILE).exists().then_some(()));
+    wait_until("discovery", DEADLINE, || home.path.join(model_client::MODEL_CATALOG_FILE).exists().then_some(()));
     (home, server, daemon)
 }
 

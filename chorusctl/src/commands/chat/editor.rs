@@ -11,7 +11,7 @@ use rustyline::history::FileHistory;
 use rustyline::validate::Validator;
 use rustyline::{CompletionType, Config, Context, Helper};
 
-use super::{history_file, slash};
+use super::{history_path, slash};
 use crate::complete;
 use crate::error::Error;
 use crate::ui::{Stderr, sanitize};
@@ -50,7 +50,7 @@ impl Editor {
         inner.set_helper(Some(CommandCompleter { agent: agent.to_owned(), places }));
         let prompt = format!("{}> ", sanitize::one_line(agent));
         let more = format!("{:>width$}", "… ", width = prompt.chars().count());
-        let file = history_file::file_path(|name| std::env::var_os(name));
+        let file = history_path::file_path(|name| std::env::var_os(name));
         if let Some(file) = &file {
             // The file may not exist yet. A chat works without history, so errors are ignored.
             let _ = inner.load_history(file);
@@ -88,7 +88,7 @@ impl Editor {
             return;
         }
         let Some(file) = &self.history_file else { return };
-        let kept = history_file::create_parent_dir(file)
+        let kept = history_path::create_parent_dir(file)
             .map_err(ReadlineError::from)
             .and_then(|()| self.inner.append_history(file));
         if let Err(error) = kept {

@@ -7,7 +7,7 @@ use crate::ui::stdout::OutputFormat;
 use crate::ui::terminal;
 
 mod editor;
-mod history_file;
+mod history_path;
 mod interactive;
 mod piped;
 mod slash;

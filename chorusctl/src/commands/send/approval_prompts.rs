@@ -7,7 +7,7 @@ use chorus_proto::methods::approvals::{Approval, Status};
 use chorus_proto::methods::send::TurnEvent;
 use chorus_proto::paths::InstancePaths;
 
-use super::approval_question::{self, Prompt};
+use super::cancellable_prompt::{self, Prompt};
 use super::turn_printer::TurnPrinter;
 use crate::commands::approvals::format;
 use crate::error::Error;
@@ -66,7 +66,7 @@ impl ApprovalPrompts {
                     return Ok(());
                 }
                 show(out, speech, &said)?;
-                if !approval_question::is_possible() {
+                if !cancellable_prompt::is_possible() {
                     speech.interrupt_text(out)?;
                     self.stderr.styled_line(
                         Style::Faint,
@@ -121,7 +121,7 @@ impl ApprovalPrompts {
             self.stderr.styled_line(Style::Strong, &head);
             below.iter().for_each(|line| self.stderr.line(line));
             let id = approval.id.clone();
-            if approval_question::is_possible() {
+            if cancellable_prompt::is_possible() {
                 match Prompt::spawn(approval, self.paths.clone(), self.stderr) {
                     Ok(prompt) => self.current = Some(prompt),
                     Err(error) => self.stderr.warning(&format!("nobody can be asked here: {error}")),

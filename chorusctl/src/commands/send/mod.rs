@@ -9,8 +9,8 @@ use crate::commands::text_input;
 use crate::error::Error;
 
 mod approval_prompts;
-mod approval_question;
 mod attachments;
+mod cancellable_prompt;
 pub mod interrupt;
 pub mod turn;
 pub mod turn_printer;

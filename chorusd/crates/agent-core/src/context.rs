@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use chorus_base::Ticks;
 use chorus_proto::{ContextInfo, Item, ItemSource, Receipt, Role, TokenPair, WorkingSet};
-use chorus_session::message::{ContextNo, StoredMessage, Totals};
+use chorus_session::stored_message::{ContextNo, StoredMessage, Totals};
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::compaction::{AppliedCompaction, Compaction, DerivedState, MIN_KEPT_MESSAGES};
-use super::tool_pairing::calls_without_result;
+use super::unmatched_calls::calls_without_result;
 
 /// When a context expires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use chorus_base::error::Result;
 use chorus_base::requester::Requester;
 use chorus_proto::methods::send::{SendResult, TurnEvent};
 use chorus_proto::{EventType, Session, TokenPair, ToolCall, Trigger, WorkingSet};
-use chorus_session::message::{ContextNo, StoredMessage, Totals};
+use chorus_session::stored_message::{ContextNo, StoredMessage, Totals};
 use jiff::Timestamp;
 use serde_json::Value;
 use uuid::Uuid;

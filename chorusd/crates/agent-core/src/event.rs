@@ -8,13 +8,13 @@ use chorus_base::error::{Error, Result};
 use chorus_proto::methods::context::{AppendResult, ClearResult};
 use chorus_proto::methods::send::SendResult;
 use chorus_proto::{ContextInfo, Receipt, Session, TokenPair, Trigger, WorkingSet};
-use chorus_session::message::{ContextNo, StoredMessage};
+use chorus_session::stored_message::{ContextNo, StoredMessage};
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::AgentSettings;
 use super::compaction::Compaction;
-use super::compaction_notes::ExtractionResult;
+use super::compaction_extraction::ExtractionResult;
 use super::context::{Context, PageBudget, PageRange};
 use super::effect::CallModel;
 use super::turn::{EventTime, ModelFailure, ModelReply, TurnRequest};

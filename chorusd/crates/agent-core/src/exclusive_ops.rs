@@ -6,13 +6,13 @@ use std::sync::Arc;
 use chorus_base::Ticks;
 use chorus_proto::methods::context::ClearResult;
 use chorus_proto::{Session, Trigger};
-use chorus_session::message::Totals;
+use chorus_session::stored_message::Totals;
 use uuid::Uuid;
 
 use super::context::Context;
+use super::continuation;
 use super::effect::{ContextHead, Effect, SessionDraft};
 use super::event::{AgentCommand, CommandOutcome, Request, RequestId, RequestMeta, Restore};
-use super::resume_compact;
 use super::state::{
     AfterSave, ExclusiveOp, Replacement, State, context_from_head, deadline_of_request, empty_context_error,
 };
@@ -80,7 +80,7 @@ impl State {
                 effects.push(Effect::Reply(id, Err(empty_context_error(&asked.settings.name))));
             }
             AgentCommand::SaveForCompaction if opened => {
-                effects.push(Effect::Reply(id, Err(resume_compact::nothing_to_compact_error(&asked.settings.name))));
+                effects.push(Effect::Reply(id, Err(continuation::nothing_to_compact_error(&asked.settings.name))));
             }
             AgentCommand::SaveForCompaction => {
                 self.save_automatically(&asked, Trigger::Compact, AfterSave::Compact, effects)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chorus_base::error::Result;
 use chorus_proto::methods::context::ClearResult;
 use chorus_proto::{EventType, Session, TokenPair, Trigger};
-use chorus_session::message::ContextNo;
+use chorus_session::stored_message::ContextNo;
 use serde_json::json;
 
 use super::AgentSettings;

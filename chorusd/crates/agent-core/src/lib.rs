@@ -7,18 +7,18 @@
 #![warn(unreachable_pub)]
 
 pub mod compaction;
-pub mod compaction_notes;
+pub mod compaction_extraction;
 pub mod context;
 mod context_edits;
+pub mod continuation;
 pub mod effect;
 pub mod event;
 mod exclusive_ops;
 mod exclusive_results;
-pub mod interruption;
-mod model_reply;
+pub mod interruption_reason;
+mod model_outcome;
 mod partial_load;
-mod resent_message;
-pub mod resume_compact;
+mod resend_after_failure;
 mod settings;
 pub mod state;
 #[cfg(test)]
@@ -27,13 +27,13 @@ mod state_tests;
 pub mod test_support;
 pub mod tool_budget;
 mod tool_calls;
-pub mod tool_pairing;
 pub mod turn;
 mod turn_end;
 mod turn_queue;
 pub mod turn_resumption;
 pub mod turn_sink;
 mod turn_snapshot;
+pub mod unmatched_calls;
 mod usage_sum;
 pub mod window;
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
 use chorus_proto::{ErrorKind, EventType, Receipt, Role, Session, TokenPair, WorkingSet};
-use chorus_session::message::{StoredMessage, Totals};
+use chorus_session::stored_message::{StoredMessage, Totals};
 use jiff::Timestamp;
 use serde_json::json;
 use uuid::Uuid;
@@ -23,9 +23,9 @@ use super::effect::{Append, ContextHead, Effect, TurnMarker};
 use super::event::{
     AgentCommand, AppendOutcome, CommandOutcome, ContextPage, Event, Request, RequestId, RequestMeta, Restore, Resume,
 };
-use super::interruption::Interruption;
+use super::interruption_reason::Interruption;
 use super::partial_load::PartialLoad;
-use super::resent_message::UnansweredTurn;
+use super::resend_after_failure::UnansweredTurn;
 use super::turn::{EventTime, OpenTurn, Turn};
 use super::turn_queue::QueuedTurn;
 

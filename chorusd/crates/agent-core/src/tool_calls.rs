@@ -4,7 +4,7 @@ use std::mem;
 
 use chorus_base::error::Error;
 use chorus_proto::{ErrorKind, ToolCall};
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 
 use super::effect::{Effect, PlannedCall, RunTools};
 use super::event::ToolEnded;

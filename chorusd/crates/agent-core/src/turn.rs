@@ -10,7 +10,7 @@ use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
 use chorus_proto::methods::send::TurnEvent;
 use chorus_proto::{EventType, ToolCall, Usage};
-use chorus_session::message::{ContextNo, StoredMessage};
+use chorus_session::stored_message::{ContextNo, StoredMessage};
 use jiff::Timestamp;
 use serde_json::json;
 use uuid::Uuid;
@@ -19,8 +19,8 @@ use super::compaction::CompactionMode;
 use super::context::Context;
 use super::effect::{Append, CallModel, ContextHead, Effect, TurnMarker};
 use super::event::{CommandOutcome, PriorTurn, RequestId, RequestMeta};
-use super::interruption::Interruption;
-pub use super::model_reply::{ModelFailure, ModelReply};
+use super::interruption_reason::Interruption;
+pub use super::model_outcome::{ModelFailure, ModelReply};
 use super::state::{AppendOwner, PendingAppend, State, deadline_after};
 use super::tool_budget::ToolBudget;
 use super::tool_calls::CallResults;
@@ -28,7 +28,7 @@ use super::turn_queue::QueuedTurn;
 use super::turn_resumption::{self, TurnResumption};
 use super::turn_sink::TurnSink;
 use super::usage_sum::add_usage;
-use super::{AgentSettings, resume_compact};
+use super::{AgentSettings, continuation};
 
 /// A message that requests a turn.
 #[derive(Debug)]
@@ -361,7 +361,7 @@ impl State {
             messages,
             working_set: context.map(|context| context.working_set.clone()).unwrap_or_default(),
             window_start: context.map_or(0, Context::window_start),
-            compaction_mode: resume_compact::effective_compaction_mode(
+            compaction_mode: continuation::effective_compaction_mode(
                 context,
                 turn.map_or(CompactionMode::IfLong, |turn| turn.compaction_mode),
             ),

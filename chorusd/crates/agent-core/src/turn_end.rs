@@ -3,7 +3,7 @@
 use chorus_base::error::Result;
 use chorus_proto::EventType;
 use chorus_proto::methods::send::SendResult;
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 use serde_json::json;
 use uuid::Uuid;
 

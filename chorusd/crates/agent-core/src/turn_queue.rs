@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::effect::Effect;
 use super::event::{RequestId, RequestMeta};
-use super::interruption::Interruption;
+use super::interruption_reason::Interruption;
 use super::state::State;
 use super::turn::TurnRequest;
 

@@ -2,7 +2,7 @@
 
 use chorus_base::error::Error;
 use chorus_proto::{ErrorKind, Role};
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 use uuid::Uuid;
 
 use super::effect::{ContextHead, Effect, TurnMarker};

@@ -7,13 +7,13 @@
 
 pub mod backoff;
 mod closest_match;
-mod durability;
+mod commit_durability;
 pub mod error;
 mod hex;
 mod id;
-pub mod join;
 pub mod json_minify;
-pub mod locale;
+pub mod locale_check;
+pub mod parallel;
 pub mod private_fs;
 pub mod requester;
 mod secret;
@@ -22,7 +22,7 @@ mod ticks;
 
 pub use backoff::Backoff;
 pub use closest_match::closest_match;
-pub use durability::Durability;
+pub use commit_durability::Durability;
 pub use error::{Error, Result};
 pub use hex::hex;
 pub use id::new_id;

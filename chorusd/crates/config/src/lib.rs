@@ -9,10 +9,10 @@ mod grants;
 mod keys;
 mod load;
 mod named_tables;
-mod origin;
 mod permissions;
 pub mod provider;
 mod raw_value;
+mod runtime_settings;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,9 +21,9 @@ use chorus_base::Durability;
 use chorus_permissions::{Grants, Profiles};
 
 pub use load::load;
-pub use origin::{Origin, Origins, RUNTIME_SETTINGS, resolve_setting};
 pub use provider::{CallLimits, KeySource, Price, Provider, ProviderKind, is_loopback_url};
 pub use raw_value::{format_days, parse_duration, validate_retention};
+pub use runtime_settings::{Origin, Origins, RUNTIME_SETTINGS, resolve_setting};
 
 /// The effective configuration.
 #[derive(Debug, Clone, PartialEq)]

@@ -14,7 +14,7 @@ use super::inbound::Inbound;
 use super::outbox::Outbox;
 use super::reply::RunningTurns;
 use super::rest::RestClient;
-use super::roles::RoleCache;
+use super::role_cache::RoleCache;
 
 /// One Discord application, for as long as the daemon runs.
 #[derive(Debug)]

@@ -17,8 +17,8 @@ mod outbox;
 mod render;
 mod reply;
 mod rest;
-mod roles;
-mod urls;
+mod role_cache;
+mod url_checks;
 
 use std::sync::Arc;
 

@@ -1,18 +1,18 @@
-//! Calling models. [`models`] is the public interface; [`providers`] translate requests and replies; `transport`
+//! Calling models. [`model_client`] is the public interface; [`providers`] translate requests and replies; `transport`
 //! sends bytes, [`sse`] parses the event stream, and [`retry`] decides on further attempts.
 
 #![warn(unreachable_pub)]
 
 mod api_key;
-mod attempts;
-mod discovery;
+mod call_runner;
 pub mod error;
 mod learned_limits;
 mod local_context_length;
 pub mod model_catalog;
+pub mod model_client;
+mod model_discovery;
 pub mod model_ref;
 mod model_resolver;
-pub mod models;
 pub mod providers;
 pub mod reply;
 pub mod request;
@@ -26,11 +26,11 @@ mod transport;
 pub use chorus_config::Price;
 
 pub use api_key::KeyStatus;
-pub use discovery::LocalServer;
 pub use error::{CallError, CallProgress, ErrorClass};
 pub use model_catalog::{DiscoveryStatus, ModelCatalog, ModelInfo, ProviderModels};
+pub use model_client::Models;
+pub use model_discovery::LocalServer;
 pub use model_ref::ModelRef;
-pub use models::Models;
 pub use providers::images::describe_images;
 pub use reply::{Reply, StopReason, calculate_cost};
 pub use request::{ModelRequest, OutputFormat, ToolSpec};

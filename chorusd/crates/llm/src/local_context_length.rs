@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::model_catalog::ModelInfo;
-use super::models::Models;
+use super::model_client::Models;
 use super::providers::{self, RequestTarget};
 use super::transport::{AttemptDeadline, HttpRequest, Transport};
 

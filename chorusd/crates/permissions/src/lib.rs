@@ -27,7 +27,7 @@
 
 mod action;
 mod approved_actions;
-mod grants;
+mod grantable_profiles;
 mod literal_prefixes;
 mod presets;
 mod profile;
@@ -37,7 +37,7 @@ mod shell;
 mod tool_visibility;
 
 pub use action::{Action, BASH_PREFIX};
-pub use grants::Grants;
+pub use grantable_profiles::Grants;
 pub use profile::Profile;
 pub use profile_spec::{ProfileError, ProfileLocation, ProfileSpec};
 pub use profiles::Profiles;

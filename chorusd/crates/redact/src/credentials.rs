@@ -1,8 +1,8 @@
 //! Passwords and keys without a format of their own, which are recognised by the text before them.
 
 use super::alphabet::{is_alnum, is_base64, is_bearer_byte, is_word_byte};
-use super::matchers::{Match, count_digits, looks_random, secret_match};
-use super::view_text::ViewText;
+use super::matcher_input::ViewText;
+use super::pattern_matcher::{Match, count_digits, looks_random, secret_match};
 
 /// Largest size of the part of a URL that contains the user name and password.
 const MAX_AUTHORITY_BYTES: usize = 1 << 10;

@@ -7,8 +7,8 @@ use ::base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 
 use super::alphabet::{is_alnum, is_bearer_byte};
 use super::credentials::MAX_NAME_BYTES;
-use super::matchers::{Match, count_digits, leading_bytes, looks_random, secret_match, trimmed_len};
-use super::view_text::ViewText;
+use super::matcher_input::ViewText;
+use super::pattern_matcher::{Match, count_digits, leading_bytes, looks_random, secret_match, trimmed_len};
 
 /// Bytes of a line that are searched for credentials.
 const MAX_VALUE_BYTES: usize = 4 << 10;

@@ -1,8 +1,8 @@
 //! Private keys in blocks of several lines. The view has already removed line ends, line numbers and line marks.
 
 use super::alphabet::is_base64;
-use super::matchers::{Match, looks_random, secret_match};
-use super::view_text::ViewText;
+use super::matcher_input::ViewText;
+use super::pattern_matcher::{Match, looks_random, secret_match};
 
 /// Size of the largest private key block, including its end. Longer ones do not count as a key.
 const MAX_BLOCK_BYTES: usize = 32 << 10;

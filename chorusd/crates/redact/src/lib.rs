@@ -25,15 +25,16 @@
 
 mod alphabet;
 mod credentials;
-mod custom_matchers;
+mod head_tail;
 mod headers;
 mod json;
 mod key_block;
-mod matchers;
+mod matcher_input;
 #[cfg(test)]
 mod matrix;
 mod normalized_text;
-mod own_secrets;
+mod own_key_encodings;
+mod pattern_matcher;
 mod pattern_types;
 mod patterns;
 mod redactor;
@@ -41,11 +42,10 @@ mod scanner;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod token_matchers;
 mod tool_calls;
-mod truncated_output;
-mod view_text;
 
+pub use head_tail::{HeadTail, OutputTail};
 pub use redactor::{FingerprintKey, Redactor};
 pub use stream::StreamRedactor;
 pub use tool_calls::redact_tool_calls;
-pub use truncated_output::{HeadTail, OutputTail};

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 
 use super::alphabet::is_bearer_byte;
-use super::view_text::RunCache;
+use super::matcher_input::RunCache;
 
 /// A position in a view before which something was left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Describes patterns of others' secrets: a prefix and what must follow it. `patterns` contains all of them.
 
 use super::alphabet::Alphabet;
-use super::matchers::Match;
-use super::view_text::ViewText;
+use super::matcher_input::ViewText;
+use super::pattern_matcher::Match;
 
 /// One form of a secret.
 #[derive(Debug, Clone, Copy)]

@@ -10,7 +10,7 @@ use chorus_base::sync::RwLock;
 use sha2::{Digest as _, Sha256};
 
 use super::normalized_text::View;
-use super::own_secrets::MIN_KEY_BYTES;
+use super::own_key_encodings::MIN_KEY_BYTES;
 use super::scanner::{Automaton, FoundSecret, ScanResult};
 use super::stream::StreamRedactor;
 

@@ -5,11 +5,11 @@ use std::ops::Range;
 use aho_corasick::{AhoCorasick, Input, MatchKind};
 
 use super::key_block;
-use super::matchers::{Match, match_pattern};
+use super::matcher_input::ViewText;
 use super::normalized_text::View;
-use super::own_secrets::encoded_forms;
+use super::own_key_encodings::encoded_forms;
+use super::pattern_matcher::{Match, match_pattern};
 use super::patterns::PATTERNS;
-use super::view_text::ViewText;
 
 /// The kind of the daemon's own keys.
 const OWN_KEY_KIND: &str = "chorus-key";

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use chorus_base::locale;
+use chorus_base::locale_check;
 
 use super::git_settings;
 
@@ -71,8 +71,8 @@ pub fn build_environment(
 fn is_inherited(name: &OsStr, value: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return false };
     match name {
-        "LANGUAGE" => value.to_str().is_some_and(locale::is_language_list),
-        _ if name == "LANG" || name.starts_with("LC_") => value.to_str().is_some_and(locale::is_ascii_compatible),
+        "LANGUAGE" => value.to_str().is_some_and(locale_check::is_language_list),
+        _ if name == "LANG" || name.starts_with("LC_") => value.to_str().is_some_and(locale_check::is_ascii_compatible),
         _ => INHERITED_VARIABLES.contains(&name),
     }
 }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::message::StoredMessage;
+use crate::stored_message::StoredMessage;
 
 /// The fields that are compared. Ids and times are left out, because every import assigns new ones.
 #[derive(Deserialize, PartialEq)]

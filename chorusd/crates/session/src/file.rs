@@ -4,8 +4,8 @@
 use std::io::{self, Write};
 
 use bytes::Bytes;
-use chorus_base::join::run_parallel;
 use chorus_base::json_minify::minify_json;
+use chorus_base::parallel::run_parallel;
 use chorus_proto::session::SESSION_SCHEMA;
 use chorus_proto::{SessionHeader, SummarySource, TokenPair, Trigger, WorkingSet};
 use jiff::Timestamp;
@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use super::hash::MessageHash;
-use crate::message::{StoredMessage, Totals};
+use crate::stored_message::{StoredMessage, Totals};
 
 /// Writes everything before the first message.
 pub fn write_header(out: &mut impl Write, header: &SessionHeader) -> io::Result<()> {

@@ -1,7 +1,7 @@
 //! Messages and saved sessions: their file format, message index, names and selectors, their import, export and lineage
 //! tree, and summaries of them by rules.
 //!
-//! The bytes of a message never change: a [`message::StoredMessage`] carries the line that was written first. Nothing
+//! The bytes of a message never change: a [`stored_message::StoredMessage`] carries the line that was written first. Nothing
 //! here uses an async runtime or the network; functions that read and write files block.
 //!
 //! `examples/convert_transcript.rs` converts a transcript of another program:
@@ -46,13 +46,13 @@ mod hash;
 pub mod import;
 pub mod index;
 pub mod markdown;
-pub mod message;
 pub mod selector;
+pub mod session_tree;
 pub mod slug;
+pub mod stored_message;
 pub mod summary;
 pub mod text_attachments;
 pub mod token_estimate;
-pub mod tree;
 
 pub use file::{FormatError, SessionFile};
 pub use hash::MessageHash;

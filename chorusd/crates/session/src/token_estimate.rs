@@ -6,7 +6,7 @@
 
 use chorus_proto::{Attachment, Message, Role, SourceKind};
 
-use crate::message::has_author_label;
+use crate::stored_message::has_author_label;
 use crate::text_attachments;
 
 /// Overhead of a piece of the system prompt.

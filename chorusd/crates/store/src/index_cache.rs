@@ -12,7 +12,7 @@ use chorus_base::error::Result;
 use chorus_base::sync::Mutex;
 use chorus_session::FormatError;
 use chorus_session::index::{SessionIndex, SessionReader, build};
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 
 use super::session_files::read_error;
 

@@ -6,7 +6,7 @@
 #![warn(unreachable_pub)]
 
 mod audit_anchor;
-mod batch_sync;
+mod background_pool;
 pub mod catalog;
 mod catalog_salvage;
 mod db_thread;
@@ -15,11 +15,11 @@ pub mod integrity;
 pub mod journal;
 pub mod recovery;
 pub mod reservations;
+mod session_file_fsync;
 pub mod session_files;
 mod session_header_update;
 mod snapshot;
 mod sqlite;
-mod thread_pool;
 pub mod trash;
 
 use std::path::Path;
@@ -30,9 +30,9 @@ use chorus_base::error::{Error, Result};
 use chorus_redact::Redactor;
 use jiff::Timestamp;
 
-pub use batch_sync::syncfs_covers as syncs_whole_file_system;
 pub use catalog::Catalog;
 pub use journal::Journal;
+pub use session_file_fsync::syncfs_covers as syncs_whole_file_system;
 pub use session_files::SessionFiles;
 pub use snapshot::{PendingSnapshots, Snapshots};
 

@@ -11,14 +11,14 @@ use bytes::Bytes;
 use chorus_base::error::{Error, Result};
 use chorus_base::private_fs::{TEMPORARY_PREFIX, sync, sync_dir};
 use chorus_proto::{ErrorKind, SessionHeader};
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 use chorus_session::{MessageHash, SessionFile, file};
 use uuid::Uuid;
 
-use super::batch_sync::BatchSync;
+use super::background_pool::BackgroundPool;
 use super::index_cache::IndexCache;
 use super::reservations::{Reservation, Reservations};
-use super::thread_pool::BackgroundPool;
+use super::session_file_fsync::BatchSync;
 
 /// Buffer size of writes, in bytes. glibc tidies the whole arena when 64 KiB or more are freed at once.
 const WRITE_BUFFER_BYTES: usize = 32 << 10;

@@ -4,7 +4,7 @@
 use chorus_agent_core::compaction::{Compaction, CompactionMode, CompactionPlan, plan_compaction};
 use chorus_agent_core::window::{WindowBudget, build_window, working_set_block};
 use chorus_proto::{Item, ItemSource, NewMessage, Role, WorkingSet};
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 use chorus_session::summary::ExtractedItems;
 use chorus_tests::rng::{Rng, rounds_from_env};
 

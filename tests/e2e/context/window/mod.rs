@@ -8,7 +8,7 @@ pub mod wire_formats;
 use chorus_agent_core::compaction::find_window_start;
 use chorus_agent_core::window::{Window, WindowBudget, build_window, repair_messages};
 use chorus_proto::{Message, NewMessage, Role};
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 use chorus_tests::rng::{Rng, rounds_from_env};
 use jiff::Timestamp;
 

@@ -3,7 +3,7 @@
 use chorus_agent_core::context::complete_calls_prefix;
 use chorus_agent_core::window::{WindowBudget, build_window};
 use chorus_proto::{NewMessage, Role, ToolCall};
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 use chorus_tests::rng::Rng;
 use jiff::Timestamp;
 use serde_json::value::RawValue;

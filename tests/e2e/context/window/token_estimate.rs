@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use chorus_proto::{NewMessage, Role};
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 use chorus_session::token_estimate::{MessageSize, tokens_of_text};
 use chorus_tests::real_data;
 use jiff::Timestamp;

@@ -5,17 +5,17 @@
 //! [`plan_compaction`] decides which messages leave. Either a model extracts what to keep of them
 //! ([`CompactionPlan::compact_by_model`]) or rules find it ([`CompactionPlan::compact_by_rules`]).
 
-mod compaction_result;
+mod compact;
 mod plan;
 #[cfg(test)]
 mod tests;
 
 use chorus_proto::{Item, Receipt, TokenBudget, WorkingSet};
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 use serde::{Deserialize, Serialize};
 
 use super::window::working_set_block;
-pub use compaction_result::check_worth_keeping;
+pub use compact::check_worth_keeping;
 pub use plan::{CompactionPlan, find_window_start, plan_compaction};
 
 /// How many of the newest messages stay in the window, if they leave room for more.

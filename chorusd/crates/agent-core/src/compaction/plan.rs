@@ -1,9 +1,9 @@
 //! Decides which messages leave a window.
 
 use chorus_proto::{Role, WorkingSet};
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 
-use super::compaction_result::without_derived;
+use super::compact::without_derived;
 use super::{CompactionMode, MIN_KEPT_MESSAGES, tokens_with_working_set};
 use crate::window::working_set_block;
 

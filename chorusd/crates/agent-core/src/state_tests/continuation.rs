@@ -1,7 +1,7 @@
 //! Tests of continuations.
 
 use chorus_proto::{Receipt, TokenPair, Trigger, WorkingSet};
-use chorus_session::message::ContextNo;
+use chorus_session::stored_message::ContextNo;
 use uuid::Uuid;
 
 use super::{Fixture, only_draft, only_reply, stored};

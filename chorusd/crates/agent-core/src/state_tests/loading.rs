@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chorus_base::error::Result;
-use chorus_session::message::Totals;
+use chorus_session::stored_message::Totals;
 
 use super::*;
 use crate::context::Context;

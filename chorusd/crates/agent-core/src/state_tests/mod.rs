@@ -4,7 +4,7 @@ mod context_edits;
 mod continuation;
 mod loading;
 mod tools;
-mod turn_events;
+mod turn_fixtures;
 mod turns;
 
 use crate::test_support::sample_session;
@@ -15,7 +15,7 @@ use chorus_base::Ticks;
 use chorus_base::error::Error;
 use chorus_proto::methods::context::AppendResult;
 use chorus_proto::{ErrorKind, NewMessage, Role, TokenPair, Trigger, WorkingSet};
-use chorus_session::message::{ContextNo, StoredMessage};
+use chorus_session::stored_message::{ContextNo, StoredMessage};
 use jiff::Timestamp;
 use uuid::Uuid;
 

@@ -7,7 +7,7 @@ use chorus_base::error::Error;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::send::TurnEvent;
 
-use super::turn_events::{
+use super::turn_fixtures::{
     MOMENT, T1, append_completed, effect_names, model_reply_in, only_error, tool_ended, turn_closed,
 };
 use super::{AgentSettings, Fixture};

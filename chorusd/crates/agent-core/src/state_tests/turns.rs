@@ -1,6 +1,6 @@
 //! Tests of turns: late events are dropped and, in whatever order events come, each call is followed by its result.
 
-use super::turn_events::*;
+use super::turn_fixtures::*;
 use chorus_base::error::Error;
 use chorus_proto::methods::send::TurnEvent;
 use chorus_proto::{ErrorKind, Receipt, Role, Trigger, Usage};

@@ -2,7 +2,7 @@
 //! apart only by the content of the messages.
 
 use chorus_proto::{Author, Message, Source};
-use chorus_session::message::has_author_label;
+use chorus_session::stored_message::has_author_label;
 
 /// Maximum characters of a name in a label.
 const MAX_NAME_CHARS: usize = 64;

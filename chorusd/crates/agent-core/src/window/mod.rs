@@ -9,7 +9,7 @@ mod shorten;
 pub mod working_set_block;
 
 use chorus_proto::Message;
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 
 pub use memory_block::{
     MAX_MEMORY_TOKENS, MAX_SHOWN_MEMORIES, MemoryBlock, MemoryEntry as RememberedEntry, build_memory_block,

@@ -1,7 +1,7 @@
 //! Selects the messages of a window.
 
 use chorus_proto::Role;
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 
 use super::WindowBudget;
 

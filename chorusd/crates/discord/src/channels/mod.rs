@@ -6,7 +6,7 @@ mod create;
 mod effective_permissions;
 mod guild_allowlist;
 mod guild_cache;
-mod restore_button;
+mod restore_session_button;
 mod sync;
 mod welcome;
 
@@ -24,7 +24,7 @@ use self::guild_cache::GuildCache;
 use super::app::DiscordApp;
 use super::inbound::ChannelNames;
 pub(crate) use channel_api::DiscordChannels;
-pub(crate) use restore_button::{restore_button_id as restore_button, restore_session};
+pub(crate) use restore_session_button::{restore_button_id as restore_button, restore_session};
 
 /// The channels of agents. All state is in memory.
 #[derive(Debug)]

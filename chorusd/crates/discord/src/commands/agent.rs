@@ -5,7 +5,7 @@ use chorus_base::error::{Error, Result};
 use chorus_config::agent::DISCORD_KEYS;
 use chorus_engine::ops::agent::discord_channel::NEW_CHANNEL;
 use chorus_engine::ops::agent::{config, destroy, init, list};
-use chorus_engine::ops::resolve::with_expected_agent;
+use chorus_engine::ops::resolve_agent::with_expected_agent;
 use chorus_proto::methods::agent::{ConfigParams, DestroyParams, InitParams, ListParams};
 use chorus_proto::{Agent, ErrorKind};
 use serde_json::Value;

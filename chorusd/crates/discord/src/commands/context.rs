@@ -6,7 +6,7 @@ use chorus_base::error::{Error, Result};
 use chorus_engine::agent::agent_index::AgentEntry;
 use chorus_engine::ops::context::{clear, compact, restore, resume, rewind, save};
 use chorus_engine::ops::discord::command_support;
-use chorus_engine::ops::resolve::with_expected_agent;
+use chorus_engine::ops::resolve_agent::with_expected_agent;
 use chorus_proto::methods::context::{ClearParams, RestoreParams, RewindParams, SaveParams};
 use chorus_proto::methods::continuation::{CompactParams, ResumeParams};
 use chorus_proto::{ErrorKind, Session};

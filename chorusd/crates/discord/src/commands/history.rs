@@ -3,7 +3,7 @@
 use chorus_base::error::{Error, Result};
 use chorus_engine::agent::agent_index::AgentEntry;
 use chorus_engine::ops::context::history;
-use chorus_engine::ops::resolve::with_expected_agent;
+use chorus_engine::ops::resolve_agent::with_expected_agent;
 use chorus_proto::Session;
 use chorus_proto::methods::context::HistoryParams;
 use uuid::Uuid;

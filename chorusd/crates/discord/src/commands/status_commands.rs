@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chorus_base::error::Result;
-use chorus_engine::ops::resolve::with_expected_agent;
+use chorus_engine::ops::resolve_agent::with_expected_agent;
 use chorus_engine::ops::{approvals, daemon, models, usage};
 use chorus_proto::Agent;
 use chorus_proto::methods::approvals::ListParams;

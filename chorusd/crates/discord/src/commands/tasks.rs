@@ -1,7 +1,7 @@
 //! `/tasks`.
 
 use chorus_base::error::{Error, Result};
-use chorus_engine::ops::resolve::with_expected_agent;
+use chorus_engine::ops::resolve_agent::with_expected_agent;
 use chorus_engine::ops::tasks::{list, show, stop};
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::tasks::{ListParams, ShowParams, StopParams, Task};

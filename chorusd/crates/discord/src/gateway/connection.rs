@@ -15,12 +15,12 @@ use twilight_gateway::{CloseFrame, Config, ConfigBuilder, Message, Shard, ShardI
 use super::close_codes::{self, PermanentClose};
 use super::event_parse::{Payload, parse_payload};
 use super::event_sender::EventSender;
-use super::identify::{IdentifyDenied, IdentifyQueue};
+use super::identify_queue::{IdentifyDenied, IdentifyQueue};
 use super::session_store::GatewaySessionStore;
 use super::tunnel::{self, Tunnel};
 use crate::app::DiscordApp;
 use crate::event::GatewayEvent;
-use crate::urls;
+use crate::url_checks;
 
 /// Time until the gateway's first message (HELLO). The library has a limit of its own for connecting, 11 s with its
 /// pause.
@@ -214,7 +214,7 @@ impl Connection<'_> {
         }
         let ready = match &*event {
             Dispatch::Ready(ready) => {
-                self.resume_url = urls::normalize_gateway_url(&ready.ready.resume_gateway_url, self.url);
+                self.resume_url = url_checks::normalize_gateway_url(&ready.ready.resume_gateway_url, self.url);
                 true
             }
             _ => false,

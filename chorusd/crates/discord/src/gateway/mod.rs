@@ -5,8 +5,8 @@ mod close_codes;
 mod connection;
 mod event_parse;
 mod event_sender;
-mod identify;
-mod resume_state;
+mod identify_queue;
+mod initial_events;
 mod session_store;
 mod tunnel;
 
@@ -25,12 +25,12 @@ use self::backoff::{ConnectCost, ReconnectBackoff};
 use self::close_codes::{INVALID_TOKEN, PermanentClose};
 use self::connection::{ConnectOptions, ConnectionEnd, GatewayState, run_connection};
 use self::event_sender::EventSender;
-use self::identify::IdentifyDenied;
+use self::identify_queue::IdentifyDenied;
 use self::session_store::GatewaySessionStore;
 use super::app::DiscordApp;
 use super::event::GatewayEvent;
 use super::rest::RestError;
-use super::urls;
+use super::url_checks;
 
 /// The requested events: guilds with their channels and roles, messages in them, and the content of these.
 const INTENTS: Intents = Intents::GUILDS.union(Intents::GUILD_MESSAGES).union(Intents::MESSAGE_CONTENT);
@@ -171,7 +171,7 @@ impl Gateway<'_> {
         if self.is_inherited
             && let Some(kept) = &self.session
         {
-            match resume_state::fetch(&self.app.rest, kept).await {
+            match initial_events::fetch(&self.app.rest, kept).await {
                 Ok(told) => told.into_iter().for_each(|event| self.state.dispatch(self.app, event)),
                 Err(RestError::Unauthorized) => return Err(ConnectionEnd::Permanent(INVALID_TOKEN)),
                 Err(e) if e.is_transient() => return Err(connection_lost(e.to_string())),
@@ -210,7 +210,7 @@ impl Gateway<'_> {
             return Err(ConnectionEnd::IdentifyDenied(IdentifyDenied::Until(self.time_after(wait))));
         }
         let base = &self.app.ops.config.discord.api_base;
-        let url = configured.or_else(|| urls::normalize_gateway_url(&starts.url, base));
+        let url = configured.or_else(|| url_checks::normalize_gateway_url(&starts.url, base));
         self.gateway_url =
             Some(url.ok_or_else(|| connection_lost("Discord names no gateway that can be connected to".to_owned()))?);
         Ok(self.gateway_url.clone().unwrap_or_default())

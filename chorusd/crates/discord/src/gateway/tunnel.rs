@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::connection::root_cause;
-use crate::urls;
+use crate::url_checks;
 
 /// Time for the responses of proxy and gateway. Less than the library waits.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -42,7 +42,7 @@ impl Drop for Tunnel {
 /// Returns whether the environment names a proxy for `url`; `NO_PROXY` is checked when the connection is opened.
 pub(super) fn is_proxy_set(url: &str, env: impl Fn(&str) -> bool) -> bool {
     let own = if url.starts_with("ws:") { ["HTTP_PROXY", "http_proxy"] } else { ["HTTPS_PROXY", "https_proxy"] };
-    !urls::is_loopback(url) && own.iter().chain(&["ALL_PROXY", "all_proxy"]).any(|name| env(name))
+    !url_checks::is_loopback(url) && own.iter().chain(&["ALL_PROXY", "all_proxy"]).any(|name| env(name))
 }
 
 /// Like [`is_proxy_set`], for the daemon's own environment.

@@ -8,8 +8,8 @@ use serenity::model::channel::Message;
 use serenity::model::id::{ChannelId, MessageId};
 
 use super::MAX_WAITING_CLAIMS;
+use super::agent_queue::PendingEdit;
 use super::channel_worker::channel_guild;
-use super::queue::PendingEdit;
 use super::request::{Incoming, MessageRequest, classify};
 use crate::app::DiscordApp;
 use crate::rest::RestError;

@@ -15,8 +15,8 @@ use serenity::model::id::{ChannelId, GuildId, MessageId};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep};
 
+use super::agent_queue::{PendingEdit, QueuePosition};
 use super::backfill::{self, Backlog};
-use super::queue::{PendingEdit, QueuePosition};
 use super::request::{self, Incoming};
 use super::{Claim, MAX_WAITING_CLAIMS, RETRY_BACKOFF, refusal_notices};
 use crate::app::DiscordApp;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use chorus_agent_core::turn_resumption::is_unanswered_key_error;
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
-use chorus_engine::ops::resolve;
+use chorus_engine::ops::resolve_agent;
 use chorus_engine::ops::send::{MessageOrigin, cancel_queued, send_to_agent};
 use chorus_proto::methods::send::{SendParams, SendResult};
 use chorus_proto::{Author, ErrorKind, Source, SourceKind};
@@ -14,9 +14,9 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
-use super::queue::PendingEdit;
+use super::agent_queue::PendingEdit;
 use super::request::MessageRequest;
-use super::turn_stage::{StageListener, TurnStage};
+use super::turn_stage_listener::{StageListener, TurnStage};
 use super::{Claim, RETRY_BACKOFF, attachments};
 use crate::app::DiscordApp;
 use crate::reply;
@@ -128,7 +128,7 @@ async fn send_once(
     changes: &mut watch::Receiver<Option<PendingEdit>>,
 ) -> Option<Result<SendResult>> {
     let ops = &bridge.ops;
-    let entry = match resolve::agent_by_id(ops, claim.agent).await {
+    let entry = match resolve_agent::agent_by_id(ops, claim.agent).await {
         Ok(entry) => entry,
         Err(failure) => return Some(Err(failure)),
     };

@@ -1,17 +1,17 @@
 //! Inbound messages: what people write in the channels of agents. Each message is claimed once, on disk, before it is
 //! processed; then each agent processes its messages one after the other.
 
+mod agent_queue;
 mod attachments;
 mod backfill;
 mod channel_worker;
 mod claim_processor;
 mod download;
 mod message_text;
-mod queue;
 mod refusal_notices;
 mod request;
-mod threads;
-mod turn_stage;
+mod thread_notice;
+mod turn_stage_listener;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -28,9 +28,9 @@ use tokio::sync::Semaphore;
 use tokio::time::sleep;
 use uuid::Uuid;
 
+use self::agent_queue::AgentQueues;
 use self::channel_worker::{ChannelEvent, ChannelHandle};
 use self::download::Downloader;
-use self::queue::AgentQueues;
 use super::app::DiscordApp;
 pub(crate) use message_text::ChannelNames;
 pub(crate) use request::MessageRequest;
@@ -70,7 +70,7 @@ pub struct Inbound {
     backfill_permits: Semaphore,
     /// Channels that were told that the content of messages cannot be read.
     unreadable_reported: Mutex<HashSet<ChannelId>>,
-    checked_threads: threads::CheckedThreads,
+    checked_threads: thread_notice::CheckedThreads,
 }
 
 impl Inbound {
@@ -82,7 +82,7 @@ impl Inbound {
             downloader: Downloader::new(config)?,
             backfill_permits: Semaphore::new(MAX_CONCURRENT_BACKFILLS),
             unreadable_reported: Mutex::default(),
-            checked_threads: threads::CheckedThreads::default(),
+            checked_threads: thread_notice::CheckedThreads::default(),
         })
     }
 
@@ -143,7 +143,7 @@ async fn drop_unreadable(bridge: &DiscordApp, row: &OpenClaim) {
 pub(crate) fn on_message(bridge: &Arc<DiscordApp>, message: Message) {
     let (channel, guild) = (message.channel_id, message.guild_id);
     if bridge.channels.agent_of(channel).is_none() {
-        return threads::on_message(bridge, &message);
+        return thread_notice::on_message(bridge, &message);
     }
     send_to_channel(bridge, channel, guild, || ChannelEvent::Message(Box::new(message)));
 }

@@ -1,6 +1,6 @@
 //! The outbox: posts are stored first, then sent, in each channel in order, until they are delivered.
 
-mod post;
+mod outgoing_message;
 mod retry_wait;
 mod send_try;
 mod sender;
@@ -19,9 +19,9 @@ use tokio::sync::{Notify, OnceCell, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use self::post::StoredPost;
+use self::outgoing_message::StoredPost;
 use super::rest::{RestClient, RestError};
-pub(crate) use post::{Button, File, MessageBody, Post, Style};
+pub(crate) use outgoing_message::{Button, File, MessageBody, Post, Style};
 
 /// Discord's codes for a channel that the application may not see or not write in.
 const NO_ACCESS: u64 = 50_001;
@@ -116,7 +116,7 @@ impl Outbox {
     /// deleted in Discord is not posted again.
     pub async fn update(&self, about: &str, body: MessageBody) -> Result<bool> {
         let kept = StoredPost { body, reply_to: None, anew: false }.to_json()?;
-        let channel = self.0.table.edit(about.to_owned(), kept, post::nonce()).await?;
+        let channel = self.0.table.edit(about.to_owned(), kept, outgoing_message::nonce()).await?;
         if let Some(channel) = channel {
             self.wake_sender(ChannelId::new(channel.max(1)));
         }

@@ -4,7 +4,7 @@ use chorus_engine::ops::discord::DuePost;
 use jiff::{SignedDuration, Timestamp};
 use serenity::all::{ChannelId, MessageId};
 
-use super::post::{Button, MessageBody, StoredPost};
+use super::outgoing_message::{Button, MessageBody, StoredPost};
 use super::{NO_ACCESS, NO_PERMISSION, Outbox};
 use crate::rest::{MESSAGE_PAGE_SIZE, PostedMessage, RestError};
 

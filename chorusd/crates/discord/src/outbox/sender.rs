@@ -9,7 +9,7 @@ use serenity::all::ChannelId;
 use tokio::time::Instant;
 
 use super::Outbox;
-use super::post::{MessageBody, StoredPost};
+use super::outgoing_message::{MessageBody, StoredPost};
 use super::retry_wait::{INITIAL_BACKOFF, RetryAfter, RetryWaits};
 use super::send_try::{PossibleDuplicate, SendOutcome, try_send};
 use crate::rest::RestError;

@@ -1,14 +1,14 @@
 //! Splits text into Discord messages. Pure.
 
 mod code_block;
-mod layout;
 mod live_message_tail;
+mod messages_or_file;
 mod split;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use layout::{RenderedText, render_text};
 pub(crate) use live_message_tail::tail;
+pub(crate) use messages_or_file::{RenderedText, render_text};
 pub(crate) use split::split;
 
 /// Characters (code points) that a message holds.

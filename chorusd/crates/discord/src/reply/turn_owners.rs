@@ -6,7 +6,7 @@ use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
 use chorus_base::sync::Mutex;
 use chorus_engine::ops::discord::command_support;
-use chorus_engine::ops::resolve::with_expected_agent;
+use chorus_engine::ops::resolve_agent::with_expected_agent;
 use chorus_engine::ops::send::cancel;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::send::CancelParams;

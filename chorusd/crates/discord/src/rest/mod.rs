@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::auth_backoff::AuthBackoff;
 use self::rate_limit::RateLimits;
-use super::urls;
+use super::url_checks;
 pub(crate) use channels::Channel;
 pub(crate) use error::{RestError, describe_json_error};
 pub(crate) use messages::{MESSAGE_PAGE_SIZE, MessageContent, PostedMessage};
@@ -68,7 +68,7 @@ impl RestClient {
             .connect_timeout(CONNECT_TIMEOUT)
             .timeout(REQUEST_TIMEOUT)
             .retry(reqwest::retry::never());
-        if urls::is_loopback(&config.api_base) {
+        if url_checks::is_loopback(&config.api_base) {
             client = client.no_proxy();
         }
         Ok(Self {

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use chorus_agent_core::context::Deadline;
 use chorus_agent_core::effect::{CallModel, Effect, RunTools};
 use chorus_agent_core::event::{AgentCommand, AppendOutcome, CommandOutcome, Event, Request, RequestId, RequestMeta};
-use chorus_agent_core::interruption::Interruption;
+use chorus_agent_core::interruption_reason::Interruption;
 use chorus_agent_core::state::State;
 use chorus_agent_core::turn::ModelFailure;
 use chorus_agent_core::turn_sink::{TurnSink, TurnSinks};
 use chorus_agent_core::window::WindowBudget;
-use chorus_agent_core::{AgentSettings, resume_compact};
+use chorus_agent_core::{AgentSettings, continuation};
 use chorus_base::Ticks;
 use chorus_base::error::{Error, Result};
 use chorus_proto::Usage;
@@ -33,7 +33,7 @@ use super::prompt_size::ConversationSize;
 use super::registry::Registry;
 use super::tool_runner::ToolRunner;
 use super::turn_priority::TurnGuard;
-use super::{context_loader, expiry_notice, model_call, session_save, workspace_checkpoint};
+use super::{checkpoint_on_save, context_loader, expiry_notice, model_call, session_save};
 
 /// A command on its way to an actor.
 #[derive(Debug)]
@@ -243,7 +243,7 @@ impl Actor {
                 let registry = self.registry.clone();
                 // In a task of its own, so that writing goes on while this actor is busy.
                 let task = chorus_runtime::spawn(async move {
-                    let checkpoint = workspace_checkpoint::checkpoint_workspace(&registry, &draft);
+                    let checkpoint = checkpoint_on_save::checkpoint_workspace(&registry, &draft);
                     session_save::save(&registry.store, &registry.summaries, *draft, checkpoint).await
                 });
                 let written = task
@@ -300,8 +300,8 @@ impl Actor {
             }
             Effect::RecordCompaction { context, record_number: number, compaction, at } => {
                 let agent = Some(self.name.clone());
-                let data = resume_compact::compaction_event_data(&compaction.receipt, None);
-                let news = NewEvent { at, kind: resume_compact::COMPACTION_EVENT, agent, data };
+                let data = continuation::compaction_event_data(&compaction.receipt, None);
+                let news = NewEvent { at, kind: continuation::COMPACTION_EVENT, agent, data };
                 let done = store.journal.append_compaction(context, number, to_json_bytes(&*compaction), news);
                 self.appends.push_back(
                     done.map(|result| Event::Appended(result.map(|()| AppendOutcome::CompactionRecorded))).boxed(),

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use chorus_agent_core::AgentSettings;
 use chorus_agent_core::compaction::CompactionPlan;
-use chorus_agent_core::compaction_notes::ExtractionResult;
+use chorus_agent_core::compaction_extraction::ExtractionResult;
 use chorus_agent_core::effect::CallModel;
 use chorus_base::sync::Mutex;
 use chorus_llm::ModelRef;
 use chorus_proto::WorkingSet;
-use chorus_session::message::{ContextNo, StoredMessage, Totals};
+use chorus_session::stored_message::{ContextNo, StoredMessage, Totals};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 

@@ -1,6 +1,6 @@
 //! The commands that can be sent to an agent, each with the type of its reply.
 
-use chorus_agent_core::compaction_notes::ExtractionResult;
+use chorus_agent_core::compaction_extraction::ExtractionResult;
 use chorus_agent_core::context::{PageBudget, PageRange};
 use chorus_agent_core::effect::CallModel;
 use chorus_agent_core::event::{
@@ -12,7 +12,7 @@ use chorus_base::Ticks;
 use chorus_proto::methods::context::{AppendResult, ClearResult};
 use chorus_proto::methods::send::SendResult;
 use chorus_proto::{Session, Trigger, WorkingSet};
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 

@@ -3,16 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use chorus_agent_core::compaction_notes;
+use chorus_agent_core::compaction_extraction;
 use chorus_agent_core::context::{Context, Deadline};
 use chorus_agent_core::event::Event;
 use chorus_agent_core::state::State;
-use chorus_agent_core::tool_pairing::calls_without_result;
 use chorus_agent_core::turn::OpenTurn;
+use chorus_agent_core::unmatched_calls::calls_without_result;
 use chorus_agent_core::window::INTERRUPTED_RESULT;
 use chorus_base::error::{Error, Result};
 use chorus_proto::{Item, Role, TokenPair, WorkingSet};
-use chorus_session::message::{StoredMessage, Totals};
+use chorus_session::stored_message::{StoredMessage, Totals};
 use chorus_store::catalog::SessionRow;
 use chorus_store::journal::{ContextRow, DecodedRecord, RecordCursor, unreadable_record};
 use chorus_store::{Store, session_files};
@@ -193,7 +193,7 @@ async fn replay_records(
             }
             DecodedRecord::WorkingSet(set) => {
                 if let Some(done) = context.compactions.last_mut() {
-                    compaction_notes::restore_notes(&mut done.compaction, &set);
+                    compaction_extraction::restore_notes(&mut done.compaction, &set);
                 }
                 context.working_set = *set;
             }
@@ -207,7 +207,7 @@ async fn replay_records(
             DecodedRecord::Compact(json) => {
                 let compaction = serde_json::from_slice(&json);
                 let mut compaction = compaction.map_err(|e| unreadable_record(format_args!("a compaction: {e}")))?;
-                compaction_notes::mark_notes_lost(&mut compaction);
+                compaction_extraction::mark_notes_lost(&mut compaction);
                 context.compact(compaction);
             }
             DecodedRecord::Uncompact => {

@@ -78,7 +78,7 @@ mod tests {
     use chorus_agent_core::AgentSettings;
     use chorus_permissions::{Profile, ProfileSpec};
     use chorus_proto::{NewMessage, Role, WorkingSet};
-    use chorus_session::message::StoredMessage;
+    use chorus_session::stored_message::StoredMessage;
 
     use super::super::model_limits::ModelLimits;
     use super::super::prompt::build_prompt;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use chorus_base::sync::Mutex;
 use chorus_proto::ErrorKind;
-use chorus_session::message::ContextNo;
+use chorus_session::stored_message::ContextNo;
 use tokio::time::timeout;
 
 use super::registry::Registry;

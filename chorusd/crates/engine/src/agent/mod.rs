@@ -5,6 +5,7 @@
 pub mod actor;
 pub mod agent_index;
 mod background_extraction;
+pub mod checkpoint_on_save;
 pub mod command;
 mod context_loader;
 mod context_overflow_hint;
@@ -20,17 +21,16 @@ pub mod memory_prompt;
 mod model_call;
 pub mod model_limits;
 pub mod note_extraction;
-pub mod opening_message;
+pub mod opening_request;
 pub mod prompt;
 pub mod prompt_size;
 mod redacted_stream;
 pub mod registry;
 pub mod request_builder;
-pub mod running_turns;
 pub mod session_save;
 pub mod summaries;
 mod tool_runner;
 pub mod turn_priority;
-pub mod workspace_checkpoint;
+pub mod turn_status;
 
 pub use model_call::no_model_error;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chorus_agent_core::compaction::{Compaction, CompactionPlan};
-use chorus_agent_core::compaction_notes::NOTES_PENDING;
+use chorus_agent_core::compaction_extraction::NOTES_PENDING;
 use chorus_agent_core::effect::CallModel;
 use chorus_agent_core::turn::{EventTime, ModelFailure, ModelReply};
 use chorus_agent_core::turn_sink::TurnSinks;
@@ -12,7 +12,7 @@ use chorus_base::new_id;
 use chorus_llm::{CallError, ErrorClass, Reply, StopReason, StreamEvent};
 use chorus_proto::methods::send::TurnEvent;
 use chorus_proto::{ErrorKind, EventType, Message, NewMessage, Role, ToolCall, Usage};
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 use chorus_store::journal::NewEvent;
 use serde_json::json;
 use serde_json::value::RawValue;

@@ -8,7 +8,7 @@ use chorus_agent_core::AgentSettings;
 use chorus_base::new_id;
 use chorus_llm::{CallError, ErrorClass, ModelRef, ModelRequest, OutputFormat, Reply, StopReason};
 use chorus_proto::{Message, NewMessage, Role, WorkingSet};
-use chorus_session::message::{ContextNo, StoredMessage, Totals};
+use chorus_session::stored_message::{ContextNo, StoredMessage, Totals};
 use chorus_session::summary;
 use chorus_session::summary::{
     ExtractedItems, ExtractionNotes, TranscriptChunk, answer_schema, build_chunk, collect_findings, parse_extraction,

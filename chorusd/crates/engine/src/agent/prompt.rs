@@ -9,7 +9,7 @@ use chorus_agent_core::tool_budget::ToolCutoff;
 use chorus_agent_core::window::{Repair, ShortenedMessage, Window, WindowBudget, build_window, working_set_block};
 use chorus_llm::{ModelRequest, describe_images};
 use chorus_proto::{PieceKind, WorkingSet};
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 use chorus_session::token_estimate::tokens_of_piece;
 
 use super::docs_dir::{DocFile, list_docs};

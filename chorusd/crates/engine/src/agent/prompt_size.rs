@@ -5,7 +5,7 @@ use std::path::Path;
 use chorus_agent_core::context::Context;
 use chorus_agent_core::window::{WindowBudget, working_set_block};
 use chorus_agent_core::{AgentSettings, window};
-use chorus_session::message::{ContextNo, Totals};
+use chorus_session::stored_message::{ContextNo, Totals};
 use chorus_session::token_estimate;
 use chorus_session::token_estimate::tokens_of_piece;
 

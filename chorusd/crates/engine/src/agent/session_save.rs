@@ -8,10 +8,10 @@ use chorus_agent_core::AgentSettings;
 use chorus_agent_core::effect::SessionDraft;
 use chorus_agent_core::event::WrittenSession;
 use chorus_base::error::{Error, Result};
-use chorus_base::join::run_parallel;
+use chorus_base::parallel::run_parallel;
 use chorus_proto::session::SESSION_SCHEMA;
 use chorus_proto::{Session, SessionHeader, SummarySource, Trigger};
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 use chorus_session::summary::{ConversationSample, ExtractiveSummary};
 use chorus_session::{MessageHash, slug, summary};
 use chorus_store::catalog::{PendingSummary, SessionPlacement, SessionRow};
@@ -21,8 +21,8 @@ use chorus_store::{Store, session_files};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
+use super::checkpoint_on_save::Checkpoint;
 use super::summaries::Summaries;
-use super::workspace_checkpoint::Checkpoint;
 
 /// Saves a live context as a session and records that in the journal, together with the summary that a model is to
 /// make. `checkpoint` commits the workspace; it starts only if a session is written. If anything fails, there is no

@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use super::discord::{ConnectionState, delivery_problems, guild_allowlist};
-use super::{Ops, resolve, wire_types};
+use super::{Ops, resolve_agent, wire_types};
 use crate::agent::agent_index::AgentEntry;
 use crate::lifecycle::socket::SocketPath;
 
@@ -52,7 +52,7 @@ pub async fn hello(home: &Path, _: HelloParams) -> Result<HelloResult> {
 /// Reports the state of the daemon and its agents.
 pub async fn status(ops: &Ops, params: StatusParams) -> Result<StatusResult> {
     let (entries, totals) = match (&params.agent, params.limit) {
-        (Some(name), _) => (vec![resolve::agent(ops, Some(name)).await?], None),
+        (Some(name), _) => (vec![resolve_agent::agent(ops, Some(name)).await?], None),
         (None, None) => (ops.agent_resolver.all().await?, None),
         (None, Some(limit)) => {
             let (first, totals) = select_first(ops, limit);

@@ -6,7 +6,7 @@ use chorus_proto::methods::usage::{UsageDay, UsageParams, UsageResult, UsageSums
 use chorus_store::catalog::{UsageFilter, UsageTable, UsageTotals};
 
 use super::context::history::parse_since;
-use super::resolve;
+use super::resolve_agent;
 use crate::agent::agent_index::AgentIndex;
 use crate::usage::UsageTracker;
 
@@ -38,7 +38,7 @@ async fn agents_named(agents: &AgentIndex, table: &UsageTable, name: &str) -> Re
         return Ok(vec![entry.settings.id]);
     }
     let before = table.agents_named(name.to_owned()).await?;
-    if before.is_empty() { Err(resolve::unknown_agent_error(agents, name)) } else { Ok(before) }
+    if before.is_empty() { Err(resolve_agent::unknown_agent_error(agents, name)) } else { Ok(before) }
 }
 
 fn to_usage_sums(sums: &UsageTotals) -> UsageSums {

@@ -8,7 +8,7 @@ use chorus_proto::{ErrorKind, SessionHeader};
 use tokio_util::sync::CancellationToken;
 
 use super::Ops;
-use crate::agent::workspace_checkpoint;
+use crate::agent::checkpoint_on_save;
 use crate::tools::ToolContext;
 use crate::tools::checkpoint::{RestoreError, check_restore, restore_files};
 
@@ -36,7 +36,7 @@ impl CheckpointFiles {
                 agent.name
             )));
         };
-        let scene = workspace_checkpoint::tool_context(&ops.registry, agent, CancellationToken::new());
+        let scene = checkpoint_on_save::tool_context(&ops.registry, agent, CancellationToken::new());
         let files = Self { context: scene, commit, session: name.clone() };
         check_restore(&files.context, &files.commit).await.map_err(|refused| files.to_error(refused))?;
         Ok(files)

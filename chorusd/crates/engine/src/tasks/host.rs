@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use chorus_base::error::Result;
 use chorus_proto::EventType;
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use uuid::Uuid;

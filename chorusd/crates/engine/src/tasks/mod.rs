@@ -9,14 +9,14 @@ mod notice;
 mod process_identity;
 mod recover;
 mod run;
-mod slots;
+mod running_tasks;
 mod start;
 
 use std::sync::{Arc, OnceLock, Weak};
 
 use chorus_base::error::Result;
 use chorus_clock::Clock;
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 use chorus_store::Store;
 use chorus_store::catalog::TaskRow;
 use futures_util::future::{BoxFuture, join_all};
@@ -24,11 +24,11 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use self::slots::TaskSlots;
+use self::running_tasks::TaskSlots;
 pub use host::TaskHost;
 pub use notice::EndedTask;
 pub use recover::RecoveredTasks;
-pub use slots::WaitOutcome;
+pub use running_tasks::WaitOutcome;
 pub use start::TaskSpec;
 
 /// Name of the directory of task logs in an agent's directory.

@@ -6,7 +6,7 @@ use chorus_base::new_id;
 use chorus_proto::message::{Source, SourceKind};
 use chorus_proto::methods::tasks::TaskStatus;
 use chorus_proto::{Message, NewMessage, Role};
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 use chorus_store::catalog::TaskRow;
 use jiff::Timestamp;
 

@@ -7,7 +7,7 @@ use chorus_base::error::{Error, Result};
 use chorus_proto::EventType;
 use chorus_proto::methods::tasks::TaskStatus;
 use chorus_sandbox::{Exit, SandboxChild};
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 use chorus_store::catalog::TaskRow;
 use futures_util::future::BoxFuture;
 use rustix::process::Signal;
@@ -22,7 +22,7 @@ use uuid::Uuid;
 use super::Shared;
 use super::log::TaskLog;
 use super::notice::EndedTask;
-use super::slots::SlotGuard;
+use super::running_tasks::SlotGuard;
 
 /// How long a task may take to end after it was asked to.
 pub(super) const TERMINATE_GRACE: Duration = Duration::from_secs(3);

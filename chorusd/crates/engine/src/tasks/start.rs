@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use super::log::TaskLog;
 use super::run::{self, TaskRun};
-use super::slots::SlotGuard;
+use super::running_tasks::SlotGuard;
 use super::{LOGS_DIR, Tasks, process_identity};
 
 /// Attempts to find a free log name: logs with the next numbers may remain from a table that was lost.

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::files::workspace_paths;
 use super::tool::{AlwaysApproval, PreparedCall, ToolOutcome};
-use super::{ToolContext, registry, sandbox_policy};
+use super::{ToolContext, registry, unsandboxed_approval};
 use crate::approvals::{ApprovalAnswer, Question, rule_reason};
 
 /// Returns true if a call needs approval, as far as is known before the calls in front of it have run.
@@ -44,7 +44,7 @@ async fn judge_call(PreparedCall { action, always, .. }: &PreparedCall, scene: &
         verdict.decision = Decision::Ask;
         verdict.rule = Rule::Shell { reason: (*why).to_owned() };
     }
-    sandbox_policy::require_sandbox_or_approval(&mut verdict, action, &scene.services.sandbox).await;
+    unsandboxed_approval::require_sandbox_or_approval(&mut verdict, action, &scene.services.sandbox).await;
     verdict
 }
 
@@ -151,7 +151,7 @@ fn not_always_reason(PreparedCall { action, always, .. }: &PreparedCall, scene: 
         AlwaysApproval::Never => return Some("what it does depends on more than the action says".into()),
         AlwaysApproval::NotThisCall(why) => return Some((*why).to_owned()),
     }
-    let unconfined = sandbox_policy::unconfined_reason(action, &scene.services.sandbox);
+    let unconfined = unsandboxed_approval::unconfined_reason(action, &scene.services.sandbox);
     let secret =
         scene.has_secret(action).then(|| "there is a secret in it, which would be kept in agent.json".to_owned());
     scene.profile.ensure_always_allowable(action).err().or(unconfined).or(secret)

@@ -14,11 +14,11 @@ mod list_models;
 mod registry;
 mod remember;
 mod result_message;
-pub mod sandbox_policy;
 mod search_sessions;
 mod self_edit;
 mod send_to_agent;
 mod tool;
+pub mod unsandboxed_approval;
 
 pub use context::{ToolContext, ToolServices};
 use error_result::error_outcome;

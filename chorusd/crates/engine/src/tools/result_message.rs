@@ -2,7 +2,7 @@
 
 use chorus_base::new_id;
 use chorus_proto::{Message, NewMessage, Role, ToolCall};
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 use jiff::Timestamp;
 
 /// Limit on the bytes of a result; half of them are kept of its beginning, half of its end.

@@ -2,14 +2,14 @@
 //! ([`UsageTracker::check_limits`]). Days are those of the machine's time zone.
 
 mod calibration;
-mod daily_totals;
 mod day;
 mod limits;
+mod tracker;
 mod usage_row;
 
 pub use chorus_store::catalog::{CallKind, Spending, UsageRow};
 
 pub use calibration::{Calibration, Sample};
-pub use daily_totals::UsageTracker;
 pub use day::Day;
+pub use tracker::UsageTracker;
 pub use usage_row::ModelCallInfo;

@@ -4,7 +4,7 @@ use chorus_agent_core::AgentSettings;
 use chorus_config::Price;
 use chorus_llm::{CallError, CallProgress, ModelRef, Reply, calculate_cost};
 use chorus_proto::Usage;
-use chorus_session::message::ContextNo;
+use chorus_session::stored_message::ContextNo;
 use chorus_session::token_estimate;
 use jiff::Timestamp;
 use uuid::Uuid;

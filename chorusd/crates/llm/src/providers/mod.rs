@@ -2,7 +2,7 @@
 //! response into its class.
 
 mod anthropic;
-mod error_messages;
+mod error_phrases;
 pub(super) mod images;
 mod openai;
 mod provider_error;
@@ -22,7 +22,7 @@ use super::request::ModelRequest;
 use super::sse::Event;
 use super::stream_event::StreamEvent;
 use super::transport::HttpRequest;
-pub use error_messages::refuses_structured_output;
+pub use error_phrases::refuses_structured_output;
 use provider_error::ProviderError;
 
 /// Target of a request.
@@ -63,7 +63,7 @@ impl ErrorContext {
         // Some servers use the same phrases for other content that they cannot parse.
         let class = if class == ErrorClass::NoImages && !images { ErrorClass::BadRequest } else { class };
         let clean = |said: &str| key.as_ref().map_or_else(|| said.to_owned(), |key| key.scrub(said));
-        let said = said.map(|said| format!(": {}", error_messages::one_line(&clean(said)))).unwrap_or_default();
+        let said = said.map(|said| format!(": {}", error_phrases::one_line(&clean(said)))).unwrap_or_default();
         let status = status.map(|status| format!(" (HTTP {status})")).unwrap_or_default();
         let what = match class {
             ErrorClass::Auth if key.is_none() => format!("{provider} wants a key, and none is configured for it"),
@@ -84,13 +84,13 @@ impl ErrorContext {
         let error = CallError::new(class, format!("{what}{status}{said}"));
         let hint = match (class, key) {
             (ErrorClass::Auth | ErrorClass::Denied, None) => {
-                Some(error_messages::missing_key_hint(provider, kind.default_key_variable()))
+                Some(error_phrases::missing_key_hint(provider, kind.default_key_variable()))
             }
             // A request without a model is one for the list of models.
             (ErrorClass::NotFound, _) if model.is_empty() => {
                 Some(format!("check `base_url` and `kind` of [providers.{provider}] in config.toml"))
             }
-            _ => error_messages::hint(class, provider),
+            _ => error_phrases::hint(class, provider),
         };
         match hint {
             Some(hint) => error.hint(hint),
@@ -201,7 +201,7 @@ pub fn refusal_error(to: &RequestTarget<'_>, status: u16, headers: &HeaderMap, b
         let place = headers.get(LOCATION).and_then(|place| place.to_str().ok()).unwrap_or("another place");
         return CallError::new(
             ErrorClass::BadRequest,
-            format!("{name} redirects to {}", error_messages::one_line(place)),
+            format!("{name} redirects to {}", error_phrases::one_line(place)),
         )
         .hint("redirects are not followed: put the right address into `base_url`");
     }

@@ -5,7 +5,7 @@
 use serde_json::{Map, Value};
 
 use super::super::error::ErrorClass;
-use super::error_messages;
+use super::error_phrases;
 
 /// An error in a server's own words.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -57,10 +57,10 @@ impl ProviderError {
         let told = || self.codes.iter().find_map(|code| code.parse().ok());
         let status = status.or_else(told).filter(|status| (400..600).contains(status));
         let of_codes = || self.codes.iter().find_map(|code| class_of_code(code));
-        error_messages::class_of_request_error(status.unwrap_or(400), &self.message)
+        error_phrases::class_of_request_error(status.unwrap_or(400), &self.message)
             .or_else(of_codes)
-            .or_else(|| error_messages::class_of_account_error(status.unwrap_or(400), &self.message))
-            .or_else(|| status.map(error_messages::class_of_status))
+            .or_else(|| error_phrases::class_of_account_error(status.unwrap_or(400), &self.message))
+            .or_else(|| status.map(error_phrases::class_of_status))
             .unwrap_or_else(|| {
                 let invalid = self.codes.iter().any(|code| code == "invalid_request_error");
                 if invalid { ErrorClass::BadRequest } else { ErrorClass::Server }

@@ -1,16 +1,17 @@
 //! Splits a shell command into the parts that a profile judges.
 
-mod delegation;
+mod command_runners;
+mod delegating_options;
 mod git_dir;
 mod hidden_chars;
-mod implicit_output_files;
+mod named_output_files;
 mod normalize;
 mod paths;
 mod safe_programs;
 mod strict_parser;
 mod syntax_tree;
+mod unnamed_output_files;
 mod variables;
-mod wrappers;
 
 use super::action::{Action, BASH_PREFIX};
 use paths::PossibleDirectories;
@@ -107,7 +108,7 @@ fn analyze_plain(text: &str, commands: Vec<SimpleCommand>, workspace: &Workspace
     let mut from = PossibleDirectories::in_workspace(workspace);
     for simple in commands {
         let words: Vec<&str> = simple.words.iter().map(|word| &*word.value).collect();
-        moved |= wrappers::changes_directory(&words);
+        moved |= command_runners::changes_directory(&words);
         let raw = simple.span.clone().and_then(|span| text.get(span)).unwrap_or_default();
         let git_dir = git_dir::ask_reason(words.iter().copied().chain(simple.read_files()));
         let mut also = Vec::new();
@@ -119,10 +120,10 @@ fn analyze_plain(text: &str, commands: Vec<SimpleCommand>, workspace: &Workspace
             script.possible_actions.append(&mut also);
         } else {
             let guard = variables::ask_reason(&simple.assignments)
-                .or_else(|| wrappers::ask_reason(&words))
-                .or_else(|| implicit_output_files::ask_reason(&words))
+                .or_else(|| command_runners::ask_reason(&words))
+                .or_else(|| unnamed_output_files::ask_reason(&words))
                 .or(git_dir)
-                .or_else(|| wrappers::changed_directory_reason(&words).filter(|_| moved))
+                .or_else(|| command_runners::changed_directory_reason(&words).filter(|_| moved))
                 .or_else(|| simple.words.first().and_then(obscured_name_reason));
             let action = match simple.words.is_empty() {
                 true => raw.to_owned(),
@@ -135,7 +136,7 @@ fn analyze_plain(text: &str, commands: Vec<SimpleCommand>, workspace: &Workspace
             forms.extend(also.into_iter().filter(|form| *form != action));
             script.parts.push(CommandPart { action, alternatives: forms, ask_reason: guard, invocation: call });
         }
-        let outputs = wrappers::written_files(&words);
+        let outputs = named_output_files::written_files(&words);
         named += simple.redirections.len() + outputs.len();
         if moved && named > MAX_NAMED_FILES {
             from.mark_incomplete();
@@ -168,7 +169,7 @@ fn redirected_actions(text: &str, simple: &SimpleCommand, out: &mut Vec<String>)
 /// Returns the parts of a command that a rule must spell out.
 fn build_invocation(words: &[Word], values: &[&str]) -> Option<Invocation> {
     let to = |at: usize| words.iter().take(at + 1).map(|word| quote_word(&word.value).len() + 1).sum::<usize>() - 1;
-    let hands_over = delegation::find_last(values).map(|found| (to(found.word_index), found.reason));
+    let hands_over = delegating_options::find_last(values).map(|found| (to(found.word_index), found.reason));
     let words: Vec<String> = values.iter().map(|word| (*word).to_owned()).collect();
     (!words.is_empty()).then(|| Invocation { program_end: to(0), words, delegation: hands_over })
 }
@@ -188,7 +189,8 @@ fn analyze_syntax_tree(
     for raw in found.commands.iter().map(read) {
         let loose = normalize::normalize_command(raw);
         let words: Vec<&str> = loose.split(' ').collect();
-        let runs_others = wrappers::ask_reason(&words).is_some() || delegation::find_last(&words).is_some();
+        let runs_others =
+            command_runners::ask_reason(&words).is_some() || delegating_options::find_last(&words).is_some();
         let forms = alternative_actions(raw, raw, runs_others);
         script.parts.push(CommandPart {
             action: Action::Bash { command: raw }.to_string(),
@@ -196,7 +198,7 @@ fn analyze_syntax_tree(
             ask_reason: None,
             invocation: None,
         });
-        let outputs = wrappers::written_files(&words);
+        let outputs = named_output_files::written_files(&words);
         named += outputs.len();
         if named > MAX_NAMED_FILES {
             from.mark_incomplete();

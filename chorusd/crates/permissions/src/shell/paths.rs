@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use super::{git_dir, wrappers};
+use super::{command_runners, git_dir};
 
 /// The absolute paths of a workspace, before and after resolving links; empty if they are unknown.
 #[derive(Debug, Clone, Default)]
@@ -52,7 +52,7 @@ impl<'a> PossibleDirectories<'a> {
 
     /// Updates the directories after a command with these words ran, or tried to.
     pub(super) fn track_directory_change(&mut self, words: &[&str]) {
-        if !wrappers::changes_directory(words) {
+        if !command_runners::changes_directory(words) {
             return;
         }
         self.changed = true;

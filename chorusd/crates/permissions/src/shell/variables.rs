@@ -1,6 +1,6 @@
 //! Variables that a command sets.
 
-use chorus_base::locale;
+use chorus_base::locale_check;
 
 /// An assignment, in front of a command or by itself.
 #[derive(Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(super) fn ask_reason(assignments: &[Assignment]) -> Option<String> {
 fn is_harmless(assignment: &Assignment) -> bool {
     let Assignment { name, value } = assignment;
     match is_locale_variable(name) {
-        true => value.as_deref().is_some_and(locale::is_ascii_compatible),
+        true => value.as_deref().is_some_and(locale_check::is_ascii_compatible),
         false => HARMLESS_VARIABLES.contains(&name.as_str()),
     }
 }

@@ -11,7 +11,7 @@ use chorus_proto::methods::export::ExportFormat;
 
 use super::SessionFile;
 use super::file::{write_end, write_header, write_message};
-use crate::message::StoredMessage;
+use crate::stored_message::StoredMessage;
 pub use chunk_writer::ChunkWriter;
 
 /// The session that the exported one continues, as far as the export names it.

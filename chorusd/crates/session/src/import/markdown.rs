@@ -2,9 +2,9 @@
 //! for each message.
 
 mod header;
+mod line_classifier;
 mod message_builder;
 mod parser;
-mod section;
 mod summary;
 
 use std::io::{BufRead, Read as _};

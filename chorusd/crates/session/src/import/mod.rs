@@ -4,7 +4,7 @@
 //! No importer keeps a whole transcript. Lists are split into entries, files of lines are read line by line, and the
 //! tree of Claude Code is indexed first and then read again in its order.
 
-mod anthropic;
+mod anthropic_blocks;
 mod chatgpt;
 mod chorus;
 mod claude_code;

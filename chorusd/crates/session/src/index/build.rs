@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _, Seek as _};
 
 use bytes::Bytes;
-use chorus_base::join::run_parallel;
+use chorus_base::parallel::run_parallel;
 use chorus_proto::SessionHeader;
 
 use super::{Layout, Offsets, SessionIndex};
 use crate::file::{FileMetadata, parse_native_header, scan_any_layout};
-use crate::message::{StoredMessage, Totals};
+use crate::stored_message::{StoredMessage, Totals};
 use crate::{FormatError, MessageHash};
 
 /// The line after the header, and the lines after the last message.

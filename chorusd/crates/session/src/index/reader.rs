@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::{Layout, SessionIndex};
 use crate::FormatError;
-use crate::message::StoredMessage;
+use crate::stored_message::StoredMessage;
 
 /// Reads messages one by one. Buffers the messages between two entries of the index at a time.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ mod merge;
 mod model_summary;
 mod outcome;
 mod prompt;
-mod quote;
+mod prompt_quote;
 mod sample;
 mod sentence;
 mod strip_markup;

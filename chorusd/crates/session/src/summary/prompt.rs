@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use chorus_proto::Message;
 
-use super::quote::{quote_message, sanitize_name};
+use super::prompt_quote::{quote_message, sanitize_name};
 use super::sample::ConversationSample;
-use crate::message::StoredMessage;
+use crate::stored_message::StoredMessage;
 
 /// The texts before and after the transcript. The instructions are repeated after it, so that nothing in a transcript
 /// has the last word.

@@ -3,7 +3,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::*;
-use crate::message::StoredMessage;
+use crate::stored_message::StoredMessage;
 
 fn message(value: serde_json::Value) -> Message {
     let new: NewMessage = serde_json::from_value(value).unwrap();

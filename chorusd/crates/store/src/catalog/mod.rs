@@ -14,9 +14,9 @@ mod session_purge;
 mod sessions;
 mod settings;
 mod short_ids;
+mod stale_sessions;
 mod summary_queue;
 mod tasks;
-mod unused_sessions;
 mod usage;
 
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use chorus_base::error::Result;
-use chorus_session::message::ContextNo;
+use chorus_session::stored_message::ContextNo;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;

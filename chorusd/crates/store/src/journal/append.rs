@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use chorus_proto::methods::context::AppendResult;
 use chorus_proto::{Event, EventType};
-use chorus_session::message::{ContextNo, StoredMessage, Totals};
+use chorus_session::stored_message::{ContextNo, StoredMessage, Totals};
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::context_row::{self, NewContextRow, to_nanos};
+use super::contexts_table::{self, NewContextRow, to_nanos};
 use super::events::{self, NewEvent};
 use super::record::Record;
-use super::record_chain::RecordChain;
+use super::record_list::RecordChain;
 use super::turn_marks::{self, KnownTurn, TurnMark};
 use crate::sqlite::StoreResult;
 
@@ -63,7 +63,8 @@ pub(super) fn append_in_transaction(
         chain.append(conn, number, &Record::Message { json: message.json() })?;
     }
     let totals = Totals::count(&append.messages);
-    let messages = context_row::add_totals(conn, append.context, totals, append.at, append.deadline, chain.newest())?;
+    let messages =
+        contexts_table::add_totals(conn, append.context, totals, append.at, append.deadline, chain.newest())?;
     let answer = AppendResult { appended: totals.messages, messages, secrets_found: None };
     if let Some(mark) = &append.mark {
         turn_marks::store_mark(conn, append.agent, append.context, mark, append.at)?;

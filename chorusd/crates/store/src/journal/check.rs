@@ -5,12 +5,12 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use chorus_session::message::ContextNo;
+use chorus_session::stored_message::ContextNo;
 use rusqlite::{Connection, Row};
 
-use super::context_row::{self, ContextRow};
+use super::contexts_table::{self, ContextRow};
 use super::record::RecordPosition;
-use super::record_chain::{DecodedRecord, decode_record};
+use super::record_list::{DecodedRecord, decode_record};
 use crate::sqlite::StoreResult;
 
 /// Result of a check.
@@ -83,8 +83,8 @@ pub fn check(conn: &Connection) -> StoreResult<CheckReport> {
     )?;
     let (mut heads, mut ends) = (Vec::new(), Vec::new());
     holes +=
-        for_each_readable(&snapshot, &format!("{} WHERE id >= ?1 ORDER BY id", context_row::SELECT_ROWS), |row| {
-            heads.push(context_row::read_row(row)?);
+        for_each_readable(&snapshot, &format!("{} WHERE id >= ?1 ORDER BY id", contexts_table::SELECT_ROWS), |row| {
+            heads.push(contexts_table::read_row(row)?);
             Ok(())
         })?;
     holes += for_each_readable(

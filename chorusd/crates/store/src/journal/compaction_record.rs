@@ -6,12 +6,12 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use chorus_base::error::Result;
 use chorus_proto::TokenPair;
-use chorus_session::message::{ContextNo, StoredMessage, Totals};
+use chorus_session::stored_message::{ContextNo, StoredMessage, Totals};
 use rusqlite::{Connection, params};
 use uuid::Uuid;
 
-use super::record_chain::{self, RecordChain};
-use super::{Journal, NewContextRow, NewEvent, Record, context_row, events, unreadable_record};
+use super::record_list::{self, RecordChain};
+use super::{Journal, NewContextRow, NewEvent, Record, contexts_table, events, unreadable_record};
 
 /// A new context that continues a session without its messages.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Journal {
                 let mut chain =
                     RecordChain::open(conn, context)?.ok_or_else(|| unreadable_record("it has no context"))?;
                 chain.append(conn, number, &Record::Compact { json: &compaction })?;
-                context_row::set_last_record(conn, context, chain.newest())?;
+                contexts_table::set_last_record(conn, context, chain.newest())?;
                 events::insert(conn, news).map(Arc::new)
             },
             move |event| {
@@ -65,7 +65,7 @@ impl Journal {
         let SessionReference { session, totals: held, working_set, restoration, added } = reference;
         self.writer.submit(move |conn| {
             if let Some(old) = old {
-                record_chain::mark_ended(conn, old)?;
+                record_list::mark_ended(conn, old)?;
             }
             head.insert(conn, context)?;
             let mut chain = RecordChain::new(context);
@@ -75,7 +75,7 @@ impl Journal {
             if !restoration.is_zero() {
                 let TokenPair { input, output } = restoration;
                 chain.append(conn, first, &Record::Restoration { input, output })?;
-                context_row::set_restoration(conn, context, restoration)?;
+                contexts_table::set_restoration(conn, context, restoration)?;
                 first += 1;
             }
             for (number, message) in (first..).zip(&added) {
@@ -83,7 +83,7 @@ impl Journal {
             }
             let mut totals = Totals::count(&added);
             totals.merge(held);
-            context_row::add_totals(conn, context, totals, head.started_at, head.idle_deadline_at, chain.newest())?;
+            contexts_table::add_totals(conn, context, totals, head.started_at, head.idle_deadline_at, chain.newest())?;
             conn.prepare_cached(
                 "UPDATE contexts SET base_session = ?2, saved_messages = ?3, saved_session = ?2 WHERE id = ?1",
             )?
@@ -98,19 +98,19 @@ impl Journal {
         let renew = move |conn: &Connection| {
             let Continuation { old, context, head, working_set, messages, restoration, event: news } = renewal;
             if let Some(old) = old {
-                record_chain::mark_ended(conn, old)?;
+                record_list::mark_ended(conn, old)?;
             }
             head.insert(conn, context)?;
             let mut chain = RecordChain::new(context);
             chain.append(conn, 0, &Record::WorkingSet { json: &working_set })?;
             let TokenPair { input, output } = restoration;
             chain.append(conn, 1, &Record::Restoration { input, output })?;
-            context_row::set_restoration(conn, context, restoration)?;
+            contexts_table::set_restoration(conn, context, restoration)?;
             for (number, message) in (2_u32..).zip(&messages) {
                 chain.append(conn, number, &Record::Message { json: message.json() })?;
             }
             let totals = Totals::count(&messages);
-            context_row::add_totals(conn, context, totals, head.started_at, head.idle_deadline_at, chain.newest())?;
+            contexts_table::add_totals(conn, context, totals, head.started_at, head.idle_deadline_at, chain.newest())?;
             events::insert(conn, news).map(Arc::new)
         };
         let done = self.writer.submit_with_callback(renew, move |event| {

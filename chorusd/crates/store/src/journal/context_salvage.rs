@@ -2,13 +2,13 @@
 
 use bytes::Bytes;
 use chorus_proto::WorkingSet;
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 use rusqlite::{Connection, OptionalExtension as _};
 use uuid::Uuid;
 
 use super::check::CheckedContext;
 use super::record::RecordPosition;
-use super::record_chain::{DecodedRecord, decode_record};
+use super::record_list::{DecodedRecord, decode_record};
 use crate::sqlite::StoreResult;
 
 /// The salvaged content of a context, in order of arrival.

@@ -1,7 +1,7 @@
 //! Records of edits of a live context: changes that are not messages, such as pins, rewinds and undone compactions.
 
 use bytes::Bytes;
-use chorus_session::message::{ContextNo, Totals};
+use chorus_session::stored_message::{ContextNo, Totals};
 use jiff::Timestamp;
 
 use super::{NewContextRow, Record};

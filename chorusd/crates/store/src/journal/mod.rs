@@ -6,15 +6,15 @@
 mod append;
 mod check;
 mod compaction_record;
-mod context_row;
 mod context_salvage;
+mod contexts_table;
 mod crc;
 mod edit_record;
 pub(super) mod events;
 mod named_values;
 mod position;
 mod record;
-mod record_chain;
+mod record_list;
 mod schema;
 mod turn_marks;
 
@@ -35,8 +35,8 @@ use crate::sqlite::StoreResult;
 pub use append::{AppendRequest, JournalAppendOutcome};
 pub use check::{CheckReport, check};
 pub use compaction_record::{Continuation, SessionReference, TrailingRecords};
-pub use context_row::{ContextRow, NewContextRow, from_nanos, to_nanos};
 pub use context_salvage::{SalvagedContent, salvage_context};
+pub use contexts_table::{ContextRow, NewContextRow, from_nanos, to_nanos};
 pub use crc::crc32;
 pub use edit_record::{EditRecord, JournalEdit};
 pub use events::NewEvent;
@@ -44,12 +44,12 @@ pub use position::JournalPosition;
 #[cfg(test)]
 pub(super) use record::RecordPosition;
 pub use record::{Record, unreadable_record};
-pub use record_chain::{DecodedRecord, RecordCursor};
+pub use record_list::{DecodedRecord, RecordCursor};
 pub(super) use schema::MIGRATIONS;
 pub use turn_marks::{KnownTurn, TurnMark};
 
 use self::append::append_in_transaction;
-use self::record_chain::RecordChain;
+use self::record_list::RecordChain;
 use super::db_thread::{DbThread, FileGuards};
 use super::recovery::{self, CommitCounter, DatabaseLock, FileWatch, PositionFile};
 use super::snapshot::PendingSnapshot;
@@ -58,7 +58,7 @@ use chorus_base::Durability;
 
 use super::OnFatal;
 use chorus_base::error::{Error, Result};
-use chorus_session::message::{ContextNo, StoredMessage};
+use chorus_session::stored_message::{ContextNo, StoredMessage};
 
 /// Records that are deleted in one commit when an ended context is trimmed: few enough that no append waits long.
 const RECORDS_PER_TRIM: usize = 2_000;
@@ -128,7 +128,7 @@ impl Journal {
 
     /// Lists the rows of all live contexts.
     pub async fn live_contexts(&self) -> Result<Vec<ContextRow>> {
-        self.reader.submit(context_row::list_live).await
+        self.reader.submit(contexts_table::list_live).await
     }
 
     /// Appends messages. This call queues the write and the future waits for the commit; the order of calls is the
@@ -239,7 +239,7 @@ impl Journal {
 
     /// Ends a context. [`Journal::trim`] deletes its records.
     pub fn end_context(&self, context: ContextNo) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit_without_savepoint(move |conn| record_chain::mark_ended(conn, context), |()| ())
+        self.writer.submit_without_savepoint(move |conn| record_list::mark_ended(conn, context), |()| ())
     }
 
     /// Records an edit, such as pins or a rewind. Inserts the context's row if there is none; `totals` and `saved` are
@@ -248,7 +248,7 @@ impl Journal {
         self.writer.submit(move |conn| {
             let mut chain = RecordChain::open_or_create(conn, change.context, &change.begin)?;
             chain.append(conn, change.number, &change.record.as_record())?;
-            context_row::update_totals(
+            contexts_table::update_totals(
                 conn,
                 change.context,
                 change.totals,
@@ -268,7 +268,7 @@ impl Journal {
         behind: TrailingRecords,
     ) -> impl Future<Output = Result<()>> + Send + use<> {
         self.writer.submit(move |conn| {
-            record_chain::delete_all(conn, context)?;
+            record_list::delete_all(conn, context)?;
             let mut chain = RecordChain::new(context);
             for (number, message) in (0_u32..).zip(&messages) {
                 chain.append(conn, number, &Record::Message { json: message.json() })?;
@@ -291,8 +291,8 @@ impl Journal {
     ) -> Result<(Vec<(u32, DecodedRecord)>, Option<RecordCursor>)> {
         let read_newest = move |conn: &Connection| {
             let Some(cursor) = RecordCursor::at_newest(conn, context)? else { return Ok((Vec::new(), None)) };
-            let (batch, before) = record_chain::read_batch(conn, cursor, NEWEST_RECORDS)?;
-            Ok((record_chain::decode_batch(context, batch)?, before))
+            let (batch, before) = record_list::read_batch(conn, cursor, NEWEST_RECORDS)?;
+            Ok((record_list::decode_batch(context, batch)?, before))
         };
         self.reader.submit(read_newest).await
     }
@@ -307,11 +307,10 @@ impl Journal {
         let (mut cursor, mut decoding, mut decoded) = (Some(cursor), VecDeque::new(), Vec::new());
         while cursor.is_some() || !decoding.is_empty() {
             if let Some(from) = cursor {
-                let read =
-                    move |conn: &Connection| record_chain::read_batch(conn, from, record_chain::MAX_BATCH_RECORDS);
+                let read = move |conn: &Connection| record_list::read_batch(conn, from, record_list::MAX_BATCH_RECORDS);
                 let (batch, before) = self.reader.submit(read).await?;
                 cursor = before;
-                decoding.push_back(spawn_blocking(move || record_chain::decode_batch(context, batch)));
+                decoding.push_back(spawn_blocking(move || record_list::decode_batch(context, batch)));
             }
             if (cursor.is_none() || decoding.len() >= MAX_DECODING_BATCHES)
                 && let Some(first) = decoding.pop_front()
@@ -328,7 +327,7 @@ impl Journal {
         while !contexts.is_empty() {
             contexts = self
                 .writer
-                .submit_without_savepoint(move |conn| record_chain::trim(conn, contexts, RECORDS_PER_TRIM), |_| ())
+                .submit_without_savepoint(move |conn| record_list::trim(conn, contexts, RECORDS_PER_TRIM), |_| ())
                 .await?;
         }
         Ok(())
@@ -381,7 +380,7 @@ impl Journal {
 
     /// Lists ended contexts that were not trimmed yet, because a crash came between.
     pub async fn ended_contexts(&self) -> Result<Vec<ContextNo>> {
-        self.reader.submit(record_chain::list_ended).await
+        self.reader.submit(record_list::list_ended).await
     }
 
     /// Deletes idempotency keys that are older than [`KEY_RETENTION_DAYS`].

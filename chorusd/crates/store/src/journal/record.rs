@@ -8,7 +8,7 @@ use bincode::config::{Configuration, standard};
 use bincode::{BorrowDecode, Encode};
 use chorus_base::error::{Error, Result};
 use chorus_proto::ErrorKind;
-use chorus_session::message::ContextNo;
+use chorus_session::stored_message::ContextNo;
 
 use super::crc::crc32;
 

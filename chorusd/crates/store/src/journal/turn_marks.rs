@@ -1,11 +1,11 @@
 //! Turns in the journal: which context is in a turn, and the answers to idempotency keys of turns.
 
-use chorus_session::message::ContextNo;
+use chorus_session::stored_message::ContextNo;
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use uuid::Uuid;
 
-use super::context_row::to_nanos;
+use super::contexts_table::to_nanos;
 use crate::sqlite::StoreResult;
 
 /// Start or end of a turn, stored in the same commit as messages.

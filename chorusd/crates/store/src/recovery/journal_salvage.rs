@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use chorus_base::error::{Error, Result};
 
 use super::candidates::overlay_log;
-use super::journal_inspection::READABLE_DB;
+use super::journal_recovery::READABLE_DB;
 use super::raw_pages;
 use super::wal::Wal;
 use crate::integrity::SalvagedContext;

@@ -253,7 +253,7 @@ fn parse_columns(payload: &[u8]) -> Option<Vec<Value>> {
 
 #[cfg(test)]
 mod tests {
-    use chorus_session::message::ContextNo;
+    use chorus_session::stored_message::ContextNo;
 
     use super::super::super::integrity;
     use super::*;

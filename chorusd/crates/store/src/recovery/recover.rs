@@ -8,7 +8,7 @@ use chorus_base::private_fs::sync_dir;
 
 use super::candidates::{Candidate, overlay_log};
 use super::incident::Incident;
-use super::journal_inspection::READABLE_DB;
+use super::journal_recovery::READABLE_DB;
 use super::wal::Wal;
 
 /// Outcome of a recovery.

@@ -1,6 +1,6 @@
 //! Tests the idle timers and the state machine together, under a scheduler that picks adverse random orders.
 
-mod oracle;
+mod invariants;
 mod random_events;
 mod rng;
 mod simulation;

@@ -7,7 +7,7 @@ use chorus_agent_core::AgentSettings;
 use chorus_agent_core::context::{PageBudget, PageRange};
 use chorus_agent_core::event::{AgentCommand, Restore};
 use chorus_proto::{NewMessage, Role, TokenPair, Trigger, WorkingSet};
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 use jiff::{SignedDuration, Timestamp};
 
 use super::simulation::{AGENT, Simulation, TIMEOUT};

@@ -14,11 +14,11 @@ use chorus_base::Ticks;
 use chorus_base::error::Error;
 use chorus_proto::Trigger;
 use chorus_proto::methods::context::AppendResult;
-use chorus_session::message::{ContextNo, StoredMessage};
+use chorus_session::stored_message::{ContextNo, StoredMessage};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::oracle::{Activity, Oracle, mask};
+use super::invariants::{Activity, Oracle, mask};
 use super::rng::Rng;
 use crate::agent::expiry::{DeadlineTimers, EXPIRY_RETRY_INTERVAL};
 

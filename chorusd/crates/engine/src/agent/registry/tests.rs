@@ -10,7 +10,7 @@ use chorus_llm::Models;
 use chorus_proto::{NewMessage, Role};
 use chorus_redact::Redactor;
 use chorus_sandbox::Sandbox;
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 use futures_util::future::BoxFuture;
 use jiff::tz::TimeZone;
 

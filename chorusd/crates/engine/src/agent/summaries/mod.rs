@@ -286,5 +286,5 @@ pub struct SummaryInput {
     pub wanted: PendingSummary,
     /// The header at that time.
     pub header: SessionHeader,
-    pub messages: Vec<chorus_session::message::StoredMessage>,
+    pub messages: Vec<chorus_session::stored_message::StoredMessage>,
 }

@@ -4,7 +4,7 @@ use chorus_agent_core::AgentSettings;
 use chorus_base::new_id;
 use chorus_llm::{CallError, ErrorClass, ModelRef, ModelRequest, StopReason};
 use chorus_proto::{NewMessage, Role};
-use chorus_session::message::{StoredMessage, Totals};
+use chorus_session::stored_message::{StoredMessage, Totals};
 use chorus_session::summary::{ModelSummary, parse_summary, summary_prompt};
 use tokio_util::sync::CancellationToken;
 

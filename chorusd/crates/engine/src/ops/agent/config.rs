@@ -19,7 +19,7 @@ use super::{AGENTS_DIR, agent_entry, agent_row, discord_channel, ensure_may_gran
 use crate::agent::agent_index::AgentEntry;
 use crate::agent::command;
 use crate::ops::approvals::deny_outdated;
-use crate::ops::{Ops, resolve, wire_types};
+use crate::ops::{Ops, resolve_agent, wire_types};
 
 /// Keys whose changes are always recorded in the audit log: they decide what an agent may do, what it is told, and
 /// which model answers.
@@ -36,7 +36,7 @@ pub async fn config(ops: &Ops, params: ConfigParams) -> Result<ConfigResult> {
 /// # Errors
 /// As [`config`]; `denied` for permissions that `by` may not grant.
 pub async fn config_as(ops: &Ops, params: ConfigParams, by: &Requester) -> Result<ConfigResult> {
-    let agent = resolve::agent(ops, Some(&params.name)).await?;
+    let agent = resolve_agent::agent(ops, Some(&params.name)).await?;
     let Some(value) = params.value else {
         return get_config(ops, &agent, params.key.as_deref()).await;
     };
@@ -61,7 +61,8 @@ async fn set_as(
 ) -> Result<ConfigResult> {
     let _one_at_a_time = ops.agent_resolver.lock.lock().await;
     // The agent may have been renamed or destroyed since, and its directory may belong to another agent now.
-    let agent = ops.agents.by_id(agent.settings.id).ok_or_else(|| resolve::unknown_agent_error(&ops.agents, &name))?;
+    let agent =
+        ops.agents.by_id(agent.settings.id).ok_or_else(|| resolve_agent::unknown_agent_error(&ops.agents, &name))?;
     let agent = ops.agent_resolver.reload_locked(agent).await?;
     if let Some(bound) = bound {
         if *by != Requester::Owner {

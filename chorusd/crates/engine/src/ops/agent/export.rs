@@ -22,7 +22,7 @@ use crate::agent::command;
 use crate::agent_archive::{self, ArchiveWriter, ExportedAgent, Manifest};
 use crate::ops::import_sink::create_spool;
 use crate::ops::session::import::OnProgress;
-use crate::ops::{Ops, resolve};
+use crate::ops::{Ops, resolve_agent};
 
 /// Bytes per reply, before base64 encoding.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -37,7 +37,7 @@ pub async fn begin(
     params: ExportBeginParams,
     mut progress: OnProgress,
 ) -> Result<ExportBeginResult> {
-    let agent = resolve::agent(ops, Some(&params.name)).await?;
+    let agent = resolve_agent::agent(ops, Some(&params.name)).await?;
     let saved = save_unsaved(ops, &agent.settings).await?;
     let dir = ops.home.join("db");
     let (bundle, file) = run_blocking(move || {
@@ -51,8 +51,10 @@ pub async fn begin(
     };
     // From here on none of the agent's files is moved or deleted.
     let _stays = ops.sessions_lock.read().await;
-    let agent =
-        ops.agents.by_id(agent.settings.id).ok_or_else(|| resolve::unknown_agent_error(&ops.agents, &params.name))?;
+    let agent = ops
+        .agents
+        .by_id(agent.settings.id)
+        .ok_or_else(|| resolve_agent::unknown_agent_error(&ops.agents, &params.name))?;
     let facts = agent.settings.clone();
     let (config, _) = effective_config(ops, &agent).await?;
     let memories = ops.store.catalog.memories.list_written_by(facts.id).await?;

@@ -17,7 +17,7 @@ use crate::agent::agent_index::{AgentEntry, AgentIndex};
 use crate::approvals::Approvals;
 use crate::ops::approvals::deny_outdated;
 use crate::ops::discord::DiscordHandle;
-use crate::ops::resolve::{check_expected_agent, no_agent_error, unknown_agent_error};
+use crate::ops::resolve_agent::{check_expected_agent, no_agent_error, unknown_agent_error};
 use crate::ops::settings::EffectiveConfig;
 use chorus_runtime::run_blocking;
 

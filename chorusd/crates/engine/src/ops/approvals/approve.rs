@@ -15,7 +15,7 @@ use crate::agent::agent_index::AgentEntry;
 use crate::approvals::{Claim, PermissionsChange};
 use crate::ops::agent::config::set_permissions;
 use crate::ops::permissions::usable_profile;
-use crate::ops::{Ops, hints, resolve};
+use crate::ops::{Ops, hints, resolve_agent};
 use crate::tools::workspace_paths;
 
 /// Approves an action once; with `always` also in future.
@@ -52,7 +52,7 @@ pub async fn approve_as(ops: &Ops, params: ApproveParams, by: &Answerer) -> Resu
     let agent = ops
         .agents
         .by_id(claim.agent())
-        .ok_or_else(|| resolve::unknown_agent_error(&ops.agents, &claim.approval().agent))?;
+        .ok_or_else(|| resolve_agent::unknown_agent_error(&ops.agents, &claim.approval().agent))?;
     // Without reloading agent.json, which could wait for a destroy that waits for this approval.
     let claim = ensure_not_denied(&agent, claim).await?;
     Ok(ApproveResult {
@@ -83,7 +83,7 @@ async fn approve_always(ops: &Ops, claim: Claim<'_>, by: &Requester) -> Result<A
     let agent = ops
         .agents
         .by_id(claim.agent())
-        .ok_or_else(|| resolve::unknown_agent_error(&ops.agents, &claim.approval().agent))?;
+        .ok_or_else(|| resolve_agent::unknown_agent_error(&ops.agents, &claim.approval().agent))?;
     let agent = ops.agent_resolver.reload_locked(agent).await?;
     let claim = ensure_not_denied(&agent, claim).await?;
     let new = permissions_with_action(&agent, claim.approval())?;

@@ -9,7 +9,7 @@ use chorus_proto::methods::audit::{AuditParams, AuditResult, AuditRow};
 use chorus_store::catalog::{AuditEntry, AuditFilter, AuditLog};
 
 use super::context::history::parse_since;
-use super::resolve;
+use super::resolve_agent;
 use crate::agent::agent_index::AgentIndex;
 
 /// Returns a page of the audit log, the newest row last.
@@ -32,7 +32,7 @@ async fn agents_named(agents: &AgentIndex, log: &AuditLog, name: &str) -> Result
     let mut ids = log.agents_named(name.to_owned()).await?;
     let now = agents.by_name(name).map(|entry| entry.settings.id);
     ids.extend(now.filter(|id| !ids.contains(id)));
-    if ids.is_empty() { Err(resolve::unknown_agent_error(agents, name)) } else { Ok(ids) }
+    if ids.is_empty() { Err(resolve_agent::unknown_agent_error(agents, name)) } else { Ok(ids) }
 }
 
 fn to_audit_row(entry: AuditEntry) -> AuditRow {

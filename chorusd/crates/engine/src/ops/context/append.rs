@@ -10,7 +10,7 @@ use chorus_config::Config;
 use chorus_proto::methods::context::{AppendParams, AppendResult};
 use chorus_proto::{ErrorKind, NewMessage, Role};
 use chorus_redact::Redactor;
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 
 use crate::agent::command;
 use crate::agent::registry::Registry;

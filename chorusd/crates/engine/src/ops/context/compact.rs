@@ -8,12 +8,12 @@ use chorus_agent_core::event::{CompactedContext, CompactionTarget, Resume};
 use chorus_base::error::{Error, Result};
 use chorus_proto::methods::continuation::{CompactParams, CompactResult};
 use chorus_proto::{ErrorKind, ItemSource, Receipt, Session};
-use chorus_session::message::ContextNo;
+use chorus_session::stored_message::ContextNo;
 
 use super::continuation_source::{CONTEXT_UNCHANGED_HINT, CarryOver, ContinuationSource, ModelNotes, OpeningMessage};
 use crate::agent::agent_index::AgentEntry;
 use crate::agent::command::{self, CompactionOutcome};
-use crate::ops::{Ops, resolve};
+use crate::ops::{Ops, resolve_agent};
 
 /// The time to wait for the model's summary; after that the extractive one is used.
 const SUMMARY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -30,7 +30,7 @@ const MAX_ATTEMPTS: usize = 5;
 /// being added, `interrupted` if another conversation replaced it, `session_not_found` or `corrupt_session` if the
 /// saved session cannot be read back, `disk_full`, `storage_failed`.
 pub async fn compact(ops: &Ops, params: CompactParams) -> Result<CompactResult> {
-    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
+    let agent = resolve_agent::agent(ops, params.agent.as_deref()).await?;
     if params.undo {
         return undo_compaction(ops, &agent).await;
     }

@@ -11,7 +11,7 @@ use chorus_base::new_id;
 use chorus_proto::{
     ErrorKind, ItemSource, Message, NewMessage, Role, SessionHeader, SummarySource, TokenPair, WorkingSet,
 };
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 use chorus_session::summary;
 use chorus_session::summary::{
     ConversationSample, ExtractedItems, ExtractionNotes, build_background, collect_findings,
@@ -20,7 +20,7 @@ use chorus_store::catalog::SessionRow;
 use uuid::Uuid;
 
 use crate::agent::note_extraction::{Extraction, ExtractionOutcome};
-use crate::agent::opening_message::request_acknowledgement;
+use crate::agent::opening_request::request_acknowledgement;
 use crate::ops::Ops;
 
 /// The limit on the newest messages that are searched for decisions, tasks and files.

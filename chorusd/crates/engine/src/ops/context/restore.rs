@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 
 use super::session_prefix::SessionPrefix;
 use crate::ops::workspace_restore::CheckpointFiles;
-use crate::ops::{Ops, resolve};
+use crate::ops::{Ops, resolve_agent};
 
 /// Restores a session's messages as the live context. Unsaved messages of the live context are saved first unless
 /// `discard` is set. With `files` the workspace is restored to the session's checkpoint as well.
@@ -23,7 +23,7 @@ pub async fn restore(ops: &Ops, params: RestoreParams) -> Result<RestoreResult> 
 /// Like [`restore`], on behalf of `by`.
 pub fn restore_as<'a>(ops: &'a Ops, params: RestoreParams, by: &'a Requester) -> BoxFuture<'a, Result<RestoreResult>> {
     Box::pin(async move {
-        let agent = resolve::agent(ops, params.agent.as_deref()).await?;
+        let agent = resolve_agent::agent(ops, params.agent.as_deref()).await?;
         let _no_deletes = ops.sessions_lock.read().await;
         let row = ops.sessions.resolve_as(by, &agent, params.agent.is_some() && !params.own, &params.session).await?;
         let mut taken = SessionPrefix::read(&ops.sessions, &row, params.at).await?;

@@ -7,7 +7,7 @@ use chorus_proto::methods::continuation::{ResumeParams, ResumeResult};
 
 use super::continuation_source::ContinuationSource;
 use crate::agent::command;
-use crate::ops::{Ops, resolve};
+use crate::ops::{Ops, resolve_agent};
 
 /// Begins a new context that continues from a session by its summary and working set. Unsaved messages of the live
 /// context are saved first. Problems with the session are reported as warnings as long as something of it is usable.
@@ -21,7 +21,7 @@ pub async fn resume(ops: &Ops, params: ResumeParams) -> Result<ResumeResult> {
 
 /// Like [`resume`], on behalf of `by`.
 pub async fn resume_as(ops: &Ops, params: ResumeParams, by: &Requester) -> Result<ResumeResult> {
-    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
+    let agent = resolve_agent::agent(ops, params.agent.as_deref()).await?;
     // A session of another agent causes a warning instead of an error, because none of its messages is copied.
     let row = ops.sessions.resolve_as(by, &agent, true, &params.session).await?;
     // Checked first, because a running turn would refuse the command after the acknowledgement has cost money.

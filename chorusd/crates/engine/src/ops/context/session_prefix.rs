@@ -6,7 +6,7 @@ use chorus_agent_core::context::complete_calls_prefix;
 use chorus_agent_core::event::{Restore, RestoredContext};
 use chorus_base::error::{Error, Result};
 use chorus_proto::{ErrorKind, Item, ItemSource, WorkingSet};
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 use chorus_store::catalog::SessionRow;
 use serde::Deserialize;
 

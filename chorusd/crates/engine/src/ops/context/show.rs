@@ -8,7 +8,7 @@ use chorus_base::error::{Error, Result};
 use chorus_config::Config;
 use chorus_proto::methods::context::{ShowParams, ShowResult};
 use chorus_proto::{ContextInfo, WorkingSet};
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 
 use super::show_window::describe_window;
 use crate::agent::agent_index::AgentEntry;

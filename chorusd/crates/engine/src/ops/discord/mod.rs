@@ -1,7 +1,7 @@
 //! Operations for the Discord connection, its tables, and the interface through which other operations use it.
 
-mod channel_api;
 pub mod command_support;
+mod connection_handle;
 pub mod delivery_problems;
 pub mod gateway_session;
 pub mod guild_allowlist;
@@ -13,7 +13,7 @@ pub use chorus_store::catalog::discord::{
 };
 
 use super::Ops;
-pub use channel_api::{ChannelApi, ChannelInfo, ConnectionState, CreateOutcome, CreatedChannel, DiscordHandle};
+pub use connection_handle::{ChannelApi, ChannelInfo, ConnectionState, CreateOutcome, CreatedChannel, DiscordHandle};
 
 impl Ops {
     /// Returns the tables of the Discord front end, which uses nothing else of the store.

@@ -17,7 +17,7 @@ use chorus_runtime::run_blocking;
 use chorus_store::{CATALOG_FILE, JOURNAL_FILE};
 use futures_util::future::BoxFuture;
 
-use super::{Ops, catalog_rebuild, salvage};
+use super::{Ops, catalog_rebuild, session_salvage};
 
 /// Runs all checks. If requested, and if the databases are intact, first rebuilds the catalog's index or salvages the
 /// journal.
@@ -30,8 +30,11 @@ pub fn doctor<'a>(ops: &'a Ops, params: DoctorParams) -> BoxFuture<'a, Result<Do
         // Writing into a damaged database would make it worse; the offline repair sets it aside instead.
         let rebuilt =
             if params.rebuild && !damaged { Some(catalog_rebuild::rebuild_catalog(ops).await?) } else { None };
-        let salvaged =
-            if params.salvage && !damaged && !journal_damaged { Some(salvage::salvage(ops).await?) } else { None };
+        let salvaged = if params.salvage && !damaged && !journal_damaged {
+            Some(session_salvage::salvage(ops).await?)
+        } else {
+            None
+        };
         if !journal_damaged {
             checks.extend(journal::checks(ops).await?);
         }

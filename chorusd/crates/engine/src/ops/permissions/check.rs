@@ -6,7 +6,7 @@ use chorus_sandbox::Sandbox;
 
 use super::usable_profile;
 use crate::ops::agent::AgentResolver;
-use crate::tools::{normalize_file_action, sandbox_policy, workspace_paths};
+use crate::tools::{normalize_file_action, unsandboxed_approval, workspace_paths};
 use chorus_runtime::run_blocking;
 
 /// Judges an action by the agent's profile, taking into account whether commands can be confined.
@@ -34,6 +34,6 @@ pub async fn check(agents: &AgentResolver, sandbox: &Sandbox, params: CheckParam
         Ok((profile.judge_in_workspace(&action, &workspace_paths(&dir)), action))
     })
     .await?;
-    sandbox_policy::require_sandbox_or_approval(&mut verdict, &action, sandbox).await;
+    unsandboxed_approval::require_sandbox_or_approval(&mut verdict, &action, sandbox).await;
     Ok(verdict)
 }

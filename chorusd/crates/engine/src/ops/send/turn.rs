@@ -11,13 +11,13 @@ use chorus_base::new_id;
 use chorus_base::requester::Requester;
 use chorus_proto::methods::send::{SendParams, SendResult};
 use chorus_proto::{Attachment, Author, NewMessage, Role, Source, SourceKind};
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 use uuid::Uuid;
 
 use crate::agent::agent_index::AgentEntry;
 use crate::agent::command;
 use crate::ops::context::append::{check_key, check_length};
-use crate::ops::{Ops, resolve};
+use crate::ops::{Ops, resolve_agent};
 
 /// The source of a message, and the requester on whose behalf its turn runs. Front ends set it; no field of a request
 /// does.
@@ -52,7 +52,7 @@ pub async fn send_from(
     ear: Option<Arc<dyn TurnListener>>,
 ) -> Result<SendResult> {
     let name = params.agent.clone();
-    run_send(ops, resolve::agent(ops, name.as_deref()), params, origin, ear).await
+    run_send(ops, resolve_agent::agent(ops, name.as_deref()), params, origin, ear).await
 }
 
 /// Runs a turn of the agent with this id, whatever its name is now; the name in `params` is ignored.
@@ -63,7 +63,7 @@ pub async fn send_to_agent(
     origin: MessageOrigin,
     ear: Option<Arc<dyn TurnListener>>,
 ) -> Result<SendResult> {
-    run_send(ops, resolve::agent_by_id(ops, agent), params, origin, ear).await
+    run_send(ops, resolve_agent::agent_by_id(ops, agent), params, origin, ear).await
 }
 
 async fn run_send(

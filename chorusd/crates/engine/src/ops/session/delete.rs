@@ -10,14 +10,14 @@ use chorus_store::trash;
 use chorus_store::trash::{EntryMetadata, SessionMetadata, TrashItem};
 
 use crate::agent::command;
-use crate::ops::{Ops, resolve, trash as ops_trash};
+use crate::ops::{Ops, resolve_agent, trash as ops_trash};
 
 /// Moves a session to the trash.
 ///
 /// # Errors
 /// `session_not_found`, `ambiguous`, `denied`, `disk_full`, `storage_failed`; the session is unchanged then.
 pub async fn delete(ops: &Ops, params: DeleteParams) -> Result<DeleteResult> {
-    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
+    let agent = resolve_agent::agent(ops, params.agent.as_deref()).await?;
     let row = ops.sessions.resolve(&agent, params.agent.is_some() && !params.own, &params.session).await?;
     let _no_restores = ops.sessions_lock.write().await;
     let _no_changes = ops.store.files.change_lock.lock().await;

@@ -8,7 +8,7 @@ use chorus_base::sync::Mutex;
 use chorus_config::Config;
 use chorus_proto::methods::session_tree::{DiffLine, DiffParams, DiffResult, Side};
 use chorus_session::content_eq::has_same_content;
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 use chorus_store::index_cache::{IndexedFile, MessageReader};
 
 use super::get::corrupt_error;

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::delete::move_to_trash;
-use crate::ops::{Ops, resolve};
+use crate::ops::{Ops, resolve_agent};
 
 /// The limit on sessions per call.
 const MAX_SESSIONS: u64 = 1_000;
@@ -43,7 +43,7 @@ struct UnusedSessions {
 /// trash.
 pub async fn expire(ops: &Ops, params: ExpireParams) -> Result<ExpireResult> {
     let agent = match params.agent.as_deref() {
-        Some(name) => Some(resolve::agent(ops, Some(name)).await?.settings.id),
+        Some(name) => Some(resolve_agent::agent(ops, Some(name)).await?.settings.id),
         None => None,
     };
     let asked = params.unused_for.as_deref().map(parse_age).transpose()?;

@@ -8,7 +8,7 @@ use chorus_config::Config;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::export::{ReadParams, ReadResult, SelectParams, SelectResult};
 use chorus_session::export::{ChunkWriter, Export, ParentSession};
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 use chorus_session::{FormatError, SessionIndex};
 use chorus_store::catalog::SessionQuery;
 use chorus_store::index_cache::IndexedFile;

@@ -6,7 +6,7 @@ use chorus_config::Config;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::session::{GetParams, GetResult};
 use chorus_session::FormatError;
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 use chorus_store::catalog::SessionRow;
 use chorus_store::index_cache::IndexedFile;
 

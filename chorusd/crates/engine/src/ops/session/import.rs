@@ -21,7 +21,7 @@ use uuid::Uuid;
 use crate::agent::session_save::{SessionTarget, write_session};
 use crate::ops::import_sink::{ImportedSession, SessionCollector, create_spool};
 use crate::ops::transfers::{TranscriptUpload, Transfer};
-use crate::ops::{Ops, resolve};
+use crate::ops::{Ops, resolve_agent};
 
 /// The number of skipped lines that an error names if nothing could be imported.
 const MAX_NAMED_SKIPS: usize = 3;
@@ -31,7 +31,7 @@ pub type OnProgress = Box<dyn FnMut(u64, u64) + Send>;
 
 /// Opens an import on a connection.
 pub async fn begin(ops: &Ops, connection: u64, params: BeginParams) -> Result<BeginResult> {
-    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
+    let agent = resolve_agent::agent(ops, params.agent.as_deref()).await?;
     let dir = ops.home.join("db");
     let spool = run_blocking(move || create_spool(&dir).map_err(|e| Error::io("cannot begin an import", &e))).await?;
     let transcript = TranscriptUpload {

@@ -9,15 +9,15 @@ use chorus_proto::methods::session_tree::{MergeParams, MergeResult};
 use chorus_proto::{ErrorKind, Message, NewMessage, Role, SessionHeader, TokenPair, WorkingSet};
 use chorus_runtime::run_blocking;
 use chorus_session::content_eq::has_same_content;
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 use chorus_session::summary::{Branch, ConversationSample, branches_prompt, collect_findings};
 use chorus_session::{SessionFile, summary};
 use chorus_store::catalog::SessionRow;
 
 use crate::agent::command;
-use crate::agent::opening_message::request_opening;
+use crate::agent::opening_request::request_opening;
 use crate::ops::context::session_prefix::drop_later_items;
-use crate::ops::{Ops, resolve};
+use crate::ops::{Ops, resolve_agent};
 use crate::usage::CallKind;
 
 /// The limit on the newest messages of a branch that are searched for decisions, tasks and files.
@@ -33,7 +33,7 @@ const MAX_TRANSCRIPT_BYTES: usize = 48 << 10;
 /// `session_not_found`, `ambiguous`, `denied`, also if there is nothing to merge; `corrupt_session`, `busy`,
 /// `disk_full`, `storage_failed`.
 pub async fn merge(ops: &Ops, params: MergeParams) -> Result<MergeResult> {
-    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
+    let agent = resolve_agent::agent(ops, params.agent.as_deref()).await?;
     let said = params.agent.is_some() && !params.own;
     let a = ops.sessions.resolve(&agent, said, &params.a).await?;
     let b = ops.sessions.resolve(&agent, said, &params.b).await?;

@@ -11,12 +11,12 @@ use chorus_store::trash::TrashItem;
 use uuid::Uuid;
 
 use super::delete::{move_to_trash, reload_row};
-use crate::ops::{Ops, resolve, trash as ops_trash};
+use crate::ops::{Ops, resolve_agent, trash as ops_trash};
 
 /// Deletes a session for good: its file, its row, its copies in the trash and, in the background, what the databases
 /// still hold of it. Live contexts that were restored from it continue, and are named in the result.
 pub async fn purge(ops: &Arc<Ops>, params: PurgeParams) -> Result<PurgeResult> {
-    let agent = resolve::agent(ops, params.agent.as_deref()).await?;
+    let agent = resolve_agent::agent(ops, params.agent.as_deref()).await?;
     let row = ops.sessions.resolve(&agent, params.agent.is_some() && !params.own, &params.session).await;
     let _no_restores = ops.sessions_lock.write().await;
     let _no_changes = ops.store.files.change_lock.lock().await;

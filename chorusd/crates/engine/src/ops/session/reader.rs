@@ -18,7 +18,7 @@ use super::get::corrupt_error;
 use crate::agent::agent_index::AgentEntry;
 use crate::ops::agent::AgentResolver;
 use crate::ops::hints;
-use crate::ops::shown_history::HistoryNumbers;
+use crate::ops::history_numbers::HistoryNumbers;
 use chorus_runtime::run_blocking;
 
 /// Finds and reads the saved sessions of this home.

@@ -13,14 +13,14 @@ use chorus_base::sync::Mutex;
 use chorus_base::{Ticks, new_id};
 use chorus_proto::methods::send::TurnEvent;
 use chorus_proto::{Author, ErrorKind, NewMessage, Role, Source, SourceKind};
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 use tokio::sync::Notify;
 use uuid::Uuid;
 
 use crate::agent::command;
 use crate::ops::context::append::check_length;
 use crate::ops::send::ensure_can_begin;
-use crate::ops::{Ops, resolve};
+use crate::ops::{Ops, resolve_agent};
 use crate::tools::ToolCaller;
 
 /// The limit on turns that follow from one another, not counting the first one, which a person requested.
@@ -120,7 +120,7 @@ impl TurnListener for AcceptanceListener {
 /// # Errors
 /// `agent_not_found`, `invalid_params`, `limit_reached`, `busy`, or the reason why that agent cannot begin a turn.
 pub(super) async fn send_message(ops: &Ops, asker: ToolCaller, to: String, message: String) -> Result<String> {
-    let agent = resolve::agent(ops, Some(&to)).await?;
+    let agent = resolve_agent::agent(ops, Some(&to)).await?;
     if agent.settings.id == asker.agent {
         return Err(Error::invalid("that is you; an agent sends nothing to itself"));
     }

@@ -10,7 +10,7 @@ use chorus_permissions::Action;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::remote::{push_url, strip_credentials};
+use super::remote_address::{push_url, strip_credentials};
 use super::run::Git;
 use super::{GitResult, host_command, ref_names};
 use crate::tools::ToolContext;

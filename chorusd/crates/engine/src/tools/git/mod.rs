@@ -14,7 +14,7 @@ mod merge_request;
 mod network_policy;
 mod push;
 mod ref_names;
-mod remote;
+mod remote_address;
 mod run;
 
 use std::path::PathBuf;

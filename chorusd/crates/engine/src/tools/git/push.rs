@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::network_policy::check_host;
-use super::remote::{RemoteAddress, parse_address, push_url};
+use super::remote_address::{RemoteAddress, parse_address, push_url};
 use super::run::{Git, run_in_sandbox, variables};
 use super::{GitResult, ref_names, repository_dir};
 use crate::tools::ToolContext;

@@ -11,7 +11,7 @@
 //! - `diff` runs external diffs and `textconv`; `log -p` and `show` run `textconv`, unless an option forbids it.
 //!   `log -G`, `-S` and `-m` may run `textconv` and merge drivers.
 
-use super::super::wrappers::HARMLESS_GIT_OPTIONS;
+use super::super::command_runners::HARMLESS_GIT_OPTIONS;
 use super::options::AllowedOptions;
 
 /// Options of `log` and `show` that select commits and their format.

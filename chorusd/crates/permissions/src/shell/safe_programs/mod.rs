@@ -10,7 +10,7 @@ mod options;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::delegation::shorten_word;
+use super::delegating_options::shorten_word;
 use options::AllowedOptions;
 
 static SAFE_PROGRAMS: LazyLock<HashMap<&str, AllowedOptions>> =
@@ -122,7 +122,7 @@ mod tests {
         let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
         let written: usize = lines.map(|line| line.split([' ']).next().unwrap_or_default().split(',').count()).sum();
         assert_eq!(names.len(), written, "a program stands there twice");
-        names.retain(|name| super::super::wrappers::ask_reason(&[name]).is_some());
+        names.retain(|name| super::super::command_runners::ask_reason(&[name]).is_some());
         names.retain(|name| *name != "sed");
         assert_eq!(names, [""; 0], "runs others");
     }

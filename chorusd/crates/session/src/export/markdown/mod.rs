@@ -1,7 +1,7 @@
 //! Exports a session as Markdown: a header, a section for each query, and the summary from which a new conversation can
 //! continue.
 
-mod front_matter;
+mod header;
 mod messages;
 mod metadata;
 
@@ -11,7 +11,7 @@ use chorus_proto::SessionHeader;
 
 use super::{Export, ParentSession};
 use crate::markdown::SummaryBlock;
-use crate::message::StoredMessage;
+use crate::stored_message::StoredMessage;
 use crate::summary::collect_findings;
 pub use messages::SectionWriter;
 
@@ -27,7 +27,7 @@ pub(super) fn write_start(
     header: &SessionHeader,
     parent: Option<&ParentSession>,
 ) -> io::Result<()> {
-    front_matter::write(out, header, parent)
+    header::write(out, header, parent)
 }
 
 /// Writes everything after the messages. `newest` returns that many of the last messages.

@@ -1,6 +1,6 @@
 //! Decides whether a person or the program wrote a user's line.
 
-use super::super::anthropic::content::Content;
+use super::super::anthropic_blocks::content::Content;
 use super::super::raw_object::RawObject;
 
 /// Prefixes of text that the program writes.

@@ -6,7 +6,7 @@ use std::io::{self, BufRead, Seek};
 use chorus_proto::{Message, Role};
 use jiff::Timestamp;
 
-use super::super::anthropic::message_builder::{MessageBuilder, tool_result_message};
+use super::super::anthropic_blocks::message_builder::{MessageBuilder, tool_result_message};
 use super::super::json_values::{import_source, program_source};
 use super::super::sink::ImportedMetadata;
 use super::super::writer::SessionWriter;

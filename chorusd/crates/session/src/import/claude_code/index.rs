@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, BufRead, Seek};
 
-use super::super::anthropic::content::Content;
+use super::super::anthropic_blocks::content::Content;
 use super::super::line_reader::{LINE_TOO_LONG, LineReader};
 use super::super::writer::SessionWriter;
 use super::line::{self, LineKind, Speaker, TranscriptMessage, TreePosition};

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use chorus_proto::Usage;
 use jiff::Timestamp;
 
-use super::super::anthropic::content::{Content, parse_content};
-use super::super::anthropic::message_builder::{ANTHROPIC, parse_usage};
+use super::super::anthropic_blocks::content::{Content, parse_content};
+use super::super::anthropic_blocks::message_builder::{ANTHROPIC, parse_usage};
 use super::super::json_values::parse_timestamp;
 use super::super::raw_object::RawObject;
 use super::queue_operation::{self, QueueOperation};

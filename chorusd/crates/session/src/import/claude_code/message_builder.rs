@@ -3,8 +3,8 @@
 
 use chorus_proto::Role;
 
-use super::super::anthropic::content::ToolOutput;
-use super::super::anthropic::message_builder::MessageBuilder;
+use super::super::anthropic_blocks::content::ToolOutput;
+use super::super::anthropic_blocks::message_builder::MessageBuilder;
 use super::line::{Speaker, TranscriptMessage};
 
 /// Adds one line. Returns its tool results, which become messages of their own.

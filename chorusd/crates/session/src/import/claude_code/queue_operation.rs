@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use super::super::anthropic::content::{Content, parse_content};
+use super::super::anthropic_blocks::content::{Content, parse_content};
 use super::super::json_values::parse_timestamp;
 use super::super::raw_object::RawObject;
 use super::authorship;

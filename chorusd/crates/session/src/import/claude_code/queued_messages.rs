@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 
-use super::super::anthropic::content::Content;
+use super::super::anthropic_blocks::content::Content;
 use super::index::NO_NODE;
 use super::line::TranscriptMessage;
 use super::queue_operation::{QueueOperation, command_as_typed};

@@ -3,7 +3,7 @@
 use chorus_proto::Usage;
 use serde_json::value::RawValue;
 
-use super::super::anthropic::content::{Content, ContentBlock, Media, ToolOutput};
+use super::super::anthropic_blocks::content::{Content, ContentBlock, Media, ToolOutput};
 use super::super::json_values::minify_value;
 use super::super::raw_object::{RawObject, list_entries};
 

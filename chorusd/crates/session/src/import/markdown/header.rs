@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::super::chorus;
 use super::super::json_values::parse_time_text;
 use super::super::sink::ImportedMetadata;
-use super::section::SpeakerNames;
+use super::line_classifier::SpeakerNames;
 use crate::markdown::{SESSION_COMMENT, parse_comment, parse_speaker_label};
 
 /// The metadata at the start of a file.

@@ -5,8 +5,8 @@ use chorus_proto::{Message, Role};
 use jiff::Timestamp;
 use serde_json::value::RawValue;
 
-use super::super::anthropic::content::parse_content;
-use super::super::anthropic::message_builder::{ANTHROPIC, MessageBuilder, parse_usage, tool_result_message};
+use super::super::anthropic_blocks::content::parse_content;
+use super::super::anthropic_blocks::message_builder::{ANTHROPIC, MessageBuilder, parse_usage, tool_result_message};
 use super::super::json_values::import_source;
 use super::super::raw_object::RawObject;
 use super::message::TIME_FIELDS;

@@ -4,7 +4,7 @@ use chorus_proto::{Author, Message, NewMessage, Role, ToolCall};
 use jiff::Timestamp;
 use serde_json::value::RawValue;
 
-use super::super::anthropic::content::has_anthropic_blocks;
+use super::super::anthropic_blocks::content::has_anthropic_blocks;
 use super::super::json_values::{
     import_source, json_list, json_string, minify_value, parse_timestamp, provider_object,
 };

@@ -4,9 +4,9 @@
 
 mod anthropic_messages;
 mod content;
-mod conversation;
 mod entry;
 mod message;
+mod session_grouping;
 
 use std::io::{BufRead, Seek};
 
@@ -17,9 +17,9 @@ use super::error::ImportError;
 use super::json_splitter::{ScanError, Scanner};
 use super::line_reader::{LINE_TOO_LONG, LineReader};
 use super::writer::SessionWriter;
-use conversation::ConversationReader;
 pub(super) use entry::is_entry;
 pub(super) use message::parse_message;
+use session_grouping::ConversationReader;
 
 /// Imports every conversation of the file.
 pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut SessionWriter<'_>) -> Result<(), ImportError> {

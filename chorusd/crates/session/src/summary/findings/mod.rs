@@ -9,7 +9,7 @@ use chorus_proto::{Item, ItemSource, Message, Role, WorkingSet};
 use super::items::{ItemKind, ItemList};
 use super::sample::head_and_tail;
 use super::sentence::parse_sentences;
-use crate::message::{FindingKinds, StoredMessage};
+use crate::stored_message::{FindingKinds, StoredMessage};
 
 /// Number of items of each kind that one compaction finds.
 pub const MAX_ITEMS_PER_KIND: usize = 10;

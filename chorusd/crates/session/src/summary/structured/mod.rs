@@ -3,14 +3,14 @@
 //! answer ([`parse_extraction`]). Each item refers to its message by a number that is only valid in its chunk. Items
 //! without a valid number are dropped.
 
-mod chunk;
+mod chunk_prompt;
 mod extraction;
 mod json_schema;
 mod parse;
 #[cfg(test)]
 mod tests;
 
-pub use chunk::{TranscriptChunk, build_chunk, start_of_newest};
+pub use chunk_prompt::{TranscriptChunk, build_chunk, start_of_newest};
 pub use extraction::{ExtractedItems, ExtractionNotes};
 pub use json_schema::answer_schema;
 pub use parse::parse_extraction;

@@ -3,7 +3,7 @@
 use chorus_proto::{Item, ItemSource, WorkingSet};
 use serde_json::Value;
 
-use super::chunk::{ChunkSource, TranscriptChunk};
+use super::chunk_prompt::{ChunkSource, TranscriptChunk};
 use super::extraction::ExtractedItems;
 use crate::summary::items::{ItemKind, ItemList};
 use crate::summary::model_summary::{MAX_ANSWER_BYTES, RejectReason, is_invisible, is_refusal, strip_thinking};

@@ -1,7 +1,7 @@
 //! Builds the working set and the receipt of a compaction.
 
 use chorus_proto::{Item, ItemSource, Receipt, TokenBudget, WorkingSet};
-use chorus_session::message::{StoredMessage, Totals};
+use chorus_session::stored_message::{StoredMessage, Totals};
 use chorus_session::summary;
 use chorus_session::summary::{
     ConversationSample, ExtractedItems, ExtractionNotes, MAX_ITEMS_PER_KIND, RejectReason, collect_findings,

@@ -6,8 +6,10 @@ use ::base64::Engine as _;
 use ::base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::alphabet::{is_alnum, is_base64url};
-use super::matchers::{Match, count_digits, leading_bytes, looks_random, match_run_from, secret_match, trimmed_len};
-use super::view_text::ViewText;
+use super::matcher_input::ViewText;
+use super::pattern_matcher::{
+    Match, count_digits, leading_bytes, looks_random, match_run_from, secret_match, trimmed_len,
+};
 
 /// Matches `sk-…`: keys of Anthropic and OpenAI, and of the many that use the same form.
 pub(crate) fn dashed_key(text: &ViewText<'_>, at: usize, kind: &'static str) -> Match {

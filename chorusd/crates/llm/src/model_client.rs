@@ -19,11 +19,11 @@ use reqwest::Client;
 use tokio_util::sync::CancellationToken;
 
 use super::api_key::{self, KeyStatus};
-use super::attempts::ModelCall;
-use super::discovery::{self, LocalServer};
+use super::call_runner::ModelCall;
 use super::error::{CallError, ErrorClass};
 use super::learned_limits::{AmendedRequest, LearnedLimits};
 use super::model_catalog::{DiscoveryStatus, ModelCatalog};
+use super::model_discovery::{self, LocalServer};
 use super::model_ref::ModelRef;
 use super::model_resolver::ModelResolver;
 use super::providers;
@@ -82,8 +82,8 @@ impl Models {
             }
         }
         let file = home.join(MODEL_CATALOG_FILE);
-        let local = if config.discovery_local { discovery::default_local_servers() } else { Vec::new() };
-        let found = discovery::load_catalog(&file, config);
+        let local = if config.discovery_local { model_discovery::default_local_servers() } else { Vec::new() };
+        let found = model_discovery::load_catalog(&file, config);
         Self {
             configured: config.providers.clone(),
             aliases: config.aliases.clone(),
@@ -385,11 +385,11 @@ impl Models {
         }
         let _alone = self.discovering.lock().await;
         let before = self.available();
-        let found = discovery::discover_all(self, &before).await;
+        let found = model_discovery::discover_all(self, &before).await;
         self.catalog.write().clone_from(&found);
         self.learned.clear();
         let (file, kept) = (self.file.clone(), found.clone());
-        let written = chorus_runtime::spawn_blocking(move || discovery::save_catalog(&file, &kept)).await;
+        let written = chorus_runtime::spawn_blocking(move || model_discovery::save_catalog(&file, &kept)).await;
         if let Ok(Err(e)) = written {
             tracing::warn!("{MODEL_CATALOG_FILE} cannot be written: {e}");
         }
@@ -423,7 +423,7 @@ impl Models {
         self.configured.get(name).cloned().or_else(|| {
             let found = self.catalog.read();
             let local = found.provider(name).filter(|provider| provider.local)?;
-            Some(discovery::local_provider(&local.name, &local.base_url))
+            Some(model_discovery::local_provider(&local.name, &local.base_url))
         })
     }
 

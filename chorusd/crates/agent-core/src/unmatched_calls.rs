@@ -2,7 +2,7 @@
 //! follow it, a result with the first unmatched call of its id: two calls of one reply may have the same id.
 
 use chorus_proto::ToolCall;
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 
 /// Returns the calls that have no result among `results`.
 #[must_use]

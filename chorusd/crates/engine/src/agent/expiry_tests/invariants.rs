@@ -8,7 +8,7 @@ use chorus_agent_core::effect::Effect;
 use chorus_agent_core::event::{AgentCommand, RequestId};
 use chorus_base::Ticks;
 use chorus_proto::Trigger;
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 use uuid::Uuid;
 
 use crate::agent::expiry::EXPIRY_RETRY_INTERVAL;

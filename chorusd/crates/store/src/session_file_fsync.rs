@@ -12,8 +12,8 @@ use chorus_base::private_fs::map_sync_error;
 use rustix::fs::{fstatfs, syncfs};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use super::background_pool::lower_priority;
 use super::session_files::{StagedFile, WrittenFile};
-use super::thread_pool::lower_priority;
 
 /// Smaller batches are synced file by file, because syncing a file system also writes the data of other programs.
 const MIN_BATCH_FILES: usize = 16;

@@ -1,7 +1,7 @@
 //! Rows of the table `contexts`: the totals and metadata of a context, without its messages.
 
 use chorus_proto::TokenPair;
-use chorus_session::message::{ContextNo, Totals};
+use chorus_session::stored_message::{ContextNo, Totals};
 use jiff::Timestamp;
 use rusqlite::types::Type;
 use rusqlite::{Connection, Row, params};

@@ -8,10 +8,10 @@ use chorus_base::error::{Error, Result};
 use jiff::Timestamp;
 
 use super::candidates::Candidate;
-use super::database_files::DatabaseFiles;
 use super::file_watch::DatabaseLock;
+use super::header_and_wal::DatabaseFiles;
 use super::incident::Incident;
-use super::journal_inspection::READABLE_DB;
+use super::journal_recovery::READABLE_DB;
 use super::recover::{RecoveryOutcome, recover_database, remove_log, replace_database};
 use super::wal::Wal;
 use crate::catalog_salvage::SalvageCounts;

@@ -9,8 +9,8 @@ use chorus_base::private_fs::sync_dir;
 use jiff::Timestamp;
 
 use super::candidates::Candidate;
-use super::database_files::DatabaseFiles;
 use super::file_watch::DatabaseLock;
+use super::header_and_wal::DatabaseFiles;
 use super::incident::{Incident, list_incidents};
 use super::journal_salvage::ScratchDir;
 use super::position_file::StoredPosition;

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::error::{CallError, ErrorClass};
 use super::local_context_length;
 use super::model_catalog::{DiscoveryStatus, ModelCatalog, ModelInfo, ProviderModels};
-use super::models::Models;
+use super::model_client::Models;
 use super::providers::{self, RequestTarget, refusal_error};
 use super::transport::{AttemptDeadline, Transport};
 

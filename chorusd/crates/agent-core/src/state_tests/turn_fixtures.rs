@@ -5,7 +5,7 @@ use chorus_base::error::Error;
 use chorus_base::requester::Requester;
 use chorus_proto::methods::context::AppendResult;
 use chorus_proto::{ErrorKind, Message, NewMessage, Role, ToolCall, Usage};
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 use jiff::Timestamp;
 use serde_json::value::RawValue;
 use uuid::Uuid;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use chorus_proto::{Item, ItemSource, Message, WorkingSet};
 
-use crate::summary::quote::{quote_message, quote_text};
+use crate::summary::prompt_quote::{quote_message, quote_text};
 
 /// The texts before and after the transcript. The instructions are repeated after it, so that nothing in a transcript
 /// has the last word.

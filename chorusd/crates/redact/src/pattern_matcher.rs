@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::alphabet::is_alnum;
+use super::matcher_input::ViewText;
 use super::pattern_types::{Pattern, PatternPart, PatternRule};
-use super::view_text::ViewText;
 
 /// Largest size of a placeholder for a secret.
 const MAX_PLACEHOLDER_BYTES: usize = 80;

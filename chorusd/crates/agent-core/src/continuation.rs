@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chorus_base::error::{Error, Result};
 use chorus_proto::methods::send::TurnEvent;
 use chorus_proto::{ErrorKind, EventType, ItemSource, Receipt, Session, Trigger};
-use chorus_session::message::Totals;
+use chorus_session::stored_message::Totals;
 use serde_json::{Value, json};
 use uuid::Uuid;
 

@@ -2,7 +2,7 @@
 
 use chorus_base::error::Error;
 use chorus_proto::{ToolCall, Usage};
-use chorus_session::message::StoredMessage;
+use chorus_session::stored_message::StoredMessage;
 
 /// A model's reply.
 #[derive(Debug)]

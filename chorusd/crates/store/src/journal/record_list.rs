@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use chorus_base::error::{Error, Result};
 use chorus_proto::WorkingSet;
-use chorus_session::message::{ContextNo, StoredMessage};
+use chorus_session::stored_message::{ContextNo, StoredMessage};
 use rusqlite::{Connection, OptionalExtension as _, params};
 use uuid::Uuid;
 
@@ -281,7 +281,7 @@ fn delete_newest(conn: &Connection, newest: &mut Option<i64>, most: &mut usize) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::context_row;
+    use crate::journal::contexts_table;
     use crate::journal::schema::MIGRATIONS;
     use jiff::Timestamp;
 
@@ -298,8 +298,15 @@ mod tests {
         for number in numbers {
             chain.append(conn, number, &Record::Rewind { keep: u64::from(number), saved: 0 }).unwrap();
         }
-        context_row::add_totals(conn, context, chorus_session::message::Totals::default(), at, None, chain.newest())
-            .unwrap();
+        contexts_table::add_totals(
+            conn,
+            context,
+            chorus_session::stored_message::Totals::default(),
+            at,
+            None,
+            chain.newest(),
+        )
+        .unwrap();
     }
 
     /// Reads all records, at most `limit` at a time.

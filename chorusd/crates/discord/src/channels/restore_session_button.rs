@@ -3,7 +3,7 @@
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
 use chorus_engine::ops::context::restore as context;
-use chorus_engine::ops::resolve::with_expected_agent;
+use chorus_engine::ops::resolve_agent::with_expected_agent;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::context::RestoreParams;
 use serenity::model::id::ChannelId;

@@ -3,7 +3,7 @@
 //! Lists only programs that pass for readers or are part of a redirection. Files written by `cp` or `touch` are covered
 //! by the pattern that allows the program.
 
-use super::base_name;
+use super::normalize::base_name;
 
 /// Returns the files that a command writes because its arguments name them.
 #[must_use]

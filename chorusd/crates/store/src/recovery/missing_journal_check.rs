@@ -6,7 +6,7 @@ use std::path::Path;
 use chorus_base::error::{Error, Result};
 use chorus_proto::ErrorKind;
 
-use super::database_files::DatabaseFiles;
+use super::header_and_wal::DatabaseFiles;
 use super::incident::list_incidents;
 use super::position_file::POSITION_FILE as NEWEST;
 use super::wal::Wal;

@@ -2,7 +2,7 @@
 //! machine.
 
 use chorus_proto::{EventType, ItemSource, WorkingSet};
-use chorus_session::message::ContextNo;
+use chorus_session::stored_message::ContextNo;
 use chorus_session::summary::ExtractionNotes;
 use serde_json::json;
 

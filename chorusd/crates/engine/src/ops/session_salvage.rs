@@ -10,7 +10,7 @@ use chorus_base::error::{Error, Result};
 use chorus_proto::methods::doctor::Salvaged;
 use chorus_proto::session::SESSION_SCHEMA;
 use chorus_proto::{ErrorKind, Session, SessionHeader, Trigger, WorkingSet};
-use chorus_session::message::{StoredMessage, Totals};
+use chorus_session::stored_message::{StoredMessage, Totals};
 use chorus_session::summary::ConversationSample;
 use chorus_session::{MessageHash, slug, summary};
 use chorus_store::catalog::SessionPlacement;

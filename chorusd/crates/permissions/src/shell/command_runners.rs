@@ -2,14 +2,11 @@
 //!
 //! No such list can be complete: any program that is missing here is judged by the profile's patterns alone.
 
-mod output_files;
-
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use super::delegation::{canonical_name, is_kernel_path, matches_option};
+use super::delegating_options::{canonical_name, is_kernel_path, matches_option};
 use super::normalize::base_name;
-pub(super) use output_files::written_files;
 
 /// Programs that run their arguments, read commands or programs from elsewhere, or change the meaning of later
 /// commands. Names are without versions.

@@ -1,7 +1,7 @@
 //! Detects a message that is sent again because its turn failed, so that it is in the context only once. Part of the
 //! state machine.
 
-use chorus_session::message::{ContextNo, StoredMessage};
+use chorus_session::stored_message::{ContextNo, StoredMessage};
 
 use super::state::State;
 

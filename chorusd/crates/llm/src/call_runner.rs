@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::error::{CallError, CallProgress, ErrorClass};
-use super::models::RandomFraction;
+use super::model_client::RandomFraction;
 use super::providers::{ParseStep, ProviderProtocol, ReplyParser, RequestTarget, refusal_error};
 use super::reply::Reply;
 use super::request::ModelRequest;
