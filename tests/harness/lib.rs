@@ -23,6 +23,7 @@ pub mod manual_clock;
 pub mod measure;
 pub mod model_server;
 pub mod process;
+pub mod program;
 pub mod raw;
 pub mod real_data;
 pub mod rng;

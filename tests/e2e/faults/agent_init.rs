@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use chorus_proto::methods::agent::{Destroy, DestroyParams, Init, InitParams};
 use chorus_proto::{Client, ErrorKind};
 use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
+use chorus_tests::program::write_program;
 use chorus_tests::rng::Rng;
 use chorus_tests::strace::{Strace, is_permitted, threads, wait_until_quiet};
 use chorus_tests::{Daemon, Home};
@@ -54,8 +55,7 @@ fn a_git_that_fails_is_quoted() {
     fs::create_dir(&folder).expect("bin/");
     let git = folder.join("git");
     for script in ["#!/bin/sh\necho 'no repositories today' >&2\nexit 1\n", "not a program"] {
-        fs::write(&git, script).expect("a git");
-        fs::set_permissions(&git, fs::Permissions::from_mode(0o755)).expect("its mode");
+        write_program(&git, script);
         let mut command = home.command(home.bins.chorusd);
         command.env("PATH", &folder);
         let daemon = Daemon::start_command(&home, command);
@@ -71,8 +71,7 @@ fn git_without(home: &Home, verb: &str) -> String {
     fs::create_dir_all(&folder).expect("bin/");
     let path = std::env::var("PATH").unwrap_or_default();
     let script = format!("#!/bin/sh\ncase \" $* \" in *\" {verb} \"*) exit 1;; esac\nPATH='{path}' exec git \"$@\"\n");
-    fs::write(folder.join("git"), script).expect("a git");
-    fs::set_permissions(folder.join("git"), fs::Permissions::from_mode(0o755)).expect("its mode");
+    write_program(folder.join("git"), script);
     format!("{}:{path}", folder.display())
 }
 

@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 
 use chorus_permissions::{Profile, ProfileSpec};
 use chorus_proto::methods::permissions::Decision;
+use chorus_tests::program::write_program;
 use chorus_tests::rng::Rng;
 use serde_json::json;
 
@@ -39,13 +40,12 @@ fn rounds(few: usize, many: usize) -> usize {
 fn prepare(scratch: &Path, denied: &str) {
     let write = |name: &str, text: &str| fs::write(scratch.join(name), text).expect("a file");
     write("victim", CONTENT);
-    write("script", "#!/bin/sh\n> marker\ncat\n");
+    write_program(scratch.join("script"), "#!/bin/sh\n> marker\ncat\n");
     write("options", "-wrapper ./script\n-c\na.c\n");
     write("a.c", "int main(void) { return 0; }\n");
     write("list", "victim\n");
     write("Makefile", "all:\n\t./script\n");
     write("package.json", r#"{"name": "x", "version": "1.0.0", "scripts": {"x": "./script", "test": "./script"}}"#);
-    fs::set_permissions(scratch.join("script"), fs::Permissions::from_mode(0o755)).expect("a mode");
     fs::create_dir_all(scratch.join("home")).expect("a directory");
     for (from, to) in [(format!("/bin/{denied}"), "link"), ("/bin".into(), "bin"), ("/bin/bash".into(), "ls")] {
         symlink(from, scratch.join(to)).expect("a link");
@@ -67,8 +67,7 @@ fn repository(scratch: &Path) {
     let signer = scratch.join("home/signer");
     let text = "#!/bin/sh\ncat > /dev/null\necho '-----BEGIN PGP SIGNATURE-----'\necho '-----END PGP SIGNATURE-----'\n\
                 printf '\\n[GNUPG:] SIG_CREATED \\n' >&2\n";
-    fs::write(&signer, text).expect("a file");
-    fs::set_permissions(&signer, fs::Permissions::from_mode(0o755)).expect("a mode");
+    write_program(&signer, text);
     let program = format!("gpg.program={}", signer.display());
     git(&["-c", &program, "commit", "--quiet", "--gpg-sign=x", "--message", "two", "a.c"]);
     fs::write(scratch.join("a.c"), "int main(void) { return 2; }\n").expect("a file");

@@ -1,7 +1,7 @@
 //! Nothing is left: whichever way a command ends, all its processes do.
 
+use chorus_tests::program::write_program;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
 use chorus_proto::methods::send::{Cancel, CancelParams};
@@ -82,8 +82,7 @@ fn a_bubblewrap_that_is_killed_while_it_sets_up_leaves_no_process_and_holds_up_n
         "#!/bin/sh\nif [ -e '{}' ]; then exec 3<&0; sleep {mark} <&3 & kill -9 $$; fi\nPATH='{path}'\nexec bwrap \"$@\"\n",
         killed.display()
     );
-    fs::write(&file, script).expect("a script");
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("a program");
+    write_program(&file, script);
     let path = format!("{}:{path}", folder.path().display());
     let Some(fixture) = start_sandbox("bubblewrap", &[("PATH", &path)]) else { return };
     assert_eq!(run_command(&fixture, "echo on").ok(), "on\n");

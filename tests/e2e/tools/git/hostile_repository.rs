@@ -1,10 +1,10 @@
 //! Workspaces whose repository names programs to run, wherever git looks for some.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use chorus_tests::Fixture;
+use chorus_tests::program::write_program;
 use serde_json::{Value, json};
 
 use super::{git, workspace, write};
@@ -14,8 +14,7 @@ use crate::tools::self_edit::{call_tool, expect_tool, expect_tool_error, start_f
 fn trap(fixture: &Fixture) -> (PathBuf, PathBuf) {
     let (program, trace) = (workspace(fixture).join("trap"), workspace(fixture).join("trace"));
     let script = format!("#!/bin/sh\necho \"$0 $*\" >> '{}'\ncat 2>/dev/null\nexit 0\n", trace.display());
-    fs::write(&program, script).expect("a program");
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("its mode");
+    write_program(&program, script);
     (program, trace)
 }
 

@@ -1,10 +1,10 @@
 //! Merge requests, through a program that stands for `gh` or `glab` and notes what it is given.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
 use chorus_tests::Fixture;
+use chorus_tests::program::write_program;
 use chorus_tests::{DEADLINE, process, wait_until};
 use serde_json::json;
 
@@ -27,8 +27,7 @@ fn with_script(programs: &[&str], script: &str) -> Fixture {
     fs::create_dir(&bin).expect("a directory");
     for program in programs {
         let path = bin.join(program);
-        fs::write(&path, script).expect("a program");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("its mode");
+        write_program(&path, script);
     }
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").expect("PATH"));
     let builder = build_fixture(home, "").env("PATH", &path).env("SECRET", "x").env("GH_TOKEN", "t");

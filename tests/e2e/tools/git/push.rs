@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use chorus_tests::program::write_program;
 use chorus_tests::{DEADLINE, wait_until};
 use serde_json::json;
 
@@ -84,8 +84,7 @@ fn a_repository_in_the_workspace_is_pushed_to_and_its_hooks_do_not_run() {
     let trace = dir.join("trace");
     for hook in ["pre-receive", "update", "post-receive", "post-update", "reference-transaction"] {
         let path = dir.join("bare.git/hooks").join(hook);
-        fs::write(&path, format!("#!/bin/sh\ntouch '{}'\n", trace.display())).expect("a hook");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("its mode");
+        write_program(&path, format!("#!/bin/sh\ntouch '{}'\n", trace.display()));
     }
     git(&dir, &["remote", "add", "up.stream", "./bare.git"]);
     expect_tool(&fixture, "git_push", json!({"remote": "up.stream", "branch": "main"}));
