@@ -22,7 +22,7 @@ use chorus_discord::Discord;
 use chorus_engine::agent::agent_index::AgentIndex;
 use chorus_engine::agent::registry::Registry;
 use chorus_engine::agent::summaries::{Summaries, SummaryServices};
-use chorus_engine::agent::{eviction, expiry};
+use chorus_engine::agent::{eviction, idle_expiry};
 use chorus_engine::approvals::Approvals;
 use chorus_engine::lifecycle::instance_lock::InstanceLock;
 use chorus_engine::lifecycle::instance_watch::InstanceWatch;
@@ -359,7 +359,7 @@ impl Daemon {
             let ops = self.ops.clone();
             self.tasks.spawn_tracked(systemd_notify::run_watchdog(limit, move || ops.store.journal.ping()));
         }
-        self.tasks.spawn_tracked(expiry::run(self.ops.registry.clone(), stop.clone()));
+        self.tasks.spawn_tracked(idle_expiry::run(self.ops.registry.clone(), stop.clone()));
         self.tasks.spawn_tracked(eviction::run(self.ops.registry.clone(), stop.clone()));
         self.tasks.spawn_tracked(self.ops.summaries.clone().run_timers());
         self.tasks.spawn_tracked(run_maintenance(self.ops.clone(), stop.clone()));

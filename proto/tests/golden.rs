@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use chorus_proto::methods::{
     agent, agent_transfer, approvals, audit, backup, context, continuation, daemon, doctor, events, export, import,
-    memory, models, permissions, send, session, session_tree, settings, tasks, trash, usage,
+    memory, models, permissions, send, session, session_branching, settings, tasks, trash, usage,
 };
 use chorus_proto::rpc::{IncomingMessage, OutgoingRequest, Progress, Request, VERSION};
 use chorus_proto::{ErrorKind, Event, Message, Method, NewMessage, RpcError, SessionHeader, frame};
@@ -60,10 +60,10 @@ fn methods() -> Vec<MethodCase> {
         method_case::<session::Expire>(),
         method_case::<session::Tag>(),
         method_case::<session::Untag>(),
-        method_case::<session_tree::Tree>(),
-        method_case::<session_tree::Branch>(),
-        method_case::<session_tree::Diff>(),
-        method_case::<session_tree::Merge>(),
+        method_case::<session_branching::Tree>(),
+        method_case::<session_branching::Branch>(),
+        method_case::<session_branching::Diff>(),
+        method_case::<session_branching::Merge>(),
         method_case::<trash::List>(),
         method_case::<trash::Restore>(),
         method_case::<trash::Empty>(),

@@ -3,7 +3,7 @@
 use chorus_proto::event::{Event, Lagged};
 use chorus_proto::methods::{
     agent, agent_transfer, approvals, audit, backup, context, continuation, daemon, doctor, events, export, import,
-    memory, models, permissions, send, session, session_tree, settings, tasks, trash, usage,
+    memory, models, permissions, send, session, session_branching, settings, tasks, trash, usage,
 };
 use chorus_proto::rpc::Progress;
 use chorus_proto::{Message, Method, PROTOCOL, RpcError, SessionHeader};
@@ -66,10 +66,10 @@ pub fn protocol_schema() -> Value {
     all.add_method::<session::Expire>();
     all.add_method::<session::Tag>();
     all.add_method::<session::Untag>();
-    all.add_method::<session_tree::Tree>();
-    all.add_method::<session_tree::Branch>();
-    all.add_method::<session_tree::Diff>();
-    all.add_method::<session_tree::Merge>();
+    all.add_method::<session_branching::Tree>();
+    all.add_method::<session_branching::Branch>();
+    all.add_method::<session_branching::Diff>();
+    all.add_method::<session_branching::Merge>();
     all.add_method::<trash::List>();
     all.add_method::<trash::Restore>();
     all.add_method::<trash::Empty>();

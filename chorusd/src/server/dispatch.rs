@@ -6,7 +6,7 @@ use bytes::Bytes;
 use chorus_proto::error::CODE_METHOD_NOT_FOUND;
 use chorus_proto::methods::{
     Method, agent, agent_transfer, approvals, audit, backup, context, continuation, daemon, doctor, events, export,
-    import, memory, models, permissions, send, session, session_tree, settings, tasks, trash, usage,
+    import, memory, models, permissions, send, session, session_branching, settings, tasks, trash, usage,
 };
 use chorus_proto::rpc::Request;
 use chorus_proto::{ErrorKind, RpcError};
@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 
 mod method_runner;
 mod request_check;
-mod routes;
+mod routes_macro;
 
 use chorus_base::closest_match;
 use chorus_base::error::{Error, Result};
@@ -26,7 +26,7 @@ use chorus_engine::ops::events::subscribe::Subscription;
 
 use self::method_runner::Responder;
 use self::request_check::{check_request, is_id, not_a_request_error};
-use self::routes::routes;
+use self::routes_macro::routes;
 use super::notifications::{progress_callback, turn_listener};
 use super::reply::{self, Frame, to_rpc_error};
 use super::writer::ClientWriter;
@@ -61,8 +61,8 @@ routes! {
     inline context::Show => context::show::show(agent_resolver, registry, context_meter, config);
     inline context::History => context::history::history(agent_resolver, sessions, clock);
     inline session::Get => session::get::get(agent_resolver, sessions, summaries, config);
-    inline session_tree::Tree => session::tree::tree(agent_resolver, sessions, registry, config);
-    inline session_tree::Diff => session::diff::diff(agent_resolver, sessions, session_overlaps, config);
+    inline session_branching::Tree => session::tree::tree(agent_resolver, sessions, registry, config);
+    inline session_branching::Diff => session::diff::diff(agent_resolver, sessions, session_overlaps, config);
     inline export::Select => session::export::select(agent_resolver, sessions, clock);
     inline export::Read => session::export::read(agent_resolver, sessions, export_positions, config);
     inline permissions::List => permissions::list::list(agent_resolver, config);
@@ -107,8 +107,8 @@ routes! {
     spawned session::Expire => session::expire::expire;
     spawned session::Tag => session::tag::tag(agent_resolver, sessions, sessions_lock, store);
     spawned session::Untag => session::untag::untag(agent_resolver, sessions, sessions_lock, store);
-    spawned session_tree::Branch => session::branch::branch(agent_resolver, sessions, sessions_lock, registry, clock);
-    spawned session_tree::Merge => session::merge::merge;
+    spawned session_branching::Branch => session::branch::branch(agent_resolver, sessions, sessions_lock, registry, clock);
+    spawned session_branching::Merge => session::merge::merge;
     spawned trash::Restore => trash::restore::restore;
     spawned trash::Empty => trash::empty::empty;
     spawned memory::Add => memory::add::add(agent_resolver, store.catalog, redactor, clock);

@@ -23,7 +23,7 @@ pub mod models;
 pub mod permissions;
 pub mod send;
 pub mod session;
-pub mod session_tree;
+pub mod session_branching;
 pub mod settings;
 pub mod tasks;
 pub mod trash;

@@ -3,7 +3,7 @@
 use std::fs;
 
 use chorus_proto::methods::context::{Pin, PinParams};
-use chorus_proto::methods::session_tree::BranchParams;
+use chorus_proto::methods::session_branching::BranchParams;
 use chorus_proto::{ErrorKind, Trigger};
 use chorus_tests::Daemon;
 use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write as _;
 
 use chorus_proto::ErrorKind;
-use chorus_proto::methods::session_tree::{Diff, DiffParams, Side};
+use chorus_proto::methods::session_branching::{Diff, DiffParams, Side};
 use chorus_tests::Daemon;
 use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::{chorusctl, chorusctl_with};

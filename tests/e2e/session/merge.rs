@@ -1,7 +1,7 @@
 //! `session merge`: two lines come together, and nothing is chosen silently.
 
 use chorus_proto::methods::context::{Pin, PinParams, Show, ShowParams};
-use chorus_proto::methods::session_tree::{Merge, MergeParams, MergeResult};
+use chorus_proto::methods::session_branching::{Merge, MergeParams, MergeResult};
 use chorus_proto::{CallError, Client, ErrorKind, Session, Trigger, WorkingSet};
 use chorus_tests::Daemon;
 use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};

@@ -13,7 +13,7 @@ mod selectors;
 mod tag;
 mod tree;
 
-use chorus_proto::methods::session_tree::{
+use chorus_proto::methods::session_branching::{
     Branch, BranchParams, BranchResult, Diff, DiffParams, DiffResult, Tree, TreeParams, TreeResult,
 };
 use chorus_proto::{CallError, Client, NewMessage, Role, Session};

@@ -3,7 +3,7 @@
 use std::fs;
 
 use chorus_proto::methods::session::{Delete, DeleteParams};
-use chorus_proto::methods::session_tree::{BranchParams, Tree, TreeParams};
+use chorus_proto::methods::session_branching::{BranchParams, Tree, TreeParams};
 use chorus_tests::Daemon;
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;

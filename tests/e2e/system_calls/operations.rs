@@ -6,7 +6,7 @@ use chorus_proto::methods::context::{
     Append, AppendParams, Clear, ClearParams, Restore, RestoreParams, Save, SaveParams,
 };
 use chorus_proto::methods::continuation::{Compact, CompactParams, Resume, ResumeParams};
-use chorus_proto::methods::session_tree::{Branch, BranchParams, Merge, MergeParams};
+use chorus_proto::methods::session_branching::{Branch, BranchParams, Merge, MergeParams};
 use chorus_proto::{CallError, Client, NewMessage, Role};
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::process::signal;

@@ -77,7 +77,7 @@ fn every_verb_has_a_file_on_both_sides() {
             // `events` lists or follows, `cancel` and `send --cancel` are one.
             let name = match (&*verb, side) {
                 ("hello", "chorusctl/src/commands") => continue,
-                ("hello" | "daemon/stop", "chorusd/crates/engine/src/ops") => "status",
+                ("hello" | "status" | "daemon/stop", "chorusd/crates/engine/src/ops") => "daemon",
                 ("session/get", "chorusctl/src/commands") => "session/show",
                 ("send/cancel", "chorusctl/src/commands") => "cancel",
                 ("events/list" | "events/subscribe", "chorusctl/src/commands") => "events",

@@ -11,9 +11,9 @@ pub mod restart;
 pub mod start;
 pub mod status;
 pub mod stop;
+mod stop_unreachable;
 mod tail;
 mod unit;
-mod unreachable_daemon;
 pub mod wait_exit;
 
 /// Start, stop and watch the daemon

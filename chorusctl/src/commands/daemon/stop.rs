@@ -6,7 +6,7 @@ use chorus_proto::CallError;
 use chorus_proto::methods::daemon::{Stop, StopParams, StopResult};
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::unreachable_daemon::{self, StopOutcome};
+use super::stop_unreachable::{self, StopOutcome};
 use super::wait_exit;
 use crate::app::{App, parse_result};
 use crate::connect;
@@ -38,7 +38,7 @@ pub fn stop(app: &mut App) -> Result<Option<Box<RawValue>>, Error> {
     let patience = app.global.timeout.unwrap_or(STOP_TIMEOUT);
     let client = match connect::connect_if_running(app.paths()?, &app.global)? {
         Some(client) => client,
-        None => match unreachable_daemon::stop(app, patience)? {
+        None => match stop_unreachable::stop(app, patience)? {
             StopOutcome::NotRunning => return Ok(None),
             StopOutcome::Reachable(client) => client,
             StopOutcome::Exited(pid) => return Ok(Some(to_raw_value(&StopResult { pid }).map_err(CallError::from)?)),

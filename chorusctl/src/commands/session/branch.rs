@@ -1,6 +1,6 @@
 //! `chorusctl session branch`: continues from a session in a second context.
 
-use chorus_proto::methods::session_tree::{Branch, BranchParams};
+use chorus_proto::methods::session_branching::{Branch, BranchParams};
 
 use crate::app::App;
 use crate::commands::format;

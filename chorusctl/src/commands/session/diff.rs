@@ -1,6 +1,6 @@
 //! `chorusctl session diff`: prints the messages in which two sessions differ.
 
-use chorus_proto::methods::session_tree::{Diff, DiffLine, DiffParams, DiffResult, Side};
+use chorus_proto::methods::session_branching::{Diff, DiffLine, DiffParams, DiffResult, Side};
 use chorus_proto::{Role, Session};
 
 use crate::app::App;

@@ -1,6 +1,6 @@
 //! `chorusctl session merge`: merges two sessions into a new live context.
 
-use chorus_proto::methods::session_tree::{Merge, MergeParams};
+use chorus_proto::methods::session_branching::{Merge, MergeParams};
 
 use crate::app::App;
 use crate::commands::format;

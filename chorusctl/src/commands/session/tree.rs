@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use chorus_proto::methods::session_tree::{Tree, TreeGap, TreeLive, TreeParams, TreeResult, TreeSession};
+use chorus_proto::methods::session_branching::{Tree, TreeGap, TreeLive, TreeParams, TreeResult, TreeSession};
 use uuid::Uuid;
 
 use crate::app::App;

@@ -451,8 +451,8 @@ pub(super) fn deadline_of_request(asked: &RequestMeta) -> Option<Deadline> {
 }
 
 /// Returns the idle deadline that follows from activity at `moment`.
-pub(super) fn deadline_after(facts: &AgentSettings, moment: EventTime) -> Option<Deadline> {
-    let timeout = facts.idle_timeout?;
+pub(super) fn deadline_after(settings: &AgentSettings, moment: EventTime) -> Option<Deadline> {
+    let timeout = settings.idle_timeout?;
     Some(Deadline { due: moment.ticks.after(timeout), at: moment.now.checked_add(timeout).ok()? })
 }
 

@@ -38,10 +38,10 @@ impl State {
         let begin = self.live_head();
         let Some((turn, begin)) = self.turn.as_mut().zip(begin) else { return false };
         turn.first_message = at;
-        let (facts, mark) = (turn.settings.clone(), TurnMarker::Open { turn: turn.id, key: None });
-        let begin = ContextHead { agent: facts.id, ..begin };
+        let (settings, mark) = (turn.settings.clone(), TurnMarker::Open { turn: turn.id, key: None });
+        let begin = ContextHead { agent: settings.id, ..begin };
         // The interrupted turn is recorded as closed. If the daemon crashes again it must find this one open.
-        self.append_in_turn(begin, &facts, Vec::new(), again.moment, Some(mark), effects);
+        self.append_in_turn(begin, &settings, Vec::new(), again.moment, Some(mark), effects);
         true
     }
 }

@@ -111,23 +111,23 @@ struct SinkLists {
 
 impl TurnSinks {
     /// Adds a listener for all events from now on, and sends it the open questions.
-    pub fn add_listener(&self, voice: TurnSink) {
+    pub fn add_listener(&self, sink: TurnSink) {
         let mut told = self.0.lock();
-        told.open_questions.iter().for_each(|asked| voice.send(asked));
-        told.listeners.push(voice);
+        told.open_questions.iter().for_each(|asked| sink.send(asked));
+        told.listeners.push(sink);
     }
 
     /// Adds a listener for approval questions only, and sends it the open ones.
-    pub fn add_approval_listener(&self, voice: TurnSink) {
+    pub fn add_approval_listener(&self, sink: TurnSink) {
         let mut told = self.0.lock();
-        told.open_questions.iter().for_each(|asked| voice.send(asked));
+        told.open_questions.iter().for_each(|asked| sink.send(asked));
         told.approval_listeners.retain(TurnSink::is_open);
-        told.approval_listeners.push(voice);
+        told.approval_listeners.push(sink);
     }
 
     pub fn send(&self, piece: &TurnEvent) {
         let mut told = self.0.lock();
-        told.listeners.iter().for_each(|voice| voice.send(piece));
+        told.listeners.iter().for_each(|sink| sink.send(piece));
         match piece {
             TurnEvent::Ask { .. } => told.open_questions.push(piece.clone()),
             TurnEvent::Decided { id, .. } => {
@@ -135,7 +135,7 @@ impl TurnSinks {
             }
             _ => return,
         }
-        told.approval_listeners.iter().for_each(|voice| voice.send(piece));
+        told.approval_listeners.iter().for_each(|sink| sink.send(piece));
     }
 }
 
@@ -179,16 +179,16 @@ mod tests {
         let heard = |ear: &SlowListener| std::mem::take(&mut *ear.heard.lock());
         let asks = |id: &str| TurnEvent::Ask { approval: Box::new(test_support::sample_approval(id)) };
         let decided = |id: &str| TurnEvent::Decided { id: id.into(), status: Status::Denied, by: None };
-        let voices = TurnSinks::default();
+        let sinks = TurnSinks::default();
         for said in [TurnEvent::Text("t".into()), asks("1"), asks("2"), decided("1")] {
-            voices.send(&said);
+            sinks.send(&said);
         }
-        let ((late, voice), (waiting, other)) = (listener(), listener());
-        voices.add_listener(voice);
-        voices.add_approval_listener(other);
+        let ((late, sink), (waiting, other)) = (listener(), listener());
+        sinks.add_listener(sink);
+        sinks.add_approval_listener(other);
         assert_eq!((heard(&late), heard(&waiting)), (vec![asks("2")], vec![asks("2")]));
         for said in [TurnEvent::Text("t".into()), decided("2"), asks("3")] {
-            voices.send(&said);
+            sinks.send(&said);
         }
         assert_eq!(heard(&late), [TurnEvent::Text("t".into()), decided("2"), asks("3")]);
         assert_eq!(heard(&waiting), [decided("2"), asks("3")]);
@@ -198,18 +198,18 @@ mod tests {
     fn what_cannot_be_heard_at_once_is_joined_and_keeps_its_place() {
         let ear = Arc::new(SlowListener::default());
         ear.takes.store(1, Ordering::SeqCst);
-        let voice = TurnSink::new(Some(ear.clone()));
-        let say = |text: &str| voice.send(&TurnEvent::Text(text.into()));
+        let sink = TurnSink::new(Some(ear.clone()));
+        let say = |text: &str| sink.send(&TurnEvent::Text(text.into()));
         say("at once ");
         say("a");
         // It could take another one, but not before those that it missed.
         ear.takes.store(1, Ordering::SeqCst);
         say("b");
-        voice.send(&TurnEvent::Note("n".into()));
+        sink.send(&TurnEvent::Note("n".into()));
         say("c");
-        voice.flush();
+        sink.flush();
         say("d");
-        voice.close();
+        sink.close();
         say("e");
         let heard = std::mem::take(&mut *ear.heard.lock());
         let said = |text: &str| TurnEvent::Text(text.into());

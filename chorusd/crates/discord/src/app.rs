@@ -12,7 +12,7 @@ use super::channels::{AgentChannels, GuildAllowlist};
 use super::commands::SlashCommands;
 use super::inbound::Inbound;
 use super::outbox::Outbox;
-use super::reply::RunningTurns;
+use super::reply::TurnOwners;
 use super::rest::RestClient;
 use super::role_cache::RoleCache;
 
@@ -34,7 +34,7 @@ pub struct DiscordApp {
     /// Posts on their way to channels.
     pub outbox: Outbox,
     /// Running turns that were requested in channels.
-    pub running_turns: Arc<RunningTurns>,
+    pub running_turns: Arc<TurnOwners>,
 }
 
 impl DiscordApp {

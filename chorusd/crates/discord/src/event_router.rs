@@ -6,20 +6,20 @@ use serenity::model::event::Event as Dispatch;
 use tokio::sync::mpsc;
 
 use super::app::DiscordApp;
-use super::event::GatewayEvent;
+use super::gateway_event::GatewayEvent;
 use super::{channels, commands, inbound};
 
 /// Routes events until the gateway connection has ended. Nothing here waits for the disk or for Discord.
-pub(crate) async fn run(bridge: &Arc<DiscordApp>, mut events: mpsc::Receiver<GatewayEvent>) {
+pub(crate) async fn run(app: &Arc<DiscordApp>, mut events: mpsc::Receiver<GatewayEvent>) {
     while let Some(event) = events.recv().await {
         match event {
-            GatewayEvent::Dispatch(dispatch) => route_event(bridge, *dispatch),
+            GatewayEvent::Dispatch(dispatch) => route_event(app, *dispatch),
             GatewayEvent::Connected { resumed } => {
-                bridge.ops.discord.on_guilds_loaded();
-                channels::on_connected(bridge, resumed);
-                inbound::on_connected(bridge);
+                app.ops.discord.on_guilds_loaded();
+                channels::on_connected(app, resumed);
+                inbound::on_connected(app);
                 if resumed {
-                    commands::on_resumed(bridge);
+                    commands::on_resumed(app);
                 }
             }
             GatewayEvent::Disconnected => {}
@@ -27,9 +27,9 @@ pub(crate) async fn run(bridge: &Arc<DiscordApp>, mut events: mpsc::Receiver<Gat
     }
 }
 
-fn route_event(bridge: &Arc<DiscordApp>, dispatch: Dispatch) {
-    bridge.roles.apply(&dispatch);
-    channels::handle_event(bridge, &dispatch);
+fn route_event(app: &Arc<DiscordApp>, dispatch: Dispatch) {
+    app.roles.apply(&dispatch);
+    channels::handle_event(app, &dispatch);
     if matches!(
         dispatch,
         Dispatch::ChannelUpdate(_)
@@ -37,30 +37,30 @@ fn route_event(bridge: &Arc<DiscordApp>, dispatch: Dispatch) {
             | Dispatch::GuildMemberUpdate(_)
             | Dispatch::GuildCreate(_)
     ) {
-        bridge.outbox.retry_forbidden();
+        app.outbox.retry_forbidden();
     }
     match dispatch {
-        Dispatch::MessageCreate(event) => inbound::on_message(bridge, event.message),
-        Dispatch::MessageUpdate(event) => inbound::on_edit(bridge, event),
+        Dispatch::MessageCreate(event) => inbound::on_message(app, event.message),
+        Dispatch::MessageUpdate(event) => inbound::on_edit(app, event),
         Dispatch::MessageDelete(event) => {
-            inbound::on_delete(bridge, event.channel_id, event.guild_id, vec![event.message_id]);
+            inbound::on_delete(app, event.channel_id, event.guild_id, vec![event.message_id]);
         }
-        Dispatch::MessageDeleteBulk(event) => inbound::on_delete(bridge, event.channel_id, event.guild_id, event.ids),
+        Dispatch::MessageDeleteBulk(event) => inbound::on_delete(app, event.channel_id, event.guild_id, event.ids),
         Dispatch::Ready(event) => {
             let guilds = event.ready.guilds.iter().map(|guild| guild.id);
-            commands::on_ready(bridge, event.ready.application.id, guilds);
+            commands::on_ready(app, event.ready.application.id, guilds);
         }
         Dispatch::GuildCreate(event) => {
-            inbound::on_guild_available(bridge, event.guild.id);
-            commands::on_guild_joined(bridge, event.guild.id);
+            inbound::on_guild_available(app, event.guild.id);
+            commands::on_guild_joined(app, event.guild.id);
         }
         Dispatch::ChannelUpdate(event) => {
-            inbound::on_channel_rights_changed(bridge, event.channel.id, event.channel.guild_id)
+            inbound::on_channel_rights_changed(app, event.channel.id, event.channel.guild_id)
         }
-        Dispatch::GuildRoleUpdate(event) => inbound::on_guild_rights_changed(bridge, event.role.guild_id),
-        Dispatch::GuildMemberUpdate(event) => inbound::on_guild_rights_changed(bridge, event.guild_id),
-        Dispatch::GuildDelete(event) if !event.guild.unavailable => commands::on_guild_left(bridge, event.guild.id),
-        Dispatch::InteractionCreate(event) => commands::handle_interaction(bridge, event.interaction),
+        Dispatch::GuildRoleUpdate(event) => inbound::on_guild_rights_changed(app, event.role.guild_id),
+        Dispatch::GuildMemberUpdate(event) => inbound::on_guild_rights_changed(app, event.guild_id),
+        Dispatch::GuildDelete(event) if !event.guild.unavailable => commands::on_guild_left(app, event.guild.id),
+        Dispatch::InteractionCreate(event) => commands::handle_interaction(app, event.interaction),
         _ => {}
     }
 }

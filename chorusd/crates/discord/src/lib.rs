@@ -8,9 +8,9 @@ mod app;
 mod approvals;
 mod channels;
 mod commands;
-mod event;
 mod event_router;
 mod gateway;
+mod gateway_event;
 mod inbound;
 mod member;
 mod outbox;
@@ -62,11 +62,11 @@ impl Discord {
 }
 
 async fn run(ops: Arc<Ops>, stop: CancellationToken, tasks: TaskTracker) {
-    let Some(bridge) = DiscordApp::new(ops, stop, tasks).await else { return };
-    let bridge = Arc::new(bridge);
+    let Some(app) = DiscordApp::new(ops, stop, tasks).await else { return };
+    let app = Arc::new(app);
     let (tx, rx) = mpsc::channel(EVENT_QUEUE_LEN);
-    channels::DiscordChannels::install(&bridge);
-    bridge.outbox.resume().await;
-    inbound::resume_claims(&bridge).await;
-    tokio::join!(gateway::run(&bridge, tx), event_router::run(&bridge, rx), announcements::run(&bridge));
+    channels::DiscordChannels::install(&app);
+    app.outbox.resume().await;
+    inbound::resume_claims(&app).await;
+    tokio::join!(gateway::run(&app, tx), event_router::run(&app, rx), announcements::run(&app));
 }

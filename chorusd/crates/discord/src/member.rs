@@ -53,12 +53,12 @@ impl MemberRights {
 impl GuildMember {
     /// Builds the member from what came with an interaction and from the cached roles.
     #[must_use]
-    pub(crate) fn from_interaction(bridge: &DiscordApp, guild: GuildId, member: &Member) -> Self {
-        let requester = requester(bridge, guild, &member.user, member.nick.as_deref(), &member.roles);
+    pub(crate) fn from_interaction(app: &DiscordApp, guild: GuildId, member: &Member) -> Self {
+        let requester = requester(app, guild, &member.user, member.nick.as_deref(), &member.roles);
         let roles = if let Requester::Person { roles, .. } = &requester { roles.as_slice() } else { &[] };
         let here = member.permissions.unwrap_or(Permissions::empty());
-        let server = bridge.roles.permissions(guild, &member.roles);
-        let rights = MemberRights::new(here, server, roles, &bridge.ops.config.discord.approvers);
+        let server = app.roles.permissions(guild, &member.roles);
+        let rights = MemberRights::new(here, server, roles, &app.ops.config.discord.approvers);
         Self { requester, rights }
     }
 
@@ -75,15 +75,15 @@ impl GuildMember {
 /// Returns the member as the requester of a turn.
 #[must_use]
 pub(crate) fn requester(
-    bridge: &DiscordApp,
+    app: &DiscordApp,
     guild: GuildId,
     user: &User,
     nick: Option<&str>,
     roles: &[RoleId],
 ) -> Requester {
     let name = nick.or(user.global_name.as_deref()).unwrap_or(&user.name);
-    let mut roles = bridge.roles.role_ids_and_names(guild, roles);
-    if bridge.channels.owner_of(guild) == Some(user.id) {
+    let mut roles = app.roles.role_ids_and_names(guild, roles);
+    if app.channels.owner_of(guild) == Some(user.id) {
         roles.push(SERVER_OWNER.to_owned());
     }
     Requester::Person { id: user.id.to_string(), name: name.to_owned(), roles }

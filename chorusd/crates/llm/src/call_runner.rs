@@ -35,7 +35,7 @@ pub(crate) struct ModelCall<'a> {
     pub key: Option<Secret>,
     pub model: &'a str,
     pub request: &'a ModelRequest,
-    pub hear: StreamListener<'a>,
+    pub listener: StreamListener<'a>,
     pub policy: RetryPolicy,
     pub chance: &'a RandomFraction,
     pub clock: &'a Clock,
@@ -191,7 +191,7 @@ impl ModelCall<'_> {
     fn emit(&self, out: &mut Vec<StreamEvent>, this: &mut Attempt) {
         for output in out.drain(..) {
             this.has_emitted = true;
-            (self.hear)(output);
+            (self.listener)(output);
         }
     }
 
@@ -215,7 +215,7 @@ impl ModelCall<'_> {
     ) -> Result<(), CallError> {
         let (provider, why) = (&self.provider.name, &error.message);
         tracing::info!(%provider, model = self.model, attempt, ?wait, why, class = error.class.as_str(), "trying again");
-        (self.hear)(StreamEvent::Retry { attempt, wait, why: why.clone() });
+        (self.listener)(StreamEvent::Retry { attempt, wait, why: why.clone() });
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(CallError::cancelled()),
@@ -232,7 +232,7 @@ impl ModelCall<'_> {
     ) -> Result<(), CallError> {
         let (provider, why) = (&self.provider.name, &error.message);
         tracing::info!(%provider, model = self.model, waited = ?wait.waited, why, "waiting for the server");
-        (self.hear)(StreamEvent::Note(waiting_note(provider, error.class, wait.waited)));
+        (self.listener)(StreamEvent::Note(waiting_note(provider, error.class, wait.waited)));
         tokio::select! {
             biased;
             () = cancel.cancelled() => Err(CallError::cancelled()),

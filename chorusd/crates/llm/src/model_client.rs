@@ -152,7 +152,7 @@ impl Models {
         &self,
         target: &ModelRef,
         request: &ModelRequest,
-        hear: StreamListener<'_>,
+        listener: StreamListener<'_>,
         cancel: CancellationToken,
     ) -> Result<Reply, CallError> {
         let mut request = Cow::Borrowed(request);
@@ -162,7 +162,7 @@ impl Models {
                     self.policy,
                     target,
                     &self.learned.apply_limits(target, &request),
-                    hear,
+                    listener,
                     cancel.clone(),
                 )
                 .await;
@@ -170,7 +170,7 @@ impl Models {
             match self.learned.learn(target, &request, &error) {
                 Some(AmendedRequest { request: amended, note }) => {
                     tracing::info!(model = %target, %error, "the request is amended");
-                    note.into_iter().for_each(|note| hear(StreamEvent::Note(note)));
+                    note.into_iter().for_each(|note| listener(StreamEvent::Note(note)));
                     request = Cow::Owned(amended);
                 }
                 // If the prompt leaves no room even for the shortest reply, the prompt is what is too long.
@@ -221,7 +221,7 @@ impl Models {
         policy: RetryPolicy,
         target: &'a ModelRef,
         request: &'a ModelRequest,
-        hear: StreamListener<'a>,
+        listener: StreamListener<'a>,
         cancel: CancellationToken,
     ) -> BoxFuture<'a, Result<Reply, CallError>> {
         Box::pin(async move {
@@ -237,7 +237,7 @@ impl Models {
                 key,
                 model: &target.model,
                 request,
-                hear,
+                listener,
                 policy,
                 chance: &self.chance,
                 clock: &self.clock,

@@ -371,9 +371,9 @@ fn classify_invisible(raw: &[u8], at: usize) -> Omission {
             None => Omission::Incomplete,
         };
     }
-    match INVISIBLE.iter().find(|letter| rest.starts_with(letter.as_bytes())) {
-        Some(letter) => Omission::Sequence(at + letter.len()),
-        None if rest.len() < 3 && INVISIBLE.iter().any(|letter| letter.as_bytes().starts_with(rest)) => {
+    match INVISIBLE.iter().find(|envelope| rest.starts_with(envelope.as_bytes())) {
+        Some(envelope) => Omission::Sequence(at + envelope.len()),
+        None if rest.len() < 3 && INVISIBLE.iter().any(|envelope| envelope.as_bytes().starts_with(rest)) => {
             Omission::Incomplete
         }
         None => Omission::Plain,

@@ -53,10 +53,10 @@ fn match_parts(text: &ViewText<'_>, from: usize, parts: &[PatternPart]) -> Parts
     for (number, part) in parts.iter().enumerate() {
         let last = number + 1 == parts.len();
         match part {
-            PatternPart::Text(letters) => {
-                for letter in letters.bytes() {
+            PatternPart::Text(envelopes) => {
+                for envelope in envelopes.bytes() {
                     match text.get(end) {
-                        Some(found) if found == letter => end += 1,
+                        Some(found) if found == envelope => end += 1,
                         None if !text.is_complete => return PartsEnd::Incomplete,
                         _ => return PartsEnd::No,
                     }

@@ -236,11 +236,11 @@ impl Automaton {
 /// end of a line.
 fn match_own_key(text: &ViewText<'_>, at: usize, form: &[u8]) -> Match {
     let mut end = at;
-    for letter in form {
+    for envelope in form {
         match text.get(end) {
             None if !text.is_complete => return Match::Incomplete(at),
-            Some(found) if found == *letter => end += 1,
-            _ if matches!(letter, b' ' | b'\\') && text.gap(end).is_some() => {}
+            Some(found) if found == *envelope => end += 1,
+            _ if matches!(envelope, b' ' | b'\\') && text.gap(end).is_some() => {}
             _ => return Match::No,
         }
     }

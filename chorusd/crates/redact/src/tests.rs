@@ -173,8 +173,8 @@ fn pieces_come_to_the_same_as_the_whole() {
     let whole = redactor.redact_text(&text).into_owned();
     for size in [1, 2, 3, 5, 7, 16, 64, 1000, 100_000] {
         let mut flow = redactor.stream();
-        let letters: Vec<char> = text.chars().collect();
-        let mut out: String = letters.chunks(size).map(|piece| flow.push(piece.iter().collect())).collect();
+        let envelopes: Vec<char> = text.chars().collect();
+        let mut out: String = envelopes.chunks(size).map(|piece| flow.push(piece.iter().collect())).collect();
         out.push_str(&flow.finish(false));
         assert_eq!(out, whole, "pieces of {size}");
         let (mut flow, mut written) = (redactor.stream(), Vec::new());
@@ -334,7 +334,7 @@ fn what_escapes_and_what_nobody_sees_hides_nothing() {
             assert_eq!(String::from_utf8(written).unwrap(), clean, "{between:?} in pieces of {size}");
         }
     }
-    let struck: String = token.chars().map(|letter| format!("{letter}\u{8}{letter}")).collect();
+    let struck: String = token.chars().map(|envelope| format!("{envelope}\u{8}{envelope}")).collect();
     assert!(redactor.redact_text(&struck).starts_with("[redacted:github-token:"));
 }
 

@@ -39,6 +39,7 @@
 
 #![warn(unreachable_pub)]
 
+pub mod attachment_text;
 pub mod content_eq;
 pub mod export;
 pub mod file;
@@ -51,7 +52,6 @@ pub mod session_tree;
 pub mod slug;
 pub mod stored_message;
 pub mod summary;
-pub mod text_attachments;
 pub mod token_estimate;
 
 pub use file::{FormatError, SessionFile};

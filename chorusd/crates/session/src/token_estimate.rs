@@ -6,8 +6,8 @@
 
 use chorus_proto::{Attachment, Message, Role, SourceKind};
 
+use crate::attachment_text;
 use crate::stored_message::has_author_label;
-use crate::text_attachments;
 
 /// Overhead of a piece of the system prompt.
 const PIECE_OVERHEAD: u64 = 4;
@@ -94,8 +94,8 @@ impl MessageSize {
 
     /// Adds an attachment with `encoded` characters of base64.
     pub fn add_attachment(&mut self, media_type: Option<&str>, encoded: usize) {
-        if text_attachments::is_text(media_type) {
-            self.bytes += text_attachments::shown_bytes(encoded);
+        if attachment_text::is_text(media_type) {
+            self.bytes += attachment_text::shown_bytes(encoded);
         }
         let image = media_type.is_some_and(|kind| kind.starts_with("image/") && kind != "image/svg+xml");
         *(if image { &mut self.images } else { &mut self.files }) += 1;

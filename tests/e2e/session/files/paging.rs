@@ -4,7 +4,7 @@ use std::fs;
 
 use chorus_proto::methods::export::{ExportFormat, Read, ReadParams};
 use chorus_proto::methods::session::{Get, GetParams};
-use chorus_proto::methods::session_tree::{Diff, DiffParams};
+use chorus_proto::methods::session_branching::{Diff, DiffParams};
 use chorus_proto::{Client, NewMessage, Role, Session};
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::process::bytes_read;

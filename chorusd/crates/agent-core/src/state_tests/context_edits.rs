@@ -168,14 +168,14 @@ fn observers_hear_what_happened_in_order() {
     let mut bench = Fixture::new();
     bench.append_durably(&["one"]);
     let mut told = Vec::new();
-    let mut hear = |effects: Vec<Effect>| {
+    let mut listener = |effects: Vec<Effect>| {
         told.extend(
             effects.into_iter().filter_map(|e| if let Effect::EmitEvent(kind, _) = e { Some(kind) } else { None }),
         );
     };
     bench.ask(AgentCommand::Save { description: None, tags: Vec::new(), clear: true });
     let written = sample_session(&draft_in_progress(&bench));
-    hear(bench.state.handle(Event::SessionWritten(Ok(written.into()))));
-    hear(bench.state.handle(Event::ContextEnded(Ok(()))));
+    listener(bench.state.handle(Event::SessionWritten(Ok(written.into()))));
+    listener(bench.state.handle(Event::ContextEnded(Ok(()))));
     assert_eq!(told, [EventType::ContextSaved, EventType::ContextCleared]);
 }

@@ -1,7 +1,7 @@
 //! Shortens messages that are too long for a window: each keeps its beginning and its end, with a note in between.
 
 use chorus_proto::{Attachment, Message, ToolCall};
-use chorus_session::text_attachments;
+use chorus_session::attachment_text;
 use chorus_session::token_estimate::{MessageSize, tokens_of_bytes};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -85,7 +85,7 @@ fn shorten_message(message: &mut Message, cap: u64) -> u64 {
 
 /// Returns the bytes of text in the files attached to a message.
 fn attached_text_bytes(message: &Message) -> u64 {
-    message.attachments.iter().map(text_attachments::shown_bytes_of).sum()
+    message.attachments.iter().map(attachment_text::shown_bytes_of).sum()
 }
 
 /// Shortens attached text files as far as the message needs it, but not below half of its tokens, so that a long
@@ -93,7 +93,7 @@ fn attached_text_bytes(message: &Message) -> u64 {
 fn cut_files(message: &mut Message, most: u64) -> u64 {
     for file in &mut message.attachments {
         // The file claims to be text but is not, so nothing of it would be readable.
-        if text_attachments::shown_bytes_of(file) > 0 && text_attachments::full_text(file).is_none() {
+        if attachment_text::shown_bytes_of(file) > 0 && attachment_text::full_text(file).is_none() {
             file.data = None;
         }
     }
@@ -102,17 +102,17 @@ fn cut_files(message: &mut Message, most: u64) -> u64 {
         return 0;
     }
     let room = tokens_of_bytes(attached_text_bytes(message)).saturating_sub(tokens - most).max(most / FILES_DIVISOR);
-    let size = |file: &Attachment| tokens_of_bytes(text_attachments::shown_bytes_of(file));
+    let size = |file: &Attachment| tokens_of_bytes(attachment_text::shown_bytes_of(file));
     let Some(most) = max_message_tokens(message.attachments.iter().map(size), room) else { return 0 };
     message.attachments.iter_mut().filter(|file| size(file) > most).map(|file| cut_file(file, most)).sum()
 }
 
 fn cut_file(file: &mut Attachment, most: u64) -> u64 {
-    let Some(mut text) = text_attachments::full_text(file) else { return 0 };
+    let Some(mut text) = attachment_text::full_text(file) else { return 0 };
     // Base64 padding may count for two bytes more than there are.
     let room = (most * 4).saturating_sub(2);
     let gone = cut_middle(&mut text, &|_| usize::try_from(room).unwrap_or(usize::MAX));
-    text_attachments::replace_text(file, &text);
+    attachment_text::replace_text(file, &text);
     gone
 }
 
@@ -236,7 +236,7 @@ mod tests {
         let mut messages = vec![message(asked)];
         let told = shorten_messages(&mut messages, 15_000);
         assert!((14_000..=15_000).contains(&total(&messages)), "{}", total(&messages));
-        let files: Vec<_> = messages[0].attachments.iter().filter_map(text_attachments::shown_text).collect();
+        let files: Vec<_> = messages[0].attachments.iter().filter_map(attachment_text::shown_text).collect();
         assert_eq!((&messages[0].content, &*files[1], told.len()), (&question, "short", 1));
         for cut in [&files[0], &files[2]] {
             let marked = format!("[… {} bytes are left out", told[0].bytes / 2);
@@ -256,8 +256,8 @@ mod tests {
         assert!((3500..=4000).contains(&total(&messages)), "{}", total(&messages));
         let [cut, none, short] = &messages[0].attachments[..] else { panic!("an attachment is lost") };
         assert!(told.len() == 1 && none.data.is_none(), "{told:?}");
-        assert_eq!(text_attachments::shown_text(short).as_deref(), Some("short"));
-        assert!((7000..=8000).contains(&text_attachments::shown_text(cut).unwrap().len()));
+        assert_eq!(attachment_text::shown_text(short).as_deref(), Some("short"));
+        assert!((7000..=8000).contains(&attachment_text::shown_text(cut).unwrap().len()));
         assert!((7000..=8500).contains(&messages[0].content.len()), "{}", messages[0].content.len());
     }
 

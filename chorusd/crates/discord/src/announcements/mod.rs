@@ -36,11 +36,11 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 const MAX_CONCURRENT_POSTS: usize = 8;
 
 /// Announces events until the daemon stops, then announces the stop.
-pub(crate) async fn run(bridge: &Arc<DiscordApp>) {
+pub(crate) async fn run(app: &Arc<DiscordApp>) {
     let telling = async {
         let (mut last, mut begun) = (None, false);
         loop {
-            if let Err(failure) = approvals::close_stale(bridge).await {
+            if let Err(failure) = approvals::close_stale(app).await {
                 tracing::warn!(%failure, "questions of the run before look as if they were open");
                 tokio::time::sleep(RETRY_INTERVAL).await;
                 continue;
@@ -49,14 +49,14 @@ pub(crate) async fn run(bridge: &Arc<DiscordApp>) {
         }
         loop {
             let told = match last {
-                None => bridge.tables.announcements.last_event().await,
+                None => app.tables.announcements.last_event().await,
                 known => Ok(known),
             };
             match told {
-                Ok(told) => match subscribe_after(bridge, told, &mut begun).await {
+                Ok(told) => match subscribe_after(app, told, &mut begun).await {
                     Ok((seq, subscription)) => {
                         last = Some(seq);
-                        announce_events(bridge, subscription, &mut last).await;
+                        announce_events(app, subscription, &mut last).await;
                     }
                     Err(failure) => tracing::warn!(%failure, "events cannot be told in channels"),
                 },
@@ -67,24 +67,23 @@ pub(crate) async fn run(bridge: &Arc<DiscordApp>) {
     };
     tokio::select! {
         () = telling => {}
-        () = bridge.stop.cancelled() => {}
+        () = app.stop.cancelled() => {}
     }
-    let _ = timeout(STOP_TIMEOUT, announce_stop(bridge)).await;
+    let _ = timeout(STOP_TIMEOUT, announce_stop(app)).await;
 }
 
 /// Subscribes to the events after the last announced one. On the very first start nothing older is announced.
-async fn subscribe_after(bridge: &DiscordApp, told: Option<u64>, begun: &mut bool) -> Result<(u64, Subscription)> {
-    let (now, subscription) = subscribe(&bridge.ops.store.journal, SubscribeParams { after: told }).await?;
+async fn subscribe_after(app: &DiscordApp, told: Option<u64>, begun: &mut bool) -> Result<(u64, Subscription)> {
+    let (now, subscription) = subscribe(&app.ops.store.journal, SubscribeParams { after: told }).await?;
     // A journal that lost its end reuses the numbers of the lost events.
     let from = told.map_or(now.seq, |told| told.min(now.seq));
     if !*begun {
         let started = match told {
-            Some(_) => start_stop::announce_start(bridge, &active_channels(bridge)).await?,
+            Some(_) => start_stop::announce_start(app, &active_channels(app)).await?,
             None => start_stop::StartAnnouncement::default(),
         };
         let channels: Vec<u64> = started.posts.iter().map(|post| post.channel_id).collect();
-        bridge
-            .tables
+        app.tables
             .announcements
             .enqueue(Announcements {
                 posts: started.posts,
@@ -93,16 +92,16 @@ async fn subscribe_after(bridge: &DiscordApp, told: Option<u64>, begun: &mut boo
                 dropped: None,
             })
             .await?;
-        wake_senders(bridge, channels);
+        wake_senders(app, channels);
         *begun = true;
     }
     Ok((from, subscription))
 }
 
 /// Announces events until the subscription ends.
-async fn announce_events(bridge: &DiscordApp, mut subscription: Subscription, last: &mut Option<u64>) {
+async fn announce_events(app: &DiscordApp, mut subscription: Subscription, last: &mut Option<u64>) {
     let (mut noted, mut heard_any) = (*last, false);
-    while let Some(heard) = subscription.next(&bridge.ops.store.journal).await {
+    while let Some(heard) = subscription.next(&app.ops.store.journal).await {
         let event = match heard {
             SubscriptionItem::Event(event) if event.kind == EventType::TurnDelta => continue,
             SubscriptionItem::Event(event) => {
@@ -119,7 +118,7 @@ async fn announce_events(bridge: &DiscordApp, mut subscription: Subscription, la
             SubscriptionItem::Lagged(_) => return,
         };
         loop {
-            match announce_event(bridge, &event, noted.unwrap_or(0)).await {
+            match announce_event(app, &event, noted.unwrap_or(0)).await {
                 Ok(true) => noted = Some(event.seq),
                 Ok(false) => {}
                 Err(failure) => {
@@ -135,16 +134,13 @@ async fn announce_events(bridge: &DiscordApp, mut subscription: Subscription, la
 }
 
 /// Announces one event. Returns whether it was recorded as announced.
-async fn announce_event(bridge: &DiscordApp, event: &Event, noted: u64) -> Result<bool> {
-    let now = bridge.ops.clock.now();
+async fn announce_event(app: &DiscordApp, event: &Event, noted: u64) -> Result<bool> {
+    let now = app.ops.clock.now();
     let mut dropped = None;
     let posts = match event.kind {
         EventType::Notice | EventType::ContextCompacted => {
-            let posts = if event.kind == EventType::Notice {
-                notice_posts(bridge, event)?
-            } else {
-                compaction_posts(bridge, event)?
-            };
+            let posts =
+                if event.kind == EventType::Notice { notice_posts(app, event)? } else { compaction_posts(app, event)? };
             if now.duration_since(event.time) > MAX_NOTICE_AGE {
                 dropped = Some((posts.len() as u64, now));
                 Vec::new()
@@ -152,39 +148,39 @@ async fn announce_event(bridge: &DiscordApp, event: &Event, noted: u64) -> Resul
                 posts.into_iter().map(|post| NewPost { notice_at: Some(event.time), ..post }).collect()
             }
         }
-        EventType::ApprovalAsked => approvals::question_post(bridge, event).await?.into_iter().collect(),
+        EventType::ApprovalAsked => approvals::question_post(app, event).await?.into_iter().collect(),
         EventType::ApprovalDecided => {
-            approvals::on_decided(bridge, event).await?;
+            approvals::on_decided(app, event).await?;
             Vec::new()
         }
         _ if event.seq < noted + MAX_UNRECORDED_EVENTS => return Ok(false),
         _ => Vec::new(),
     };
     let channels: Vec<u64> = posts.iter().map(|post| post.channel_id).collect();
-    bridge.tables.announcements.enqueue(Announcements { posts, upto: Some(event.seq), starts: None, dropped }).await?;
-    wake_senders(bridge, channels);
+    app.tables.announcements.enqueue(Announcements { posts, upto: Some(event.seq), starts: None, dropped }).await?;
+    wake_senders(app, channels);
     Ok(true)
 }
 
-fn wake_senders(bridge: &DiscordApp, channels: Vec<u64>) {
-    channels.into_iter().for_each(|channel| bridge.outbox.wake_sender(ChannelId::new(channel.max(1))));
+fn wake_senders(app: &DiscordApp, channels: Vec<u64>) {
+    channels.into_iter().for_each(|channel| app.outbox.wake_sender(ChannelId::new(channel.max(1))));
 }
 
 /// Returns the channel of the agent that an event concerns.
-fn event_channel(bridge: &DiscordApp, event: &Event) -> Option<ChannelId> {
-    let agent = bridge.ops.agents.by_name(event.agent.as_deref()?)?;
-    bridge.channels.channel_of(agent.settings.id).map(|(channel, _)| channel)
+fn event_channel(app: &DiscordApp, event: &Event) -> Option<ChannelId> {
+    let agent = app.ops.agents.by_name(event.agent.as_deref()?)?;
+    app.channels.channel_of(agent.settings.id).map(|(channel, _)| channel)
 }
 
 /// Posts a notice. The notice of an idle context gets a Restore button if everybody who sees the channel may press it;
 /// if not, the notice names the command.
-fn notice_posts(bridge: &DiscordApp, event: &Event) -> Result<Vec<NewPost>> {
-    let (Some(channel), Some(text)) = (event_channel(bridge, event), event.data["text"].as_str()) else {
+fn notice_posts(app: &DiscordApp, event: &Event) -> Result<Vec<NewPost>> {
+    let (Some(channel), Some(text)) = (event_channel(app, event), event.data["text"].as_str()) else {
         return Ok(Vec::new());
     };
     let session = event.data["id"].as_str().and_then(|id| id.parse::<Uuid>().ok());
-    let approvers = &bridge.ops.config.discord.approvers;
-    let button = session.filter(|_| bridge.channels.all_may_change(channel, approvers)).map(|session| Button {
+    let approvers = &app.ops.config.discord.approvers;
+    let button = session.filter(|_| app.channels.all_may_change(channel, approvers)).map(|session| Button {
         custom_id: channels::restore_button(session),
         label: "Restore".into(),
         style: Style::Primary,
@@ -201,9 +197,9 @@ fn notice_posts(bridge: &DiscordApp, event: &Event) -> Result<Vec<NewPost>> {
 }
 
 /// Announces an automatic compaction. One that somebody requested is not announced.
-fn compaction_posts(bridge: &DiscordApp, event: &Event) -> Result<Vec<NewPost>> {
+fn compaction_posts(app: &DiscordApp, event: &Event) -> Result<Vec<NewPost>> {
     let by_hand = event.data.get("id").is_some();
-    let Some(channel) = event_channel(bridge, event).filter(|_| !by_hand) else { return Ok(Vec::new()) };
+    let Some(channel) = event_channel(app, event).filter(|_| !by_hand) else { return Ok(Vec::new()) };
     let (Some(before), Some(after)) = (event.data["tokens_before"].as_u64(), event.data["tokens_after"].as_u64())
     else {
         return Ok(Vec::new());
@@ -216,25 +212,25 @@ fn compaction_posts(bridge: &DiscordApp, event: &Event) -> Result<Vec<NewPost>> 
 }
 
 /// Returns the channels of the agents that have a live context.
-fn active_channels(bridge: &DiscordApp) -> Vec<ChannelId> {
-    let live = bridge.ops.registry.live_agents();
+fn active_channels(app: &DiscordApp) -> Vec<ChannelId> {
+    let live = app.ops.registry.live_agents();
     let mut channels: Vec<ChannelId> =
-        live.into_iter().filter_map(|agent| bridge.channels.channel_of(agent)).map(|(channel, _)| channel).collect();
+        live.into_iter().filter_map(|agent| app.channels.channel_of(agent)).map(|(channel, _)| channel).collect();
     channels.sort_unstable();
     channels
 }
 
 /// Announces the stop in active channels. It is not retried, since it means nothing later.
-async fn announce_stop(bridge: &DiscordApp) {
+async fn announce_stop(app: &DiscordApp) {
     // The gateway connection may have ended already.
-    if !matches!(bridge.ops.discord.state(), ConnectionState::Connected | ConnectionState::Off) {
+    if !matches!(app.ops.discord.state(), ConnectionState::Connected | ConnectionState::Off) {
         return;
     }
-    let goes_on = if bridge.ops.config.resume_on_start { "; it goes on when Chorus is back" } else { "" };
+    let goes_on = if app.ops.config.resume_on_start { "; it goes on when Chorus is back" } else { "" };
     let text = format!("Chorus stops now. The conversation is saved{goes_on}.");
     let body = MessageBody::from_text(text);
     let components = body.components();
-    let channels = match start_stop::record_stop(bridge, active_channels(bridge)).await {
+    let channels = match start_stop::record_stop(app, active_channels(app)).await {
         Ok(channels) => channels,
         Err(failure) => return tracing::warn!(%failure, "the stop is not told in channels"),
     };
@@ -243,7 +239,7 @@ async fn announce_stop(bridge: &DiscordApp) {
             let looks = body.as_content(&components);
             let nonce: String = Uuid::new_v4().simple().to_string().chars().take(25).collect();
             async move {
-                if let Err(error) = bridge.rest.create_message(channel, looks, &nonce, None).await {
+                if let Err(error) = app.rest.create_message(channel, looks, &nonce, None).await {
                     tracing::debug!(%channel, %error, "a stop was not told");
                 }
             }

@@ -30,8 +30,8 @@ pub(super) struct StartAnnouncement {
 /// When channels were last told of a start: channel ids with seconds since 1970, or [`STOPPED`].
 type StartTimes = BTreeMap<u64, i64>;
 
-async fn load_start_times(bridge: &DiscordApp) -> Result<StartTimes> {
-    let before = bridge.tables.announcements.last_starts().await?;
+async fn load_start_times(app: &DiscordApp) -> Result<StartTimes> {
+    let before = app.tables.announcements.last_starts().await?;
     Ok(before.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default())
 }
 
@@ -40,10 +40,10 @@ fn encode_start_times(told: &StartTimes) -> Result<String> {
 }
 
 /// Builds the announcement of this start: for the `live` channels, and for those that were told of the stop before it.
-pub(super) async fn announce_start(bridge: &DiscordApp, live: &[ChannelId]) -> Result<StartAnnouncement> {
-    let (mut due, now) = channels_for_start(load_start_times(bridge).await?, live, bridge.ops.clock.now());
+pub(super) async fn announce_start(app: &DiscordApp, live: &[ChannelId]) -> Result<StartAnnouncement> {
+    let (mut due, now) = channels_for_start(load_start_times(app).await?, live, app.ops.clock.now());
     // The agent of the channel may have been destroyed since the stop.
-    due.retain(|channel| bridge.channels.agent_of(*channel).is_some());
+    due.retain(|channel| app.channels.agent_of(*channel).is_some());
     if due.is_empty() {
         return Ok(StartAnnouncement::default());
     }
@@ -64,12 +64,12 @@ pub(super) async fn announce_start(bridge: &DiscordApp, live: &[ChannelId]) -> R
 ///
 /// # Errors
 /// If the database cannot be read or written, nobody is told.
-pub(super) async fn record_stop(bridge: &DiscordApp, live: Vec<ChannelId>) -> Result<Vec<ChannelId>> {
-    let (due, now) = channels_for_stop(load_start_times(bridge).await?, live, bridge.ops.clock.now());
+pub(super) async fn record_stop(app: &DiscordApp, live: Vec<ChannelId>) -> Result<Vec<ChannelId>> {
+    let (due, now) = channels_for_stop(load_start_times(app).await?, live, app.ops.clock.now());
     if !due.is_empty() {
-        let news =
+        let events =
             Announcements { posts: Vec::new(), upto: None, starts: Some(encode_start_times(&now)?), dropped: None };
-        bridge.tables.announcements.enqueue(news).await?;
+        app.tables.announcements.enqueue(events).await?;
     }
     Ok(due)
 }

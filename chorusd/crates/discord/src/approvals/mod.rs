@@ -56,16 +56,14 @@ fn parse_approval(event: &Event) -> Option<Approval> {
 
 /// Builds the post that asks about an approval. Returns `None` if the agent has no channel or the approval is not open
 /// any more.
-pub(crate) async fn question_post(bridge: &DiscordApp, event: &Event) -> Result<Option<NewPost>> {
+pub(crate) async fn question_post(app: &DiscordApp, event: &Event) -> Result<Option<NewPost>> {
     let Some(approval) = parse_approval(event) else { return Ok(None) };
-    let agent = bridge.ops.agents.by_name(&approval.agent);
-    let Some((channel, _)) = agent.and_then(|agent| bridge.channels.channel_of(agent.settings.id)) else {
+    let agent = app.ops.agents.by_name(&approval.agent);
+    let Some((channel, _)) = agent.and_then(|agent| app.channels.channel_of(agent.settings.id)) else {
         return Ok(None);
     };
     // The event may be from the previous run, or the approval was decided at once.
-    if get_approval(&bridge.ops.store.catalog.approvals, &approval.id)
-        .await?
-        .is_none_or(|now| now.status != Status::Open)
+    if get_approval(&app.ops.store.catalog.approvals, &approval.id).await?.is_none_or(|now| now.status != Status::Open)
     {
         return Ok(None);
     }
@@ -107,33 +105,32 @@ pub(crate) fn allowed_buttons(
 
 /// Edits the post of a decided approval: it shows the decision and has no buttons any more. Calling it twice does no
 /// harm.
-pub(crate) async fn on_decided(bridge: &DiscordApp, event: &Event) -> Result<()> {
+pub(crate) async fn on_decided(app: &DiscordApp, event: &Event) -> Result<()> {
     match parse_approval(event) {
-        Some(approval) => close_question(bridge, &approval).await,
+        Some(approval) => close_question(app, &approval).await,
         None => Ok(()),
     }
 }
 
-async fn close_question(bridge: &DiscordApp, approval: &Approval) -> Result<()> {
+async fn close_question(app: &DiscordApp, approval: &Approval) -> Result<()> {
     let about = format!("{KEY_PREFIX}{}", approval.id);
     let (content, file) = message::closed_message(approval);
     let body = MessageBody { content, file, ..MessageBody::default() };
-    if bridge.outbox.update(&about, body).await? {
-        bridge.outbox.forget_key(&about).await?;
+    if app.outbox.update(&about, body).await? {
+        app.outbox.forget_key(&about).await?;
     }
     Ok(())
 }
 
 /// Closes the posts of approvals that are not open any more but still look open, most of them from the previous run.
-pub(crate) async fn close_stale(bridge: &DiscordApp) -> Result<()> {
-    for about in bridge.outbox.keys_with_prefix(KEY_PREFIX).await? {
+pub(crate) async fn close_stale(app: &DiscordApp) -> Result<()> {
+    for about in app.outbox.keys_with_prefix(KEY_PREFIX).await? {
         let approval =
-            get_approval(&bridge.ops.store.catalog.approvals, about.strip_prefix(KEY_PREFIX).unwrap_or_default())
-                .await?;
+            get_approval(&app.ops.store.catalog.approvals, about.strip_prefix(KEY_PREFIX).unwrap_or_default()).await?;
         match approval {
             Some(approval) if approval.status == Status::Open => {}
-            Some(approval) => close_question(bridge, &approval).await?,
-            None => bridge.outbox.forget_key(&about).await?,
+            Some(approval) => close_question(app, &approval).await?,
+            None => app.outbox.forget_key(&about).await?,
         }
     }
     Ok(())
@@ -144,10 +141,10 @@ pub(crate) async fn close_stale(bridge: &DiscordApp) -> Result<()> {
 /// # Errors
 /// `denied` if the person may not answer it, `conflict` if the action is another one by now or the approval was
 /// decided, `expired`, `not_found`. Nothing is done then.
-pub(crate) async fn on_button(bridge: &DiscordApp, custom_id: &str, by: &Answerer) -> Result<String> {
+pub(crate) async fn on_button(app: &DiscordApp, custom_id: &str, by: &Answerer) -> Result<String> {
     let unknown = || Error::new(ErrorKind::NotFound, "nobody is asked that any more");
     let (press, id, prefix) = ApprovalButton::parse(custom_id).ok_or_else(unknown)?;
-    let asked = get_approval(&bridge.ops.store.catalog.approvals, id).await?.ok_or_else(unknown)?;
+    let asked = get_approval(&app.ops.store.catalog.approvals, id).await?.ok_or_else(unknown)?;
     if !asked.hash.starts_with(prefix) {
         return Err(Error::new(ErrorKind::Conflict, "that is another action than the one you were shown")
             .hint("nothing was done; look at the newest question"));
@@ -155,21 +152,21 @@ pub(crate) async fn on_button(bridge: &DiscordApp, custom_id: &str, by: &Answere
     let (id, hash) = (asked.id.clone(), Some(asked.hash.clone()));
     let told = match press {
         ApprovalButton::Once => {
-            approve::approve_as(&bridge.ops, ApproveParams { id, always: false, hash }, by).await?;
+            approve::approve_as(&app.ops, ApproveParams { id, always: false, hash }, by).await?;
             "Allowed, this once.".to_owned()
         }
         ApprovalButton::Always => {
-            let done = approve::approve_as(&bridge.ops, ApproveParams { id, always: true, hash }, by).await?;
+            let done = approve::approve_as(&app.ops, ApproveParams { id, always: true, hash }, by).await?;
             let mut told = if done.always { "Allowed, from now on." } else { "Allowed, this once." }.to_owned();
             done.warnings.iter().for_each(|warning| told.push_str(&format!("\n{warning}")));
             told
         }
         ApprovalButton::Deny => {
-            deny::deny_as(&bridge.ops.approvals, DenyParams { id }, by).await?;
+            deny::deny_as(&app.ops.approvals, DenyParams { id }, by).await?;
             "Denied.".to_owned()
         }
     };
-    Ok(bridge.redact(&told))
+    Ok(app.redact(&told))
 }
 
 #[cfg(test)]

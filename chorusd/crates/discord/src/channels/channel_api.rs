@@ -24,10 +24,10 @@ pub(crate) struct DiscordChannels(Weak<DiscordApp>);
 
 impl DiscordChannels {
     /// Registers it with `ops` and with the outbox.
-    pub(crate) fn install(bridge: &Arc<DiscordApp>) {
-        let door = Arc::new(Self(Arc::downgrade(bridge)));
-        let _ = bridge.ops.discord.channel_api.set(door.clone());
-        bridge.outbox.set_lost_channel_listener(door);
+    pub(crate) fn install(app: &Arc<DiscordApp>) {
+        let door = Arc::new(Self(Arc::downgrade(app)));
+        let _ = app.ops.discord.channel_api.set(door.clone());
+        app.outbox.set_lost_channel_listener(door);
     }
 
     fn app(&self) -> Result<Arc<DiscordApp>> {
@@ -57,12 +57,12 @@ impl ChannelApi for DiscordChannels {
 
     fn find_channel(&self, channel: u64) -> BoxFuture<'_, Result<Option<ChannelInfo>>> {
         async move {
-            let bridge = self.app()?;
-            if bridge.ops.discord.state() != ConnectionState::Connected {
+            let app = self.app()?;
+            if app.ops.discord.state() != ConnectionState::Connected {
                 return Ok(None);
             }
             let id = ChannelId::new(channel.max(1));
-            let found = match bridge.rest.channel(id).await {
+            let found = match app.rest.channel(id).await {
                 Ok(found) => found,
                 Err(RestError::Gone { .. }) => {
                     return Err(Error::new(ErrorKind::NotFound, format!("Discord knows no channel {channel}"))
@@ -73,12 +73,12 @@ impl ChannelApi for DiscordChannels {
                 }
                 Err(error) => return Err(error.into()),
             };
-            let guild = found.guild_id.filter(|guild| bridge.channels.serves(*guild));
+            let guild = found.guild_id.filter(|guild| app.channels.serves(*guild));
             let guild = guild.ok_or_else(|| unfit_error("that channel is in no server that Chorus serves"))?;
             if !matches!(found.kind, ChannelType::Text | ChannelType::News) {
                 return Err(unfit_error("that is no text channel"));
             }
-            if let ChannelFitness::Unfit(why) = bridge.channels.guild_cache.check_channel(id) {
+            if let ChannelFitness::Unfit(why) = app.channels.guild_cache.check_channel(id) {
                 return Err(unfit_error(why));
             }
             let newest = found.last_message_id.map_or(channel, |message| message.get());
@@ -95,8 +95,8 @@ impl ChannelApi for DiscordChannels {
     }
 
     fn welcome_post(&self, agent: &AgentEntry, channel: u64) -> Result<NewPost> {
-        let bridge = self.app()?;
-        let prompt = agent.settings.system_prompt.as_deref().map(|prompt| bridge.redact(prompt));
+        let app = self.app()?;
+        let prompt = agent.settings.system_prompt.as_deref().map(|prompt| app.redact(prompt));
         let content = welcome::welcome_text(&agent.settings.name, prompt.as_deref(), agent.permissions.as_str());
         let channel = ChannelId::new(channel.max(1));
         Post { channel, about: None, body: MessageBody::from_text(content), reply_to: None }.into_row()
@@ -108,27 +108,27 @@ impl ChannelApi for DiscordChannels {
     }
 
     fn wake_outbox(&self, channel: u64) {
-        if let Ok(bridge) = self.app() {
-            bridge.outbox.wake_sender(ChannelId::new(channel.max(1)));
+        if let Ok(app) = self.app() {
+            app.outbox.wake_sender(ChannelId::new(channel.max(1)));
         }
     }
 
     fn sync_agent_channel(&self, agent: Uuid) {
-        if let Ok(bridge) = self.app()
-            && bridge.ops.discord.state() == ConnectionState::Connected
+        if let Ok(app) = self.app()
+            && app.ops.discord.state() == ConnectionState::Connected
         {
-            bridge.tasks.spawn_tracked(sync::sync_agent(bridge.clone(), agent));
+            app.tasks.spawn_tracked(sync::sync_agent(app.clone(), agent));
         }
     }
 
     fn rename_channel(&self, channel: u64, name: String) {
-        let Ok(bridge) = self.app() else { return };
-        let tasks = bridge.tasks.clone();
+        let Ok(app) = self.app() else { return };
+        let tasks = app.tasks.clone();
         tasks.spawn_tracked(async move {
-            let rest = bridge.rest.background();
+            let rest = app.rest.background();
             let renamed = rest.rename_channel(ChannelId::new(channel.max(1)), &name);
             tokio::select! {
-                () = bridge.stop.cancelled() => {}
+                () = app.stop.cancelled() => {}
                 done = renamed => if let Err(error) = done {
                     tracing::warn!(agent = %name, channel, %error, "its channel keeps its name");
                 }
@@ -139,13 +139,13 @@ impl ChannelApi for DiscordChannels {
 
 impl LostChannelListener for DiscordChannels {
     fn channel_deleted(&self, channel: ChannelId) {
-        if let Ok(bridge) = self.app() {
-            bridge.tasks.spawn_tracked(sync::verify_deleted(bridge.clone(), channel));
+        if let Ok(app) = self.app() {
+            app.tasks.spawn_tracked(sync::verify_deleted(app.clone(), channel));
         }
     }
 
     fn channel_forbidden(&self, channel: ChannelId) {
-        let agent = self.app().ok().and_then(|bridge| bridge.channels.agent_of(channel));
+        let agent = self.app().ok().and_then(|app| app.channels.agent_of(channel));
         let agent = agent.map(|agent| agent.settings.name.clone()).unwrap_or_default();
         tracing::warn!(agent, %channel, "Chorus may not write in this channel: give it the permissions that docs/DISCORD.md lists");
     }

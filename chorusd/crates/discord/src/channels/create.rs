@@ -24,15 +24,15 @@ const INVALID_FORM: u64 = 50_035;
 
 /// Creates a channel for the agent `name`.
 pub(super) async fn create_for_agent(
-    bridge: &DiscordApp,
+    app: &DiscordApp,
     name: &str,
     prompt: Option<&str>,
     wanted: Option<u64>,
 ) -> Result<CreateOutcome> {
-    if bridge.ops.discord.state() != ConnectionState::Connected {
+    if app.ops.discord.state() != ConnectionState::Connected {
         return Ok(CreateOutcome::Skipped("Chorus is not connected to Discord".into()));
     }
-    let guilds = candidate_guilds(bridge).await?;
+    let guilds = candidate_guilds(app).await?;
     let guild = match (wanted.map(GuildId::new), guilds.as_slice()) {
         (Some(wanted), _) if guilds.contains(&wanted) => wanted,
         (Some(_), _) => return Ok(CreateOutcome::Skipped("that is no server that Chorus serves".into())),
@@ -42,15 +42,15 @@ pub(super) async fn create_for_agent(
             return Ok(CreateOutcome::Skipped(format!("Chorus is in {} servers, and none was meant", guilds.len())));
         }
     };
-    let _one_at_a_time = bridge.channels.create_lock.lock().await;
-    let made = create_in_category(bridge, guild, name, prompt).await?;
+    let _one_at_a_time = app.channels.create_lock.lock().await;
+    let made = create_in_category(app, guild, name, prompt).await?;
     Ok(CreateOutcome::Created(CreatedChannel { channel: made.id.get(), guild: guild.get() }))
 }
 
 /// Returns the guilds in which a channel may be created. After a resumed session the cache is empty, so they are
 /// requested.
-async fn candidate_guilds(bridge: &DiscordApp) -> Result<Vec<GuildId>, RestError> {
-    let known = bridge.channels.guild_cache.guild_ids();
+async fn candidate_guilds(app: &DiscordApp) -> Result<Vec<GuildId>, RestError> {
+    let known = app.channels.guild_cache.guild_ids();
     if !known.is_empty() {
         return Ok(known);
     }
@@ -58,33 +58,31 @@ async fn candidate_guilds(bridge: &DiscordApp) -> Result<Vec<GuildId>, RestError
     struct OwnGuild {
         id: GuildId,
     }
-    let mine: Vec<OwnGuild> = bridge.rest.call(Request::get(Route::UserMeGuilds)).await?;
-    Ok(mine.into_iter().map(|guild| guild.id).filter(|guild| bridge.channels.serves(*guild)).collect())
+    let mine: Vec<OwnGuild> = app.rest.call(Request::get(Route::UserMeGuilds)).await?;
+    Ok(mine.into_iter().map(|guild| guild.id).filter(|guild| app.channels.serves(*guild)).collect())
 }
 
 async fn create_in_category(
-    bridge: &DiscordApp,
+    app: &DiscordApp,
     guild: GuildId,
     name: &str,
     prompt: Option<&str>,
 ) -> Result<Channel, RestError> {
     let mut refused = HashSet::new();
     loop {
-        let category = find_or_create_category(bridge, guild, &refused).await?;
+        let category = find_or_create_category(app, guild, &refused).await?;
         let mut channel = CreateChannel::new(name).kind(ChannelType::Text);
-        if let Some(topic) =
-            prompt.map(|prompt| channel_topic(&bridge.redact(prompt))).filter(|topic| !topic.is_empty())
-        {
+        if let Some(topic) = prompt.map(|prompt| channel_topic(&app.redact(prompt))).filter(|topic| !topic.is_empty()) {
             channel = channel.topic(topic);
         }
         if let Some(category) = category {
             channel = channel.category(category);
         }
-        match (bridge.rest.create_channel(guild, &channel).await, category) {
+        match (app.rest.create_channel(guild, &channel).await, category) {
             (Err(error @ RestError::Refused { code: INVALID_FORM, .. }), Some(category))
                 if refused.len() < MAX_REFUSED_CATEGORIES =>
             {
-                if has_room(&bridge.rest.guild_channels(guild).await?, category) {
+                if has_room(&app.rest.guild_channels(guild).await?, category) {
                     return Err(error);
                 }
                 // The category filled up meanwhile, or was deleted.
@@ -97,19 +95,19 @@ async fn create_in_category(
 
 /// Returns a category with room, which is created if there is none; `None` if no category is configured.
 async fn find_or_create_category(
-    bridge: &DiscordApp,
+    app: &DiscordApp,
     guild: GuildId,
     refused: &HashSet<ChannelId>,
 ) -> Result<Option<ChannelId>, RestError> {
-    let wanted = bridge.ops.config.discord.category.trim();
+    let wanted = app.ops.config.discord.category.trim();
     if wanted.is_empty() {
         return Ok(None);
     }
-    let channels = bridge.rest.guild_channels(guild).await?;
+    let channels = app.rest.guild_channels(guild).await?;
     match choose_category(&channels, wanted, refused) {
         CategoryChoice::Existing(category) => Ok(Some(category)),
         CategoryChoice::New(name) => {
-            let made = bridge.rest.create_channel(guild, &CreateChannel::new(name).kind(ChannelType::Category)).await?;
+            let made = app.rest.create_channel(guild, &CreateChannel::new(name).kind(ChannelType::Category)).await?;
             Ok(Some(made.id))
         }
     }

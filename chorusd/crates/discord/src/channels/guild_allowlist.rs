@@ -139,14 +139,14 @@ impl GuildAllowlist {
 
 /// Requests the list of guilds after the session of the previous daemon was resumed, because the gateway does not send
 /// it.
-pub(super) async fn refresh_after_resume(bridge: Arc<DiscordApp>) {
+pub(super) async fn refresh_after_resume(app: Arc<DiscordApp>) {
     #[derive(serde::Deserialize)]
     struct OwnGuild {
         id: GuildId,
         name: String,
     }
-    let served = &bridge.channels.allowlist;
-    let mine = bridge.rest.background().call(Request::get(Route::UserMeGuilds)).await;
+    let served = &app.channels.allowlist;
+    let mine = app.rest.background().call(Request::get(Route::UserMeGuilds)).await;
     match mine {
         Ok::<Vec<OwnGuild>, _>(mine) => {
             // The previous daemon may have ended before it stored the allowlist.
@@ -160,7 +160,7 @@ pub(super) async fn refresh_after_resume(bridge: Arc<DiscordApp>) {
         Err(error) => tracing::warn!(%error, "Discord does not say in which servers Chorus is"),
     }
     for guild in served.all() {
-        if let Err(error) = bridge.roles.ensure_loaded(&bridge.rest, guild).await {
+        if let Err(error) = app.roles.ensure_loaded(&app.rest, guild).await {
             tracing::warn!(%error, %guild, "Discord did not say which roles there are");
         }
     }

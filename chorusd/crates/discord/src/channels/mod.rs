@@ -117,23 +117,23 @@ impl ChannelNames for AgentChannels {
 }
 
 /// Handles a new connection. A resumed session sends no guilds, so the channels and guilds are requested.
-pub(crate) fn on_connected(bridge: &Arc<DiscordApp>, resumed: bool) {
-    if resumed && bridge.channels.guild_cache.guild_ids().is_empty() {
-        bridge.tasks.spawn_tracked(guild_allowlist::refresh_after_resume(bridge.clone()));
-        bridge.tasks.spawn_tracked(sync::sync_all(bridge.clone()));
+pub(crate) fn on_connected(app: &Arc<DiscordApp>, resumed: bool) {
+    if resumed && app.channels.guild_cache.guild_ids().is_empty() {
+        app.tasks.spawn_tracked(guild_allowlist::refresh_after_resume(app.clone()));
+        app.tasks.spawn_tracked(sync::sync_all(app.clone()));
     }
 }
 
 /// Updates the caches from a gateway event. Does not block.
-pub(crate) fn handle_event(bridge: &Arc<DiscordApp>, event: &Event) {
-    let rooms = &bridge.channels;
+pub(crate) fn handle_event(app: &Arc<DiscordApp>, event: &Event) {
+    let rooms = &app.channels;
     rooms.allowlist.handle_event(event);
     if let Some(guild) = rooms.guild_cache.apply(event, |guild| rooms.serves(guild)) {
-        bridge.tasks.spawn_tracked(sync::sync_guild(bridge.clone(), guild));
+        app.tasks.spawn_tracked(sync::sync_guild(app.clone(), guild));
     }
     match event {
         Event::ChannelDelete(event) => {
-            bridge.tasks.spawn_tracked(sync::on_channel_deleted(bridge.clone(), event.channel.id));
+            app.tasks.spawn_tracked(sync::on_channel_deleted(app.clone(), event.channel.id));
         }
         Event::GuildDelete(event) if !event.guild.unavailable && rooms.serves(event.guild.id) => {
             tracing::warn!(guild = %event.guild.id, "Chorus was removed from a server; its agents there hear nobody");

@@ -24,12 +24,12 @@ pub(crate) fn restore_button_id(session: Uuid) -> String {
 /// # Errors
 /// `not_found` if the channel belongs to no agent; otherwise those of `context restore`.
 pub(crate) async fn restore_session(
-    bridge: &DiscordApp,
+    app: &DiscordApp,
     channel: ChannelId,
     session: &str,
     by: &Requester,
 ) -> Result<String> {
-    let agent = bridge.channels.agent_of(channel).ok_or_else(|| {
+    let agent = app.channels.agent_of(channel).ok_or_else(|| {
         Error::new(ErrorKind::NotFound, "this channel is no agent's any more")
             .hint("`/agent list` shows which channel is whose")
     })?;
@@ -40,7 +40,7 @@ pub(crate) async fn restore_session(
         own: true,
         ..RestoreParams::default()
     };
-    let restored = with_expected_agent(agent.settings.id, context::restore_as(&bridge.ops, params, by)).await?;
+    let restored = with_expected_agent(agent.settings.id, context::restore_as(&app.ops, params, by)).await?;
     let count = if restored.messages == 1 { "1 message".to_owned() } else { format!("{} messages", restored.messages) };
     let mut text = format!("Restored: {count} of {}. Go on here.", restored.session.header.session_id);
     if let Some(saved) = &restored.saved_first {
@@ -49,5 +49,5 @@ pub(crate) async fn restore_session(
     for warning in &restored.warnings {
         text.push_str(&format!("\n{}", rewrite_commands(warning)));
     }
-    Ok(bridge.redact(&text))
+    Ok(app.redact(&text))
 }

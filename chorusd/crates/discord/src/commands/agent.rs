@@ -12,7 +12,7 @@ use serde_json::Value;
 use serenity::model::id::{ChannelId, GuildId};
 use uuid::Uuid;
 
-use super::command_types::{
+use super::command_definition::{
     Command, CommandOption, Completion, OptionKind, RESET_OPTION, Right, Subcommand, Subcommands, optional, required,
 };
 use super::confirmation::PendingCommand;
@@ -115,9 +115,9 @@ async fn destroy(call: &Invocation) -> Result<Response> {
     let files = if keep_files { "stays where it is" } else { "goes to the trash" };
     let name = inline_text(by, &agent.settings.name, 64);
     let text = format!("Take the agent **{name}** away?{live} Its directory {files}.");
-    let bridge = &by.app;
-    Ok(bridge.commands.confirmations.ask(
-        bridge,
+    let app = &by.app;
+    Ok(app.commands.confirmations.ask(
+        app,
         &by.member.requester,
         PendingCommand::Destroy { agent: id, keep_files },
         text,

@@ -6,7 +6,7 @@ use chorus_engine::ops::{discord, models};
 use chorus_proto::methods::models::ModelsParams;
 use tokio::time::timeout;
 
-use super::command_types::{Completion, OptionKind, Subcommand};
+use super::command_definition::{Completion, OptionKind, Subcommand};
 use super::invocation::{Arguments, Caller};
 use super::text_format::{Redact, session_title, truncate};
 

@@ -8,7 +8,7 @@ use chorus_proto::ErrorKind;
 use serenity::model::application::ComponentInteraction;
 use uuid::Uuid;
 
-use super::command_types::Right;
+use super::command_definition::Right;
 use super::confirmation::{ConfirmOutcome, PendingCommand};
 use super::interaction_sender::{send_edit, send_followup, send_initial_response};
 use super::invocation::Caller;
@@ -70,40 +70,40 @@ impl ButtonKind {
 }
 
 /// Handles a press of a button.
-pub(crate) async fn handle_button(bridge: Arc<DiscordApp>, pressed: ComponentInteraction) {
+pub(crate) async fn handle_button(app: Arc<DiscordApp>, pressed: ComponentInteraction) {
     let ComponentInteraction { id, application_id, data, guild_id, channel_id, member, token, .. } = pressed;
     let way = InteractionRef { id, application: application_id, token };
     let Some((guild, member)) = guild_id.zip(member) else {
-        send_initial_response(&bridge, &way, &InitialResponse::PrivateMessage(GUILDS_ONLY_TEXT.into())).await;
+        send_initial_response(&app, &way, &InitialResponse::PrivateMessage(GUILDS_ONLY_TEXT.into())).await;
         return;
     };
-    if !bridge.channels.serves(guild) {
+    if !app.channels.serves(guild) {
         return;
     }
     let Some(what) = ButtonKind::parse(&data.custom_id) else {
         send_initial_response(
-            &bridge,
+            &app,
             &way,
             &InitialResponse::PrivateMessage("Chorus does not know this button any more.".into()),
         )
         .await;
         return;
     };
-    let Ok(_room) = bridge.commands.permits.clone().try_acquire_owned() else {
-        send_initial_response(&bridge, &way, &InitialResponse::PrivateMessage(BUSY_TEXT.into())).await;
+    let Ok(_room) = app.commands.permits.clone().try_acquire_owned() else {
+        send_initial_response(&app, &way, &InitialResponse::PrivateMessage(BUSY_TEXT.into())).await;
         return;
     };
-    if !send_initial_response(&bridge, &way, &InitialResponse::DeferUpdate).await {
+    if !send_initial_response(&app, &way, &InitialResponse::DeferUpdate).await {
         return;
     }
-    let by = with_roles(caller(&bridge, guild, channel_id, &member), &member).await;
-    let done = run_to_completion(&bridge, async move { run_button(what, &data.custom_id, &by).await }).await;
+    let by = with_roles(caller(&app, guild, channel_id, &member), &member).await;
+    let done = run_to_completion(&app, async move { run_button(what, &data.custom_id, &by).await }).await;
     match done {
-        Ok(ButtonOutcome::Edited(reply)) => send_edit(&bridge, &way, &reply).await,
-        Ok(ButtonOutcome::Public(text)) => send_followup(&bridge, &way, &text, false).await,
-        Ok(ButtonOutcome::Private(text)) => send_followup(&bridge, &way, &text, true).await,
+        Ok(ButtonOutcome::Edited(reply)) => send_edit(&app, &way, &reply).await,
+        Ok(ButtonOutcome::Public(text)) => send_followup(&app, &way, &text, false).await,
+        Ok(ButtonOutcome::Private(text)) => send_followup(&app, &way, &text, true).await,
         Ok(ButtonOutcome::Silent) => {}
-        Err(failure) => send_followup(&bridge, &way, &error_text(&*bridge, &failure), true).await,
+        Err(failure) => send_followup(&app, &way, &error_text(&*app, &failure), true).await,
     }
 }
 

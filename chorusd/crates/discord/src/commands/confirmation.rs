@@ -52,13 +52,13 @@ impl Confirmations {
     /// Returns a response that asks for confirmation: `text` with two buttons.
     pub(super) fn ask(
         &self,
-        bridge: &DiscordApp,
+        app: &DiscordApp,
         by: &Requester,
         deed: PendingCommand,
         text: String,
         label: &'static str,
     ) -> Response {
-        let (id, now) = (Uuid::new_v4(), bridge.ops.clock.ticks());
+        let (id, now) = (Uuid::new_v4(), app.ops.clock.ticks());
         self.insert(id, now, by, deed);
         let button = |word: &str, label: &str, style| Button {
             id: format!("{word}:{id}"),

@@ -12,7 +12,7 @@ use chorus_proto::methods::continuation::{CompactParams, ResumeParams};
 use chorus_proto::{ErrorKind, Session};
 use uuid::Uuid;
 
-use super::command_types::{
+use super::command_definition::{
     AGENT_OPTION, Command, CommandOption, Completion, OptionKind, Right, Subcommand, Subcommands, optional, required,
 };
 use super::confirmation::PendingCommand;
@@ -158,9 +158,9 @@ async fn clear(call: &Invocation) -> Result<Response> {
     };
     let text =
         format!("Clear the conversation of **{}** ({messages})? {saved}", inline_text(by, &agent.settings.name, 64));
-    let bridge = &by.app;
-    Ok(bridge.commands.confirmations.ask(
-        bridge,
+    let app = &by.app;
+    Ok(app.commands.confirmations.ask(
+        app,
         &by.member.requester,
         PendingCommand::Clear { agent: id, save },
         text,

@@ -3,8 +3,8 @@
 use chorus_engine::ops::hints;
 
 use super::agent::AGENT_CONFIG_KEYS;
-use super::command_types::{OptionKind, Subcommand};
-use super::definitions::find_subcommand;
+use super::command_definition::{OptionKind, Subcommand};
+use super::command_table::find_subcommand;
 
 /// Hints without a complete command, and their replacements in Discord.
 const PHRASES: [(&str, &str); 3] = [

@@ -19,8 +19,8 @@ const MAX_TRIES: u32 = 5;
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(14 * 60);
 
 /// Sends the initial response. Returns whether it arrived; if not, the interaction must not be acted on.
-pub(super) async fn send_initial_response(bridge: &DiscordApp, way: &InteractionRef, answer: &InitialResponse) -> bool {
-    let given = bridge.rest.create_response(way, answer).await;
+pub(super) async fn send_initial_response(app: &DiscordApp, way: &InteractionRef, answer: &InitialResponse) -> bool {
+    let given = app.rest.create_response(way, answer).await;
     if let Err(error) = &given {
         tracing::warn!(%error, "an interaction cannot be answered; nothing is done for it");
     }
@@ -28,35 +28,35 @@ pub(super) async fn send_initial_response(bridge: &DiscordApp, way: &Interaction
 }
 
 /// Sends the outcome of a command. An error is shown only to the caller.
-pub(super) async fn send_outcome(bridge: &DiscordApp, way: &InteractionRef, private: bool, done: Result<Response>) {
+pub(super) async fn send_outcome(app: &DiscordApp, way: &InteractionRef, private: bool, done: Result<Response>) {
     match done {
-        Ok(reply) => send_edit(bridge, way, &reply).await,
-        Err(failure) if private => send_edit(bridge, way, &Response::new(error_text(bridge, &failure))).await,
+        Ok(reply) => send_edit(app, way, &reply).await,
+        Err(failure) if private => send_edit(app, way, &Response::new(error_text(app, &failure))).await,
         Err(failure) => {
             // Delete the deferred response first: Discord would put a follow-up in its place, for everybody to see.
-            send_with_retries(bridge, || bridge.rest.delete_response(way)).await;
-            send_followup(bridge, way, &error_text(bridge, &failure), true).await;
+            send_with_retries(app, || app.rest.delete_response(way)).await;
+            send_followup(app, way, &error_text(app, &failure), true).await;
         }
     }
 }
 
 /// Replaces the deferred response, or the message whose button was pressed.
-pub(super) async fn send_edit(bridge: &DiscordApp, way: &InteractionRef, reply: &Response) {
-    let (body, file) = Response { text: bridge.redact(&reply.text), ..reply.clone() }.to_request();
-    send_with_retries(bridge, || bridge.rest.edit_response(way, body.clone(), file.clone())).await;
+pub(super) async fn send_edit(app: &DiscordApp, way: &InteractionRef, reply: &Response) {
+    let (body, file) = Response { text: app.redact(&reply.text), ..reply.clone() }.to_request();
+    send_with_retries(app, || app.rest.edit_response(way, body.clone(), file.clone())).await;
     if let Some(aloud) = &reply.public_text {
-        send_followup(bridge, way, aloud, false).await;
+        send_followup(app, way, aloud, false).await;
     }
 }
 
 /// Sends a follow-up message; if `private`, only the caller sees it.
-pub(super) async fn send_followup(bridge: &DiscordApp, way: &InteractionRef, text: &str, private: bool) {
-    let text = truncate(&bridge.redact(text), 2000);
-    send_with_retries(bridge, || bridge.rest.create_followup(way, &text, private)).await;
+pub(super) async fn send_followup(app: &DiscordApp, way: &InteractionRef, text: &str, private: bool) {
+    let text = truncate(&app.redact(text), 2000);
+    send_with_retries(app, || app.rest.create_followup(way, &text, private)).await;
 }
 
 /// Sends a request, with retries after errors that may pass, until the daemon stops.
-async fn send_with_retries<F: Future<Output = Result<(), RestError>>>(bridge: &DiscordApp, send: impl Fn() -> F) {
+async fn send_with_retries<F: Future<Output = Result<(), RestError>>>(app: &DiscordApp, send: impl Fn() -> F) {
     let sent = async {
         let mut wait = Duration::from_millis(500);
         for tries in 1.. {
@@ -73,6 +73,6 @@ async fn send_with_retries<F: Future<Output = Result<(), RestError>>>(bridge: &D
     tokio::select! {
         () = sent => {}
         () = sleep(RESPONSE_TIMEOUT) => tracing::warn!("an answer would come too late"),
-        () = wait_stop_grace(bridge) => tracing::warn!("an answer did not arrive before the stop"),
+        () = wait_stop_grace(app) => tracing::warn!("an answer did not arrive before the stop"),
     }
 }

@@ -10,7 +10,7 @@ use chorus_proto::ErrorKind;
 use serenity::model::application::{CommandData, CommandDataOption, CommandDataOptionValue};
 use serenity::model::id::{ChannelId, GuildId};
 
-use super::command_types::Right;
+use super::command_definition::Right;
 use crate::app::DiscordApp;
 use crate::member::GuildMember;
 

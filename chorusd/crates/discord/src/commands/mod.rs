@@ -4,10 +4,10 @@
 mod agent;
 mod autocomplete;
 pub(crate) mod buttons;
-mod command_types;
+mod command_definition;
+mod command_table;
 mod confirmation;
 mod context;
-mod definitions;
 mod hint_rewrite;
 mod history;
 mod interaction_sender;
@@ -39,7 +39,7 @@ use self::response::Response;
 use crate::app::DiscordApp;
 use crate::member::GuildMember;
 use crate::rest::interactions::{InitialResponse, InteractionRef};
-use command_types::Subcommand;
+use command_definition::Subcommand;
 pub(crate) use hint_rewrite::rewrite_commands;
 pub(crate) use registration::{on_guild_joined, on_guild_left, on_ready, on_resumed};
 
@@ -82,19 +82,19 @@ impl Default for SlashCommands {
 }
 
 /// Handles a command, a button press or an autocomplete request in a task of its own.
-pub(crate) fn handle_interaction(bridge: &Arc<DiscordApp>, interaction: Interaction) {
-    let tasks = bridge.tasks.clone();
-    let bridge = bridge.clone();
+pub(crate) fn handle_interaction(app: &Arc<DiscordApp>, interaction: Interaction) {
+    let tasks = app.tasks.clone();
+    let app = app.clone();
     match interaction {
-        Interaction::Command(command) => _ = tasks.spawn_tracked(run_command(bridge, command)),
-        Interaction::Autocomplete(command) => _ = tasks.spawn_tracked(answer_autocomplete(bridge, command)),
-        Interaction::Component(pressed) => _ = tasks.spawn_tracked(buttons::handle_button(bridge, pressed)),
+        Interaction::Command(command) => _ = tasks.spawn_tracked(run_command(app, command)),
+        Interaction::Autocomplete(command) => _ = tasks.spawn_tracked(answer_autocomplete(app, command)),
+        Interaction::Component(pressed) => _ = tasks.spawn_tracked(buttons::handle_button(app, pressed)),
         _ => {}
     }
 }
 
-fn caller(bridge: &Arc<DiscordApp>, guild: GuildId, channel: ChannelId, member: &Member) -> Caller {
-    Caller { app: bridge.clone(), guild, channel, member: GuildMember::from_interaction(bridge, guild, member) }
+fn caller(app: &Arc<DiscordApp>, guild: GuildId, channel: ChannelId, member: &Member) -> Caller {
+    Caller { app: app.clone(), guild, channel, member: GuildMember::from_interaction(app, guild, member) }
 }
 
 /// Returns the caller again, once the roles of the guild are loaded.
@@ -108,62 +108,62 @@ async fn with_roles(by: Caller, member: &Member) -> Caller {
     }
 }
 
-async fn run_command(bridge: Arc<DiscordApp>, command: CommandInteraction) {
+async fn run_command(app: Arc<DiscordApp>, command: CommandInteraction) {
     let CommandInteraction { id, application_id, data, guild_id, channel_id, member, token, .. } = command;
     let way = InteractionRef { id, application: application_id, token };
     let Some((guild, member)) = guild_id.zip(member) else {
-        send_initial_response(&bridge, &way, &InitialResponse::PrivateMessage(GUILDS_ONLY_TEXT.into())).await;
+        send_initial_response(&app, &way, &InitialResponse::PrivateMessage(GUILDS_ONLY_TEXT.into())).await;
         return;
     };
-    if !bridge.channels.serves(guild) {
+    if !app.channels.serves(guild) {
         return;
     }
     let given = Arguments::from_data(&data);
-    let Some(action) = definitions::find_subcommand(&data.name, given.subcommand.as_deref()) else {
+    let Some(action) = command_table::find_subcommand(&data.name, given.subcommand.as_deref()) else {
         let unknown = "Chorus does not know this command any more.\nHint: Discord shows the new ones in a moment.";
-        send_initial_response(&bridge, &way, &InitialResponse::PrivateMessage(unknown.into())).await;
+        send_initial_response(&app, &way, &InitialResponse::PrivateMessage(unknown.into())).await;
         return;
     };
-    let Ok(room) = bridge.commands.permits.clone().try_acquire_owned() else {
-        send_initial_response(&bridge, &way, &InitialResponse::PrivateMessage(BUSY_TEXT.into())).await;
+    let Ok(room) = app.commands.permits.clone().try_acquire_owned() else {
+        send_initial_response(&app, &way, &InitialResponse::PrivateMessage(BUSY_TEXT.into())).await;
         return;
     };
-    let by = caller(&bridge, guild, channel_id, &member);
+    let by = caller(&app, guild, channel_id, &member);
     // Only the caller should read that they lack a right.
-    let private = action.private || bridge.roles.is_loaded(guild) && by.check_right(action.right).is_err();
-    if !send_initial_response(&bridge, &way, &InitialResponse::Defer { private }).await {
+    let private = action.private || app.roles.is_loaded(guild) && by.check_right(action.right).is_err();
+    if !send_initial_response(&app, &way, &InitialResponse::Defer { private }).await {
         return;
     }
     let by = with_roles(by, &member).await;
     tracing::debug!(command = data.name, sub = given.subcommand, by = %by.member.requester, %guild, "a command");
     let call = Invocation { caller: by.clone(), args: given };
-    let done = run_to_completion(&bridge, async move { run_if_permitted(action, &call).await }).await;
+    let done = run_to_completion(&app, async move { run_if_permitted(action, &call).await }).await;
     let summary_of = done.as_ref().ok().and_then(|reply| reply.summary_of.clone());
-    send_outcome(&bridge, &way, private, done).await;
+    send_outcome(&app, &way, private, done).await;
     drop(room);
     if let Some(session) = summary_of {
         tokio::select! {
-            reply = context::wait_for_summary(&by, session) => if let Some(reply) = reply { interaction_sender::send_edit(&bridge, &way, &reply).await },
-            () = bridge.stop.cancelled() => {}
+            reply = context::wait_for_summary(&by, session) => if let Some(reply) = reply { interaction_sender::send_edit(&app, &way, &reply).await },
+            () = app.stop.cancelled() => {}
         }
     }
 }
 
 /// Runs `work` to its end in a task of its own, even if the daemon stops and nobody waits for the result any more.
 async fn run_to_completion<T: Send + 'static>(
-    bridge: &DiscordApp,
+    app: &DiscordApp,
     work: impl Future<Output = Result<T>> + Send + 'static,
 ) -> Result<T> {
     tokio::select! {
         done = chorus_runtime::spawn(work) => done.unwrap_or_else(|e| Err(Error::internal(e.to_string()))),
-        () = wait_stop_grace(bridge) => Err(Error::new(ErrorKind::Stopping, "the daemon is stopping; it may have been done or not")
+        () = wait_stop_grace(app) => Err(Error::new(ErrorKind::Stopping, "the daemon is stopping; it may have been done or not")
             .hint("look when it has started anew")),
     }
 }
 
 /// Waits until the daemon stops, and `STOP_GRACE` longer.
-async fn wait_stop_grace(bridge: &DiscordApp) {
-    bridge.stop.cancelled().await;
+async fn wait_stop_grace(app: &DiscordApp) {
+    app.stop.cancelled().await;
     tokio::time::sleep(STOP_GRACE).await;
 }
 
@@ -173,20 +173,20 @@ async fn run_if_permitted(action: &Subcommand, call: &Invocation) -> Result<Resp
 }
 
 /// Answers an autocomplete request, that is, suggests values while an option is typed.
-async fn answer_autocomplete(bridge: Arc<DiscordApp>, command: CommandInteraction) {
+async fn answer_autocomplete(app: Arc<DiscordApp>, command: CommandInteraction) {
     let CommandInteraction { id, application_id, data, guild_id, channel_id, member, token, .. } = command;
     let way = InteractionRef { id, application: application_id, token };
-    let Some((guild, member)) = guild_id.zip(member).filter(|(guild, _)| bridge.channels.serves(*guild)) else {
+    let Some((guild, member)) = guild_id.zip(member).filter(|(guild, _)| app.channels.serves(*guild)) else {
         return;
     };
-    let room = bridge.commands.permits.clone().try_acquire_owned();
+    let room = app.commands.permits.clone().try_acquire_owned();
     let given = Arguments::from_data(&data);
     let mut choices = Vec::new();
     if let (Ok(_), Some(action), Some(typed)) =
-        (&room, definitions::find_subcommand(&data.name, given.subcommand.as_deref()), data.autocomplete())
+        (&room, command_table::find_subcommand(&data.name, given.subcommand.as_deref()), data.autocomplete())
     {
-        let by = caller(&bridge, guild, channel_id, &member);
+        let by = caller(&app, guild, channel_id, &member);
         choices = autocomplete::suggest_choices(&by, action, &given, typed.name, typed.value).await;
     }
-    send_initial_response(&bridge, &way, &InitialResponse::Choices(choices)).await;
+    send_initial_response(&app, &way, &InitialResponse::Choices(choices)).await;
 }

@@ -13,8 +13,8 @@ use serenity::model::id::{ApplicationId, GuildId};
 use sha2::{Digest as _, Sha256};
 use tokio::time::sleep;
 
-use super::command_types::Command;
-use super::definitions::COMMANDS;
+use super::command_definition::Command;
+use super::command_table::COMMANDS;
 use crate::app::DiscordApp;
 use crate::rest::RestError;
 
@@ -22,40 +22,36 @@ use crate::rest::RestError;
 const RETRY_BACKOFF: Backoff = Backoff::new(Duration::from_secs(2), Duration::from_secs(300));
 
 /// Registers the commands after a new session was opened, which names the application and its guilds.
-pub(crate) fn on_ready(
-    bridge: &Arc<DiscordApp>,
-    application: ApplicationId,
-    guilds: impl IntoIterator<Item = GuildId>,
-) {
-    bridge.commands.application_id.store(application.get(), Relaxed);
-    register_in_guilds(bridge, application, guilds);
+pub(crate) fn on_ready(app: &Arc<DiscordApp>, application: ApplicationId, guilds: impl IntoIterator<Item = GuildId>) {
+    app.commands.application_id.store(application.get(), Relaxed);
+    register_in_guilds(app, application, guilds);
 }
 
 /// Registers the commands in a guild that the application joined, or that became available again.
-pub(crate) fn on_guild_joined(bridge: &Arc<DiscordApp>, guild: GuildId) {
-    let bridge = bridge.clone();
-    bridge.tasks.clone().spawn_tracked(async move {
-        let named = bridge.commands.application_id.load(Relaxed);
+pub(crate) fn on_guild_joined(app: &Arc<DiscordApp>, guild: GuildId) {
+    let app = app.clone();
+    app.tasks.clone().spawn_tracked(async move {
+        let named = app.commands.application_id.load(Relaxed);
         let application = match named {
             // A resumed session does not name the application, so take it from the record of the last registration.
-            0 => registered_guilds(&bridge).await.first().map(|(application, _)| *application),
+            0 => registered_guilds(&app).await.first().map(|(application, _)| *application),
             named => Some(ApplicationId::new(named)),
         };
         if let Some(application) = application {
-            register_in_guilds(&bridge, application, [guild]);
+            register_in_guilds(&app, application, [guild]);
         }
     });
 }
 
 /// Registers the commands in these guilds, in the background.
-fn register_in_guilds(bridge: &Arc<DiscordApp>, application: ApplicationId, guilds: impl IntoIterator<Item = GuildId>) {
-    for guild in guilds.into_iter().filter(|guild| bridge.channels.serves(*guild)) {
-        let bridge = bridge.clone();
+fn register_in_guilds(app: &Arc<DiscordApp>, application: ApplicationId, guilds: impl IntoIterator<Item = GuildId>) {
+    for guild in guilds.into_iter().filter(|guild| app.channels.serves(*guild)) {
+        let app = app.clone();
         // A task for each guild, so that one that refuses the commands does not delay the others.
-        bridge.tasks.clone().spawn_tracked(async move {
+        app.tasks.clone().spawn_tracked(async move {
             tokio::select! {
-                () = register_with_retries(&bridge, application, guild) => {}
-                () = bridge.stop.cancelled() => {}
+                () = register_with_retries(&app, application, guild) => {}
+                () = app.stop.cancelled() => {}
             }
         });
     }
@@ -63,27 +59,27 @@ fn register_in_guilds(bridge: &Arc<DiscordApp>, application: ApplicationId, guil
 
 /// Registers the commands in all guilds that were registered before or are allowed now. A resumed session names no
 /// guilds, unlike the one of [`on_ready`].
-pub(crate) fn on_resumed(bridge: &Arc<DiscordApp>) {
-    let bridge = bridge.clone();
-    bridge.tasks.clone().spawn_tracked(async move {
-        let told = registered_guilds(&bridge).await;
+pub(crate) fn on_resumed(app: &Arc<DiscordApp>) {
+    let app = app.clone();
+    app.tasks.clone().spawn_tracked(async move {
+        let told = registered_guilds(&app).await;
         let Some((application, _)) = told.first().copied() else { return };
-        let served = bridge.channels.allowlist.all().into_iter().map(|guild| (application, guild));
+        let served = app.channels.allowlist.all().into_iter().map(|guild| (application, guild));
         let all: BTreeSet<_> = told.into_iter().chain(served).collect();
         for (application, guild) in all {
-            register_in_guilds(&bridge, application, [guild]);
+            register_in_guilds(&app, application, [guild]);
         }
     });
 }
 
 /// Returns the guilds that were registered before, each with its application.
-async fn registered_guilds(bridge: &DiscordApp) -> Vec<(ApplicationId, GuildId)> {
+async fn registered_guilds(app: &DiscordApp) -> Vec<(ApplicationId, GuildId)> {
     let ids = |key: &String| {
         let (application, guild) = key.split_once(':')?;
         let id = |text: &str| text.parse::<u64>().ok().filter(|id| *id != 0);
         Some((ApplicationId::new(id(application)?), GuildId::new(id(guild)?)))
     };
-    match registered_hashes(&bridge.ops).await {
+    match registered_hashes(&app.ops).await {
         Ok(told) => told.keys().filter_map(ids).collect(),
         Err(failure) => {
             tracing::warn!(%failure, "cannot tell which servers know the commands");
@@ -93,25 +89,25 @@ async fn registered_guilds(bridge: &DiscordApp) -> Vec<(ApplicationId, GuildId)>
 }
 
 /// Forgets the registration of a guild that was left: if it is joined again, the commands are registered anew.
-pub(crate) fn on_guild_left(bridge: &Arc<DiscordApp>, guild: GuildId) {
-    let bridge = bridge.clone();
-    bridge.tasks.clone().spawn_tracked(async move {
-        let _one_at_a_time = bridge.commands.register_locks.lock(guild).await;
-        let _noting = bridge.commands.registered_lock.lock().await;
-        let Ok(told) = registered_hashes(&bridge.ops).await else { return };
+pub(crate) fn on_guild_left(app: &Arc<DiscordApp>, guild: GuildId) {
+    let app = app.clone();
+    app.tasks.clone().spawn_tracked(async move {
+        let _one_at_a_time = app.commands.register_locks.lock(guild).await;
+        let _noting = app.commands.registered_lock.lock().await;
+        let Ok(told) = registered_hashes(&app.ops).await else { return };
         let ending = format!(":{guild}");
         for key in told.keys().filter(|key| key.ends_with(&ending)) {
-            if let Err(failure) = set_registered_hash(&bridge.ops, key, None).await {
+            if let Err(failure) = set_registered_hash(&app.ops, key, None).await {
                 tracing::warn!(%failure, %guild, "cannot forget what a server was told");
             }
         }
     });
 }
 
-async fn register_with_retries(bridge: &DiscordApp, application: ApplicationId, guild: GuildId) {
+async fn register_with_retries(app: &DiscordApp, application: ApplicationId, guild: GuildId) {
     let mut backoff = RETRY_BACKOFF;
     loop {
-        match register_guild(bridge, application, guild).await {
+        match register_guild(app, application, guild).await {
             Ok(()) => return,
             Err(error) if error.is_transient() => {
                 let asked = if let RestError::RateLimited { after, .. } = error { after } else { Duration::ZERO };
@@ -123,21 +119,21 @@ async fn register_with_retries(bridge: &DiscordApp, application: ApplicationId, 
     }
 }
 
-async fn register_guild(bridge: &DiscordApp, application: ApplicationId, guild: GuildId) -> Result<(), RestError> {
-    let _one_at_a_time = bridge.commands.register_locks.lock(guild).await;
+async fn register_guild(app: &DiscordApp, application: ApplicationId, guild: GuildId) -> Result<(), RestError> {
+    let _one_at_a_time = app.commands.register_locks.lock(guild).await;
     let bodies: Vec<Value> = COMMANDS.iter().map(Command::to_json).collect();
     let (key, hash) = (format!("{application}:{guild}"), hash_definitions(&bodies));
-    let told = registered_hashes(&bridge.ops).await.unwrap_or_else(|failure| {
+    let told = registered_hashes(&app.ops).await.unwrap_or_else(|failure| {
         tracing::warn!(%failure, "cannot tell whether a server knows the commands");
         Default::default()
     });
     if told.get(&key) == Some(&hash) {
         return Ok(());
     }
-    bridge.rest.set_guild_commands(application, guild, &bodies).await?;
+    app.rest.set_guild_commands(application, guild, &bodies).await?;
     tracing::info!(%guild, commands = bodies.len(), "the server was told the commands");
-    let _noting = bridge.commands.registered_lock.lock().await;
-    if let Err(failure) = set_registered_hash(&bridge.ops, &key, Some(hash)).await {
+    let _noting = app.commands.registered_lock.lock().await;
+    if let Err(failure) = set_registered_hash(&app.ops, &key, Some(hash)).await {
         tracing::warn!(%failure, "it is told again after the next start");
     }
     Ok(())

@@ -8,7 +8,9 @@ use chorus_proto::methods::settings::{SetParams, Setting, ShowParams};
 use serde_json::Value;
 use serenity::model::Permissions;
 
-use super::command_types::{Command, Completion, OptionKind, RESET_OPTION, Right, Subcommand, Subcommands, optional};
+use super::command_definition::{
+    Command, Completion, OptionKind, RESET_OPTION, Right, Subcommand, Subcommands, optional,
+};
 use super::hint_rewrite::rewrite_commands;
 use super::invocation::Invocation;
 use super::response::Response;

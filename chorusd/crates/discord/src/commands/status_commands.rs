@@ -12,7 +12,7 @@ use chorus_proto::methods::models::{Discovery, ModelsParams};
 use chorus_proto::methods::usage::{UsageParams, UsageSums};
 
 use super::agent::agent_line;
-use super::command_types::{AGENT_OPTION, Command, OptionKind, optional, read_only_command};
+use super::command_definition::{AGENT_OPTION, Command, OptionKind, optional, read_only_command};
 use super::invocation::Invocation;
 use super::response::{Button, MAX_MESSAGE_CHARS, Response, Style};
 use super::text_format::{Redact as _, code_block, inline_code, inline_text, pluralize, relative_time, truncate};

@@ -6,7 +6,7 @@ use chorus_engine::ops::tasks::{list, show, stop};
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::tasks::{ListParams, ShowParams, StopParams, Task};
 
-use super::command_types::{
+use super::command_definition::{
     AGENT_OPTION, Command, CommandOption, OptionKind, Right, Subcommand, Subcommands, required,
 };
 use super::invocation::Invocation;

@@ -19,7 +19,7 @@ use super::identify_queue::{IdentifyDenied, IdentifyQueue};
 use super::session_store::GatewaySessionStore;
 use super::tunnel::{self, Tunnel};
 use crate::app::DiscordApp;
-use crate::event::GatewayEvent;
+use crate::gateway_event::GatewayEvent;
 use crate::url_checks;
 
 /// Time until the gateway's first message (HELLO). The library has a limit of its own for connecting, 11 s with its
@@ -71,7 +71,7 @@ pub(super) struct ConnectOptions<'w> {
 
 /// Runs one connection and forwards its events. Returns why it ended, and the session that can be resumed.
 pub(super) async fn run_connection(
-    bridge: &Arc<DiscordApp>,
+    app: &Arc<DiscordApp>,
     ears: &mut GatewayState,
     way: ConnectOptions<'_>,
 ) -> (ConnectionEnd, Option<GatewaySession>) {
@@ -88,13 +88,13 @@ pub(super) async fn run_connection(
     };
     let url = tunnel.as_ref().map_or(way.url, |tunnel| &tunnel.url);
     let (refuse, mut refused) = mpsc::channel(1);
-    let identify = IdentifyQueue { app: bridge.clone(), denied: refuse };
+    let identify = IdentifyQueue { app: app.clone(), denied: refuse };
     let mut config = ConfigBuilder::from(way.base.clone()).queue(identify).proxy_url(url.to_owned());
     if let Some(kept) = way.session {
         config = config.session(twilight_gateway::Session::new(kept.sequence, kept.id.clone()));
     }
     let mut line = Connection {
-        app: bridge,
+        app,
         state: ears,
         shard: Shard::with_config(ShardId::ONE, config.build()),
         opened_at: None,
@@ -110,7 +110,7 @@ pub(super) async fn run_connection(
     let end = loop {
         tokio::select! {
             biased;
-            () = bridge.stop.cancelled() => {
+            () = app.stop.cancelled() => {
                 let kept = line.session();
                 if line.opened_at.is_some() {
                     line.shard.close(CloseFrame::RESUME);
@@ -169,7 +169,7 @@ struct Connection<'l> {
 
 impl GatewayState {
     /// Forwards an event, and counts the guilds.
-    pub(super) fn dispatch(&mut self, bridge: &DiscordApp, event: Box<Dispatch>) {
+    pub(super) fn dispatch(&mut self, app: &DiscordApp, event: Box<Dispatch>) {
         match &*event {
             Dispatch::Ready(ready) => self.guilds = ready.ready.guilds.iter().map(|guild| guild.id.get()).collect(),
             Dispatch::GuildCreate(event) => _ = self.guilds.insert(event.guild.id.get()),
@@ -179,7 +179,7 @@ impl GatewayState {
             }
             _ => {}
         }
-        bridge.ops.discord.set_guild_count(self.guilds.len() as u64);
+        app.ops.discord.set_guild_count(self.guilds.len() as u64);
         self.events.send(GatewayEvent::Dispatch(event));
     }
 }

@@ -3,7 +3,7 @@
 use tokio::sync::mpsc::Sender;
 use tokio::sync::mpsc::error::TrySendError;
 
-use crate::event::GatewayEvent;
+use crate::gateway_event::GatewayEvent;
 
 /// Sends events without waiting: if the connection's task waited, its heartbeat would stop and the connection would be
 /// lost.

@@ -37,12 +37,12 @@ pub(super) struct IdentifyQueue {
 impl Queue for IdentifyQueue {
     fn enqueue(&self, _: u32) -> oneshot::Receiver<()> {
         let (leave, given) = oneshot::channel();
-        let Self { app: bridge, denied: refused } = self.clone();
-        let tasks = bridge.tasks.clone();
+        let Self { app, denied: refused } = self.clone();
+        let tasks = app.tasks.clone();
         tasks.spawn_tracked(async move {
             let taken = tokio::select! {
-                taken = take_identify(&bridge, &leave) => taken,
-                () = bridge.stop.cancelled() => return,
+                taken = take_identify(&app, &leave) => taken,
+                () = app.stop.cancelled() => return,
             };
             match taken {
                 Ok(Ok(())) => drop(leave.send(())),
@@ -56,9 +56,9 @@ impl Queue for IdentifyQueue {
 
 /// Takes one identify from the budget; it is on disk when this returns. The inner error is the time at which the budget
 /// allows one again.
-async fn take_identify(bridge: &DiscordApp, leave: &oneshot::Sender<()>) -> Result<Result<(), Timestamp>> {
-    let newest = identify_budget::read_budget(&bridge.ops).await?.last_at;
-    let since = newest.and_then(|newest| Duration::try_from(bridge.ops.clock.now().duration_since(newest)).ok());
+async fn take_identify(app: &DiscordApp, leave: &oneshot::Sender<()>) -> Result<Result<(), Timestamp>> {
+    let newest = identify_budget::read_budget(&app.ops).await?.last_at;
+    let since = newest.and_then(|newest| Duration::try_from(app.ops.clock.now().duration_since(newest)).ok());
     // Wait once, and do not look at the clock again: it may stand still.
     if let Some(left) = since.and_then(|since| IDENTIFY_INTERVAL.checked_sub(since)) {
         sleep(left).await;
@@ -66,5 +66,5 @@ async fn take_identify(bridge: &DiscordApp, leave: &oneshot::Sender<()>) -> Resu
     if leave.is_closed() {
         return Err(Error::internal("the connection is gone"));
     }
-    identify_budget::spend(&bridge.ops).await
+    identify_budget::spend(&app.ops).await
 }

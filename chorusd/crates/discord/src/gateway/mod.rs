@@ -28,7 +28,7 @@ use self::event_sender::EventSender;
 use self::identify_queue::IdentifyDenied;
 use self::session_store::GatewaySessionStore;
 use super::app::DiscordApp;
-use super::event::GatewayEvent;
+use super::gateway_event::GatewayEvent;
 use super::rest::RestError;
 use super::url_checks;
 
@@ -43,20 +43,20 @@ const IDENTIFIES_EXHAUSTED: &str = "Discord was connected to too often today";
 const CLOCK_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Keeps the connection up until the daemon stops or Discord refuses it permanently.
-pub(crate) async fn run(bridge: &Arc<DiscordApp>, events: mpsc::Sender<GatewayEvent>) {
-    let base = match base_config(bridge).await {
+pub(crate) async fn run(app: &Arc<DiscordApp>, events: mpsc::Sender<GatewayEvent>) {
+    let base = match base_config(app).await {
         Ok(base) => base,
         Err(why) => {
             let hint = "install the certificates of this system, then `chorusctl daemon restart`".to_owned();
-            return bridge.ops.discord.set_state(ConnectionState::Stopped { why, hint });
+            return app.ops.discord.set_state(ConnectionState::Stopped { why, hint });
         }
     };
-    let backoff = ReconnectBackoff::new(bridge.ops.config.discord.reconnect_max);
-    let keeper = GatewaySessionStore::new(bridge);
+    let backoff = ReconnectBackoff::new(app.ops.config.discord.reconnect_max);
+    let keeper = GatewaySessionStore::new(app);
     let kept = keeper.load().await;
     let ears = GatewayState { events: EventSender::new(events), guilds: HashSet::new(), session_store: keeper };
     Gateway {
-        app: bridge,
+        app,
         base_config: base,
         state: ears,
         backoff,
@@ -71,8 +71,8 @@ pub(crate) async fn run(bridge: &Arc<DiscordApp>, events: mpsc::Sender<GatewayEv
 
 /// Builds the configuration that all connections share, so that the machine's certificates are read once. The library
 /// panics if they cannot be read; the error says so.
-async fn base_config(bridge: &DiscordApp) -> Result<Config<()>, String> {
-    let token = bridge.token.expose().to_owned();
+async fn base_config(app: &DiscordApp) -> Result<Config<()>, String> {
+    let token = app.token.expose().to_owned();
     chorus_tls::install_provider();
     let made = chorus_runtime::spawn_blocking(move || ConfigBuilder::new(token, INTENTS).queue(()).build());
     made.await.map_err(|_| "this machine has no certificates to check Discord's by".to_owned())

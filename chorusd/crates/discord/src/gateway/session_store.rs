@@ -24,13 +24,13 @@ pub(super) struct GatewaySessionStore {
 }
 
 impl GatewaySessionStore {
-    pub(super) fn new(bridge: &Arc<DiscordApp>) -> Self {
-        let config = &bridge.ops.config.discord;
+    pub(super) fn new(app: &Arc<DiscordApp>) -> Self {
+        let config = &app.ops.config.discord;
         let gateway = config.gateway_url.as_deref().unwrap_or_default();
-        let whole = [bridge.token.expose(), &config.api_base, gateway].join("\n");
+        let whole = [app.token.expose(), &config.api_base, gateway].join("\n");
         let hash = Sha256::digest(whole.as_bytes());
         let key = hash.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
-        Self { app: bridge.clone(), key, stored_at: None }
+        Self { app: app.clone(), key, stored_at: None }
     }
 
     /// Loads the session of the previous daemon, if it belongs to this token, API and gateway.

@@ -44,7 +44,7 @@ pub(super) enum QueuePosition {
 
 impl AgentQueues {
     /// Adds a message to the end of its agent's queue, and starts the queue if it was empty.
-    pub(super) fn enqueue(&self, bridge: &Arc<DiscordApp>, claim: Claim) {
+    pub(super) fn enqueue(&self, app: &Arc<DiscordApp>, claim: Claim) {
         let agent = claim.agent;
         let mut desks = self.0.lock();
         if let Some(desk) = desks.get_mut(&agent) {
@@ -52,7 +52,7 @@ impl AgentQueues {
             return;
         }
         desks.insert(agent, AgentQueue { waiting: [claim].into(), current: None });
-        bridge.tasks.spawn_tracked(run_queue(bridge.clone(), agent));
+        app.tasks.spawn_tracked(run_queue(app.clone(), agent));
     }
 
     /// Takes the next message of an agent, with the receiver of its edits. Removes the queue and returns `None` if
@@ -112,10 +112,10 @@ impl AgentQueue {
 }
 
 /// Processes the queue of an agent until it is empty or the daemon stops.
-async fn run_queue(bridge: Arc<DiscordApp>, agent: Uuid) {
-    while !bridge.stop.is_cancelled() {
-        let Some((claim, changes)) = bridge.inbound.queues.dequeue(agent) else { return };
-        claim_processor::process_claim(&bridge, &claim, changes).await;
+async fn run_queue(app: Arc<DiscordApp>, agent: Uuid) {
+    while !app.stop.is_cancelled() {
+        let Some((claim, changes)) = app.inbound.queues.dequeue(agent) else { return };
+        claim_processor::process_claim(&app, &claim, changes).await;
     }
 }
 

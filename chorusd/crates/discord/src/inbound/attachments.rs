@@ -95,7 +95,7 @@ enum LoadedFile {
 /// Downloads the attachments of a request. Returns its text, with text files and the names of omitted files, and its
 /// images.
 pub(super) async fn load_attachments(
-    bridge: &DiscordApp,
+    app: &DiscordApp,
     agent: &AgentSettings,
     asked: &MessageRequest,
 ) -> (String, Vec<Attachment>) {
@@ -105,13 +105,13 @@ pub(super) async fn load_attachments(
         let wanted = check_file(file, &mut images);
         coming.push(async move {
             match wanted {
-                Ok(kind) => (file, load_file(bridge, agent, file, kind).await),
+                Ok(kind) => (file, load_file(app, agent, file, kind).await),
                 Err(why) => (file, LoadedFile::Omitted(why)),
             }
         });
     }
     let taken = stream::iter(coming).buffered(MAX_CONCURRENT_PER_MESSAGE).collect().await;
-    assemble_message(&asked.full_text(), taken, max_message_bytes(&bridge.ops).saturating_sub(MESSAGE_OVERHEAD_BYTES))
+    assemble_message(&asked.full_text(), taken, max_message_bytes(&app.ops).saturating_sub(MESSAGE_OVERHEAD_BYTES))
 }
 
 /// Checks kind, size and number of the images before a file is downloaded.
@@ -134,9 +134,9 @@ fn check_file(file: &AttachedFile, images: &mut usize) -> Result<FileKind, Strin
     Ok(kind)
 }
 
-async fn load_file(bridge: &DiscordApp, agent: &AgentSettings, file: &AttachedFile, kind: FileKind) -> LoadedFile {
+async fn load_file(app: &DiscordApp, agent: &AgentSettings, file: &AttachedFile, kind: FileKind) -> LoadedFile {
     let most = if matches!(kind, FileKind::Text) { MAX_TEXT_BYTES } else { MAX_IMAGE_BYTES };
-    let bytes = match bridge.inbound.downloader.download(&file.url, most).await {
+    let bytes = match app.inbound.downloader.download(&file.url, most).await {
         Ok(bytes) => bytes,
         Err(why) => {
             tracing::info!(file = %file.name, why, "an attachment was not fetched");
@@ -152,7 +152,7 @@ async fn load_file(bridge: &DiscordApp, agent: &AgentSettings, file: &AttachedFi
         url: None,
         data: Some(STANDARD.encode(bytes)),
     };
-    match attachment_problem(&bridge.ops, agent, &image) {
+    match attachment_problem(&app.ops, agent, &image) {
         Some(why) => LoadedFile::Omitted(why),
         None => LoadedFile::Image(Box::new(image)),
     }

@@ -55,24 +55,24 @@ impl From<RestError> for BackfillError {
 
 /// Reads back to the last message that was recorded as read, and to the oldest message that waits in the queue. If the
 /// channel has no record yet, nothing is read: only messages from now on count.
-pub(super) async fn read_channel(bridge: &DiscordApp, channel: ChannelId) -> Result<Backlog, BackfillError> {
+pub(super) async fn read_channel(app: &DiscordApp, channel: ChannelId) -> Result<Backlog, BackfillError> {
     let passing = |why: String| BackfillError::Transient { why, after: None };
-    let noted = bridge.tables.channels.get(channel.get()).await.map_err(|failure| passing(failure.to_string()))?;
-    let (Some(noted), Some(agent)) = (noted, bridge.channels.agent_of(channel)) else { return Ok(Backlog::default()) };
-    let taken = bridge.tables.claims.claimed_after(channel.get(), noted.seen).await;
+    let noted = app.tables.channels.get(channel.get()).await.map_err(|failure| passing(failure.to_string()))?;
+    let (Some(noted), Some(agent)) = (noted, app.channels.agent_of(channel)) else { return Ok(Backlog::default()) };
+    let taken = app.tables.claims.claimed_after(channel.get(), noted.seen).await;
     let taken: HashSet<u64> = taken.map_err(|failure| passing(failure.to_string()))?.into_iter().collect();
-    let slot = bridge.inbound.backfill_permits.acquire().await.map_err(|e| passing(e.to_string()))?;
+    let slot = app.inbound.backfill_permits.acquire().await.map_err(|e| passing(e.to_string()))?;
     let waiting: HashMap<MessageId, MessageRequest> =
-        bridge.inbound.queues.requests_in_channel(channel).into_iter().collect();
+        app.inbound.queues.requests_in_channel(channel).into_iter().collect();
     let low = waiting.keys().map(|message| message.get() - 1).min().unwrap_or(u64::MAX).min(noted.seen);
     let (mut found, mut listed, mut more, mut newest, mut before) = (Vec::new(), HashSet::new(), true, 0, None);
     let is_new = |message: &Message| {
         let id = message.id.get();
-        id > noted.seen && !taken.contains(&id) && is_for_agent(bridge, &agent, message)
+        id > noted.seen && !taken.contains(&id) && is_for_agent(app, &agent, message)
     };
     let mut reached = u64::MAX;
     for _ in 0..MAX_PAGES {
-        let page = bridge.rest.message_page(channel, before).await?;
+        let page = app.rest.message_page(channel, before).await?;
         newest = newest.max(page.newest.map_or(0, MessageId::get));
         reached = page.oldest.map_or(low, |oldest| oldest.get()).min(reached);
         listed.extend(page.listed);
@@ -89,7 +89,7 @@ pub(super) async fn read_channel(bridge: &DiscordApp, channel: ChannelId) -> Res
     }
     drop(slot);
     // Discord shows an empty channel to an application that may not read its history.
-    if listed.is_empty() && !bridge.channels.may_read_history(channel) {
+    if listed.is_empty() && !app.channels.may_read_history(channel) {
         return Err(BackfillError::Denied("Chorus lacks Read Message History there".into()));
     }
     let seen_again: HashMap<MessageId, &Message> = found.iter().map(|message| (message.id, message)).collect();
@@ -98,7 +98,7 @@ pub(super) async fn read_channel(bridge: &DiscordApp, channel: ChannelId) -> Res
             // A message is deleted if it is missing from a non-empty list. An empty list proves nothing, and a message
             // that is listed but cannot be parsed still exists.
             None => (!listed.is_empty() && !listed.contains(&message)).then_some((message, PendingEdit::Deleted)),
-            Some(now) => match classify(bridge, channel_guild(bridge, &agent, now.guild_id), now) {
+            Some(now) => match classify(app, channel_guild(app, &agent, now.guild_id), now) {
                 // The REST API does not return what came with the event, for example the author's roles.
                 Incoming::Request(now) if !now.is_same(&asked) => {
                     Some((message, PendingEdit::Changed(MessageRequest { by: asked.by, ..now })))
@@ -118,6 +118,6 @@ pub(super) async fn read_channel(bridge: &DiscordApp, channel: ChannelId) -> Res
     })
 }
 
-fn is_for_agent(bridge: &DiscordApp, agent: &AgentEntry, message: &Message) -> bool {
-    classify(bridge, channel_guild(bridge, agent, message.guild_id), message) != Incoming::Ignored
+fn is_for_agent(app: &DiscordApp, agent: &AgentEntry, message: &Message) -> bool {
+    classify(app, channel_guild(app, agent, message.guild_id), message) != Incoming::Ignored
 }

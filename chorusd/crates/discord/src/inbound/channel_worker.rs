@@ -54,11 +54,11 @@ struct Overflow {
 
 impl ChannelHandle {
     /// Starts the worker.
-    pub(super) fn start(bridge: &Arc<DiscordApp>, id: ChannelId) -> Self {
+    pub(super) fn start(app: &Arc<DiscordApp>, id: ChannelId) -> Self {
         let (tx, rx) = mpsc::channel(EVENT_QUEUE_LEN);
         let overflow = Arc::<Overflow>::default();
         let intake = ChannelWorker {
-            app: bridge.clone(),
+            app: app.clone(),
             id,
             overflow: overflow.clone(),
             needs_backfill: true,
@@ -66,7 +66,7 @@ impl ChannelHandle {
             unrecorded: 0,
             newest: 0,
         };
-        bridge.tasks.spawn_tracked(intake.run(rx));
+        app.tasks.spawn_tracked(intake.run(rx));
         Self { tx, overflow }
     }
 
@@ -303,20 +303,20 @@ impl ChannelWorker {
 }
 
 /// Returns the guild of a channel, as far as it is known.
-pub(super) fn channel_guild(bridge: &DiscordApp, agent: &AgentEntry, told: Option<GuildId>) -> GuildId {
-    let known = || bridge.channels.channel_of(agent.settings.id).and_then(|(_, guild)| guild);
+pub(super) fn channel_guild(app: &DiscordApp, agent: &AgentEntry, told: Option<GuildId>) -> GuildId {
+    let known = || app.channels.channel_of(agent.settings.id).and_then(|(_, guild)| guild);
     told.or_else(known).unwrap_or(GuildId::new(1))
 }
 
 /// Applies an edit or deletion to a message that is still in the queue.
-async fn apply_edit(bridge: &DiscordApp, message: MessageId, wish: PendingEdit) {
-    if bridge.inbound.queues.apply_edit(message, &wish) != Some(QueuePosition::Waiting) {
+async fn apply_edit(app: &DiscordApp, message: MessageId, wish: PendingEdit) {
+    if app.inbound.queues.apply_edit(message, &wish) != Some(QueuePosition::Waiting) {
         return;
     }
     match wish {
-        PendingEdit::Changed(asked) => super::store_edit(bridge, message, &asked).await,
+        PendingEdit::Changed(asked) => super::store_edit(app, message, &asked).await,
         PendingEdit::Deleted => {
-            if let Err(failure) = bridge.tables.claims.finish_unanswered(message.get()).await {
+            if let Err(failure) = app.tables.claims.finish_unanswered(message.get()).await {
                 tracing::warn!(%message, %failure, "a deleted message stays taken up");
             }
         }

@@ -36,32 +36,28 @@ enum TurnOutcome {
 
 /// Processes a claimed message. If the outcome cannot be stored, it is repeated until it can: the turn's key returns
 /// the same reply.
-pub(super) async fn process_claim(
-    bridge: &Arc<DiscordApp>,
-    claim: &Claim,
-    changes: watch::Receiver<Option<PendingEdit>>,
-) {
+pub(super) async fn process_claim(app: &Arc<DiscordApp>, claim: &Claim, changes: watch::Receiver<Option<PendingEdit>>) {
     let mut backoff = RETRY_BACKOFF;
-    while let Err(failure) = try_process(bridge, claim, changes.clone()).await {
+    while let Err(failure) = try_process(app, claim, changes.clone()).await {
         tracing::warn!(message = %claim.message, %failure, "what became of a message cannot be kept now");
         tokio::select! {
             () = sleep(backoff.next_wait()) => {}
-            () = bridge.stop.cancelled() => return,
+            () = app.stop.cancelled() => return,
         }
     }
 }
 
 async fn try_process(
-    bridge: &Arc<DiscordApp>,
+    app: &Arc<DiscordApp>,
     claim: &Claim,
     changes: watch::Receiver<Option<PendingEdit>>,
 ) -> Result<()> {
     let asked = reply::TurnOwner { agent: claim.agent, by: claim.request.by.clone() };
-    let answer = LiveReply::start(bridge, claim.channel, claim.message, asked);
-    match run_turn(bridge, claim, &answer, changes).await {
+    let answer = LiveReply::start(app, claim.channel, claim.message, asked);
+    match run_turn(app, claim, &answer, changes).await {
         TurnOutcome::Ended(result) => answer.finish(result.map_err(|failure| channel_error(claim, failure))).await,
         TurnOutcome::Deleted => {
-            bridge.tables.claims.finish_unanswered(claim.message.get()).await?;
+            app.tables.claims.finish_unanswered(claim.message.get()).await?;
             answer.withdraw().await
         }
         TurnOutcome::Postponed => Ok(()),
@@ -78,7 +74,7 @@ fn channel_error(claim: &Claim, failure: Error) -> Error {
 }
 
 async fn run_turn(
-    bridge: &Arc<DiscordApp>,
+    app: &Arc<DiscordApp>,
     claim: &Claim,
     answer: &LiveReply,
     mut changes: watch::Receiver<Option<PendingEdit>>,
@@ -90,16 +86,16 @@ async fn run_turn(
         match wish {
             Some(PendingEdit::Deleted) => return TurnOutcome::Deleted,
             Some(PendingEdit::Changed(new)) => {
-                super::store_edit(bridge, claim.message, &new).await;
+                super::store_edit(app, claim.message, &new).await;
                 asked = new;
             }
             None => {}
         }
-        match send_once(bridge, claim, answer, &asked, &mut changes).await {
+        match send_once(app, claim, answer, &asked, &mut changes).await {
             // The turn was taken back: it is sent again, or not at all.
             None => {}
             Some(Err(failure)) if failure.kind == ErrorKind::Stopping => {
-                return match timeout(STOP_SIGNAL_TIMEOUT, bridge.stop.cancelled()).await {
+                return match timeout(STOP_SIGNAL_TIMEOUT, app.stop.cancelled()).await {
                     Ok(()) => TurnOutcome::Postponed,
                     Err(_) => TurnOutcome::Ended(Err(failure)),
                 };
@@ -110,7 +106,7 @@ async fn run_turn(
                 tokio::select! {
                     () = sleep(backoff.next_wait()) => {}
                     Ok(()) = changes.changed() => {}
-                    () = bridge.stop.cancelled() => return TurnOutcome::Postponed,
+                    () = app.stop.cancelled() => return TurnOutcome::Postponed,
                 }
             }
             Some(ended) => return TurnOutcome::Ended(ended),
@@ -121,31 +117,31 @@ async fn run_turn(
 /// Sends the message once. Returns `None` if it was taken back before its turn started, because it was edited or
 /// deleted.
 async fn send_once(
-    bridge: &Arc<DiscordApp>,
+    app: &Arc<DiscordApp>,
     claim: &Claim,
     answer: &LiveReply,
     asked: &MessageRequest,
     changes: &mut watch::Receiver<Option<PendingEdit>>,
 ) -> Option<Result<SendResult>> {
-    let ops = &bridge.ops;
+    let ops = &app.ops;
     let entry = match resolve_agent::agent_by_id(ops, claim.agent).await {
         Ok(entry) => entry,
         Err(failure) => return Some(Err(failure)),
     };
     let (text, attachments) = tokio::select! {
-        brought = attachments::load_attachments(bridge, &entry.settings, asked) => brought,
-        () = bridge.stop.cancelled() => return Some(Err(Error::stopping())),
+        brought = attachments::load_attachments(app, &entry.settings, asked) => brought,
+        () = app.stop.cancelled() => return Some(Err(Error::stopping())),
     };
     if changes.has_changed().unwrap_or(false) {
         return None;
     }
     let params = SendParams { agent: None, text, key: Some(claim.turn_key()), attachments, stream: false };
-    let ear = Arc::new(StageListener::new(answer.turn_listener()));
+    let listener = Arc::new(StageListener::new(answer.turn_listener()));
     // Send by id: while the attachments were downloaded, the agent may have been renamed, and another may have its
     // name.
-    let sent = send_to_agent(ops, claim.agent, params, origin(claim, &asked.by), Some(ear.clone()));
-    let (mut sent, mut noted) = (std::pin::pin!(sent), std::pin::pin!(record_start(bridge, claim, ear.subscribe())));
-    let mut stages = ear.subscribe();
+    let sent = send_to_agent(ops, claim.agent, params, origin(claim, &asked.by), Some(listener.clone()));
+    let (mut sent, mut noted) = (std::pin::pin!(sent), std::pin::pin!(record_start(app, claim, listener.subscribe())));
+    let mut stages = listener.subscribe();
     let (mut is_noted, mut may_change) = (false, true);
     loop {
         tokio::select! {
@@ -169,9 +165,9 @@ async fn send_once(
 }
 
 /// Waits until the turn of a message has started, and records that.
-async fn record_start(bridge: &DiscordApp, claim: &Claim, mut stages: watch::Receiver<TurnStage>) {
+async fn record_start(app: &DiscordApp, claim: &Claim, mut stages: watch::Receiver<TurnStage>) {
     if stages.wait_for(|stage| *stage == TurnStage::Started).await.is_ok()
-        && let Err(failure) = bridge.tables.claims.mark_running(claim.message.get()).await
+        && let Err(failure) = app.tables.claims.mark_running(claim.message.get()).await
     {
         tracing::warn!(message = %claim.message, %failure, "that a turn has begun is not noted");
     }

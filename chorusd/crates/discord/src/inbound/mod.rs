@@ -94,22 +94,22 @@ impl Inbound {
 
 /// Re-queues messages that the previous daemon claimed but did not answer. Runs before new messages are accepted, so
 /// order is kept, and retries for as long as the claims cannot be read.
-pub(crate) async fn resume_claims(bridge: &Arc<DiscordApp>) {
+pub(crate) async fn resume_claims(app: &Arc<DiscordApp>) {
     let mut backoff = RETRY_BACKOFF;
     let open = loop {
-        match bridge.tables.claims.list_open().await {
+        match app.tables.claims.list_open().await {
             Ok(open) => break open,
             Err(failure) => tracing::error!(%failure, "messages that wait cannot be read now"),
         }
         tokio::select! {
             () = sleep(backoff.next_wait()) => {}
-            () = bridge.stop.cancelled() => return,
+            () = app.stop.cancelled() => return,
         }
     };
     for row in open {
         match claim_from_row(&row) {
-            Some(claim) => bridge.inbound.queues.enqueue(bridge, claim),
-            None => drop_unreadable(bridge, &row).await,
+            Some(claim) => app.inbound.queues.enqueue(app, claim),
+            None => drop_unreadable(app, &row).await,
         }
     }
 }
@@ -129,88 +129,83 @@ fn message_id(message: u64) -> Option<MessageId> {
 }
 
 /// Settles a claim that cannot be parsed, and tells the author.
-async fn drop_unreadable(bridge: &DiscordApp, row: &OpenClaim) {
+async fn drop_unreadable(app: &DiscordApp, row: &OpenClaim) {
     tracing::error!(message = row.message, "a message that waits cannot be read; it is not answered");
     let channel = ChannelId::new(row.channel.max(1));
     let line = refusal_notices::claim_unreadable(channel, message_id(row.message));
-    if let Err(failure) = bridge.tables.claims.finish(row.message, line.into_iter().collect()).await {
+    if let Err(failure) = app.tables.claims.finish(row.message, line.into_iter().collect()).await {
         tracing::warn!(message = row.message, %failure, "it is looked at again at the next start");
     }
-    bridge.outbox.wake_sender(channel);
+    app.outbox.wake_sender(channel);
 }
 
 /// Handles a new message.
-pub(crate) fn on_message(bridge: &Arc<DiscordApp>, message: Message) {
+pub(crate) fn on_message(app: &Arc<DiscordApp>, message: Message) {
     let (channel, guild) = (message.channel_id, message.guild_id);
-    if bridge.channels.agent_of(channel).is_none() {
-        return thread_notice::on_message(bridge, &message);
+    if app.channels.agent_of(channel).is_none() {
+        return thread_notice::on_message(app, &message);
     }
-    send_to_channel(bridge, channel, guild, || ChannelEvent::Message(Box::new(message)));
+    send_to_channel(app, channel, guild, || ChannelEvent::Message(Box::new(message)));
 }
 
 /// Handles an edit of a message.
-pub(crate) fn on_edit(bridge: &Arc<DiscordApp>, event: MessageUpdateEvent) {
+pub(crate) fn on_edit(app: &Arc<DiscordApp>, event: MessageUpdateEvent) {
     let (channel, guild) = (event.channel_id, event.guild_id);
-    send_to_channel(bridge, channel, guild, || ChannelEvent::Edited(Box::new(event)));
+    send_to_channel(app, channel, guild, || ChannelEvent::Edited(Box::new(event)));
 }
 
 /// Handles the deletion of messages.
-pub(crate) fn on_delete(
-    bridge: &Arc<DiscordApp>,
-    channel: ChannelId,
-    guild: Option<GuildId>,
-    messages: Vec<MessageId>,
-) {
-    send_to_channel(bridge, channel, guild, || ChannelEvent::Deleted(messages));
+pub(crate) fn on_delete(app: &Arc<DiscordApp>, channel: ChannelId, guild: Option<GuildId>, messages: Vec<MessageId>) {
+    send_to_channel(app, channel, guild, || ChannelEvent::Deleted(messages));
 }
 
 /// Handles a new connection: every channel is backfilled before further messages are claimed.
-pub(crate) fn on_connected(bridge: &Arc<DiscordApp>) {
-    send_to_all(bridge, |_| true, || ChannelEvent::Connected);
+pub(crate) fn on_connected(app: &Arc<DiscordApp>) {
+    send_to_all(app, |_| true, || ChannelEvent::Connected);
 }
 
 /// Handles a guild that became available, possibly again: its channels are backfilled.
-pub(crate) fn on_guild_available(bridge: &Arc<DiscordApp>, guild: GuildId) {
-    send_to_all(bridge, |of| of == Some(guild), || ChannelEvent::Connected);
+pub(crate) fn on_guild_available(app: &Arc<DiscordApp>, guild: GuildId) {
+    send_to_all(app, |of| of == Some(guild), || ChannelEvent::Connected);
 }
 
 /// Handles a change that may affect Chorus's permissions in a channel.
-pub(crate) fn on_channel_rights_changed(bridge: &Arc<DiscordApp>, channel: ChannelId, guild: GuildId) {
-    send_to_channel(bridge, channel, Some(guild), || ChannelEvent::RightsChanged);
+pub(crate) fn on_channel_rights_changed(app: &Arc<DiscordApp>, channel: ChannelId, guild: GuildId) {
+    send_to_channel(app, channel, Some(guild), || ChannelEvent::RightsChanged);
 }
 
 /// Handles a change that may affect Chorus's permissions in the channels of a guild.
-pub(crate) fn on_guild_rights_changed(bridge: &Arc<DiscordApp>, guild: GuildId) {
-    send_to_all(bridge, |of| of == Some(guild), || ChannelEvent::RightsChanged);
+pub(crate) fn on_guild_rights_changed(app: &Arc<DiscordApp>, guild: GuildId) {
+    send_to_all(app, |of| of == Some(guild), || ChannelEvent::RightsChanged);
 }
 
 /// Sends an event to the agents' channels in the guilds that match `of`.
-fn send_to_all(bridge: &Arc<DiscordApp>, of: impl Fn(Option<GuildId>) -> bool, note: impl Fn() -> ChannelEvent) {
-    for agent in bridge.ops.agents.all() {
-        if let Some((channel, guild)) = bridge.channels.channel_of(agent.settings.id).filter(|(_, guild)| of(*guild)) {
-            send_to_channel(bridge, channel, guild, &note);
+fn send_to_all(app: &Arc<DiscordApp>, of: impl Fn(Option<GuildId>) -> bool, note: impl Fn() -> ChannelEvent) {
+    for agent in app.ops.agents.all() {
+        if let Some((channel, guild)) = app.channels.channel_of(agent.settings.id).filter(|(_, guild)| of(*guild)) {
+            send_to_channel(app, channel, guild, &note);
         }
     }
 }
 
 /// Sends an event to the worker of a channel, without waiting.
 fn send_to_channel(
-    bridge: &Arc<DiscordApp>,
+    app: &Arc<DiscordApp>,
     channel: ChannelId,
     guild: Option<GuildId>,
     note: impl FnOnce() -> ChannelEvent,
 ) {
-    if bridge.channels.agent_of(channel).is_none() || guild.is_some_and(|guild| !bridge.channels.serves(guild)) {
+    if app.channels.agent_of(channel).is_none() || guild.is_some_and(|guild| !app.channels.serves(guild)) {
         return;
     }
-    let mut lines = bridge.inbound.workers.lock();
-    lines.entry(channel).or_insert_with(|| ChannelHandle::start(bridge, channel)).send(note());
+    let mut lines = app.inbound.workers.lock();
+    lines.entry(channel).or_insert_with(|| ChannelHandle::start(app, channel)).send(note());
 }
 
 /// Stores the new text of a claimed message.
-async fn store_edit(bridge: &DiscordApp, message: MessageId, asked: &MessageRequest) {
+async fn store_edit(app: &DiscordApp, message: MessageId, asked: &MessageRequest) {
     let Ok(asked) = serde_json::to_string(asked) else { return };
-    if let Err(failure) = bridge.tables.claims.update_request(message.get(), asked).await {
+    if let Err(failure) = app.tables.claims.update_request(message.get(), asked).await {
         tracing::warn!(%message, %failure, "a change of a message is not kept");
     }
 }

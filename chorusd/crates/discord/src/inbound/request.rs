@@ -94,16 +94,16 @@ fn has_visible_content(message: &Message) -> bool {
 
 /// Classifies a message. `guild` is the guild of its channel.
 #[must_use]
-pub(super) fn classify(bridge: &DiscordApp, guild: GuildId, message: &Message) -> Incoming {
+pub(super) fn classify(app: &DiscordApp, guild: GuildId, message: &Message) -> Incoming {
     if !is_from_person(message) {
         return Incoming::Ignored;
     }
-    let names = mention_names(bridge, guild, &message.mentions, &message.mention_roles, &message.mention_channels);
+    let names = mention_names(app, guild, &message.mentions, &message.mention_roles, &message.mention_channels);
     let text = resolve_mentions(&message.content, &names);
     let mut below: Vec<String> = Vec::new();
     let mut files: Vec<AttachedFile> = message.attachments.iter().map(attached_file).collect();
     if message.kind == MessageType::InlineReply {
-        let (said, with) = quote_replied_message(bridge, guild, message.referenced_message.as_deref());
+        let (said, with) = quote_replied_message(app, guild, message.referenced_message.as_deref());
         below.push(said);
         files.extend(with);
     }
@@ -122,22 +122,18 @@ pub(super) fn classify(bridge: &DiscordApp, guild: GuildId, message: &Message) -
     let member = message.member.as_deref();
     let nick = member.and_then(|member| member.nick.as_deref());
     let roles = member.map(|member| member.roles.as_slice()).unwrap_or_default();
-    let by = member::requester(bridge, guild, &message.author, nick, roles);
+    let by = member::requester(app, guild, &message.author, nick, roles);
     Incoming::Request(MessageRequest { text, below, files, by })
 }
 
 /// Quotes the replied-to message and returns its attachments. An agent's own message comes without attachments, since
 /// the agent has the files.
-fn quote_replied_message(
-    bridge: &DiscordApp,
-    guild: GuildId,
-    message: Option<&Message>,
-) -> (String, Vec<AttachedFile>) {
+fn quote_replied_message(app: &DiscordApp, guild: GuildId, message: Option<&Message>) -> (String, Vec<AttachedFile>) {
     // Discord sends `null` for one that was deleted: https://discord.com/developers/docs/resources/message, `referenced_message`.
     let Some(message) = message else { return ("[in reply to a message that cannot be seen]".to_owned(), Vec::new()) };
-    let own = bridge.channels.own_user_id() == Some(message.author.id);
+    let own = app.channels.own_user_id() == Some(message.author.id);
     let of = if own { "your message".to_owned() } else { one_line(display_name(&message.author)) };
-    let names = mention_names(bridge, guild, &message.mentions, &message.mention_roles, &message.mention_channels);
+    let names = mention_names(app, guild, &message.mentions, &message.mention_roles, &message.mention_channels);
     let mut said = resolve_mentions(&message.content, &names);
     if said.chars().count() > MAX_QUOTED_CHARS {
         said = said.chars().take(MAX_QUOTED_CHARS).chain(['…']).collect();
@@ -152,7 +148,7 @@ fn quote_replied_message(
 /// Applies an update to the request `before`; returns `None` if it stays the same.
 #[must_use]
 pub(super) fn apply_update(
-    bridge: &DiscordApp,
+    app: &DiscordApp,
     guild: GuildId,
     before: &MessageRequest,
     event: &MessageUpdateEvent,
@@ -161,7 +157,7 @@ pub(super) fn apply_update(
     let mut after = before.clone();
     if let Some(content) = &event.content {
         let names = mention_names(
-            bridge,
+            app,
             guild,
             event.mentions.as_ref().unwrap_or(&empty),
             event.mention_roles.as_deref().unwrap_or_default(),
@@ -180,18 +176,18 @@ pub(super) fn apply_update(
 /// Collects the names of what a message mentions. For channels Discord sends names only if they are in other guilds, in
 /// messages that were published from there; those of this guild are cached.
 fn mention_names<'b>(
-    bridge: &'b DiscordApp,
+    app: &'b DiscordApp,
     guild: GuildId,
     people: &[User],
     roles: &[RoleId],
     channels: &[ChannelMention],
 ) -> MentionNames<'b> {
     MentionNames {
-        cached_channels: Some(&bridge.channels),
+        cached_channels: Some(&app.channels),
         people: people.iter().map(|user| (user.id.get(), display_name(user).to_owned())).collect(),
         roles: roles
             .iter()
-            .filter_map(|role| Some((role.get(), bridge.roles.role_ids_and_names(guild, &[*role]).into_iter().nth(1)?)))
+            .filter_map(|role| Some((role.get(), app.roles.role_ids_and_names(guild, &[*role]).into_iter().nth(1)?)))
             .collect(),
         channels: channels.iter().map(|channel| (channel.id.get(), channel.name.clone())).collect(),
     }

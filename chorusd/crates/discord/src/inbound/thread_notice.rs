@@ -37,46 +37,46 @@ impl CheckedThreads {
 
 /// Handles a message in a channel without an agent. The channels of a guild are known; threads are not among them, so
 /// an unknown channel may be a thread.
-pub(super) fn on_message(bridge: &Arc<DiscordApp>, message: &Message) {
-    let served = message.guild_id.is_some_and(|guild| bridge.channels.serves(guild));
+pub(super) fn on_message(app: &Arc<DiscordApp>, message: &Message) {
+    let served = message.guild_id.is_some_and(|guild| app.channels.serves(guild));
     let channel = message.channel_id;
     if served
         && is_from_person(message)
-        && !bridge.channels.is_known(channel)
-        && bridge.inbound.checked_threads.insert(channel)
+        && !app.channels.is_known(channel)
+        && app.inbound.checked_threads.insert(channel)
     {
-        bridge.tasks.spawn_tracked(post_thread_notice(bridge.clone(), channel));
+        app.tasks.spawn_tracked(post_thread_notice(app.clone(), channel));
     }
 }
 
 /// Posts in a thread below an agent's channel where the agent reads messages.
-async fn post_thread_notice(bridge: Arc<DiscordApp>, thread: ChannelId) {
+async fn post_thread_notice(app: Arc<DiscordApp>, thread: ChannelId) {
     let found = tokio::select! {
-        found = bridge.rest.channel(thread) => found,
-        () = bridge.stop.cancelled() => return,
+        found = app.rest.channel(thread) => found,
+        () = app.stop.cancelled() => return,
     };
     let found = match found {
         Ok(found) => found,
         Err(error) => {
             tracing::debug!(channel = %thread, %error, "a channel without an agent cannot be looked at");
-            return bridge.inbound.checked_threads.remove(thread);
+            return app.inbound.checked_threads.remove(thread);
         }
     };
     let below = matches!(found.kind, ChannelType::PublicThread | ChannelType::PrivateThread | ChannelType::NewsThread);
     let Some(parent) = found.parent_id.filter(|_| below) else { return };
-    let Some(agent) = bridge.channels.agent_of(parent) else { return };
+    let Some(agent) = app.channels.agent_of(parent) else { return };
     let about = format!("thread:{thread}");
     let text = format!("**{}** does not hear threads. Write in <#{parent}>.", agent.settings.name);
     let told = async {
-        if bridge.outbox.keys_with_prefix(&about).await?.contains(&about) {
+        if app.outbox.keys_with_prefix(&about).await?.contains(&about) {
             return Ok(());
         }
         let post =
             Post { channel: thread, about: Some(about.clone()), body: MessageBody::from_text(text), reply_to: None };
-        bridge.outbox.enqueue_watched(post).await.map(drop)
+        app.outbox.enqueue_watched(post).await.map(drop)
     };
     if let Err(failure) = told.await {
         tracing::warn!(channel = %thread, %failure, "a thread is not told that nobody hears it");
-        bridge.inbound.checked_threads.remove(thread);
+        app.inbound.checked_threads.remove(thread);
     }
 }

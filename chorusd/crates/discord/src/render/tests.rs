@@ -92,10 +92,10 @@ fn no_character_is_cut_in_two() {
 
 #[test]
 fn two_thousand_fit_and_one_more_does_not() {
-    for letter in ["x", "漢", "🦀"] {
-        assert_eq!(split(&letter.repeat(2000)).len(), 1, "{letter}");
-        let parts = split(&letter.repeat(2001));
-        assert_eq!(parts.iter().map(|part| part.chars().count()).collect::<Vec<_>>(), [2000, 1], "{letter}");
+    for envelope in ["x", "漢", "🦀"] {
+        assert_eq!(split(&envelope.repeat(2000)).len(), 1, "{envelope}");
+        let parts = split(&envelope.repeat(2001));
+        assert_eq!(parts.iter().map(|part| part.chars().count()).collect::<Vec<_>>(), [2000, 1], "{envelope}");
     }
     assert!(split("").is_empty());
 }

@@ -40,50 +40,50 @@ const TYPING_POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Shows the progress that `ear` collects until `end` is cancelled; after that nothing is edited.
 pub(super) async fn show_progress(
-    bridge: Arc<DiscordApp>,
+    app: Arc<DiscordApp>,
     place: ReplyTarget,
-    ear: Arc<ReplyListener>,
+    listener: Arc<ReplyListener>,
     end: CancellationToken,
 ) {
-    let typing = keep_typing(bridge.clone(), place.channel, ear.clone());
+    let typing = keep_typing(app.clone(), place.channel, listener.clone());
     tokio::select! {
-        () = post_and_edit(bridge, place, ear, end) => {}
+        () = post_and_edit(app, place, listener, end) => {}
         () = typing => {}
     }
 }
 
 /// Shows the typing indicator while the turn is working. Failures are ignored.
-async fn keep_typing(bridge: Arc<DiscordApp>, channel: ChannelId, ear: Arc<ReplyListener>) {
+async fn keep_typing(app: Arc<DiscordApp>, channel: ChannelId, listener: Arc<ReplyListener>) {
     let mut wait = TYPING_DELAY;
     loop {
         tokio::time::sleep(wait).await;
         wait = TYPING_POLL_INTERVAL;
-        if ear.progress().is_working() {
+        if listener.progress().is_working() {
             wait = TYPING_INTERVAL;
-            if let Err(error) = bridge.rest.trigger_typing(channel).await {
+            if let Err(error) = app.rest.trigger_typing(channel).await {
                 tracing::debug!(%channel, %error, "that an answer is being written is not shown");
             }
         }
     }
 }
 
-async fn post_and_edit(bridge: Arc<DiscordApp>, place: ReplyTarget, ear: Arc<ReplyListener>, end: CancellationToken) {
+async fn post_and_edit(app: Arc<DiscordApp>, place: ReplyTarget, listener: Arc<ReplyListener>, end: CancellationToken) {
     tokio::select! {
         () = end.cancelled() => return,
-        () = ear.wait_for_change() => {}
+        () = listener.wait_for_change() => {}
     }
     tokio::select! {
         () = end.cancelled() => return,
         () = tokio::time::sleep(SHOW_DELAY) => {}
     }
-    let body = progress_body(&bridge, ear.progress());
+    let body = progress_body(&app, listener.progress());
     let post = Post {
         channel: place.channel,
         about: Some(place.about.clone()),
         body: body.clone(),
         reply_to: Some(place.message),
     };
-    let posted = match bridge.outbox.enqueue_watched(post).await {
+    let posted = match app.outbox.enqueue_watched(post).await {
         Ok(posted) => posted,
         Err(failure) => {
             tracing::warn!(%failure, "an answer is not shown while it grows");
@@ -94,7 +94,7 @@ async fn post_and_edit(bridge: Arc<DiscordApp>, place: ReplyTarget, ear: Arc<Rep
         () = end.cancelled() => {}
         message = posted => {
             if let Ok(message) = message {
-                edit_until_end(&bridge, (place.channel, message), &ear, (body, end)).await;
+                edit_until_end(&app, (place.channel, message), &listener, (body, end)).await;
             }
         }
     }
@@ -102,9 +102,9 @@ async fn post_and_edit(bridge: Arc<DiscordApp>, place: ReplyTarget, ear: Arc<Rep
 
 /// Edits the message as the turn progresses.
 async fn edit_until_end(
-    bridge: &DiscordApp,
+    app: &DiscordApp,
     (channel, message): (ChannelId, MessageId),
-    ear: &ReplyListener,
+    listener: &ReplyListener,
     (mut shown, end): (MessageBody, CancellationToken),
 ) {
     let mut backoff = Backoff::new(EDIT_INTERVAL * 2, MAX_EDIT_INTERVAL);
@@ -114,16 +114,16 @@ async fn edit_until_end(
             () = end.cancelled() => return,
             () = sleep_until(next) => {}
         }
-        let body = progress_body(bridge, ear.progress());
+        let body = progress_body(app, listener.progress());
         if body == shown {
             tokio::select! {
                 () = end.cancelled() => return,
-                () = ear.wait_for_change() => continue,
+                () = listener.wait_for_change() => continue,
             }
         }
         let components = body.components();
         // Do not cancel a request that was sent: its edit could arrive after the final message.
-        let pause = match bridge.rest.edit_message(channel, message, body.as_content(&components)).await {
+        let pause = match app.rest.edit_message(channel, message, body.as_content(&components)).await {
             Ok(()) => {
                 backoff.reset();
                 shown = body;
@@ -140,9 +140,9 @@ async fn edit_until_end(
     }
 }
 
-fn progress_body(bridge: &DiscordApp, mut heard: TurnProgress) -> MessageBody {
+fn progress_body(app: &DiscordApp, mut heard: TurnProgress) -> MessageBody {
     // The agent may be allowed to see secrets; a channel never is.
-    let redactor = &bridge.ops.redactor;
+    let redactor = &app.ops.redactor;
     heard.text = redactor.redact_truncated(heard.text);
     let stop = heard.turn.map(|turn| Button {
         custom_id: format!("stop:{turn}"),

@@ -20,7 +20,7 @@ use self::live_message::ReplyTarget;
 use self::turn_listener::ReplyListener;
 use super::app::DiscordApp;
 use super::outbox::{MessageBody, Post};
-pub(crate) use turn_owners::{RunningTurns, TurnOwner, stop_turn};
+pub(crate) use turn_owners::{TurnOwner, TurnOwners, stop_turn};
 
 /// The reply to one message. If it is dropped before `finish`, the live message stays as it is; the turn is resumed
 /// after a restart.
@@ -36,13 +36,13 @@ pub(crate) struct LiveReply {
 impl LiveReply {
     /// Starts to reply to `message`, which requested a turn.
     #[must_use]
-    pub(crate) fn start(bridge: &Arc<DiscordApp>, channel: ChannelId, message: MessageId, asked: TurnOwner) -> Self {
+    pub(crate) fn start(app: &Arc<DiscordApp>, channel: ChannelId, message: MessageId, asked: TurnOwner) -> Self {
         let target = ReplyTarget { channel, message, about: format!("answer:{message}") };
-        let listener = Arc::new(ReplyListener::new(bridge.running_turns.clone(), asked));
+        let listener = Arc::new(ReplyListener::new(app.running_turns.clone(), asked));
         let end = CancellationToken::new();
-        let live = live_message::show_progress(bridge.clone(), target.clone(), listener.clone(), end.clone());
-        let live_task = bridge.tasks.spawn_tracked(live);
-        Self { app: bridge.clone(), target, listener, live_task, live_stop: end.drop_guard() }
+        let live = live_message::show_progress(app.clone(), target.clone(), listener.clone(), end.clone());
+        let live_task = app.tasks.spawn_tracked(live);
+        Self { app: app.clone(), target, listener, live_task, live_stop: end.drop_guard() }
     }
 
     /// Returns the listener of the turn.

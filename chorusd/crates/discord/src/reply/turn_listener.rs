@@ -9,19 +9,19 @@ use tokio::sync::Notify;
 use uuid::Uuid;
 
 use super::progress::TurnProgress;
-use super::turn_owners::RunningTurns;
+use super::turn_owners::TurnOwners;
 
 /// Listener of one turn. It collects the progress, which is read when there is time.
 #[derive(Debug)]
 pub(super) struct ReplyListener {
     progress: Mutex<TurnProgress>,
     changed: Notify,
-    running_turns: Arc<RunningTurns>,
+    running_turns: Arc<TurnOwners>,
     owner: super::turn_owners::TurnOwner,
 }
 
 impl ReplyListener {
-    pub(super) fn new(running_turns: Arc<RunningTurns>, owner: super::turn_owners::TurnOwner) -> Self {
+    pub(super) fn new(running_turns: Arc<TurnOwners>, owner: super::turn_owners::TurnOwner) -> Self {
         Self { progress: Mutex::default(), changed: Notify::new(), running_turns, owner }
     }
 

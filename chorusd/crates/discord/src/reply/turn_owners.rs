@@ -23,7 +23,7 @@ pub struct TurnOwner {
 
 /// All running turns that channels requested, by their id.
 #[derive(Debug, Default)]
-pub struct RunningTurns(Mutex<HashMap<Uuid, RunningTurn>>);
+pub struct TurnOwners(Mutex<HashMap<Uuid, RunningTurn>>);
 
 #[derive(Debug)]
 struct RunningTurn {
@@ -31,7 +31,7 @@ struct RunningTurn {
     stopped_by: Option<String>,
 }
 
-impl RunningTurns {
+impl TurnOwners {
     pub fn insert(&self, turn: Uuid, asked: &TurnOwner) {
         self.0.lock().entry(turn).or_insert_with(|| RunningTurn { owner: asked.clone(), stopped_by: None });
     }
@@ -73,21 +73,21 @@ impl RunningTurns {
 /// # Errors
 /// `denied`. `not_found`: the turn is over, which all turns are after a restart. If the audit log cannot be written,
 /// its error, and the turn is not stopped.
-pub(crate) async fn stop_turn(bridge: &DiscordApp, turn: Uuid, by: &Requester, any: bool) -> Result<()> {
-    let (agent, foreign) = bridge.running_turns.mark_stopped(turn, by, any)?;
+pub(crate) async fn stop_turn(app: &DiscordApp, turn: Uuid, by: &Requester, any: bool) -> Result<()> {
+    let (agent, foreign) = app.running_turns.mark_stopped(turn, by, any)?;
     let cancelled = async {
-        let entry = bridge.ops.agents.by_id(agent).ok_or_else(turn_over_error)?;
+        let entry = app.ops.agents.by_id(agent).ok_or_else(turn_over_error)?;
         if foreign {
             let action = format!("discord:stop:{turn}");
-            command_support::audit_action(&bridge.ops, by, &entry, action, "Manage Messages or a role of `approvers`")
+            command_support::audit_action(&app.ops, by, &entry, action, "Manage Messages or a role of `approvers`")
                 .await?;
         }
         let params = CancelParams { agent: Some(entry.settings.name.clone()), turn_id: Some(turn) };
-        with_expected_agent(agent, cancel::cancel(&bridge.ops.agent_resolver, &bridge.ops.registry, params)).await
+        with_expected_agent(agent, cancel::cancel(&app.ops.agent_resolver, &app.ops.registry, params)).await
     };
     let cancelled = cancelled.await;
     if !matches!(&cancelled, Ok(cancelled) if cancelled.turn_id.is_some()) {
-        bridge.running_turns.clear_stopped(turn);
+        app.running_turns.clear_stopped(turn);
     }
     cancelled?.turn_id.map(drop).ok_or_else(turn_over_error)
 }

@@ -110,8 +110,8 @@ impl Actor {
                 biased;
                 Some(event) = self.appends.next() => self.handle_event(event),
                 Some(event) = self.running.next() => self.handle_event(event),
-                letter = self.mailbox.recv(), if self.state.accepts_requests() => match letter {
-                    Some(letter) => self.handle_envelope(letter),
+                envelope = self.mailbox.recv(), if self.state.accepts_requests() => match envelope {
+                    Some(envelope) => self.handle_envelope(envelope),
                     None => return,
                 },
                 else => return,
@@ -146,15 +146,15 @@ impl Actor {
         self.running.push(loaded.boxed());
     }
 
-    fn handle_envelope(&mut self, letter: Envelope) {
+    fn handle_envelope(&mut self, envelope: Envelope) {
         let ticks = self.registry.clock.ticks();
-        if matches!(*letter.command, AgentCommand::Evict) {
+        if matches!(*envelope.command, AgentCommand::Evict) {
             self.check_eviction(ticks);
-            let _ = letter.reply.send(Ok(CommandReply { outcome: CommandOutcome::Done, hold: None }));
+            let _ = envelope.reply.send(Ok(CommandReply { outcome: CommandOutcome::Done, hold: None }));
             return;
         }
-        if matches!(*letter.command, AgentCommand::Send(_)) && self.registry.is_closing() {
-            let _ = letter.reply.send(Err(Interruption::DaemonStop.error_for_queued_turn()));
+        if matches!(*envelope.command, AgentCommand::Send(_)) && self.registry.is_closing() {
+            let _ = envelope.reply.send(Err(Interruption::DaemonStop.error_for_queued_turn()));
             return;
         }
         self.last_request_at = ticks;
@@ -162,15 +162,15 @@ impl Actor {
             self.registry.eviction_timers.set(self.agent, Some(ticks.after(EVICT_AFTER)));
         }
         let Some(facts) =
-            letter.settings.or_else(|| self.registry.agents.by_id(self.agent).map(|e| e.settings.clone()))
+            envelope.settings.or_else(|| self.registry.agents.by_id(self.agent).map(|e| e.settings.clone()))
         else {
-            let _ = letter.reply.send(Err(Error::agent_destroyed()));
+            let _ = envelope.reply.send(Err(Error::agent_destroyed()));
             return;
         };
         let id = self.next_request;
         self.next_request += 1;
-        self.replies.insert(id, letter.reply);
-        if let AgentCommand::Send(send) = &*letter.command {
+        self.replies.insert(id, envelope.reply);
+        if let AgentCommand::Send(send) = &*envelope.command {
             self.sinks.insert(id, send.sink.clone());
         }
         let now = self.registry.clock.now();
@@ -178,7 +178,7 @@ impl Actor {
         self.name.clone_from(&facts.name);
         self.window = facts.window;
         let asked = RequestMeta { id, settings: facts, now, ticks, new_context: fresh };
-        self.handle_event(Event::Request(Box::new(Request { meta: asked, command: *letter.command })));
+        self.handle_event(Event::Request(Box::new(Request { meta: asked, command: *envelope.command })));
     }
 
     /// Marks the context for eviction if no request came since, else sets the eviction timer anew.
@@ -350,18 +350,18 @@ impl Actor {
             }
             Effect::BeginTurn(turn) => self.turn = Some((turn, CancellationToken::new(), TurnSinks::default())),
             Effect::AddListener(request) => {
-                if let (Some(voice), Some((_, _, voices))) = (self.sinks.get(&request), &self.turn) {
-                    voices.add_listener(voice.clone());
+                if let (Some(sink), Some((_, _, voices))) = (self.sinks.get(&request), &self.turn) {
+                    voices.add_listener(sink.clone());
                 }
             }
             Effect::AddApprovalListener(request) => {
-                if let (Some(voice), Some((_, _, voices))) = (self.sinks.get(&request), &self.turn) {
-                    voices.add_approval_listener(voice.clone());
+                if let (Some(sink), Some((_, _, voices))) = (self.sinks.get(&request), &self.turn) {
+                    voices.add_approval_listener(sink.clone());
                 }
             }
             Effect::SendTo(request, said) => {
-                if let Some(voice) = self.sinks.get(&request) {
-                    voice.send(&said);
+                if let Some(sink) = self.sinks.get(&request) {
+                    sink.send(&said);
                 }
             }
             Effect::Broadcast(said) => {

@@ -24,7 +24,7 @@ use super::turn_priority::MAX_PREEMPTIONS;
 /// Messages that have left a window and are to be extracted.
 #[derive(Debug)]
 pub(super) struct ExtractionJob {
-    facts: Arc<AgentSettings>,
+    settings: Arc<AgentSettings>,
     context: ContextNo,
     turn: Uuid,
     plan: CompactionPlan,
@@ -46,7 +46,7 @@ impl ExtractionJob {
         let Some(model) = model else { return Ok(None) };
         let target = registry.models.resolve(model).map_err(|failure| failure.message)?;
         Ok(Some(Self {
-            facts: call.settings.clone(),
+            settings: call.settings.clone(),
             context: call.context,
             turn: call.turn,
             plan: plan.clone(),
@@ -74,7 +74,7 @@ impl RunningExtractions {
 
 /// Extracts notes in the background, giving way to turns, and sends the result to the agent.
 pub(super) fn spawn_extraction(registry: &Arc<Registry>, leaving: ExtractionJob) {
-    let (agent, name) = (leaving.facts.id, leaving.facts.name.clone());
+    let (agent, name) = (leaving.settings.id, leaving.settings.name.clone());
     let stop = registry.extractions.register(agent, registry.summaries.stop_token());
     let all = registry.clone();
     registry.spawn(async move {
@@ -91,12 +91,12 @@ async fn run_extraction(
     leaving: ExtractionJob,
     stop: &CancellationToken,
 ) -> Option<ExtractionResult> {
-    let ExtractionJob { facts, context, turn, plan, messages, working_set: known, target } = leaving;
+    let ExtractionJob { settings, context, turn, plan, messages, working_set: known, target } = leaving;
     let tries = AtomicUsize::new(0);
     let ask = |cancel: CancellationToken| {
         let extraction = Extraction {
             registry,
-            facts: &facts,
+            settings: &settings,
             context_and_turn: (Some(context), Some(turn)),
             messages: &messages,
             range: 0..messages.len(),

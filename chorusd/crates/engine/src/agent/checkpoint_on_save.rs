@@ -54,20 +54,20 @@ pub(super) fn checkpoint_workspace(
     registry: &Arc<Registry>,
     draft: &SessionDraft,
 ) -> impl Future<Output = Checkpoint> + Send + use<> {
-    let (registry, facts, trigger) = (registry.clone(), draft.settings.clone(), draft.trigger);
+    let (registry, settings, trigger) = (registry.clone(), draft.settings.clone(), draft.trigger);
     let about = draft.description.clone();
     async move {
-        if !facts.checkpoint_workspace {
+        if !settings.checkpoint_workspace {
             return Checkpoint::default();
         }
         // Boxed: it needs a future of 15 kB, and most saves make no checkpoint.
-        match Box::pin(commit_workspace(&registry, &facts, trigger, about.as_deref())).await {
+        match Box::pin(commit_workspace(&registry, &settings, trigger, about.as_deref())).await {
             Ok(CheckpointCommit { commit, excluded_repositories: without }) => {
                 Checkpoint { commit: Some(commit), warning: missing_repositories_warning(&without) }
             }
             Err(why) => {
                 let why: String = why.lines().next().unwrap_or_default().chars().take(300).collect();
-                tracing::warn!(agent = %facts.name, why, "a workspace was not committed with its session");
+                tracing::warn!(agent = %settings.name, why, "a workspace was not committed with its session");
                 Checkpoint { commit: None, warning: Some(format!("the workspace was not committed: {why}")) }
             }
         }
@@ -87,7 +87,7 @@ fn missing_repositories_warning(without: &[String]) -> Option<String> {
 
 async fn commit_workspace(
     registry: &Arc<Registry>,
-    facts: &Arc<AgentSettings>,
+    settings: &Arc<AgentSettings>,
     trigger: Trigger,
     about: Option<&str>,
 ) -> Result<CheckpointCommit, String> {
@@ -96,13 +96,13 @@ async fn commit_workspace(
     let cancel = CancellationToken::new();
     // If this future is dropped, the git command is ended too.
     let _ends = cancel.clone().drop_guard();
-    let scene = tool_context(registry, facts, cancel.clone());
+    let ctx = tool_context(registry, settings, cancel.clone());
     let made = async {
         let _turn = match trigger {
             Trigger::IdleTimeout | Trigger::Shutdown => registry.checkpoint_limit.0.acquire().await.ok(),
             _ => None,
         };
-        with_timeout(GIT_TIMEOUT, &cancel, checkpoint::create_checkpoint(&scene, &message)).await
+        with_timeout(GIT_TIMEOUT, &cancel, checkpoint::create_checkpoint(&ctx, &message)).await
     };
     match trigger {
         Trigger::Shutdown => with_timeout(SHUTDOWN_TIMEOUT, &cancel, made).await,
@@ -127,20 +127,20 @@ async fn with_timeout<T>(
 }
 
 /// Returns the tool context in which git runs outside of any turn.
-pub fn tool_context(registry: &Arc<Registry>, facts: &Arc<AgentSettings>, cancel: CancellationToken) -> ToolContext {
-    let profile = facts.profile.clone().unwrap_or_default();
-    let now = facts.profile.clone().ok();
+pub fn tool_context(registry: &Arc<Registry>, settings: &Arc<AgentSettings>, cancel: CancellationToken) -> ToolContext {
+    let profile = settings.profile.clone().unwrap_or_default();
+    let now = settings.profile.clone().ok();
     ToolContext {
-        agent: facts.id,
-        agent_name: facts.name.clone(),
-        dir: facts.dir.clone(),
+        agent: settings.id,
+        agent_name: settings.name.clone(),
+        dir: settings.dir.clone(),
         turn: Uuid::nil(),
-        project: facts.project.clone(),
+        project: settings.project.clone(),
         message: None,
         requester: Requester::Nobody,
         profile,
         current_profile: Box::new(move || now.clone()),
-        redactor: facts.redact.then(|| registry.redactor.clone()),
+        redactor: settings.redact.then(|| registry.redactor.clone()),
         cancel,
         approved_target: OnceLock::new(),
         emit_event: Box::new(|_| ()),

@@ -7,8 +7,8 @@ use chorus_store::catalog::{MemoryRow, MemoryScope, MemoryTable};
 
 /// Returns whose memory the agent's prompt has.
 #[must_use]
-pub fn memory_scope(facts: &AgentSettings) -> MemoryScope {
-    MemoryScope { agent: facts.id, project: facts.project.clone() }
+pub fn memory_scope(settings: &AgentSettings) -> MemoryScope {
+    MemoryScope { agent: settings.id, project: settings.project.clone() }
 }
 
 /// Returns the memory block of each agent, in the given order, or `None` for one that remembers nothing.

@@ -9,12 +9,12 @@ pub mod checkpoint_on_save;
 pub mod command;
 mod context_loader;
 mod context_overflow_hint;
-mod docs_dir;
+mod docs_listing;
 pub mod eviction;
-pub mod expiry;
 mod expiry_notice;
+pub mod idle_expiry;
 #[cfg(test)]
-mod expiry_tests;
+mod idle_expiry_tests;
 mod journal_records;
 mod journal_trim;
 pub mod memory_prompt;

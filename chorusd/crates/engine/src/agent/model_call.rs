@@ -39,10 +39,10 @@ pub(super) enum ModelCallOutcome {
 pub(super) async fn run(
     registry: &Arc<Registry>,
     call: CallModel,
-    voices: TurnSinks,
+    sinks: TurnSinks,
     cancel: CancellationToken,
 ) -> ModelCallOutcome {
-    match try_call(registry, call, voices, cancel).await {
+    match try_call(registry, call, sinks, cancel).await {
         Ok(ended) => ended,
         Err(stopped) => ModelCallOutcome::Completed(Box::new(Err(stopped))),
     }
@@ -51,7 +51,7 @@ pub(super) async fn run(
 async fn try_call(
     registry: &Arc<Registry>,
     call: CallModel,
-    voices: TurnSinks,
+    sinks: TurnSinks,
     cancel: CancellationToken,
 ) -> Result<ModelCallOutcome, Box<ModelFailure>> {
     let name = call.settings.name.clone();
@@ -63,13 +63,15 @@ async fn try_call(
     let ratio = registry.usage.calibration_ratio(&target.to_string()).await.map_err(failure_before_call)?;
     let accepts = ModelLimits::for_target(&registry.models, &target, ratio);
     let (longest, tight) = (registry.models.max_reply_tokens(&target, call.settings.window.tokens), call.reduced);
-    let (turn, step, facts, context) = (call.turn, call.step, call.settings.clone(), call.context);
-    let remembered =
-        memory_prompt::load_memory_blocks(&registry.store.catalog.memories, vec![memory_prompt::memory_scope(&facts)])
-            .await
-            .map_err(failure_before_call)?
-            .pop()
-            .flatten();
+    let (turn, step, settings, context) = (call.turn, call.step, call.settings.clone(), call.context);
+    let remembered = memory_prompt::load_memory_blocks(
+        &registry.store.catalog.memories,
+        vec![memory_prompt::memory_scope(&settings)],
+    )
+    .await
+    .map_err(failure_before_call)?
+    .pop()
+    .flatten();
     let asked = Arc::new(call);
     let call = asked.clone();
     let built = chorus_runtime::spawn_blocking(move || build_request(&call, remembered, accepts)).await;
@@ -85,14 +87,14 @@ async fn try_call(
     drop(asked);
     tracing::debug!(agent = %name, %turn, step, left_out = prompt.left_out, model = %target, "asking the model");
     let (at, estimated) = (registry.clock.now(), chorus_llm::tokens_of_request(&prompt.request));
-    let redactor = facts.redact.then_some(&registry.redactor);
-    let hearing = RedactedStream::new(redactor, |piece| forward_output(registry, &name, turn, &voices, piece));
+    let redactor = settings.redact.then_some(&registry.redactor);
+    let hearing = RedactedStream::new(redactor, |piece| forward_output(registry, &name, turn, &sinks, piece));
     let answered = registry.models.call(&target, &prompt.request, &|piece| hearing.push(piece), cancel).await;
     hearing.finish();
     let (kind, context) = (CallKind::Turn, Some(context));
     let price = registry.models.price(&target);
     let caller =
-        ModelCallInfo { agent: &facts, context, turn_id: Some(turn), kind, target: &target, price, estimated, at };
+        ModelCallInfo { agent: &settings, context, turn_id: Some(turn), kind, target: &target, price, estimated, at };
     if let Some(row) = caller.to_row(&answered) {
         registry.usage.record_call(row).await;
     }
@@ -100,7 +102,7 @@ async fn try_call(
         Ok((reply, kept)) => Ok(to_model_reply(reply, kept, registry.clock.now())),
         Err(error) => Err(Box::new(to_model_failure(
             error,
-            || context_overflow_hint::largest_part_hint(&prompt, &facts.name),
+            || context_overflow_hint::largest_part_hint(&prompt, &settings.name),
             registry.clock.now(),
         ))),
     })))
@@ -133,7 +135,7 @@ pub(super) fn current_moment(registry: &Registry) -> EventTime {
 }
 
 /// Forwards a piece of the reply to the turn's listeners and to observers.
-fn forward_output(registry: &Registry, agent: &str, turn: Uuid, voices: &TurnSinks, piece: StreamEvent) {
+fn forward_output(registry: &Registry, agent: &str, turn: Uuid, sinks: &TurnSinks, piece: StreamEvent) {
     let said = match piece {
         StreamEvent::Text(text) => TurnEvent::Text(text),
         StreamEvent::Thinking(text) => TurnEvent::Thinking(text),
@@ -144,7 +146,7 @@ fn forward_output(registry: &Registry, agent: &str, turn: Uuid, voices: &TurnSin
         // Announced when the tool runs.
         StreamEvent::ToolCall { .. } => return,
     };
-    voices.send(&said);
+    sinks.send(&said);
     registry.store.journal.broadcast_transient(|| {
         let data = match said {
             TurnEvent::Thinking(text) => json!({"turn_id": turn, "thinking": text}),

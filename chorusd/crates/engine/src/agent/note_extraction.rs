@@ -67,7 +67,7 @@ pub enum ExtractionOutcome {
 #[derive(Debug)]
 pub struct Extraction<'a> {
     pub registry: &'a Registry,
-    pub facts: &'a AgentSettings,
+    pub settings: &'a AgentSettings,
     /// The context, and the turn whose window was compacted.
     pub context_and_turn: (Option<ContextNo>, Option<Uuid>),
     pub messages: &'a [StoredMessage],
@@ -96,7 +96,7 @@ impl Extraction<'_> {
     /// handle the rest. Rules also handle the messages that are too old for `MAX_CHUNKS`.
     pub async fn run(self, cancel: CancellationToken) -> ExtractionOutcome {
         let said = self.messages.get(self.range.clone()).map_or(0, |leaving| Totals::count(leaving).chars);
-        let Some(model) = self.facts.model.as_deref().filter(|_| said >= MIN_CHARS) else {
+        let Some(model) = self.settings.model.as_deref().filter(|_| said >= MIN_CHARS) else {
             return ExtractionOutcome::Skipped;
         };
         let target = match self.registry.models.resolve(model) {
@@ -105,7 +105,7 @@ impl Extraction<'_> {
         };
         let (found, why) = self.extract_chunks(&target, &cancel).await;
         let Some(why) = why else { return ExtractionOutcome::Extracted(Box::new(found.into())) };
-        tracing::warn!(agent = %self.facts.name, model = %target, why, "a model was asked for notes, and not all came");
+        tracing::warn!(agent = %self.settings.name, model = %target, why, "a model was asked for notes, and not all came");
         if found.has_model_items() {
             let fallback = Some(format!("some of it is by rules: {why}"));
             ExtractionOutcome::Extracted(Box::new(ExtractionNotes { found, fallback }))
@@ -202,7 +202,7 @@ impl Extraction<'_> {
             _ => {}
         }
         let said = reply.structured_output().to_owned();
-        let said = if self.facts.redact { self.registry.redactor.redact_truncated(said) } else { said };
+        let said = if self.settings.redact { self.registry.redactor.redact_truncated(said) } else { said };
         match parse_extraction(&said, piece, known) {
             // Some chunks are only small talk.
             Err("says nothing") if said.contains('{') => Ok(ExtractedItems::default()),
@@ -225,9 +225,9 @@ impl Extraction<'_> {
     }
 
     async fn ask_once(&self, asking: &ChunkCall<'_>, piece: &TranscriptChunk) -> Result<Reply, CallError> {
-        let Self { registry, facts, context_and_turn: (context, turn_id), .. } = *self;
+        let Self { registry, settings, context_and_turn: (context, turn_id), .. } = *self;
         let ChunkCall { target, max_reply_tokens: answer, deadline: end, cancel, .. } = *asking;
-        if let Err(failure) = registry.usage.check_limits(facts).await {
+        if let Err(failure) = registry.usage.check_limits(settings).await {
             return Err(CallError::new(ErrorClass::SpendCap, failure.message));
         }
         let at = registry.clock.now();
@@ -251,7 +251,7 @@ impl Extraction<'_> {
             }
         };
         let (kind, price) = (CallKind::Compaction, registry.models.price(target));
-        let caller = ModelCallInfo { agent: facts, context, turn_id, kind, target, price, estimated, at };
+        let caller = ModelCallInfo { agent: settings, context, turn_id, kind, target, price, estimated, at };
         if let Some(row) = caller.to_row(&called) {
             registry.usage.record_call(row).await;
         }

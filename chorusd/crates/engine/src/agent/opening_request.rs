@@ -25,12 +25,13 @@ const MAX_REPLY_TOKENS: u32 = 1024;
 /// call, or the call fails or says nothing usable; and the tokens that it cost.
 pub async fn request_acknowledgement(
     registry: &Registry,
-    facts: &AgentSettings,
+    settings: &AgentSettings,
     background: &str,
     stop: CancellationToken,
 ) -> (Option<String>, TokenPair) {
     let (said, cost) =
-        request_opening(registry, facts, (CallKind::Acknowledgement, acknowledgement_prompt(background)), stop).await;
+        request_opening(registry, settings, (CallKind::Acknowledgement, acknowledgement_prompt(background)), stop)
+            .await;
     (said.as_deref().and_then(sanitize_acknowledgement), cost)
 }
 
@@ -38,21 +39,23 @@ pub async fn request_acknowledgement(
 /// or the call fails or is refused; and the tokens that it cost.
 pub async fn request_opening(
     registry: &Registry,
-    facts: &AgentSettings,
+    settings: &AgentSettings,
     (kind, text): (CallKind, String),
     stop: CancellationToken,
 ) -> (Option<String>, TokenPair) {
     let nothing = (None, TokenPair::default());
-    let Some(Ok(target)) = facts.model.as_deref().map(|model| registry.models.resolve(model)) else { return nothing };
-    if let Err(failure) = registry.usage.check_limits(facts).await {
-        tracing::info!(agent = %facts.name, %failure, "no model is asked for an opening");
+    let Some(Ok(target)) = settings.model.as_deref().map(|model| registry.models.resolve(model)) else {
+        return nothing;
+    };
+    if let Err(failure) = registry.usage.check_limits(settings).await {
+        tracing::info!(agent = %settings.name, %failure, "no model is asked for an opening");
         return nothing;
     }
     let at = registry.clock.now();
     let asked = NewMessage::text(Role::User, text).complete(|| new_id().to_string(), at);
     let request = ModelRequest {
         messages: vec![asked],
-        system: facts.system_prompt.clone().into_iter().collect(),
+        system: settings.system_prompt.clone().into_iter().collect(),
         max_tokens: MAX_REPLY_TOKENS,
         ..ModelRequest::default()
     };
@@ -61,7 +64,7 @@ pub async fn request_opening(
     let called = match tokio::time::timeout(REPLY_TIMEOUT, &mut call).await {
         Ok(called) => called,
         Err(_) => {
-            tracing::warn!(agent = %facts.name, model = %target, "the model took too long for an opening");
+            tracing::warn!(agent = %settings.name, model = %target, "the model took too long for an opening");
             stop.cancel();
             // The cost is known only when the call has ended.
             call.await
@@ -69,7 +72,7 @@ pub async fn request_opening(
     };
     let price = registry.models.price(&target);
     let caller =
-        ModelCallInfo { agent: facts, context: None, turn_id: None, kind, target: &target, price, estimated, at };
+        ModelCallInfo { agent: settings, context: None, turn_id: None, kind, target: &target, price, estimated, at };
     let cost = caller.to_row(&called).map(|row| {
         let cost = TokenPair { input: row.input, output: row.output };
         (row, cost)
@@ -81,12 +84,12 @@ pub async fn request_opening(
         }
         None => TokenPair::default(),
     };
-    let called = called.map(|reply| redacted_stream::redact_reply_text(reply, facts, &registry.redactor));
+    let called = called.map(|reply| redacted_stream::redact_reply_text(reply, settings, &registry.redactor));
     let said = match called {
         Ok(reply) if reply.stop != StopReason::Refused => Some(reply.content),
         Ok(_) => None,
         Err(error) => {
-            tracing::warn!(agent = %facts.name, %error, "a model was asked for an opening in vain");
+            tracing::warn!(agent = %settings.name, %error, "a model was asked for an opening in vain");
             None
         }
     };

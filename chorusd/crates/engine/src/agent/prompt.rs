@@ -12,7 +12,7 @@ use chorus_proto::{PieceKind, WorkingSet};
 use chorus_session::stored_message::StoredMessage;
 use chorus_session::token_estimate::tokens_of_piece;
 
-use super::docs_dir::{DocFile, list_docs};
+use super::docs_listing::{DocFile, list_docs};
 use super::model_limits::ModelLimits;
 use crate::tools::OfferedTools;
 
@@ -59,7 +59,7 @@ impl Prompt {
 /// reads docs/.
 #[must_use]
 pub fn build_prompt(
-    facts: &AgentSettings,
+    settings: &AgentSettings,
     remembered: Option<String>,
     messages: &[StoredMessage],
     set: &WorkingSet,
@@ -69,15 +69,15 @@ pub fn build_prompt(
 ) -> Prompt {
     let takes = accepts.tokens;
     let of_agent = [
-        (PieceKind::Prompt, facts.system_prompt.clone()),
-        (PieceKind::Docs, docs_section(&facts.dir.join("docs"))),
+        (PieceKind::Prompt, settings.system_prompt.clone()),
+        (PieceKind::Docs, docs_section(&settings.dir.join("docs"))),
         (PieceKind::Memory, remembered),
     ];
     let of_agent = of_agent.into_iter().filter_map(|(kind, text)| Some((kind, text?)));
     let (mut pieces, mut system): (Vec<_>, Vec<_>) = of_agent.unzip();
     let stable = system.len();
     let fixed = tools.tokens + system.iter().map(|text| tokens_of_piece(text.len() as u64)).sum::<u64>();
-    let fits = conversation_budget(facts, takes, fixed);
+    let fits = conversation_budget(settings, takes, fixed);
     let set = &working_set_block::fit_to_window(set, fits);
     // However large the working set is, part of the budget is left for the conversation.
     let left = fits.saturating_sub(working_set_block::tokens(set)).max(fits / working_set_block::CONVERSATION_DIVISOR);
@@ -85,7 +85,7 @@ pub fn build_prompt(
         pieces.push(PieceKind::WorkingSet);
         system.push(block);
     }
-    let budget = WindowBudget { messages: facts.window.messages, tokens: if tight { left / 4 } else { left } };
+    let budget = WindowBudget { messages: settings.window.messages, tokens: if tight { left / 4 } else { left } };
     let Window { mut messages, left_out, repairs: mended, shortened } = build_window(messages, budget);
     if !accepts.images {
         messages.iter_mut().for_each(|message| _ = describe_images(message));
@@ -113,9 +113,9 @@ fn reply_tokens(most: u64, takes: Option<u64>, tight: bool) -> u32 {
 /// of the request at most 80 % of the context length. If that rest alone takes more, still a fifth; the provider then
 /// decides.
 #[must_use]
-pub fn conversation_budget(facts: &AgentSettings, takes: Option<u64>, fixed: u64) -> u64 {
+pub fn conversation_budget(settings: &AgentSettings, takes: Option<u64>, fixed: u64) -> u64 {
     let most = |takes: u64| (takes / 5 * 4).saturating_sub(fixed).max(takes / 5);
-    takes.map_or(facts.window.tokens, |takes| facts.window.tokens.min(most(takes)))
+    takes.map_or(settings.window.tokens, |takes| settings.window.tokens.min(most(takes)))
 }
 
 /// Returns the tokens that tools may have beside the `fixed` rest of the request: a third of the context length, but
@@ -156,8 +156,8 @@ mod tests {
 
     #[test]
     fn a_window_has_at_most_four_fifths_of_what_the_model_takes() {
-        let facts = AgentSettings::default();
-        let of = |takes, fixed| conversation_budget(&facts, takes, fixed);
+        let settings = AgentSettings::default();
+        let of = |takes, fixed| conversation_budget(&settings, takes, fixed);
         assert_eq!([of(None, 500), of(Some(200_000), 500), of(Some(10_000), 0)], [15_000, 15_000, 8000]);
         assert_eq!([of(Some(10_000), 500), of(Some(10_000), 9000)], [7500, 2000]);
         let room = |takes, fixed| max_tool_tokens(takes, fixed);

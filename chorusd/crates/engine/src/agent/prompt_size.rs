@@ -9,7 +9,7 @@ use chorus_session::stored_message::{ContextNo, Totals};
 use chorus_session::token_estimate;
 use chorus_session::token_estimate::tokens_of_piece;
 
-use super::docs_dir::list_docs;
+use super::docs_listing::list_docs;
 use super::prompt::MAX_DOCS_BYTES;
 
 /// Tokens of the conversation in the next request, measured whenever it changed.
@@ -55,9 +55,9 @@ pub fn guess_tokens(totals: Totals, budget: WindowBudget) -> u64 {
 
 /// Returns the tokens of the system prompt, the docs and the memory block. Blocks, since it lists docs/.
 #[must_use]
-pub fn fixed_tokens(facts: &AgentSettings, remembered: Option<&str>) -> u64 {
+pub fn fixed_tokens(settings: &AgentSettings, remembered: Option<&str>) -> u64 {
     let of = |text: &str| tokens_of_piece(text.len() as u64);
-    facts.system_prompt.as_deref().map_or(0, of) + remembered.map_or(0, of) + docs_tokens(&facts.dir.join("docs"))
+    settings.system_prompt.as_deref().map_or(0, of) + remembered.map_or(0, of) + docs_tokens(&settings.dir.join("docs"))
 }
 
 /// Returns the tokens of the docs section, computed from the sizes of the files.
@@ -97,16 +97,16 @@ mod tests {
     fn notes_are_measured_as_they_are_shown() {
         let dir = tempfile::tempdir().unwrap();
         let docs = dir.path().join("docs");
-        let facts = AgentSettings { dir: dir.path().to_owned(), ..AgentSettings::default() };
-        assert_eq!(fixed_tokens(&facts, None), 0);
+        let settings = AgentSettings { dir: dir.path().to_owned(), ..AgentSettings::default() };
+        assert_eq!(fixed_tokens(&settings, None), 0);
         fs::create_dir(&docs).unwrap();
-        assert_eq!(fixed_tokens(&facts, None), 0);
+        assert_eq!(fixed_tokens(&settings, None), 0);
         fs::write(docs.join("a.md"), "x".repeat(4000)).unwrap();
-        let one = fixed_tokens(&facts, None);
+        let one = fixed_tokens(&settings, None);
         assert!((1000..1020).contains(&one), "{one}");
         fs::write(docs.join("b.md"), "x".repeat(MAX_DOCS_BYTES)).unwrap();
-        assert!((one..one + 10).contains(&fixed_tokens(&facts, None)), "named only");
-        let prompted = AgentSettings { system_prompt: Some("x".repeat(400)), ..facts };
+        assert!((one..one + 10).contains(&fixed_tokens(&settings, None)), "named only");
+        let prompted = AgentSettings { system_prompt: Some("x".repeat(400)), ..settings };
         assert!(fixed_tokens(&prompted, None) > one + 100);
     }
 }

@@ -95,8 +95,8 @@ pub(super) fn redact_reply(answered: Result<Reply, CallError>, redactor: Option<
 }
 
 /// Redacts a reply of which only the text is used.
-pub(super) fn redact_reply_text(reply: Reply, facts: &AgentSettings, redactor: &Redactor) -> Reply {
-    if !facts.redact {
+pub(super) fn redact_reply_text(reply: Reply, settings: &AgentSettings, redactor: &Redactor) -> Reply {
+    if !settings.redact {
         return reply;
     }
     Reply { content: redactor.redact_truncated(reply.content), ..reply }

@@ -32,7 +32,7 @@ use super::agent_index::AgentIndex;
 use super::background_extraction::RunningExtractions;
 use super::checkpoint_on_save::CheckpointLimit;
 use super::command::{self, Command};
-use super::expiry::{DeadlineTimers, RESTART_GRACE};
+use super::idle_expiry::{DeadlineTimers, RESTART_GRACE};
 use super::journal_trim::{self, TrimQueue};
 use super::prompt_size::{self, ConversationSize};
 use super::summaries::Summaries;
@@ -200,11 +200,11 @@ impl Registry {
     ) -> Result<R> {
         let Command { command, take_reply } = command;
         let (reply, answer) = oneshot::channel();
-        let letter = Envelope { command: Box::new(command), settings: facts, reply };
-        match self.post_envelope(agent, letter) {
-            Err(TrySendError::Closed(letter)) => {
+        let envelope = Envelope { command: Box::new(command), settings: facts, reply };
+        match self.post_envelope(agent, envelope) {
+            Err(TrySendError::Closed(envelope)) => {
                 self.respawn(agent).await?;
-                self.post_envelope(agent, letter)
+                self.post_envelope(agent, envelope)
             }
             posted => posted,
         }
@@ -213,7 +213,7 @@ impl Registry {
         take_reply(reply).ok_or_else(|| Error::internal("an agent gave the answer to another question"))
     }
 
-    fn post_envelope(self: &Arc<Self>, agent: Uuid, letter: Envelope) -> Result<(), TrySendError<Envelope>> {
+    fn post_envelope(self: &Arc<Self>, agent: Uuid, envelope: Envelope) -> Result<(), TrySendError<Envelope>> {
         // Under the lock, which a retiring actor holds too: no envelope ends up in a mailbox that has no reader.
         let mut inner = self.inner.lock();
         let actor = match inner.actors.get(&agent) {
@@ -225,7 +225,7 @@ impl Registry {
                 inner.actors.entry(agent).or_insert(actor)
             }
         };
-        actor.try_send(letter)
+        actor.try_send(envelope)
     }
 
     /// Removes an actor whose task ended without retiring, which only a bug can cause, so that a new one can start. Its

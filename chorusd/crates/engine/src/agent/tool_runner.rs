@@ -108,9 +108,9 @@ impl ToolRunner {
 
     /// Whether one of the calls needs an approval.
     async fn needs_approval(&self, calls: &[PendingCall]) -> bool {
-        let Some(scene) = self.tool_context() else { return false };
+        let Some(ctx) = self.tool_context() else { return false };
         for begun in calls.iter().filter(|begun| begun.planned.refusal.is_none()) {
-            if tools::needs_approval(&begun.planned.call, &scene).await {
+            if tools::needs_approval(&begun.planned.call, &ctx).await {
                 return true;
             }
         }
@@ -145,7 +145,7 @@ impl ToolRunner {
             return ToolOutcome::error(why);
         }
         match self.tool_context() {
-            Some(scene) if !self.cancel.is_cancelled() => tools::execute_call(planned.call, Arc::new(scene)).await,
+            Some(ctx) if !self.cancel.is_cancelled() => tools::execute_call(planned.call, Arc::new(ctx)).await,
             _ => ToolOutcome::error("the turn was cancelled before this ran"),
         }
     }
@@ -183,19 +183,19 @@ impl ToolRunner {
 
     /// Returns the tool context as of now. The agent's permission profile may change between two calls.
     fn tool_context(&self) -> Option<ToolContext> {
-        let facts = self.registry.agents.by_id(self.agent)?.settings.clone();
+        let settings = self.registry.agents.by_id(self.agent)?.settings.clone();
         let (voices, directory, agent) = (self.sinks.clone(), self.registry.agents.clone(), self.agent);
         Some(ToolContext {
-            agent: facts.id,
-            agent_name: facts.name.clone(),
-            project: facts.project.clone(),
-            dir: facts.dir.clone(),
+            agent: settings.id,
+            agent_name: settings.name.clone(),
+            project: settings.project.clone(),
+            dir: settings.dir.clone(),
             turn: self.turn_step.0,
             message: self.message.clone(),
             requester: self.requester.clone(),
-            profile: facts.profile.clone().unwrap_or_default(),
+            profile: settings.profile.clone().unwrap_or_default(),
             current_profile: Box::new(move || directory.by_id(agent)?.settings.profile.clone().ok()),
-            redactor: facts.redact.then(|| self.registry.redactor.clone()),
+            redactor: settings.redact.then(|| self.registry.redactor.clone()),
             cancel: self.cancel.clone(),
             approved_target: OnceLock::new(),
             emit_event: Box::new(move |said| voices.send(&said)),

@@ -61,13 +61,14 @@ pub(super) fn rebuild_catalog<'a>(ops: &'a Ops) -> BoxFuture<'a, Result<Rebuilt>
 /// force.
 async fn agent_row(ops: &Ops, entry: &Arc<AgentEntry>) -> Result<Option<AgentRow>> {
     let path = entry.settings.dir.join(AGENT_FILE);
-    let (defaults, facts) = (ops.defaults(), entry.settings.clone());
-    let dir = facts.dir.strip_prefix(&ops.home).unwrap_or(&facts.dir).to_string_lossy().into_owned();
+    let (defaults, settings) = (ops.defaults(), entry.settings.clone());
+    let dir = settings.dir.strip_prefix(&ops.home).unwrap_or(&settings.dir).to_string_lossy().into_owned();
     run_blocking(move || {
         let Ok(text) = std::fs::read_to_string(&path) else { return Ok(None) };
         let stamp = std::fs::metadata(&path).map(|metadata| stamp(&metadata)).unwrap_or_default();
-        let config = AgentConfig::parse(&text, &defaults).ok().filter(|config| config.id == facts.id);
-        Ok(config.map(|config| AgentRow { name: facts.name.clone(), ..super::agent::agent_row(&dir, &config, stamp) }))
+        let config = AgentConfig::parse(&text, &defaults).ok().filter(|config| config.id == settings.id);
+        Ok(config
+            .map(|config| AgentRow { name: settings.name.clone(), ..super::agent::agent_row(&dir, &config, stamp) }))
     })
     .await
 }
@@ -83,11 +84,11 @@ async fn session_rows(ops: &Ops, entry: &Arc<AgentEntry>) -> Result<Vec<SessionR
     let now = ops.clock.now();
     let rows: Vec<Option<SessionRow>> = futures_util::stream::iter(files)
         .map(|(name, path)| {
-            let (known, facts) = (known.remove(&name), entry.settings.clone());
+            let (known, settings) = (known.remove(&name), entry.settings.clone());
             run_blocking(move || match session_files::read(&path) {
-                Ok(found) => Ok(Some(catalog_sync::session_row(&facts, &name, found, known, now))),
+                Ok(found) => Ok(Some(catalog_sync::session_row(&settings, &name, found, known, now))),
                 Err(failure) => {
-                    tracing::warn!(agent = %facts.name, session = %name, %failure, "a session file cannot be read");
+                    tracing::warn!(agent = %settings.name, session = %name, %failure, "a session file cannot be read");
                     Ok(known)
                 }
             })

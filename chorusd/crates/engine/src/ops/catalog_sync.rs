@@ -36,9 +36,10 @@ pub struct SyncResult {
 }
 
 /// Brings the rows of an agent's sessions up to its files, and removes what an interrupted write left.
-pub async fn sync_sessions(ops: &Ops, facts: &Arc<AgentSettings>) -> Result<SyncResult> {
-    let known: HashMap<String, String> = ops.store.catalog.sessions.file_stamps(facts.id).await?.into_iter().collect();
-    let dir = facts.dir.join("sessions");
+pub async fn sync_sessions(ops: &Ops, settings: &Arc<AgentSettings>) -> Result<SyncResult> {
+    let known: HashMap<String, String> =
+        ops.store.catalog.sessions.file_stamps(settings.id).await?.into_iter().collect();
+    let dir = settings.dir.join("sessions");
     let changed = {
         // Computed from the uptime, because the clock may have been set since the start.
         let now = SystemTime::now();
@@ -54,16 +55,16 @@ pub async fn sync_sessions(ops: &Ops, facts: &Arc<AgentSettings>) -> Result<Sync
         let found = match found {
             Ok(found) => found,
             Err(failure) => {
-                tracing::warn!(agent = %facts.name, session = %name, %failure, "a session file cannot be read");
+                tracing::warn!(agent = %settings.name, session = %name, %failure, "a session file cannot be read");
                 continue;
             }
         };
-        let known = ops.store.catalog.sessions.list_named(Some(facts.id), name.clone()).await?.pop();
-        let row = session_row(facts, &name, found, known, ops.clock.now());
+        let known = ops.store.catalog.sessions.list_named(Some(settings.id), name.clone()).await?.pop();
+        let row = session_row(settings, &name, found, known, ops.clock.now());
         findings.indexed += 1;
         if let Some(reason) = &row.corrupt {
             findings.corrupt += 1;
-            tracing::warn!(agent = %facts.name, session = %name, reason, "a session file is corrupt; it was left as it is");
+            tracing::warn!(agent = %settings.name, session = %name, reason, "a session file is corrupt; it was left as it is");
         }
         // The file is a copy of a session, or was moved here from another agent: the first one keeps the id.
         let id = row.header.id;
@@ -74,8 +75,8 @@ pub async fn sync_sessions(ops: &Ops, facts: &Arc<AgentSettings>) -> Result<Sync
                 .sessions
                 .get(id)
                 .await?
-                .is_some_and(|other| other.header.agent_id != facts.id || other.header.session_id != name);
-        let row = if taken { with_id(row, derived_id(&format!("{}/{name}", facts.id))) } else { row };
+                .is_some_and(|other| other.header.agent_id != settings.id || other.header.session_id != name);
+        let row = if taken { with_id(row, derived_id(&format!("{}/{name}", settings.id))) } else { row };
         given.insert(row.header.id);
         under_way.push(ops.store.catalog.sessions.upsert(row));
         if under_way.len() == MAX_PENDING_ROWS {
@@ -88,9 +89,9 @@ pub async fn sync_sessions(ops: &Ops, facts: &Arc<AgentSettings>) -> Result<Sync
 
 /// Like [`sync_sessions`], but only logs errors, for an agent that has just been created and must not fail any more.
 /// The next start scans again.
-pub async fn try_sync_sessions(ops: &Ops, facts: &Arc<AgentSettings>) {
-    if let Err(failure) = sync_sessions(ops, facts).await {
-        tracing::warn!(agent = %facts.name, %failure, "cannot look through the sessions");
+pub async fn try_sync_sessions(ops: &Ops, settings: &Arc<AgentSettings>) {
+    if let Err(failure) = sync_sessions(ops, settings).await {
+        tracing::warn!(agent = %settings.name, %failure, "cannot look through the sessions");
     }
 }
 
@@ -127,7 +128,7 @@ fn changed_files(dir: &Path, known: &HashMap<String, String>, started: SystemTim
 
 /// Builds the row of a session file from its parsed content.
 pub fn session_row(
-    facts: &AgentSettings,
+    settings: &AgentSettings,
     name: &str,
     found: ParsedSessionFile,
     known: Option<SessionRow>,
@@ -144,14 +145,14 @@ pub fn session_row(
                 .map_or(file.sha256, |known| known.sha256),
             place: place.unwrap_or_else(|| to_nanos(file.header.saved_at)),
             // The directory says which agent owns the session, and the file name is its name.
-            header: SessionHeader { agent_id: facts.id, session_id: name.to_owned(), ..file.header },
+            header: SessionHeader { agent_id: settings.id, session_id: name.to_owned(), ..file.header },
             file_stamp,
             corrupt: None,
             last_used_at,
         },
         (Err(error), Some(known)) => SessionRow { file_stamp, corrupt: Some(error.to_string()), ..known },
         (Err(error), None) => {
-            let header = header_of_unreadable(facts, name, now);
+            let header = header_of_unreadable(settings, name, now);
             let place = to_nanos(header.saved_at);
             let corrupt = Some(error.to_string());
             SessionRow { header, sha256: String::new(), file_stamp, corrupt, last_used_at, place }
@@ -160,7 +161,7 @@ pub fn session_row(
 }
 
 /// Builds the header of a file that cannot be read, from its name and the date in it.
-fn header_of_unreadable(facts: &AgentSettings, name: &str, now: Timestamp) -> SessionHeader {
+fn header_of_unreadable(settings: &AgentSettings, name: &str, now: Timestamp) -> SessionHeader {
     let saved_at = name
         .get(..10)
         .and_then(|date| date.parse::<jiff::civil::Date>().ok())
@@ -168,10 +169,10 @@ fn header_of_unreadable(facts: &AgentSettings, name: &str, now: Timestamp) -> Se
         .map_or(now, |start| start.timestamp());
     SessionHeader {
         schema: SESSION_SCHEMA,
-        id: derived_id(&format!("{}/{name}", facts.id)),
+        id: derived_id(&format!("{}/{name}", settings.id)),
         session_id: name.to_owned(),
-        agent_id: facts.id,
-        agent_name: facts.name.clone(),
+        agent_id: settings.id,
+        agent_name: settings.name.clone(),
         description: None,
         summary: None,
         summary_source: SummarySource::None,
@@ -212,10 +213,10 @@ fn complete_imports(agents: &Path, without_directory: &[Arc<AgentSettings>]) {
         let text = std::fs::read_to_string(entry.path().join(AGENT_FILE)).unwrap_or_default();
         let id = |value: serde_json::Value| value.get("id")?.as_str()?.parse::<uuid::Uuid>().ok();
         let Some(id) = serde_json::from_str(&text).ok().and_then(id) else { continue };
-        let Some(facts) = without_directory.iter().find(|facts| facts.id == id) else { continue };
-        match move_dir(&entry.path(), &facts.dir) {
-            Ok(()) => tracing::warn!(agent = %facts.name, "an import that was cut short is completed"),
-            Err(e) => tracing::error!(agent = %facts.name, "an import that was cut short cannot be completed: {e}"),
+        let Some(settings) = without_directory.iter().find(|settings| settings.id == id) else { continue };
+        match move_dir(&entry.path(), &settings.dir) {
+            Ok(()) => tracing::warn!(agent = %settings.name, "an import that was cut short is completed"),
+            Err(e) => tracing::error!(agent = %settings.name, "an import that was cut short cannot be completed: {e}"),
         }
     }
 }
@@ -227,7 +228,7 @@ pub fn sync_agents<'a>(ops: &'a Ops) -> BoxFuture<'a, Result<()>> {
         let dir = ops.home.join(super::agent::AGENTS_DIR);
         let known: Vec<_> = ops.agents.all().into_iter().map(|entry| entry.settings.clone()).collect();
         let names = run_blocking(move || {
-            let gone: Vec<_> = known.into_iter().filter(|facts| facts.dir.symlink_metadata().is_err()).collect();
+            let gone: Vec<_> = known.into_iter().filter(|settings| settings.dir.symlink_metadata().is_err()).collect();
             complete_imports(&dir, &gone);
             remove_unfinished_dirs(&dir);
             let failed = |e: std::io::Error| Error::io(format_args!("cannot read {}", dir.display()), &e);

@@ -48,18 +48,18 @@ impl ContextMeter {
         }
         let remembered = memory_prompt::load_memory_blocks(
             &self.memories,
-            live.iter().map(|(facts, _)| memory_prompt::memory_scope(facts)).collect(),
+            live.iter().map(|(settings, _)| memory_prompt::memory_scope(settings)).collect(),
         )
         .await?;
         let measured = run_blocking(move || {
-            let fixed = |((facts, shown), remembered): ((Arc<AgentSettings>, u64), Option<String>)| {
-                (prompt_size::fixed_tokens(&facts, remembered.as_deref()), shown, facts)
+            let fixed = |((settings, shown), remembered): ((Arc<AgentSettings>, u64), Option<String>)| {
+                (prompt_size::fixed_tokens(&settings, remembered.as_deref()), shown, settings)
             };
             Ok(live.into_iter().zip(remembered).map(fixed).collect::<Vec<_>>())
         });
         let (mut models, mut meters) = (HashMap::new(), HashMap::new());
-        for (fixed, shown, facts) in measured.await? {
-            let Some(name) = &facts.model else { continue };
+        for (fixed, shown, settings) in measured.await? {
+            let Some(name) = &settings.model else { continue };
             if !models.contains_key(name) {
                 models.insert(name.clone(), self.find_model(name).await?);
             }
@@ -69,12 +69,12 @@ impl ContextMeter {
             };
             // The same limits as when the prompt is built for a model with a short context.
             let takes = window.map(|window| to_estimated_tokens(window, ratio));
-            let tools = tools::offer_tools(facts.permission_profile(), max_tool_tokens(takes, fixed));
-            let shown = shown.min(conversation_budget(&facts, takes, fixed + tools.tokens));
+            let tools = tools::offer_tools(settings.permission_profile(), max_tool_tokens(takes, fixed));
+            let shown = shown.min(conversation_budget(&settings, takes, fixed + tools.tokens));
             let due = fixed + tools.tokens + shown;
             // Far below the integers that a float represents exactly.
             let used = (due as f64 * ratio.unwrap_or(1.0)).round() as u64;
-            meters.insert(facts.id, Meter { used, window, calibrated: ratio.is_some(), tools: tools.reduced_to });
+            meters.insert(settings.id, Meter { used, window, calibrated: ratio.is_some(), tools: tools.reduced_to });
         }
         Ok(meters)
     }

@@ -36,8 +36,8 @@ impl CheckpointFiles {
                 agent.name
             )));
         };
-        let scene = checkpoint_on_save::tool_context(&ops.registry, agent, CancellationToken::new());
-        let files = Self { context: scene, commit, session: name.clone() };
+        let ctx = checkpoint_on_save::tool_context(&ops.registry, agent, CancellationToken::new());
+        let files = Self { context: ctx, commit, session: name.clone() };
         check_restore(&files.context, &files.commit).await.map_err(|refused| files.to_error(refused))?;
         Ok(files)
     }

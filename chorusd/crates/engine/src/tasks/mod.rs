@@ -89,15 +89,15 @@ impl Tasks {
     /// Waits until a task has printed more than `length` bytes, or has ended.
     pub async fn wait_for_output(&self, id: &str, length: u64) -> WaitOutcome {
         match self.shared.slots.watch_task(id) {
-            Some(ear) => ear.wait_for_output(length).await,
+            Some(listener) => listener.wait_for_output(length).await,
             None => WaitOutcome::Ended,
         }
     }
 
     /// Stops a task and waits for its end; returns false if it is not running.
     pub async fn stop(&self, id: &str) -> bool {
-        let Some(ear) = self.shared.slots.request_stop(id) else { return false };
-        ear.wait_for_end().await;
+        let Some(listener) = self.shared.slots.request_stop(id) else { return false };
+        listener.wait_for_end().await;
         true
     }
 

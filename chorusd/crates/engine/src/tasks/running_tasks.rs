@@ -293,10 +293,10 @@ mod tests {
             })
         };
         let (aborted, panics) = (holding(slots.acquire(one).unwrap()), holding(slots.acquire(one).unwrap()));
-        let ear = slots.watch_task("t1").unwrap();
+        let listener = slots.watch_task("t1").unwrap();
         assert_eq!(slots.counts(None), (2, 0));
         aborted.abort();
-        ear.wait_for_end().await;
+        listener.wait_for_end().await;
         assert_eq!(slots.counts(None), (1, 0));
         // Waits for both, and asks the remaining one to end.
         assert!(slots.close().await.is_empty());

@@ -60,21 +60,21 @@ impl Tool for Bash {
         )
     }
 
-    async fn run(params: Params, scene: Arc<ToolContext>) -> ToolOutcome {
+    async fn run(params: Params, ctx: Arc<ToolContext>) -> ToolOutcome {
         if params.background {
-            return bash_background::start_command(params.command, &scene).await;
+            return bash_background::start_command(params.command, &ctx).await;
         }
         let timeout = Duration::from_secs(params.timeout.unwrap_or(DEFAULT_TIMEOUT_SECS));
         let job = CommandSpec {
             argv: ["bash", "--noprofile", "--norc", "-c", &params.command].map(Into::into).into(),
             env: Vec::new(),
             confinement: Confinement {
-                workspace: scene.workspace(),
-                network: scene.allows_network(),
+                workspace: ctx.workspace(),
+                network: ctx.allows_network(),
                 limits: ResourceLimits { time: Some(timeout), ..ResourceLimits::default() },
             },
         };
-        match sandbox::run_redacted(&scene.services.sandbox, &job, &scene.cancel, scene.redactor.as_ref()).await {
+        match sandbox::run_redacted(&ctx.services.sandbox, &job, &ctx.cancel, ctx.redactor.as_ref()).await {
             Ok(ran) => format_outcome(ran, timeout),
             Err(e) => ToolOutcome::error(format!("the command was not run: {e}")),
         }

@@ -9,24 +9,24 @@ use super::tool::ToolOutcome;
 use crate::tasks::TaskSpec;
 
 /// Starts `command`, which was already judged and allowed, without waiting for its end.
-pub(super) async fn start_command(command: String, scene: &ToolContext) -> ToolOutcome {
+pub(super) async fn start_command(command: String, ctx: &ToolContext) -> ToolOutcome {
     tokio::select! {
         biased;
-        () = scene.cancel.cancelled() => return ToolOutcome::error("it was not started: the turn was cancelled"),
-        _ = scene.services.sandbox.prepare() => {}
+        () = ctx.cancel.cancelled() => return ToolOutcome::error("it was not started: the turn was cancelled"),
+        _ = ctx.services.sandbox.prepare() => {}
     }
     let argv = ["bash", "--noprofile", "--norc", "-c", &command].map(OsString::from);
     let confinement = Confinement {
-        workspace: scene.workspace(),
-        network: scene.allows_network(),
+        workspace: ctx.workspace(),
+        network: ctx.allows_network(),
         // A background task has no time limit.
         limits: ResourceLimits { time: None, ..ResourceLimits::default() },
     };
     let job = CommandSpec { argv: argv.to_vec(), env: Vec::new(), confinement };
-    let (agent, agent_name, dir) = (scene.agent, scene.agent_name.clone(), scene.dir.clone());
-    let (command, redactor) = (scene.redact_for_storage(command).text, scene.redactor.clone());
+    let (agent, agent_name, dir) = (ctx.agent, ctx.agent_name.clone(), ctx.dir.clone());
+    let (command, redactor) = (ctx.redact_for_storage(command).text, ctx.redactor.clone());
     let start = TaskSpec { agent, agent_name, dir, command, command_spec: job, redactor };
-    let started = scene.services.tasks.start(&scene.services.sandbox, start).await;
+    let started = ctx.services.tasks.start(&ctx.services.sandbox, start).await;
     match started {
         Ok(row) => ToolOutcome::success(format!(
             "task {} runs in the background (pid {}). When it ends, a message tells you its exit status and its last lines; \

@@ -17,9 +17,9 @@ use crate::approvals::{ApprovalAnswer, Question, rule_reason};
 
 /// Returns true if a call needs approval, as far as is known before the calls in front of it have run.
 #[must_use]
-pub async fn needs_approval(call: &ToolCall, scene: &ToolContext) -> bool {
-    match prepare_call(call, scene) {
-        Ok(prepared) => judge_call(&prepared, scene).await.decision == Decision::Ask,
+pub async fn needs_approval(call: &ToolCall, ctx: &ToolContext) -> bool {
+    match prepare_call(call, ctx) {
+        Ok(prepared) => judge_call(&prepared, ctx).await.decision == Decision::Ask,
         Err(_) => false,
     }
 }
@@ -31,8 +31,8 @@ pub fn runs_in_order(tool: &str) -> bool {
 }
 
 /// Judges a call by the agent's profile.
-async fn judge_call(PreparedCall { action, always, .. }: &PreparedCall, scene: &ToolContext) -> Verdict {
-    let (profile, judged, workspace) = (Arc::clone(&scene.profile), action.clone(), scene.workspace());
+async fn judge_call(PreparedCall { action, always, .. }: &PreparedCall, ctx: &ToolContext) -> Verdict {
+    let (profile, judged, workspace) = (Arc::clone(&ctx.profile), action.clone(), ctx.workspace());
     let mut verdict = judge_blocking(move || profile.judge_in_workspace(&judged, &workspace_paths(&workspace)))
         .await
         .unwrap_or_else(|| Verdict {
@@ -44,7 +44,7 @@ async fn judge_call(PreparedCall { action, always, .. }: &PreparedCall, scene: &
         verdict.decision = Decision::Ask;
         verdict.rule = Rule::Shell { reason: (*why).to_owned() };
     }
-    unsandboxed_approval::require_sandbox_or_approval(&mut verdict, action, &scene.services.sandbox).await;
+    unsandboxed_approval::require_sandbox_or_approval(&mut verdict, action, &ctx.services.sandbox).await;
     verdict
 }
 
@@ -54,31 +54,31 @@ async fn judge_blocking<T: Send + 'static>(judge: impl FnOnce() -> T + Send + 's
 }
 
 /// Finds the tool and parses the arguments.
-fn prepare_call(call: &ToolCall, scene: &ToolContext) -> Result<PreparedCall, String> {
+fn prepare_call(call: &ToolCall, ctx: &ToolContext) -> Result<PreparedCall, String> {
     let Some(tool) = registry::find_tool(&call.name) else {
-        let names = registry::visible_names(&scene.profile).join(", ");
+        let names = registry::visible_names(&ctx.profile).join(", ");
         let there = if names.is_empty() { "there are none for you".into() } else { format!("there are: {names}") };
         return Err(format!("there is no tool {:?}; {there}", call.name));
     };
     if !call.params.get().trim_start().starts_with('{') {
         return Err(format!("the parameters of {} are no JSON object; call it again with one", call.name));
     }
-    (tool.prepare)(&call.params, scene)
+    (tool.prepare)(&call.params, ctx)
 }
 
 /// Executes a call.
-pub async fn execute_call(call: ToolCall, scene: Arc<ToolContext>) -> ToolOutcome {
-    let prepared = match prepare_call(&call, &scene) {
+pub async fn execute_call(call: ToolCall, ctx: Arc<ToolContext>) -> ToolOutcome {
+    let prepared = match prepare_call(&call, &ctx) {
         Ok(prepared) => prepared,
         Err(wrong) => return ToolOutcome::error(wrong),
     };
-    let verdict = judge_call(&prepared, &scene).await;
+    let verdict = judge_call(&prepared, &ctx).await;
     let why = rule_reason(&verdict.rule);
     let row = |decision: &str, rule: &str, user: String| AuditDecision {
-        at: scene.services.clock.now(),
-        agent: scene.agent,
-        agent_name: scene.agent_name.clone(),
-        turn: Some(scene.turn),
+        at: ctx.services.clock.now(),
+        agent: ctx.agent,
+        agent_name: ctx.agent_name.clone(),
+        turn: Some(ctx.turn),
         action: prepared.action.clone(),
         decision: decision.into(),
         rule: rule.into(),
@@ -86,9 +86,9 @@ pub async fn execute_call(call: ToolCall, scene: Arc<ToolContext>) -> ToolOutcom
         old: None,
         new: None,
     };
-    let note = |row| scene.services.store.catalog.audit.append(row);
+    let note = |row| ctx.services.store.catalog.audit.append(row);
     let decision = verdict.decision;
-    if let Err(failure) = note(row(decision.as_str(), &why, scene.requester.to_string())).await {
+    if let Err(failure) = note(row(decision.as_str(), &why, ctx.requester.to_string())).await {
         let hint = failure.hint.as_ref().map(|hint| format!("; for the owner: {hint}")).unwrap_or_default();
         return ToolOutcome::error(format!("it was not done: the decision cannot be written down ({failure}){hint}"));
     }
@@ -96,26 +96,26 @@ pub async fn execute_call(call: ToolCall, scene: Arc<ToolContext>) -> ToolOutcom
         Decision::Allow => {}
         Decision::Deny => return ToolOutcome::error(format!("{} is not allowed: {why}", prepared.action)),
         Decision::Ask => {
-            let leads_to = prepared.call.effective_target(&scene).await;
+            let leads_to = prepared.call.effective_target(&ctx).await;
             if let Some(place) = &leads_to {
-                let _ = scene.approved_target.set(place.clone());
+                let _ = ctx.approved_target.set(place.clone());
             }
             let question = Question {
-                agent: scene.agent,
-                agent_name: scene.agent_name.clone(),
-                turn: scene.turn,
+                agent: ctx.agent,
+                agent_name: ctx.agent_name.clone(),
+                turn: ctx.turn,
                 call_id: call.id.clone(),
                 action: prepared.action.clone(),
                 verdict,
                 details: call_details(&call, &prepared.action, leads_to.as_deref()),
-                not_always: not_always_reason(&prepared, &scene),
-                requester: scene.requester.clone(),
+                not_always: not_always_reason(&prepared, &ctx),
+                requester: ctx.requester.clone(),
             };
             // The operation that decides records the decision.
-            match scene.services.approvals.ask(question, &*scene.emit_event, &scene.cancel).await {
-                Ok(ApprovalAnswer::Approved { .. }) if is_denied_now(&prepared.action, &scene).await => {
+            match ctx.services.approvals.ask(question, &*ctx.emit_event, &ctx.cancel).await {
+                Ok(ApprovalAnswer::Approved { .. }) if is_denied_now(&prepared.action, &ctx).await => {
                     let why = "the agent's permissions have changed since it was asked about";
-                    let _ = note(row("deny", why, scene.requester.to_string())).await;
+                    let _ = note(row("deny", why, ctx.requester.to_string())).await;
                     return ToolOutcome::error(format!("{} is not allowed: {why}", prepared.action));
                 }
                 Ok(ApprovalAnswer::Approved { .. }) => {}
@@ -126,7 +126,7 @@ pub async fn execute_call(call: ToolCall, scene: Arc<ToolContext>) -> ToolOutcom
             }
         }
     }
-    prepared.call.run(scene).await
+    prepared.call.run(ctx).await
 }
 
 /// Returns what the action string does not say: the effective target, and each argument that the action does not
@@ -145,16 +145,16 @@ fn call_details(call: &ToolCall, action: &str, leads_to: Option<&str>) -> Vec<De
 }
 
 /// Returns the reason why the action cannot be allowed for good; `None` if it can.
-fn not_always_reason(PreparedCall { action, always, .. }: &PreparedCall, scene: &ToolContext) -> Option<String> {
+fn not_always_reason(PreparedCall { action, always, .. }: &PreparedCall, ctx: &ToolContext) -> Option<String> {
     match always {
         AlwaysApproval::Allowed => {}
         AlwaysApproval::Never => return Some("what it does depends on more than the action says".into()),
         AlwaysApproval::NotThisCall(why) => return Some((*why).to_owned()),
     }
-    let unconfined = unsandboxed_approval::unconfined_reason(action, &scene.services.sandbox);
+    let unconfined = unsandboxed_approval::unconfined_reason(action, &ctx.services.sandbox);
     let secret =
-        scene.has_secret(action).then(|| "there is a secret in it, which would be kept in agent.json".to_owned());
-    scene.profile.ensure_always_allowable(action).err().or(unconfined).or(secret)
+        ctx.has_secret(action).then(|| "there is a secret in it, which would be kept in agent.json".to_owned());
+    ctx.profile.ensure_always_allowable(action).err().or(unconfined).or(secret)
 }
 
 /// Returns true if the agent's profile denies the action by now (the approval may have taken a while), or if the agent
@@ -164,8 +164,8 @@ fn is_denied_by(action: &str, now: Option<&Profile>, workspace: &WorkspacePaths)
 }
 
 /// Like [`is_denied_by`], for the agent of a tool context.
-async fn is_denied_now(action: &str, scene: &ToolContext) -> bool {
-    let (action, now, workspace) = (action.to_owned(), (scene.current_profile)(), scene.workspace());
+async fn is_denied_now(action: &str, ctx: &ToolContext) -> bool {
+    let (action, now, workspace) = (action.to_owned(), (ctx.current_profile)(), ctx.workspace());
     judge_blocking(move || is_denied_by(&action, now.as_deref(), &workspace_paths(&workspace))).await.unwrap_or(true)
 }
 

@@ -45,14 +45,14 @@ pub struct ToolCaller {
 impl ToolCaller {
     /// Returns the caller for a call in `scene` that performs `action`.
     #[must_use]
-    pub fn new(scene: &ToolContext, action: impl ToString) -> Self {
+    pub fn new(ctx: &ToolContext, action: impl ToString) -> Self {
         Self {
-            agent: scene.agent,
-            agent_name: scene.agent_name.clone(),
-            turn: scene.turn,
-            requester: scene.requester.clone(),
+            agent: ctx.agent,
+            agent_name: ctx.agent_name.clone(),
+            turn: ctx.turn,
+            requester: ctx.requester.clone(),
             action: action.to_string(),
-            cancel: scene.cancel.clone(),
+            cancel: ctx.cancel.clone(),
         }
     }
 }

@@ -24,9 +24,9 @@ impl Tool for ListAgents {
         Ok(Action::Other { tool: Self::NAME, argument: "" }.to_string())
     }
 
-    async fn run(_: Params, scene: Arc<ToolContext>) -> ToolOutcome {
-        match scene.services.host() {
-            Some(outside) => ToolOutcome::success(outside.list_agents(scene.agent).await),
+    async fn run(_: Params, ctx: Arc<ToolContext>) -> ToolOutcome {
+        match ctx.services.host() {
+            Some(outside) => ToolOutcome::success(outside.list_agents(ctx.agent).await),
             None => ToolOutcome::error("the daemon is not ready for that"),
         }
     }

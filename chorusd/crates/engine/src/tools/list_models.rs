@@ -26,8 +26,8 @@ impl Tool for ListModels {
         Ok(Action::Other { tool: Self::NAME, argument: "" }.to_string())
     }
 
-    async fn run(_: Params, scene: Arc<ToolContext>) -> ToolOutcome {
-        let models = &scene.services.models;
+    async fn run(_: Params, ctx: Arc<ToolContext>) -> ToolOutcome {
+        let models = &ctx.services.models;
         let mut text = String::new();
         for provider in models.available().providers {
             for model in &provider.models {

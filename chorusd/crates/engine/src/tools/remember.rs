@@ -32,10 +32,10 @@ impl Tool for Remember {
     const DESCRIPTION: &'static str = "Remembers something for all your later conversations.";
     type Params = Params;
 
-    fn action(params: &Params, scene: &ToolContext) -> Result<String, String> {
+    fn action(params: &Params, ctx: &ToolContext) -> Result<String, String> {
         memories::validate_text(&params.text)?;
         memories::validate_path(params.path.as_deref())?;
-        if params.project && scene.project.is_none() {
+        if params.project && ctx.project.is_none() {
             return Err("you have no project to share it with; remember it without `project`".into());
         }
         // The prefix lets rules judge shared memories differently.
@@ -43,30 +43,30 @@ impl Tool for Remember {
         Ok(Action::Other { tool: Self::NAME, argument: &argument }.to_string())
     }
 
-    async fn run(params: Params, scene: Arc<ToolContext>) -> ToolOutcome {
+    async fn run(params: Params, ctx: Arc<ToolContext>) -> ToolOutcome {
         let (text, path) =
             match (memories::validate_text(&params.text), memories::validate_path(params.path.as_deref())) {
-                (Ok(text), Ok(path)) => (scene.redact_for_storage(text), path),
+                (Ok(text), Ok(path)) => (ctx.redact_for_storage(text), path),
                 (Err(why), _) | (_, Err(why)) => return ToolOutcome::error(why),
             };
-        let path = path.map(|path| scene.redact_for_storage(path).text);
+        let path = path.map(|path| ctx.redact_for_storage(path).text);
         // The replacement of a secret may be longer than the secret.
         if let Err(why) = memories::validate_text(&text.text).and_then(|_| memories::validate_path(path.as_deref())) {
             return ToolOutcome::error(why);
         }
         let row = MemoryRow {
             id: Uuid::new_v4(),
-            agent: scene.agent,
-            agent_name: scene.agent_name.clone(),
-            project: scene.project.clone().filter(|_| params.project),
+            agent: ctx.agent,
+            agent_name: ctx.agent_name.clone(),
+            project: ctx.project.clone().filter(|_| params.project),
             text: text.text,
             path,
-            at: scene.services.clock.now(),
-            user: scene.requester.to_string(),
+            at: ctx.services.clock.now(),
+            user: ctx.requester.to_string(),
             source: MemorySource::Tool,
-            message: scene.message.clone(),
+            message: ctx.message.clone(),
         };
-        match scene.services.store.catalog.memories.insert(row).await {
+        match ctx.services.store.catalog.memories.insert(row).await {
             Ok(RememberOutcome::New(_)) => {
                 ToolOutcome::success(format!("it is remembered; you are shown it from your next step on{}", text.note))
             }

@@ -31,12 +31,12 @@ impl Tool for SearchSessions {
         Ok(Action::Other { tool: Self::NAME, argument: &params.query }.to_string())
     }
 
-    async fn run(params: Params, scene: Arc<ToolContext>) -> ToolOutcome {
-        let Some(outside) = scene.services.host() else {
+    async fn run(params: Params, ctx: Arc<ToolContext>) -> ToolOutcome {
+        let Some(outside) = ctx.services.host() else {
             return ToolOutcome::error("the daemon is not ready for that");
         };
         let action = Action::Other { tool: Self::NAME, argument: &params.query };
-        match outside.search_sessions(ToolCaller::new(&scene, action), params.query.clone()).await {
+        match outside.search_sessions(ToolCaller::new(&ctx, action), params.query.clone()).await {
             Ok(text) => ToolOutcome::success(text),
             Err(failure) => error_outcome(failure),
         }

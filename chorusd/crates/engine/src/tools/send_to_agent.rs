@@ -37,9 +37,9 @@ impl Tool for SendToAgent {
         "Sends a message to another agent, which begins to work on it. Its answer does not come back by itself.";
     type Params = Params;
 
-    fn action(params: &Params, scene: &ToolContext) -> Result<String, String> {
+    fn action(params: &Params, ctx: &ToolContext) -> Result<String, String> {
         check_name(&params.agent).map_err(|failure| format!("{}; list_agents lists them", failure.message))?;
-        if params.agent == scene.agent_name {
+        if params.agent == ctx.agent_name {
             return Err("that is you; an agent sends nothing to itself".into());
         }
         if params.message.trim().is_empty() || params.message.len() > MAX_MESSAGE_LEN || params.message.contains('\0') {
@@ -48,13 +48,13 @@ impl Tool for SendToAgent {
         Ok(Action::Other { tool: Self::NAME, argument: &params.argument() }.to_string())
     }
 
-    async fn run(params: Params, scene: Arc<ToolContext>) -> ToolOutcome {
-        let Some(outside) = scene.services.host() else {
+    async fn run(params: Params, ctx: Arc<ToolContext>) -> ToolOutcome {
+        let Some(outside) = ctx.services.host() else {
             return ToolOutcome::error("the daemon is not ready for that");
         };
         let action = Action::Other { tool: Self::NAME, argument: &params.argument() }.to_string();
-        let message = scene.redact_for_storage(params.message);
-        match outside.send_to_agent(ToolCaller::new(&scene, action), params.agent, message.text).await {
+        let message = ctx.redact_for_storage(params.message);
+        match outside.send_to_agent(ToolCaller::new(&ctx, action), params.agent, message.text).await {
             Ok(text) => ToolOutcome::success(text + message.note),
             Err(failure) => error_outcome(failure),
         }

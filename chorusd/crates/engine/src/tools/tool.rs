@@ -61,7 +61,7 @@ pub(super) trait Tool: Send + Sync + 'static {
     type Params: DeserializeOwned + JsonSchema + Send + Sync + 'static;
 
     /// Returns the action string that a profile judges (`permissions::Action`).
-    fn action(params: &Self::Params, scene: &ToolContext) -> Result<String, String>;
+    fn action(params: &Self::Params, ctx: &ToolContext) -> Result<String, String>;
 
     /// Returns the reason why a call with these arguments needs approval even if its action was allowed for good
     /// without them.
@@ -77,7 +77,7 @@ pub(super) trait Tool: Send + Sync + 'static {
     }
 
     /// Runs the call, which was allowed. Should end soon after `scene.cancel` is cancelled.
-    fn run(params: Self::Params, scene: Arc<ToolContext>) -> impl Future<Output = ToolOutcome> + Send;
+    fn run(params: Self::Params, ctx: Arc<ToolContext>) -> impl Future<Output = ToolOutcome> + Send;
 }
 
 /// A call with valid arguments.
@@ -101,20 +101,20 @@ pub(super) enum AlwaysApproval {
 /// A tool with its arguments.
 pub(super) trait BoundTool: Send + Sync {
     /// See [`Tool::effective_target`].
-    fn effective_target<'a>(&'a self, scene: &'a ToolContext) -> BoxFuture<'a, Option<String>>;
+    fn effective_target<'a>(&'a self, ctx: &'a ToolContext) -> BoxFuture<'a, Option<String>>;
     /// See [`Tool::run`].
-    fn run(self: Box<Self>, scene: Arc<ToolContext>) -> BoxFuture<'static, ToolOutcome>;
+    fn run(self: Box<Self>, ctx: Arc<ToolContext>) -> BoxFuture<'static, ToolOutcome>;
 }
 
 struct ToolWithParams<T: Tool>(T::Params);
 
 impl<T: Tool> BoundTool for ToolWithParams<T> {
-    fn effective_target<'a>(&'a self, scene: &'a ToolContext) -> BoxFuture<'a, Option<String>> {
-        T::effective_target(&self.0, scene).boxed()
+    fn effective_target<'a>(&'a self, ctx: &'a ToolContext) -> BoxFuture<'a, Option<String>> {
+        T::effective_target(&self.0, ctx).boxed()
     }
 
-    fn run(self: Box<Self>, scene: Arc<ToolContext>) -> BoxFuture<'static, ToolOutcome> {
-        T::run(self.0, scene).boxed()
+    fn run(self: Box<Self>, ctx: Arc<ToolContext>) -> BoxFuture<'static, ToolOutcome> {
+        T::run(self.0, ctx).boxed()
     }
 }
 
@@ -172,11 +172,11 @@ fn slim_schema(schema: &mut Value) {
     map.get_mut("anyOf").and_then(Value::as_array_mut).into_iter().flatten().for_each(slim_schema);
 }
 
-fn prepare_params<T: Tool>(params: &RawValue, scene: &ToolContext) -> Result<PreparedCall, String> {
+fn prepare_params<T: Tool>(params: &RawValue, ctx: &ToolContext) -> Result<PreparedCall, String> {
     let wrong =
         |e: serde_json::Error| format!("the parameters of {} do not fit: {e}; call it again with others", T::NAME);
     let params: T::Params = serde_json::from_str(params.get()).map_err(wrong)?;
-    let action = T::action(&params, scene)?;
+    let action = T::action(&params, ctx)?;
     let always = match T::not_covered_by_always(&params) {
         _ if !T::CAN_APPROVE_ALWAYS => AlwaysApproval::Never,
         Some(why) => AlwaysApproval::NotThisCall(why),

@@ -3,7 +3,7 @@
 
 use chorus_config::ProviderKind;
 use chorus_proto::{Attachment, Message};
-use chorus_session::text_attachments;
+use chorus_session::attachment_text;
 
 /// Image types that every provider supports, and the beginning of their base64.
 const SUPPORTED_TYPES: [(&str, &str); 4] =
@@ -46,7 +46,7 @@ pub(crate) fn render_attachment(attachment: &Attachment, kind: ProviderKind) -> 
         note.push_str(&format!("; not shown: {why}"));
     }
     note.push(']');
-    if let Some(text) = text_attachments::shown_text(attachment) {
+    if let Some(text) = attachment_text::shown_text(attachment) {
         note.push_str(&format!("\n{text}\n[end of {}]", attachment.name));
     }
     RenderedAttachment::Note(note)

@@ -102,9 +102,9 @@ fn first_word_is(given: &[&str], wanted: impl Fn(&str) -> bool) -> bool {
 /// Returns true if `unzip` lists, tests or prints: its first word says so, and no later option changes that.
 fn unzip_only_reads(given: &[&str]) -> bool {
     let Some((mode, rest)) = given.split_first() else { return false };
-    let letters = mode.strip_prefix('-').unwrap_or_default();
-    !letters.trim_start_matches('q').is_empty()
-        && letters.bytes().all(|b| b"qltvpcZ".contains(&b))
+    let envelopes = mode.strip_prefix('-').unwrap_or_default();
+    !envelopes.trim_start_matches('q').is_empty()
+        && envelopes.bytes().all(|b| b"qltvpcZ".contains(&b))
         && !rest.iter().any(|word| word.starts_with('-'))
 }
 

@@ -51,12 +51,12 @@ impl Sample {
 /// Returns pseudo-random letters, the same for each seed.
 pub(crate) fn made(alphabet: &str, count: usize, seed: u64) -> String {
     let mut state = (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let letters = alphabet.as_bytes();
+    let envelopes = alphabet.as_bytes();
     let mut next = || {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        char::from(letters[usize::try_from(state >> 33).unwrap() % letters.len()])
+        char::from(envelopes[usize::try_from(state >> 33).unwrap() % envelopes.len()])
     };
     (0..count).map(|_| next()).collect()
 }
@@ -194,18 +194,20 @@ fn published(kind: &'static str, form: &str, seed: u64) -> Sample {
 
 /// Generates a sample of a pattern.
 fn ruled(kind: &'static str, start: &str, parts: &[PatternPart], seed: u64) -> Sample {
-    let letters = |of: &Alphabet| -> String {
+    let envelopes = |of: &Alphabet| -> String {
         // The end of a token is recognised by a byte that is not a letter or digit.
         let all = (b'!'..=b'~').filter(|byte| (of.contains)(*byte) && byte.is_ascii_alphanumeric());
-        all.map(char::from).filter(|letter| of.name != "hexadecimal digits" || !letter.is_ascii_uppercase()).collect()
+        all.map(char::from)
+            .filter(|envelope| of.name != "hexadecimal digits" || !envelope.is_ascii_uppercase())
+            .collect()
     };
     let mut text = start.to_owned();
     for (number, part) in parts.iter().enumerate() {
         match part {
-            PatternPart::Text(letters) => text.push_str(letters),
+            PatternPart::Text(envelopes) => text.push_str(envelopes),
             PatternPart::Run { of, least, most, .. } => {
                 let count = if most == least { *least } else { least + 8 };
-                text.push_str(&made(&letters(of), count, seed * 10 + number as u64));
+                text.push_str(&made(&envelopes(of), count, seed * 10 + number as u64));
             }
         }
     }
@@ -414,8 +416,8 @@ pub(crate) fn own() -> Vec<(&'static str, String, bool)> {
 
 fn base32(bytes: &[u8], padded: bool) -> String {
     let bits: String = bytes.iter().map(|byte| format!("{byte:08b}")).collect();
-    let letters: Vec<char> = BASE32.chars().collect();
-    let digit = |bits: &str| letters[usize::from_str_radix(&format!("{bits:0<5}"), 2).unwrap()];
+    let envelopes: Vec<char> = BASE32.chars().collect();
+    let digit = |bits: &str| envelopes[usize::from_str_radix(&format!("{bits:0<5}"), 2).unwrap()];
     let mut text: String = bits.as_bytes().chunks(5).map(|bits| digit(std::str::from_utf8(bits).unwrap())).collect();
     while padded && !text.len().is_multiple_of(8) {
         text.push('=');

@@ -104,9 +104,9 @@ fn is_noise(line: &str) -> bool {
         digits > 0 && line[digits..].starts_with(':')
     };
     let length = line.chars().count();
-    let letters = line.chars().filter(|c| c.is_alphanumeric()).count();
+    let envelopes = line.chars().filter(|c| c.is_alphanumeric()).count();
     let symbols = line.chars().filter(|c| "{}[]<>=;|\\^~&@_$".contains(*c)).count();
-    let unspoken = letters * 10 < length * 3 || symbols * 5 > length;
+    let unspoken = envelopes * 10 < length * 3 || symbols * 5 > length;
     prompt || frame || status || code || numbered || unspoken
 }
 

@@ -55,7 +55,7 @@ impl ApprovalTable {
         row: AuditDecision,
     ) -> impl Future<Output = Result<bool>> + Send + use<> {
         let row = self.audit.redact_row(row);
-        let hear = self.audit.listener.clone();
+        let listener = self.audit.listener.clone();
         let decide = move |conn: &Connection| {
             if !update_outcome(conn, &decided)? {
                 return Ok(None);
@@ -64,7 +64,7 @@ impl ApprovalTable {
         };
         let done = self.db.writer.submit_with_callback(decide, move |head| {
             if let Some(head) = head {
-                hear.notify(*head);
+                listener.notify(*head);
             }
         });
         async move { Ok(done.await?.is_some()) }

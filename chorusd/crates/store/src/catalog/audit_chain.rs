@@ -141,13 +141,13 @@ type AuditCallback = dyn Fn(AuditHead) + Send + Sync;
 pub(super) struct AuditListener(Arc<OnceLock<Box<AuditCallback>>>);
 
 impl AuditListener {
-    pub(super) fn set(&self, hear: impl Fn(AuditHead) + Send + Sync + 'static) {
-        let _ = self.0.set(Box::new(hear));
+    pub(super) fn set(&self, listener: impl Fn(AuditHead) + Send + Sync + 'static) {
+        let _ = self.0.set(Box::new(listener));
     }
 
     pub(super) fn notify(&self, head: AuditHead) {
-        if let Some(hear) = self.0.get() {
-            hear(head);
+        if let Some(listener) = self.0.get() {
+            listener(head);
         }
     }
 }

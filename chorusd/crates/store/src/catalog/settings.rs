@@ -41,12 +41,12 @@ impl SettingTable {
     ) -> impl Future<Output = Result<()>> + Send + use<> {
         let value = row.new.clone();
         let row = self.audit.redact_row(row);
-        let hear = self.audit.listener.clone();
+        let listener = self.audit.listener.clone();
         let change = move |conn: &Connection| {
             upsert(conn, key, value.as_deref())?;
             audit::append(conn, &row)
         };
-        let done = self.db.writer.submit_with_callback(change, move |head| hear.notify(*head));
+        let done = self.db.writer.submit_with_callback(change, move |head| listener.notify(*head));
         async move { done.await.map(drop) }
     }
 }

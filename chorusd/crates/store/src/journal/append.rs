@@ -14,7 +14,7 @@ use super::contexts_table::{self, NewContextRow, to_nanos};
 use super::events::{self, NewEvent};
 use super::record::Record;
 use super::record_list::RecordChain;
-use super::turn_marks::{self, KnownTurn, TurnMark};
+use super::turn_marks_and_keys::{self, KnownTurn, TurnMark};
 use crate::sqlite::StoreResult;
 
 /// Messages to append to a live context.
@@ -55,7 +55,7 @@ pub(super) fn append_in_transaction(
     {
         return Ok((JournalAppendOutcome::RepeatedAppend(answer), None));
     }
-    if let Some(known) = turn_marks::find_repeated(conn, append.agent, append.mark.as_ref())? {
+    if let Some(known) = turn_marks_and_keys::find_repeated(conn, append.agent, append.mark.as_ref())? {
         return Ok((JournalAppendOutcome::RepeatedTurn(known), None));
     }
     let mut chain = RecordChain::open_or_create(conn, append.context, &append.begin)?;
@@ -67,7 +67,7 @@ pub(super) fn append_in_transaction(
         contexts_table::add_totals(conn, append.context, totals, append.at, append.deadline, chain.newest())?;
     let answer = AppendResult { appended: totals.messages, messages, secrets_found: None };
     if let Some(mark) = &append.mark {
-        turn_marks::store_mark(conn, append.agent, append.context, mark, append.at)?;
+        turn_marks_and_keys::store_mark(conn, append.agent, append.context, mark, append.at)?;
     }
     if let Some(key) = &append.key {
         conn.prepare_cached("INSERT INTO append_keys (agent_id, key, appended, messages, at) VALUES (?1,?2,?3,?4,?5)")?
@@ -78,13 +78,13 @@ pub(super) fn append_in_transaction(
         return Ok((JournalAppendOutcome::Added(answer), None));
     }
     // The message and its event are stored in the same commit.
-    let news = NewEvent {
+    let events = NewEvent {
         at: append.at,
         kind: EventType::MessageAppended,
         agent: Some(append.agent_name.clone()),
         data: json!({"appended": answer.appended, "messages": answer.messages}),
     };
-    let event = events::insert(conn, news)?;
+    let event = events::insert(conn, events)?;
     Ok((JournalAppendOutcome::Added(answer), Some(Arc::new(event))))
 }
 

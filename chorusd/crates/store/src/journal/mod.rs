@@ -16,7 +16,7 @@ mod position;
 mod record;
 mod record_list;
 mod schema;
-mod turn_marks;
+mod turn_marks_and_keys;
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ pub(super) use record::RecordPosition;
 pub use record::{Record, unreadable_record};
 pub use record_list::{DecodedRecord, RecordCursor};
 pub(super) use schema::MIGRATIONS;
-pub use turn_marks::{KnownTurn, TurnMark};
+pub use turn_marks_and_keys::{KnownTurn, TurnMark};
 
 use self::append::append_in_transaction;
 use self::record_list::RecordChain;
@@ -222,8 +222,10 @@ impl Journal {
         mark: TurnMark,
         at: Timestamp,
     ) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer
-            .submit_without_savepoint(move |conn| turn_marks::store_mark(conn, agent, context, &mark, at), |()| ())
+        self.writer.submit_without_savepoint(
+            move |conn| turn_marks_and_keys::store_mark(conn, agent, context, &mark, at),
+            |()| (),
+        )
     }
 
     /// Publishes an event to subscribers without storing it. It has the number of the last stored event. `new` is not
@@ -340,12 +342,12 @@ impl Journal {
 
     /// Returns whether a turn of the agent was started with `key`.
     pub async fn has_turn_key(&self, agent: Uuid, key: String) -> Result<bool> {
-        self.reader.submit(move |conn| Ok(turn_marks::find_by_key(conn, agent, &key)?.is_some())).await
+        self.reader.submit(move |conn| Ok(turn_marks_and_keys::find_by_key(conn, agent, &key)?.is_some())).await
     }
 
     /// Deletes the answers to an agent's turn keys; the keys stay known.
     pub async fn delete_turn_answers(&self, agent: Uuid) -> Result<()> {
-        self.writer.submit(move |conn| turn_marks::delete_answers(conn, agent)).await
+        self.writer.submit(move |conn| turn_marks_and_keys::delete_answers(conn, agent)).await
     }
 
     /// Overwrites the remains of deleted records by vacuuming the file. Appends wait meanwhile.

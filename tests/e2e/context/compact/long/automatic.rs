@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use chorus_proto::methods::context::{Rewind, RewindParams};
 use chorus_proto::methods::continuation::{Compact, CompactParams};
 use chorus_proto::methods::send::{Send, SendParams};
-use chorus_proto::methods::session_tree::{Diff, DiffParams, Side};
+use chorus_proto::methods::session_branching::{Diff, DiffParams, Side};
 use chorus_proto::{Client, EventType, ItemSource, Message, Receipt, Session};
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;

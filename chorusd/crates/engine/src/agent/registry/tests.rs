@@ -21,10 +21,10 @@ use crate::approvals::Approvals;
 use crate::tasks::Tasks;
 use crate::usage::UsageTracker;
 
-async fn append(registry: &Arc<Registry>, facts: &Arc<AgentSettings>, text: &str) -> Result<u64> {
+async fn append(registry: &Arc<Registry>, settings: &Arc<AgentSettings>, text: &str) -> Result<u64> {
     let message = NewMessage::text(Role::User, text).complete(|| new_id().to_string(), registry.clock.now());
     let append = command::append(vec![StoredMessage::new(&message).unwrap()], None);
-    Ok(registry.ask_with_settings(facts.clone(), append).await?.messages)
+    Ok(registry.ask_with_settings(settings.clone(), append).await?.messages)
 }
 
 /// Creates a registry in `home`, and an agent.
@@ -85,38 +85,38 @@ impl TimeSource for ManualTime {
 async fn a_context_left_alone_leaves_memory_and_comes_back() {
     let home = tempfile::tempdir().unwrap();
     let time = Arc::new(AtomicI64::new(0));
-    let (registry, facts) = test_registry(home.path(), Clock::new(ManualTime(time.clone())));
+    let (registry, settings) = test_registry(home.path(), Clock::new(ManualTime(time.clone())));
     let rest = async || {
-        registry.ask(facts.id, command::evict()).await.unwrap();
+        registry.ask(settings.id, command::evict()).await.unwrap();
         // The actor replies before it retires.
         tokio::task::yield_now().await;
-        !registry.inner.lock().actors.contains_key(&facts.id)
+        !registry.inner.lock().actors.contains_key(&settings.id)
     };
-    assert_eq!(append(&registry, &facts, "one").await, Ok(1));
+    assert_eq!(append(&registry, &settings, "one").await, Ok(1));
     assert!(!rest().await);
     let later = i64::try_from(EVICT_AFTER.as_nanos()).unwrap();
     time.store(later - 1, Ordering::Relaxed);
     assert!(!rest().await);
-    assert_eq!(append(&registry, &facts, "two").await, Ok(2));
+    assert_eq!(append(&registry, &settings, "two").await, Ok(2));
     time.store(later * 2 - 2, Ordering::Relaxed);
     assert!(!rest().await, "it was touched meanwhile");
     time.store(later * 2 - 1, Ordering::Relaxed);
     assert!(rest().await);
-    assert_eq!(registry.context_info(facts.id).unwrap().messages, 2);
-    assert_eq!(append(&registry, &facts, "three").await, Ok(3));
+    assert_eq!(registry.context_info(settings.id).unwrap().messages, 2);
+    assert_eq!(append(&registry, &settings, "three").await, Ok(3));
 }
 
 #[tokio::test]
 async fn an_agent_whose_task_has_died_goes_on_from_the_journal() {
     let home = tempfile::tempdir().unwrap();
-    let (registry, facts) = test_registry(home.path(), Clock::system());
-    let id = facts.id;
-    assert_eq!(append(&registry, &facts, "before").await, Ok(1));
+    let (registry, settings) = test_registry(home.path(), Clock::system());
+    let id = settings.id;
+    assert_eq!(append(&registry, &settings, "before").await, Ok(1));
     // The head in memory may be older than the journal.
     registry.inner.lock().live.remove(&id);
     let (dead, mailbox) = mpsc::channel(1);
     drop(mailbox);
     registry.inner.lock().actors.insert(id, dead);
-    let both = tokio::join!(append(&registry, &facts, "one"), append(&registry, &facts, "two"));
+    let both = tokio::join!(append(&registry, &settings, "one"), append(&registry, &settings, "two"));
     assert_eq!((both.0.unwrap() + both.1.unwrap(), registry.context_info(id).unwrap().messages), (5, 3));
 }

@@ -49,10 +49,10 @@ impl Summaries {
             // The summary was to be made by its agent's model, and the agent is gone.
             return self.store.catalog.summary_queue.remove(session).await;
         };
-        let facts = &entry.settings;
-        let target = facts.model.as_deref().and_then(|model| self.models.resolve(model).ok());
+        let settings = &entry.settings;
+        let target = settings.model.as_deref().and_then(|model| self.models.resolve(model).ok());
         let Some(ModelRef { provider, .. }) = target else { return Ok(()) };
-        if failed.lock().await.contains(&provider) || self.usage.check_limits(facts).await.is_err() {
+        if failed.lock().await.contains(&provider) || self.usage.check_limits(settings).await.is_err() {
             return Ok(());
         }
         let Some(under_way) = self.in_flight.begin(session) else { return Ok(()) };
@@ -60,10 +60,10 @@ impl Summaries {
             // A save in this run was faster.
             return Ok(());
         }
-        match self.request_when_free(session, facts).await {
+        match self.request_when_free(session, settings).await {
             None => {}
             Some(RequestOutcome::Failed) => _ = failed.lock().await.insert(provider),
-            Some(outcome) => self.publish(under_way, facts, outcome).await,
+            Some(outcome) => self.publish(under_way, settings, outcome).await,
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use chorus_clock::Clock;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::agent::expiry::DeadlineTimers;
+use crate::agent::idle_expiry::DeadlineTimers;
 
 /// The sessions whose summary is in flight.
 #[derive(Default)]

@@ -131,15 +131,15 @@ impl Summaries {
     }
 
     /// Requests the summary of a session that was just saved. Whatever the outcome, an event `summary.ready` follows.
-    pub(super) fn start(self: &Arc<Self>, session: Uuid, facts: Arc<AgentSettings>) {
+    pub(super) fn start(self: &Arc<Self>, session: Uuid, settings: Arc<AgentSettings>) {
         if self.stop.is_cancelled() {
             return;
         }
         let Some(under_way) = self.in_flight.begin(session) else { return };
         let all = self.clone();
         self.tasks.spawn_tracked(async move {
-            if let Some(outcome) = all.request_when_free(session, &facts).await {
-                all.publish(under_way, &facts, outcome).await;
+            if let Some(outcome) = all.request_when_free(session, &settings).await {
+                all.publish(under_way, &settings, outcome).await;
             }
         });
     }
@@ -165,15 +165,16 @@ impl Summaries {
     }
 
     /// Makes the request when a permit is free and no turn calls the provider. `None`: the daemon stops.
-    async fn request_when_free(&self, session: Uuid, facts: &AgentSettings) -> Option<RequestOutcome> {
-        let calls = self.permits_of(facts);
+    async fn request_when_free(&self, session: Uuid, settings: &AgentSettings) -> Option<RequestOutcome> {
+        let calls = self.permits_of(settings);
         let _turn = tokio::select! {
             biased;
             () = self.stop.cancelled() => return None,
             turn = calls.acquire() => turn,
         };
-        let own = self.target(facts).filter(|target| self.models.is_self_hosted(target)).map(|target| target.provider);
-        let ask = |stop| self.request_now(session, facts, stop);
+        let own =
+            self.target(settings).filter(|target| self.models.is_self_hosted(target)).map(|target| target.provider);
+        let ask = |stop| self.request_now(session, settings, stop);
         self.turn_priority.run_between_turns(own.as_deref(), &self.stop, ask).await
     }
 
@@ -181,27 +182,29 @@ impl Summaries {
     async fn request_now(
         &self,
         session: Uuid,
-        facts: &AgentSettings,
+        settings: &AgentSettings,
         stop: CancellationToken,
     ) -> Option<RequestOutcome> {
         let asked = match self.load_input(session).await {
-            Ok(Some(source)) => SummaryRequest { summaries: self, facts, source: Box::new(source), stop }.run().await,
+            Ok(Some(source)) => {
+                SummaryRequest { summaries: self, settings, source: Box::new(source), stop }.run().await
+            }
             Ok(None) => RequestOutcome::Skipped,
             Err(failure) => {
-                tracing::warn!(agent = %facts.name, %session, %failure, "a session cannot be summarised");
+                tracing::warn!(agent = %settings.name, %session, %failure, "a session cannot be summarised");
                 RequestOutcome::Skipped
             }
         };
         (!matches!(asked, RequestOutcome::Stopped)).then_some(asked)
     }
 
-    fn target(&self, facts: &AgentSettings) -> Option<ModelRef> {
-        facts.model.as_deref().and_then(|model| self.models.resolve(model).ok())
+    fn target(&self, settings: &AgentSettings) -> Option<ModelRef> {
+        settings.model.as_deref().and_then(|model| self.models.resolve(model).ok())
     }
 
     /// Returns the permits of the provider of the agent's model.
-    fn permits_of(&self, facts: &AgentSettings) -> Arc<Semaphore> {
-        let provider = self.target(facts).map(|target| target.provider).unwrap_or_default();
+    fn permits_of(&self, settings: &AgentSettings) -> Arc<Semaphore> {
+        let provider = self.target(settings).map(|target| target.provider).unwrap_or_default();
         let mut calls = self.provider_permits.lock();
         calls.entry(provider).or_insert_with(|| Arc::new(Semaphore::new(MAX_CALLS_PER_PROVIDER))).clone()
     }
@@ -224,7 +227,7 @@ impl Summaries {
     }
 
     /// Stores the summary if there is one, and emits the event that it is ready.
-    async fn publish(&self, under_way: InFlightGuard, facts: &AgentSettings, outcome: RequestOutcome) {
+    async fn publish(&self, under_way: InFlightGuard, settings: &AgentSettings, outcome: RequestOutcome) {
         let session = under_way.session;
         // The lock keeps the session from being purged before the event is emitted; a later purge removes the event
         // too.
@@ -232,7 +235,7 @@ impl Summaries {
         if let RequestOutcome::Answered { answer, source } = outcome
             && let Err(failure) = self.store_summary(session, answer, source).await
         {
-            tracing::warn!(agent = %facts.name, %session, %failure, "a summary cannot be kept");
+            tracing::warn!(agent = %settings.name, %session, %failure, "a summary cannot be kept");
         }
         if let Err(failure) = self.store.catalog.summary_queue.remove(session).await {
             tracing::warn!(%session, %failure, "a summary that is done may be asked for again");
@@ -244,7 +247,7 @@ impl Summaries {
             header.map_or((None, SummarySource::None), |header| (header.summary, header.summary_source));
         let data = json!({"id": session, "summary": summary, "source": source});
         let event =
-            NewEvent { at: self.clock.now(), kind: EventType::SummaryReady, agent: Some(facts.name.clone()), data };
+            NewEvent { at: self.clock.now(), kind: EventType::SummaryReady, agent: Some(settings.name.clone()), data };
         drop(self.store.journal.emit(vec![event]));
     }
 

@@ -31,7 +31,7 @@ const TOO_LONG_DIVISOR: usize = 4;
 /// A request for one summary.
 pub(super) struct SummaryRequest<'a> {
     pub summaries: &'a Summaries,
-    pub facts: &'a AgentSettings,
+    pub settings: &'a AgentSettings,
     pub source: Box<SummaryInput>,
     /// Cancels the request.
     pub stop: CancellationToken,
@@ -68,7 +68,7 @@ enum AttemptResult {
 impl SummaryRequest<'_> {
     /// Makes the request, with a second attempt if that may help.
     pub(super) async fn run(mut self) -> RequestOutcome {
-        let model = self.facts.model.as_deref().or(self.source.header.model.as_deref());
+        let model = self.settings.model.as_deref().or(self.source.header.model.as_deref());
         let Some(Ok(target)) = model.map(|model| self.summaries.models.resolve(model)) else {
             return RequestOutcome::Skipped;
         };
@@ -82,8 +82,8 @@ impl SummaryRequest<'_> {
         drop::<Vec<StoredMessage>>(messages);
         let mut last = RequestOutcome::Failed;
         for more in [true, false] {
-            if let Err(failure) = self.summaries.usage.check_limits(self.facts).await {
-                tracing::info!(agent = %self.facts.name, %failure, "no model is asked for a summary");
+            if let Err(failure) = self.summaries.usage.check_limits(self.settings).await {
+                tracing::info!(agent = %self.settings.name, %failure, "no model is asked for a summary");
                 return last;
             }
             match self.attempt(&target, &asked, said, more).await {
@@ -107,7 +107,7 @@ impl SummaryRequest<'_> {
     }
 
     async fn attempt(&self, target: &ModelRef, text: &str, said: u64, more: bool) -> AttemptResult {
-        let (facts, at) = (self.facts, self.summaries.clock.now());
+        let (settings, at) = (self.settings, self.summaries.clock.now());
         let message = NewMessage::text(Role::User, text).complete(|| new_id().to_string(), at);
         let request = ModelRequest {
             messages: vec![message],
@@ -118,12 +118,13 @@ impl SummaryRequest<'_> {
         let called = self.summaries.models.call_once(target, &request, self.stop.clone()).await;
         let estimated = chorus_llm::tokens_of_request(&request);
         let (kind, price) = (CallKind::Summary, self.summaries.models.price(target));
-        let caller = ModelCallInfo { agent: facts, context: None, turn_id: None, kind, target, price, estimated, at };
+        let caller =
+            ModelCallInfo { agent: settings, context: None, turn_id: None, kind, target, price, estimated, at };
         if let Some(row) = caller.to_row(&called) {
             self.summaries.usage.record_call(row).await;
         }
         let called =
-            called.map(|reply| redacted_stream::redact_reply_text(reply, self.facts, &self.summaries.redactor));
+            called.map(|reply| redacted_stream::redact_reply_text(reply, self.settings, &self.summaries.redactor));
         match called {
             Ok(reply) => {
                 let read = match reply.stop {
@@ -132,7 +133,7 @@ impl SummaryRequest<'_> {
                 };
                 read.map_or_else(
                     |why| {
-                        tracing::info!(agent = %facts.name, model = %target, "the model's answer {why}; it is no summary");
+                        tracing::info!(agent = %settings.name, model = %target, "the model's answer {why}; it is no summary");
                         AttemptResult::Unusable
                     },
                     AttemptResult::Done,
@@ -147,7 +148,7 @@ impl SummaryRequest<'_> {
         if error.class == ErrorClass::Cancelled {
             return AttemptResult::Stopped;
         }
-        tracing::warn!(agent = %self.facts.name, class = error.class.as_str(), %error, "a model was asked for a summary in vain");
+        tracing::warn!(agent = %self.settings.name, class = error.class.as_str(), %error, "a model was asked for a summary in vain");
         match (error.class, self.summaries.models.retry_delay(error)) {
             (ErrorClass::ContextTooLong, _) => AttemptResult::RetryShorter,
             (_, Some(wait)) if more => tokio::select! {

@@ -114,12 +114,12 @@ async fn stop_tasks(ops: &Ops, agent: &AgentEntry) -> Vec<EndedTask> {
 }
 
 /// Appends notices about its ended tasks to the context if there is one; it does not begin a context for that.
-async fn notify_of_ended_tasks(ops: &Ops, facts: &Arc<AgentSettings>, ended: Vec<EndedTask>) {
-    let live = ops.registry.context_info(facts.id).is_some();
+async fn notify_of_ended_tasks(ops: &Ops, settings: &Arc<AgentSettings>, ended: Vec<EndedTask>) {
+    let live = ops.registry.context_info(settings.id).is_some();
     let append = |_, message, key| -> BoxFuture<'static, Result<()>> {
-        let (registry, facts) = (ops.registry.clone(), facts.clone());
+        let (registry, settings) = (ops.registry.clone(), settings.clone());
         let verb = command::append(vec![message], Some(key));
-        Box::pin(async move { if live { registry.ask_with_settings(facts, verb).await.map(drop) } else { Ok(()) } })
+        Box::pin(async move { if live { registry.ask_with_settings(settings, verb).await.map(drop) } else { Ok(()) } })
     };
     ops.tasks.notify_agents_with(ended, append).await;
 }
@@ -131,24 +131,24 @@ fn remove_agent<'a>(
     params: &'a DestroyParams,
 ) -> BoxFuture<'a, Result<(Option<chorus_proto::Session>, Option<TrashItem>)>> {
     Box::pin(async move {
-        let facts = agent.settings.clone();
+        let settings = agent.settings.clone();
         if !params.keep_files {
-            materialise_references(ops, facts.id).await?;
+            materialise_references(ops, settings.id).await?;
         }
         // The context ends only after everything else has succeeded, so that it can be kept until then.
-        let saved = save_context(ops, &facts, false).await?;
-        let _held = ops.registry.ask_with_settings(facts.clone(), command::hold(true)).await?;
-        let from = facts.dir.clone();
-        let trashed = if params.keep_files { None } else { Some(move_to_trash(ops, &facts).await?) };
+        let saved = save_context(ops, &settings, false).await?;
+        let _held = ops.registry.ask_with_settings(settings.clone(), command::hold(true)).await?;
+        let from = settings.dir.clone();
+        let trashed = if params.keep_files { None } else { Some(move_to_trash(ops, &settings).await?) };
         let dir = trashed.as_ref().map_or_else(|| from.clone(), TrashItem::settled_content);
         let dir = dir.strip_prefix(&ops.home).unwrap_or(&from).to_string_lossy().into_owned();
-        if let Err(failure) = ops.store.catalog.agents.mark_destroyed(facts.id, ops.clock.now(), dir).await {
+        if let Err(failure) = ops.store.catalog.agents.mark_destroyed(settings.id, ops.clock.now(), dir).await {
             if let Some(entry) = trashed {
                 let back = run_blocking(move || {
                     trash::restore_to(&entry, &from).map_err(|e| Error::io("cannot undo a destroy", &e))
                 });
                 if let Err(undo) = back.await {
-                    tracing::error!(agent = %facts.name, failure = %undo, "a failed destroy could not be undone");
+                    tracing::error!(agent = %settings.name, failure = %undo, "a failed destroy could not be undone");
                 }
             }
             return Err(failure);
@@ -165,16 +165,16 @@ fn remove_agent<'a>(
 /// Returns the path of the remaining files and warnings.
 async fn clean_up(
     ops: &Ops,
-    facts: &Arc<AgentSettings>,
+    settings: &Arc<AgentSettings>,
     trashed: Option<TrashItem>,
     params: &DestroyParams,
 ) -> (Option<String>, Vec<String>) {
-    if let Err(failure) = save_context(ops, facts, true).await {
+    if let Err(failure) = save_context(ops, settings, true).await {
         // The context is saved already; its timer would only expire it again and again.
-        ops.registry.idle_timers.set(facts.id, None);
-        tracing::warn!(agent = %facts.name, %failure, "the context of a destroyed agent stays in the journal");
+        ops.registry.idle_timers.set(settings.id, None);
+        tracing::warn!(agent = %settings.name, %failure, "the context of a destroyed agent stays in the journal");
     }
-    let Some(entry) = trashed else { return (Some(facts.dir.to_string_lossy().into_owned()), Vec::new()) };
+    let Some(entry) = trashed else { return (Some(settings.dir.to_string_lossy().into_owned()), Vec::new()) };
     let content = entry.settled_content().to_string_lossy().into_owned();
     if !params.purge {
         return (Some(content), Vec::new());
@@ -182,18 +182,18 @@ async fn clean_up(
     match ops_trash::delete_entry(&ops.agents, &ops.store.catalog.memories, entry).await {
         Ok(()) => (None, Vec::new()),
         Err(failure) => {
-            tracing::warn!(agent = %facts.name, %failure, "a purge is incomplete");
+            tracing::warn!(agent = %settings.name, %failure, "a purge is incomplete");
             let warning = format!("the purge is incomplete: {failure}; `chorusctl trash empty` tries again");
             (Some(content), vec![warning])
         }
     }
 }
 
-async fn save_context(ops: &Ops, facts: &Arc<AgentSettings>, end: bool) -> Result<Option<chorus_proto::Session>> {
-    if ops.registry.context_info(facts.id).is_none() {
+async fn save_context(ops: &Ops, settings: &Arc<AgentSettings>, end: bool) -> Result<Option<chorus_proto::Session>> {
+    if ops.registry.context_info(settings.id).is_none() {
         return Ok(None);
     }
-    ops.registry.ask_with_settings(facts.clone(), command::save_if_unsaved(Trigger::Destroy, end)).await
+    ops.registry.ask_with_settings(settings.clone(), command::save_if_unsaved(Trigger::Destroy, end)).await
 }
 
 /// Materialises the messages of other agents' live contexts that refer to this agent's sessions, before the files are
@@ -209,12 +209,12 @@ async fn materialise_references(ops: &Ops, going: Uuid) -> Result<()> {
 }
 
 /// Moves an agent's directory into the trash with a description of its origin.
-async fn move_to_trash(ops: &Ops, facts: &AgentSettings) -> Result<TrashItem> {
-    let (home, from) = (ops.home.clone(), facts.dir.clone());
+async fn move_to_trash(ops: &Ops, settings: &AgentSettings) -> Result<TrashItem> {
+    let (home, from) = (ops.home.clone(), settings.dir.clone());
     let note = EntryMetadata {
         kind: TrashKind::Agent,
-        agent_id: facts.id,
-        name: facts.name.clone(),
+        agent_id: settings.id,
+        name: settings.name.clone(),
         deleted_at: ops.clock.now(),
         from: from.strip_prefix(&ops.home).unwrap_or(&from).to_owned(),
         session: None,

@@ -55,9 +55,9 @@ pub async fn begin(
         .agents
         .by_id(agent.settings.id)
         .ok_or_else(|| resolve_agent::unknown_agent_error(&ops.agents, &params.name))?;
-    let facts = agent.settings.clone();
+    let settings = agent.settings.clone();
     let (config, _) = effective_config(ops, &agent).await?;
-    let memories = ops.store.catalog.memories.list_written_by(facts.id).await?;
+    let memories = ops.store.catalog.memories.list_written_by(settings.id).await?;
     let mut config = config.map().clone();
     // These keys refer to this home: to its channels and to tasks that run in it.
     for key in ["channel_id", "guild_id"] {
@@ -65,10 +65,10 @@ pub async fn begin(
     }
     config.insert("running_tasks".into(), Value::Array(Vec::new()));
     let (now, count) = (ops.clock.now(), memories.len() as u64);
-    let name = facts.name.clone();
+    let name = settings.name.clone();
     let (file, size, sessions, left_out) = run_blocking(move || {
-        let failed = |e: std::io::Error| Error::io(format_args!("cannot export {}", facts.name), &e);
-        let (sessions, docs, left_out) = list_files(&facts.dir).map_err(failed)?;
+        let failed = |e: std::io::Error| Error::io(format_args!("cannot export {}", settings.name), &e);
+        let (sessions, docs, left_out) = list_files(&settings.dir).map_err(failed)?;
         let mut writer = ArchiveWriter::new(BufWriter::with_capacity(CHUNK_BYTES, file));
         let mut add = |path: &str, bytes: &[u8]| writer.add(path, bytes.len() as u64, bytes);
         add(agent_archive::AGENT_MEMBER, render(&config).as_bytes()).map_err(failed)?;
@@ -84,7 +84,7 @@ pub async fn begin(
             progress(done, all);
         }
         writer.add(agent_archive::WORKSPACE_MEMBER, size, FileReader(&bundle, 0)).map_err(failed)?;
-        let agent = ExportedAgent { id: facts.id, name: facts.name.clone() };
+        let agent = ExportedAgent { id: settings.id, name: settings.name.clone() };
         let chorus = env!("CARGO_PKG_VERSION").to_owned();
         let manifest = |members| Manifest { schema: agent_archive::SCHEMA, chorus, exported_at: now, agent, members };
         let mut out = writer.finish(manifest).map_err(failed)?;
@@ -119,11 +119,11 @@ pub async fn read(ops: &std::sync::Arc<Ops>, connection: u64, params: ExportRead
 }
 
 /// Saves messages that no session holds.
-async fn save_unsaved(ops: &Ops, facts: &AgentSettings) -> Result<Option<Session>> {
-    if ops.registry.context_info(facts.id).is_none_or(|context| context.unsaved == 0) {
+async fn save_unsaved(ops: &Ops, settings: &AgentSettings) -> Result<Option<Session>> {
+    if ops.registry.context_info(settings.id).is_none_or(|context| context.unsaved == 0) {
         return Ok(None);
     }
-    match ops.registry.ask(facts.id, command::save(None, Vec::new(), false)).await {
+    match ops.registry.ask(settings.id, command::save(None, Vec::new(), false)).await {
         Ok(saved) => Ok(Some(*saved.session)),
         // Another request has saved them in between.
         Err(failure) if failure.kind == ErrorKind::NothingToSave => Ok(None),

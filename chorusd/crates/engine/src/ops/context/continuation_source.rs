@@ -144,7 +144,7 @@ impl ContinuationSource {
     pub(super) async fn extract_notes(&self, ops: &Ops, agent: &AgentSettings, from: usize) -> ModelNotes {
         let extraction = Extraction {
             registry: &ops.registry,
-            facts: agent,
+            settings: agent,
             context_and_turn: (None, None),
             messages: &self.messages,
             range: from..self.messages.len(),

@@ -31,25 +31,25 @@ const REPLY_OVERHEAD_BYTES: usize = 16 << 10;
 /// # Errors
 /// `corrupt_session` if the context cannot be read back; `frame_too_long`; a database error.
 pub(super) async fn describe_window(meter: &ContextMeter, max_frame: usize, agent: &AgentEntry) -> Result<Window> {
-    let facts = &agent.settings;
-    let call = match meter.registry.context_info(facts.id) {
-        None => State::default().next_call(facts),
-        Some(_) => meter.registry.ask(facts.id, command::window()).await?,
+    let settings = &agent.settings;
+    let call = match meter.registry.context_info(settings.id) {
+        None => State::default().next_call(settings),
+        Some(_) => meter.registry.ask(settings.id, command::window()).await?,
     };
     let target = call.settings.model.as_deref().and_then(|model| meter.models.resolve(model).ok());
-    let longest = target.as_ref().map(|target| meter.models.max_reply_tokens(target, facts.window.tokens));
+    let longest = target.as_ref().map(|target| meter.models.max_reply_tokens(target, settings.window.tokens));
     let accepts = match &target {
         Some(target) => {
             ModelLimits::for_target(&meter.models, target, meter.usage.calibration_ratio(&target.to_string()).await?)
         }
         None => ModelLimits::default(),
     };
-    let remembered = memory_prompt::load_memory_blocks(&meter.memories, vec![memory_prompt::memory_scope(facts)])
+    let remembered = memory_prompt::load_memory_blocks(&meter.memories, vec![memory_prompt::memory_scope(settings)])
         .await?
         .pop()
         .flatten();
     let model = target.map(|target| target.to_string());
-    let name = facts.name.clone();
+    let name = settings.name.clone();
     run_blocking(move || {
         let messages = call.settings.window.messages;
         let tight = call.reduced;

@@ -15,9 +15,9 @@ use chorus_proto::methods::permissions::ProfileInfo;
 use crate::agent::agent_index::AgentIndex;
 
 /// Returns the profile of an agent, or `invalid_config` if its permissions cannot be used.
-pub fn usable_profile(facts: &AgentSettings) -> Result<&Arc<Profile>> {
-    facts.profile.as_ref().map_err(|problem| {
-        let name = &facts.name;
+pub fn usable_profile(settings: &AgentSettings) -> Result<&Arc<Profile>> {
+    settings.profile.as_ref().map_err(|problem| {
+        let name = &settings.name;
         Error::new(ErrorKind::InvalidConfig, format!("{name} may do nothing: its agent.json {problem}"))
             .hint(format!("mend it, or take a preset: chorusctl agent config {name} permissions standard"))
     })

@@ -40,8 +40,8 @@ impl MessageOrigin {
 }
 
 /// Runs a turn for the owner. The turn continues if the caller disconnects.
-pub async fn send(ops: &Ops, params: SendParams, ear: Option<Arc<dyn TurnListener>>) -> Result<SendResult> {
-    send_from(ops, params, MessageOrigin::from_socket(), ear).await
+pub async fn send(ops: &Ops, params: SendParams, listener: Option<Arc<dyn TurnListener>>) -> Result<SendResult> {
+    send_from(ops, params, MessageOrigin::from_socket(), listener).await
 }
 
 /// Runs a turn for the requester in `origin`.
@@ -49,10 +49,10 @@ pub async fn send_from(
     ops: &Ops,
     params: SendParams,
     origin: MessageOrigin,
-    ear: Option<Arc<dyn TurnListener>>,
+    listener: Option<Arc<dyn TurnListener>>,
 ) -> Result<SendResult> {
     let name = params.agent.clone();
-    run_send(ops, resolve_agent::agent(ops, name.as_deref()), params, origin, ear).await
+    run_send(ops, resolve_agent::agent(ops, name.as_deref()), params, origin, listener).await
 }
 
 /// Runs a turn of the agent with this id, whatever its name is now; the name in `params` is ignored.
@@ -61,9 +61,9 @@ pub async fn send_to_agent(
     agent: Uuid,
     params: SendParams,
     origin: MessageOrigin,
-    ear: Option<Arc<dyn TurnListener>>,
+    listener: Option<Arc<dyn TurnListener>>,
 ) -> Result<SendResult> {
-    run_send(ops, resolve_agent::agent_by_id(ops, agent), params, origin, ear).await
+    run_send(ops, resolve_agent::agent_by_id(ops, agent), params, origin, listener).await
 }
 
 async fn run_send(
@@ -71,7 +71,7 @@ async fn run_send(
     agent: impl Future<Output = Result<Arc<AgentEntry>>>,
     params: SendParams,
     origin: MessageOrigin,
-    ear: Option<Arc<dyn TurnListener>>,
+    listener: Option<Arc<dyn TurnListener>>,
 ) -> Result<SendResult> {
     if params.text.trim().is_empty() && params.attachments.is_empty() {
         return Err(Error::invalid("there is nothing to send").hint("give `text`"));
@@ -97,7 +97,7 @@ async fn run_send(
     let message =
         StoredMessage::new(&message).map_err(|e| Error::invalid(format!("the message cannot be kept: {e}")))?;
     check_length(&message, ops.config.max_frame)?;
-    let voice = TurnSink::new(ear);
+    let voice = TurnSink::new(listener);
     let (key, again) = (params.key, origin.is_resumption);
     let send = TurnRequest {
         turn: new_id(),

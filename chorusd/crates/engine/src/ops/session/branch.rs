@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chorus_agent_core::event::RestoredContext;
 use chorus_base::error::Result;
 use chorus_clock::Clock;
-use chorus_proto::methods::session_tree::{BranchParams, BranchResult};
+use chorus_proto::methods::session_branching::{BranchParams, BranchResult};
 use tokio::sync::RwLock;
 
 use crate::agent::registry::Registry;

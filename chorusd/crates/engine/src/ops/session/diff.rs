@@ -6,7 +6,7 @@ use chorus_agent_core::context::{PageBudget, fit_message};
 use chorus_base::error::Result;
 use chorus_base::sync::Mutex;
 use chorus_config::Config;
-use chorus_proto::methods::session_tree::{DiffLine, DiffParams, DiffResult, Side};
+use chorus_proto::methods::session_branching::{DiffLine, DiffParams, DiffResult, Side};
 use chorus_session::content_eq::has_same_content;
 use chorus_session::stored_message::StoredMessage;
 use chorus_store::index_cache::{IndexedFile, MessageReader};

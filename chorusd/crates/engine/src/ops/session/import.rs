@@ -187,7 +187,7 @@ async fn delete_imported(ops: &Ops, sessions: Vec<Session>) {
 async fn save_imported(ops: &Ops, agent: Uuid, imported: ImportedSession) -> Result<Session> {
     // Locked only while one session is written, so that a rename need not wait for the whole import.
     let _stays = ops.sessions_lock.read().await;
-    let facts = &settings_of(ops, agent)?;
+    let settings = &settings_of(ops, agent)?;
     let ImportedSession { about, body, totals, digest, content_slug, first_at } = imported;
     // Reserved until the row exists: of several concurrent imports of one file, one gets its id.
     let reserved = about.id.and_then(|id| ops.store.files.ids.try_reserve(id));
@@ -204,7 +204,7 @@ async fn save_imported(ops: &Ops, agent: Uuid, imported: ImportedSession) -> Res
         let slug = about.description.as_deref().and_then(slug::from_description).unwrap_or(content_slug);
         slug::session_id(saved_at, &slug)
     });
-    let of = facts.clone();
+    let of = settings.clone();
     let make = move |dir: &std::path::Path, session_id: &str| {
         let extract = summary::extract_summary(&digest);
         let (given, found) = (about.summary.is_some(), extract.source());
@@ -237,10 +237,10 @@ async fn save_imported(ops: &Ops, agent: Uuid, imported: ImportedSession) -> Res
         let filled = session_files::stage_spooled(dir, &header, body)?;
         Ok((header, filled))
     };
-    let known = ops.store.catalog.sessions.names_with_base(facts.id, wanted.clone()).await?;
+    let known = ops.store.catalog.sessions.names_with_base(settings.id, wanted.clone()).await?;
     let order = if dated { SessionPlacement::AtOwnPlace } else { SessionPlacement::Last };
     let place = SessionTarget { name: wanted, taken_names: known, batched: false, summary_request: None, order };
-    let written = write_session(&ops.store, facts, place, make, || async { Ok(()) }).await;
+    let written = write_session(&ops.store, settings, place, make, || async { Ok(()) }).await;
     drop(reserved);
     let written = written?;
     if dated {

@@ -5,7 +5,7 @@ use chorus_agent_core::context::{PageBudget, PageRange, complete_calls_prefix, r
 use chorus_agent_core::event::{Restore, RestoredContext};
 use chorus_base::error::{Error, Result};
 use chorus_base::new_id;
-use chorus_proto::methods::session_tree::{MergeParams, MergeResult};
+use chorus_proto::methods::session_branching::{MergeParams, MergeResult};
 use chorus_proto::{ErrorKind, Message, NewMessage, Role, SessionHeader, TokenPair, WorkingSet};
 use chorus_runtime::run_blocking;
 use chorus_session::content_eq::has_same_content;
@@ -167,14 +167,14 @@ fn describe_branch(header: &SessionHeader, rest: &[StoredMessage]) -> (Branch, V
 
 impl MergedBranches {
     /// Returns the message that reports on both branches, its text, and true if Chorus wrote all of it.
-    async fn write_report(&self, ops: &Ops, facts: &AgentSettings) -> Result<(StoredMessage, String, bool)> {
+    async fn write_report(&self, ops: &Ops, settings: &AgentSettings) -> Result<(StoredMessage, String, bool)> {
         let [a, b] = &self.branches;
         let asked =
             branches_prompt([(&a.name, &self.remaining[0]), (&b.name, &self.remaining[1])], MAX_TRANSCRIPT_BYTES);
         let told = match asked {
             Some(asked) => {
                 let stop = ops.daemon.stop.child_token();
-                let (said, _) = request_opening(&ops.registry, facts, (CallKind::MergeReport, asked), stop).await;
+                let (said, _) = request_opening(&ops.registry, settings, (CallKind::MergeReport, asked), stop).await;
                 said.as_deref().and_then(summary::sanitize_merge_report)
             }
             None => None,

@@ -4,7 +4,7 @@ use chorus_agent_core::context::PageBudget;
 use chorus_base::error::Result;
 use chorus_config::Config;
 use chorus_proto::Trigger;
-use chorus_proto::methods::session_tree::{TreeGap, TreeLive, TreeParams, TreeResult, TreeSession};
+use chorus_proto::methods::session_branching::{TreeGap, TreeLive, TreeParams, TreeResult, TreeSession};
 use chorus_session::session_tree::{Leaf, Node, Tree, arrange};
 use chorus_store::catalog::{LineageRow, SessionName};
 use uuid::Uuid;

@@ -92,23 +92,23 @@ async fn restore_session(ops: &Ops, entry: &TrashItem, note: &EntryMetadata, of:
         Error::new(ErrorKind::AgentNotFound, format!("its agent {} is not there", of.agent_name))
             .hint("restore the agent first, where it is in the trash: chorusctl trash list")
     })?;
-    let facts = &agent.settings;
-    let target = path_of(&facts.dir, &note.name);
+    let settings = &agent.settings;
+    let target = path_of(&settings.dir, &note.name);
     let catalog = &ops.store.catalog;
-    let named = catalog.sessions.list_named(Some(facts.id), note.name.clone()).await?;
+    let named = catalog.sessions.list_named(Some(settings.id), note.name.clone()).await?;
     // The row of the session itself, without a file: an earlier version was interrupted while deleting it, or a person
     // has moved the file into the trash.
     let stranger = |row: &SessionRow| row.header.id != of.id;
-    let elsewhere = |row: SessionRow| row.header.agent_id != facts.id || row.header.session_id != note.name;
+    let elsewhere = |row: SessionRow| row.header.agent_id != settings.id || row.header.session_id != note.name;
     if named.iter().any(stranger)
         || catalog.sessions.get(of.id).await?.is_some_and(elsewhere)
         || target.symlink_metadata().is_ok()
     {
-        return Err(already_exists(format!("{} has a session {} already", facts.name, note.name))
+        return Err(already_exists(format!("{} has a session {} already", settings.name, note.name))
             .hint(format!("`chorusctl session import {}` takes it in under a new name", entry.content().display())));
     }
     let entry = move_out(entry, &target).await?;
-    match add_session_row(ops, facts, &note.name, of, target.clone()).await {
+    match add_session_row(ops, settings, &note.name, of, target.clone()).await {
         Ok(row) => {
             discard_entry(entry).await;
             ops.sessions.describe(row).await
@@ -124,13 +124,13 @@ async fn restore_session(ops: &Ops, entry: &TrashItem, note: &EntryMetadata, of:
 /// counts as a use.
 pub(super) async fn add_session_row(
     ops: &Ops,
-    facts: &AgentSettings,
+    settings: &AgentSettings,
     name: &str,
     of: &SessionMetadata,
     path: PathBuf,
 ) -> Result<SessionRow> {
     let found = run_blocking(move || session_files::read(&path)).await?;
-    let mut row = catalog_sync::session_row(facts, name, found, None, ops.clock.now());
+    let mut row = catalog_sync::session_row(settings, name, found, None, ops.clock.now());
     row.header.id = of.id;
     row.sha256.clone_from(&of.sha256);
     row.place = of.place.unwrap_or(row.place);

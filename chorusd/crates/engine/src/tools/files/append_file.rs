@@ -25,12 +25,12 @@ impl Tool for AppendFile {
     const IN_ORDER: bool = true;
     type Params = Params;
 
-    fn action(params: &Params, scene: &ToolContext) -> Result<String, String> {
-        file_action(Self::NAME, &params.path, scene)
+    fn action(params: &Params, ctx: &ToolContext) -> Result<String, String> {
+        file_action(Self::NAME, &params.path, ctx)
     }
 
-    async fn run(Params { path, content }: Params, scene: Arc<ToolContext>) -> ToolOutcome {
-        run_blocking(path, scene, move |workspace, place, locks| workspace.append_file(place, &content, locks)).await
+    async fn run(Params { path, content }: Params, ctx: Arc<ToolContext>) -> ToolOutcome {
+        run_blocking(path, ctx, move |workspace, place, locks| workspace.append_file(place, &content, locks)).await
     }
 }
 

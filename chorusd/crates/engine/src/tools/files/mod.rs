@@ -34,8 +34,8 @@ pub use workspace_path::WorkspacePath;
 pub type FileLocks = KeyedMutex<(u64, u64, String)>;
 
 /// Returns the action of a file tool, with exactly the path that the tool opens.
-fn file_action(tool: &str, path: &PathParam, scene: &ToolContext) -> Result<String, String> {
-    let place = path.resolve(scene)?;
+fn file_action(tool: &str, path: &PathParam, ctx: &ToolContext) -> Result<String, String> {
+    let place = path.resolve(ctx)?;
     Ok(Action::File { tool, path: &place.to_string() }.to_string())
 }
 
@@ -58,12 +58,12 @@ pub fn normalize_file_action(action: &str, workspace: &Path) -> Option<String> {
 /// Runs a file operation in a blocking thread.
 async fn run_blocking(
     path: PathParam,
-    scene: Arc<ToolContext>,
+    ctx: Arc<ToolContext>,
     work: impl FnOnce(&Workspace, &WorkspacePath, &FileLocks) -> Result<String, String> + Send + 'static,
 ) -> ToolOutcome {
     let done = chorus_runtime::spawn_blocking(move || {
-        let place = path.resolve(&scene)?;
-        work(&Workspace::open(&scene.workspace())?, place, &scene.services.file_locks)
+        let place = path.resolve(&ctx)?;
+        work(&Workspace::open(&ctx.workspace())?, place, &ctx.services.file_locks)
     });
     match done.await {
         Ok(Ok(text)) => ToolOutcome::success(text),

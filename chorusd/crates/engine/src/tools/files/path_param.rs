@@ -25,8 +25,8 @@ impl From<String> for PathParam {
 
 impl PathParam {
     /// Returns the path in the workspace.
-    pub(super) fn resolve(&self, scene: &ToolContext) -> Result<&WorkspacePath, String> {
-        self.place.get_or_init(|| WorkspacePath::parse(&self.given, &scene.workspace())).as_ref().map_err(Clone::clone)
+    pub(super) fn resolve(&self, ctx: &ToolContext) -> Result<&WorkspacePath, String> {
+        self.place.get_or_init(|| WorkspacePath::parse(&self.given, &ctx.workspace())).as_ref().map_err(Clone::clone)
     }
 }
 

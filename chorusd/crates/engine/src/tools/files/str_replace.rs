@@ -35,12 +35,12 @@ impl Tool for StrReplace {
     const IN_ORDER: bool = true;
     type Params = Params;
 
-    fn action(params: &Params, scene: &ToolContext) -> Result<String, String> {
-        file_action(Self::NAME, &params.path, scene)
+    fn action(params: &Params, ctx: &ToolContext) -> Result<String, String> {
+        file_action(Self::NAME, &params.path, ctx)
     }
 
-    async fn run(Params { path, old_str, new_str }: Params, scene: Arc<ToolContext>) -> ToolOutcome {
-        run_blocking(path, scene, move |workspace, place, locks| {
+    async fn run(Params { path, old_str, new_str }: Params, ctx: Arc<ToolContext>) -> ToolOutcome {
+        run_blocking(path, ctx, move |workspace, place, locks| {
             workspace.str_replace(place, (&old_str, &new_str), locks)
         })
         .await

@@ -51,13 +51,13 @@ impl Tool for View {
     const IN_ORDER: bool = true;
     type Params = Params;
 
-    fn action(params: &Params, scene: &ToolContext) -> Result<String, String> {
-        file_action(Self::NAME, &params.path, scene)
+    fn action(params: &Params, ctx: &ToolContext) -> Result<String, String> {
+        file_action(Self::NAME, &params.path, ctx)
     }
 
-    async fn run(Params { path, start_line, end_line }: Params, scene: Arc<ToolContext>) -> ToolOutcome {
+    async fn run(Params { path, start_line, end_line }: Params, ctx: Arc<ToolContext>) -> ToolOutcome {
         let range = LineRange { start: start_line, end: end_line };
-        run_blocking(path, scene, move |workspace, place, _: &FileLocks| workspace.view(place, range)).await
+        run_blocking(path, ctx, move |workspace, place, _: &FileLocks| workspace.view(place, range)).await
     }
 }
 

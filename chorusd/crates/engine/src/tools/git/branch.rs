@@ -35,14 +35,14 @@ impl Tool for GitBranch {
         })
     }
 
-    async fn run(params: Params, scene: Arc<ToolContext>) -> ToolOutcome {
-        branch(params, &scene).await.map_or_else(ToolOutcome::error, ToolOutcome::success)
+    async fn run(params: Params, ctx: Arc<ToolContext>) -> ToolOutcome {
+        branch(params, &ctx).await.map_or_else(ToolOutcome::error, ToolOutcome::success)
     }
 }
 
-async fn branch(params: Params, scene: &ToolContext) -> GitResult<String> {
-    let _alone = scene.services.git_locks.lock(scene.agent).await;
-    let git = Git::new(scene).await?;
+async fn branch(params: Params, ctx: &ToolContext) -> GitResult<String> {
+    let _alone = ctx.services.git_locks.lock(ctx.agent).await;
+    let git = Git::new(ctx).await?;
     match params.name {
         Some(name) => {
             git.output(["branch", "--no-track", "--", &name]).await?;

@@ -32,14 +32,14 @@ impl Tool for GitCheckout {
         Ok(Action::GitCheckout { name: &params.branch }.to_string())
     }
 
-    async fn run(params: Params, scene: Arc<ToolContext>) -> ToolOutcome {
-        checkout(params, &scene).await.map_or_else(ToolOutcome::error, ToolOutcome::success)
+    async fn run(params: Params, ctx: Arc<ToolContext>) -> ToolOutcome {
+        checkout(params, &ctx).await.map_or_else(ToolOutcome::error, ToolOutcome::success)
     }
 }
 
-async fn checkout(params: Params, scene: &ToolContext) -> GitResult<String> {
-    let _alone = scene.services.git_locks.lock(scene.agent).await;
-    let git = Git::new(scene).await?;
+async fn checkout(params: Params, ctx: &ToolContext) -> GitResult<String> {
+    let _alone = ctx.services.git_locks.lock(ctx.agent).await;
+    let git = Git::new(ctx).await?;
     let branch = params.branch.as_str();
     if params.create {
         git.output(["checkout", "--quiet", "--no-track", "--no-recurse-submodules", "-b", branch, "--"]).await?;

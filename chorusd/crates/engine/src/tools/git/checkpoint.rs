@@ -60,9 +60,9 @@ pub struct CheckpointCommit {
 ///
 /// # Errors
 /// The reason why there is no commit, as a text that continues "because".
-pub async fn create_checkpoint(scene: &ToolContext, message: &str) -> GitResult<CheckpointCommit> {
-    let _alone = scene.services.git_locks.lock(scene.agent).await;
-    let git = open_repository(scene).await?;
+pub async fn create_checkpoint(ctx: &ToolContext, message: &str) -> GitResult<CheckpointCommit> {
+    let _alone = ctx.services.git_locks.lock(ctx.agent).await;
+    let git = open_repository(ctx).await?;
     if stage_changes(&git, &[]).await? {
         commit_staged(&git, message, Vec::new()).await?;
     }
@@ -75,18 +75,18 @@ pub async fn create_checkpoint(scene: &ToolContext, message: &str) -> GitResult<
 }
 
 /// Checks whether the files of `commit` can be restored, without changing anything.
-pub async fn check_restore(scene: &ToolContext, commit: &str) -> Result<(), RestoreError> {
-    let _alone = scene.services.git_locks.lock(scene.agent).await;
-    check_fit(scene, &open_repository(scene).await?, commit).await.map(drop)
+pub async fn check_restore(ctx: &ToolContext, commit: &str) -> Result<(), RestoreError> {
+    let _alone = ctx.services.git_locks.lock(ctx.agent).await;
+    check_fit(ctx, &open_repository(ctx).await?, commit).await.map(drop)
 }
 
 /// Restores the files of `commit` in a new commit on top of the newest one, so that the branch keeps its history and
 /// the restore can be undone in the same way. Ignored and untracked files stay as they are. If the commit cannot be
 /// made, the files are reset to their previous state. Returns the newest commit.
-pub async fn restore_files(scene: &ToolContext, commit: &str, message: &str) -> Result<String, RestoreError> {
-    let _alone = scene.services.git_locks.lock(scene.agent).await;
-    let git = open_repository(scene).await?;
-    let ready = check_fit(scene, &git, commit).await?;
+pub async fn restore_files(ctx: &ToolContext, commit: &str, message: &str) -> Result<String, RestoreError> {
+    let _alone = ctx.services.git_locks.lock(ctx.agent).await;
+    let git = open_repository(ctx).await?;
+    let ready = check_fit(ctx, &git, commit).await?;
     let missing = match ready {
         RestoreFit::Uncommitted => true,
         RestoreFit::Clean => !git.run([&DIFF_QUIET_ARGS[..], &["HEAD", commit, "--"]].concat()).await?.ok,
@@ -106,20 +106,20 @@ pub async fn restore_files(scene: &ToolContext, commit: &str, message: &str) -> 
 }
 
 /// Returns git, if commands can be confined and no operation is in progress.
-async fn open_repository(scene: &ToolContext) -> GitResult<Git<'_>> {
-    scene.services.sandbox.level_or_probe().await;
-    if let Some(why) = scene.services.sandbox.unconfined_reason() {
+async fn open_repository(ctx: &ToolContext) -> GitResult<Git<'_>> {
+    ctx.services.sandbox.level_or_probe().await;
+    if let Some(why) = ctx.services.sandbox.unconfined_reason() {
         return Err(format!("commands cannot be confined here: {why}"));
     }
-    let dir = repository_dir(scene)?;
+    let dir = repository_dir(ctx)?;
     if let Some((_, what)) = IN_PROGRESS_FILES.iter().find(|(file, _)| dir.join(file).symlink_metadata().is_ok()) {
         return Err(format!("{what} is under way in the workspace"));
     }
-    Git::new(scene).await
+    Git::new(ctx).await
 }
 
 /// Checks whether git can replace the present files with those of `commit` without losing any.
-async fn check_fit(scene: &ToolContext, git: &Git<'_>, commit: &str) -> Result<RestoreFit, RestoreError> {
+async fn check_fit(ctx: &ToolContext, git: &Git<'_>, commit: &str) -> Result<RestoreFit, RestoreError> {
     // The id was read from a file and is passed on a command line.
     let is_id = matches!(commit.len(), 40 | 64) && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
     if !is_id || !git.run(["cat-file", "-e", &format!("{commit}^{{commit}}")]).await?.ok {
@@ -139,7 +139,7 @@ async fn check_fit(scene: &ToolContext, git: &Git<'_>, commit: &str) -> Result<R
         false if said_so => return Err(RestoreError::Changes(tried.text)),
         false => return Err(RestoreError::Failed(tried.text)),
     }
-    match find_conflict(git, scene.workspace(), commit).await? {
+    match find_conflict(git, ctx.workspace(), commit).await? {
         Some(path) => Err(RestoreError::Changes(format!("{} is in the way, and in no commit", path.display()))),
         None => Ok(RestoreFit::Clean),
     }

@@ -45,14 +45,14 @@ impl Tool for GitCommit {
         Ok(Action::Git { verb: "commit" }.to_string())
     }
 
-    async fn run(params: Params, scene: Arc<ToolContext>) -> ToolOutcome {
-        commit(params, &scene).await.map_or_else(ToolOutcome::error, ToolOutcome::success)
+    async fn run(params: Params, ctx: Arc<ToolContext>) -> ToolOutcome {
+        commit(params, &ctx).await.map_or_else(ToolOutcome::error, ToolOutcome::success)
     }
 }
 
-async fn commit(params: Params, scene: &ToolContext) -> GitResult<String> {
-    let _alone = scene.services.git_locks.lock(scene.agent).await;
-    let git = Git::new(scene).await?;
+async fn commit(params: Params, ctx: &ToolContext) -> GitResult<String> {
+    let _alone = ctx.services.git_locks.lock(ctx.agent).await;
+    let git = Git::new(ctx).await?;
     let paths: Vec<String> = params.paths.iter().map(|path| ref_names::literal_pathspec(path)).collect();
     if !stage_changes(&git, &paths).await? {
         return Err("nothing was committed: there are no changes".into());

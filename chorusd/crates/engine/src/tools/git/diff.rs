@@ -34,14 +34,14 @@ impl Tool for GitDiff {
         Ok(Action::Git { verb: "diff" }.to_string())
     }
 
-    async fn run(params: Params, scene: Arc<ToolContext>) -> ToolOutcome {
-        diff(params, &scene).await.map_or_else(ToolOutcome::error, ToolOutcome::success)
+    async fn run(params: Params, ctx: Arc<ToolContext>) -> ToolOutcome {
+        diff(params, &ctx).await.map_or_else(ToolOutcome::error, ToolOutcome::success)
     }
 }
 
-async fn diff(params: Params, scene: &ToolContext) -> GitResult<String> {
-    let _alone = scene.services.git_locks.lock(scene.agent).await;
-    let git = Git::new(scene).await?;
+async fn diff(params: Params, ctx: &ToolContext) -> GitResult<String> {
+    let _alone = ctx.services.git_locks.lock(ctx.agent).await;
+    let git = Git::new(ctx).await?;
     let path = params.path.as_deref().map(ref_names::literal_pathspec);
     let mut args = vec!["diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all"];
     args.extend(params.staged.then_some("--cached"));

@@ -26,17 +26,17 @@ impl Tool for GitInit {
         Ok(Action::Git { verb: "init" }.to_string())
     }
 
-    async fn run(_: Params, scene: Arc<ToolContext>) -> ToolOutcome {
-        init(&scene).await.map_or_else(ToolOutcome::error, ToolOutcome::success)
+    async fn run(_: Params, ctx: Arc<ToolContext>) -> ToolOutcome {
+        init(&ctx).await.map_or_else(ToolOutcome::error, ToolOutcome::success)
     }
 }
 
-async fn init(scene: &ToolContext) -> GitResult<String> {
-    let _alone = scene.services.git_locks.lock(scene.agent).await;
-    if scene.workspace().join(".git").symlink_metadata().is_ok() {
+async fn init(ctx: &ToolContext) -> GitResult<String> {
+    let _alone = ctx.services.git_locks.lock(ctx.agent).await;
+    if ctx.workspace().join(".git").symlink_metadata().is_ok() {
         return Err("the workspace has a .git already".into());
     }
     let args = ["init", "--quiet", "--template=", "--initial-branch=main"];
-    Git::without_repository(scene).output(args).await?;
+    Git::without_repository(ctx).output(args).await?;
     Ok("the workspace is a git repository now; its branch is main".into())
 }

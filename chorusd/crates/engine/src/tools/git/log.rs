@@ -33,14 +33,14 @@ impl Tool for GitLog {
         Ok(Action::Git { verb: "log" }.to_string())
     }
 
-    async fn run(params: Params, scene: Arc<ToolContext>) -> ToolOutcome {
-        log(params, &scene).await.map_or_else(ToolOutcome::error, ToolOutcome::success)
+    async fn run(params: Params, ctx: Arc<ToolContext>) -> ToolOutcome {
+        log(params, &ctx).await.map_or_else(ToolOutcome::error, ToolOutcome::success)
     }
 }
 
-async fn log(params: Params, scene: &ToolContext) -> GitResult<String> {
-    let _alone = scene.services.git_locks.lock(scene.agent).await;
-    let git = Git::new(scene).await?;
+async fn log(params: Params, ctx: &ToolContext) -> GitResult<String> {
+    let _alone = ctx.services.git_locks.lock(ctx.agent).await;
+    let git = Git::new(ctx).await?;
     if !git.run(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).await?.ok {
         return Ok("nothing was committed yet".into());
     }

@@ -51,24 +51,24 @@ impl Tool for GitMergeRequest {
         Ok(Action::GitMergeRequest { target: &params.target }.to_string())
     }
 
-    async fn effective_target(params: &Params, scene: &ToolContext) -> Option<String> {
-        let _alone = scene.services.git_locks.lock(scene.agent).await;
-        let git = Git::new(scene).await.ok()?;
+    async fn effective_target(params: &Params, ctx: &ToolContext) -> Option<String> {
+        let _alone = ctx.services.git_locks.lock(ctx.agent).await;
+        let git = Git::new(ctx).await.ok()?;
         let branch = git.output(["symbolic-ref", "--quiet", "--short", "HEAD"]).await.ok()?;
         let url = push_url(&git, params.remote.as_deref().unwrap_or("origin")).await.ok()?;
         Some(describe_target(&branch, &Project::from_url(&url).ok()?))
     }
 
-    async fn run(params: Params, scene: Arc<ToolContext>) -> ToolOutcome {
-        open_merge_request(&params, &scene).await.map_or_else(ToolOutcome::error, ToolOutcome::success)
+    async fn run(params: Params, ctx: Arc<ToolContext>) -> ToolOutcome {
+        open_merge_request(&params, &ctx).await.map_or_else(ToolOutcome::error, ToolOutcome::success)
     }
 }
 
-async fn open_merge_request(params: &Params, scene: &ToolContext) -> GitResult<String> {
+async fn open_merge_request(params: &Params, ctx: &ToolContext) -> GitResult<String> {
     let remote = params.remote.as_deref().unwrap_or("origin");
     let (branch, url) = {
-        let _alone = scene.services.git_locks.lock(scene.agent).await;
-        let git = Git::new(scene).await?;
+        let _alone = ctx.services.git_locks.lock(ctx.agent).await;
+        let git = Git::new(ctx).await?;
         let branch = git.output(["symbolic-ref", "--quiet", "--short", "HEAD"]).await;
         (
             branch.map_err(|_| "you are on no branch; git_checkout changes to one".to_owned())?,
@@ -80,10 +80,10 @@ async fn open_merge_request(params: &Params, scene: &ToolContext) -> GitResult<S
         return Err(format!("you are on {branch}, which is the target; git_checkout makes another branch"));
     }
     let project = Project::from_url(&url)?;
-    scene.check_target_unchanged(&describe_target(&branch, &project))?;
+    ctx.check_target_unchanged(&describe_target(&branch, &project))?;
     let (program, args) =
         project.create_command(&branch, params, &|name| find_program(name, std::env::var_os("PATH")))?;
-    let (opened, said) = host_command::run(&program, args, scene).await?;
+    let (opened, said) = host_command::run(&program, args, ctx).await?;
     if !opened {
         return Err(format!("no merge request was opened: {said}"));
     }

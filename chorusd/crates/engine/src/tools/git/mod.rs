@@ -35,8 +35,8 @@ type GitResult<T> = Result<T, String>;
 
 /// Returns the workspace's `.git`, which must be a real directory, not a link or a file that refers to another
 /// repository.
-fn repository_dir(scene: &ToolContext) -> GitResult<PathBuf> {
-    let dir = scene.workspace().join(".git");
+fn repository_dir(ctx: &ToolContext) -> GitResult<PathBuf> {
+    let dir = ctx.workspace().join(".git");
     match dir.symlink_metadata() {
         Ok(metadata) if metadata.is_dir() => Ok(dir),
         Ok(_) => Err("the .git of the workspace is no directory of its own; git tools do not follow it".into()),

@@ -16,8 +16,8 @@ const RESOLVE_TIMEOUT: Duration = Duration::from_secs(10);
 pub(super) type ResolvePin = Option<String>;
 
 /// Checks that a push may connect to the host of `url`, an `https` or `git` URL.
-pub(super) async fn check_host(scheme: &str, url: &str, scene: &ToolContext) -> GitResult<ResolvePin> {
-    if scene.allows_network() {
+pub(super) async fn check_host(scheme: &str, url: &str, ctx: &ToolContext) -> GitResult<ResolvePin> {
+    if ctx.allows_network() {
         return Ok(None);
     }
     let Some((host, port)) = parse_host(scheme, url) else {
@@ -27,7 +27,7 @@ pub(super) async fn check_host(scheme: &str, url: &str, scene: &ToolContext) -> 
     };
     let found = tokio::select! {
         found = timeout(RESOLVE_TIMEOUT, tokio::net::lookup_host((host, port))) => found,
-        () = scene.cancel.cancelled() => return Err("the turn was cancelled".into()),
+        () = ctx.cancel.cancelled() => return Err("the turn was cancelled".into()),
     };
     let found = found.map_err(|_| format!("the name {host} was not resolved in time"))?;
     let found = found.map_err(|e| format!("the name {host} cannot be resolved: {e}"))?;

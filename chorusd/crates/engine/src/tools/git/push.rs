@@ -60,23 +60,23 @@ impl Tool for GitPush {
         Ok(Action::GitPush { remote: &params.remote, branch: &params.branch }.to_string())
     }
 
-    async fn effective_target(params: &Params, scene: &ToolContext) -> Option<String> {
-        let _alone = scene.services.git_locks.lock(scene.agent).await;
-        let git = Git::new(scene).await.ok()?;
-        let to = parse_address(&push_url(&git, &params.remote).await.ok()?, &scene.workspace()).ok()?;
+    async fn effective_target(params: &Params, ctx: &ToolContext) -> Option<String> {
+        let _alone = ctx.services.git_locks.lock(ctx.agent).await;
+        let git = Git::new(ctx).await.ok()?;
+        let to = parse_address(&push_url(&git, &params.remote).await.ok()?, &ctx.workspace()).ok()?;
         Some(to.without_credentials().to_string())
     }
 
-    async fn run(params: Params, scene: Arc<ToolContext>) -> ToolOutcome {
-        push(&params, &scene).await.map_or_else(ToolOutcome::error, ToolOutcome::success)
+    async fn run(params: Params, ctx: Arc<ToolContext>) -> ToolOutcome {
+        push(&params, &ctx).await.map_or_else(ToolOutcome::error, ToolOutcome::success)
     }
 }
 
-async fn push(Params { remote, branch }: &Params, scene: &ToolContext) -> GitResult<String> {
-    let _alone = scene.services.git_locks.lock(scene.agent).await;
-    let git = Git::new(scene).await?;
-    let to = parse_address(&push_url(&git, remote).await?, &scene.workspace())?;
-    scene.check_target_unchanged(&to.without_credentials().to_string())?;
+async fn push(Params { remote, branch }: &Params, ctx: &ToolContext) -> GitResult<String> {
+    let _alone = ctx.services.git_locks.lock(ctx.agent).await;
+    let git = Git::new(ctx).await?;
+    let to = parse_address(&push_url(&git, remote).await?, &ctx.workspace())?;
+    ctx.check_target_unchanged(&to.without_credentials().to_string())?;
     let named = format!("refs/heads/{branch}^{{commit}}");
     let commit = git.run(["rev-parse", "--verify", "--quiet", "--end-of-options", &named]).await?;
     let hash = commit.text.trim();
@@ -88,11 +88,11 @@ async fn push(Params { remote, branch }: &Params, scene: &ToolContext) -> GitRes
     };
     let format = format.ok_or_else(|| format!("there is no branch {branch} with a commit; git_branch lists them"))?;
     let pin = match &to {
-        RemoteAddress::Network { scheme, url } => check_host(scheme, url, scene).await?,
+        RemoteAddress::Network { scheme, url } => check_host(scheme, url, ctx).await?,
         RemoteAddress::File(_) => None,
     };
-    (scene.emit_event)(TurnEvent::Note(format!("pushing {branch} to {}", to.without_credentials())));
-    let objects = repository_dir(scene)?.join("objects");
+    (ctx.emit_event)(TurnEvent::Note(format!("pushing {branch} to {}", to.without_credentials())));
+    let objects = repository_dir(ctx)?.join("objects");
     let url: OsString = match &to {
         RemoteAddress::Network { url, .. } => url.into(),
         RemoteAddress::File(path) => path.into(),
@@ -106,7 +106,7 @@ async fn push(Params { remote, branch }: &Params, scene: &ToolContext) -> GitRes
     let mut env: Vec<_> = variables().collect();
     env.push(("GIT_ALLOW_PROTOCOL".into(), to.protocol().into()));
     let network = matches!(to, RemoteAddress::Network { .. });
-    let said = run_in_sandbox(scene, argv, env, network).await?;
+    let said = run_in_sandbox(ctx, argv, env, network).await?;
     if said.ok {
         return Ok(format!("{branch} is pushed to {} ({hash})\n{}", to.without_credentials(), said.text));
     }

@@ -78,7 +78,7 @@ pub(super) struct GitOutput {
 
 /// A way to run git.
 pub(super) struct Git<'a> {
-    scene: &'a ToolContext,
+    ctx: &'a ToolContext,
     settings: Vec<String>,
     env: Vec<(OsString, OsString)>,
 }
@@ -88,25 +88,25 @@ impl<'a> Git<'a> {
     ///
     /// # Errors
     /// There is no repository, or its configuration names programs.
-    pub(super) async fn new(scene: &'a ToolContext) -> GitResult<Self> {
-        let repository = repository_dir(scene)?;
-        let mut git = Self::without_repository(scene);
+    pub(super) async fn new(ctx: &'a ToolContext) -> GitResult<Self> {
+        let repository = repository_dir(ctx)?;
+        let mut git = Self::without_repository(ctx);
         for variable in ["GIT_DIR", "GIT_COMMON_DIR"] {
             git.env.push((variable.into(), repository.clone().into()));
         }
-        git.env.push(("GIT_WORK_TREE".into(), scene.workspace().into()));
+        git.env.push(("GIT_WORK_TREE".into(), ctx.workspace().into()));
         git.env.push(("GIT_ALLOW_PROTOCOL".into(), "none".into()));
         git.check_config().await?;
         Ok(git)
     }
 
     /// Returns git without a repository.
-    pub(super) fn without_repository(scene: &'a ToolContext) -> Self {
+    pub(super) fn without_repository(ctx: &'a ToolContext) -> Self {
         let mut env: Vec<(OsString, OsString)> =
             VARIABLES.iter().map(|(name, value)| (name.into(), value.into())).collect();
-        let above = scene.dir.clone().into_os_string();
+        let above = ctx.dir.clone().into_os_string();
         env.push(("GIT_CEILING_DIRECTORIES".into(), above));
-        Self { scene, settings: SETTINGS.map(str::to_owned).to_vec(), env }
+        Self { ctx, settings: SETTINGS.map(str::to_owned).to_vec(), env }
     }
 
     /// Refuses a configuration that names programs, and sets an identity if there is none. Any unexpected line of
@@ -132,10 +132,10 @@ impl<'a> Git<'a> {
             }
         }
         if !name {
-            self.settings.push(format!("user.name={}", self.scene.agent_name));
+            self.settings.push(format!("user.name={}", self.ctx.agent_name));
         }
         if !email {
-            self.settings.push(format!("user.email={}@chorus.localhost", self.scene.agent_name));
+            self.settings.push(format!("user.email={}@chorus.localhost", self.ctx.agent_name));
         }
         Ok(())
     }
@@ -147,13 +147,13 @@ impl<'a> Git<'a> {
 
     /// Runs git with these arguments.
     pub(super) async fn run<A: AsRef<str>>(&self, args: impl IntoIterator<Item = A>) -> GitResult<GitOutput> {
-        run_in_sandbox(self.scene, self.argv(args), self.env.clone(), false).await
+        run_in_sandbox(self.ctx, self.argv(args), self.env.clone(), false).await
     }
 
     /// Like [`Git::output`], for output that is only shown: secrets are replaced before any of it is left out.
     pub(super) async fn output_redacted<A: AsRef<str>>(&self, args: impl IntoIterator<Item = A>) -> GitResult<String> {
         let said =
-            run_in_sandbox_redacted(self.scene, self.argv(args), self.env.clone(), false, self.scene.redactor.as_ref())
+            run_in_sandbox_redacted(self.ctx, self.argv(args), self.env.clone(), false, self.ctx.redactor.as_ref())
                 .await?;
         if said.ok { Ok(said.text) } else { Err(said.text) }
     }
@@ -169,7 +169,7 @@ impl<'a> Git<'a> {
     pub(super) async fn run_script(&self, script: &str) -> GitResult<GitOutput> {
         let mut argv: Vec<OsString> = ["sh", "-c", script, "sh"].map(Into::into).to_vec();
         argv.extend(self.settings().map(Into::into));
-        run_in_sandbox(self.scene, argv, self.env.clone(), false).await
+        run_in_sandbox(self.ctx, argv, self.env.clone(), false).await
     }
 
     /// Like [`Git::run`], but returns only the output and fails if git does.
@@ -194,25 +194,25 @@ pub fn variables() -> impl Iterator<Item = (OsString, OsString)> {
 
 /// Runs a command in the agent's sandbox.
 pub(super) fn run_in_sandbox<'a>(
-    scene: &'a ToolContext,
+    ctx: &'a ToolContext,
     argv: Vec<OsString>,
     env: Vec<(OsString, OsString)>,
     network: bool,
 ) -> BoxFuture<'a, GitResult<GitOutput>> {
-    Box::pin(async move { run_in_sandbox_redacted(scene, argv, env, network, None).await })
+    Box::pin(async move { run_in_sandbox_redacted(ctx, argv, env, network, None).await })
 }
 
 async fn run_in_sandbox_redacted(
-    scene: &ToolContext,
+    ctx: &ToolContext,
     argv: Vec<OsString>,
     env: Vec<(OsString, OsString)>,
     network: bool,
     redactor: Option<&Arc<Redactor>>,
 ) -> GitResult<GitOutput> {
     let program = argv.first().map(|program| Path::new(program).display().to_string()).unwrap_or_default();
-    let confinement = Confinement { workspace: scene.workspace(), network, limits: ResourceLimits::default() };
+    let confinement = Confinement { workspace: ctx.workspace(), network, limits: ResourceLimits::default() };
     let job = CommandSpec { argv, env, confinement };
-    let ran = run_redacted(&scene.services.sandbox, &job, &scene.cancel, redactor)
+    let ran = run_redacted(&ctx.services.sandbox, &job, &ctx.cancel, redactor)
         .await
         .map_err(|e| format!("{program} cannot be started: {e}"))?;
     let text = ran.output.trim_end().to_owned();

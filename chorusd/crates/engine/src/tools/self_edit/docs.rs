@@ -41,9 +41,9 @@ impl Tool for SelfEditDocs {
         "Writes a note in docs/. You are shown your notes in every conversation: keep them short.";
     type Params = Params;
 
-    fn action(params: &Params, scene: &ToolContext) -> Result<String, String> {
+    fn action(params: &Params, ctx: &ToolContext) -> Result<String, String> {
         check_note_path(&params.path)?;
-        ensure_no_secret(&params.path, "path", scene)?;
+        ensure_no_secret(&params.path, "path", ctx)?;
         if params.content.len() > MAX_TEXT_LEN {
             return Err(format!("`content` is longer than {MAX_TEXT_LEN} bytes; shorten it, or write another note"));
         }
@@ -53,21 +53,21 @@ impl Tool for SelfEditDocs {
         Ok(Action::SelfEditDocs { path: &params.path }.to_string())
     }
 
-    async fn run(params: Params, scene: Arc<ToolContext>) -> ToolOutcome {
+    async fn run(params: Params, ctx: Arc<ToolContext>) -> ToolOutcome {
         let row = AuditDecision {
-            at: scene.services.clock.now(),
-            agent: scene.agent,
-            agent_name: scene.agent_name.clone(),
-            turn: Some(scene.turn),
+            at: ctx.services.clock.now(),
+            agent: ctx.agent,
+            agent_name: ctx.agent_name.clone(),
+            turn: Some(ctx.turn),
             action: Action::SelfEditDocs { path: &params.path }.to_string(),
             decision: "changed".into(),
             rule: "the agent changed itself".into(),
-            user: scene.requester.to_string(),
+            user: ctx.requester.to_string(),
             old: None,
             new: None,
         };
-        let content = scene.redact_for_storage(params.content);
-        match write_or_remove_note(Params { content: content.text, ..params }, &scene, row).await {
+        let content = ctx.redact_for_storage(params.content);
+        match write_or_remove_note(Params { content: content.text, ..params }, &ctx, row).await {
             Ok(done) => ToolOutcome::success(done + content.note),
             Err(failure) => error_outcome(failure),
         }
@@ -103,13 +103,13 @@ struct NoteFile {
     name: String,
 }
 
-async fn write_or_remove_note(params: Params, scene: &ToolContext, row: AuditDecision) -> Result<String> {
+async fn write_or_remove_note(params: Params, ctx: &ToolContext, row: AuditDecision) -> Result<String> {
     // The old text for the audit log must be the one that is replaced.
-    let _alone = scene.services.docs_locks.lock(scene.agent).await;
+    let _alone = ctx.services.docs_locks.lock(ctx.agent).await;
     let Params { path, content } = params;
     let shown = path.clone();
     let failed = move |what: &str, e: &io::Error| Error::io(format_args!("{what} docs/{shown}"), e);
-    let docs = scene.dir.join("docs");
+    let docs = ctx.dir.join("docs");
     let (removes, at) = (content.is_empty(), path.clone());
     let opening = failed.clone();
     let length = content.len() as u64;
@@ -132,15 +132,15 @@ async fn write_or_remove_note(params: Params, scene: &ToolContext, row: AuditDec
         new: new.clone(),
         ..row
     };
-    scene.services.store.catalog.audit.append(audit("changed", row.clone())).await?;
+    ctx.services.store.catalog.audit.append(audit("changed", row.clone())).await?;
     let done = run_blocking(move || {
         let written = if removes { note.remove() } else { note.write(content.as_bytes()) };
         written.map_err(|e| failed("cannot write", &e))
     })
     .await;
-    if let Err(failure) = scene.services.store.escalate_fatal(done) {
-        let row = AuditDecision { rule: failure.message.clone(), at: scene.services.clock.now(), ..row };
-        if let Err(failure) = scene.services.store.catalog.audit.append(audit("not_changed", row)).await {
+    if let Err(failure) = ctx.services.store.escalate_fatal(done) {
+        let row = AuditDecision { rule: failure.message.clone(), at: ctx.services.clock.now(), ..row };
+        if let Err(failure) = ctx.services.store.catalog.audit.append(audit("not_changed", row)).await {
             tracing::error!(%failure, "that a change failed could not be written down");
         }
         return Err(failure);

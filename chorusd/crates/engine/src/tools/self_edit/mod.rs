@@ -20,17 +20,17 @@ pub(super) use system_prompt::SelfEditSystemPrompt;
 const MAX_TEXT_LEN: usize = 64 << 10;
 
 /// Checks that a text has no secret, for values that are stored and cannot be redacted without breaking them.
-fn ensure_no_secret(text: &str, of: &str, scene: &ToolContext) -> Result<(), String> {
-    if scene.has_secret(text) {
+fn ensure_no_secret(text: &str, of: &str, ctx: &ToolContext) -> Result<(), String> {
+    if ctx.has_secret(text) {
         return Err(format!("there is a secret in `{of}`, and none may be kept there; leave it out"));
     }
     Ok(())
 }
 
 /// Changes the agent's configuration through the tool host.
-async fn apply_edit(scene: Arc<ToolContext>, action: String, edit: SelfEdit, done: String) -> ToolOutcome {
-    let Some(outside) = scene.services.host() else { return ToolOutcome::error("the daemon is not ready for that") };
-    match outside.self_edit(ToolCaller::new(&scene, action), edit).await {
+async fn apply_edit(ctx: Arc<ToolContext>, action: String, edit: SelfEdit, done: String) -> ToolOutcome {
+    let Some(outside) = ctx.services.host() else { return ToolOutcome::error("the daemon is not ready for that") };
+    match outside.self_edit(ToolCaller::new(&ctx, action), edit).await {
         Ok(()) => ToolOutcome::success(done),
         Err(failure) => error_outcome(failure),
     }

@@ -25,18 +25,18 @@ impl Tool for SelfEditModel {
     const DESCRIPTION: &'static str = "Changes the model that you answer by, from your next step on.";
     type Params = Params;
 
-    fn action(params: &Params, scene: &ToolContext) -> Result<String, String> {
+    fn action(params: &Params, ctx: &ToolContext) -> Result<String, String> {
         let plain = |c: char| !c.is_whitespace() && !c.is_control();
         if params.model.is_empty() || params.model.len() > 256 || !params.model.chars().all(plain) {
             return Err("`model` is no name of a model; list_models lists them".into());
         }
-        ensure_no_secret(&params.model, "model", scene)?;
+        ensure_no_secret(&params.model, "model", ctx)?;
         Ok(Action::SelfEditModel { model: &params.model }.to_string())
     }
 
-    async fn run(params: Params, scene: Arc<ToolContext>) -> ToolOutcome {
+    async fn run(params: Params, ctx: Arc<ToolContext>) -> ToolOutcome {
         let action = Action::SelfEditModel { model: &params.model }.to_string();
         let done = format!("the model is {} from your next step on", params.model);
-        apply_edit(scene, action, SelfEdit::Model(params.model), done).await
+        apply_edit(ctx, action, SelfEdit::Model(params.model), done).await
     }
 }

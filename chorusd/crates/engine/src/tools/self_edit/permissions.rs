@@ -53,7 +53,7 @@ impl Tool for SelfEditPermissions {
     const CAN_APPROVE_ALWAYS: bool = false;
     type Params = Params;
 
-    fn action(params: &Params, scene: &ToolContext) -> Result<String, String> {
+    fn action(params: &Params, ctx: &ToolContext) -> Result<String, String> {
         let named = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
         if let ProfileParam::Named(name) = &params.profile
             && (name.is_empty() || name.len() > 64 || !name.chars().all(named) || name == "custom")
@@ -62,11 +62,11 @@ impl Tool for SelfEditPermissions {
                 "`profile` is neither the name of a profile (such as `standard` or `locked`) nor an object".into()
             );
         }
-        ensure_no_secret(&params.profile.text(), "profile", scene)?;
+        ensure_no_secret(&params.profile.text(), "profile", ctx)?;
         Ok(params.profile.action().to_string())
     }
 
-    async fn run(params: Params, scene: Arc<ToolContext>) -> ToolOutcome {
+    async fn run(params: Params, ctx: Arc<ToolContext>) -> ToolOutcome {
         let action = params.profile.action().to_string();
         let (wanted, done) = match params.profile {
             ProfileParam::Named(name) => {
@@ -77,6 +77,6 @@ impl Tool for SelfEditPermissions {
                 (Value::Object(map), "the new permissions hold from your next step on".to_owned())
             }
         };
-        apply_edit(scene, action, SelfEdit::Permissions(wanted), done).await
+        apply_edit(ctx, action, SelfEdit::Permissions(wanted), done).await
     }
 }

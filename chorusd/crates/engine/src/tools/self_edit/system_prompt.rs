@@ -36,9 +36,9 @@ impl Tool for SelfEditSystemPrompt {
         Ok(Action::SelfEditSystemPrompt.to_string())
     }
 
-    async fn run(params: Params, scene: Arc<ToolContext>) -> ToolOutcome {
-        let prompt = scene.redact_for_storage(params.new_prompt);
+    async fn run(params: Params, ctx: Arc<ToolContext>) -> ToolOutcome {
+        let prompt = ctx.redact_for_storage(params.new_prompt);
         let done = format!("the system prompt is replaced; it now has {} bytes{}", prompt.text.len(), prompt.note);
-        apply_edit(scene, Action::SelfEditSystemPrompt.to_string(), SelfEdit::SystemPrompt(prompt.text), done).await
+        apply_edit(ctx, Action::SelfEditSystemPrompt.to_string(), SelfEdit::SystemPrompt(prompt.text), done).await
     }
 }

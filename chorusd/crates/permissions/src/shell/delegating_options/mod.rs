@@ -3,14 +3,14 @@
 //! A rule allows such a command only if it spells the word out: `npm run .*` allows `npm run x`, but `gcc( .*)?` does
 //! not allow `gcc @options`.
 
-mod canonical_name;
+mod program_name;
 mod tables;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use super::normalize::base_name;
-pub(super) use canonical_name::{canonical_name, is_kernel_path};
+pub(super) use program_name::{canonical_name, is_kernel_path};
 
 /// Delegating options by program name.
 static OPTIONS_BY_PROGRAM: LazyLock<HashMap<&str, Vec<&str>>> = LazyLock::new(|| {

@@ -6,7 +6,7 @@ pub(super) enum AllowedOptions {
     /// Any option.
     Any,
     Getopt {
-        letters: Vec<(char, OptionValue)>,
+        envelopes: Vec<(char, OptionValue)>,
         numbers: bool,
         long: Vec<&'static str>,
     },
@@ -34,17 +34,17 @@ impl AllowedOptions {
         if words().eq(["*"]) {
             return Self::Any;
         }
-        let mut letters: Vec<(char, OptionValue)> = Vec::new();
+        let mut envelopes: Vec<(char, OptionValue)> = Vec::new();
         let short = words().filter(|word| !word.starts_with("--")).filter_map(|word| word.strip_prefix('-'));
-        for letter in short.flat_map(str::chars) {
-            match (letter, letters.last_mut()) {
+        for envelope in short.flat_map(str::chars) {
+            match (envelope, envelopes.last_mut()) {
                 (':', Some((_, value))) => *value = OptionValue::Rest,
                 ('+', Some((_, value))) => *value = OptionValue::Next,
-                _ => letters.push((letter, OptionValue::None)),
+                _ => envelopes.push((envelope, OptionValue::None)),
             }
         }
-        let numbers = letters.iter().any(|(letter, _)| *letter == '#');
-        Self::Getopt { letters, numbers, long: words().filter_map(|word| word.strip_prefix("--")).collect() }
+        let numbers = envelopes.iter().any(|(envelope, _)| *envelope == '#');
+        Self::Getopt { envelopes, numbers, long: words().filter_map(|word| word.strip_prefix("--")).collect() }
     }
 
     /// Checks the arguments of a command. Unless it is a number, a value in a word of its own is checked as if it were
@@ -73,7 +73,7 @@ impl AllowedOptions {
                     long.contains(&word[2..].split('=').next().unwrap_or_default())
                 }
                 Self::Getopt { .. } if !dashed => true,
-                Self::Getopt { letters, numbers, .. } => match check_letters(&word[1..], letters, *numbers) {
+                Self::Getopt { envelopes, numbers, .. } => match check_letters(&word[1..], envelopes, *numbers) {
                     Some(open) => {
                         (valued, may, sure) = (open, false, !valued && !may);
                         continue;
@@ -93,14 +93,14 @@ impl AllowedOptions {
 
 /// Checks a group of one-letter options. Returns `Some(true)` if the group takes the next word as a value, and `None`
 /// if a letter is not listed. With `numbers`, digits may be among the letters.
-fn check_letters(word: &str, letters: &[(char, OptionValue)], numbers: bool) -> Option<bool> {
+fn check_letters(word: &str, envelopes: &[(char, OptionValue)], numbers: bool) -> Option<bool> {
     let mut rest = word.chars();
     let mut next = false;
-    while let Some(letter) = rest.next() {
-        if numbers && letter.is_ascii_digit() {
+    while let Some(envelope) = rest.next() {
+        if numbers && envelope.is_ascii_digit() {
             continue;
         }
-        let (_, value) = letters.iter().find(|(known, _)| *known == letter && letter != '#')?;
+        let (_, value) = envelopes.iter().find(|(known, _)| *known == envelope && envelope != '#')?;
         match value {
             OptionValue::None => {}
             OptionValue::Rest => return Some(next || rest.as_str().is_empty()),

@@ -33,16 +33,16 @@ pub struct AnnouncementLog {
 
 impl AnnouncementLog {
     /// Queues the posts and records that the events were announced, in one commit.
-    pub fn enqueue(&self, news: Announcements) -> impl Future<Output = Result<()>> + Send + use<> {
+    pub fn enqueue(&self, events: Announcements) -> impl Future<Output = Result<()>> + Send + use<> {
         self.settings.db.writer.submit(move |conn| {
-            news.posts.iter().try_for_each(|post| outbox::enqueue(conn, post))?;
-            if let Some((count, now)) = news.dropped {
+            events.posts.iter().try_for_each(|post| outbox::enqueue(conn, post))?;
+            if let Some((count, now)) = events.dropped {
                 outbox::add_dropped(conn, count, now)?;
             }
-            if let Some(upto) = news.upto {
+            if let Some(upto) = events.upto {
                 settings::upsert(conn, LAST_EVENT_KEY, Some(&upto.to_string()))?;
             }
-            match &news.starts {
+            match &events.starts {
                 Some(starts) => settings::upsert(conn, LAST_STARTS_KEY, Some(starts)),
                 None => Ok(()),
             }

@@ -1,4 +1,5 @@
-//! The table of methods: each has one operation with the services that it uses, and one of five ways to run it.
+//! The macro `routes!`, which makes the dispatch function from a table of methods: each has one operation with the services that it
+//! uses, and one of five ways to run it.
 
 /// Makes `ROUTED_NAMES` and `route` of a table of methods.
 ///

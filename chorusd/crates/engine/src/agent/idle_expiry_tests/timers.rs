@@ -7,7 +7,7 @@ use chorus_base::Ticks;
 use uuid::Uuid;
 
 use super::rng::Rng;
-use crate::agent::expiry::DeadlineTimers;
+use crate::agent::idle_expiry::DeadlineTimers;
 
 fn agent(n: u64) -> Uuid {
     Uuid::from_u128(u128::from(n))

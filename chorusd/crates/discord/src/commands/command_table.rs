@@ -1,6 +1,6 @@
 //! The table of all slash commands. A command is defined beside the functions that run it.
 
-use super::command_types::{Command, Subcommand, Subcommands};
+use super::command_definition::{Command, Subcommand, Subcommands};
 use super::{agent, context, settings, status_commands, tasks};
 
 pub(super) static COMMANDS: &[Command] = &[
@@ -31,7 +31,7 @@ mod tests {
 
     use serde_json::Value;
 
-    use super::super::command_types::{OptionKind, Right};
+    use super::super::command_definition::{OptionKind, Right};
     use super::*;
 
     /// Returns whether Discord accepts `name` as a name.

@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 use super::invariants::{Activity, Oracle, mask};
 use super::rng::Rng;
-use crate::agent::expiry::{DeadlineTimers, EXPIRY_RETRY_INTERVAL};
+use crate::agent::idle_expiry::{DeadlineTimers, EXPIRY_RETRY_INTERVAL};
 
 pub(super) const AGENT: Uuid = Uuid::from_u128(1);
 pub(super) const TIMEOUT: Duration = Duration::from_secs(1800);

@@ -11,7 +11,7 @@ use chorus_proto::Trigger;
 use chorus_session::stored_message::StoredMessage;
 use uuid::Uuid;
 
-use crate::agent::expiry::EXPIRY_RETRY_INTERVAL;
+use crate::agent::idle_expiry::EXPIRY_RETRY_INTERVAL;
 
 /// A set of messages, as a bit mask of their numbers.
 pub(super) type Mask = u128;
@@ -143,8 +143,8 @@ impl Oracle {
             assert_eq!(mask(&draft.messages), live, "seed {}: another context is saved", self.seed);
             let asked_for = matches!(draft.trigger, Trigger::ManualSave | Trigger::ContextClear);
             self.saving_pins = draft.working_set.pinned_facts.len();
-            let news = live & !self.held != 0 || self.saving_pins != self.held_pins;
-            assert!(asked_for || news, "seed {}: saved twice without a new message or pin", self.seed);
+            let events = live & !self.held != 0 || self.saving_pins != self.held_pins;
+            assert!(asked_for || events, "seed {}: saved twice without a new message or pin", self.seed);
         }
         let Some((id, RunningOp::Idle, _)) = self.doing else { return };
         self.acted = Some(id);
