@@ -6,7 +6,6 @@ mod lock_race_tests;
 mod repair;
 mod startup_maintenance;
 
-use futures_util::future::BoxFuture;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
@@ -50,6 +49,7 @@ use chorus_redact::Redactor;
 use chorus_runtime::SpawnTracked as _;
 use chorus_sandbox::Sandbox;
 use chorus_store::Store;
+use futures_util::future::BoxFuture;
 use jiff::tz::TimeZone;
 use serde_json::json;
 use tokio::sync::mpsc;

@@ -1,10 +1,10 @@
 //! Nothing is left: whichever way a command ends, all its processes do.
 
-use chorus_tests::program::write_program;
 use std::fs;
 use std::time::{Duration, Instant};
 
 use chorus_proto::methods::send::{Cancel, CancelParams};
+use chorus_tests::program::write_program;
 use serde_json::json;
 
 use super::{call_bash, each_sandbox, gone, mark, run_command, running, spawn_bash, start_sandbox, wait_for_file};

@@ -69,7 +69,7 @@ impl State {
             }
         }
         let messages = vec![acknowledgement];
-        let events = match &compacts {
+        let event = match &compacts {
             Some(compacts) => {
                 (COMPACTION_EVENT, compaction_event_data(&compacts.receipt, Some((session, &session_id))))
             }
@@ -84,7 +84,7 @@ impl State {
             messages: messages.clone(),
             working_set: Box::new(working_set.clone()),
             restoration: cost,
-            event: events,
+            event,
         });
         // The working set, the cost, and the messages.
         let next_record = u32::try_from(messages.len()).unwrap_or(u32::MAX).saturating_add(2);

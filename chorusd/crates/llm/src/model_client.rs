@@ -1,6 +1,5 @@
 //! The public interface of the part: lists models and calls them.
 
-use futures_util::future::BoxFuture;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -15,6 +14,7 @@ use chorus_clock::Clock;
 use chorus_config::{Config, Price, Provider, ProviderKind};
 use chorus_proto::Attachment;
 use chorus_redact::Redactor;
+use futures_util::future::BoxFuture;
 use reqwest::Client;
 use tokio_util::sync::CancellationToken;
 
@@ -142,7 +142,7 @@ impl Models {
         &self.aliases
     }
 
-    /// Calls a model. Passes stream events to `hear` as they arrive, and returns the whole reply. Retries transient
+    /// Calls a model. Passes stream events to `listener` as they arrive, and returns the whole reply. Retries transient
     /// failures as long as no event was passed on. If the model refuses the request because of images or of the length
     /// of the reply, amends the request and repeats it. Dropping or cancelling the call closes the connection.
     ///

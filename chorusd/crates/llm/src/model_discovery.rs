@@ -1,13 +1,13 @@
 //! Discovery of models: asks every provider for its list, and probes the default ports on this machine if that is
 //! configured. Makes no paid calls.
 
-use futures_util::future::BoxFuture;
 use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
 use chorus_base::Secret;
 use chorus_config::{CallLimits, Config, KeySource, Provider, ProviderKind};
+use futures_util::future::BoxFuture;
 use futures_util::future::join_all;
 use tokio::time::Instant;
 

@@ -2,7 +2,7 @@
 //!
 //! tokio has some twenty functions for each type of future that is spawned, twice over for its two schedulers. A boxed
 //! future has one type for each result, which makes the daemon 2 MB smaller and its build shorter. `clippy.toml` refuses
-//! tokio's own functions. Use them as tokio's:
+//! `tokio::spawn`, `spawn_blocking` and `TaskTracker::spawn`. Use them as tokio's:
 //!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
@@ -43,7 +43,8 @@ pub fn spawn_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'stat
     tokio::task::spawn_blocking(work)
 }
 
-/// Runs `work` on a thread where it may block, and returns its result; `internal` if it panicked.
+/// Runs `work` on a thread where it may block, and returns its result; `internal` if it panicked. The work starts at once,
+/// and dropping the result does not end it.
 ///
 /// # Panics
 /// Outside of a tokio runtime.

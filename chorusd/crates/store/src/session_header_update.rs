@@ -1,10 +1,10 @@
 //! Updates of a saved session's header: description, summary, tags and the like. Its messages never change.
 
-use chorus_runtime::run_blocking;
 use std::path::PathBuf;
 
 use chorus_base::error::{Error, Result};
 use chorus_proto::{ErrorKind, SessionHeader};
+use chorus_runtime::run_blocking;
 use uuid::Uuid;
 
 use super::catalog::SessionRow;

@@ -36,7 +36,7 @@ impl<'a> Responder<'a> {
         }
     }
 
-    /// Runs an operation as a task of its own, which continues if the client disconnects.
+    /// Starts an operation as a task of its own, which continues if the client disconnects.
     pub(super) fn run_spawned<
         M: Method,
         R: Serialize + Send + 'static,

@@ -67,9 +67,9 @@ pub(super) async fn announce_start(app: &DiscordApp, live: &[ChannelId]) -> Resu
 pub(super) async fn record_stop(app: &DiscordApp, live: Vec<ChannelId>) -> Result<Vec<ChannelId>> {
     let (due, now) = channels_for_stop(load_start_times(app).await?, live, app.ops.clock.now());
     if !due.is_empty() {
-        let events =
+        let announcements =
             Announcements { posts: Vec::new(), upto: None, starts: Some(encode_start_times(&now)?), dropped: None };
-        app.tables.announcements.enqueue(events).await?;
+        app.tables.announcements.enqueue(announcements).await?;
     }
     Ok(due)
 }

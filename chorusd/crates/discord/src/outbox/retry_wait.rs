@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use chorus_base::Backoff;
-use tokio::sync::watch;
 use tokio::time::sleep;
+
+use super::super::rest::Successes;
 
 /// The first wait before a retry, and the longest.
 pub(super) const INITIAL_BACKOFF: Duration = Duration::from_millis(500);
@@ -19,7 +20,7 @@ pub(super) enum RetryAfter {
     Backoff,
     /// The usual backoff, or the success of another request.
     Recovery,
-    /// This time, or the success of another request.
+    /// This time, or the success of another request with the bot's token.
     TimeOrRecovery(Duration),
 }
 
@@ -27,21 +28,21 @@ pub(super) enum RetryAfter {
 #[derive(Debug)]
 pub(super) struct RetryWaits {
     backoff: Backoff,
-    /// Changes when a request to Discord succeeds.
-    successes: watch::Receiver<()>,
+    successes: Successes,
     /// A success ended the previous wait. The next one lasts its full time, so that a channel that fails alone is not
     /// retried at each success in another one.
     woken: bool,
 }
 
 impl RetryWaits {
-    pub(super) fn new(successes: watch::Receiver<()>) -> Self {
+    pub(super) fn new(successes: Successes) -> Self {
         Self { backoff: Backoff::new(INITIAL_BACKOFF, MAX_BACKOFF), successes, woken: false }
     }
 
     /// Begins a try: only successes from now on end the wait after it.
     pub(super) fn begin_try(&mut self) {
-        self.successes.mark_unchanged();
+        self.successes.any.mark_unchanged();
+        self.successes.with_bot_token.mark_unchanged();
     }
 
     /// A post was delivered: the next failure waits as the first one did.
@@ -52,15 +53,17 @@ impl RetryWaits {
 
     /// Waits before the next try.
     pub(super) async fn wait(&mut self, after: RetryAfter) {
-        let (time, can_recover) = match after {
-            RetryAfter::Time(time) => (time, false),
-            RetryAfter::Backoff => (self.backoff.next_wait(), false),
-            RetryAfter::Recovery => (self.backoff.next_wait(), true),
-            RetryAfter::TimeOrRecovery(time) => (time, true),
+        let Successes { any, with_bot_token } = &mut self.successes;
+        let (time, success) = match after {
+            RetryAfter::Time(time) => (time, None),
+            RetryAfter::Backoff => (self.backoff.next_wait(), None),
+            RetryAfter::Recovery => (self.backoff.next_wait(), Some(any)),
+            RetryAfter::TimeOrRecovery(time) => (time, Some(with_bot_token)),
         };
         let was_woken = std::mem::take(&mut self.woken);
+        let Some(success) = success.filter(|_| !was_woken) else { return sleep(time).await };
         tokio::select! {
-            Ok(()) = self.successes.changed(), if can_recover && !was_woken => self.woken = true,
+            Ok(()) = success.changed() => self.woken = true,
             () = sleep(time) => {}
         }
     }
@@ -68,6 +71,7 @@ impl RetryWaits {
 
 #[cfg(test)]
 mod tests {
+    use tokio::sync::watch;
     use tokio::time::Instant;
 
     use super::*;
@@ -93,8 +97,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn no_wait_is_longer_than_half_a_minute() {
-        let (_success, successes) = watch::channel(());
-        let mut waits = RetryWaits::new(successes);
+        let (_success, any) = watch::channel(());
+        let mut waits = RetryWaits::new(Successes { with_bot_token: any.clone(), any });
         let mut longest = Duration::ZERO;
         for after in [RetryAfter::Recovery, RetryAfter::Backoff].repeat(50) {
             longest = longest.max(fail(&mut waits, after).await);
@@ -106,8 +110,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_success_of_another_request_ends_a_wait_but_not_two_in_a_row() {
-        let (success, successes) = watch::channel(());
-        let mut waits = RetryWaits::new(successes);
+        let (success, any) = watch::channel(());
+        let mut waits = RetryWaits::new(Successes { with_bot_token: any.clone(), any });
         for _ in 0..10 {
             fail(&mut waits, RetryAfter::Recovery).await;
         }
@@ -130,5 +134,15 @@ mod tests {
         waits.reset();
         success.send_replace(());
         assert_eq!(fail(&mut waits, RetryAfter::Recovery).await.as_millis(), 500);
+    }
+
+    /// An answer to a command needs no token of the bot, so it does not show that Discord accepts that again.
+    #[tokio::test(start_paused = true)]
+    async fn a_refused_token_is_tried_again_only_once_it_was_accepted() {
+        let ((answer, any), (accepted, with_bot_token)) = (watch::channel(()), watch::channel(()));
+        let mut waits = RetryWaits::new(Successes { any, with_bot_token });
+        let wait = RetryAfter::TimeOrRecovery(LATER);
+        assert_eq!(fail_beside_success(&mut waits, wait, &answer).await, LATER);
+        assert_eq!(fail_beside_success(&mut waits, wait, &accepted).await.as_millis(), 100);
     }
 }

@@ -38,7 +38,7 @@ const TYPING_DELAY: Duration = Duration::from_millis(400);
 const TYPING_INTERVAL: Duration = Duration::from_secs(9);
 const TYPING_POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Shows the progress that `ear` collects until `end` is cancelled; after that nothing is edited.
+/// Shows the progress that `listener` collects until `end` is cancelled; after that nothing is edited.
 pub(super) async fn show_progress(
     app: Arc<DiscordApp>,
     place: ReplyTarget,

@@ -48,9 +48,18 @@ pub struct RestClient {
     rate_limits: RateLimits,
     /// After Discord refused the token, requests are held back for a while.
     auth_backoff: AuthBackoff,
-    /// Changes at each request that succeeds.
+    /// Change at each request that succeeds, and at each of those with the bot's token.
     succeeded: watch::Sender<()>,
+    succeeded_with_bot_token: watch::Sender<()>,
     stop: CancellationToken,
+}
+
+/// Receivers that change when requests succeed.
+#[derive(Debug, Clone)]
+pub(crate) struct Successes {
+    pub any: watch::Receiver<()>,
+    /// Without answers to interactions, which have tokens of their own.
+    pub with_bot_token: watch::Receiver<()>,
 }
 
 /// A view of the client for background work: its requests wait for rate limits for as long as necessary. Requests in
@@ -78,6 +87,7 @@ impl RestClient {
             rate_limits: RateLimits::default(),
             auth_backoff: AuthBackoff::default(),
             succeeded: watch::Sender::default(),
+            succeeded_with_bot_token: watch::Sender::default(),
             stop,
         })
     }
@@ -92,9 +102,9 @@ impl RestClient {
         self.send(request, Some(Instant::now() + MAX_LIMIT_WAIT)).await.map(drop)
     }
 
-    /// Returns a receiver that changes at each request that succeeds.
-    pub fn successes(&self) -> watch::Receiver<()> {
-        self.succeeded.subscribe()
+    /// Returns receivers that change at each request that succeeds.
+    pub(crate) fn successes(&self) -> Successes {
+        Successes { any: self.succeeded.subscribe(), with_bot_token: self.succeeded_with_bot_token.subscribe() }
     }
 
     /// Returns a view for requests that nobody waits for.

@@ -132,6 +132,7 @@ impl RestClient {
         if status.is_success() {
             if !path.has_own_token {
                 self.auth_backoff.reset();
+                self.succeeded_with_bot_token.send_replace(());
             }
             self.succeeded.send_replace(());
             return None;

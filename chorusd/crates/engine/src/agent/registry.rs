@@ -1,6 +1,5 @@
 //! The registry of active agents: finds an agent's actor or starts it.
 
-use futures_util::future::BoxFuture;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,6 +19,7 @@ use chorus_runtime::SpawnTracked as _;
 use chorus_session::stored_message::ContextNo;
 use chorus_store::Store;
 use chorus_store::journal::{ContextRow, NewEvent};
+use futures_util::future::BoxFuture;
 use futures_util::future::join_all;
 use serde_json::Value;
 use tokio::sync::mpsc::error::TrySendError;

@@ -1,6 +1,5 @@
 //! Writes sessions: first the file, then the row of the catalog, then the reply.
 
-use chorus_runtime::run_blocking;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,6 +10,7 @@ use chorus_base::error::{Error, Result};
 use chorus_base::parallel::run_parallel;
 use chorus_proto::session::SESSION_SCHEMA;
 use chorus_proto::{Session, SessionHeader, SummarySource, Trigger};
+use chorus_runtime::run_blocking;
 use chorus_session::stored_message::StoredMessage;
 use chorus_session::summary::{ConversationSample, ExtractiveSummary};
 use chorus_session::{MessageHash, slug, summary};

@@ -1,7 +1,5 @@
 //! Rebuilds the catalog's tables of agents and sessions from their directories and session files.
 
-use chorus_runtime::run_blocking;
-use futures_util::future::BoxFuture;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,9 +8,11 @@ use std::time::Instant;
 use chorus_base::error::{Error, Result};
 use chorus_config::agent::{AGENT_FILE, AgentConfig};
 use chorus_proto::methods::doctor::Rebuilt;
+use chorus_runtime::run_blocking;
 use chorus_store::catalog::{AgentRow, DirectoryScan, SessionQuery, SessionRow};
 use chorus_store::session_files;
 use chorus_store::session_files::stamp;
+use futures_util::future::BoxFuture;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 
 use super::{Ops, catalog_sync};

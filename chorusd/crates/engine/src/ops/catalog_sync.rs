@@ -1,7 +1,5 @@
 //! Catalog sync: brings the catalog, which is an index, up to the directories and files of agents.
 
-use chorus_runtime::run_blocking;
-use futures_util::future::BoxFuture;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,11 +11,13 @@ use chorus_base::private_fs::{TEMPORARY_PREFIX, move_dir};
 use chorus_config::agent::{AGENT_FILE, AgentConfig, check_name};
 use chorus_proto::session::SESSION_SCHEMA;
 use chorus_proto::{SessionHeader, SummarySource, TokenPair, Trigger, WorkingSet};
+use chorus_runtime::run_blocking;
 use chorus_session::file::derived_id;
 use chorus_store::catalog::SessionRow;
 use chorus_store::journal::to_nanos;
 use chorus_store::session_files;
 use chorus_store::session_files::{ParsedSessionFile, stamp};
+use futures_util::future::BoxFuture;
 use futures_util::future::try_join_all;
 use jiff::Timestamp;
 

@@ -1,6 +1,5 @@
 //! The context meter: how many tokens the next request of an agent would have, and how many its model accepts.
 
-use chorus_runtime::run_blocking;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -8,6 +7,7 @@ use chorus_agent_core::AgentSettings;
 use chorus_base::error::Result;
 use chorus_llm::Models;
 use chorus_proto::Meter;
+use chorus_runtime::run_blocking;
 use chorus_store::catalog::MemoryTable;
 use uuid::Uuid;
 

@@ -1,8 +1,6 @@
 //! Salvages contexts from damaged journals: turns everything that can still be read into sessions, and restores those
 //! as live contexts.
 
-use chorus_runtime::run_blocking;
-use futures_util::future::BoxFuture;
 use std::path::Path;
 
 use chorus_agent_core::event::Restore;
@@ -10,6 +8,7 @@ use chorus_base::error::{Error, Result};
 use chorus_proto::methods::doctor::Salvaged;
 use chorus_proto::session::SESSION_SCHEMA;
 use chorus_proto::{ErrorKind, Session, SessionHeader, Trigger, WorkingSet};
+use chorus_runtime::run_blocking;
 use chorus_session::stored_message::{StoredMessage, Totals};
 use chorus_session::summary::ConversationSample;
 use chorus_session::{MessageHash, slug, summary};
@@ -17,6 +16,7 @@ use chorus_store::catalog::SessionPlacement;
 use chorus_store::journal::{ContextRow, SalvagedContent};
 use chorus_store::recovery::{Incident, SalvagedJournal, list_incidents, salvage_journal};
 use chorus_store::{DB_DIR, JOURNAL_FILE, integrity, session_files};
+use futures_util::future::BoxFuture;
 use uuid::Uuid;
 
 use super::Ops;

@@ -1,12 +1,12 @@
 //! Converts catalog rows and index entries into the types of the protocol.
 
-use futures_util::future::BoxFuture;
 use std::sync::Arc;
 
 use chorus_base::error::Result;
 use chorus_config::agent::AgentConfig;
 use chorus_proto::{Agent, AgentState, AgentStatus, ContextInfo, SessionRef, TodayUsage};
 use chorus_store::catalog::{AgentRow, SessionRow};
+use futures_util::future::BoxFuture;
 use uuid::Uuid;
 
 use super::Ops;

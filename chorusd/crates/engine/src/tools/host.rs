@@ -43,7 +43,7 @@ pub struct ToolCaller {
 }
 
 impl ToolCaller {
-    /// Returns the caller for a call in `scene` that performs `action`.
+    /// Returns the caller for a call in `ctx` that performs `action`.
     #[must_use]
     pub fn new(ctx: &ToolContext, action: impl ToString) -> Self {
         Self {

@@ -70,13 +70,13 @@ pub(super) trait Tool: Send + Sync + 'static {
     }
 
     /// Returns the effective target (for example the URL of a remote) if neither the action nor the arguments contain
-    /// it. It is shown in the approval prompt and stored in `scene.approved_target`; [`Tool::run`] must refuse if the
+    /// it. It is shown in the approval prompt and stored in `ctx.approved_target`; [`Tool::run`] must refuse if the
     /// target has changed since.
     fn effective_target(_: &Self::Params, _: &ToolContext) -> impl Future<Output = Option<String>> + Send {
         std::future::ready(None)
     }
 
-    /// Runs the call, which was allowed. Should end soon after `scene.cancel` is cancelled.
+    /// Runs the call, which was allowed. Should end soon after `ctx.cancel` is cancelled.
     fn run(params: Self::Params, ctx: Arc<ToolContext>) -> impl Future<Output = ToolOutcome> + Send;
 }
 

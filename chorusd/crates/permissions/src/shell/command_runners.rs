@@ -15,7 +15,7 @@ static WRAPPER_PROGRAMS: LazyLock<HashSet<&str>> =
 
 /// Programs that do so only with one of these options, whatever a rule spells out, because the command they run follows
 /// the option, or because they set variables of the shell. [`matches_option`] describes the notation. Options that a
-/// rule may spell out are in delegation/tables.rs.
+/// rule may spell out are in delegating_options/tables.rs.
 const WRAPPER_OPTIONS: &[(&str, &[&str])] = &[
     ("[", &["-v", "-R"]),
     ("fd", &["-x", "-X", "--exec", "--exec-batch"]),

@@ -43,7 +43,11 @@ fn timestamp_from_epoch(number: &str) -> Option<Timestamp> {
         None => (number.parse::<f64>().ok().filter(|number| number.abs() < 1e15)? * 1e9) as i128,
     };
     // As seconds, 1e11 is in the year 5138; as milliseconds, in 1973.
-    let nanoseconds = if billionths.abs() >= 100_000_000_000 * BILLION { billionths / 1000 } else { billionths };
+    let nanoseconds = if billionths.unsigned_abs() >= 100_000_000_000 * BILLION.unsigned_abs() {
+        billionths / 1000
+    } else {
+        billionths
+    };
     Timestamp::from_nanosecond(nanoseconds).ok()
 }
 

@@ -78,13 +78,13 @@ pub(super) fn append_in_transaction(
         return Ok((JournalAppendOutcome::Added(answer), None));
     }
     // The message and its event are stored in the same commit.
-    let events = NewEvent {
+    let new_event = NewEvent {
         at: append.at,
         kind: EventType::MessageAppended,
         agent: Some(append.agent_name.clone()),
         data: json!({"appended": answer.appended, "messages": answer.messages}),
     };
-    let event = events::insert(conn, events)?;
+    let event = events::insert(conn, new_event)?;
     Ok((JournalAppendOutcome::Added(answer), Some(Arc::new(event))))
 }
 

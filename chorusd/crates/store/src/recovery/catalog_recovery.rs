@@ -1,4 +1,4 @@
-//! Inspects and recovers the catalog's files before SQLite opens them, as [`super::journal_inspection`] does for the
+//! Inspects and recovers the catalog's files before SQLite opens them, as [`super::journal_recovery`] does for the
 //! journal. Sessions and agents can be rebuilt from files; memories, settings, approvals and the audit log cannot.
 
 use std::io;

@@ -143,8 +143,8 @@ impl Oracle {
             assert_eq!(mask(&draft.messages), live, "seed {}: another context is saved", self.seed);
             let asked_for = matches!(draft.trigger, Trigger::ManualSave | Trigger::ContextClear);
             self.saving_pins = draft.working_set.pinned_facts.len();
-            let events = live & !self.held != 0 || self.saving_pins != self.held_pins;
-            assert!(asked_for || events, "seed {}: saved twice without a new message or pin", self.seed);
+            let has_changes = live & !self.held != 0 || self.saving_pins != self.held_pins;
+            assert!(asked_for || has_changes, "seed {}: saved twice without a new message or pin", self.seed);
         }
         let Some((id, RunningOp::Idle, _)) = self.doing else { return };
         self.acted = Some(id);

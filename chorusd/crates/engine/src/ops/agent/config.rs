@@ -1,7 +1,5 @@
 //! The operation `agent.config`.
 
-use chorus_runtime::run_blocking;
-use futures_util::future::BoxFuture;
 use std::sync::Arc;
 
 use chorus_base::closest_match;
@@ -11,7 +9,9 @@ use chorus_base::requester::Requester;
 use chorus_config::agent::{AGENT_FILE, AgentConfig, SETTABLE_KEYS, check_name, normalise};
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::agent::{ConfigParams, ConfigResult};
+use chorus_runtime::run_blocking;
 use chorus_store::catalog::AuditDecision;
+use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 
 use super::init::write_config;

@@ -1,6 +1,5 @@
 //! The operation `agent.destroy`.
 
-use chorus_runtime::run_blocking;
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,6 +10,7 @@ use chorus_base::error::{Error, Result};
 use chorus_proto::methods::agent::{DestroyParams, DestroyResult};
 use chorus_proto::methods::trash::TrashKind;
 use chorus_proto::{AgentState, AgentStatus, EventType, Trigger};
+use chorus_runtime::run_blocking;
 use chorus_store::journal::ContextRow;
 use chorus_store::trash::{EntryMetadata, TrashItem};
 use chorus_store::{Store, trash};

@@ -1,6 +1,5 @@
 //! The Discord channel of an agent, as far as operations create, bind or delete it.
 
-use chorus_runtime::run_blocking;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +9,7 @@ use chorus_base::private_fs::write_private;
 use chorus_config::agent::{AGENT_FILE, AgentConfig, render};
 use chorus_proto::methods::agent::ConfigResult;
 use chorus_proto::{Agent, ErrorKind, EventType};
+use chorus_runtime::run_blocking;
 use chorus_store::catalog::{AgentRow, AuditDecision};
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;

@@ -1,6 +1,5 @@
 //! The operations `agent.export.*`.
 
-use chorus_runtime::run_blocking;
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::os::unix::fs::FileExt as _;
@@ -13,6 +12,7 @@ use chorus_base::error::{Error, Result};
 use chorus_config::agent::render;
 use chorus_proto::methods::agent_transfer::{ExportBeginParams, ExportBeginResult, ExportReadParams, ExportReadResult};
 use chorus_proto::{ErrorKind, Session};
+use chorus_runtime::run_blocking;
 use chorus_store::catalog::MemoryRow;
 use serde_json::Value;
 

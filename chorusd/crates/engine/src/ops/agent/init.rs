@@ -1,6 +1,5 @@
 //! The operation `agent.init`.
 
-use chorus_runtime::run_blocking;
 use std::path::{Path, PathBuf};
 
 use chorus_base::error::{Error, Result};
@@ -11,6 +10,7 @@ use chorus_config::agent::{AGENT_FILE, AgentConfig, check_name, normalise, rende
 use chorus_permissions::Profiles;
 use chorus_proto::methods::agent::{InitParams, InitResult};
 use chorus_proto::{AgentStatus, ErrorKind, EventType};
+use chorus_runtime::run_blocking;
 use chorus_store::catalog::AuditDecision;
 use chorus_store::session_files::stamp;
 use serde_json::{Map, Value, json};

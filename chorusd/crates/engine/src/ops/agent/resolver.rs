@@ -1,6 +1,5 @@
 //! Resolves agents with their current agent.json, which is reloaded when it has changed on disk.
 
-use futures_util::future::BoxFuture;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,8 +7,10 @@ use chorus_agent_core::AgentSettings;
 use chorus_base::error::{Error, Result};
 use chorus_config::agent::{AGENT_FILE, AgentConfig};
 use chorus_proto::ErrorKind;
+use chorus_runtime::run_blocking;
 use chorus_store::catalog::AgentTable;
 use chorus_store::session_files::stamp;
+use futures_util::future::BoxFuture;
 use tokio::sync::Mutex;
 use uuid::Uuid;
 
@@ -19,7 +20,6 @@ use crate::ops::approvals::deny_outdated;
 use crate::ops::discord::DiscordHandle;
 use crate::ops::resolve_agent::{check_expected_agent, no_agent_error, unknown_agent_error};
 use crate::ops::settings::EffectiveConfig;
-use chorus_runtime::run_blocking;
 
 /// Finds the agents that requests name, and keeps their entries in the index up to their files.
 #[derive(Debug)]

@@ -1,6 +1,5 @@
 //! The operation `approvals.approve`.
 
-use chorus_runtime::run_blocking;
 use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
@@ -8,6 +7,7 @@ use chorus_base::requester::{Answerer, Requester};
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::approvals::{Approval, ApproveParams, ApproveResult};
 use chorus_proto::methods::permissions::Decision;
+use chorus_runtime::run_blocking;
 use chorus_store::catalog::AuditDecision;
 use serde_json::Value;
 

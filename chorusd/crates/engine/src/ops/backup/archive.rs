@@ -1,7 +1,6 @@
 //! `backup.archive.*`: sends a backup to the client while it is made. A client that reads slowly delays the backup, but
 //! not the home, because no lock is held while chunks are sent.
 
-use chorus_runtime::run_blocking;
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -14,6 +13,7 @@ use chorus_proto::ErrorKind;
 use chorus_proto::methods::backup::{
     ArchiveBeginParams, ArchiveBeginResult, ArchiveReadParams, ArchiveReadResult, Summary,
 };
+use chorus_runtime::run_blocking;
 use chorus_store::{CATALOG_FILE, DB_DIR, JOURNAL_FILE, integrity};
 use tokio::sync::{Mutex, mpsc};
 

@@ -1,10 +1,10 @@
 //! The operation `backup.create`.
 
-use chorus_runtime::run_blocking;
 use std::path::PathBuf;
 
 use chorus_base::error::{Error, Result};
 use chorus_proto::methods::backup::{CreateParams, Summary};
+use chorus_runtime::run_blocking;
 
 use crate::backup::{DirectorySink, HomeIdentity};
 use crate::ops::Ops;

@@ -8,13 +8,13 @@
 pub mod archive;
 pub mod create;
 
-use chorus_runtime::run_blocking;
 use std::sync::Arc;
 use std::time::Instant;
 
 use chorus_base::error::{Error, Result};
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::backup::Summary;
+use chorus_runtime::run_blocking;
 use chorus_store::DB_DIR;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 

@@ -1,6 +1,5 @@
 //! The operation `context.compact`.
 
-use futures_util::future::BoxFuture;
 use std::time::Duration;
 
 use chorus_agent_core::compaction::tokens_with_working_set;
@@ -9,6 +8,7 @@ use chorus_base::error::{Error, Result};
 use chorus_proto::methods::continuation::{CompactParams, CompactResult};
 use chorus_proto::{ErrorKind, ItemSource, Receipt, Session};
 use chorus_session::stored_message::ContextNo;
+use futures_util::future::BoxFuture;
 
 use super::continuation_source::{CONTEXT_UNCHANGED_HINT, CarryOver, ContinuationSource, ModelNotes, OpeningMessage};
 use crate::agent::agent_index::AgentEntry;

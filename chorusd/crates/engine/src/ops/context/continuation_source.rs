@@ -1,6 +1,5 @@
 //! The session that a continuation starts from: what the new context takes from it, and warnings about it.
 
-use chorus_runtime::run_blocking;
 use std::sync::Arc;
 
 use chorus_agent_core::AgentSettings;
@@ -11,6 +10,7 @@ use chorus_base::new_id;
 use chorus_proto::{
     ErrorKind, ItemSource, Message, NewMessage, Role, SessionHeader, SummarySource, TokenPair, WorkingSet,
 };
+use chorus_runtime::run_blocking;
 use chorus_session::stored_message::StoredMessage;
 use chorus_session::summary;
 use chorus_session::summary::{

@@ -12,6 +12,7 @@ use chorus_proto::{
     ErrorKind, Mend, Message, PieceKind, Receipt, ShortMessage, Window, WindowBudget, WindowMessage, WindowPiece,
     WindowTool,
 };
+use chorus_runtime::run_blocking;
 use chorus_session::token_estimate::{MessageSize, tokens_of_piece};
 
 use crate::agent::agent_index::AgentEntry;
@@ -21,7 +22,6 @@ use crate::agent::model_limits::ModelLimits;
 use crate::agent::prompt::Prompt;
 use crate::agent::request_builder::{BuildOutcome, build_request};
 use crate::ops::context_meter::ContextMeter;
-use chorus_runtime::run_blocking;
 
 /// Bytes of a reply that surround a window.
 const REPLY_OVERHEAD_BYTES: usize = 16 << 10;

@@ -1,7 +1,5 @@
 //! Compares files with the catalog.
 
-use chorus_runtime::run_blocking;
-use futures_util::future::BoxFuture;
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -10,9 +8,11 @@ use chorus_base::error::{Error, Result};
 use chorus_config::agent::AGENT_FILE;
 use chorus_proto::methods::doctor::{Check, Verdict};
 use chorus_proto::methods::trash::TrashKind;
+use chorus_runtime::run_blocking;
 use chorus_store::session_files::stamp;
 use chorus_store::trash;
 use chorus_store::trash::{Stage, TrashItem};
+use futures_util::future::BoxFuture;
 use uuid::Uuid;
 
 use super::{check, check_with, join_some};

@@ -1,11 +1,11 @@
 //! Checks models: the keys of providers, the last discovery, and the models that agents name.
 
-use chorus_runtime::run_blocking;
 use std::time::Duration;
 
 use chorus_base::error::Result;
 use chorus_llm::{DiscoveryStatus, KeyStatus, ProviderModels};
 use chorus_proto::methods::doctor::{Check, Verdict};
+use chorus_runtime::run_blocking;
 use jiff::Timestamp;
 
 use super::{check, check_with, join_some};

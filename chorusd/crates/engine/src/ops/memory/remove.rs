@@ -1,6 +1,5 @@
 //! The operation `memory.remove`.
 
-use chorus_runtime::run_blocking;
 use std::path::PathBuf;
 
 use chorus_base::error::{Error, Result};
@@ -8,6 +7,7 @@ use chorus_clock::Clock;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::memory::{RemoveParams, RemoveResult};
 use chorus_proto::methods::trash::TrashKind;
+use chorus_runtime::run_blocking;
 use chorus_store::trash::EntryMetadata;
 use chorus_store::{Catalog, trash};
 

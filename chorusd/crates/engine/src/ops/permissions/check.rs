@@ -2,12 +2,12 @@
 
 use chorus_base::error::{Error, Result};
 use chorus_proto::methods::permissions::{CheckParams, Verdict};
+use chorus_runtime::run_blocking;
 use chorus_sandbox::Sandbox;
 
 use super::usable_profile;
 use crate::ops::agent::AgentResolver;
 use crate::tools::{normalize_file_action, unsandboxed_approval, workspace_paths};
-use chorus_runtime::run_blocking;
 
 /// Judges an action by the agent's profile, taking into account whether commands can be confined.
 ///

@@ -7,6 +7,7 @@ use chorus_base::error::Result;
 use chorus_base::sync::Mutex;
 use chorus_config::Config;
 use chorus_proto::methods::session_branching::{DiffLine, DiffParams, DiffResult, Side};
+use chorus_runtime::run_blocking;
 use chorus_session::content_eq::has_same_content;
 use chorus_session::stored_message::StoredMessage;
 use chorus_store::index_cache::{IndexedFile, MessageReader};
@@ -14,7 +15,6 @@ use chorus_store::index_cache::{IndexedFile, MessageReader};
 use super::get::corrupt_error;
 use crate::ops::agent::AgentResolver;
 use crate::ops::session::SessionReader;
-use chorus_runtime::run_blocking;
 
 /// Finds where two sessions diverge, and returns a page of the messages after that.
 pub async fn diff(

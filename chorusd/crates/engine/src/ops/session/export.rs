@@ -7,6 +7,7 @@ use chorus_clock::Clock;
 use chorus_config::Config;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::export::{ReadParams, ReadResult, SelectParams, SelectResult};
+use chorus_runtime::run_blocking;
 use chorus_session::export::{ChunkWriter, Export, ParentSession};
 use chorus_session::stored_message::StoredMessage;
 use chorus_session::{FormatError, SessionIndex};
@@ -21,7 +22,6 @@ use super::get::corrupt_error;
 use crate::ops::agent::AgentResolver;
 use crate::ops::context::history::parse_since;
 use crate::ops::session::SessionReader;
-use chorus_runtime::run_blocking;
 
 /// The limit on sessions in a page, far below what fits in a frame.
 const MAX_PAGE: u64 = 1000;

@@ -5,6 +5,7 @@ use chorus_base::error::{Error, Result};
 use chorus_config::Config;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::session::{GetParams, GetResult};
+use chorus_runtime::run_blocking;
 use chorus_session::FormatError;
 use chorus_session::stored_message::StoredMessage;
 use chorus_store::catalog::SessionRow;
@@ -13,7 +14,6 @@ use chorus_store::index_cache::IndexedFile;
 use crate::agent::summaries::Summaries;
 use crate::ops::agent::AgentResolver;
 use crate::ops::session::SessionReader;
-use chorus_runtime::run_blocking;
 
 /// Returns a saved session with a page of its messages.
 pub async fn get(

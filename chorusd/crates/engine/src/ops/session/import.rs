@@ -1,6 +1,5 @@
 //! `session.import.*`: imports transcripts and session files as sessions of an agent.
 
-use chorus_runtime::run_blocking;
 use std::io::{BufReader, Seek as _};
 use std::sync::Arc;
 
@@ -12,6 +11,7 @@ use chorus_base::new_id;
 use chorus_proto::methods::import::{AddParams, AddResult, BeginParams, BeginResult, CommitParams, CommitResult};
 use chorus_proto::session::SESSION_SCHEMA;
 use chorus_proto::{Session, SessionHeader, SummarySource, Trigger};
+use chorus_runtime::run_blocking;
 use chorus_session::{import, slug, summary};
 use chorus_store::catalog::SessionPlacement;
 use chorus_store::session_files;

@@ -1,11 +1,11 @@
 //! The operation `session.purge`.
 
-use chorus_runtime::run_blocking;
 use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::session::{PurgeParams, PurgeResult};
+use chorus_runtime::run_blocking;
 use chorus_store::trash;
 use chorus_store::trash::TrashItem;
 use uuid::Uuid;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
 use chorus_proto::{ErrorKind, Session, SessionHeader};
+use chorus_runtime::run_blocking;
 use chorus_session::selector::MIN_PREFIX;
 use chorus_session::{Selector, SessionFile};
 use chorus_store::catalog::{SessionRow, SessionTable};
@@ -19,7 +20,6 @@ use crate::agent::agent_index::AgentEntry;
 use crate::ops::agent::AgentResolver;
 use crate::ops::hints;
 use crate::ops::history_numbers::HistoryNumbers;
-use chorus_runtime::run_blocking;
 
 /// Finds and reads the saved sessions of this home.
 #[derive(Debug)]

@@ -5,6 +5,7 @@ use chorus_base::error::Result;
 use chorus_config::Config;
 use chorus_proto::Trigger;
 use chorus_proto::methods::session_branching::{TreeGap, TreeLive, TreeParams, TreeResult, TreeSession};
+use chorus_runtime::run_blocking;
 use chorus_session::session_tree::{Leaf, Node, Tree, arrange};
 use chorus_store::catalog::{LineageRow, SessionName};
 use uuid::Uuid;
@@ -12,7 +13,6 @@ use uuid::Uuid;
 use crate::agent::registry::Registry;
 use crate::ops::agent::AgentResolver;
 use crate::ops::session::SessionReader;
-use chorus_runtime::run_blocking;
 
 /// The limit on sessions in a page.
 const MAX_PAGE: u64 = 5000;

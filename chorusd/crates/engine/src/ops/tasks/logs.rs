@@ -10,13 +10,13 @@ use chorus_base::error::{Error, Result};
 use chorus_config::Config;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::tasks::{LogsParams, LogsResult, TaskStatus};
+use chorus_runtime::run_blocking;
 use chorus_store::catalog::TaskTable;
 use tokio::time::{Instant, timeout_at};
 
 use super::{find_task, single_task};
 use crate::ops::agent::AgentResolver;
 use crate::tasks::Tasks;
-use chorus_runtime::run_blocking;
 
 /// The limit on the bytes of a page. In JSON each may become six.
 const MAX_PAGE_BYTES: usize = 256 << 10;

@@ -1,12 +1,12 @@
 //! Searches an agent's own sessions by reading them, newest first, within a time limit.
 
-use chorus_runtime::run_blocking;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use chorus_base::error::{Error, Result};
 use chorus_proto::{Message, Role};
+use chorus_runtime::run_blocking;
 use chorus_session::file;
 use chorus_store::catalog::{SessionQuery, SessionRow};
 use chorus_store::session_files;

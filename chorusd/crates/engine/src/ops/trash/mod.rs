@@ -5,12 +5,12 @@ pub mod list;
 pub mod recovery;
 pub mod restore;
 
-use chorus_runtime::run_blocking;
 use std::path::Path;
 
 use chorus_base::error::{Error, Result};
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::trash::{TrashEntry, TrashKind};
+use chorus_runtime::run_blocking;
 use chorus_session::selector::MIN_PREFIX;
 use chorus_store::catalog::MemoryTable;
 use chorus_store::trash;

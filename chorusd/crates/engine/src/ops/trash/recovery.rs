@@ -10,17 +10,17 @@
 //! | in the trash | exists | a delete without its commit | session: deletes the row; agent: moves it back |
 //! | in the trash | missing | a completed delete, or a restore that moved nothing | shows the entry |
 
-use chorus_runtime::run_blocking;
-use futures_util::future::BoxFuture;
 use std::path::PathBuf;
 
 use chorus_base::error::{Error, Result};
 use chorus_proto::methods::trash::TrashKind;
 use chorus_proto::{AgentStatus, ErrorKind};
+use chorus_runtime::run_blocking;
 use chorus_store::catalog::SessionRow;
 use chorus_store::session_files::path_of;
 use chorus_store::trash;
 use chorus_store::trash::{EntryMetadata, SessionMetadata, Stage, TrashItem};
+use futures_util::future::BoxFuture;
 
 use super::restore::add_session_row;
 use crate::ops::Ops;

@@ -1,6 +1,5 @@
 //! The operation `trash.restore`.
 
-use chorus_runtime::run_blocking;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,6 +9,7 @@ use chorus_config::agent::{AGENT_FILE, AgentConfig};
 use chorus_proto::methods::memory::MemoryEntry;
 use chorus_proto::methods::trash::{RestoreParams, RestoreResult, TrashKind};
 use chorus_proto::{Agent, ErrorKind, Session};
+use chorus_runtime::run_blocking;
 use chorus_store::catalog::{MemoryRow, RememberOutcome, SessionPlacement, SessionRow};
 use chorus_store::session_files::{path_of, stamp};
 use chorus_store::trash::{EntryMetadata, SessionMetadata, TrashItem};

@@ -1,12 +1,12 @@
 //! Runs git commands in the sandbox with settings that nothing in the workspace can override.
 
-use futures_util::future::BoxFuture;
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
 use chorus_redact::Redactor;
 use chorus_sandbox::{CommandSpec, Confinement, Exit, ResourceLimits, run_redacted};
+use futures_util::future::BoxFuture;
 
 use super::{GitResult, repository_dir};
 use crate::tools::ToolContext;

@@ -1,7 +1,6 @@
 //! The tool `self_edit_docs`: writes the agent's docs/, which are part of its prompt. Files are opened beneath a
 //! directory handle, so that links cannot lead elsewhere.
 
-use chorus_runtime::run_blocking;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
@@ -10,6 +9,7 @@ use std::sync::Arc;
 use chorus_base::error::{Error, Result};
 use chorus_base::private_fs::{TEMPORARY_PREFIX, sync};
 use chorus_permissions::Action;
+use chorus_runtime::run_blocking;
 use chorus_store::catalog::AuditDecision;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, mkdirat, openat, openat2, renameat, unlinkat};
 use schemars::JsonSchema;

@@ -2,7 +2,7 @@
 //!
 //! Reads the file twice. The first pass keeps a few numbers per line ([`index`]). [`parents`] and [`sidechains`] build
 //! trees from them, one for the main conversation and one for each side chain, and [`main_branch`] follows each tree to
-//! its newest leaf. Messages that the user typed while the program worked are not part of the trees ([`queue`],
+//! its newest leaf. Messages that the user typed while the program worked are not part of the trees ([`queue_operation`],
 //! [`queued_messages`]): each is inserted into the path after the last message that the model had received by then. The
 //! second pass reads the lines of the path again and writes them as messages ([`chain_writer`]).
 

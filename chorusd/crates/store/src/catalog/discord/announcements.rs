@@ -33,16 +33,16 @@ pub struct AnnouncementLog {
 
 impl AnnouncementLog {
     /// Queues the posts and records that the events were announced, in one commit.
-    pub fn enqueue(&self, events: Announcements) -> impl Future<Output = Result<()>> + Send + use<> {
+    pub fn enqueue(&self, announcements: Announcements) -> impl Future<Output = Result<()>> + Send + use<> {
         self.settings.db.writer.submit(move |conn| {
-            events.posts.iter().try_for_each(|post| outbox::enqueue(conn, post))?;
-            if let Some((count, now)) = events.dropped {
+            announcements.posts.iter().try_for_each(|post| outbox::enqueue(conn, post))?;
+            if let Some((count, now)) = announcements.dropped {
                 outbox::add_dropped(conn, count, now)?;
             }
-            if let Some(upto) = events.upto {
+            if let Some(upto) = announcements.upto {
                 settings::upsert(conn, LAST_EVENT_KEY, Some(&upto.to_string()))?;
             }
-            match &events.starts {
+            match &announcements.starts {
                 Some(starts) => settings::upsert(conn, LAST_STARTS_KEY, Some(starts)),
                 None => Ok(()),
             }

@@ -4,7 +4,6 @@
 mod contents;
 mod session_ids;
 
-use chorus_runtime::run_blocking;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,6 +16,7 @@ use chorus_proto::methods::agent_transfer::{
     ImportAddParams, ImportAddResult, ImportBeginParams, ImportBeginResult, ImportCommitParams, ImportCommitResult,
 };
 use chorus_proto::{ErrorKind, EventType};
+use chorus_runtime::run_blocking;
 use chorus_store::catalog::{MemoryRow, MemoryScope};
 use serde_json::json;
 use uuid::Uuid;

@@ -1,11 +1,11 @@
 //! Session ids in an imported agent. A session keeps its id unless that is taken here; references to parents are
 //! adjusted accordingly.
 
-use chorus_runtime::run_blocking;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use chorus_base::error::{Error, Result};
+use chorus_runtime::run_blocking;
 use chorus_store::session_files;
 use uuid::Uuid;
 
