@@ -5,6 +5,9 @@ use clap::Subcommand;
 use crate::app::App;
 use crate::error::Error;
 
+#[macro_use]
+mod group;
+
 pub mod agent;
 pub mod approvals;
 pub mod audit;

@@ -131,7 +131,7 @@ impl Drafts<'_> {
     }
 
     fn client(&mut self) -> Result<()> {
-        let Names { noun, verb, noun_type, verb_type } = self.names;
+        let Names { noun, verb, noun_type, .. } = self.names;
         let top = format!("{COMMANDS}/mod.rs");
         let idiom = self.command_idiom(&top)?;
         self.create(format!("{COMMANDS}/{noun}/{verb}.rs"), snippets::command(self.names, &idiom));
@@ -139,16 +139,10 @@ impl Drafts<'_> {
         if self.exists(&group) {
             self.add_module(&group, "pub mod", verb)?;
             let variant = snippets::variant(self.names);
-            self.change(&group, &variant, |text| at_end_of_block(text, "enum Verb {", &variant))?;
-            let plain = format!("Verb::{verb_type}(args) => {verb}::run(args, app),");
-            let optional =
-                format!("Some({}) => {verb}::run(args, app),", plain.split(" =>").next().unwrap_or_default());
-            self.change(&group, &plain, |text| {
-                behind_last(text, &plain, |line| line.starts_with("Verb::") && line.contains("::run("))
-                    .or_else(|| behind_last(text, &optional, |line| line.starts_with("Some(Verb::")))
-            })?;
+            self.change(&group, &variant, |text| at_end_of_block(text, "enum Verb ", &variant))?;
+            self.add_arm(&group)?;
         } else {
-            self.create(group, snippets::group(self.names, &idiom));
+            self.create(group, snippets::group(self.names));
             self.add_module(&top, "pub mod", noun)?;
             let variant = format!("/// TODO: say what the group is for\n{noun_type}({noun}::Args),");
             self.change(&top, &variant, |text| at_end_of_block(text, "enum Command {", &variant))?;
@@ -156,6 +150,20 @@ impl Drafts<'_> {
             self.change(&top, &arm, |text| behind_last(text, &arm, |line| line.starts_with("Command::")))?;
         }
         Ok(())
+    }
+
+    /// Adds the arm of a verb to a group that forwards by hand; `group!` makes its own.
+    fn add_arm(&mut self, group: &str) -> Result<()> {
+        if read(&self.root.join(group))?.contains("group! {") {
+            return Ok(());
+        }
+        let Names { verb, verb_type, .. } = self.names;
+        let plain = format!("Verb::{verb_type}(args) => {verb}::run(args, app),");
+        let optional = format!("Some(Verb::{verb_type}(args)) => {verb}::run(args, app),");
+        self.change(group, &plain, |text| {
+            behind_last(text, &plain, |line| line.starts_with("Verb::") && line.contains("::run("))
+                .or_else(|| behind_last(text, &optional, |line| line.starts_with("Some(Verb::")))
+        })
     }
 
     fn tests(&mut self) -> Result<()> {
@@ -275,7 +283,7 @@ mod tests {
     /// Whoever moves a place that a verb touches teaches the plan where it is now.
     #[test]
     fn every_place_is_found() {
-        for noun in ["trash", "tasks", "weather"] {
+        for noun in ["trash", "models", "tasks", "weather"] {
             let plan = Plan::new(&root().unwrap(), &Names::new(noun, "weigh").unwrap()).unwrap();
             assert!(plan.by_hand.is_empty(), "{noun}: not found: {:#?}", plan.by_hand);
             let own = plan.files.keys().filter(|path| path.contains(&format!("{noun}/weigh.rs"))).count();
@@ -290,7 +298,8 @@ mod tests {
         for (file, code) in [
             ("chorusctl/src/commands/trash/empty.rs", "app.call_and_print::<"),
             ("chorusctl/src/commands/trash/empty.rs", "app.stdout.status_line("),
-            ("chorusctl/src/commands/trash/mod.rs", "enum Verb {"),
+            ("chorusctl/src/commands/group.rs", "enum Verb {"),
+            ("chorusctl/src/commands/trash/mod.rs", "group! {\n"),
             ("chorusd/crates/engine/src/ops/trash/empty.rs", "(ops: &Ops, params: EmptyParams) -> Result<EmptyResult>"),
             ("proto/src/methods/trash.rs", "= \"trash.empty\", EmptyParams => EmptyResult"),
             ("tests/harness/ctl.rs", "pub fn chorusctl<"),

@@ -81,35 +81,18 @@ pub fn variant(names: &Names) -> String {
     format!("/// TODO: say what it does\n{verb_type}({verb}::Args),")
 }
 
-pub fn group(names: &Names, idiom: &Idiom) -> String {
-    let Names { noun, verb, verb_type, .. } = names;
-    let (imports, error, variant) = (idiom.imports.join("\n"), &idiom.error, variant(names));
+pub fn group(names: &Names) -> String {
+    let Names { noun, verb, .. } = names;
+    let variant = variant(names).replace('\n', "\n        ");
     format!(
-        "//! `chorusctl {noun}`.
-
-use clap::Subcommand;
-
-{imports}
+        "//! `chorusctl {noun}`: one module per subcommand.
 
 pub mod {verb};
 
-/// TODO: say what the group is for
-#[derive(Debug, clap::Args)]
-pub struct Args {{
-    #[command(subcommand)]
-    verb: Verb,
-}}
-
-#[derive(Debug, Subcommand)]
-#[command(defer = true)]
-enum Verb {{
-    {variant}
-}}
-
-/// Runs one of the verbs.
-pub fn run(args: Args, app: &mut App) -> Result<(), {error}> {{
-    match args.verb {{
-        Verb::{verb_type}(args) => {verb}::run(args, app),
+group! {{
+    /// TODO: say what the group is for
+    enum Verb {{
+        {variant}
     }}
 }}
 "

@@ -33,7 +33,7 @@ pub struct Args {
     new_name: Option<String>,
 }
 
-pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let (mut source, size) = open_source(&args.file)?;
     let import = app.call::<ImportBegin>(&ImportBeginParams {})?.import;
     let mut progress = ProgressBar::new("import".into(), !app.global.quiet);
@@ -49,7 +49,7 @@ pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
         sent += count as u64;
         progress.update(sent, size, "bytes");
     }
-    let params = ImportCommitParams { import, name: args.new_name.clone() };
+    let params = ImportCommitParams { import, name: args.new_name };
     let result =
         app.client()?.call_raw(ImportCommit::NAME, &params, &mut |at| progress.update(at.done, at.total, &at.unit));
     progress.finish();

@@ -28,7 +28,7 @@ pub struct Args {
     print: bool,
 }
 
-pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
+pub fn run(Args { print }: Args, app: &mut App) -> Result<(), Error> {
     let program = resolve_program(connect::daemon_program())?;
     let socket = app.global.socket.as_deref().map(absolute).transpose()?;
     let mut environment = Vec::new();
@@ -38,7 +38,7 @@ pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
         }
     }
     let unit = unit::render(&program, socket.as_deref(), &environment).map_err(Error::failed)?;
-    if args.print {
+    if print {
         return app.stdout.text(&sanitize::multi_line(&unit));
     }
     let path = unit_directory()?.join(UNIT_NAME);

@@ -19,10 +19,10 @@ pub struct Args {
     limit: Option<u64>,
 }
 
-pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
+pub fn run(Args { limit }: Args, app: &mut App) -> Result<(), Error> {
     let agent = app.agent();
-    let params = |offset| ListParams { agent: agent.clone(), offset: Some(offset), limit: args.limit };
-    if args.limit.is_none() && app.stdout.format() != OutputFormat::Text {
+    let params = |offset| ListParams { agent: agent.clone(), offset: Some(offset), limit };
+    if limit.is_none() && app.stdout.format() != OutputFormat::Text {
         return print_pages::print_all_pages::<List, _>(app, "entries", &params(0), params);
     }
     if app.stdout.format() == OutputFormat::Jsonl {
@@ -31,7 +31,7 @@ pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
     }
     app.call_and_print::<List>(&params(0), |app, first| {
         let (mut entries, mut next) = (first.entries, first.next);
-        while let Some(offset) = next.filter(|_| args.limit.is_none()) {
+        while let Some(offset) = next.filter(|_| limit.is_none()) {
             let page = app.call::<List>(&params(offset))?;
             entries.extend(page.entries);
             next = page.next.filter(|next| *next > offset);

@@ -1,9 +1,7 @@
 //! `chorusctl memory`: one module per subcommand.
 
 use chorus_proto::methods::memory::{MemoryEntry, MemorySource};
-use clap::Subcommand;
 
-use crate::app::App;
 use crate::error::Error;
 use crate::ui::{Cell, Column, Stdout, Style, Table, sanitize};
 
@@ -12,32 +10,17 @@ pub mod list;
 pub mod remove;
 pub mod search;
 
-/// See and change what agents know in every conversation
-#[derive(Debug, clap::Args)]
-pub struct Args {
-    #[command(subcommand)]
-    verb: Verb,
-}
-
-#[derive(Debug, Subcommand)]
-#[command(defer = true)]
-enum Verb {
-    /// Have an agent remember something
-    Add(add::Args),
-    /// List what an agent remembers, in the order in which its model is shown it
-    List(list::Args),
-    /// Find words in what an agent remembers
-    Search(search::Args),
-    /// Move something remembered to the trash
-    Remove(remove::Args),
-}
-
-pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
-    match args.verb {
-        Verb::Add(args) => add::run(args, app),
-        Verb::List(args) => list::run(&args, app),
-        Verb::Search(args) => search::run(args, app),
-        Verb::Remove(args) => remove::run(args, app),
+group! {
+    /// See and change what agents know in every conversation
+    enum Verb {
+        /// Have an agent remember something
+        Add(add::Args),
+        /// List what an agent remembers, in the order in which its model is shown it
+        List(list::Args),
+        /// Find words in what an agent remembers
+        Search(search::Args),
+        /// Move something remembered to the trash
+        Remove(remove::Args),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::ui::stdout::OutputFormat;
 ///
 /// Providers are asked when the daemon starts and by `chorusctl models validate`. With context length and prices where
 /// they are known: from `[prices]` of config.toml, else as the provider tells.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub struct Args {}
 
 pub fn run(_: Args, app: &mut App) -> Result<(), Error> {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use chorus_proto::methods::models::{Discovery, Model, ModelProvider, ModelsResult, Price};
-use clap::Subcommand;
 
 use crate::app::App;
 use crate::error::Error;
@@ -13,27 +12,13 @@ use crate::ui::{Cell, Column, Style, Table, sanitize};
 pub mod list;
 pub mod validate;
 
-/// See which models there are, and whether their providers take the keys
-#[derive(Debug, clap::Args)]
-pub struct Args {
-    #[command(subcommand)]
-    verb: Option<Verb>,
-}
-
-#[derive(Debug, Subcommand)]
-#[command(defer = true)]
-enum Verb {
-    /// List the models that were found; the same as no command
-    List(list::Args),
-    /// Ask every provider for its models, which tests its key; nothing is paid for
-    Validate(validate::Args),
-}
-
-pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
-    match args.verb {
-        None => list::run(list::Args {}, app),
-        Some(Verb::List(args)) => list::run(args, app),
-        Some(Verb::Validate(args)) => validate::run(args, app),
+group! {
+    /// See which models there are, and whether their providers take the keys
+    enum Verb or list {
+        /// List the models that were found; the same as no command
+        List(list::Args),
+        /// Ask every provider for its models, which tests its key; nothing is paid for
+        Validate(validate::Args),
     }
 }
 

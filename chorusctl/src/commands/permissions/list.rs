@@ -12,7 +12,7 @@ use crate::ui::{Cell, Column, Style, Table, sanitize};
 ///
 /// The presets, then those of `[permissions.NAME]` in config.toml, with the agents that have them. An agent with a
 /// profile of its own is not listed: `chorusctl agent config NAME permissions` shows it.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub struct Args {}
 
 pub fn run(_: Args, app: &mut App) -> Result<(), Error> {

@@ -1,40 +1,22 @@
 //! `chorusctl permissions`: one module per subcommand; the default is `list`.
 
 use chorus_proto::methods::permissions::{Decision, Rule};
-use clap::Subcommand;
 
-use crate::app::App;
-use crate::error::Error;
 use crate::ui::{Style, sanitize};
 
 pub mod check;
 pub mod list;
 pub mod show;
 
-/// See what agents may do, and ask what would be allowed
-#[derive(Debug, clap::Args)]
-pub struct Args {
-    #[command(subcommand)]
-    verb: Option<Verb>,
-}
-
-#[derive(Debug, Subcommand)]
-#[command(defer = true)]
-enum Verb {
-    /// List the permission profiles; the same as no command
-    List(list::Args),
-    /// Show one profile with its rules
-    Show(show::Args),
-    /// Ask what an agent's profile says of an action, and why
-    Check(check::Args),
-}
-
-pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
-    match args.verb {
-        None => list::run(list::Args {}, app),
-        Some(Verb::List(args)) => list::run(args, app),
-        Some(Verb::Show(args)) => show::run(args, app),
-        Some(Verb::Check(args)) => check::run(args, app),
+group! {
+    /// See what agents may do, and ask what would be allowed
+    enum Verb or list {
+        /// List the permission profiles; the same as no command
+        List(list::Args),
+        /// Show one profile with its rules
+        Show(show::Args),
+        /// Ask what an agent's profile says of an action, and why
+        Check(check::Args),
     }
 }
 

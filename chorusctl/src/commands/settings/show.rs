@@ -13,7 +13,7 @@ use crate::ui::{Cell, Column, Style, Table, sanitize};
 ///
 /// A value comes from the environment, else from `settings set`, else from config.toml, else it is the default. Secrets are not
 /// shown: of a provider's key, where it is found.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub struct Args {}
 
 pub fn run(_: Args, app: &mut App) -> Result<(), Error> {

@@ -1,39 +1,22 @@
 //! `chorusctl trash`: one module per subcommand.
 
 use chorus_proto::methods::trash::{TrashEntry, TrashKind};
-use clap::Subcommand;
 
-use crate::app::App;
-use crate::error::Error;
 use crate::ui::sanitize;
 
 pub mod empty;
 pub mod list;
 pub mod restore;
 
-/// Look at what was deleted, bring it back, or let it go
-#[derive(Debug, clap::Args)]
-pub struct Args {
-    #[command(subcommand)]
-    verb: Verb,
-}
-
-#[derive(Debug, Subcommand)]
-#[command(defer = true)]
-enum Verb {
-    /// List what was deleted, newest first
-    List(list::Args),
-    /// Put an agent, a session or something remembered back where it was
-    Restore(restore::Args),
-    /// Delete for good what is in the trash
-    Empty(empty::Args),
-}
-
-pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
-    match args.verb {
-        Verb::List(args) => list::run(args, app),
-        Verb::Restore(args) => restore::run(args, app),
-        Verb::Empty(args) => empty::run(args, app),
+group! {
+    /// Look at what was deleted, bring it back, or let it go
+    enum Verb {
+        /// List what was deleted, newest first
+        List(list::Args),
+        /// Put an agent, a session or something remembered back where it was
+        Restore(restore::Args),
+        /// Delete for good what is in the trash
+        Empty(empty::Args),
     }
 }
 
