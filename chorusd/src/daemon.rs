@@ -286,7 +286,7 @@ impl Daemon {
                 },
                 sessions_lock,
                 running_tasks_sync: ops::tasks::RunningTasksSync::default(),
-                transfers: ops::transfers::AllTransfers::default(),
+                transfers: Arc::default(),
                 backups: ops::backup::Backups::default(),
                 session_overlaps: ops::session::diff::SessionOverlaps::default(),
                 export_positions: ops::session::export_offsets::ExportPositions::default(),

@@ -115,13 +115,13 @@ routes! {
     spawned memory::Remove => memory::remove::remove(agent_resolver, store.catalog, clock);
     spawned context::Restore => context::restore::restore;
     // An import, an export and a backup belong to their connection.
-    inline_of_connection import::Begin => session::import::begin;
-    inline_of_connection import::Add => session::import::add;
-    inline_of_connection agent_transfer::ExportRead => agent::export::read;
-    inline_of_connection agent_transfer::ImportBegin => agent::import::begin;
-    inline_of_connection agent_transfer::ImportAdd => agent::import::add;
+    inline_of_connection import::Begin => session::import::begin(agent_resolver, transfers, home);
+    inline_of_connection import::Add => session::import::add(transfers);
+    inline_of_connection agent_transfer::ExportRead => agent::export::read(transfers, config);
+    inline_of_connection agent_transfer::ImportBegin => agent::import::begin(transfers, home);
+    inline_of_connection agent_transfer::ImportAdd => agent::import::add(transfers);
     inline_of_connection backup::ArchiveBegin => backup::archive::begin;
-    inline_of_connection backup::ArchiveRead => backup::archive::read;
+    inline_of_connection backup::ArchiveRead => backup::archive::read(backups);
     spawned_of_connection import::Commit => session::import::commit;
     spawned_of_connection agent_transfer::ExportBegin => agent::export::begin;
     spawned_of_connection agent_transfer::ImportCommit => agent::import::commit;

@@ -38,6 +38,9 @@ macro_rules! routes {
     (@inline $method:ty, $op:expr, $answer:ident, $params:ident, $ops:ident, $caller:ident) => {
         Box::pin($answer.run_inline::<$method, _, _>($params, |p| $op(&$ops, p)))
     };
+    (@inline_of_connection $method:ty, $op:expr, $answer:ident, $params:ident, $ops:ident, $caller:ident, $($($service:ident).+),+) => {
+        Box::pin($answer.run_inline::<$method, _, _>($params, |p| $op($(&$ops.$($service).+),+, $caller.connection, p)))
+    };
     (@inline_of_connection $method:ty, $op:expr, $answer:ident, $params:ident, $ops:ident, $caller:ident) => {
         Box::pin($answer.run_inline::<$method, _, _>($params, |p| $op(&$ops, $caller.connection, p)))
     };

@@ -84,7 +84,7 @@ pub struct Ops {
     pub sessions_lock: Arc<RwLock<()>>,
     /// Writes `running_tasks` of agent.json files when background tasks start or end.
     pub running_tasks_sync: tasks::RunningTasksSync,
-    pub transfers: transfers::AllTransfers,
+    pub transfers: Arc<transfers::AllTransfers>,
     /// Backups that are being made.
     pub backups: backup::Backups,
     /// The state of the Discord connection, and the channel operations that it offers.

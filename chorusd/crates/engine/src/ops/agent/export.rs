@@ -4,11 +4,13 @@ use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chorus_agent_core::AgentSettings;
 use chorus_base::error::{Error, Result};
+use chorus_config::Config;
 use chorus_config::agent::render;
 use chorus_proto::methods::agent_transfer::{ExportBeginParams, ExportBeginResult, ExportReadParams, ExportReadResult};
 use chorus_proto::{ErrorKind, Session};
@@ -22,6 +24,7 @@ use crate::agent::command;
 use crate::agent_archive::{self, ArchiveWriter, ExportedAgent, Manifest};
 use crate::ops::import_sink::create_spool;
 use crate::ops::session::import::OnProgress;
+use crate::ops::transfers::AllTransfers;
 use crate::ops::{Ops, resolve_agent};
 
 /// Bytes per reply, before base64 encoding.
@@ -101,11 +104,16 @@ pub async fn begin(
 }
 
 /// Returns a chunk of the archive.
-pub async fn read(ops: &std::sync::Arc<Ops>, connection: u64, params: ExportReadParams) -> Result<ExportReadResult> {
-    let ops = ops.clone();
-    let room = CHUNK_BYTES.min(ops.config.max_frame / 2);
+pub async fn read(
+    transfers: &Arc<AllTransfers>,
+    config: &Config,
+    connection: u64,
+    params: ExportReadParams,
+) -> Result<ExportReadResult> {
+    let transfers = transfers.clone();
+    let room = CHUNK_BYTES.min(config.max_frame / 2);
     run_blocking(move || {
-        ops.transfers.agent_downloads.with_transfer(connection, params.export, |spool| {
+        transfers.agent_downloads.with_transfer(connection, params.export, |spool| {
             let failed = |e: std::io::Error| Error::io("cannot read an export", &e);
             let size = spool.file.metadata().map_err(failed)?.len();
             let offset = params.offset.unwrap_or(0).min(size);

@@ -19,6 +19,7 @@ use tokio::sync::{Mutex, mpsc};
 
 use crate::backup::{ArchiveSink, HomeIdentity};
 use crate::ops::Ops;
+use crate::ops::backup::Backups;
 
 /// Bytes per reply, before base64 encoding.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -99,15 +100,14 @@ async fn make_archive(ops: &Ops, archive: ArchiveSink<ChunkWriter>) -> Result<Su
 ///
 /// # Errors
 /// `not_found`, or the reason why the archive cannot be completed.
-pub async fn read(ops: &Ops, connection: u64, params: ArchiveReadParams) -> Result<ArchiveReadResult> {
+pub async fn read(backups: &Backups, connection: u64, params: ArchiveReadParams) -> Result<ArchiveReadResult> {
     let key = (connection, params.archive);
-    let pieces =
-        ops.backups.archives.0.lock().open.get(&key).cloned().ok_or_else(|| unknown_archive(params.archive))?;
+    let pieces = backups.archives.0.lock().open.get(&key).cloned().ok_or_else(|| unknown_archive(params.archive))?;
     let piece = pieces.lock().await.recv().await;
     match piece {
         Some(Chunk::Data(bytes)) => Ok(ArchiveReadResult { data_base64: STANDARD.encode(bytes), summary: None }),
         Some(Chunk::End(made)) => {
-            ops.backups.archives.0.lock().open.remove(&key);
+            backups.archives.0.lock().open.remove(&key);
             Ok(ArchiveReadResult { data_base64: String::new(), summary: Some((*made)?) })
         }
         None => Err(unknown_archive(params.archive)),

@@ -1,6 +1,7 @@
 //! `session.import.*`: imports transcripts and session files as sessions of an agent.
 
 use std::io::{BufReader, Seek as _};
+use std::path::Path;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -19,9 +20,10 @@ use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use crate::agent::session_save::{SessionTarget, write_session};
+use crate::ops::Ops;
+use crate::ops::agent::AgentResolver;
 use crate::ops::import_sink::{ImportedSession, SessionCollector, create_spool};
-use crate::ops::transfers::{TranscriptUpload, Transfer};
-use crate::ops::{Ops, resolve_agent};
+use crate::ops::transfers::{AllTransfers, TranscriptUpload, Transfer};
 
 /// The number of skipped lines that an error names if nothing could be imported.
 const MAX_NAMED_SKIPS: usize = 3;
@@ -30,20 +32,26 @@ const MAX_NAMED_SKIPS: usize = 3;
 pub type OnProgress = Box<dyn FnMut(u64, u64) + Send>;
 
 /// Opens an import on a connection.
-pub async fn begin(ops: &Ops, connection: u64, params: BeginParams) -> Result<BeginResult> {
-    let agent = resolve_agent::agent(ops, params.agent.as_deref()).await?;
-    let dir = ops.home.join("db");
+pub async fn begin(
+    agents: &AgentResolver,
+    transfers: &AllTransfers,
+    home: &Path,
+    connection: u64,
+    params: BeginParams,
+) -> Result<BeginResult> {
+    let agent = agents.resolve(params.agent.as_deref()).await?;
+    let dir = home.join("db");
     let spool = run_blocking(move || create_spool(&dir).map_err(|e| Error::io("cannot begin an import", &e))).await?;
     let transcript = TranscriptUpload {
         agent: agent.settings.id,
         format: params.from,
         file: params.file.unwrap_or_else(|| "the file".into()),
     };
-    Ok(BeginResult { import: ops.transfers.transcript_uploads.open(connection, transcript, spool)? })
+    Ok(BeginResult { import: transfers.transcript_uploads.open(connection, transcript, spool)? })
 }
 
 /// Receives the next bytes.
-pub async fn add(ops: &Arc<Ops>, connection: u64, params: AddParams) -> Result<AddResult> {
+pub async fn add(transfers: &Arc<AllTransfers>, connection: u64, params: AddParams) -> Result<AddResult> {
     let bytes = match (params.data, params.data_base64) {
         (Some(text), None) => text.into_bytes(),
         (None, Some(text)) => STANDARD.decode(text).map_err(|e| {
@@ -51,9 +59,8 @@ pub async fn add(ops: &Arc<Ops>, connection: u64, params: AddParams) -> Result<A
         })?,
         _ => return Err(Error::invalid("give either `data` or `data_base64`")),
     };
-    let ops = ops.clone();
-    let received =
-        run_blocking(move || ops.transfers.transcript_uploads.append(connection, params.import, &bytes)).await?;
+    let transfers = transfers.clone();
+    let received = run_blocking(move || transfers.transcript_uploads.append(connection, params.import, &bytes)).await?;
     Ok(AddResult { received })
 }
 
@@ -205,7 +212,7 @@ async fn save_imported(ops: &Ops, agent: Uuid, imported: ImportedSession) -> Res
         slug::session_id(saved_at, &slug)
     });
     let of = settings.clone();
-    let make = move |dir: &std::path::Path, session_id: &str| {
+    let make = move |dir: &Path, session_id: &str| {
         let extract = summary::extract_summary(&digest);
         let (given, found) = (about.summary.is_some(), extract.source());
         let header = SessionHeader {

@@ -27,22 +27,28 @@ use crate::agent_archive::Archive;
 use crate::ops::import_sink::create_spool;
 use crate::ops::memory::audit_row_of_change;
 use crate::ops::session::import::OnProgress;
+use crate::ops::transfers::AllTransfers;
 use crate::ops::{Ops, catalog_sync, wire_types};
 
 /// Opens an import on a connection.
-pub async fn begin(ops: &Ops, connection: u64, _: ImportBeginParams) -> Result<ImportBeginResult> {
-    let dir = ops.home.join("db");
+pub async fn begin(
+    transfers: &AllTransfers,
+    home: &Path,
+    connection: u64,
+    _: ImportBeginParams,
+) -> Result<ImportBeginResult> {
+    let dir = home.join("db");
     let file = run_blocking(move || create_spool(&dir).map_err(|e| Error::io("cannot begin an import", &e))).await?;
-    Ok(ImportBeginResult { import: ops.transfers.agent_uploads.open(connection, (), file)? })
+    Ok(ImportBeginResult { import: transfers.agent_uploads.open(connection, (), file)? })
 }
 
 /// Receives the next bytes of the archive.
-pub async fn add(ops: &Arc<Ops>, connection: u64, params: ImportAddParams) -> Result<ImportAddResult> {
+pub async fn add(transfers: &Arc<AllTransfers>, connection: u64, params: ImportAddParams) -> Result<ImportAddResult> {
     let bytes = STANDARD.decode(params.data_base64).map_err(|e| {
         Error::invalid(format!("`data_base64` is not base64: {e}")).hint("the standard alphabet, with padding")
     })?;
-    let ops = ops.clone();
-    let received = run_blocking(move || ops.transfers.agent_uploads.append(connection, params.import, &bytes)).await?;
+    let transfers = transfers.clone();
+    let received = run_blocking(move || transfers.agent_uploads.append(connection, params.import, &bytes)).await?;
     Ok(ImportAddResult { received })
 }
 
