@@ -113,7 +113,7 @@ routes! {
     spawned trash::Empty => trash::empty::empty;
     spawned memory::Add => memory::add::add(agent_resolver, store.catalog, redactor, clock);
     spawned memory::Remove => memory::remove::remove(agent_resolver, store.catalog, clock);
-    spawned context::Restore => context::restore::restore;
+    spawned context::Restore => context::restore::restore(agent_resolver, sessions, sessions_lock, registry, clock);
     // An import, an export and a backup belong to their connection.
     inline_of_connection import::Begin => session::import::begin(agent_resolver, transfers, home);
     inline_of_connection import::Add => session::import::add(transfers);

@@ -40,7 +40,17 @@ pub(crate) async fn restore_session(
         own: true,
         ..RestoreParams::default()
     };
-    let restored = with_expected_agent(agent.settings.id, context::restore_as(&app.ops, params, by)).await?;
+    let ops = &app.ops;
+    let restoring = context::restore_as(
+        &ops.agent_resolver,
+        &ops.sessions,
+        &ops.sessions_lock,
+        &ops.registry,
+        &ops.clock,
+        params,
+        by,
+    );
+    let restored = with_expected_agent(agent.settings.id, restoring).await?;
     let count = if restored.messages == 1 { "1 message".to_owned() } else { format!("{} messages", restored.messages) };
     let mut text = format!("Restored: {count} of {}. Go on here.", restored.session.header.session_id);
     if let Some(saved) = &restored.saved_first {

@@ -201,7 +201,16 @@ async fn restore(call: &Invocation) -> Result<Response> {
         own: true,
         files: false,
     };
-    let work = restore::restore_as(by.ops(), params, &by.member.requester);
+    let ops = by.ops();
+    let work = restore::restore_as(
+        &ops.agent_resolver,
+        &ops.sessions,
+        &ops.sessions_lock,
+        &ops.registry,
+        &ops.clock,
+        params,
+        &by.member.requester,
+    );
     let done = with_expected_agent(agent.settings.id, work).await?;
     let text = format!(
         "Restored {}: {}, {} live now.{}",

@@ -7,8 +7,8 @@ use chorus_base::error::{Error, Result};
 use chorus_proto::{ErrorKind, SessionHeader};
 use tokio_util::sync::CancellationToken;
 
-use super::Ops;
 use crate::agent::checkpoint_on_save;
+use crate::agent::registry::Registry;
 use crate::tools::ToolContext;
 use crate::tools::checkpoint::{RestoreError, check_restore, restore_files};
 
@@ -27,7 +27,11 @@ impl CheckpointFiles {
     /// # Errors
     /// `denied` if changes in the workspace would be lost, `not_found` if the workspace does not have the commit,
     /// `git_failed`.
-    pub async fn prepare(ops: &Ops, agent: &Arc<AgentSettings>, session: &SessionHeader) -> Result<Self> {
+    pub async fn prepare(
+        registry: &Arc<Registry>,
+        agent: &Arc<AgentSettings>,
+        session: &SessionHeader,
+    ) -> Result<Self> {
         let name = &session.session_id;
         let Some(commit) = session.workspace_commit.clone() else {
             let why = format!("{name} was saved without the files of the workspace");
@@ -36,7 +40,7 @@ impl CheckpointFiles {
                 agent.name
             )));
         };
-        let ctx = checkpoint_on_save::tool_context(&ops.registry, agent, CancellationToken::new());
+        let ctx = checkpoint_on_save::tool_context(registry, agent, CancellationToken::new());
         let files = Self { context: ctx, commit, session: name.clone() };
         check_restore(&files.context, &files.commit).await.map_err(|refused| files.to_error(refused))?;
         Ok(files)

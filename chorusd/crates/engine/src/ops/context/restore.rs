@@ -1,14 +1,20 @@
 //! The operation `context.restore`.
 
+use std::sync::Arc;
+
 use chorus_agent_core::event::RestoredContext;
 use chorus_base::error::Result;
 use chorus_base::requester::Requester;
+use chorus_clock::Clock;
 use chorus_proto::methods::context::{RestoreParams, RestoreResult};
 use futures_util::future::BoxFuture;
+use tokio::sync::RwLock;
 
 use super::session_prefix::SessionPrefix;
+use crate::agent::registry::Registry;
+use crate::ops::agent::AgentResolver;
+use crate::ops::session::SessionReader;
 use crate::ops::workspace_restore::CheckpointFiles;
-use crate::ops::{Ops, resolve_agent};
 
 /// Restores a session's messages as the live context. Unsaved messages of the live context are saved first unless
 /// `discard` is set. With `files` the workspace is restored to the session's checkpoint as well.
@@ -16,26 +22,41 @@ use crate::ops::{Ops, resolve_agent};
 /// # Errors
 /// `session_not_found`, `ambiguous`, `denied`, `corrupt_session`, `disk_full`, `storage_failed`. With `files` also
 /// `git_failed`, and `denied` if changes in the workspace would be lost; nothing was done then.
-pub async fn restore(ops: &Ops, params: RestoreParams) -> Result<RestoreResult> {
-    restore_as(ops, params, &Requester::Owner).await
+pub async fn restore(
+    agents: &AgentResolver,
+    sessions: &SessionReader,
+    lock: &RwLock<()>,
+    registry: &Arc<Registry>,
+    clock: &Clock,
+    params: RestoreParams,
+) -> Result<RestoreResult> {
+    restore_as(agents, sessions, lock, registry, clock, params, &Requester::Owner).await
 }
 
 /// Like [`restore`], on behalf of `by`.
-pub fn restore_as<'a>(ops: &'a Ops, params: RestoreParams, by: &'a Requester) -> BoxFuture<'a, Result<RestoreResult>> {
+pub fn restore_as<'a>(
+    agents: &'a AgentResolver,
+    sessions: &'a SessionReader,
+    lock: &'a RwLock<()>,
+    registry: &'a Arc<Registry>,
+    clock: &'a Clock,
+    params: RestoreParams,
+    by: &'a Requester,
+) -> BoxFuture<'a, Result<RestoreResult>> {
     Box::pin(async move {
-        let agent = resolve_agent::agent(ops, params.agent.as_deref()).await?;
-        let _no_deletes = ops.sessions_lock.read().await;
-        let row = ops.sessions.resolve_as(by, &agent, params.agent.is_some() && !params.own, &params.session).await?;
-        let mut taken = SessionPrefix::read(&ops.sessions, &row, params.at).await?;
+        let agent = agents.resolve(params.agent.as_deref()).await?;
+        let _no_deletes = lock.read().await;
+        let row = sessions.resolve_as(by, &agent, params.agent.is_some() && !params.own, &params.session).await?;
+        let mut taken = SessionPrefix::read(sessions, &row, params.at).await?;
         let mut warnings = std::mem::take(&mut taken.warnings);
         let files = match params.files {
-            true => Some(CheckpointFiles::prepare(ops, &agent.settings, &row.header).await?),
+            true => Some(CheckpointFiles::prepare(registry, &agent.settings, &row.header).await?),
             false => None,
         };
         let restore = taken.into_command(&row, params.discard);
-        let RestoredContext { messages, saved_first } = ops.registry.ask(agent.settings.id, restore).await?;
+        let RestoredContext { messages, saved_first } = registry.ask(agent.settings.id, restore).await?;
         // Not awaited: only retention uses the time of last use.
-        drop(ops.store.catalog.sessions.touch(row.header.id, ops.clock.now()));
+        drop(sessions.table.touch(row.header.id, clock.now()));
         let mut files_commit = None;
         if let Some(files) = files {
             match files.restore().await {
@@ -47,7 +68,7 @@ pub fn restore_as<'a>(ops: &'a Ops, params: RestoreParams, by: &'a Requester) ->
             }
         }
         Ok(RestoreResult {
-            session: ops.sessions.describe(row).await?,
+            session: sessions.describe(row).await?,
             messages,
             saved_first: saved_first.map(|session| *session),
             files_commit,
