@@ -32,8 +32,8 @@ use chorus_engine::lifecycle::{
     detach, fingerprint_key, home_dir, instance_watch, log, signals, socket, systemd_notify, unclean_stop,
 };
 use chorus_engine::ops::Ops;
-use chorus_engine::ops::agent::AgentResolver;
 use chorus_engine::ops::agent::use_::CHOSEN_AGENT;
+use chorus_engine::ops::agent::{AgentDescriber, AgentResolver};
 use chorus_engine::ops::context_meter::ContextMeter;
 use chorus_engine::ops::daemon::DaemonState;
 use chorus_engine::ops::session::SessionReader;
@@ -236,12 +236,12 @@ impl Daemon {
             let effective_config =
                 Arc::new(EffectiveConfig::load(store.catalog.settings.clone(), config.clone()).await?);
             let discord = Arc::new(ops::discord::DiscordHandle::new(config.discord.is_configured()));
-            let context_meter = ContextMeter {
+            let context_meter = Arc::new(ContextMeter {
                 registry: registry.clone(),
                 memories: store.catalog.memories.clone(),
                 models: models.clone(),
                 usage: usage.clone(),
-            };
+            });
             let agent_resolver = Arc::new(AgentResolver {
                 index: agents.clone(),
                 table: store.catalog.agents.clone(),
@@ -257,10 +257,21 @@ impl Daemon {
                 store: store.clone(),
                 history_numbers: ops::history_numbers::HistoryNumbers::default(),
             };
+            let agent_describer = AgentDescriber {
+                sessions: store.catalog.sessions.clone(),
+                registry: registry.clone(),
+                approvals: approvals.clone(),
+                usage: usage.clone(),
+                context_meter: context_meter.clone(),
+                config: effective_config.clone(),
+                home: places.home.clone(),
+                clock: clock.clone(),
+            };
             let started_at = clock.now();
             let ops = Arc::new(Ops {
                 effective_config,
                 agent_resolver,
+                agent_describer,
                 sessions,
                 context_meter,
                 store,

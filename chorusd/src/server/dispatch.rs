@@ -56,8 +56,8 @@ routes! {
     // the client disconnects.
     inline daemon::Hello => daemon::hello(home);
     inline daemon::Status => daemon::status;
-    inline agent::List => agent::list::list;
-    inline agent::Show => agent::show::show;
+    inline agent::List => agent::list::list(agent_resolver, agent_describer, store.catalog.agents, agents);
+    inline agent::Show => agent::show::show(agent_resolver, agent_describer, store.catalog.agents, effective_config);
     inline context::Show => context::show::show(agent_resolver, registry, context_meter, config);
     inline context::History => context::history::history(agent_resolver, sessions, clock);
     inline session::Get => session::get::get(agent_resolver, sessions, summaries, config);
@@ -97,7 +97,7 @@ routes! {
     spawned approvals::Deny => approvals::deny::deny(approvals);
     spawned doctor::Doctor => doctor::doctor;
     spawned models::Validate => models::validate::validate(models, effective_config);
-    spawned agent::Use => agent::use_::use_;
+    spawned agent::Use => agent::use_::use_(agent_resolver, agent_describer, store.catalog.settings, agents);
     spawned agent::Config => agent::config::config;
     spawned settings::Set => settings::set::set(effective_config, agent_resolver, models, registry, clock);
     spawned continuation::Resume => context::resume::resume;

@@ -154,7 +154,15 @@ async fn list(call: &Invocation) -> Result<Response> {
         let hint = if call.caller.member.rights.manage_channels { " `/agent init` makes one." } else { "" };
         return Ok(Response::new(format!("There are no agents here.{hint}")));
     }
-    let found = list::list(call.caller.ops(), ListParams { all: false }).await?;
+    let ops = call.caller.ops();
+    let listing = list::list(
+        &ops.agent_resolver,
+        &ops.agent_describer,
+        &ops.store.catalog.agents,
+        &ops.agents,
+        ListParams { all: false },
+    );
+    let found = listing.await?;
     let lines: Vec<String> = found
         .agents
         .iter()

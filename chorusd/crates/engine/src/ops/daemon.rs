@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use super::discord::{ConnectionState, delivery_problems, guild_allowlist};
-use super::{Ops, resolve_agent, wire_types};
+use super::{Ops, resolve_agent};
 use crate::agent::agent_index::AgentEntry;
 use crate::lifecycle::socket::SocketPath;
 
@@ -74,7 +74,7 @@ pub async fn status(ops: &Ops, params: StatusParams) -> Result<StatusResult> {
             rss_bytes: rss_bytes(),
             sandbox: sandbox_info(ops).await,
         },
-        agents: wire_types::agents(ops, &entries).await?,
+        agents: ops.agent_describer.describe_all(&entries).await?,
         tasks: TaskCounts { running, finished },
         discord: discord_info(ops),
         models: ModelCounts { available: ops.models.model_count() },

@@ -30,7 +30,6 @@ pub mod tool_host;
 pub mod transfers;
 pub mod trash;
 pub mod usage;
-pub mod wire_types;
 pub mod workspace_restore;
 
 use std::path::PathBuf;
@@ -69,8 +68,9 @@ pub struct Ops {
     pub redactor: Arc<Redactor>,
     pub agents: Arc<AgentIndex>,
     pub agent_resolver: Arc<agent::AgentResolver>,
+    pub agent_describer: agent::AgentDescriber,
     pub sessions: session::SessionReader,
-    pub context_meter: context_meter::ContextMeter,
+    pub context_meter: Arc<context_meter::ContextMeter>,
     pub models: Arc<Models>,
     pub usage: Arc<UsageTracker>,
     pub clock: Clock,

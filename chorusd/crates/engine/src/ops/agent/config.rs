@@ -10,7 +10,7 @@ use chorus_config::agent::{AGENT_FILE, AgentConfig, SETTABLE_KEYS, check_name, n
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::agent::{ConfigParams, ConfigResult};
 use chorus_runtime::run_blocking;
-use chorus_store::catalog::AuditDecision;
+use chorus_store::catalog::{AgentTable, AuditDecision};
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 
@@ -19,7 +19,8 @@ use super::{AGENTS_DIR, agent_entry, agent_row, discord_channel, ensure_may_gran
 use crate::agent::agent_index::AgentEntry;
 use crate::agent::command;
 use crate::ops::approvals::deny_outdated;
-use crate::ops::{Ops, resolve_agent, wire_types};
+use crate::ops::settings::EffectiveConfig;
+use crate::ops::{Ops, resolve_agent};
 
 /// Keys whose changes are always recorded in the audit log: they decide what an agent may do, what it is told, and
 /// which model answers.
@@ -121,16 +122,20 @@ fn audit_row_of_change(ops: &Ops, agent: &AgentEntry, by: &Requester, key: &str)
 }
 
 /// Returns the effective configuration of an agent and the number of its sessions.
-pub async fn effective_config(ops: &Ops, agent: &AgentEntry) -> Result<(AgentConfig, u64)> {
-    let row = ops.store.catalog.agents.list_by_id(vec![agent.settings.id]).await?.pop();
+pub async fn effective_config(
+    table: &AgentTable,
+    defaults: &EffectiveConfig,
+    agent: &AgentEntry,
+) -> Result<(AgentConfig, u64)> {
+    let row = table.list_by_id(vec![agent.settings.id]).await?.pop();
     let row = row.ok_or_else(|| Error::internal(format!("the agent {} has no row", agent.settings.name)))?;
-    let config = AgentConfig::parse(&row.config, &ops.defaults())
+    let config = AgentConfig::parse(&row.config, &defaults.current())
         .map_err(|e| Error::internal(format!("agent.json of {} {e}", agent.settings.name)))?;
     Ok((config, row.sessions))
 }
 
 async fn get_config(ops: &Ops, agent: &Arc<AgentEntry>, key: Option<&str>) -> Result<ConfigResult> {
-    let (config, _) = effective_config(ops, agent).await?;
+    let (config, _) = effective_config(&ops.store.catalog.agents, &ops.effective_config, agent).await?;
     let config = match key {
         None => config.map().clone(),
         Some(key) => {
@@ -146,7 +151,7 @@ async fn get_config(ops: &Ops, agent: &Arc<AgentEntry>, key: Option<&str>) -> Re
             Map::from_iter([(key.to_owned(), config.map().get(key).cloned().unwrap_or_default())])
         }
     };
-    Ok(ConfigResult { agent: wire_types::agent(ops, agent).await?, config, old: None })
+    Ok(ConfigResult { agent: ops.agent_describer.describe(agent).await?, config, old: None })
 }
 
 /// Sets the permissions of an agent, which the caller has checked. The caller must hold the agents lock and have
@@ -195,7 +200,7 @@ pub fn set_key<'a>(
             tracing::warn!(agent = %agent.settings.name, %failure, "the new idle timeout holds from the next message on");
         }
         let shown = Map::from_iter([(key.clone(), config.map().get(&key).cloned().unwrap_or_default())]);
-        Ok(ConfigResult { agent: wire_types::changed_agent(ops, &new).await, config: shown, old: Some(old) })
+        Ok(ConfigResult { agent: ops.agent_describer.describe_changed(&new).await, config: shown, old: Some(old) })
     })
 }
 
@@ -274,7 +279,7 @@ async fn write_draft(
 /// Writes the agent's running tasks into agent.json; the caller must hold the agents lock. A file that lists them
 /// already is not touched.
 pub async fn write_running_tasks(ops: &Ops, agent: &AgentEntry, running: Vec<Value>) -> Result<()> {
-    let (config, _) = effective_config(ops, agent).await?;
+    let (config, _) = effective_config(&ops.store.catalog.agents, &ops.effective_config, agent).await?;
     let listed = config.map().get("running_tasks").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     if listed == running {
         return Ok(());
@@ -368,6 +373,10 @@ fn rename_agent<'a>(ops: &'a Ops, agent: &'a Arc<AgentEntry>, name: &'a str) -> 
         tracing::info!(agent = %name, was = %old, "agent renamed");
         discord_channel::rename_channel(ops, &adopted.0).await;
         let config = Map::from_iter([("name".to_owned(), Value::from(name))]);
-        Ok(ConfigResult { agent: wire_types::changed_agent(ops, &adopted.0).await, config, old: Some(old.into()) })
+        Ok(ConfigResult {
+            agent: ops.agent_describer.describe_changed(&adopted.0).await,
+            config,
+            old: Some(old.into()),
+        })
     })
 }

@@ -23,7 +23,7 @@ use super::config::clear_running_tasks;
 use super::discord_channel;
 use crate::agent::agent_index::AgentEntry;
 use crate::agent::command;
-use crate::ops::{Ops, resolve_agent, trash as ops_trash, wire_types};
+use crate::ops::{Ops, resolve_agent, trash as ops_trash};
 use crate::tasks::EndedTask;
 
 /// The time limit for appending notices about ended tasks to the context of an agent that is being destroyed.
@@ -66,7 +66,7 @@ async fn destroy_locked(ops: &Ops, params: DestroyParams) -> Result<(DestroyResu
     let _one_at_a_time = ops.agent_resolver.lock.lock().await;
     let _no_restores = ops.sessions_lock.write().await;
     let agent = resolve_agent::agent(ops, Some(&params.name)).await?;
-    let shown = wire_types::agent(ops, &agent).await?;
+    let shown = ops.agent_describer.describe(&agent).await?;
     let was_chosen = ops.agents.selected().is_some_and(|chosen| chosen.settings.id == agent.settings.id);
     // From here on nobody finds the agent, so nothing new begins.
     ops.agents.remove(agent.settings.id);

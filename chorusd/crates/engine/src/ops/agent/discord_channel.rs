@@ -17,10 +17,10 @@ use tokio::time::timeout;
 use super::agent_entry;
 use super::config::set_keys;
 use crate::agent::agent_index::AgentEntry;
+use crate::ops::Ops;
 use crate::ops::discord::{
     ChannelApi, ChannelInfo, ChannelRow, ConnectionState, CreateOutcome, CreatedChannel, DiscordHandle, NewPost,
 };
-use crate::ops::{Ops, wire_types};
 
 /// The time limit for deleting a channel.
 const DELETE_TIMEOUT: Duration = Duration::from_secs(20);
@@ -370,7 +370,7 @@ pub(super) async fn bind_channel(ops: &Ops, agent: &Arc<AgentEntry>, bound: &Cha
     }
     let shown = CHANNEL_KEYS.iter().map(|key| ((*key).to_owned(), config.map().get(*key).cloned().unwrap_or_default()));
     Ok(ConfigResult {
-        agent: wire_types::changed_agent(ops, &new).await,
+        agent: ops.agent_describer.describe_changed(&new).await,
         config: shown.take(1).collect(),
         old: Some(old),
     })

@@ -59,7 +59,7 @@ pub async fn begin(
         .by_id(agent.settings.id)
         .ok_or_else(|| resolve_agent::unknown_agent_error(&ops.agents, &params.name))?;
     let settings = agent.settings.clone();
-    let (config, _) = effective_config(ops, &agent).await?;
+    let (config, _) = effective_config(&ops.store.catalog.agents, &ops.effective_config, &agent).await?;
     let memories = ops.store.catalog.memories.list_written_by(settings.id).await?;
     let mut config = config.map().clone();
     // These keys refer to this home: to its channels and to tasks that run in it.

@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use super::discord_channel::NewAgentChannel;
 use super::{AGENTS_DIR, agent_entry, agent_row, ensure_may_grant, text_or_null};
-use crate::ops::{Ops, catalog_sync, wire_types};
+use crate::ops::{Ops, catalog_sync};
 use crate::{agent_template, git_init};
 
 /// Creates an agent, or revives one whose directory was kept. If a step fails, the earlier ones are undone.
@@ -102,7 +102,7 @@ async fn init_locked(
         // So that sessions in the directory appear in the history immediately.
         catalog_sync::try_sync_sessions(ops, &new.settings).await;
     }
-    Ok(InitResult { agent: wire_types::changed_agent(ops, &new).await, revived, warnings: Vec::new() })
+    Ok(InitResult { agent: ops.agent_describer.describe_changed(&new).await, revived, warnings: Vec::new() })
 }
 
 /// A directory that is in place, and how to undo that.

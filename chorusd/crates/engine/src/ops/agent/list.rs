@@ -3,20 +3,26 @@
 use chorus_base::error::Result;
 use chorus_proto::AgentStatus;
 use chorus_proto::methods::agent::{ListParams, ListResult};
+use chorus_store::catalog::AgentTable;
 
-use crate::ops::{Ops, wire_types};
+use super::{AgentDescriber, AgentResolver};
+use crate::agent::agent_index::AgentIndex;
 
 /// Lists agents by name; with `all`, destroyed ones after them.
-pub async fn list(ops: &Ops, params: ListParams) -> Result<ListResult> {
-    let entries = ops.agent_resolver.all().await?;
-    let mut agents = wire_types::agents(ops, &entries).await?;
+pub async fn list(
+    resolver: &AgentResolver,
+    describer: &AgentDescriber,
+    table: &AgentTable,
+    index: &AgentIndex,
+    params: ListParams,
+) -> Result<ListResult> {
+    let entries = resolver.all().await?;
+    let mut agents = describer.describe_all(&entries).await?;
     if params.all {
-        let rows = ops.store.catalog.agents.list(true).await?;
+        let rows = table.list(true).await?;
         agents.extend(
-            rows.iter()
-                .filter(|row| row.status == AgentStatus::Destroyed)
-                .map(|row| wire_types::destroyed_agent(ops, row)),
+            rows.iter().filter(|row| row.status == AgentStatus::Destroyed).map(|row| describer.describe_destroyed(row)),
         );
     }
-    Ok(ListResult { agents, chosen: ops.agents.selected().map(|entry| entry.settings.name.clone()) })
+    Ok(ListResult { agents, chosen: index.selected().map(|entry| entry.settings.name.clone()) })
 }

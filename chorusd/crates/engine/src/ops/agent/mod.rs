@@ -1,6 +1,7 @@
 //! The operations `agent.*`.
 
 pub mod config;
+mod describer;
 pub mod destroy;
 pub mod discord_channel;
 pub mod export;
@@ -25,6 +26,7 @@ use chorus_store::catalog::AgentRow;
 use serde_json::Value;
 
 use crate::agent::agent_index::AgentEntry;
+pub use describer::AgentDescriber;
 pub use resolver::AgentResolver;
 
 /// The directory of active agents, relative to the home.

@@ -2,13 +2,21 @@
 
 use chorus_base::error::Result;
 use chorus_proto::methods::agent::{ShowParams, ShowResult};
+use chorus_store::catalog::AgentTable;
 
 use super::config::effective_config;
-use crate::ops::{Ops, resolve_agent, wire_types};
+use super::{AgentDescriber, AgentResolver};
+use crate::ops::settings::EffectiveConfig;
 
 /// Shows one agent with its configuration.
-pub async fn show(ops: &Ops, params: ShowParams) -> Result<ShowResult> {
-    let entry = resolve_agent::agent(ops, params.name.as_deref()).await?;
-    let (config, sessions) = effective_config(ops, &entry).await?;
-    Ok(ShowResult { agent: wire_types::agent(ops, &entry).await?, config: config.map().clone(), sessions })
+pub async fn show(
+    agents: &AgentResolver,
+    describer: &AgentDescriber,
+    table: &AgentTable,
+    defaults: &EffectiveConfig,
+    params: ShowParams,
+) -> Result<ShowResult> {
+    let entry = agents.resolve(params.name.as_deref()).await?;
+    let (config, sessions) = effective_config(table, defaults, &entry).await?;
+    Ok(ShowResult { agent: describer.describe(&entry).await?, config: config.map().clone(), sessions })
 }

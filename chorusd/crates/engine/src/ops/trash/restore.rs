@@ -17,7 +17,7 @@ use chorus_store::{session_files, trash};
 
 use crate::agent::agent_index::AgentEntry;
 use crate::ops::agent::{AGENTS_DIR, agent_entry, agent_row, discord_channel};
-use crate::ops::{Ops, catalog_sync, memory as ops_memory, wire_types};
+use crate::ops::{Ops, catalog_sync, memory as ops_memory};
 
 /// Restores an agent, a session or a memory to its original place.
 ///
@@ -84,7 +84,7 @@ async fn restore_agent(ops: &Ops, entry: &TrashItem, note: &EntryMetadata) -> Re
     discord_channel::sync_if_changed(&ops.discord, None, &back);
     // Sessions may have been changed in the trash; sync them before the first request.
     catalog_sync::try_sync_sessions(ops, &back.settings).await;
-    Ok(wire_types::changed_agent(ops, &back).await)
+    Ok(ops.agent_describer.describe_changed(&back).await)
 }
 
 async fn restore_session(ops: &Ops, entry: &TrashItem, note: &EntryMetadata, of: &SessionMetadata) -> Result<Session> {

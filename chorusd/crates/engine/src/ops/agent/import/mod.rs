@@ -28,7 +28,7 @@ use crate::ops::import_sink::create_spool;
 use crate::ops::memory::audit_row_of_change;
 use crate::ops::session::import::OnProgress;
 use crate::ops::transfers::AllTransfers;
-use crate::ops::{Ops, catalog_sync, wire_types};
+use crate::ops::{Ops, catalog_sync};
 
 /// Opens an import on a connection.
 pub async fn begin(
@@ -116,7 +116,7 @@ pub async fn commit(
             .append(audit_row_of_change(&new, "import", (None, Some(&text)), ops.clock.now()))
             .await?;
     }
-    let agent = wire_types::changed_agent(ops, &new).await;
+    let agent = ops.agent_describer.describe_changed(&new).await;
     Ok(ImportCommitResult { agent, sessions, corrupt, memories, new_id, new_session_ids, warnings })
 }
 

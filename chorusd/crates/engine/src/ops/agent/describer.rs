@@ -1,0 +1,166 @@
+//! Converts catalog rows and index entries of agents into the types of the protocol.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use chorus_base::error::Result;
+use chorus_clock::Clock;
+use chorus_config::agent::AgentConfig;
+use chorus_proto::{Agent, AgentState, AgentStatus, ContextInfo, SessionRef, TodayUsage};
+use chorus_store::catalog::{AgentRow, SessionRow, SessionTable};
+use futures_util::future::BoxFuture;
+use uuid::Uuid;
+
+use crate::agent::agent_index::AgentEntry;
+use crate::agent::registry::Registry;
+use crate::approvals::Approvals;
+use crate::ops::context_meter::ContextMeter;
+use crate::ops::settings::EffectiveConfig;
+use crate::usage::{Spending, UsageTracker};
+
+/// Describes agents to clients: each with its live context, its newest session and what it has used today.
+#[derive(Debug)]
+pub struct AgentDescriber {
+    pub sessions: SessionTable,
+    pub registry: Arc<Registry>,
+    pub approvals: Arc<Approvals>,
+    pub usage: Arc<UsageTracker>,
+    pub context_meter: Arc<ContextMeter>,
+    pub config: Arc<EffectiveConfig>,
+    pub home: PathBuf,
+    pub clock: Clock,
+}
+
+impl AgentDescriber {
+    /// Converts entries into agents, each with its live context and its newest session.
+    pub fn describe_all<'a>(&'a self, entries: &'a [Arc<AgentEntry>]) -> BoxFuture<'a, Result<Vec<Agent>>> {
+        Box::pin(async move {
+            if entries.is_empty() {
+                return Ok(Vec::new());
+            }
+            let ids: Vec<Uuid> = entries.iter().map(|entry| entry.settings.id).collect();
+            let last = self.sessions.newest_of_each(ids).await?;
+            let today = self.usage.today_totals().await?;
+            let shown: Vec<Uuid> = last.iter().flatten().map(|row| row.header.id).collect();
+            let mut short = self.sessions.short_ids(shown).await?.into_iter();
+            let infos = match entries {
+                // Faster than all, and one agent is requested more often.
+                [one] => self
+                    .registry
+                    .context_info(one.settings.id)
+                    .map(|info| (one.settings.id, info))
+                    .into_iter()
+                    .collect(),
+                _ => self.registry.context_infos(),
+            };
+            let mut meters = self.context_meter.measure(entries).await?;
+            Ok(entries
+                .iter()
+                .zip(last)
+                .map(|(entry, last)| {
+                    let last = last.map(|row| to_session_ref(row, short.next().unwrap_or_default()));
+                    let used = today.get(&entry.settings.id).map(to_today_usage);
+                    let meter = meters.remove(&entry.settings.id);
+                    let context = infos.get(&entry.settings.id).cloned().map(|info| ContextInfo { meter, ..info });
+                    self.to_active_agent(entry, context, last, used)
+                })
+                .collect())
+        })
+    }
+
+    /// Converts one entry as [`AgentDescriber::describe_all`] does.
+    pub async fn describe(&self, entry: &Arc<AgentEntry>) -> Result<Agent> {
+        let mut agents = self.describe_all(std::slice::from_ref(entry)).await?;
+        agents.pop().ok_or_else(|| chorus_base::error::Error::internal("an agent was lost on its way"))
+    }
+
+    /// Converts an agent that was just created or changed. A failed lookup must not look like a failed change, so it
+    /// returns the agent without its newest session then.
+    pub async fn describe_changed(&self, entry: &Arc<AgentEntry>) -> Agent {
+        match self.describe(entry).await {
+            Ok(agent) => agent,
+            Err(failure) => {
+                tracing::warn!(agent = %entry.settings.name, %failure, "an agent's newest session cannot be looked up");
+                self.to_active_agent(entry, self.registry.context_info(entry.settings.id), None, None)
+            }
+        }
+    }
+
+    fn to_active_agent(
+        &self,
+        entry: &AgentEntry,
+        context: Option<ContextInfo>,
+        last_session: Option<SessionRef>,
+        today: Option<TodayUsage>,
+    ) -> Agent {
+        Agent {
+            id: entry.settings.id,
+            name: entry.settings.name.clone(),
+            status: AgentStatus::Active,
+            state: if context.is_some() { AgentState::Active } else { AgentState::Idle },
+            model: entry.settings.model.clone(),
+            permissions: entry.permissions.clone(),
+            created_at: entry.created_at,
+            channel_id: entry.channel_id.clone(),
+            guild_id: entry.guild_id.clone(),
+            path: entry.settings.dir.to_string_lossy().into_owned(),
+            context,
+            last_session,
+            today,
+            turn: self.registry.running.status(entry.settings.id, self.clock.ticks()),
+            approvals: self.approvals.count_open(entry.settings.id),
+            problem: entry.config_problem.clone(),
+        }
+    }
+
+    /// Converts the row of a destroyed agent.
+    #[must_use]
+    pub fn describe_destroyed(&self, row: &AgentRow) -> Agent {
+        let config: serde_json::Value = serde_json::from_str(&row.config).unwrap_or_default();
+        let text = |key: &str| config.get(key).and_then(serde_json::Value::as_str).map(str::to_owned);
+        // agent.json has null where defaults apply.
+        let permissions = match AgentConfig::parse(&row.config, &self.config.current()) {
+            Ok(config) => config.permissions,
+            Err(_) => config.get("permissions").cloned().unwrap_or_default(),
+        };
+        Agent {
+            id: row.id,
+            name: row.name.clone(),
+            status: AgentStatus::Destroyed,
+            state: AgentState::Destroyed,
+            model: text("model"),
+            permissions,
+            created_at: row.created_at,
+            channel_id: text("channel_id"),
+            guild_id: text("guild_id"),
+            path: self.home.join(&row.dir).to_string_lossy().into_owned(),
+            context: None,
+            last_session: None,
+            today: None,
+            turn: None,
+            approvals: 0,
+            problem: None,
+        }
+    }
+}
+
+fn to_today_usage(spent: &Spending) -> TodayUsage {
+    TodayUsage {
+        tokens: spent.tokens,
+        cost_usd: (spent.unpriced < spent.calls).then_some(spent.cost),
+        calls: spent.calls,
+        unpriced_calls: spent.unpriced,
+    }
+}
+
+fn to_session_ref(row: SessionRow, short_id: String) -> SessionRef {
+    SessionRef {
+        id: row.header.id,
+        short_id,
+        session_id: row.header.session_id,
+        saved_at: row.header.saved_at,
+        description: row.header.description,
+        summary: row.header.summary,
+        message_count: row.header.message_count,
+    }
+}
