@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
-use tokio::process::{Child, ChildStdout};
+use tokio::process::Child;
 use tokio::time::timeout;
 
 use super::Exit;
@@ -71,11 +71,6 @@ impl SandboxChild {
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.pid
-    }
-
-    /// Takes the pipe of its standard output, if there is one.
-    pub fn take_stdout(&mut self) -> Option<ChildStdout> {
-        self.child.stdout.take()
     }
 
     /// Returns the confinement that the helper applied, once it has reported it.
