@@ -27,3 +27,12 @@ pub fn files_with_extension(folder: &Path, extension: &str) -> Vec<PathBuf> {
     paths.sort();
     paths
 }
+
+/// Lists the files of all conversations below the directory.
+#[must_use]
+pub fn conversations(root: &Path) -> Vec<PathBuf> {
+    [("tau-bench", "json"), ("swe-agent", "json"), ("claude-code", "jsonl")]
+        .into_iter()
+        .flat_map(|(folder, extension)| files_with_extension(&root.join(folder), extension))
+        .collect()
+}

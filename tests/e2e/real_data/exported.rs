@@ -27,12 +27,7 @@ fn said(messages: &[Message]) -> (Vec<Said>, Vec<jiff::Timestamp>) {
 #[test]
 fn every_conversation_survives_an_export_and_an_import() {
     let Some(folder) = real_data::data_dir() else { return };
-    let paths = [
-        real_data::files_with_extension(&folder.join("tau-bench"), "json"),
-        real_data::files_with_extension(&folder.join("swe-agent"), "json"),
-        real_data::files_with_extension(&folder.join("claude-code"), "jsonl"),
-    ]
-    .concat();
+    let paths = real_data::conversations(&folder);
     let home = home();
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();

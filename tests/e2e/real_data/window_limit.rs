@@ -16,12 +16,7 @@ const LIMIT: u64 = 15_000;
 #[test]
 fn no_request_of_a_real_conversation_passes_the_limit_of_its_window() {
     let Some(folder) = real_data::data_dir() else { return };
-    let paths = [
-        real_data::files_with_extension(&folder.join("tau-bench"), "json"),
-        real_data::files_with_extension(&folder.join("swe-agent"), "json"),
-        real_data::files_with_extension(&folder.join("claude-code"), "jsonl"),
-    ]
-    .concat();
+    let paths = real_data::conversations(&folder);
     for model in [ANTHROPIC_MODEL, OPENAI_MODEL] {
         let fixture = Fixture::builder(home()).models().model(model).start();
         fixture.create_agent("a", None);
