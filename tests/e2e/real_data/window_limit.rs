@@ -1,4 +1,4 @@
-//! What a model is sent of a real conversation stays within the limit of its window.
+//! Requests of real conversations stay within the limit of their window.
 
 use chorus_proto::methods::context::{Show, ShowParams};
 use chorus_session::token_estimate::tokens_of_text;

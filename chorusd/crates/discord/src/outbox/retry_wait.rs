@@ -11,7 +11,7 @@ use super::super::rest::Successes;
 pub(super) const INITIAL_BACKOFF: Duration = Duration::from_millis(500);
 pub(super) const MAX_BACKOFF: Duration = Duration::from_secs(30);
 
-/// What a retry waits for.
+/// The condition that ends the wait before a retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RetryAfter {
     /// This time.
