@@ -5,25 +5,24 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, CommandFactory as _, Parser};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser};
 
 use crate::commands::context::history;
-use crate::commands::{Command, status};
+use crate::commands::{Command, help_groups, status};
 use crate::ui::stdout::OutputFormat;
 use crate::ui::terminal::ColorWhen;
 
 const AFTER_HELP: &str = "\
 Examples:
-  chorusctl tour                                  see the whole story in ten seconds
-  chorusctl agent init atlas                      make an agent
-  chorusctl send 'what is left to do?'            ask its model
-  chorusctl session import transcript.jsonl       bring a conversation along
-  chorusctl context history                       list what was saved
-  chorusctl context restore latest                go on where it stopped
+  chorusctl tour                        run a ten-second demo
+  chorusctl import transcript.jsonl     import a conversation
+  chorusctl history                     list saved conversations
+  chorusctl restore latest              continue where you left off
+  chorusctl send 'what is left to do?'  ask the agent's model
 
-If no daemon runs, chorusctl starts one.";
+chorusctl starts the daemon if none is running.";
 
-/// Talk to chorusd, which keeps the conversations of AI agents.
+/// Save, search and resume AI agents' conversations
 #[derive(Debug, Parser)]
 #[command(name = "chorusctl", version, after_help = AFTER_HELP, propagate_version = false)]
 #[command(disable_help_subcommand = true, subcommand_required = true, arg_required_else_help = true)]
@@ -34,34 +33,34 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// Options of every verb.
+/// Options of every command.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Global options")]
 pub struct GlobalOptions {
-    /// The agent that is meant [also: $CHORUS_AGENT]
+    /// Agent to use [env: CHORUS_AGENT]
     #[arg(long, global = true, value_name = "NAME")]
     pub agent: Option<String>,
-    /// Shape of the output
+    /// Output format
     #[arg(long, global = true, value_enum, value_name = "text|json|jsonl")]
     #[arg(default_value_t, hide_default_value = true, hide_possible_values = true)]
     pub format: OutputFormat,
     /// The same as --format json
     #[arg(long, global = true)]
     pub json: bool,
-    /// The daemon's socket [also: $CHORUS_SOCKET]
+    /// The daemon's socket [env: CHORUS_SOCKET]
     #[arg(long, global = true, value_name = "PATH")]
     pub socket: Option<PathBuf>,
-    /// Do not start a daemon where none runs
+    /// Do not start the daemon automatically
     #[arg(long, global = true)]
     pub no_autostart: bool,
-    /// Longest wait for the daemon, for example 10s
+    /// How long to wait for the daemon, e.g. 10s
     #[arg(long, global = true, value_name = "DURATION", value_parser = timeout)]
     pub timeout: Option<Duration>,
-    /// When to use colours
+    /// When to use color
     #[arg(long, global = true, value_enum, value_name = "auto|always|never")]
     #[arg(default_value_t, hide_default_value = true, hide_possible_values = true)]
     pub color: ColorWhen,
-    /// Say nothing but errors and what was asked for
+    /// Print only results and errors
     #[arg(long, global = true)]
     pub quiet: bool,
 }
@@ -74,23 +73,36 @@ impl GlobalOptions {
     }
 }
 
+/// Returns the clap command. The arguments of its subcommands are built when they are parsed.
+#[must_use]
+pub fn command() -> clap::Command {
+    help_groups::group_subcommands(Cli::command())
+}
+
 /// Returns the complete clap command with all subcommands built.
 #[must_use]
 pub fn command_tree() -> clap::Command {
-    let mut tree = Cli::command();
+    let mut tree = command();
     tree.build();
     tree
 }
 
-/// Parses the common forms of `status` and `context history` by hand. Shell prompts and scripts run them often, and
-/// building the complete clap command takes longer than the request. Returns `None` for everything else, including
-/// errors; the caller then uses clap.
+/// Parses the arguments of the program, of which the first is its name.
+pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let mut command = command();
+    let mut matches = command.try_get_matches_from_mut(arguments)?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
+/// Parses the common forms of `status` and `history` by hand. Shell prompts and scripts run them often, and building the
+/// complete clap command takes longer than the request. Returns `None` for everything else, including errors; the caller
+/// then uses clap.
 #[must_use]
 pub fn parse_fast_path(mut arguments: impl Iterator<Item = OsString>) -> Option<Cli> {
-    const HISTORY: &[&str] = &["context", "history"];
     let mut global = GlobalOptions::default();
     let mut history = history::Args::default();
     let mut words = Vec::with_capacity(2);
+    let is_history = |words: &[&str]| words == ["history"] || words == ["context", "history"];
     while let Some(argument) = arguments.next() {
         match argument.to_str()? {
             "--json" if !global.json => global.json = true,
@@ -98,8 +110,8 @@ pub fn parse_fast_path(mut arguments: impl Iterator<Item = OsString>) -> Option<
             "--socket" if global.socket.is_none() => {
                 global.socket = Some(arguments.next().filter(|path| !path.to_string_lossy().starts_with('-'))?.into());
             }
-            "--all-agents" if words == HISTORY && !history.all_agents => history.all_agents = true,
-            "--page" if words == HISTORY && history.page.is_none() => {
+            "--all-agents" if is_history(&words) && !history.all_agents => history.all_agents = true,
+            "--page" if is_history(&words) && history.page.is_none() => {
                 history.page = Some(parse_page_number(&arguments.next()?)?)
             }
             "status" => words.push("status"),
@@ -110,7 +122,8 @@ pub fn parse_fast_path(mut arguments: impl Iterator<Item = OsString>) -> Option<
     }
     let command = match words.as_slice() {
         ["status"] => Command::Status(status::Args::default()),
-        HISTORY => Command::Context(history.into()),
+        ["history"] => Command::History(history),
+        ["context", "history"] => Command::Context(history.into()),
         _ => return None,
     };
     Some(Cli { global, command })
@@ -124,7 +137,7 @@ fn parse_page_number(text: &OsStr) -> Option<u64> {
 
 fn timeout(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {
-        Ok(Duration::ZERO) => Err("a timeout is longer than nothing".to_owned()),
+        Ok(Duration::ZERO) => Err("must be greater than zero".to_owned()),
         Ok(duration) => Ok(duration),
         Err(error) => Err(format!("{error}; for example 10s or 1m30s")),
     }
@@ -151,7 +164,13 @@ mod tests {
         let by_hand = |line: &str| parse_fast_path(line.split(' ').map(OsString::from));
         for line in ["status", "status --json", "--json status", "--socket /s --no-autostart status --json"]
             .into_iter()
-            .chain(["context history", "context history --all-agents --page 2", "--json context --page 01 history"])
+            .chain([
+                "history",
+                "history --page 3",
+                "context history",
+                "context history --all-agents --page 2",
+                "--json context --page 01 history",
+            ])
         {
             let full = Cli::try_parse_from(std::iter::once("chorusctl").chain(line.split(' ')));
             assert_eq!(format!("{:?}", by_hand(line)), format!("{:?}", full.ok()), "{line}");
@@ -168,8 +187,9 @@ mod tests {
             "--all-agents context history",
             "context --page 2 history",
             "context",
-            "history",
+            "history history",
             "history context",
+            "list",
             "context status history",
             "context history --page",
             "context history --page 0",

@@ -8,8 +8,6 @@
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
 pub mod agent_select;
 pub mod app;
 pub mod cli;
@@ -19,9 +17,12 @@ pub mod connect;
 pub mod error;
 pub mod print_pages;
 pub mod ui;
+mod unknown_command;
 
 use app::App;
-use cli::Cli;
+use cli::GlobalOptions;
+use error::Error;
+use unknown_command::UnknownCommand;
 
 /// Runs the program.
 #[must_use]
@@ -29,24 +30,44 @@ pub fn main() -> ExitCode {
     if let Some(ended) = complete::complete_if_requested() {
         return ended;
     }
-    let parsed = cli::parse_fast_path(std::env::args_os().skip(1)).map_or_else(Cli::try_parse, Ok);
+    let parsed = cli::parse_fast_path(std::env::args_os().skip(1)).map_or_else(|| cli::parse(std::env::args_os()), Ok);
     let cli = match parsed {
         Ok(cli) => cli,
-        Err(error) => {
-            // Help goes to standard output, usage errors to standard error. Ignore it if either is closed.
-            let _ = error.print();
-            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(chorus_proto::error::exit::USAGE));
-        }
+        Err(error) => return report_usage_error(&error),
     };
     let mut app = App::new(cli.global);
     let done = commands::run(cli.command, &mut app);
     // Flush output that was written before an error, then print the error.
     let flushed = app.stdout.flush();
-    match done.and(flushed) {
+    exit_code(done.and(flushed), &app)
+}
+
+/// Prints help to standard output and usage errors to standard error; ignores it if either is closed.
+fn report_usage_error(error: &clap::Error) -> ExitCode {
+    let arguments: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let tree = cli::command_tree();
+    let Some(UnknownCommand { path, word, rest }) = unknown_command::find(error, &tree, &arguments) else {
+        let _ = error.print();
+        return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(chorus_proto::error::exit::USAGE));
+    };
+    let mut app = App::new(GlobalOptions::default());
+    let printed = if word == "help" {
+        // `chorusctl context help save` is `chorusctl help context save`.
+        let command: Vec<String> = path.into_iter().chain(rest).filter(|word| !word.starts_with('-')).collect();
+        commands::help::print(&command, &mut app).and_then(|()| app.stdout.flush())
+    } else {
+        Err(unknown_command::error(&tree, &path, &word))
+    };
+    exit_code(printed, &app)
+}
+
+/// Prints the error, if any, and returns the exit code.
+fn exit_code(result: Result<(), Error>, app: &App) -> ExitCode {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            failure.print(app.stderr);
-            ExitCode::from(failure.exit_status())
+        Err(error) => {
+            error.print(app.stderr);
+            ExitCode::from(error.exit_status())
         }
     }
 }

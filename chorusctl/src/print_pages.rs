@@ -66,6 +66,15 @@ fn write_entries(out: &mut Stdout, fields: &RawObject, list: &str) -> Result<(),
     Ok(())
 }
 
+/// Fetches one page and prints it as one JSON value, or one line per entry of `list`.
+pub fn print_page<M: Method, P: Serialize>(app: &mut App, list: &str, params: &P) -> Result<(), Error> {
+    let raw = app.call_raw::<M>(params)?;
+    match app.stdout.format() {
+        OutputFormat::Jsonl => print_entries(&mut app.stdout, &raw, list),
+        OutputFormat::Json | OutputFormat::Text => app.stdout.json_line(&raw),
+    }
+}
+
 /// Fetches a paged result (`next` is the offset of the following page) and prints it as one JSON value, or one line per
 /// entry of `list`.
 pub fn print_all_pages<M: Method, P: Serialize>(

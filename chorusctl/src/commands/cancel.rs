@@ -8,16 +8,16 @@ use crate::app::{App, parse_result};
 use crate::error::Error;
 use crate::ui::stdout::OutputFormat;
 
-/// End an agent's turn, whoever asked for it
+/// Cancel an agent's running turn
 ///
-/// What the model has said so far is kept, and turns that wait go on. `chorusctl status` shows which agents are in a turn. Where none
-/// runs the exit status is 5.
+/// Keeps the partial reply; waiting turns continue. `chorusctl status` shows which agents are in a turn. The exit status is 5 if no turn is
+/// running.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The agent [default: as with --agent]
+    /// Agent [default: the current one]
     #[arg(value_name = "AGENT", id = "whose")]
     agent: Option<String>,
-    /// Only this turn, running or waiting; of one that waits nothing is kept
+    /// Cancel only this turn, running or waiting; a waiting one is withdrawn
     #[arg(long, value_name = "UUID")]
     turn: Option<Uuid>,
 }

@@ -8,16 +8,16 @@ use crate::complete::COMPLETE_VARIABLE;
 use crate::error::Error;
 
 const AFTER_HELP: &str = "\
-Put it where your shell looks:
+To install it:
   bash  chorusctl completions bash > ~/.local/share/bash-completion/completions/chorusctl
   zsh   chorusctl completions zsh > ~/.zfunc/_chorusctl       (with ~/.zfunc in fpath, before compinit)
   fish  chorusctl completions fish > ~/.config/fish/completions/chorusctl.fish
 
-The script asks chorusctl itself, so it stays true when chorusctl is renewed.";
+The script calls chorusctl, so it never goes stale.";
 
-/// Print what completes chorusctl in a shell
+/// Generate shell completions
 ///
-/// Names of agents and sessions are asked from the daemon, where one runs; none is started for it.
+/// The script asks a running daemon for names of agents and sessions; it does not start one.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {

@@ -11,20 +11,21 @@ use crate::ui::stdout::OutputFormat;
 use crate::ui::style::Style;
 use crate::ui::units::pluralize;
 
-/// Check databases, files, models and the machine
+/// Check the installation for problems
 ///
-/// No provider is asked; `chorusctl models validate` does that. Exit status 0 where nothing failed, 1 otherwise. What is only informed of is what a sandbox would find here.
+/// Checks databases, files, models and the machine. Does not contact providers; use `chorusctl models validate` for that. The exit status
+/// is 0 if nothing failed, otherwise 1. Lines marked "info" describe the sandbox.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Make the index of agents and sessions anew from their directories and files first
+    /// First rebuild the index of agents and sessions from their directories and files
     ///
-    /// Works without a daemon too, and then sets a damaged chorus.db aside (chorus.db.damaged-TIME). Nothing is removed.
+    /// Also works without a daemon, and then moves a damaged chorus.db aside (chorus.db.damaged-TIME). Nothing is removed.
     #[arg(long)]
     rebuild: bool,
-    /// Make sessions of everything that a damaged live.db still has, and restore them as live conversations
+    /// Save everything that a damaged live.db still contains as sessions, and load them as live conversations
     ///
-    /// Works without a daemon too, and then sets aside a live.db that cannot be opened (db/damaged-TIME). Nothing is removed: messages
-    /// that were rewound are in the sessions as well, and the damaged files stay.
+    /// Also works without a daemon, and then moves aside a live.db that cannot be opened (db/damaged-TIME). Nothing is removed: the sessions
+    /// also contain messages that were rewound, and the damaged files stay.
     #[arg(long, conflicts_with = "rebuild")]
     salvage: bool,
 }

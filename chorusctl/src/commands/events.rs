@@ -10,12 +10,12 @@ use crate::ui::sanitize;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::units::pluralize;
 
-/// Show what happened
+/// Show or follow events
 ///
-/// Events are numbered; the last 10,000 can be had again, over restarts of the daemon too.
+/// Events are numbered. The last 10,000 are kept, across restarts of the daemon.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Go on with what happens from now on, until interrupted
+    /// Keep printing new events until interrupted
     #[arg(long)]
     follow: bool,
     /// Only events after this number

@@ -10,12 +10,12 @@ use crate::cli;
 use crate::error::{Error, os_error_text};
 use crate::ui::sanitize;
 
-/// Print the manual page, or write those of all commands
+/// Print or install man pages
 ///
 /// To read it: chorusctl man | man -l -
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Write the pages of all commands into this directory, for example ~/.local/share/man/man1
+    /// Write the pages of all commands to this directory, e.g. ~/.local/share/man/man1
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
 }

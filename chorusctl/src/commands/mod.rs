@@ -20,97 +20,133 @@ pub mod daemon;
 pub mod doctor;
 pub mod events;
 pub mod format;
+pub mod help;
+pub mod help_groups;
 pub mod man;
 pub mod memory;
+pub mod message_range;
 pub mod models;
 pub mod permissions;
 pub mod send;
 pub mod session;
 pub mod settings;
+pub mod show;
 pub mod status;
 pub mod tasks;
 pub mod text_input;
 pub mod tour;
 pub mod transcript;
 pub mod trash;
+pub mod undo;
 pub mod usage;
 
-/// What to do.
+/// The subcommands, in the order of the groups in which the help lists them.
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub enum Command {
-    /// Make, list, choose and configure agents
-    Agent(agent::Args),
-    /// Send a message to an agent's model, and print the reply as it comes
+    /// Save a checkpoint (the conversation continues)
+    Save(context::save::Args),
+    /// List saved conversations, newest first
+    #[command(visible_aliases = ["list", "ls"])]
+    History(context::history::Args),
+    /// Show the live conversation, or a saved one
+    Show(show::Args),
+    /// Load a saved conversation
+    Restore(context::restore::Args),
+    /// Start a new conversation from a saved one's summary
+    Resume(context::resume::Args),
+    /// Undo the last turns
+    Undo(undo::Args),
+    /// Send a message to an agent's model and print the reply
     Send(send::Args),
-    /// End an agent's turn, whoever asked for it
-    Cancel(cancel::Args),
     /// Talk with an agent's model
     Chat(chat::Args),
-    /// Work with an agent's live conversation
-    Context(context::Args),
-    /// Look at saved conversations, take them out, and bring others along
-    Session(session::Args),
-    /// See and change what agents know in every conversation
-    Memory(memory::Args),
-    /// See which models there are, and whether their providers take the keys
-    Models(models::Args),
-    /// See what agents may do, and ask what would be allowed
-    Permissions(permissions::Args),
-    /// See what waits for an answer, and answer it
-    Approvals(approvals::Args),
-    /// Show what was decided about what agents do
-    Audit(audit::Args),
-    /// See what agents run in the background, and end it
-    Tasks(tasks::Args),
-    /// See the configuration in force, and set what agents have by default
-    Settings(settings::Args),
-    /// Show what calls of models used
-    Usage(usage::Args),
-    /// Look at what was deleted, bring it back, or let it go
-    Trash(trash::Args),
     /// Show the daemon and its agents
     Status(status::Args),
-    /// Show what happened, and follow it
+    /// Import conversations from other programs
+    Import(session::import::Args),
+    /// Export saved conversations to standard output or to files
+    Export(session::export::Args),
+    /// Move a saved conversation to the trash
+    Rm(session::delete::Args),
+    /// Manage the live conversation
+    Context(context::Args),
+    /// Show, export, import and manage saved conversations
+    Session(session::Args),
+    /// List, restore or permanently delete trashed items
+    Trash(trash::Args),
+    /// Create, list, select and configure agents
+    Agent(agent::Args),
+    /// Manage what an agent always remembers
+    Memory(memory::Args),
+    /// List models and check API keys
+    Models(models::Args),
+    /// List, follow and stop background commands
+    Tasks(tasks::Args),
+    /// Cancel an agent's running turn
+    Cancel(cancel::Args),
+    /// Show the effective configuration and change defaults
+    Settings(settings::Args),
+    /// Show token usage and cost
+    Usage(usage::Args),
+    /// List and answer pending approvals
+    Approvals(approvals::Args),
+    /// Show permission profiles and test actions against them
+    Permissions(permissions::Args),
+    /// Show the audit log
+    Audit(audit::Args),
+    /// Show or follow events
     Events(events::Args),
-    /// Start, stop and watch the daemon
+    /// Start, stop and inspect the daemon
     Daemon(daemon::Args),
-    /// See the whole story in ten seconds, in a home of its own
-    Tour(tour::Args),
-    /// Back up everything, check a backup or restore one
-    Backup(backup::Args),
-    /// Check databases, files, models and the machine
+    /// Check the installation for problems
     Doctor(doctor::Args),
-    /// Print what completes chorusctl in a shell
+    /// Back up everything; verify or restore a backup
+    Backup(backup::Args),
+    /// Run a ten-second demo in a temporary directory
+    Tour(tour::Args),
+    /// Generate shell completions
     Completions(completions::Args),
-    /// Print the manual page, or write those of all commands
+    /// Print or install man pages
     Man(man::Args),
+    /// Show the help of a command
+    Help(help::Args),
 }
 
 pub fn run(command: Command, app: &mut App) -> Result<(), Error> {
     match command {
-        Command::Agent(args) => agent::run(args, app),
+        Command::Save(args) => context::save::run(args, app),
+        Command::History(args) => context::history::run(args, app),
+        Command::Show(args) => show::run(args, app),
+        Command::Restore(args) => context::restore::run(args, app),
+        Command::Resume(args) => context::resume::run(args, app),
+        Command::Undo(args) => undo::run(args, app),
         Command::Send(args) => send::run(args, app),
-        Command::Cancel(args) => cancel::run(args, app),
         Command::Chat(args) => chat::run(&args, app),
+        Command::Status(args) => status::run(args, app),
+        Command::Import(args) => session::import::run(args, app),
+        Command::Export(args) => session::export::run(args, app),
+        Command::Rm(args) => session::delete::run(args, app),
         Command::Context(args) => context::run(args, app),
         Command::Session(args) => session::run(args, app),
+        Command::Trash(args) => trash::run(args, app),
+        Command::Agent(args) => agent::run(args, app),
         Command::Memory(args) => memory::run(args, app),
         Command::Models(args) => models::run(args, app),
-        Command::Permissions(args) => permissions::run(args, app),
-        Command::Approvals(args) => approvals::run(args, app),
-        Command::Audit(args) => audit::run(args, app),
         Command::Tasks(args) => tasks::run(args, app),
+        Command::Cancel(args) => cancel::run(args, app),
         Command::Settings(args) => settings::run(args, app),
         Command::Usage(args) => usage::run(args, app),
-        Command::Trash(args) => trash::run(args, app),
-        Command::Status(args) => status::run(args, app),
+        Command::Approvals(args) => approvals::run(args, app),
+        Command::Permissions(args) => permissions::run(args, app),
+        Command::Audit(args) => audit::run(args, app),
         Command::Events(args) => events::run(args, app),
         Command::Daemon(args) => daemon::run(args, app),
-        Command::Tour(args) => tour::run(args, app),
-        Command::Backup(args) => backup::run(args, app),
         Command::Doctor(args) => doctor::run(&args, app),
+        Command::Backup(args) => backup::run(args, app),
+        Command::Tour(args) => tour::run(args, app),
         Command::Completions(args) => completions::run(&args, app),
         Command::Man(args) => man::run(&args, app),
+        Command::Help(args) => help::run(&args, app),
     }
 }

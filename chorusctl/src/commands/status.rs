@@ -19,8 +19,7 @@ const MAX_AGENTS: u64 = 50;
 
 /// Show the daemon and its agents
 ///
-/// Agents with a live conversation come first. Of more than 50 agents the rest is counted; `agent list` and --json have
-/// all.
+/// Agents with a live conversation come first. Text output shows at most 50 agents; `agent list` and --json show all.
 #[derive(Debug, Default, clap::Args)]
 pub struct Args {
     /// Only this agent

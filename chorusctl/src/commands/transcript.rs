@@ -22,6 +22,8 @@ const MAX_CALL_LINES: usize = 3;
 pub struct TranscriptPrinter {
     number: u64,
     date: String,
+    /// True if long tool calls and results are printed in full on a terminal, too.
+    in_full: bool,
     /// Tool names by call id of the last calls, for results without a name.
     tool_names: HashMap<String, String>,
 }
@@ -30,7 +32,13 @@ impl TranscriptPrinter {
     /// Creates a printer whose first message has the number `before` + 1.
     #[must_use]
     pub fn new(before: u64) -> Self {
-        Self { number: before, date: String::new(), tool_names: HashMap::new() }
+        Self { number: before, date: String::new(), in_full: false, tool_names: HashMap::new() }
+    }
+
+    /// Prints long tool calls and results in full on a terminal, too.
+    #[must_use]
+    pub fn in_full(self) -> Self {
+        Self { in_full: true, ..self }
     }
 
     /// Prints one message.
@@ -43,13 +51,14 @@ impl TranscriptPrinter {
         }
         self.print_heading(out, message)?;
         if message.role == Role::ToolResult {
-            print_body(out, &message.content, "│ ", Some(MAX_RESULT_LINES))?;
+            let most = (!self.in_full).then_some(MAX_RESULT_LINES);
+            self.print_result(out, &message.content, most)?;
         } else {
-            print_body(out, &message.content, "", None)?;
+            print_body(out, &message.content, "")?;
         }
         for attachment in &message.attachments {
             let size = attachment.size.map(|size| format!(" ({})", units::format_bytes(size))).unwrap_or_default();
-            print_body(out, &format!("+ {}{size}", attachment.name), "", None)?;
+            print_body(out, &format!("+ {}{size}", attachment.name), "")?;
         }
         if !message.tool_calls.is_empty() {
             self.tool_names.clear();
@@ -59,9 +68,16 @@ impl TranscriptPrinter {
             let params = sanitize::one_line(call.params.get());
             let params = if params == "{}" { String::new() } else { format!(" {params}") };
             let name = sanitize::one_line(&call.name);
-            print_styled_body(out, &format!("→ {name}{params}"), Style::Tool, MAX_CALL_LINES)?;
+            let most = if self.in_full { usize::MAX } else { MAX_CALL_LINES };
+            print_styled_body(out, &format!("→ {name}{params}"), Style::Tool, most)?;
         }
         Ok(())
+    }
+
+    /// Prints a tool result; on a terminal at most `most` lines, and then the option that shows the others.
+    fn print_result(&self, out: &mut Stdout, content: &str, most: Option<usize>) -> Result<(), Error> {
+        let hint = format!("--at {}", self.number);
+        print_folded(out, content, "│ ", most.map(|most| (most, hint.as_str())))
     }
 
     fn print_heading(&mut self, out: &mut Stdout, message: &Message) -> Result<(), Error> {
@@ -97,8 +113,13 @@ impl TranscriptPrinter {
     }
 }
 
-/// Prints an indented text; on a terminal at most `most` lines, if given.
-pub fn print_body(out: &mut Stdout, content: &str, mark: &str, most: Option<usize>) -> Result<(), Error> {
+/// Prints an indented text.
+pub fn print_body(out: &mut Stdout, content: &str, mark: &str) -> Result<(), Error> {
+    print_folded(out, content, mark, None)
+}
+
+/// Prints an indented text; on a terminal at most a number of lines, if given with what shows the others.
+fn print_folded(out: &mut Stdout, content: &str, mark: &str, fold: Option<(usize, &str)>) -> Result<(), Error> {
     let content = sanitize::multi_line(content.trim_end());
     if content.is_empty() {
         return Ok(());
@@ -110,13 +131,13 @@ pub fn print_body(out: &mut Stdout, content: &str, mark: &str, most: Option<usiz
         });
     };
     let lines = text::wrap(&content, text_width(width).saturating_sub(mark.chars().count()));
-    let shown = most.filter(|most| lines.len() > most + 1).unwrap_or(lines.len());
-    for line in &lines[..shown] {
+    let fold = fold.filter(|(most, _)| lines.len() > most + 1);
+    for line in &lines[..fold.map_or(lines.len(), |(most, _)| most)] {
         let line = format!("{:INDENT$}{mark}{line}", "");
         writeln!(out, "{}", line.trim_end())?;
     }
-    if shown < lines.len() {
-        let rest = format!("… {} more lines (shown where the output is not a terminal)", lines.len() - shown);
+    if let Some((most, hint)) = fold {
+        let rest = format!("… {} more lines, {hint} shows them", lines.len() - most);
         writeln!(out, "{:INDENT$}{mark}{}", "", out.style(Style::Faint, &rest))?;
     }
     Ok(())

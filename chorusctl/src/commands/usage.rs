@@ -9,16 +9,16 @@ use crate::ui::stdout::OutputFormat;
 use crate::ui::units::{format_dollars, pluralize};
 use crate::ui::{Cell, Column, Style, Table, sanitize};
 
-/// Show what calls of models used
+/// Show token usage and cost
 ///
-/// By day, agent and model: tokens in and out, how many of those in came out of the provider's cache, and what they cost in US
-/// dollars where the price is known. A day ends at midnight where the daemon runs. Agents that were destroyed are there too.
+/// Lists, by day, agent and model, tokens in and out, how many input tokens came from the provider's cache, and the cost in US dollars if
+/// the price is known. A day ends at midnight in the daemon's time zone. Deleted agents are included.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Only this agent
     #[arg(value_name = "AGENT", id = "whose")]
     agent: Option<String>,
-    /// Only calls since: 7d, 1h30m, or a date
+    /// Only calls since then: 7d, 1h30m, or a date
     #[arg(long, value_name = "WHEN")]
     since: Option<String>,
 }

@@ -87,6 +87,12 @@ impl Stdout {
         self.quiet
     }
 
+    /// Returns true if text is printed in color.
+    #[must_use]
+    pub fn has_color(&self) -> bool {
+        self.paint.enabled
+    }
+
     /// Formats `text` in `style`.
     #[must_use]
     pub fn style<'a>(&self, style: Style, text: &'a str) -> StyledText<'a> {

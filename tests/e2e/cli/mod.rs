@@ -4,3 +4,4 @@ mod exit_status;
 mod json;
 mod pipes;
 mod timeouts;
+mod top_level;

@@ -148,6 +148,10 @@ impl Drafts<'_> {
             self.change(&top, &variant, |text| at_end_of_block(text, "enum Command {", &variant))?;
             let arm = format!("Command::{noun_type}(args) => {noun}::run(args, app),");
             self.change(&top, &arm, |text| behind_last(text, &arm, |line| line.starts_with("Command::")))?;
+            let (last_group, name) = ("(\"System\", &[", format!("\"{noun}\", "));
+            self.change(&format!("{COMMANDS}/help_groups.rs"), &name, |text| {
+                text.contains(last_group).then(|| text.replacen(last_group, &format!("{last_group}{name}"), 1))
+            })?;
         }
         Ok(())
     }

@@ -10,14 +10,14 @@ use crate::ui::{Style, sanitize};
 
 /// Show or change an agent's settings
 ///
-/// Without KEY all settings are shown, without VALUE the one. The key `name` renames the agent.
+/// Without KEY, shows all settings; without VALUE, shows that one. The key `name` renames the agent.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The agent
+    /// Agent
     name: String,
-    /// The setting, for example idle_timeout
+    /// Setting, e.g. idle_timeout
     key: Option<String>,
-    /// Its new value; for system_prompt, @FILE reads it from a file
+    /// New value; for system_prompt, @FILE reads it from a file
     value: Option<String>,
 }
 

@@ -7,21 +7,21 @@ use crate::commands::format;
 use crate::error::Error;
 use crate::ui::{Style, confirm, sanitize, terminal, units};
 
-/// Save an agent's conversation and take the agent away
+/// Save an agent's conversation and delete the agent
 ///
-/// The live conversation is saved first. The agent's directory goes to the trash, unless it is kept or purged.
-/// The name is free again.
+/// Saves the live conversation first, then moves the agent's directory to the trash, unless you keep or purge it. The name can be
+/// used again.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The agent
+    /// Agent
     name: String,
-    /// Leave its directory in place; `agent init` revives it
+    /// Keep its directory; `agent init` restores the agent from it
     #[arg(long, conflicts_with = "purge")]
     keep_files: bool,
-    /// Delete its directory, sessions and all, instead of moving it to the trash
+    /// Permanently delete its directory with all sessions instead of moving it to the trash
     #[arg(long)]
     purge: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
 }

@@ -21,16 +21,16 @@ use crate::ui::stdout::OutputFormat;
 use crate::ui::units::{format_bytes, pluralize};
 use crate::ui::{Style, sanitize};
 
-/// Write a whole agent into one file, for another home or machine
+/// Export a whole agent to one file, for another home or machine
 ///
-/// Configuration, notes, sessions, what it remembers, and its workspace: history, what is staged, and its files as they are,
-/// but for those that git ignores. Unsaved messages of a live conversation are saved first; the conversation goes on. The
-/// file is a plain tar archive. Ids of Discord channels, logs of tasks and addresses of git remotes stay behind.
+/// The file contains the configuration, notes, sessions, memory and the workspace: its history, staged changes and files, except those
+/// that git ignores. Unsaved messages of the live conversation are saved first; the conversation continues. The file is a plain tar
+/// archive. It does not contain Discord channel IDs, task logs or git remote URLs.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The agent
+    /// Agent
     name: String,
-    /// The file; `-` is standard output [default: NAME.agent.tar]
+    /// Output file; `-` writes to standard output [default: NAME.agent.tar]
     #[arg(long, short, value_name = "FILE|-")]
     output: Option<PathBuf>,
 }

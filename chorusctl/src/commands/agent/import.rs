@@ -20,15 +20,15 @@ use crate::ui::{Style, sanitize};
 /// File bytes per `agent.import.add` request.
 const CHUNK_BYTES: u64 = 1 << 20;
 
-/// Make an agent from a file that `agent export` wrote
+/// Create an agent from a file that `agent export` wrote
 ///
-/// The agent comes in whole or not at all. It keeps its id and those of its sessions, unless they are taken here.
+/// Imports the whole agent or nothing. It keeps its ID and those of its sessions, unless they are already in use here.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The file; `-` is standard input
+    /// File; `-` reads standard input
     #[arg(value_name = "FILE")]
     file: String,
-    /// The agent's name here [default: the one it had]
+    /// Name of the agent here [default: its previous name]
     #[arg(long = "as", value_name = "NEW_NAME")]
     new_name: Option<String>,
 }

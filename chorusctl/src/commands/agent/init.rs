@@ -8,24 +8,24 @@ use crate::app::App;
 use crate::error::{Error, os_error_text};
 use crate::ui::{Style, sanitize};
 
-/// Make an agent, or revive one whose files were kept
+/// Create an agent, or restore one from kept files
 ///
-/// The agent gets a directory with notes, sessions and a workspace under git. A directory that
-/// `agent destroy --keep-files` left is taken up again with everything in it.
+/// Creates a directory with notes, sessions and a git workspace. If `agent destroy --keep-files` kept a directory of this name, the
+/// agent continues with everything in it.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Lower-case letters, digits, `-` and `_`; at most 64
+    /// Name: lower-case letters, digits, `-` and `_`, at most 64 characters
     name: String,
-    /// What the agent is told before everything else; @FILE reads it from a file
+    /// System prompt; @FILE reads it from a file
     #[arg(long, value_name = "TEXT|@FILE")]
     system_prompt: Option<String>,
-    /// Its model, as provider/model
+    /// Model, as provider/model
     #[arg(long)]
     model: Option<String>,
-    /// Its permission profile: open, standard, locked, or one of the configuration
+    /// Permission profile: open, standard, locked, or one from config.toml
     #[arg(long)]
     permissions: Option<String>,
-    /// When its conversation is put away after the last message, for example 30m; 0 is never
+    /// Save and clear after this much inactivity, e.g. 30m; 0 = never
     #[arg(long, value_name = "DURATION")]
     idle_timeout: Option<String>,
 }

@@ -10,12 +10,12 @@ use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::{Cell, Column, Stdout, Style, Table, sanitize};
 
-/// List the agents
+/// List agents
 ///
-/// A `*` marks the one chosen with `agent use`.
+/// A `*` marks the default agent, which `agent use` sets.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Destroyed agents too
+    /// Include deleted agents
     #[arg(long)]
     all: bool,
 }

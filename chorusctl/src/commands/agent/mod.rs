@@ -10,23 +10,23 @@ pub mod show;
 pub mod use_;
 
 group! {
-    /// Make, list, choose and configure agents
+    /// Create, list, select and configure agents
     enum Verb {
-        /// Make an agent, or revive one whose files were kept
+        /// Create an agent, or restore one from kept files
         Init(init::Args),
-        /// Save an agent's conversation and take the agent away
+        /// Save an agent's conversation and delete the agent
         Destroy(destroy::Args),
-        /// List the agents
+        /// List agents
         List(list::Args),
-        /// Show one agent
+        /// Show an agent
         Show(show::Args),
-        /// Choose the agent that is meant when none is named
+        /// Set the default agent
         Use(use_::Args),
         /// Show or change an agent's settings
         Config(config::Args),
-        /// Write a whole agent into one file, for another home or machine
+        /// Export a whole agent to one file, for another home or machine
         Export(export::Args),
-        /// Make an agent from such a file
+        /// Create an agent from a file that `agent export` wrote
         Import(import::Args),
     }
 }

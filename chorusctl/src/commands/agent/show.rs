@@ -9,10 +9,10 @@ use crate::error::Error;
 use crate::ui::units::pluralize;
 use crate::ui::{Stdout, Style, sanitize, text};
 
-/// Show one agent
+/// Show an agent
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The agent; the one that is meant, where left out
+    /// Agent [default: the current one]
     name: Option<String>,
 }
 

@@ -6,10 +6,10 @@ use crate::app::App;
 use crate::error::Error;
 use crate::ui::{Style, sanitize};
 
-/// Choose the agent that is meant when none is named
+/// Set the default agent
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The agent
+    /// Agent
     name: String,
 }
 

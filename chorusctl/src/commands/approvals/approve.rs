@@ -6,19 +6,19 @@ use crate::app::App;
 use crate::error::Error;
 use crate::ui::sanitize;
 
-/// Let an action be done, once or from now on
+/// Approve an action, once or always
 ///
-/// The answer is for this very action, once. With --always it goes into the agent's profile, to the letter: the next time the same
-/// action is not asked about. What a rule denies, and a command that cannot be seen through, is never approved for ever.
+/// Approves exactly this action, once. --always also adds it to the agent's profile, literally: the same action is not asked about
+/// again. An action that a rule denies, and a command that cannot be analyzed completely, cannot be approved permanently.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  chorusctl approvals approve k7mq2x\n  chorusctl approvals approve k7mq2x --always"
 )]
 pub struct Args {
-    /// The id that `chorusctl approvals` shows
+    /// ID, as shown by `chorusctl approvals`
     #[arg(value_name = "ID")]
     id: String,
-    /// Allow exactly this action from now on, too
+    /// Also allow exactly this action from now on
     #[arg(long)]
     always: bool,
 }

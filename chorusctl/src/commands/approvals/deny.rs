@@ -6,12 +6,12 @@ use crate::app::App;
 use crate::error::Error;
 use crate::ui::sanitize;
 
-/// Refuse an action
+/// Deny an action
 ///
-/// The model is told, and the turn goes on without it.
+/// The model is told, and the turn continues without the action.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The id that `chorusctl approvals` shows
+    /// ID, as shown by `chorusctl approvals`
     #[arg(value_name = "ID")]
     id: String,
 }

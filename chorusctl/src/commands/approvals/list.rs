@@ -9,13 +9,12 @@ use crate::print_pages;
 use crate::ui::Style;
 use crate::ui::stdout::OutputFormat;
 
-/// Show what waits for an answer; the same as no command
+/// List pending approvals (default)
 ///
-/// Each action is shown whole, with every character in it that is not seen otherwise made visible, and why it is asked about. With
-/// --agent only those of that agent.
+/// Shows each action in full, with invisible characters made visible, and the reason why approval is needed. --agent selects one agent.
 #[derive(Debug, Default, clap::Args)]
 pub struct Args {
-    /// The last hundred that were decided, too
+    /// Also show the last hundred decisions
     #[arg(long)]
     all: bool,
 }

@@ -6,13 +6,13 @@ pub mod format;
 pub mod list;
 
 group! {
-    /// See what waits for an answer, and answer it
+    /// List and answer pending approvals
     enum Verb or list {
-        /// Show what waits for an answer; the same as no command
+        /// List pending approvals (default)
         List(list::Args),
-        /// Let an action be done, once or from now on
+        /// Approve an action, once or always
         Approve(approve::Args),
-        /// Refuse an action
+        /// Deny an action
         Deny(deny::Args),
     }
 }

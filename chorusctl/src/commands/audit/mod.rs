@@ -10,19 +10,19 @@ use crate::ui::{Style, sanitize};
 
 pub mod verify;
 
-/// Show what was decided about what agents do
+/// Show the audit log
 ///
-/// Every action with its decision, the rule or the person behind it, and every change of an agent by itself; the newest last. With
-/// --agent only those of the agents that have or had that name, destroyed ones too.
+/// Lists every action with its decision and the rule or person behind it, and every change that an agent made to itself, newest last.
+/// --agent selects the agents that have or had that name, including deleted ones.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Args {
     #[command(subcommand)]
     verb: Option<Verb>,
-    /// Only what was decided since: 7d, 1h30m, or a date
+    /// Only entries since then: 7d, 1h30m, or a date
     #[arg(long, value_name = "WHEN")]
     since: Option<String>,
-    /// Only the newest N
+    /// Only the newest N entries
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
 }
@@ -30,7 +30,7 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 enum Verb {
-    /// Check that nothing in the log was changed or taken out
+    /// Check that no entry was changed or removed
     Verify(verify::Args),
 }
 

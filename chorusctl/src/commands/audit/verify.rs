@@ -8,10 +8,10 @@ use crate::ui::sanitize;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::units::pluralize;
 
-/// Check that nothing in the log was changed or taken out
+/// Check that no entry was changed or removed
 ///
-/// Walks the chain of hashes from the first row to the newest, and compares that with the one noted beside it. The exit status is 1
-/// where something does not fit. docs/PERMISSIONS.md says how another program can do the same, and what is not found this way.
+/// Verifies the hash chain from the first entry to the newest and compares it with the stored head. The exit status is 1 if they do not
+/// match. docs/PERMISSIONS.md explains how to verify the chain with another program, and what this check cannot detect.
 #[derive(Debug, clap::Args)]
 pub struct Args {}
 

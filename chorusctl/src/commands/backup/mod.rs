@@ -18,25 +18,25 @@ mod offline_chorusd;
 pub mod restore;
 pub mod verify;
 
-/// Back up all agents, sessions, live conversations and settings
+/// Back up everything; verify or restore a backup
 ///
-/// Works while the daemon runs and blocks nobody. Everything that was acknowledged before the backup began is in it. Into a
-/// directory it is incremental: only what changed is copied, and the previous backup stays valid until the new one is complete. The
-/// directory must be new, empty, or have a backup of the same home already, and outside the home. The backup before is kept:
-/// verify and restore take DIR/manifest.previous.jsonl, too. What was deleted in the home is not in the new backup, but its copy
-/// stays in the directory until --prune.
+/// A backup contains all agents, sessions, live conversations and settings. It runs while the daemon runs and blocks nobody. Everything
+/// that was acknowledged before the backup started is in it. Backups to a directory are incremental: only changes are copied, and the
+/// previous backup stays valid until the new one is complete. The directory must be outside the home, and new, empty, or contain a
+/// backup of the same home. The previous backup is kept: verify and restore also accept DIR/manifest.previous.jsonl. Data that was
+/// deleted in the home is not in the new backup, but its copy stays in the directory until --prune.
 ///
-/// Exit status 1 if some files could not be read; everything else is backed up then. Exit status 1, too, if a database is damaged,
-/// and 6 if the directory has the backup of another home; the backup before is as it was then.
+/// The exit status is 1 if some files could not be read; everything else is backed up then. It is also 1 if a database is damaged, and 6
+/// if the directory contains the backup of another home; the previous backup is unchanged then.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
 pub struct Args {
     #[command(subcommand)]
     verb: Option<Verb>,
-    /// The directory; `-` writes one tar archive to standard output
+    /// Directory; `-` writes one tar archive to standard output
     #[arg(value_name = "DIR|-", value_hint = clap::ValueHint::DirPath)]
     dir: Option<PathBuf>,
-    /// Delete copies of files that neither the new backup nor the one before contains
+    /// Delete copies of files that are in neither the new nor the previous backup
     #[arg(long)]
     prune: bool,
 }

@@ -11,16 +11,16 @@ use crate::error::Error;
 use crate::ui::sanitize;
 use crate::ui::units::{format_bytes, pluralize};
 
-/// Restore a backup into an empty home
+/// Restore a backup to an empty home
 ///
-/// The home must be empty or not exist, and no daemon may be running for it. The backup is checked first; if it is damaged,
-/// nothing is restored. The next command starts a daemon that has everything as it was.
+/// The home must be empty or not exist, and no daemon may use it. The backup is verified first; nothing is restored from a damaged one.
+/// The next command starts a daemon with everything as it was.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The directory or archive; `-` reads an archive from standard input
+    /// Directory or archive; `-` reads an archive from standard input
     #[arg(value_name = "DIR|FILE|-", value_hint = clap::ValueHint::AnyPath)]
     source: PathBuf,
-    /// The home [default: $CHORUS_HOME, else ~/.chorus-agents]
+    /// Home [default: $CHORUS_HOME or ~/.chorus-agents]
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     home: Option<PathBuf>,
 }

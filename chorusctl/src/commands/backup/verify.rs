@@ -14,12 +14,12 @@ use crate::ui::{Style, sanitize};
 
 /// Check that a backup is complete and unchanged
 ///
-/// Reads every byte and compares it with the manifest, checks both databases page by page, and compares saved sessions with the
-/// index. It needs neither a daemon nor a home. Exit status 0 if nothing is damaged or missing, else 1. Sessions that were damaged
-/// in the home already are only warned of.
+/// Reads every byte and compares it with the manifest, checks both databases page by page, and compares saved sessions with the index.
+/// Needs neither a daemon nor a home. The exit status is 0 if nothing is damaged or missing, otherwise 1. Sessions that were already
+/// damaged in the home only cause warnings.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The directory or archive; `-` reads an archive from standard input
+    /// Directory or archive; `-` reads an archive from standard input
     #[arg(value_name = "DIR|FILE|-", value_hint = clap::ValueHint::AnyPath)]
     source: PathBuf,
 }

@@ -15,20 +15,20 @@ mod start;
 
 /// Talk with an agent's model
 ///
-/// It goes on with the live conversation. A line is a message; one that ends in `\` goes on in the next, and what is pasted
-/// is one message however many lines it has. Ctrl-C cancels the turn that runs, or clears the line; Ctrl-D leaves.
-/// Lines that begin with `/` are commands: `/help` lists them. With a space before it such a line is a message.
+/// Continues the live conversation. Each line is a message. A line that ends in `\` continues in the next one, and pasted text is one
+/// message. Ctrl-C cancels the running turn or clears the line; Ctrl-D exits. Lines that start with `/` are commands: `/help` lists them.
+/// Start a line with a space to send it as a message.
 ///
-/// Where standard input is not a terminal, each of its lines is a message, and the first that fails ends it.
+/// If standard input is not a terminal, each of its lines is a message, and the first one that fails ends the chat.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Begin a new conversation; what is not saved of the live one is saved first
+    /// Start a new conversation; unsaved messages of the live one are saved first
     #[arg(long)]
     new: bool,
-    /// Go on from a saved conversation's summary in a new one; what is not saved of the live one is saved first
+    /// Start from a saved conversation's summary; unsaved messages of the live one are saved first
     #[arg(long, value_name = "SESSION|FILE", conflicts_with = "new")]
     resume: Option<String>,
-    /// Show what the model thinks, too
+    /// Also show the model's thinking
     #[arg(long)]
     thinking: bool,
 }

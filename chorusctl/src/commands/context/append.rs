@@ -14,23 +14,23 @@ use crate::ui::units::pluralize;
 
 /// Add messages without calling a model
 ///
-/// The message is TEXT, or what standard input holds, exactly as it comes. With --jsonl every line is one message
-/// as a JSON object with `role`, `content` and the other fields of a message; all of them are added, or none.
+/// The message is TEXT or standard input, unchanged. With --jsonl, each line is one message: a JSON object with `role`, `content` and the
+/// other fields of a message. Either all lines are added or none.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The message; `-` or nothing reads standard input
+    /// Message; reads standard input if it is `-` or missing
     #[arg(value_name = "TEXT|-", allow_hyphen_values = true)]
     text: Option<String>,
-    /// Who says it
+    /// Author of the message
     #[arg(long, value_enum, default_value_t, conflicts_with = "jsonl")]
     role: MessageRole,
-    /// Every line is one message as JSON
+    /// Read one message per line, as JSON
     #[arg(long)]
     jsonl: bool,
-    /// Name this addition: the same key again adds nothing and gives the first answer
+    /// Idempotency key: appending again with it adds nothing and returns the first result
     #[arg(long)]
     key: Option<String>,
-    /// Replace secrets such as keys and tokens; else they are kept and counted
+    /// Redact secrets (default: keep and report them)
     #[arg(long)]
     redact: bool,
 }

@@ -10,13 +10,13 @@ use crate::ui::{confirm, terminal};
 
 /// Discard the live conversation
 ///
-/// What was saved stays. With --save it is saved first, and nothing is asked.
+/// Saved conversations stay. --save saves this one first and does not ask.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
-    /// Save first
+    /// Save it first
     #[arg(long)]
     save: bool,
 }

@@ -9,14 +9,14 @@ use crate::error::Error;
 use crate::ui::sanitize;
 use crate::ui::units::{format_token_count, pluralize};
 
-/// Save the conversation, and go on from its summary in a fresh one
+/// Save, then continue in a new conversation from its summary
 ///
-/// Nothing is lost: the session that is saved has every message. What goes on is its summary, decisions, open tasks and pinned
-/// facts. Long conversations are also compacted by themselves, above `compact_at_tokens`: older messages give way to the working
-/// set then, and stay in the conversation; `--undo` shows them to the model again.
+/// Nothing is lost: the saved session contains every message. The new conversation starts with the summary, decisions, open tasks and
+/// pinned facts. Chorus also compacts a long conversation automatically, above `compact_at_tokens`: the model then sees the working set
+/// instead of the older messages, which stay in the conversation. `--undo` shows them to the model again.
 #[derive(Debug, Default, clap::Args)]
 pub struct Args {
-    /// Take the last compaction of the window back
+    /// Undo the last automatic compaction
     #[arg(long)]
     undo: bool,
 }

@@ -21,25 +21,25 @@ const MAX_PAGE_SIZE: u64 = 1_000;
 
 /// List saved conversations, newest first
 ///
-/// Wherever a session is asked for, the numbers shown here will do until the next `history`.
+/// Commands that take a session accept the numbers shown here until the next `history`.
 #[derive(Debug, Default, clap::Args)]
 pub struct Args {
-    /// Whose sessions
+    /// Agent [default: the current one]
     #[arg(value_name = "AGENT", id = "whose")]
     agent: Option<String>,
-    /// Sessions of every agent, destroyed ones too
+    /// Sessions of all agents, including deleted ones
     #[arg(long, conflicts_with = "whose")]
     pub all_agents: bool,
-    /// Which page, counted from 1
+    /// Page to show, starting at 1
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub page: Option<u64>,
-    /// Sessions to a page [default: 10]
+    /// Sessions per page [default: 10]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
-    /// Only what was saved since: 7d, 1h30m, or a date
+    /// Only sessions saved since then: 7d, 1h30m, or a date
     #[arg(long, value_name = "WHEN")]
     since: Option<String>,
-    /// Only what carries this tag
+    /// Only sessions with this tag
     #[arg(long)]
     tag: Option<String>,
 }

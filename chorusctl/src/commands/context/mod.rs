@@ -10,34 +10,45 @@ pub mod resume;
 pub mod rewind;
 pub mod save;
 pub mod show;
-mod show_window;
+pub(super) mod show_window;
 pub mod unpin;
 
+use super::session::{branch, diff, merge, tree};
+
 group! {
-    /// Work with an agent's live conversation
+    /// Manage the live conversation
     enum Verb {
         /// Add messages without calling a model
         Append(append::Args),
         /// Show the live conversation
         Show(show::Args),
-        /// Save the conversation; it goes on
+        /// Save a checkpoint (the conversation continues)
         Save(save::Args),
         /// Discard the live conversation
         Clear(clear::Args),
         /// List saved conversations, newest first
+        #[command(visible_aliases = ["list", "ls"])]
         History(history::Args),
-        /// Put a saved conversation back as the live one
+        /// Load a saved conversation
         Restore(restore::Args),
-        /// Go on from a saved conversation's summary, in a fresh one
+        /// Start a new conversation from a saved one's summary
         Resume(resume::Args),
-        /// Save the conversation, and go on from its summary in a fresh one
+        /// Save, then continue in a new conversation from its summary
         Compact(compact::Args),
-        /// Drop the last turns from the live conversation
+        /// Undo the last turns
         Rewind(rewind::Args),
-        /// Pin a fact, so that it stays in view
+        /// Pin a fact that the model always sees
         Pin(pin::Args),
-        /// Take a pinned fact out
+        /// Remove a pinned fact
         Unpin(unpin::Args),
+        /// Continue from a saved conversation on a second branch
+        Branch(branch::Args),
+        /// Show saved conversations as a tree
+        Tree(tree::Args),
+        /// Show where two conversations diverge
+        Diff(diff::Args),
+        /// Merge two branches into a new conversation
+        Merge(merge::Args),
     }
 }
 

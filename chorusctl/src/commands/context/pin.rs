@@ -7,12 +7,12 @@ use crate::app::App;
 use crate::error::Error;
 use crate::ui::{Stdout, sanitize};
 
-/// Pin a fact, so that it stays in view
+/// Pin a fact that the model always sees
 ///
-/// Pinned facts are kept with the conversation through saves and restores; `context clear` drops them.
+/// Pinned facts stay with the conversation through saves and restores; `context clear` removes them.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The fact, one sentence or two
+    /// Fact, one or two sentences
     fact: String,
 }
 

@@ -7,21 +7,21 @@ use crate::commands::format;
 use crate::error::Error;
 use crate::ui::sanitize;
 
-/// Put a saved conversation back as the live one
+/// Load a saved conversation
 ///
-/// Unsaved messages of the live conversation are saved first, so nothing is lost. A session is `latest`,
-/// `latest~N`, a number of the last `history`, a session_id, a UUID, or a unique beginning of either.
+/// Unsaved messages of the live conversation are saved first. A session is `latest`, `latest~N`, a number from the last `history`, a name,
+/// an ID, or a unique prefix of either.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The session
+    /// Saved conversation
     session: String,
-    /// Only the first N messages, cut back to where no tool call lacks its result
+    /// Load only the first N messages, cut at the last point where every tool call has its result
     #[arg(long, value_name = "N")]
     at: Option<u64>,
     /// Do not save the live conversation first
     #[arg(long)]
     discard: bool,
-    /// Bring back the files of the workspace, too, in a new commit; refused where changes of it would be lost
+    /// Also restore the workspace files (as a new commit); refused if uncommitted changes would be lost
     #[arg(long)]
     files: bool,
 }

@@ -13,14 +13,14 @@ use crate::commands::session::import;
 use crate::error::Error;
 use crate::ui::units::pluralize;
 
-/// Go on from a saved conversation's summary, in a fresh one
+/// Start a new conversation from a saved one's summary
 ///
-/// The new conversation knows the old one by its summary, its decisions, open tasks and pinned facts, and opens with an
-/// acknowledgement: the model's, or without a model Chorus's own. Unsaved messages of the live conversation are saved first. A
-/// session is named as for `restore`; a file (a name with a `/` or an ending) is imported first.
+/// The new conversation starts with the summary, decisions, open tasks and pinned facts of the saved one, and an opening message from the
+/// model (or from Chorus, if there is no model). Unsaved messages of the live conversation are saved first. The session is named as for
+/// `restore`; a file (its name has a `/` or an extension) is imported first.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The session, or a file with one
+    /// Saved conversation, or a file that contains one
     #[arg(value_name = "SESSION|FILE")]
     session: String,
 }

@@ -6,26 +6,31 @@ use crate::app::App;
 use crate::error::Error;
 use crate::ui::units::pluralize;
 
-/// Drop the last turns from the live conversation
+/// Undo the last turns
 ///
-/// A turn begins with a message of the user and ends before the next one. What was dropped can be had back with
-/// `--undo` until the next message comes.
+/// A turn starts with a message from the user and ends before the next one. `--undo` restores what was dropped, until
+/// the next message is added.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Turns to drop [default: 1]
+    /// Number of turns to drop [default: 1]
     #[arg(conflicts_with = "undo")]
     n: Option<u64>,
-    /// Bring back what the last rewind dropped
+    /// Restore what the last rewind dropped
     #[arg(long)]
     undo: bool,
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
-    let params = RewindParams { agent: app.agent(), n: args.n, undo: args.undo };
+    rewind(app, args.n, args.undo, "--undo")
+}
+
+/// Drops `turns` turns, or with `undo` restores those that were dropped last. `redo` is the command or option that
+/// restores them.
+pub fn rewind(app: &mut App, turns: Option<u64>, undo: bool, redo: &str) -> Result<(), Error> {
+    let params = RewindParams { agent: app.agent(), n: turns, undo };
     app.call_and_print::<Rewind>(&params, |app, result| {
         let moved = pluralize(result.moved, "message");
-        let what =
-            if args.undo { format!("{moved} came back") } else { format!("dropped {moved}; --undo brings them back") };
-        app.stdout.status_line(&format!("{what} ({} in the context)", result.messages))
+        let what = if undo { format!("restored {moved}") } else { format!("dropped {moved}; {redo} restores them") };
+        app.stdout.status_line(&format!("{what} ({} total)", result.messages))
     })
 }

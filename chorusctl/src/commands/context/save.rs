@@ -18,18 +18,18 @@ use crate::ui::time;
 /// How long to wait for a generated summary unless `--timeout` is given.
 const SUMMARY_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Save the conversation; it goes on
+/// Save a checkpoint (the conversation continues)
 ///
-/// The save is on disk when this answers. Its description names the file. A generated summary is waited for, for 15 seconds or
-/// --timeout.
+/// The checkpoint is on disk when the command returns. Its file is named after the description. The command waits
+/// up to 15 seconds or --timeout for a generated summary.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// What it was about, in a few words
+    /// Description, a few words
     description: Option<String>,
-    /// Clear the context afterwards
+    /// Clear the live conversation afterwards
     #[arg(long)]
     clear: bool,
-    /// Tag the session; may be given several times
+    /// Add a tag (repeatable)
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
     /// Do not wait for a generated summary
@@ -115,6 +115,6 @@ mod tests {
         assert_eq!(summary_timeout(None), Duration::from_secs(15));
         assert_eq!(summary_timeout(Some(Duration::from_secs(2))), Duration::from_secs(2));
         let help = Args::augment_args(clap::Command::new("save")).get_long_about().map(ToString::to_string);
-        assert!(help.as_deref().is_some_and(|help| help.contains("for 15 seconds or --timeout")), "{help:?}");
+        assert!(help.as_deref().is_some_and(|help| help.contains("up to 15 seconds or --timeout")), "{help:?}");
     }
 }

@@ -6,6 +6,7 @@ use super::pin::write_pinned_facts;
 use super::show_window;
 use crate::app::App;
 use crate::commands::format;
+use crate::commands::message_range::{self, MessageRange};
 use crate::commands::transcript::{PAGE_SIZE, TranscriptPrinter};
 use crate::error::Error;
 use crate::print_pages;
@@ -15,34 +16,45 @@ use crate::ui::{Style, sanitize};
 /// Show the live conversation
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Only the last N messages
-    #[arg(long, value_name = "N")]
-    last: Option<u64>,
-    /// What the next call of the model would be sent instead, and what each part of it costs
-    #[arg(long, conflicts_with = "last")]
+    #[command(flatten)]
+    range: MessageRange,
+    /// Show what the next request to the model would contain, and what each part of it costs
+    #[arg(long, conflicts_with_all = ["last", "at"])]
     window: bool,
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
-    if args.window {
-        return show_window::run(app);
-    }
+    if args.window { show_window::run(app) } else { show(app, args.range) }
+}
+
+/// Prints the messages of the live conversation.
+pub fn show(app: &mut App, range: MessageRange) -> Result<(), Error> {
     let agent = app.agent();
     let following =
         |offset, limit| ShowParams { agent: agent.clone(), offset: Some(offset), limit, ..ShowParams::default() };
+    let first = |limit| match range.at {
+        Some(number) => following(number - 1, Some(1)),
+        None => ShowParams { agent: agent.clone(), last: range.last, limit, ..ShowParams::default() },
+    };
     if app.stdout.format() != OutputFormat::Text {
-        let first = ShowParams { agent: agent.clone(), last: args.last, ..ShowParams::default() };
-        return print_pages::print_all_pages::<Show, _>(app, "messages", &first, |offset| following(offset, None));
+        return match range.at {
+            Some(_) => print_pages::print_page::<Show, _>(app, "messages", &first(None)),
+            None => {
+                print_pages::print_all_pages::<Show, _>(app, "messages", &first(None), |offset| following(offset, None))
+            }
+        };
     }
-    let limit = args.last.is_none().then_some(PAGE_SIZE);
-    let mut page =
-        app.call::<Show>(&ShowParams { agent: agent.clone(), last: args.last, limit, ..ShowParams::default() })?;
+    let mut page = app.call::<Show>(&first(range.is_all().then_some(PAGE_SIZE)))?;
     let Some(context) = page.context.filter(|context| context.messages > 0) else {
         write_pinned_facts(&mut app.stdout, &page.working_set.pinned_facts)?;
         app.stderr.line(&format!("the context of {} is empty", page.agent_name));
         app.stderr.hint("chorusctl context append TEXT, or chorusctl context restore latest");
         return Ok(());
     };
+    if let Some(number) = range.at {
+        let message = page.messages.first().ok_or_else(|| message_range::no_message_error(number, context.messages))?;
+        return TranscriptPrinter::new(number - 1).in_full().print_message(&mut app.stdout, message);
+    }
     print_heading(app, &page.agent_name, &context)?;
     if !page.working_set.pinned_facts.is_empty() {
         writeln!(app.stdout, "pinned")?;

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::ui::units::{self, format_token_count, pluralize};
 use crate::ui::{Column, Stdout, Style, Table, sanitize};
 
-pub(super) fn run(app: &mut App) -> Result<(), Error> {
+pub(crate) fn run(app: &mut App) -> Result<(), Error> {
     let params = ShowParams { agent: app.agent(), window: true, ..ShowParams::default() };
     app.call_and_print::<Show>(&params, |app, result| {
         let Some(window) = result.window else {
@@ -31,7 +31,7 @@ pub(super) fn run(app: &mut App) -> Result<(), Error> {
 fn print_contents(out: &mut Stdout, window: &Window) -> Result<(), Error> {
     for piece in &window.system {
         print_heading(out, &format!("system: {}, {}", piece_name(piece.kind), format_token_count(piece.tokens)))?;
-        print_body(out, &piece.text, "", None)?;
+        print_body(out, &piece.text, "")?;
     }
     let mut transcript = TranscriptPrinter::new(window.budget.left_out);
     for shown in &window.messages {
@@ -46,7 +46,7 @@ fn print_contents(out: &mut Stdout, window: &Window) -> Result<(), Error> {
     if !window.tools.is_empty() {
         print_heading(out, "schemas of tools")?;
         let named = window.tools.iter().map(|tool| format!("{} ({})", sanitize::one_line(&tool.name), tool.tokens));
-        print_body(out, &named.collect::<Vec<_>>().join(", "), "", None)?;
+        print_body(out, &named.collect::<Vec<_>>().join(", "), "")?;
     }
     Ok(())
 }

@@ -6,10 +6,10 @@ use super::pin::write_pinned_facts;
 use crate::app::App;
 use crate::error::Error;
 
-/// Take a pinned fact out
+/// Remove a pinned fact
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Its number, as `context show` lists it
+    /// Number of the fact, as shown by `context show`
     n: u64,
 }
 

@@ -17,13 +17,13 @@ const UNIT_NAME: &str = "chorusd.service";
 /// Environment variables that select the instance; their current values are written into the unit.
 const INSTANCE_VARIABLES: [&str; 3] = ["CHORUS_HOME", "CHORUS_SOCKET", "CHORUS_CONFIG"];
 
-/// Put a systemd user unit in place, so that the daemon runs from the start of the machine
+/// Install a systemd user service
 ///
-/// Writes chorusd.service into systemd/user of the configuration directory ($XDG_CONFIG_HOME, else ~/.config). A set
-/// CHORUS_HOME, CHORUS_SOCKET or CHORUS_CONFIG is written into it. Nothing is enabled: it says what to do for that.
+/// Writes chorusd.service to the systemd/user directory in $XDG_CONFIG_HOME or ~/.config, with the current values of CHORUS_HOME,
+/// CHORUS_SOCKET and CHORUS_CONFIG if they are set. It enables nothing; it prints the commands for that.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Show the unit, write nothing
+    /// Print the unit instead of writing it
     #[arg(long)]
     print: bool,
 }

@@ -16,12 +16,12 @@ use crate::ui::sanitize;
 const TAIL_LINES: usize = 100;
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Show what the daemon logged
+/// Show the daemon's log
 ///
-/// Works without a daemon, too.
+/// Also works if no daemon is running.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Go on with what comes
+    /// Keep printing new lines
     #[arg(long, short)]
     follow: bool,
 }

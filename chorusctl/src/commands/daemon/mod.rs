@@ -12,19 +12,19 @@ mod unit;
 pub mod wait_exit;
 
 group! {
-    /// Start, stop and watch the daemon
+    /// Start, stop and inspect the daemon
     enum Verb {
         /// Start the daemon
         Start(start::Args),
         /// Save every conversation and stop the daemon
         Stop(stop::Args),
-        /// Stop the daemon and start it again
+        /// Restart the daemon
         Restart(restart::Args),
-        /// Tell whether the daemon runs
+        /// Check whether the daemon is running
         Status(status::Args),
-        /// Show what the daemon logged
+        /// Show the daemon's log
         Logs(logs::Args),
-        /// Put a systemd user unit in place, so that the daemon runs from the start of the machine
+        /// Install a systemd user service
         Install(install::Args),
     }
 }

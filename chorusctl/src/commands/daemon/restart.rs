@@ -5,7 +5,7 @@ use crate::app::App;
 use crate::connect;
 use crate::error::Error;
 
-/// Stop the daemon and start it again
+/// Restart the daemon
 #[derive(Debug, clap::Args)]
 pub struct Args {}
 

@@ -8,9 +8,9 @@ use crate::connect;
 use crate::error::Error;
 use crate::ui::stdout::OutputFormat;
 
-/// Tell whether the daemon runs
+/// Check whether the daemon is running
 ///
-/// Starts none: exit status 0 where one runs, 4 where none does.
+/// Does not start one. The exit status is 0 if it is running and 4 if not.
 #[derive(Debug, clap::Args)]
 pub struct Args {}
 

@@ -18,7 +18,8 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Save every conversation and stop the daemon
 ///
-/// Returns when the daemon has ended. A daemon that listens elsewhere is found by the lock file in its home; one that nothing can connect to is sent SIGTERM.
+/// Returns when the daemon has exited. A daemon on another socket is found by the lock file in its home; one that does not accept
+/// connections is sent SIGTERM.
 #[derive(Debug, clap::Args)]
 pub struct Args {}
 

@@ -8,22 +8,21 @@ use crate::error::Error;
 use crate::ui::units::pluralize;
 use crate::ui::{Style, sanitize};
 
-/// Have an agent remember something
+/// Add a memory
 ///
-/// It is part of what the agent's model is told in every conversation from now on, as data. What is remembered already is
-/// not added twice.
+/// The agent's model sees it in every conversation from now on, as data. A memory that already exists is not added twice.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// A sentence or two, at most 2 KiB; `-` reads standard input
+    /// Text, one or two sentences, at most 2 KiB; `-` reads standard input
     #[arg(value_name = "TEXT|-", allow_hyphen_values = true)]
     text: String,
-    /// A file or folder in the agent's workspace that it is about
+    /// File or folder in the agent's workspace that it is about
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
     /// Share it with all agents of the agent's project
     #[arg(long)]
     project: bool,
-    /// Replace secrets such as keys and tokens; else they are kept and counted
+    /// Redact secrets (default: keep and report them)
     #[arg(long)]
     redact: bool,
 }

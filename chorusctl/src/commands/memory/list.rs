@@ -8,13 +8,13 @@ use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::units::format_token_count;
 
-/// List what an agent remembers, in the order in which its model is shown it
+/// List an agent's memories, in the order in which its model sees them
 ///
-/// What people wrote comes first, then what agents did, the newest of each first. The model is shown as much of that as
-/// has room; the rest is counted and named there.
+/// Memories that people added come first, then those of agents, each newest first. The model sees as many as fit; the list counts and
+/// names the rest.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// At most so many
+    /// Maximum number of entries
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
 }

@@ -11,15 +11,15 @@ pub mod remove;
 pub mod search;
 
 group! {
-    /// See and change what agents know in every conversation
+    /// Manage what an agent always remembers
     enum Verb {
-        /// Have an agent remember something
+        /// Add a memory
         Add(add::Args),
-        /// List what an agent remembers, in the order in which its model is shown it
+        /// List an agent's memories, in the order in which its model sees them
         List(list::Args),
-        /// Find words in what an agent remembers
+        /// Search an agent's memories
         Search(search::Args),
-        /// Move something remembered to the trash
+        /// Move a memory to the trash
         Remove(remove::Args),
     }
 }

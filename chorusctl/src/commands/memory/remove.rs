@@ -6,12 +6,12 @@ use crate::app::App;
 use crate::error::Error;
 use crate::ui::{Style, sanitize};
 
-/// Move something remembered to the trash
+/// Move a memory to the trash
 ///
-/// No model is shown it from then on. `chorusctl trash restore` brings it back.
+/// No model sees it any more. `chorusctl trash restore` restores it.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The entry: its id, or a beginning of that
+    /// ID of the memory, or a prefix of it
     #[arg(value_name = "ID")]
     id: String,
 }

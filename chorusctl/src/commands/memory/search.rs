@@ -7,15 +7,15 @@ use crate::error::Error;
 use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
 
-/// Find words in what an agent remembers
+/// Search an agent's memories
 ///
-/// All the words must occur in its text or path, in any case; entries that have them as whole words come first.
+/// All words must occur in the text or path, in any case. Entries that contain them as whole words come first.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The words
+    /// Words to find
     #[arg(required = true, value_name = "QUERY")]
     query: Vec<String>,
-    /// At most so many
+    /// Maximum number of entries
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
 }

@@ -7,10 +7,10 @@ use crate::error::Error;
 use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
 
-/// List the models that were found; the same as no command
+/// List models (default)
 ///
-/// Providers are asked when the daemon starts and by `chorusctl models validate`. With context length and prices where
-/// they are known: from `[prices]` of config.toml, else as the provider tells.
+/// The daemon asks the providers when it starts and when you run `chorusctl models validate`. The list has the context length and the
+/// prices if they are known: from `[prices]` in config.toml, otherwise from the provider.
 #[derive(Debug, Default, clap::Args)]
 pub struct Args {}
 

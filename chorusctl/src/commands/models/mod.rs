@@ -13,11 +13,11 @@ pub mod list;
 pub mod validate;
 
 group! {
-    /// See which models there are, and whether their providers take the keys
+    /// List models and check API keys
     enum Verb or list {
-        /// List the models that were found; the same as no command
+        /// List models (default)
         List(list::Args),
-        /// Ask every provider for its models, which tests its key; nothing is paid for
+        /// Ask each provider for its models to test its key (free of charge)
         Validate(validate::Args),
     }
 }

@@ -7,10 +7,10 @@ use crate::app::{App, parse_result};
 use crate::error::Error;
 use crate::ui::stdout::OutputFormat;
 
-/// Ask every provider for its models, which tests its key; nothing is paid for
+/// Ask each provider for its models to test its key (free of charge)
 ///
-/// With `local = true` in `[discovery]` of config.toml, servers on the usual ports of this machine are looked for too.
-/// Exit status 0 where every provider answered, 1 otherwise.
+/// With `local = true` in `[discovery]` of config.toml, also looks for servers on the usual ports of this machine. The exit status is 0
+/// if every provider replied, otherwise 1.
 #[derive(Debug, clap::Args)]
 pub struct Args {}
 

@@ -7,18 +7,17 @@ use crate::app::App;
 use crate::error::Error;
 use crate::ui::{Stdout, sanitize};
 
-/// Ask what an agent's profile says of an action, and why
+/// Test an action against an agent's profile and explain the result
 ///
-/// Nothing is carried out. A command of the shell is shown in the parts that are judged. The exit status is 0
-/// whatever the verdict.
+/// Nothing is executed. A shell command is shown in the parts that are judged. The exit status is 0 for every verdict.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  chorusctl permissions check notes 'tool:bash:git status && rm -rf build'\n  \
                         chorusctl permissions check notes tool:view:README.md")]
 pub struct Args {
-    /// The agent
+    /// Agent
     #[arg(value_name = "AGENT")]
     whose: String,
-    /// The action, such as `tool:bash:COMMAND` or `tool:view:PATH`
+    /// Action, e.g. `tool:bash:COMMAND` or `tool:view:PATH`
     #[arg(value_name = "ACTION")]
     action: String,
 }

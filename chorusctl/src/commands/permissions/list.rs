@@ -8,10 +8,10 @@ use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::{Cell, Column, Style, Table, sanitize};
 
-/// List the permission profiles; the same as no command
+/// List permission profiles (default)
 ///
-/// The presets, then those of `[permissions.NAME]` in config.toml, with the agents that have them. An agent with a
-/// profile of its own is not listed: `chorusctl agent config NAME permissions` shows it.
+/// Lists the presets, then those of `[permissions.NAME]` in config.toml, with the agents that use them. A profile that belongs to one
+/// agent is not listed: `chorusctl agent config NAME permissions` shows it.
 #[derive(Debug, Default, clap::Args)]
 pub struct Args {}
 

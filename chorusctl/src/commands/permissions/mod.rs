@@ -9,13 +9,13 @@ pub mod list;
 pub mod show;
 
 group! {
-    /// See what agents may do, and ask what would be allowed
+    /// Show permission profiles and test actions against them
     enum Verb or list {
-        /// List the permission profiles; the same as no command
+        /// List permission profiles (default)
         List(list::Args),
-        /// Show one profile with its rules
+        /// Show a profile with its rules
         Show(show::Args),
-        /// Ask what an agent's profile says of an action, and why
+        /// Test an action against an agent's profile and explain the result
         Check(check::Args),
     }
 }

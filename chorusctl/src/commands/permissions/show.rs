@@ -8,13 +8,13 @@ use crate::commands::agent::show::{value_text, write_field};
 use crate::error::Error;
 use crate::ui::{Stdout, Style};
 
-/// Show one profile with its rules
+/// Show a profile with its rules
 ///
-/// Rules are numbered as `permissions check` names them. A pattern must match the whole action; the strictest list
-/// wins: deny, then ask, then allow, else the default.
+/// Rules are numbered as in `permissions check`. A pattern must match the whole action. The strictest list wins: deny, then ask, then
+/// allow, otherwise the default.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The profile
+    /// Profile
     #[arg(value_name = "NAME")]
     name: String,
 }

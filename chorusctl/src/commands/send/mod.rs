@@ -18,35 +18,36 @@ pub mod turn_printer;
 use interrupt::InterruptHandler;
 use turn::{DisplayOptions, TurnOutcome};
 
-/// Send a message to an agent's model, and print the reply as it comes
+/// Send a message to an agent's model and print the reply
 ///
-/// The message is TEXT, or what standard input holds, without the line end that is its last character. The model answers, and
-/// calls tools until it has nothing more to ask. Its text goes to standard output, everything else to standard error; with --json the
-/// result alone is printed, with --format jsonl one line a piece and the result last.
+/// The message is TEXT or standard input; the final newline of piped input is not sent. The model replies and calls tools until it is
+/// done. Its text goes to standard output, everything else to standard error. --json prints only the result; --format jsonl prints one
+/// line per event, then the result.
 ///
-/// What the agent's profile asks about is asked at the terminal: y is once, a is always exactly this, anything else no. Without a
-/// terminal it waits for `chorusctl approvals approve ID`, and says so.
+/// If the agent's profile requires approval for an action, you are asked at the terminal. Without a terminal, the turn waits for
+/// `chorusctl approvals approve ID`.
 ///
-/// Ctrl-C cancels the turn: what came is kept. While it waits for others its message is taken back. A second one leaves at once. A turn does not need chorusctl: where it
-/// ends otherwise the turn goes on, `chorusctl cancel` ends it, and `chorusctl context show` has the reply.
+/// Ctrl-C cancels the turn and keeps the partial reply, or withdraws the message if it still waits for another turn. A second Ctrl-C exits
+/// at once. The turn runs in the daemon: if chorusctl exits in another way, the turn continues, `chorusctl cancel` cancels it, and
+/// `chorusctl show` has the reply.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The message; `-` or nothing reads standard input
+    /// Message; reads standard input if it is `-` or missing
     #[arg(value_name = "TEXT|-", allow_hyphen_values = true)]
     text: Option<String>,
-    /// Send a file along, an image for example; may be given several times
+    /// Attach a file (repeatable)
     #[arg(long, value_name = "FILE")]
     attach: Vec<PathBuf>,
-    /// Name this message: the same key again does nothing and gives the first reply
+    /// Idempotency key: resending returns the first reply
     #[arg(long)]
     key: Option<String>,
-    /// Print the reply when it is whole
+    /// Print the reply once it is complete
     #[arg(long)]
     no_stream: bool,
-    /// Show what the model thinks, too, on standard error
+    /// Also show the model's thinking, on standard error
     #[arg(long)]
     thinking: bool,
-    /// Send nothing: end the turn that runs, as `chorusctl cancel` does
+    /// Send nothing; cancel the running turn, like `chorusctl cancel`
     #[arg(long, conflicts_with_all = ["text", "attach", "key", "no_stream", "thinking"])]
     cancel: bool,
 }

@@ -7,18 +7,18 @@ use crate::commands::format;
 use crate::error::Error;
 use crate::ui::sanitize;
 
-/// Go on from a saved conversation in a second line of work
+/// Continue from a saved conversation on a second branch
 ///
-/// It becomes the live conversation, of this agent or of another one; unsaved messages there are saved first. The session, and what went
-/// on from it, stay as they are. A session is named as for `session show`.
+/// It becomes the live conversation of this agent or of another one, whose unsaved messages are saved first. The session, and
+/// conversations that continue it, are unchanged. The session is named as for `restore`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The session
+    /// Saved conversation
     session: String,
-    /// Only the first N messages, cut back to where no tool call lacks its result
+    /// Load only the first N messages, cut at the last point where every tool call has its result
     #[arg(long, value_name = "N")]
     at: Option<u64>,
-    /// The agent that goes on with it
+    /// Agent that continues it
     #[arg(long = "as", value_name = "AGENT", id = "as")]
     goes_on: Option<String>,
 }

@@ -9,10 +9,10 @@ use crate::ui::sanitize;
 
 /// Move a saved conversation to the trash
 ///
-/// `chorusctl trash restore` brings it back. A live conversation that was restored from it goes on.
+/// `chorusctl trash restore` restores it. A live conversation that was loaded from it continues.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The session
+    /// Saved conversation
     session: String,
 }
 

@@ -16,19 +16,19 @@ use crate::ui::{Stdout, Style, sanitize, text};
 const PREVIEW_MESSAGES: u64 = 10;
 const PREVIEW_LINES: usize = 8;
 
-/// Show where two saved conversations part, and what each says from there on
+/// Show where two conversations diverge
 ///
-/// Messages are compared by who says what; ids and times make no difference, as an import gives them anew. A session is named as for
-/// `session show`.
+/// Compares the author and content of messages; IDs and times are ignored, because an import assigns new ones. Sessions are named as for
+/// `restore`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// One session
+    /// First conversation
     #[arg(value_name = "SESSION")]
     a: String,
-    /// The other
+    /// Second conversation
     #[arg(value_name = "SESSION")]
     b: String,
-    /// All messages of both lines, to their ends
+    /// Show all messages of both branches
     #[arg(long)]
     all: bool,
 }

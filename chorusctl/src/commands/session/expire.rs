@@ -9,17 +9,17 @@ use crate::ui::stdout::OutputFormat;
 use crate::ui::units::pluralize;
 use crate::ui::{Cell, Column, Style, Table, sanitize};
 
-/// Move saved conversations that nobody used for long to the trash
+/// Move saved conversations that were not used for long to the trash
 ///
-/// They are those of every agent, or of the one that `--agent` names. How long is `sessions_unused_for` of `[retention]` in config.toml,
-/// with which the daemon does the same once a day; without it nothing goes. What a live conversation was saved as, was
-/// restored from or goes on from stays. `chorusctl trash restore` brings one back, and counts as a use.
+/// Covers all agents, or the one that --agent names. The time is `sessions_unused_for` of `[retention]` in config.toml; the daemon then
+/// does the same once a day. If it is not set, nothing is moved. Sessions that a live conversation was saved as, loaded from or continues
+/// are kept. `chorusctl trash restore` restores one and counts as a use.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Show what would go, and change nothing
+    /// Show what would be moved; change nothing
     #[arg(long)]
     dry_run: bool,
-    /// How long nobody used them, at least 1d, instead of what is configured
+    /// Time without use, at least 1d [default: from config.toml]
     #[arg(long, value_name = "DURATION")]
     unused_for: Option<String>,
 }

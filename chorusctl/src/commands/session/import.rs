@@ -24,40 +24,40 @@ use crate::ui::{Style, sanitize};
 /// Maximum number of skipped lines that are printed one by one.
 const MAX_SKIPPED_SHOWN: usize = 20;
 
-/// Save conversations of other programs as sessions
+/// Import conversations from other programs
 ///
-/// Lines that cannot be read are skipped and told; the import succeeds if one message came in.
+/// Unreadable lines are skipped and reported. The import succeeds if at least one message was read.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Files to import; `-` is standard input
+    /// Files to import; `-` reads standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,
-    /// What wrote them: auto (look at the file), chorus, claude-code, codex, openai, chatgpt, goose, markdown
+    /// Format: auto (detect), chorus, claude-code, codex, openai, chatgpt, goose, markdown
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", hide_possible_values = true)]
     from: SourceFormat,
-    /// Replace secrets such as keys and tokens; else they are kept and counted
+    /// Redact secrets (default: keep and report them)
     #[arg(long)]
     redact: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
 enum SourceFormat {
-    /// Look at the file
+    /// Detect the format
     #[default]
     Auto,
-    /// A session file of Chorus
+    /// A Chorus session file
     Chorus,
     /// A Claude Code transcript
     ClaudeCode,
-    /// OpenAI chat messages, as a JSON list or one a line
+    /// OpenAI chat messages, as a JSON list or one per line
     Openai,
     /// A Codex rollout
     Codex,
-    /// Markdown, as an export writes it
+    /// Markdown, as written by export
     Markdown,
-    /// ChatGPT's export, conversations.json
+    /// ChatGPT's export (conversations.json)
     Chatgpt,
-    /// A session of goose
+    /// A goose session
     Goose,
 }
 

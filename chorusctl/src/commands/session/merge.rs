@@ -7,17 +7,17 @@ use crate::commands::format;
 use crate::error::Error;
 use crate::ui::units::pluralize;
 
-/// Bring two lines of work together in a new live conversation
+/// Merge two branches into a new conversation
 ///
-/// It begins with the messages that both have, and an account of what each did since: by the agent's model, or without one in the
-/// conversation's own words. Facts and decisions of both are kept; where they contradict each other both stay and are listed. Unsaved
-/// messages of the live conversation are saved first, both sessions stay as they are. A session is named as for `session show`.
+/// It starts with the messages that both share and a summary of each branch, written by the agent's model or, without one, extracted from
+/// the conversation. Facts and decisions of both are kept; conflicting ones are listed. Unsaved messages of the live conversation are
+/// saved first, and both sessions are unchanged. Sessions are named as for `restore`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The session to go on from
+    /// First branch, which the new conversation continues
     #[arg(value_name = "SESSION")]
     a: String,
-    /// The other line
+    /// Second branch
     #[arg(value_name = "SESSION")]
     b: String,
 }

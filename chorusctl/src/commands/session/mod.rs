@@ -14,32 +14,44 @@ pub mod tag;
 pub mod tree;
 pub mod untag;
 
+use super::context::{history, restore, resume, save};
+
 group! {
-    /// Look at saved conversations, take them out, and bring others along
+    /// Show, export, import and manage saved conversations
     enum Verb {
+        /// List saved conversations, newest first
+        #[command(visible_aliases = ["history", "ls"])]
+        List(history::Args),
         /// Show a saved conversation
         Show(show::Args),
-        /// Put tags on a saved conversation
+        /// Save a checkpoint (the conversation continues)
+        Save(save::Args),
+        /// Load a saved conversation
+        Restore(restore::Args),
+        /// Start a new conversation from a saved one's summary
+        Resume(resume::Args),
+        /// Add tags to a saved conversation
         Tag(tag::Args),
-        /// Take tags off a saved conversation
+        /// Remove tags from a saved conversation
         Untag(untag::Args),
-        /// Draw saved conversations as a tree: what goes on from what
+        /// Show saved conversations as a tree
         Tree(tree::Args),
-        /// Go on from a saved conversation in a second line of work
+        /// Continue from a saved conversation on a second branch
         Branch(branch::Args),
-        /// Show where two saved conversations part, and what each says from there on
+        /// Show where two conversations diverge
         Diff(diff::Args),
-        /// Bring two lines of work together in a new live conversation
+        /// Merge two branches into a new conversation
         Merge(merge::Args),
-        /// Write saved conversations to standard output or into files
+        /// Export saved conversations to standard output or to files
         Export(export::Args),
-        /// Save conversations of other programs as sessions
+        /// Import conversations from other programs
         Import(import::Args),
         /// Move a saved conversation to the trash
+        #[command(visible_alias = "rm")]
         Delete(delete::Args),
-        /// Move saved conversations that nobody used for long to the trash
+        /// Move saved conversations that were not used for long to the trash
         Expire(expire::Args),
-        /// Forget a saved conversation for good
+        /// Permanently delete a saved conversation
         Purge(purge::Args),
     }
 }

@@ -7,15 +7,15 @@ use crate::error::Error;
 use crate::ui::units::pluralize;
 use crate::ui::{Style, confirm, sanitize, terminal};
 
-/// Forget a saved conversation for good
+/// Permanently delete a saved conversation
 ///
-/// Its file, its entry in the history, its copies in the trash and what the databases still hold of it go, and cannot
-/// be had back. Other sessions that hold the same messages stay, and so does a live conversation restored from it.
+/// Deletes its file, its history entry, its copies in the trash and what the databases still contain of it. This cannot be undone. Other
+/// sessions with the same messages stay, and so does a live conversation that was loaded from it.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The session, or the session_id or UUID of one in the trash
+    /// Saved conversation, or the name or ID of one in the trash
     session: String,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
 }

@@ -5,6 +5,7 @@ use chorus_proto::{Session, SummarySource, TokenPair};
 
 use crate::app::App;
 use crate::commands::agent::show::write_field;
+use crate::commands::message_range::{self, MessageRange};
 use crate::commands::transcript::{PAGE_SIZE, TranscriptPrinter};
 use crate::error::Error;
 use crate::print_pages;
@@ -14,47 +15,67 @@ use crate::ui::{Stdout, Style, sanitize};
 
 /// Show a saved conversation
 ///
-/// A session is `latest`, `latest~N`, a number of the last `history`, a session_id, a UUID, or a unique beginning
-/// of either.
+/// A session is `latest`, `latest~N`, a number from the last `history`, a name, an ID, or a unique prefix of either.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The session
+    /// Saved conversation
     session: String,
+    #[command(flatten)]
+    range: MessageRange,
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    show(app, &args.session, args.range)
+}
+
+/// Prints the messages of a saved conversation.
+pub fn show(app: &mut App, session: &str, range: MessageRange) -> Result<(), Error> {
     let agent = app.agent();
-    let text = app.stdout.format() == OutputFormat::Text;
-    let limit = text.then_some(PAGE_SIZE);
     let own = app.global.agent.is_none();
-    let first = GetParams { agent: agent.clone(), session: args.session.clone(), own, offset: None, limit };
-    let following = |session: &str, offset| GetParams {
-        agent: agent.clone(),
-        session: session.to_owned(),
-        own,
-        offset: Some(offset),
-        limit,
+    let get = |session: &str, offset, limit| {
+        let session = session.to_owned();
+        GetParams { agent: agent.clone(), session, own, offset, limit }
     };
-    if !text {
-        return print_pages::print_all_pages::<Get, _>(app, "messages", &first, |offset| {
-            following(&args.session, offset)
-        });
+    let (session, offset) = match range {
+        MessageRange { at: Some(number), .. } => (session.to_owned(), Some(number - 1)),
+        MessageRange { last: Some(last), .. } => {
+            let header = app.call::<Get>(&get(session, None, Some(0)))?.session.header;
+            (header.id.to_string(), Some(header.message_count.saturating_sub(last)))
+        }
+        _ => (session.to_owned(), None),
+    };
+    let only_one = range.at.map(|_| 1);
+    if app.stdout.format() != OutputFormat::Text {
+        let first = get(&session, offset, only_one);
+        return match only_one {
+            Some(_) => print_pages::print_page::<Get, _>(app, "messages", &first),
+            None => print_pages::print_all_pages::<Get, _>(app, "messages", &first, |offset| {
+                get(&session, Some(offset), None)
+            }),
+        };
     }
-    let mut page = app.call::<Get>(&first)?;
+    let mut page = app.call::<Get>(&get(&session, offset, only_one.or(Some(PAGE_SIZE))))?;
     // Use the id from here on, so that the following pages are of the same session even if a new one is saved
     // meanwhile.
     let id = page.session.header.id.to_string();
     for warning in &page.warnings {
         app.stderr.warning(warning);
     }
+    if let Some(number) = range.at {
+        let count = page.session.header.message_count;
+        let message = page.messages.first().ok_or_else(|| message_range::no_message_error(number, count))?;
+        return TranscriptPrinter::new(number - 1).in_full().print_message(&mut app.stdout, message);
+    }
     print_heading(&mut app.stdout, &page.session)?;
-    let mut transcript = TranscriptPrinter::new(0);
+    let mut transcript = TranscriptPrinter::new(offset.unwrap_or(0));
     loop {
         for message in &page.messages {
             transcript.print_message(&mut app.stdout, message)?;
         }
         match page.next {
-            Some(offset) if !page.messages.is_empty() => page = app.call::<Get>(&following(&id, offset))?,
+            Some(offset) if !page.messages.is_empty() => {
+                page = app.call::<Get>(&get(&id, Some(offset), Some(PAGE_SIZE)))?;
+            }
             _ => return Ok(()),
         }
     }

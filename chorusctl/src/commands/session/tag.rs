@@ -7,9 +7,9 @@ use crate::commands::format;
 use crate::error::Error;
 use crate::ui::sanitize;
 
-/// Put tags on a saved conversation
+/// Add tags to a saved conversation
 ///
-/// `chorusctl context history --tag TAG` finds it by them.
+/// `chorusctl history --tag TAG` lists the sessions with a tag.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -19,9 +19,9 @@ pub struct Args {
 /// A session and tags.
 #[derive(Debug, clap::Args)]
 pub struct SessionTags {
-    /// The session
+    /// Saved conversation
     session: String,
-    /// The tags
+    /// Tags
     #[arg(required = true, value_name = "TAG")]
     tags: Vec<String>,
 }

@@ -14,10 +14,10 @@ use crate::ui::stdout::OutputFormat;
 use crate::ui::units::pluralize;
 use crate::ui::{Stdout, Style, sanitize, terminal, text};
 
-/// Draw saved conversations as a tree: what goes on from what
+/// Show saved conversations as a tree
 ///
-/// A conversation that goes on stands below the one before it; what branches off is indented. A `●` begins a tree, a `◉` is the live
-/// conversation, a `✗` one that is not there (any more), or is another agent's.
+/// A continuation is shown below the conversation that it continues; branches are indented. `●` is the root of a tree, `◉` the live
+/// conversation, and `✗` one that was deleted or belongs to another agent.
 #[derive(Debug, clap::Args)]
 pub struct Args {}
 

@@ -6,7 +6,7 @@ use super::tag::{SessionTags, print_tags};
 use crate::app::App;
 use crate::error::Error;
 
-/// Take tags off a saved conversation
+/// Remove tags from a saved conversation
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]

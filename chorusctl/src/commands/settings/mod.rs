@@ -4,11 +4,11 @@ pub mod set;
 pub mod show;
 
 group! {
-    /// See the configuration in force, and set what agents have by default
+    /// Show the effective configuration and change defaults
     enum Verb or show {
-        /// Show every key with its value and where that comes from; the same as no command
+        /// Show every key with its value and its source (default)
         Show(show::Args),
-        /// Set default_model, permissions or idle_timeout, at once and for good
+        /// Set default_model, permissions or idle_timeout
         Set(set::Args),
     }
 }

@@ -7,17 +7,17 @@ use crate::commands::agent::show::value_text;
 use crate::error::Error;
 use crate::ui::{Style, sanitize};
 
-/// Set default_model, permissions or idle_timeout, at once and for good
+/// Set default_model, permissions or idle_timeout
 ///
-/// It holds for every agent that says nothing itself, and goes before config.toml; a variable of the environment goes before it.
+/// Applies at once to every agent that does not set the key itself. It overrides config.toml; an environment variable overrides it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  chorusctl settings set default_model anthropic/claude-sonnet-4-5\n  \
                         chorusctl settings set idle_timeout 1h\n  \
                         chorusctl settings set idle_timeout ''        take it back")]
 pub struct Args {
-    /// What to set: default_model, permissions or idle_timeout
+    /// Setting: default_model, permissions or idle_timeout
     key: String,
-    /// Its value; an empty one takes the setting back
+    /// Value; an empty one removes the setting
     value: String,
 }
 

@@ -9,10 +9,10 @@ use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::{Cell, Column, Style, Table, sanitize};
 
-/// Show every key with its value and where that comes from; the same as no command
+/// Show every key with its value and its source (default)
 ///
-/// A value comes from the environment, else from `settings set`, else from config.toml, else it is the default. Secrets are not
-/// shown: of a provider's key, where it is found.
+/// A value comes from the environment, `settings set`, config.toml or the default, in this order. Secrets are hidden; for API keys the
+/// source is shown.
 #[derive(Debug, Default, clap::Args)]
 pub struct Args {}
 

@@ -14,16 +14,16 @@ const MAX_ENDED_TASKS: usize = 20;
 /// The `--limit` that the hint suggests if there are more.
 const SUGGESTED_LIMIT: usize = 200;
 
-/// List the tasks of an agent; the same as no command
+/// List an agent's background tasks (default)
 ///
-/// Those that run come first, then those that have ended, the newest first: 20 of them, unless --limit or JSON asks for more.
+/// Running tasks come first, then ended ones, newest first: 20 of them, unless you set --limit or use JSON.
 #[derive(Debug, Default, PartialEq, Eq, clap::Args)]
 #[group(skip)]
 pub struct Args {
-    /// Those of every agent, destroyed ones too
+    /// Tasks of all agents, including deleted ones
     #[arg(long)]
     all_agents: bool,
-    /// At most so many
+    /// Maximum number of tasks
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
 }

@@ -7,15 +7,15 @@ use crate::error::Error;
 use crate::ui::sanitize;
 use crate::ui::stdout::OutputFormat;
 
-/// Show what a task printed
+/// Show the output of a task
 ///
-/// What would drive a terminal is shown as signs; the bytes themselves are in the file that `tasks show` names.
+/// Control characters are shown escaped; `tasks show` names the file with the raw bytes.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The task, such as t12
+    /// Task, e.g. t12
     #[arg(value_name = "ID")]
     id: String,
-    /// Go on with what comes, until the task has ended
+    /// Keep following until the task ends
     #[arg(long, short)]
     follow: bool,
 }

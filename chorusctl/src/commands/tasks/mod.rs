@@ -12,7 +12,7 @@ pub mod logs;
 pub mod show;
 pub mod stop;
 
-/// See what agents run in the background, and end it
+/// List, follow and stop background commands
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -24,13 +24,13 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 enum Verb {
-    /// List the tasks of an agent; the same as no command
+    /// List an agent's background tasks (default)
     List(list::Args),
-    /// Show one task
+    /// Show a task
     Show(show::Args),
-    /// Show what a task printed
+    /// Show the output of a task
     Logs(logs::Args),
-    /// End a task, and wait until it has ended
+    /// Stop a task and wait until it has ended
     Stop(stop::Args),
 }
 

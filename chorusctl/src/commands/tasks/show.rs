@@ -8,10 +8,10 @@ use crate::app::App;
 use crate::error::Error;
 use crate::ui::{Stdout, Style, sanitize};
 
-/// Show one task
+/// Show a task
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The task, such as t12
+    /// Task, e.g. t12
     #[arg(value_name = "ID")]
     id: String,
 }

@@ -7,13 +7,12 @@ use crate::app::App;
 use crate::error::Error;
 use crate::ui::{Style, sanitize};
 
-/// End a task, and wait until it has ended
+/// Stop a task and wait until it has ended
 ///
-/// It is asked to end (SIGTERM), and after a few seconds it is killed, with all that it started. One that has ended already
-/// is left as it is.
+/// Sends SIGTERM and, after a few seconds, SIGKILL to the task and everything it started. A task that has already ended is unchanged.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The task, such as t12
+    /// Task, e.g. t12
     #[arg(value_name = "ID")]
     id: String,
 }

@@ -10,10 +10,10 @@ mod temp_home;
 
 use temp_home::TempHome;
 
-/// See the whole story in ten seconds, in a home of its own
+/// Run a ten-second demo in a temporary directory
 ///
-/// Makes an agent, brings a conversation along, kills the daemon in the middle and shows that nothing is lost.
-/// Nothing outside a temporary directory is touched, and that is gone afterwards.
+/// Creates an agent, imports a conversation, kills the daemon midway and shows that nothing is lost. The temporary directory is deleted
+/// afterwards; nothing else is touched.
 #[derive(Debug, clap::Args)]
 pub struct Args {}
 

@@ -7,13 +7,13 @@ use crate::error::Error;
 use crate::ui::units::pluralize;
 use crate::ui::{confirm, terminal};
 
-/// Delete for good what is in the trash
+/// Permanently delete everything in the trash
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Only what was deleted longer ago than this, for example 30d
+    /// Only items deleted longer ago than this, e.g. 30d
     #[arg(long, value_name = "DURATION")]
     older_than: Option<String>,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
 }

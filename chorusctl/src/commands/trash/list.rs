@@ -9,7 +9,7 @@ use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::{Cell, Column, Style, Table, sanitize};
 
-/// List what was deleted, newest first
+/// List deleted items, newest first
 #[derive(Debug, clap::Args)]
 pub struct Args {}
 

@@ -9,13 +9,13 @@ pub mod list;
 pub mod restore;
 
 group! {
-    /// Look at what was deleted, bring it back, or let it go
+    /// List, restore or permanently delete trashed items
     enum Verb {
-        /// List what was deleted, newest first
+        /// List deleted items, newest first
         List(list::Args),
-        /// Put an agent, a session or something remembered back where it was
+        /// Restore an agent, a session or a memory
         Restore(restore::Args),
-        /// Delete for good what is in the trash
+        /// Permanently delete everything in the trash
         Empty(empty::Args),
     }
 }

@@ -7,13 +7,12 @@ use crate::commands::format;
 use crate::error::Error;
 use crate::ui::{Style, sanitize};
 
-/// Put an agent, a session or something remembered back where it was
+/// Restore an agent, a session or a memory
 ///
-/// An agent comes back with its id and its sessions. Where its name was given to another one meanwhile, nothing is
-/// changed.
+/// An agent is restored with its ID and sessions. If its name is in use by another agent now, nothing is changed.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The entry: its id, a beginning of that, or the name (of what was remembered, the id) that it had
+    /// ID of the trashed item or a prefix of it, or its former name (for a memory, its former ID)
     id: String,
 }
 

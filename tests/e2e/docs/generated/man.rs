@@ -27,7 +27,7 @@ fn one_page_is_printed_and_all_are_written() {
     let shown = home.command("man").args(["--warnings", "-l"]).arg(dir.join("chorusctl-context-save.1")).output();
     let shown = shown.expect("man runs");
     assert_eq!(String::from_utf8_lossy(&shown.stderr), "");
-    assert!(String::from_utf8_lossy(&shown.stdout).contains("Save the conversation"), "{shown:?}");
+    assert!(String::from_utf8_lossy(&shown.stdout).contains("Save a checkpoint"), "{shown:?}");
 }
 
 #[test]

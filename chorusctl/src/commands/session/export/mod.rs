@@ -23,28 +23,28 @@ mod parallel_writer;
 mod selected_session;
 mod session_text;
 
-/// Write saved conversations to standard output or into files
+/// Export saved conversations to standard output or to files
 ///
-/// One named session goes to standard output unless --output says otherwise. Several go into a directory, one file
-/// each, named after the session. Files that are there already and say the same are left alone; the others are
-/// replaced whole. When nothing is new nothing is printed, so a cron line can run it every day:
+/// One named session is written to standard output unless --output is given. Several are written to a directory, one file each, named
+/// after the session. Files that are already up to date are not touched; others are replaced atomically. If nothing is new, nothing is
+/// printed, so you can run it from cron:
 ///
-///   chorusctl session export --since 2d --all-agents --output ~/conversations
+///   chorusctl export --since 2d --all-agents --output ~/conversations
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The sessions [default: all of the agent]
+    /// Sessions to export [default: all of the agent]
     #[arg(value_name = "SESSION")]
     sessions: Vec<String>,
-    /// Only what was saved since: 7d, 1h30m, or a date
+    /// Only sessions saved since then: 7d, 1h30m, or a date
     #[arg(long, value_name = "WHEN", conflicts_with = "sessions")]
     since: Option<String>,
-    /// Sessions of every agent, each agent's in a directory of its own
+    /// Sessions of all agents, with one directory per agent
     #[arg(long, conflicts_with = "sessions")]
     all_agents: bool,
-    /// The form: json (the session file), jsonl (a message a line), md (Markdown), html (a page for a browser)
+    /// Format: json (the session file), jsonl (one message per line), md (Markdown), html (a web page)
     #[arg(long = "as", value_enum, default_value_t, value_name = "FORM", hide_possible_values = true)]
     form: Form,
-    /// The file, or the directory for several
+    /// Output file, or the directory for several
     #[arg(long, short, value_name = "FILE|DIR")]
     output: Option<PathBuf>,
 }
@@ -54,11 +54,11 @@ enum Form {
     /// The session file
     #[default]
     Json,
-    /// A message a line
+    /// One message per line
     Jsonl,
     /// Markdown
     Md,
-    /// A page for a browser
+    /// A web page
     Html,
 }
 

@@ -1,0 +1,29 @@
+//! `chorusctl show`: prints the live conversation, or a saved one.
+
+use crate::app::App;
+use crate::commands::message_range::MessageRange;
+use crate::commands::{context, session};
+use crate::error::Error;
+
+/// Show the live conversation, or a saved one
+///
+/// The same as `context show`, and with a SESSION as `session show`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Saved conversation: `latest`, `latest~N`, a number from the last `history`, a name, an ID, or a unique prefix
+    /// [default: the live conversation]
+    session: Option<String>,
+    #[command(flatten)]
+    range: MessageRange,
+    /// Show what the next request to the model would contain, and what each part of it costs
+    #[arg(long, conflicts_with_all = ["session", "last", "at"])]
+    window: bool,
+}
+
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    match args.session {
+        Some(session) => session::show::show(app, &session, args.range),
+        None if args.window => context::show_window::run(app),
+        None => context::show::show(app, args.range),
+    }
+}
