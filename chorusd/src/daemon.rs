@@ -1,13 +1,13 @@
-//! The composition root: the one file that names every part of the daemon, and the order of start and stop.
+//! Starts and stops the daemon: what runs in which order.
 
 mod context_saves;
 #[cfg(test)]
 mod lock_race_tests;
 mod repair;
+mod services;
 mod startup_maintenance;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -18,11 +18,7 @@ use chorus_config::Config;
 use chorus_config::agent::AgentConfig;
 #[cfg(feature = "discord")]
 use chorus_discord::Discord;
-use chorus_engine::agent::agent_index::AgentIndex;
-use chorus_engine::agent::registry::Registry;
-use chorus_engine::agent::summaries::{Summaries, SummaryServices};
 use chorus_engine::agent::{eviction, idle_expiry};
-use chorus_engine::approvals::Approvals;
 use chorus_engine::lifecycle::instance_lock::InstanceLock;
 use chorus_engine::lifecycle::instance_watch::InstanceWatch;
 use chorus_engine::lifecycle::signals::StopSignals;
@@ -31,26 +27,15 @@ use chorus_engine::lifecycle::socket_activation::PassedSocket;
 use chorus_engine::lifecycle::{
     detach, fingerprint_key, home_dir, instance_watch, log, signals, socket, systemd_notify, unclean_stop,
 };
+use chorus_engine::ops;
 use chorus_engine::ops::Ops;
 use chorus_engine::ops::agent::use_::CHOSEN_AGENT;
-use chorus_engine::ops::agent::{AgentDescriber, AgentResolver};
-use chorus_engine::ops::context_meter::ContextMeter;
-use chorus_engine::ops::daemon::DaemonState;
-use chorus_engine::ops::session::SessionReader;
-use chorus_engine::ops::settings::EffectiveConfig;
 use chorus_engine::tasks::RecoveredTasks;
-use chorus_engine::tools::{ToolHost, ToolServices};
-use chorus_engine::usage::UsageTracker;
-use chorus_engine::{ops, tasks};
-use chorus_llm::Models;
 use chorus_proto::EventType;
 use chorus_proto::paths::{HOME_SOCKET, InstancePaths};
 use chorus_redact::Redactor;
 use chorus_runtime::SpawnTracked as _;
-use chorus_sandbox::Sandbox;
-use chorus_store::Store;
 use futures_util::future::BoxFuture;
-use jiff::tz::TimeZone;
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::{Instant as Moment, timeout_at};
@@ -60,6 +45,7 @@ use uuid::Uuid;
 
 use self::context_saves::{save_and_clear_all, save_contexts};
 pub use self::repair::repair_home;
+use self::services::make_services;
 use self::startup_maintenance::{announce_recovered_tasks, run_maintenance};
 #[cfg(not(feature = "discord"))]
 use crate::discord_stub::Discord;
@@ -188,132 +174,16 @@ impl Daemon {
                     fatal.cancel();
                 })
             };
-            let store =
-                Arc::new(Store::open(&places.home, config.durability(), &on_fatal, clock.now(), redactor.clone())?);
-            let agents = Arc::new(AgentIndex::default());
             let tasks = TaskTracker::new();
-            let heads =
-                ops::agent::destroy::end_destroyed_contexts(&store, store.journal.live_contexts().await?).await?;
-            let (live, home) = (heads.len(), places.home.clone());
-            let models = Arc::new(Models::new(&config, &home, clock.clone(), redactor.clone()));
-            let usage = Arc::new(UsageTracker::new(store.clone(), clock.clone(), TimeZone::system()));
-            let approvals = Approvals::new(store.clone(), clock.clone(), config.approval_timeout, redactor.clone());
-            let approvals = Arc::new(approvals);
-            let background_tasks = tasks::Tasks::new(store.clone(), clock.clone());
-            let sandbox = Arc::new(Sandbox::new(program, &home));
-            sandbox.hide_paths(hidden_paths(places, &config));
-            let tools = ToolServices::new(
-                store.clone(),
-                models.clone(),
-                clock.clone(),
-                approvals.clone(),
-                background_tasks.clone(),
-                sandbox.clone(),
-                redactor.clone(),
-            );
-            let sessions_lock = Arc::<tokio::sync::RwLock<()>>::default();
-            let summaries = Summaries::new(SummaryServices {
-                store: store.clone(),
-                models: models.clone(),
-                usage: usage.clone(),
-                redactor: redactor.clone(),
-                agents: agents.clone(),
-                clock: clock.clone(),
-                home: home.clone(),
-                sessions_lock: sessions_lock.clone(),
-                tasks: tasks.clone(),
-            });
-            let registry = Registry::new(
-                store.clone(),
-                agents.clone(),
-                home,
-                summaries.clone(),
-                tools.clone(),
-                tasks.clone(),
-                heads,
-            );
-            let config = Arc::new(config);
-            let effective_config =
-                Arc::new(EffectiveConfig::load(store.catalog.settings.clone(), config.clone()).await?);
-            let discord = Arc::new(ops::discord::DiscordHandle::new(config.discord.is_configured()));
-            let context_meter = Arc::new(ContextMeter {
-                registry: registry.clone(),
-                memories: store.catalog.memories.clone(),
-                models: models.clone(),
-                usage: usage.clone(),
-            });
-            let agent_resolver = Arc::new(AgentResolver {
-                index: agents.clone(),
-                table: store.catalog.agents.clone(),
-                home: places.home.clone(),
-                config: effective_config.clone(),
-                approvals: approvals.clone(),
-                discord: discord.clone(),
-                lock: tokio::sync::Mutex::default(),
-            });
-            let sessions = SessionReader {
-                table: store.catalog.sessions.clone(),
-                agents: agent_resolver.clone(),
-                store: store.clone(),
-                history_numbers: ops::history_numbers::HistoryNumbers::default(),
-            };
-            let agent_describer = AgentDescriber {
-                sessions: store.catalog.sessions.clone(),
-                registry: registry.clone(),
-                approvals: approvals.clone(),
-                usage: usage.clone(),
-                context_meter: context_meter.clone(),
-                config: effective_config.clone(),
-                home: places.home.clone(),
-                clock: clock.clone(),
-            };
-            let started_at = clock.now();
-            let ops = Arc::new(Ops {
-                effective_config,
-                agent_resolver,
-                agent_describer,
-                sessions,
-                context_meter,
-                store,
-                registry,
-                summaries,
-                approvals,
-                tasks: background_tasks,
-                sandbox,
-                git_locks: tools.git_locks.clone(),
-                redactor,
-                agents,
-                models,
-                usage,
-                clock,
-                config,
-                home: places.home.clone(),
-                daemon: DaemonState {
-                    socket: socket::SocketPath::new(places.socket.clone()),
-                    started_at,
-                    started,
-                    connections: AtomicU64::new(0),
-                    stop: CancellationToken::new(),
-                },
-                sessions_lock,
-                running_tasks_sync: ops::tasks::RunningTasksSync::default(),
-                transfers: Arc::default(),
-                backups: ops::backup::Backups::default(),
-                session_overlaps: ops::session::diff::SessionOverlaps::default(),
-                export_positions: ops::session::export_offsets::ExportPositions::default(),
-                agent_message_limits: Arc::default(),
-                discord,
-            });
-            let outside: Arc<dyn ToolHost> = ops.clone();
-            let _ = tools.host.set(Arc::downgrade(&outside));
-            ops.tasks.set_host(Arc::downgrade(&(ops.clone() as Arc<dyn tasks::TaskHost>)));
+            let (ops, live) =
+                make_services(places, config, clock, (program, redactor), (&on_fatal, started), &tasks).await?;
             let recovered = ops.tasks.recover().await?;
             load_agents(&ops).await?;
             // Before the scan of the directories: a directory that is moved back must be found by it.
-            if let Err(failure) = ops::trash::recovery::recover_unfinished(&ops).await {
+            if let Err(failure) = ops::trash::recovery::recover_unfinished(&ops.trash).await {
                 tracing::error!(%failure, "moves into or out of the trash that were cut short are not settled");
             }
-            ops::catalog_sync::sync_agents(&ops).await?;
+            ops.catalog_sync.sync_agents().await?;
             // Before anything is written to the audit log: the anchor of its newest row is replaced by the next write.
             if let Err(failure) = ops.store.record_lost_audits(ops.clock.now()).await {
                 tracing::warn!(%failure, "cannot tell whether the audit log is whole");
@@ -447,13 +317,6 @@ impl Daemon {
     fn fatal_failure(&self) -> Error {
         self.fatal_error.get().cloned().unwrap_or_else(|| Error::internal("storage failed"))
     }
-}
-
-/// Paths that commands must not see wherever they lie: the socket, the configuration, files with keys.
-fn hidden_paths(places: &InstancePaths, config: &Config) -> Vec<PathBuf> {
-    let keys = config.providers.values().filter_map(|provider| provider.key.file()).map(Path::to_owned);
-    let token = config.discord.token.file().map(Path::to_owned);
-    [places.socket.clone(), places.config.clone()].into_iter().chain(keys).chain(token).collect()
 }
 
 /// Fills the agent index from the catalog.

@@ -22,7 +22,7 @@ pub(super) async fn announce_recovered_tasks(ops: Arc<Ops>, recovered: Recovered
 /// Does the housekeeping after the start, and with `durability = "interval"` syncs the journal from then on.
 pub(super) async fn run_maintenance(ops: Arc<Ops>, stop: CancellationToken) {
     let store = &ops.store;
-    if let Err(failure) = ops::trash::recovery::recover_all(&ops).await {
+    if let Err(failure) = ops::trash::recovery::recover_all(&ops.trash).await {
         tracing::warn!(%failure, "cannot look through the trash");
     }
     let trimmed = async { store.journal.trim(store.journal.ended_contexts().await?).await };
@@ -37,11 +37,11 @@ pub(super) async fn run_maintenance(ops: Arc<Ops>, stop: CancellationToken) {
     }
     match store.catalog.is_purge_due().await {
         Ok(false) => {}
-        Ok(true) => ops::session::purge::erase_purged(&ops).await,
+        Ok(true) => ops::session::purge::erase_purged(store).await,
         Err(failure) => tracing::warn!(%failure, "cannot tell whether something is to be forgotten"),
     }
     for entry in ops.agents.all() {
-        ops::catalog_sync::try_sync_sessions(&ops, &entry.settings).await;
+        ops.catalog_sync.try_sync_sessions(&entry.settings).await;
     }
     malloc_trim::schedule_trim(store);
     // After the scan, which indexes sessions that the last stop wrote but could not index.
@@ -53,7 +53,7 @@ pub(super) async fn run_maintenance(ops: Arc<Ops>, stop: CancellationToken) {
     }
     chorus_runtime::spawn(ops.summaries.clone().backfill());
     // After the scan as well, since a session that it finds counts as used now.
-    chorus_runtime::spawn(ops::session::expire::run_daily(ops.clone(), stop));
+    chorus_runtime::spawn(ops::session::expire::run_daily(ops.session_trash.clone(), ops.config.clone(), stop));
     if ops.config.durability == DurabilityMode::Interval {
         let mut interval = tokio::time::interval(ops.config.autosave_interval);
         loop {

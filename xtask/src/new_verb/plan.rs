@@ -123,7 +123,7 @@ impl Drafts<'_> {
             self.add_module(&format!("{OPS}/mod.rs"), "pub mod", noun)?;
         }
         self.add_import(DISPATCH)?;
-        let row = format!("inline {noun}::{verb_type} => {noun}::{verb}::{verb};");
+        let row = format!("inline {noun}::{verb_type} => {noun}::{verb}::{verb}(home);");
         self.change(DISPATCH, &row, |text| {
             behind_last(text, &row, |line| line.starts_with(&format!("inline {noun}::")))
                 .or_else(|| behind_last(text, &row, |line| line.starts_with("inline ")))
@@ -181,18 +181,17 @@ impl Drafts<'_> {
         self.add_module(&format!("{TESTS}/main.rs"), "mod", noun)
     }
 
-    /// Finds the imports that the ops of other verbs have in common.
+    /// Finds the import that the ops of other verbs have in common.
     fn ops_idiom(&self) -> Result<Idiom> {
         for folder in entries(&self.root.join(OPS), |path| path.is_dir().then(|| path.display().to_string()))? {
             for file in entries(Path::new(&folder), |path| path.is_file().then(|| path.display().to_string()))? {
                 let text = read(Path::new(&file))?;
-                let imports = ["Result", "Ops"].map(|name| import_of(&text, name));
-                if let [Some(result), Some(ops)] = imports {
-                    return Ok(Idiom { imports: vec![result, ops], error: String::new() });
+                if let Some(result) = import_of(&text, "Result") {
+                    return Ok(Idiom { imports: vec![result], error: String::new() });
                 }
             }
         }
-        Err(unknown(OPS, "an op that imports `Result` and `Ops`"))
+        Err(unknown(OPS, "an op that imports `Result`"))
     }
 
     /// Reads the types of a command off the function that runs all of them.
@@ -304,7 +303,7 @@ mod tests {
             ("chorusctl/src/commands/trash/empty.rs", "app.stdout.status_line("),
             ("chorusctl/src/commands/group.rs", "enum Verb {"),
             ("chorusctl/src/commands/trash/mod.rs", "group! {\n"),
-            ("chorusd/crates/engine/src/ops/trash/empty.rs", "(ops: &Ops, params: EmptyParams) -> Result<EmptyResult>"),
+            ("chorusd/crates/engine/src/ops/trash/list.rs", "(home: &Path, _: ListParams) -> Result<ListResult>"),
             ("proto/src/methods/trash.rs", "= \"trash.empty\", EmptyParams => EmptyResult"),
             ("tests/harness/ctl.rs", "pub fn chorusctl<"),
             ("tests/harness/daemon.rs", "pub fn start("),

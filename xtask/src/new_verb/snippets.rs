@@ -42,12 +42,13 @@ pub fn op(names: &Names, idiom: &Idiom) -> String {
     format!(
         "//! `{noun}.{verb}`.
 
-use chorus_proto::methods::{noun}::{{{verb_type}Params, {verb_type}Result}};
+use std::path::Path;
 
 {imports}
+use chorus_proto::methods::{noun}::{{{verb_type}Params, {verb_type}Result}};
 
-/// TODO: say what it does.
-pub async fn {verb}(_ops: &Ops, _params: {verb_type}Params) -> Result<{verb_type}Result> {{
+/// TODO: say what it does. Take the services that it needs instead of the home, and list them in the table of routes.
+pub async fn {verb}(_home: &Path, _params: {verb_type}Params) -> Result<{verb_type}Result> {{
     Ok({verb_type}Result {{}})
 }}
 "

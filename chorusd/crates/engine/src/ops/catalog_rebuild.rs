@@ -28,7 +28,7 @@ pub(super) fn rebuild_catalog<'a>(ops: &'a Ops) -> BoxFuture<'a, Result<Rebuilt>
         let begun = Instant::now();
         // Keeps agents from being created, renamed or destroyed.
         let _alone = ops.agent_resolver.lock.lock().await;
-        catalog_sync::sync_agents(ops).await?;
+        ops.catalog_sync.sync_agents().await?;
         let mark = ops.store.catalog.sessions.newest_rowid().await?;
         let entries = ops.agents.all();
         let mut truth = DirectoryScan::default();
@@ -49,7 +49,7 @@ pub(super) fn rebuild_catalog<'a>(ops: &'a Ops) -> BoxFuture<'a, Result<Rebuilt>
         ops.store.catalog.rebuild(truth, mark).await?;
         for entry in &entries {
             // Files that were written since they were read have another stamp, and are read again here.
-            catalog_sync::sync_sessions(ops, &entry.settings).await?;
+            ops.catalog_sync.sync_sessions(&entry.settings).await?;
         }
         rebuilt.duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         tracing::info!(agents = rebuilt.agents, sessions = rebuilt.sessions, took = ?begun.elapsed(), "index rebuilt");

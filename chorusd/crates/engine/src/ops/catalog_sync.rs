@@ -1,13 +1,14 @@
-//! Catalog sync: brings the catalog, which is an index, up to the directories and files of agents.
+//! Catalog sync: the rows of agents and sessions follow the directories and files.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use chorus_agent_core::AgentSettings;
 use chorus_base::error::{Error, Result};
 use chorus_base::private_fs::{TEMPORARY_PREFIX, move_dir};
+use chorus_clock::Clock;
 use chorus_config::agent::{AGENT_FILE, AgentConfig, check_name};
 use chorus_proto::session::SESSION_SCHEMA;
 use chorus_proto::{SessionHeader, SummarySource, TokenPair, Trigger, WorkingSet};
@@ -15,14 +16,15 @@ use chorus_runtime::run_blocking;
 use chorus_session::file::derived_id;
 use chorus_store::catalog::SessionRow;
 use chorus_store::journal::to_nanos;
-use chorus_store::session_files;
 use chorus_store::session_files::{ParsedSessionFile, stamp};
+use chorus_store::{Store, session_files};
 use futures_util::future::BoxFuture;
 use futures_util::future::try_join_all;
 use jiff::Timestamp;
 
-use super::Ops;
 use super::agent::init::write_config;
+use super::settings::EffectiveConfig;
+use crate::agent::agent_index::AgentIndex;
 
 /// The limit on pending rows of a scan.
 const MAX_PENDING_ROWS: usize = 256;
@@ -35,63 +37,165 @@ pub struct SyncResult {
     pub corrupt: u64,
 }
 
-/// Brings the rows of an agent's sessions up to its files, and removes what an interrupted write left.
-pub async fn sync_sessions(ops: &Ops, settings: &Arc<AgentSettings>) -> Result<SyncResult> {
-    let known: HashMap<String, String> =
-        ops.store.catalog.sessions.file_stamps(settings.id).await?.into_iter().collect();
-    let dir = settings.dir.join("sessions");
-    let changed = {
-        // Computed from the uptime, because the clock may have been set since the start.
-        let now = SystemTime::now();
-        let started = now.checked_sub(ops.daemon.started.elapsed()).unwrap_or(now);
-        run_blocking(move || changed_files(&dir, &known, started))
-    }
-    .await?;
-    let mut findings = SyncResult::default();
-    // Pending writes, so that many rows share a commit, and the ids in them.
-    let (mut under_way, mut given) = (Vec::new(), HashSet::new());
-    for (name, path) in changed {
-        let found = run_blocking(move || session_files::read(&path)).await;
-        let found = match found {
-            Ok(found) => found,
-            Err(failure) => {
-                tracing::warn!(agent = %settings.name, session = %name, %failure, "a session file cannot be read");
-                continue;
-            }
-        };
-        let known = ops.store.catalog.sessions.list_named(Some(settings.id), name.clone()).await?.pop();
-        let row = session_row(settings, &name, found, known, ops.clock.now());
-        findings.indexed += 1;
-        if let Some(reason) = &row.corrupt {
-            findings.corrupt += 1;
-            tracing::warn!(agent = %settings.name, session = %name, reason, "a session file is corrupt; it was left as it is");
-        }
-        // The file is a copy of a session, or was moved here from another agent: the first one keeps the id.
-        let id = row.header.id;
-        let taken = given.contains(&id)
-            || ops
-                .store
-                .catalog
-                .sessions
-                .get(id)
-                .await?
-                .is_some_and(|other| other.header.agent_id != settings.id || other.header.session_id != name);
-        let row = if taken { with_id(row, derived_id(&format!("{}/{name}", settings.id))) } else { row };
-        given.insert(row.header.id);
-        under_way.push(ops.store.catalog.sessions.upsert(row));
-        if under_way.len() == MAX_PENDING_ROWS {
-            try_join_all(under_way.drain(..)).await?;
-        }
-    }
-    try_join_all(under_way).await?;
-    Ok(findings)
+/// Brings the catalog, which is an index, up to the directories and files of agents.
+#[derive(Debug)]
+pub struct CatalogSync {
+    pub store: Arc<Store>,
+    pub agents: Arc<AgentIndex>,
+    pub config: Arc<EffectiveConfig>,
+    pub home: PathBuf,
+    pub clock: Clock,
+    /// The start of the daemon. Temporary files that are older were left by an interrupted write.
+    pub started: Instant,
 }
 
-/// Like [`sync_sessions`], but only logs errors, for an agent that has just been created and must not fail any more.
-/// The next start scans again.
-pub async fn try_sync_sessions(ops: &Ops, settings: &Arc<AgentSettings>) {
-    if let Err(failure) = sync_sessions(ops, settings).await {
-        tracing::warn!(agent = %settings.name, %failure, "cannot look through the sessions");
+impl CatalogSync {
+    /// Brings the rows of an agent's sessions up to its files, and removes what an interrupted write left.
+    pub async fn sync_sessions(&self, settings: &Arc<AgentSettings>) -> Result<SyncResult> {
+        let known_stamps: HashMap<String, String> =
+            self.store.catalog.sessions.file_stamps(settings.id).await?.into_iter().collect();
+        let dir = settings.dir.join("sessions");
+        let changed = {
+            // Computed from the uptime, because the clock may have been set since the start.
+            let now = SystemTime::now();
+            let started = now.checked_sub(self.started.elapsed()).unwrap_or(now);
+            run_blocking(move || changed_files(&dir, &known_stamps, started))
+        }
+        .await?;
+        let mut findings = SyncResult::default();
+        // Pending writes, so that many rows share a commit, and the ids in them.
+        let (mut pending, mut used_ids) = (Vec::new(), HashSet::new());
+        for (name, path) in changed {
+            let found = run_blocking(move || session_files::read(&path)).await;
+            let found = match found {
+                Ok(found) => found,
+                Err(failure) => {
+                    tracing::warn!(agent = %settings.name, session = %name, %failure, "a session file cannot be read");
+                    continue;
+                }
+            };
+            let known = self.store.catalog.sessions.list_named(Some(settings.id), name.clone()).await?.pop();
+            let row = session_row(settings, &name, found, known, self.clock.now());
+            findings.indexed += 1;
+            if let Some(reason) = &row.corrupt {
+                findings.corrupt += 1;
+                tracing::warn!(agent = %settings.name, session = %name, reason, "a session file is corrupt; it was left as it is");
+            }
+            // The file is a copy of a session, or was moved here from another agent: the first one keeps the id.
+            let id = row.header.id;
+            let taken = used_ids.contains(&id)
+                || self
+                    .store
+                    .catalog
+                    .sessions
+                    .get(id)
+                    .await?
+                    .is_some_and(|other| other.header.agent_id != settings.id || other.header.session_id != name);
+            let row = if taken { with_id(row, derived_id(&format!("{}/{name}", settings.id))) } else { row };
+            used_ids.insert(row.header.id);
+            pending.push(self.store.catalog.sessions.upsert(row));
+            if pending.len() == MAX_PENDING_ROWS {
+                try_join_all(pending.drain(..)).await?;
+            }
+        }
+        try_join_all(pending).await?;
+        Ok(findings)
+    }
+
+    /// Like [`CatalogSync::sync_sessions`], but only logs errors, for an agent that has just been created and must not
+    /// fail any more. The next start scans again.
+    pub async fn try_sync_sessions(&self, settings: &Arc<AgentSettings>) {
+        if let Err(failure) = self.sync_sessions(settings).await {
+            tracing::warn!(agent = %settings.name, %failure, "cannot look through the sessions");
+        }
+    }
+
+    /// Adds agents whose directory exists without a row, since the directories are authoritative. Completes interrupted
+    /// imports and renames.
+    pub fn sync_agents(&self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let dir = self.home.join(super::agent::AGENTS_DIR);
+            let known: Vec<_> = self.agents.all().into_iter().map(|entry| entry.settings.clone()).collect();
+            let names = run_blocking(move || {
+                let gone: Vec<_> =
+                    known.into_iter().filter(|settings| settings.dir.symlink_metadata().is_err()).collect();
+                complete_imports(&dir, &gone);
+                remove_unfinished_dirs(&dir);
+                let failed = |e: std::io::Error| Error::io(format_args!("cannot read {}", dir.display()), &e);
+                let mut names = Vec::new();
+                for entry in std::fs::read_dir(&dir).map_err(failed)? {
+                    let entry = entry.map_err(failed)?;
+                    let name = entry.file_name().to_string_lossy().into_owned();
+                    if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                        names.push(name);
+                    }
+                }
+                Ok(names)
+            })
+            .await?;
+            let unknown: Vec<String> = names.into_iter().filter(|name| self.agents.by_name(name).is_none()).collect();
+            if unknown.is_empty() {
+                return Ok(());
+            }
+            let known_dirs: HashSet<String> =
+                self.store.catalog.agents.list(true).await?.into_iter().map(|row| row.dir).collect();
+            for name in unknown {
+                let dir = format!("{}/{name}", super::agent::AGENTS_DIR);
+                if !known_dirs.contains(&dir) {
+                    self.adopt_dir(&name, &dir).await?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    async fn adopt_dir(&self, name: &str, dir: &str) -> Result<()> {
+        let path = self.home.join(dir).join(AGENT_FILE);
+        let defaults = self.config.current();
+        let read = run_blocking(move || {
+            let text = std::fs::read_to_string(&path).map_err(|e| e.to_string());
+            let stamp = std::fs::metadata(&path).map(|metadata| stamp(&metadata)).unwrap_or_default();
+            Ok(text.and_then(|text| AgentConfig::parse(&text, &defaults)).map(|config| (config, stamp)))
+        })
+        .await?;
+        match read {
+            Ok((config, stamp)) if self.is_renamed_dir(&config) => {
+                let (config, stamp) =
+                    if config.name == name { (config, stamp) } else { self.write_dir_name(config, name, dir).await? };
+                self.store.catalog.agents.upsert(super::agent::agent_row(dir, &config, stamp.clone())).await?;
+                self.agents.insert(super::agent::agent_entry(&self.home, dir, &config, stamp));
+                tracing::warn!(agent = %name, "a rename that was cut short is completed");
+            }
+            Ok((config, stamp)) if config.name == name && self.agents.by_id(config.id).is_none() => {
+                self.store.catalog.agents.upsert(super::agent::agent_row(dir, &config, stamp.clone())).await?;
+                self.agents.insert(super::agent::agent_entry(&self.home, dir, &config, stamp));
+                tracing::info!(agent = %name, "an agent's directory was found and taken up");
+            }
+            Ok(_) => tracing::warn!(dir, "a directory in agents/ is a copy of another agent's; it was left alone"),
+            Err(problem) => tracing::warn!(dir, problem, "a directory in agents/ is no agent; it was left alone"),
+        }
+        Ok(())
+    }
+
+    /// Returns true if this agent.json belongs to an agent whose own directory is missing: its rename was interrupted,
+    /// or a person moved the directory.
+    fn is_renamed_dir(&self, config: &AgentConfig) -> bool {
+        self.agents.by_id(config.id).is_some_and(|entry| entry.settings.dir.symlink_metadata().is_err())
+    }
+
+    /// Writes the directory's name into its agent.json.
+    async fn write_dir_name(&self, config: AgentConfig, name: &str, dir: &str) -> Result<(AgentConfig, String)> {
+        check_name(name)?;
+        let mut map = config.map().clone();
+        map.insert("name".into(), name.into());
+        let (path, defaults) = (self.home.join(dir), self.config.current());
+        run_blocking(move || {
+            let config = AgentConfig::from_map(map, &defaults).map_err(Error::internal)?;
+            let stamp = write_config(&path, &config)
+                .map_err(|e| Error::io(format_args!("cannot write {}", path.join(AGENT_FILE).display()), &e))?;
+            Ok((config, stamp))
+        })
+        .await
     }
 }
 
@@ -219,90 +323,4 @@ fn complete_imports(agents: &Path, without_directory: &[Arc<AgentSettings>]) {
             Err(e) => tracing::error!(agent = %settings.name, "an import that was cut short cannot be completed: {e}"),
         }
     }
-}
-
-/// Adds agents whose directory exists without a row, since the directories are authoritative. Completes interrupted
-/// imports and renames.
-pub fn sync_agents<'a>(ops: &'a Ops) -> BoxFuture<'a, Result<()>> {
-    Box::pin(async move {
-        let dir = ops.home.join(super::agent::AGENTS_DIR);
-        let known: Vec<_> = ops.agents.all().into_iter().map(|entry| entry.settings.clone()).collect();
-        let names = run_blocking(move || {
-            let gone: Vec<_> = known.into_iter().filter(|settings| settings.dir.symlink_metadata().is_err()).collect();
-            complete_imports(&dir, &gone);
-            remove_unfinished_dirs(&dir);
-            let failed = |e: std::io::Error| Error::io(format_args!("cannot read {}", dir.display()), &e);
-            let mut names = Vec::new();
-            for entry in std::fs::read_dir(&dir).map_err(failed)? {
-                let entry = entry.map_err(failed)?;
-                let name = entry.file_name().to_string_lossy().into_owned();
-                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                    names.push(name);
-                }
-            }
-            Ok(names)
-        })
-        .await?;
-        let unknown: Vec<String> = names.into_iter().filter(|name| ops.agents.by_name(name).is_none()).collect();
-        if unknown.is_empty() {
-            return Ok(());
-        }
-        let kept: HashSet<String> = ops.store.catalog.agents.list(true).await?.into_iter().map(|row| row.dir).collect();
-        for name in unknown {
-            let dir = format!("{}/{name}", super::agent::AGENTS_DIR);
-            if !kept.contains(&dir) {
-                adopt_dir(ops, &name, &dir).await?;
-            }
-        }
-        Ok(())
-    })
-}
-
-async fn adopt_dir(ops: &Ops, name: &str, dir: &str) -> Result<()> {
-    let path = ops.home.join(dir).join(AGENT_FILE);
-    let defaults = ops.defaults();
-    let read = run_blocking(move || {
-        let text = std::fs::read_to_string(&path).map_err(|e| e.to_string());
-        let stamp = std::fs::metadata(&path).map(|metadata| stamp(&metadata)).unwrap_or_default();
-        Ok(text.and_then(|text| AgentConfig::parse(&text, &defaults)).map(|config| (config, stamp)))
-    })
-    .await?;
-    match read {
-        Ok((config, stamp)) if is_renamed_dir(ops, &config) => {
-            let (config, stamp) =
-                if config.name == name { (config, stamp) } else { write_dir_name(ops, config, name, dir).await? };
-            ops.store.catalog.agents.upsert(super::agent::agent_row(dir, &config, stamp.clone())).await?;
-            ops.agents.insert(super::agent::agent_entry(&ops.home, dir, &config, stamp));
-            tracing::warn!(agent = %name, "a rename that was cut short is completed");
-        }
-        Ok((config, stamp)) if config.name == name && ops.agents.by_id(config.id).is_none() => {
-            ops.store.catalog.agents.upsert(super::agent::agent_row(dir, &config, stamp.clone())).await?;
-            ops.agents.insert(super::agent::agent_entry(&ops.home, dir, &config, stamp));
-            tracing::info!(agent = %name, "an agent's directory was found and taken up");
-        }
-        Ok(_) => tracing::warn!(dir, "a directory in agents/ is a copy of another agent's; it was left alone"),
-        Err(problem) => tracing::warn!(dir, problem, "a directory in agents/ is no agent; it was left alone"),
-    }
-    Ok(())
-}
-
-/// Returns true if this agent.json belongs to an agent whose own directory is missing: its rename was interrupted, or a
-/// person moved the directory.
-fn is_renamed_dir(ops: &Ops, config: &AgentConfig) -> bool {
-    ops.agents.by_id(config.id).is_some_and(|entry| entry.settings.dir.symlink_metadata().is_err())
-}
-
-/// Writes the directory's name into its agent.json.
-async fn write_dir_name(ops: &Ops, config: AgentConfig, name: &str, dir: &str) -> Result<(AgentConfig, String)> {
-    check_name(name)?;
-    let mut map = config.map().clone();
-    map.insert("name".into(), name.into());
-    let (path, defaults) = (ops.home.join(dir), ops.defaults());
-    run_blocking(move || {
-        let config = AgentConfig::from_map(map, &defaults).map_err(Error::internal)?;
-        let stamp = write_config(&path, &config)
-            .map_err(|e| Error::io(format_args!("cannot write {}", path.join(AGENT_FILE).display()), &e))?;
-        Ok((config, stamp))
-    })
-    .await
 }

@@ -100,7 +100,7 @@ async fn init_locked(
     room.on_agent_created(ops, &new);
     if revived {
         // So that sessions in the directory appear in the history immediately.
-        catalog_sync::try_sync_sessions(ops, &new.settings).await;
+        ops.catalog_sync.try_sync_sessions(&new.settings).await;
     }
     Ok(InitResult { agent: ops.agent_describer.describe_changed(&new).await, revived, warnings: Vec::new() })
 }

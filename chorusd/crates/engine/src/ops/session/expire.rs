@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chorus_base::error::{Error, Result};
-use chorus_config as config;
+use chorus_config::{Config, format_days, parse_duration, validate_retention};
 use chorus_proto::EventType;
 use chorus_proto::methods::session::{ExpireParams, ExpireResult, ExpiredSession};
 use chorus_store::catalog::SessionRow;
@@ -15,8 +15,9 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::delete::move_to_trash;
-use crate::ops::{Ops, resolve_agent};
+use super::SessionTrash;
+use crate::agent::agent_index::AgentIndex;
+use crate::ops::agent::AgentResolver;
 
 /// The limit on sessions per call.
 const MAX_SESSIONS: u64 = 1_000;
@@ -41,41 +42,47 @@ struct UnusedSessions {
 /// # Errors
 /// `agent_not_found`, `invalid_params`, `disk_full`, `storage_failed`; sessions that were moved before stay in the
 /// trash.
-pub async fn expire(ops: &Ops, params: ExpireParams) -> Result<ExpireResult> {
+pub async fn expire(
+    agents: &AgentResolver,
+    trash: &SessionTrash,
+    config: &Config,
+    params: ExpireParams,
+) -> Result<ExpireResult> {
     let agent = match params.agent.as_deref() {
-        Some(name) => Some(resolve_agent::agent(ops, Some(name)).await?.settings.id),
+        Some(name) => Some(agents.resolve(Some(name)).await?.settings.id),
         None => None,
     };
-    let asked = params.unused_for.as_deref().map(parse_age).transpose()?;
+    let requested_age = params.unused_for.as_deref().map(parse_age).transpose()?;
     if params.limit == Some(0) {
         return Err(Error::invalid("`limit` is at least 1").hint(format!("left out, it is {MAX_SESSIONS}")));
     }
     if !params.dry_run && params.offset.is_some() {
         return Err(Error::invalid("`offset` is for a dry run").hint("the same call again takes what is left"));
     }
-    let Some(age) = asked.or(ops.config.sessions_unused_for) else {
+    let Some(age) = requested_age.or(config.sessions_unused_for) else {
         return Ok(ExpireResult { unused_for: None, sessions: Vec::new(), kept: 0, left: 0 });
     };
-    let due = find_unused(ops, agent, age).await?;
-    let room = (ops.config.max_frame / MAX_ENTRY_BYTES).max(1) as u64;
-    let limit = as_index(params.limit.unwrap_or(MAX_SESSIONS).min(MAX_SESSIONS).min(room));
+    let due = find_unused(trash, agent, age).await?;
+    let max_entries = (config.max_frame / MAX_ENTRY_BYTES).max(1) as u64;
+    let limit = as_index(params.limit.unwrap_or(MAX_SESSIONS).min(MAX_SESSIONS).min(max_entries));
     let offset = as_index(params.offset.unwrap_or(0)).min(due.ids.len());
     let page = due.ids.iter().skip(offset).take(limit);
     let left = (due.ids.len() - offset - page.len()) as u64;
     let mut sessions = Vec::new();
     for id in page {
         let gone = match params.dry_run {
-            true => ops.store.catalog.sessions.get(*id).await?.map(|row| to_expired_session(ops, row, None)),
-            false => expire_session(ops, *id, due.before).await?,
+            true => {
+                trash.store.catalog.sessions.get(*id).await?.map(|row| to_expired_session(&trash.agents, row, None))
+            }
+            false => expire_session(trash, *id, due.before).await?,
         };
         sessions.extend(gone);
     }
-    Ok(ExpireResult { unused_for: Some(config::format_days(age)), sessions, kept: due.in_use, left })
+    Ok(ExpireResult { unused_for: Some(format_days(age)), sessions, kept: due.in_use, left })
 }
 
 fn parse_age(text: &str) -> Result<Duration> {
-    let read = config::parse_duration(text)
-        .and_then(|age| config::validate_retention(age).map_err(|e| format!("`unused_for` {e}")));
+    let read = parse_duration(text).and_then(|age| validate_retention(age).map_err(|e| format!("`unused_for` {e}")));
     read.map_err(|e| Error::invalid(e).hint("for example 30d or 12w"))
 }
 
@@ -84,40 +91,40 @@ fn as_index(number: u64) -> usize {
 }
 
 /// Finds the sessions of `agent`, or of all agents, that were not used for `age`.
-async fn find_unused(ops: &Ops, agent: Option<Uuid>, age: Duration) -> Result<UnusedSessions> {
-    let before = ops.clock.now().checked_sub(age).unwrap_or(Timestamp::MIN);
-    let mut unused = ops.store.catalog.sessions.list_unused_since(before).await?;
+async fn find_unused(trash: &SessionTrash, agent: Option<Uuid>, age: Duration) -> Result<UnusedSessions> {
+    let before = trash.clock.now().checked_sub(age).unwrap_or(Timestamp::MIN);
+    let mut unused = trash.store.catalog.sessions.list_unused_since(before).await?;
     // Sessions of destroyed agents are in the trash already.
-    unused.retain(|(_, _, of)| agent.is_none_or(|agent| agent == *of) && ops.agents.by_id(*of).is_some());
+    unused.retain(|(_, _, of)| agent.is_none_or(|agent| agent == *of) && trash.agents.by_id(*of).is_some());
     unused.sort_unstable();
-    let in_use = ops.registry.sessions_in_use();
+    let in_use = trash.registry.sessions_in_use();
     let all = unused.len();
     let ids: Vec<Uuid> = unused.into_iter().map(|(_, id, _)| id).filter(|id| !in_use.contains(id)).collect();
     Ok(UnusedSessions { before, in_use: (all - ids.len()) as u64, ids })
 }
 
 /// Moves a session to the trash, unless it was used or deleted meanwhile.
-async fn expire_session(ops: &Ops, id: Uuid, before: Timestamp) -> Result<Option<ExpiredSession>> {
+async fn expire_session(trash: &SessionTrash, id: Uuid, before: Timestamp) -> Result<Option<ExpiredSession>> {
     // The locks are acquired for each session, so that other requests wait for one session only.
-    let _no_restores = ops.sessions_lock.write().await;
-    let _no_changes = ops.store.files.change_lock.lock().await;
-    let Some(row) = ops.store.catalog.sessions.get(id).await? else { return Ok(None) };
-    let used = row.last_used_at >= before || ops.registry.sessions_in_use().contains(&id);
-    if used || ops.agents.by_id(row.header.agent_id).is_none() {
+    let _no_restores = trash.sessions_lock.write().await;
+    let _no_changes = trash.store.files.change_lock.lock().await;
+    let Some(row) = trash.store.catalog.sessions.get(id).await? else { return Ok(None) };
+    let used = row.last_used_at >= before || trash.registry.sessions_in_use().contains(&id);
+    if used || trash.agents.by_id(row.header.agent_id).is_none() {
         return Ok(None);
     }
-    let trashed = move_to_trash(ops, &row, || ops.store.catalog.sessions.delete(id)).await?;
+    let trashed = trash.move_in(&row, || trash.store.catalog.sessions.delete(id)).await?;
     tracing::info!(
         agent = %row.header.agent_name,
         session = %row.header.session_id,
         last_used_at = %row.last_used_at,
         "session expired"
     );
-    Ok(Some(to_expired_session(ops, row, trashed.map(|entry| entry.id))))
+    Ok(Some(to_expired_session(&trash.agents, row, trashed.map(|entry| entry.id))))
 }
 
-fn to_expired_session(ops: &Ops, row: SessionRow, trash: Option<String>) -> ExpiredSession {
-    let agent = ops.agents.by_id(row.header.agent_id);
+fn to_expired_session(agents: &AgentIndex, row: SessionRow, trash: Option<String>) -> ExpiredSession {
+    let agent = agents.by_id(row.header.agent_id);
     ExpiredSession {
         id: row.header.id,
         session_id: row.header.session_id,
@@ -129,22 +136,22 @@ fn to_expired_session(ops: &Ops, row: SessionRow, trash: Option<String>) -> Expi
 }
 
 /// Runs now and once a day until `stop` is cancelled; does nothing without a configured retention time.
-pub async fn run_daily(ops: Arc<Ops>, stop: CancellationToken) {
-    let Some(age) = ops.config.sessions_unused_for else { return };
+pub async fn run_daily(trash: Arc<SessionTrash>, config: Arc<Config>, stop: CancellationToken) {
+    let Some(age) = config.sessions_unused_for else { return };
     loop {
-        let next = ops.clock.ticks().after(RUN_INTERVAL);
-        expire_all(&ops, age, &stop).await;
+        let next = trash.clock.ticks().after(RUN_INTERVAL);
+        expire_all(&trash, age, &stop).await;
         tokio::select! {
             () = stop.cancelled() => return,
-            () = ops.clock.sleep_until(next) => {}
+            () = trash.clock.sleep_until(next) => {}
         }
     }
 }
 
 /// Moves all unused sessions. Those that cannot be moved are tried again by the next run. Posts a notice for each agent
 /// with the number of moved sessions.
-async fn expire_all(ops: &Ops, age: Duration, stop: &CancellationToken) {
-    let due = match find_unused(ops, None, age).await {
+async fn expire_all(trash: &SessionTrash, age: Duration, stop: &CancellationToken) {
+    let due = match find_unused(trash, None, age).await {
         Ok(due) => due,
         Err(failure) => {
             tracing::warn!(%failure, "cannot tell which sessions are unused");
@@ -157,7 +164,7 @@ async fn expire_all(ops: &Ops, age: Duration, stop: &CancellationToken) {
         if stop.is_cancelled() {
             break;
         }
-        match expire_session(ops, id, due.before).await {
+        match expire_session(trash, id, due.before).await {
             Ok(Some(session)) => *gone.entry(session.agent_name).or_default() += 1,
             Ok(None) => {}
             Err(failure) => {
@@ -169,10 +176,10 @@ async fn expire_all(ops: &Ops, age: Duration, stop: &CancellationToken) {
     if let Some(failure) = why {
         tracing::warn!(failed, %failure, "unused sessions cannot be moved to the trash; the next day tries again");
     }
-    let age = config::format_days(age);
+    let age = format_days(age);
     for (agent, count) in gone {
         let what = if count == 1 { "1 session that was".into() } else { format!("{count} sessions that were") };
         let text = format!("{what} not used for {age} went to the trash.");
-        ops.registry.emit_event(EventType::Notice, Some(agent), json!({"text": text}));
+        trash.registry.emit_event(EventType::Notice, Some(agent), json!({"text": text}));
     }
 }

@@ -11,8 +11,10 @@ pub mod import;
 pub mod merge;
 pub mod purge;
 mod reader;
+mod session_trash;
 pub mod tag;
 pub mod tree;
 pub mod untag;
 
 pub use reader::SessionReader;
+pub use session_trash::SessionTrash;

@@ -1,71 +1,73 @@
 //! The operation `session.purge`.
 
-use std::sync::Arc;
+use std::path::Path;
 
 use chorus_base::error::{Error, Result};
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::session::{PurgeParams, PurgeResult};
 use chorus_runtime::run_blocking;
-use chorus_store::trash;
 use chorus_store::trash::TrashItem;
+use chorus_store::{Store, trash};
 use uuid::Uuid;
 
-use super::delete::{move_to_trash, reload_row};
-use crate::ops::{Ops, resolve_agent, trash as ops_trash};
+use super::SessionTrash;
+use crate::ops::agent::AgentResolver;
+use crate::ops::trash as ops_trash;
 
 /// Deletes a session for good: its file, its row, its copies in the trash and, in the background, what the databases
 /// still hold of it. Live contexts that were restored from it continue, and are named in the result.
-pub async fn purge(ops: &Arc<Ops>, params: PurgeParams) -> Result<PurgeResult> {
-    let agent = resolve_agent::agent(ops, params.agent.as_deref()).await?;
-    let row = ops.sessions.resolve(&agent, params.agent.is_some() && !params.own, &params.session).await;
-    let _no_restores = ops.sessions_lock.write().await;
-    let _no_changes = ops.store.files.change_lock.lock().await;
+pub async fn purge(agents: &AgentResolver, trash: &SessionTrash, params: PurgeParams) -> Result<PurgeResult> {
+    let agent = agents.resolve(params.agent.as_deref()).await?;
+    let row = trash.sessions.resolve(&agent, params.agent.is_some() && !params.own, &params.session).await;
+    let _no_restores = trash.sessions_lock.write().await;
+    let _no_changes = trash.store.files.change_lock.lock().await;
     let result = match row {
         Ok(row) => {
-            let row = reload_row(ops, row).await?;
+            let row = trash.reload_row(row).await?;
             let id = row.header.id;
-            let mut live: Vec<String> = ops
+            let mut live: Vec<String> = trash
                 .registry
                 .agents_referring_to(|session| session == id)
                 .into_iter()
-                .filter_map(|(agent, _)| Some(ops.agents.by_id(agent)?.settings.name.clone()))
+                .filter_map(|(agent, _)| Some(trash.agents.by_id(agent)?.settings.name.clone()))
                 .collect();
             live.sort();
             live.dedup();
-            move_to_trash(ops, &row, || ops.store.catalog.sessions.purge(id)).await?;
+            trash.move_in(&row, || trash.store.catalog.sessions.purge(id)).await?;
             PurgeResult { id, session_id: row.header.session_id, live }
         }
         Err(failure) if failure.kind == ErrorKind::SessionNotFound => {
-            let (id, session_id) = find_in_trash(ops, agent.settings.id, &params.session).await?.ok_or(failure)?;
+            let (id, session_id) =
+                find_in_trash(&trash.home, agent.settings.id, &params.session).await?.ok_or(failure)?;
             // The row is gone already, but its database pages may still hold its content.
-            ops.store.catalog.sessions.purge(id).await?;
+            trash.store.catalog.sessions.purge(id).await?;
             PurgeResult { id, session_id, live: Vec::new() }
         }
         Err(failure) => return Err(failure),
     };
-    delete_trash_copies(ops, result.id).await?;
-    ops.store.journal.delete_events_of(result.id).await?;
+    delete_trash_copies(&trash.home, result.id).await?;
+    trash.store.journal.delete_events_of(result.id).await?;
     // All stored replies of the agent, since it is not known which of them belong to the session.
-    ops.store.journal.delete_turn_answers(agent.settings.id).await?;
+    trash.store.journal.delete_turn_answers(agent.settings.id).await?;
     tracing::info!(session = %result.id, "session purged");
-    let ops = ops.clone();
-    chorus_runtime::spawn(async move { erase_purged(&ops).await });
+    let store = trash.store.clone();
+    chorus_runtime::spawn(async move { erase_purged(&store).await });
     Ok(result)
 }
 
 /// Finds the session with this id or name that the agent has in the trash.
-async fn find_in_trash(ops: &Ops, agent: Uuid, text: &str) -> Result<Option<(Uuid, String)>> {
+async fn find_in_trash(home: &Path, agent: Uuid, text: &str) -> Result<Option<(Uuid, String)>> {
     let meant = |entry: TrashItem| {
         let note = entry.metadata?;
         let id = note.session?.id;
         (note.agent_id == agent && (note.name == text || id.to_string() == text)).then_some((id, note.name))
     };
-    Ok(ops_trash::list_entries(&ops.home).await?.into_iter().find_map(meant))
+    Ok(ops_trash::list_entries(home).await?.into_iter().find_map(meant))
 }
 
-async fn delete_trash_copies(ops: &Ops, id: Uuid) -> Result<()> {
+async fn delete_trash_copies(home: &Path, id: Uuid) -> Result<()> {
     let copies: Vec<_> =
-        ops_trash::list_entries(&ops.home).await?.into_iter().filter(|entry| entry.is_session(id)).collect();
+        ops_trash::list_entries(home).await?.into_iter().filter(|entry| entry.is_session(id)).collect();
     run_blocking(move || {
         let removed = copies.iter().try_for_each(trash::delete_entry);
         removed.map_err(|e| {
@@ -76,8 +78,8 @@ async fn delete_trash_copies(ops: &Ops, id: Uuid) -> Result<()> {
 }
 
 /// Erases purged data from the databases. If it is interrupted, the next start repeats it.
-pub async fn erase_purged(ops: &Ops) {
-    if let Err(failure) = ops.store.purge_deleted().await {
+pub async fn erase_purged(store: &Store) {
+    if let Err(failure) = store.purge_deleted().await {
         tracing::warn!(%failure, "the databases cannot be cleaned of what was purged; the next start tries again");
     }
 }

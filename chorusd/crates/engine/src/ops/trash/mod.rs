@@ -5,18 +5,34 @@ pub mod list;
 pub mod recovery;
 pub mod restore;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
+use chorus_clock::Clock;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::trash::{TrashEntry, TrashKind};
 use chorus_runtime::run_blocking;
 use chorus_session::selector::MIN_PREFIX;
 use chorus_store::catalog::MemoryTable;
-use chorus_store::trash;
 use chorus_store::trash::TrashItem;
+use chorus_store::{Store, trash};
+use tokio::sync::RwLock;
 
 use crate::agent::agent_index::AgentIndex;
+use crate::ops::agent::AgentResolver;
+
+/// The trash of a home, with the locks that a change of it takes.
+#[derive(Debug)]
+pub struct Trash {
+    pub store: Arc<Store>,
+    /// Its lock keeps agents from being made, renamed or destroyed meanwhile.
+    pub agents: Arc<AgentResolver>,
+    /// Locked for writing, so that no session is restored meanwhile.
+    pub sessions_lock: Arc<RwLock<()>>,
+    pub clock: Clock,
+    pub home: PathBuf,
+}
 
 /// Returns the entries of the trash, newest first.
 pub async fn list_entries(home: &Path) -> Result<Vec<TrashItem>> {

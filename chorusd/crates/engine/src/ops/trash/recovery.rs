@@ -22,8 +22,8 @@ use chorus_store::trash;
 use chorus_store::trash::{EntryMetadata, SessionMetadata, Stage, TrashItem};
 use futures_util::future::BoxFuture;
 
+use super::Trash;
 use super::restore::add_session_row;
-use crate::ops::Ops;
 
 /// The action that recovery takes for an entry. The log prints the variants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,39 +38,41 @@ enum Resolution {
 
 /// Recovers the entries whose move or deletion was interrupted. Nothing else may change the trash meanwhile. An entry
 /// that cannot be recovered is left for the next start.
-pub async fn recover_unfinished(ops: &Ops) -> Result<()> {
-    let home = ops.home.clone();
+pub async fn recover_unfinished(trash: &Trash) -> Result<()> {
+    let home = trash.home.clone();
     let entries =
         run_blocking(move || trash::list_unfinished(&home).map_err(|e| Error::io("cannot read the trash", &e)));
     for entry in entries.await? {
-        recover_entry(ops, entry).await;
+        recover_entry(trash, entry).await;
     }
     Ok(())
 }
 
 /// Recovers every entry, since earlier versions did not hide entries.
-pub async fn recover_all(ops: &Ops) -> Result<()> {
-    for entry in super::list_entries(&ops.home).await? {
+pub async fn recover_all(trash: &Trash) -> Result<()> {
+    for entry in super::list_entries(&trash.home).await? {
         // Locked for each entry, so that other requests do not wait long.
-        let _one_at_a_time = ops.agent_resolver.lock.lock().await;
-        let _no_restores = ops.sessions_lock.write().await;
+        let _one_at_a_time = trash.agents.lock.lock().await;
+        let _no_restores = trash.sessions_lock.write().await;
         if entry.dir.is_dir() {
-            recover_entry(ops, entry).await;
+            recover_entry(trash, entry).await;
         }
     }
     Ok(())
 }
 
-fn recover_entry<'a>(ops: &'a Ops, entry: TrashItem) -> BoxFuture<'a, ()> {
+fn recover_entry<'a>(trash: &'a Trash, entry: TrashItem) -> BoxFuture<'a, ()> {
     Box::pin(async move {
         let id = entry.id.clone();
         let was = entry.stage;
         let settled = async {
-            let fate = resolve(ops, &entry).await?;
+            let fate = resolve(trash, &entry).await?;
             match fate {
                 Resolution::Show if was == Stage::Settled => return Ok(None),
                 Resolution::Show => drop(super::make_visible(entry).await),
-                Resolution::Delete => super::delete_entry(&ops.agents, &ops.store.catalog.memories, entry).await?,
+                Resolution::Delete => {
+                    super::delete_entry(&trash.agents.index, &trash.store.catalog.memories, entry).await?
+                }
                 Resolution::Discard => {
                     let discarded = run_blocking(move || {
                         trash::remove_if_empty(&entry);
@@ -91,7 +93,7 @@ fn recover_entry<'a>(ops: &'a Ops, entry: TrashItem) -> BoxFuture<'a, ()> {
     })
 }
 
-async fn resolve(ops: &Ops, entry: &TrashItem) -> Result<Resolution> {
+async fn resolve(trash: &Trash, entry: &TrashItem) -> Result<Resolution> {
     let Some(note) = &entry.metadata else {
         let empty = entry.stage != Stage::Settled && !entry.has_content();
         return Ok(if empty { Resolution::Discard } else { Resolution::Show });
@@ -99,26 +101,26 @@ async fn resolve(ops: &Ops, entry: &TrashItem) -> Result<Resolution> {
     match (note.kind, &note.session, &note.memory) {
         _ if entry.stage == Stage::Deleting => Ok(Resolution::Delete),
         (TrashKind::Memory, _, Some(row)) => {
-            let remembered = entry.stage == Stage::Moving && ops.store.catalog.memories.contains(row.id).await?;
+            let remembered = entry.stage == Stage::Moving && trash.store.catalog.memories.contains(row.id).await?;
             Ok(if remembered { Resolution::Discard } else { Resolution::Show })
         }
-        (TrashKind::Session, Some(of), _) => resolve_session(ops, entry, note, of).await,
-        _ => resolve_agent(ops, entry, note).await,
+        (TrashKind::Session, Some(of), _) => resolve_session(trash, entry, note, of).await,
+        _ => resolve_agent(trash, entry, note).await,
     }
 }
 
 async fn resolve_session(
-    ops: &Ops,
+    trash: &Trash,
     entry: &TrashItem,
     note: &EntryMetadata,
     of: &SessionMetadata,
 ) -> Result<Resolution> {
-    let catalog = &ops.store.catalog;
+    let catalog = &trash.store.catalog;
     let own = |row: &SessionRow| row.header.agent_id == note.agent_id && row.header.session_id == note.name;
     let row = catalog.sessions.get(of.id).await?.filter(own);
-    let agent = ops.agents.by_id(note.agent_id);
+    let agent = trash.agents.index.by_id(note.agent_id);
     let place =
-        agent.as_ref().map_or_else(|| ops.home.join(&note.from), |agent| path_of(&agent.settings.dir, &note.name));
+        agent.as_ref().map_or_else(|| trash.home.join(&note.from), |agent| path_of(&agent.settings.dir, &note.name));
     let at_its_place = exists(place.clone()).await?;
     if entry.has_content() {
         if row.is_some() && !at_its_place {
@@ -128,7 +130,7 @@ async fn resolve_session(
         return Ok(Resolution::Show);
     }
     if let (None, true, Some(agent)) = (&row, at_its_place, agent) {
-        match add_session_row(ops, &agent.settings, &note.name, of, place).await {
+        match add_session_row(trash, &agent.settings, &note.name, of, place).await {
             // Another session has its id or its name; the scan assigns others to it.
             Err(failure) if failure.kind != ErrorKind::AlreadyExists => return Err(failure),
             _ => {}
@@ -137,14 +139,14 @@ async fn resolve_session(
     Ok(if at_its_place || entry.stage == Stage::Moving { Resolution::Discard } else { Resolution::Show })
 }
 
-async fn resolve_agent(ops: &Ops, entry: &TrashItem, note: &EntryMetadata) -> Result<Resolution> {
-    let place = ops.home.join(&note.from);
+async fn resolve_agent(trash: &Trash, entry: &TrashItem, note: &EntryMetadata) -> Result<Resolution> {
+    let place = trash.home.join(&note.from);
     let at_its_place = exists(place.clone()).await?;
     if !entry.has_content() {
         return Ok(if at_its_place || entry.stage == Stage::Moving { Resolution::Discard } else { Resolution::Show });
     }
-    let row = ops.store.catalog.agents.list_by_id(vec![note.agent_id]).await?.pop();
-    let active = row.is_some_and(|row| row.status == AgentStatus::Active && ops.home.join(row.dir) == place);
+    let row = trash.store.catalog.agents.list_by_id(vec![note.agent_id]).await?.pop();
+    let active = row.is_some_and(|row| row.status == AgentStatus::Active && trash.home.join(row.dir) == place);
     if !active || at_its_place {
         return Ok(Resolution::Show);
     }

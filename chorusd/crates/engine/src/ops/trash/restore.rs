@@ -15,45 +15,62 @@ use chorus_store::session_files::{path_of, stamp};
 use chorus_store::trash::{EntryMetadata, SessionMetadata, TrashItem};
 use chorus_store::{session_files, trash};
 
+use super::Trash;
 use crate::agent::agent_index::AgentEntry;
-use crate::ops::agent::{AGENTS_DIR, agent_entry, agent_row, discord_channel};
-use crate::ops::{Ops, catalog_sync, memory as ops_memory};
+use crate::ops::agent::{AGENTS_DIR, AgentDescriber, agent_entry, agent_row, discord_channel};
+use crate::ops::catalog_sync::CatalogSync;
+use crate::ops::session::SessionReader;
+use crate::ops::{catalog_sync, memory as ops_memory};
 
 /// Restores an agent, a session or a memory to its original place.
 ///
 /// # Errors
 /// `not_found`, `ambiguous`, `already_exists` if the name is taken; the entry stays in the trash then.
-pub async fn restore(ops: &Ops, params: RestoreParams) -> Result<RestoreResult> {
-    let _one_at_a_time = ops.agent_resolver.lock.lock().await;
-    let _no_deletes = ops.sessions_lock.write().await;
-    super::recovery::recover_unfinished(ops).await?;
-    let entry = super::find_entry(super::list_entries(&ops.home).await?, &params.id)?;
+pub async fn restore(
+    trash: &Trash,
+    sessions: &SessionReader,
+    describer: &AgentDescriber,
+    catalog_sync: &CatalogSync,
+    params: RestoreParams,
+) -> Result<RestoreResult> {
+    let _one_at_a_time = trash.agents.lock.lock().await;
+    let _no_deletes = trash.sessions_lock.write().await;
+    super::recovery::recover_unfinished(trash).await?;
+    let entry = super::find_entry(super::list_entries(&trash.home).await?, &params.id)?;
     let Some(note) = entry.metadata.clone() else {
         return Err(Error::new(ErrorKind::Unsupported, format!("nobody knows what {} was", entry.id))
             .hint(format!("look into {}", entry.dir.display())));
     };
-    let mut back = RestoreResult { agent: None, session: None, memory: None };
+    let mut restored = RestoreResult { agent: None, session: None, memory: None };
     match (note.kind, &note.session, &note.memory) {
-        (TrashKind::Memory, _, Some(row)) => back.memory = restore_memory(ops, &entry, row.clone()).await?,
-        (TrashKind::Session, Some(of), _) => back.session = Some(restore_session(ops, &entry, &note, of).await?),
-        _ => back.agent = Some(restore_agent(ops, &entry, &note).await?),
+        (TrashKind::Memory, _, Some(row)) => restored.memory = restore_memory(trash, &entry, row.clone()).await?,
+        (TrashKind::Session, Some(of), _) => {
+            restored.session = Some(restore_session(trash, sessions, &entry, &note, of).await?)
+        }
+        _ => restored.agent = Some(restore_agent(trash, describer, catalog_sync, &entry, &note).await?),
     }
     tracing::info!(entry = %entry.id, kind = ?note.kind, "restored from the trash");
-    Ok(back)
+    Ok(restored)
 }
 
 /// Restores an agent with its id, row and sessions.
-async fn restore_agent(ops: &Ops, entry: &TrashItem, note: &EntryMetadata) -> Result<Agent> {
+async fn restore_agent(
+    trash: &Trash,
+    describer: &AgentDescriber,
+    catalog_sync: &CatalogSync,
+    entry: &TrashItem,
+    note: &EntryMetadata,
+) -> Result<Agent> {
     let name = &note.name;
     let dir = format!("{AGENTS_DIR}/{name}");
-    let target = ops.home.join(&dir);
+    let target = trash.home.join(&dir);
     // The index may still list the agent itself with this directory.
     let stranger = |other: Arc<AgentEntry>| other.settings.id != note.agent_id || other.settings.dir != target;
-    if ops.agents.by_name(name).is_some_and(stranger) || target.symlink_metadata().is_ok() {
+    if trash.agents.index.by_name(name).is_some_and(stranger) || target.symlink_metadata().is_ok() {
         return Err(already_exists(format!("there is an agent {name} already"))
             .hint(format!("rename that one first: chorusctl agent config {name} name NEW")));
     }
-    let (file, defaults) = (entry.content().join(AGENT_FILE), ops.defaults());
+    let (file, defaults) = (entry.content().join(AGENT_FILE), trash.agents.config.current());
     let (config, stamp) = run_blocking(move || {
         let unusable = |why: String| {
             Error::new(ErrorKind::InvalidConfig, format!("agent.json in the trash cannot be used: {why}"))
@@ -65,7 +82,7 @@ async fn restore_agent(ops: &Ops, entry: &TrashItem, note: &EntryMetadata) -> Re
         Ok((config, stamp))
     })
     .await?;
-    if ops.agents.by_id(config.id).is_some_and(stranger) {
+    if trash.agents.index.by_id(config.id).is_some_and(stranger) {
         return Err(
             already_exists(format!("an agent has the id of {name} already")).hint("`chorusctl agent list` shows it")
         );
@@ -75,26 +92,32 @@ async fn restore_agent(ops: &Ops, entry: &TrashItem, note: &EntryMetadata) -> Re
             .hint(format!("set its `name` to {name}")));
     }
     let entry = move_out(entry, &target).await?;
-    if let Err(failure) = ops.store.catalog.agents.upsert(agent_row(&dir, &config, stamp.clone())).await {
+    if let Err(failure) = trash.store.catalog.agents.upsert(agent_row(&dir, &config, stamp.clone())).await {
         move_back(entry, target).await;
         return Err(failure);
     }
     discard_entry(entry).await;
-    let back = ops.agents.insert(agent_entry(&ops.home, &dir, &config, stamp));
-    discord_channel::sync_if_changed(&ops.discord, None, &back);
+    let agent = trash.agents.index.insert(agent_entry(&trash.home, &dir, &config, stamp));
+    discord_channel::sync_if_changed(&trash.agents.discord, None, &agent);
     // Sessions may have been changed in the trash; sync them before the first request.
-    catalog_sync::try_sync_sessions(ops, &back.settings).await;
-    Ok(ops.agent_describer.describe_changed(&back).await)
+    catalog_sync.try_sync_sessions(&agent.settings).await;
+    Ok(describer.describe_changed(&agent).await)
 }
 
-async fn restore_session(ops: &Ops, entry: &TrashItem, note: &EntryMetadata, of: &SessionMetadata) -> Result<Session> {
-    let agent = ops.agents.by_id(note.agent_id).ok_or_else(|| {
+async fn restore_session(
+    trash: &Trash,
+    sessions: &SessionReader,
+    entry: &TrashItem,
+    note: &EntryMetadata,
+    of: &SessionMetadata,
+) -> Result<Session> {
+    let agent = trash.agents.index.by_id(note.agent_id).ok_or_else(|| {
         Error::new(ErrorKind::AgentNotFound, format!("its agent {} is not there", of.agent_name))
             .hint("restore the agent first, where it is in the trash: chorusctl trash list")
     })?;
     let settings = &agent.settings;
     let target = path_of(&settings.dir, &note.name);
-    let catalog = &ops.store.catalog;
+    let catalog = &trash.store.catalog;
     let named = catalog.sessions.list_named(Some(settings.id), note.name.clone()).await?;
     // The row of the session itself, without a file: an earlier version was interrupted while deleting it, or a person
     // has moved the file into the trash.
@@ -108,10 +131,10 @@ async fn restore_session(ops: &Ops, entry: &TrashItem, note: &EntryMetadata, of:
             .hint(format!("`chorusctl session import {}` takes it in under a new name", entry.content().display())));
     }
     let entry = move_out(entry, &target).await?;
-    match add_session_row(ops, settings, &note.name, of, target.clone()).await {
+    match add_session_row(trash, settings, &note.name, of, target.clone()).await {
         Ok(row) => {
             discard_entry(entry).await;
-            ops.sessions.describe(row).await
+            sessions.describe(row).await
         }
         Err(failure) => {
             move_back(entry, target).await;
@@ -123,31 +146,31 @@ async fn restore_session(ops: &Ops, entry: &TrashItem, note: &EntryMetadata, of:
 /// Adds the row of a restored session whose file is at `path`, with the values that the trash has stored. The restore
 /// counts as a use.
 pub(super) async fn add_session_row(
-    ops: &Ops,
+    trash: &Trash,
     settings: &AgentSettings,
     name: &str,
     of: &SessionMetadata,
     path: PathBuf,
 ) -> Result<SessionRow> {
     let found = run_blocking(move || session_files::read(&path)).await?;
-    let mut row = catalog_sync::session_row(settings, name, found, None, ops.clock.now());
+    let mut row = catalog_sync::session_row(settings, name, found, None, trash.clock.now());
     row.header.id = of.id;
     row.sha256.clone_from(&of.sha256);
     row.place = of.place.unwrap_or(row.place);
-    ops.store.catalog.sessions.insert(row.clone(), SessionPlacement::AtOwnPlace, None).await?;
+    trash.store.catalog.sessions.insert(row.clone(), SessionPlacement::AtOwnPlace, None).await?;
     Ok(row)
 }
 
 /// Restores a memory, which becomes the newest one.
-async fn restore_memory(ops: &Ops, entry: &TrashItem, row: MemoryRow) -> Result<Option<MemoryEntry>> {
-    let known = || {
+async fn restore_memory(trash: &Trash, entry: &TrashItem, row: MemoryRow) -> Result<Option<MemoryEntry>> {
+    let already_known = || {
         already_exists("that is remembered already, in the same words".into()).hint("`chorusctl memory list` shows it")
     };
     let knows = |entry: &Arc<AgentEntry>| match &row.project {
         None => entry.settings.id == row.agent,
         project => entry.settings.project == *project,
     };
-    let agent = ops.agents.all().into_iter().find(knows).ok_or_else(|| {
+    let agent = trash.agents.index.all().into_iter().find(knows).ok_or_else(|| {
         let gone = match &row.project {
             None => format!("the agent {} is not there", row.agent_name),
             Some(project) => format!("no agent works on the project {project}"),
@@ -155,11 +178,11 @@ async fn restore_memory(ops: &Ops, entry: &TrashItem, row: MemoryRow) -> Result<
         Error::new(ErrorKind::AgentNotFound, gone)
             .hint("restore the agent first, where it is in the trash: chorusctl trash list")
     })?;
-    let moving = hide_entry(entry).await?;
-    let catalog = &ops.store.catalog;
+    let hidden = hide_entry(entry).await?;
+    let catalog = &trash.store.catalog;
     let remembered = async {
-        let RememberOutcome::New(id) = catalog.memories.insert(row.clone()).await? else { return Err(known()) };
-        let by_hand = ops_memory::audit_row_of_change(&agent, "restore", (None, Some(&row.text)), ops.clock.now());
+        let RememberOutcome::New(id) = catalog.memories.insert(row.clone()).await? else { return Err(already_known()) };
+        let by_hand = ops_memory::audit_row_of_change(&agent, "restore", (None, Some(&row.text)), trash.clock.now());
         if let Err(failure) = catalog.audit.append(by_hand).await {
             catalog.memories.delete(vec![id]).await?;
             return Err(failure);
@@ -169,12 +192,12 @@ async fn restore_memory(ops: &Ops, entry: &TrashItem, row: MemoryRow) -> Result<
     let id = match remembered.await {
         Ok(id) => id,
         Err(failure) => {
-            super::make_visible(moving).await;
+            super::make_visible(hidden).await;
             return Err(failure);
         }
     };
-    discard_entry(moving).await;
-    ops_memory::to_entry(&ops.store.catalog, &agent, MemoryRow { id, ..row }).await
+    discard_entry(hidden).await;
+    ops_memory::to_entry(&trash.store.catalog, &agent, MemoryRow { id, ..row }).await
 }
 
 fn already_exists(what: String) -> Error {

@@ -24,11 +24,11 @@ use uuid::Uuid;
 use self::contents::ImportPlan;
 use super::{AGENTS_DIR, agent_entry, agent_row, workspace_bundle};
 use crate::agent_archive::Archive;
+use crate::ops::Ops;
 use crate::ops::import_sink::create_spool;
 use crate::ops::memory::audit_row_of_change;
 use crate::ops::session::import::OnProgress;
 use crate::ops::transfers::AllTransfers;
-use crate::ops::{Ops, catalog_sync};
 
 /// Opens an import on a connection.
 pub async fn begin(
@@ -104,7 +104,7 @@ pub async fn commit(
     };
     let new = ops.agents.insert(agent_entry(&ops.home, &dir, &plan.config, stamp));
     ops.registry.emit_event(EventType::AgentCreated, Some(plan.config.name.clone()), json!({"id": plan.config.id}));
-    let corrupt = catalog_sync::sync_sessions(ops, &new.settings).await.map_or(0, |found| found.corrupt);
+    let corrupt = ops.catalog_sync.sync_sessions(&new.settings).await.map_or(0, |found| found.corrupt);
     tracing::info!(agent = %plan.config.name, id = %plan.config.id, sessions, "agent imported");
     let mut warnings = import_warnings(ops, &plan.config);
     warnings.extend(shared);

@@ -1,0 +1,188 @@
+//! The composition root: makes each service once and hands it to those that use it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Instant;
+
+use chorus_base::error::Result;
+use chorus_clock::Clock;
+use chorus_config::Config;
+use chorus_engine::agent::agent_index::AgentIndex;
+use chorus_engine::agent::registry::Registry;
+use chorus_engine::agent::summaries::{Summaries, SummaryServices};
+use chorus_engine::approvals::Approvals;
+use chorus_engine::lifecycle::socket;
+use chorus_engine::ops::Ops;
+use chorus_engine::ops::agent::{AgentDescriber, AgentResolver};
+use chorus_engine::ops::catalog_sync::CatalogSync;
+use chorus_engine::ops::context_meter::ContextMeter;
+use chorus_engine::ops::daemon::DaemonState;
+use chorus_engine::ops::session::{SessionReader, SessionTrash};
+use chorus_engine::ops::settings::EffectiveConfig;
+use chorus_engine::ops::trash::Trash;
+use chorus_engine::tools::{ToolHost, ToolServices};
+use chorus_engine::usage::UsageTracker;
+use chorus_engine::{ops, tasks};
+use chorus_llm::Models;
+use chorus_proto::paths::InstancePaths;
+use chorus_redact::Redactor;
+use chorus_sandbox::Sandbox;
+use chorus_store::{OnFatal, Store};
+use jiff::tz::TimeZone;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// Opens the store and makes the services on it. Returns their container and the number of live contexts.
+pub(super) async fn make_services(
+    places: &InstancePaths,
+    config: Config,
+    clock: Clock,
+    (program, redactor): (&Path, Arc<Redactor>),
+    (on_fatal, started): (&OnFatal, Instant),
+    tasks: &TaskTracker,
+) -> Result<(Arc<Ops>, usize)> {
+    let store = Arc::new(Store::open(&places.home, config.durability(), on_fatal, clock.now(), redactor.clone())?);
+    let agents = Arc::new(AgentIndex::default());
+    let heads = ops::agent::destroy::end_destroyed_contexts(&store, store.journal.live_contexts().await?).await?;
+    let (live, home) = (heads.len(), places.home.clone());
+    let models = Arc::new(Models::new(&config, &home, clock.clone(), redactor.clone()));
+    let usage = Arc::new(UsageTracker::new(store.clone(), clock.clone(), TimeZone::system()));
+    let approvals = Approvals::new(store.clone(), clock.clone(), config.approval_timeout, redactor.clone());
+    let approvals = Arc::new(approvals);
+    let background_tasks = tasks::Tasks::new(store.clone(), clock.clone());
+    let sandbox = Arc::new(Sandbox::new(program, &home));
+    sandbox.hide_paths(hidden_paths(places, &config));
+    let tools = ToolServices::new(
+        store.clone(),
+        models.clone(),
+        clock.clone(),
+        approvals.clone(),
+        background_tasks.clone(),
+        sandbox.clone(),
+        redactor.clone(),
+    );
+    let sessions_lock = Arc::<tokio::sync::RwLock<()>>::default();
+    let summaries = Summaries::new(SummaryServices {
+        store: store.clone(),
+        models: models.clone(),
+        usage: usage.clone(),
+        redactor: redactor.clone(),
+        agents: agents.clone(),
+        clock: clock.clone(),
+        home: home.clone(),
+        sessions_lock: sessions_lock.clone(),
+        tasks: tasks.clone(),
+    });
+    let registry =
+        Registry::new(store.clone(), agents.clone(), home, summaries.clone(), tools.clone(), tasks.clone(), heads);
+    let config = Arc::new(config);
+    let effective_config = Arc::new(EffectiveConfig::load(store.catalog.settings.clone(), config.clone()).await?);
+    let discord = Arc::new(ops::discord::DiscordHandle::new(config.discord.is_configured()));
+    let context_meter = Arc::new(ContextMeter {
+        registry: registry.clone(),
+        memories: store.catalog.memories.clone(),
+        models: models.clone(),
+        usage: usage.clone(),
+    });
+    let agent_resolver = Arc::new(AgentResolver {
+        index: agents.clone(),
+        table: store.catalog.agents.clone(),
+        home: places.home.clone(),
+        config: effective_config.clone(),
+        approvals: approvals.clone(),
+        discord: discord.clone(),
+        lock: tokio::sync::Mutex::default(),
+    });
+    let sessions = Arc::new(SessionReader {
+        table: store.catalog.sessions.clone(),
+        agents: agent_resolver.clone(),
+        store: store.clone(),
+        history_numbers: ops::history_numbers::HistoryNumbers::default(),
+    });
+    let session_trash = Arc::new(SessionTrash {
+        store: store.clone(),
+        agents: agents.clone(),
+        sessions: sessions.clone(),
+        registry: registry.clone(),
+        sessions_lock: sessions_lock.clone(),
+        clock: clock.clone(),
+        home: places.home.clone(),
+    });
+    let trash = Trash {
+        store: store.clone(),
+        agents: agent_resolver.clone(),
+        sessions_lock: sessions_lock.clone(),
+        clock: clock.clone(),
+        home: places.home.clone(),
+    };
+    let catalog_sync = CatalogSync {
+        store: store.clone(),
+        agents: agents.clone(),
+        config: effective_config.clone(),
+        home: places.home.clone(),
+        clock: clock.clone(),
+        started,
+    };
+    let agent_describer = AgentDescriber {
+        sessions: store.catalog.sessions.clone(),
+        registry: registry.clone(),
+        approvals: approvals.clone(),
+        usage: usage.clone(),
+        context_meter: context_meter.clone(),
+        config: effective_config.clone(),
+        home: places.home.clone(),
+        clock: clock.clone(),
+    };
+    let started_at = clock.now();
+    let ops = Arc::new(Ops {
+        effective_config,
+        agent_resolver,
+        agent_describer,
+        sessions,
+        session_trash,
+        trash,
+        catalog_sync,
+        context_meter,
+        store,
+        registry,
+        summaries,
+        approvals,
+        tasks: background_tasks,
+        sandbox,
+        git_locks: tools.git_locks.clone(),
+        redactor,
+        agents,
+        models,
+        usage,
+        clock,
+        config,
+        home: places.home.clone(),
+        daemon: DaemonState {
+            socket: socket::SocketPath::new(places.socket.clone()),
+            started_at,
+            started,
+            connections: AtomicU64::new(0),
+            stop: CancellationToken::new(),
+        },
+        sessions_lock,
+        running_tasks_sync: ops::tasks::RunningTasksSync::default(),
+        transfers: Arc::default(),
+        backups: ops::backup::Backups::default(),
+        session_overlaps: ops::session::diff::SessionOverlaps::default(),
+        export_positions: ops::session::export_offsets::ExportPositions::default(),
+        agent_message_limits: Arc::default(),
+        discord,
+    });
+    let outside: Arc<dyn ToolHost> = ops.clone();
+    let _ = tools.host.set(Arc::downgrade(&outside));
+    ops.tasks.set_host(Arc::downgrade(&(ops.clone() as Arc<dyn tasks::TaskHost>)));
+    Ok((ops, live))
+}
+
+/// Paths that commands must not see wherever they lie: the socket, the configuration, files with keys.
+fn hidden_paths(places: &InstancePaths, config: &Config) -> Vec<PathBuf> {
+    let keys = config.providers.values().filter_map(|provider| provider.key.file()).map(Path::to_owned);
+    let token = config.discord.token.file().map(Path::to_owned);
+    [places.socket.clone(), places.config.clone()].into_iter().chain(keys).chain(token).collect()
+}
