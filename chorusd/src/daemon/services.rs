@@ -16,6 +16,7 @@ use chorus_engine::lifecycle::socket;
 use chorus_engine::ops::Ops;
 use chorus_engine::ops::agent::{AgentDescriber, AgentResolver};
 use chorus_engine::ops::catalog_sync::CatalogSync;
+use chorus_engine::ops::context::ContinuationStarter;
 use chorus_engine::ops::context_meter::ContextMeter;
 use chorus_engine::ops::daemon::DaemonState;
 use chorus_engine::ops::session::{SessionReader, SessionTrash};
@@ -109,6 +110,15 @@ pub(super) async fn make_services(
         clock: clock.clone(),
         home: places.home.clone(),
     });
+    let stop = CancellationToken::new();
+    let continuation_starter = ContinuationStarter {
+        store: store.clone(),
+        sessions: sessions.clone(),
+        registry: registry.clone(),
+        sessions_lock: sessions_lock.clone(),
+        clock: clock.clone(),
+        stop: stop.clone(),
+    };
     let trash = Trash {
         store: store.clone(),
         agents: agent_resolver.clone(),
@@ -141,6 +151,7 @@ pub(super) async fn make_services(
         agent_describer,
         sessions,
         session_trash,
+        continuation_starter,
         trash,
         catalog_sync,
         context_meter,
@@ -163,7 +174,7 @@ pub(super) async fn make_services(
             started_at,
             started,
             connections: AtomicU64::new(0),
-            stop: CancellationToken::new(),
+            stop,
         },
         sessions_lock,
         running_tasks_sync: ops::tasks::RunningTasksSync::default(),

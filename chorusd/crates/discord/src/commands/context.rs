@@ -224,10 +224,11 @@ async fn restore(call: &Invocation) -> Result<Response> {
 
 async fn resume(call: &Invocation) -> Result<Response> {
     let (by, session) = (&call.caller, call.args.require_text("session")?.to_owned());
+    let ops = by.ops();
     let agent = audited_agent(call, "context.resume").await?;
     let params = ResumeParams { agent: Some(agent.settings.name.clone()), session };
-    let done =
-        with_expected_agent(agent.settings.id, resume::resume_as(by.ops(), params, &by.member.requester)).await?;
+    let work = resume::resume_as(&ops.agent_resolver, &ops.continuation_starter, params, &by.member.requester);
+    let done = with_expected_agent(agent.settings.id, work).await?;
     let saved = saved_first_text(by, done.saved_first.as_ref());
     let opening = opening_text(&done.acknowledgement, done.generated);
     let text = format!("Goes on from {}.{saved}\n\n{opening}", session_label(by, &done.session));
@@ -238,7 +239,9 @@ async fn compact(call: &Invocation) -> Result<Response> {
     let by = &call.caller;
     let agent = audited_agent(call, "context.compact").await?;
     let params = CompactParams { agent: Some(agent.settings.name.clone()), undo: call.args.flag("undo") };
-    let done = with_expected_agent(agent.settings.id, compact::compact(by.ops(), params)).await?;
+    let ops = by.ops();
+    let work = compact::compact(&ops.agent_resolver, &ops.continuation_starter, &ops.summaries, params);
+    let done = with_expected_agent(agent.settings.id, work).await?;
     let (before, after) = (done.receipt.tokens_before, done.receipt.tokens_after);
     let mut text = match &done.session {
         Some(session) => {

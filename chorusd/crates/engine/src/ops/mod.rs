@@ -71,6 +71,7 @@ pub struct Ops {
     pub agent_describer: agent::AgentDescriber,
     pub sessions: Arc<session::SessionReader>,
     pub session_trash: Arc<session::SessionTrash>,
+    pub continuation_starter: context::ContinuationStarter,
     pub trash: trash::Trash,
     pub catalog_sync: catalog_sync::CatalogSync,
     pub context_meter: Arc<context_meter::ContextMeter>,

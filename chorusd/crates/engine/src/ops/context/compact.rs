@@ -1,5 +1,6 @@
 //! The operation `context.compact`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use chorus_agent_core::compaction::tokens_with_working_set;
@@ -10,10 +11,13 @@ use chorus_proto::{ErrorKind, ItemSource, Receipt, Session};
 use chorus_session::stored_message::ContextNo;
 use futures_util::future::BoxFuture;
 
+use super::ContinuationStarter;
 use super::continuation_source::{CONTEXT_UNCHANGED_HINT, CarryOver, ContinuationSource, ModelNotes, OpeningMessage};
 use crate::agent::agent_index::AgentEntry;
 use crate::agent::command::{self, CompactionOutcome};
-use crate::ops::{Ops, resolve_agent};
+use crate::agent::registry::Registry;
+use crate::agent::summaries::Summaries;
+use crate::ops::agent::AgentResolver;
 
 /// The time to wait for the model's summary; after that the extractive one is used.
 const SUMMARY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -29,32 +33,37 @@ const MAX_ATTEMPTS: usize = 5;
 /// `nothing_to_save` for a context without messages, `denied` if there is nothing to undo, `busy` if messages keep
 /// being added, `interrupted` if another conversation replaced it, `session_not_found` or `corrupt_session` if the
 /// saved session cannot be read back, `disk_full`, `storage_failed`.
-pub async fn compact(ops: &Ops, params: CompactParams) -> Result<CompactResult> {
-    let agent = resolve_agent::agent(ops, params.agent.as_deref()).await?;
+pub async fn compact(
+    agents: &AgentResolver,
+    starter: &ContinuationStarter,
+    summaries: &Summaries,
+    params: CompactParams,
+) -> Result<CompactResult> {
+    let agent = agents.resolve(params.agent.as_deref()).await?;
     if params.undo {
-        return undo_compaction(ops, &agent).await;
+        return undo_compaction(&starter.registry, &agent).await;
     }
-    let (mut last, mut written) = (String::new(), None);
+    let (mut last, mut notes) = (String::new(), None);
     for attempt in 0..MAX_ATTEMPTS {
-        let saved = ops.registry.ask(agent.settings.id, command::save_for_compaction()).await?;
+        let saved = starter.registry.ask(agent.settings.id, command::save_for_compaction()).await?;
         let first = attempt == 0;
         if saved.summary_pending && first {
-            ops.summaries.wait_until_done(saved.session.header.id, SUMMARY_TIMEOUT).await;
+            summaries.wait_until_done(saved.session.header.id, SUMMARY_TIMEOUT).await;
         }
         last = saved.session.header.session_id.clone();
         let saved = (saved.context, saved.window_start, *saved.session);
-        if let Some(result) = continue_from_save(ops, &agent, saved, &mut written).await? {
+        if let Some(result) = continue_from_save(starter, &agent, saved, &mut notes).await? {
             return Ok(result);
         }
     }
     let name = &agent.settings.name;
-    let goes_on = format!("the conversation of {name} goes on all the time; the last save of it is {last}");
-    Err(Error::new(ErrorKind::Busy, goes_on).hint("compact it when nothing comes in; nothing was taken out of it"))
+    let reason = format!("the conversation of {name} goes on all the time; the last save of it is {last}");
+    Err(Error::new(ErrorKind::Busy, reason).hint("compact it when nothing comes in; nothing was taken out of it"))
 }
 
 /// Continues from a saved live context; returns `None` if messages were added to that meanwhile.
 fn continue_from_save<'a>(
-    ops: &'a Ops,
+    starter: &'a ContinuationStarter,
     agent: &'a AgentEntry,
     (context, view, saved): (ContextNo, usize, Session),
     written: &'a mut Option<ModelNotes>,
@@ -65,23 +74,23 @@ fn continue_from_save<'a>(
             Error::new(ErrorKind::SessionNotFound, "the session was deleted that was to be gone on from")
                 .hint(CONTEXT_UNCHANGED_HINT)
         };
-        let row = ops.store.catalog.sessions.get(id).await?.ok_or_else(gone)?;
+        let row = starter.store.catalog.sessions.get(id).await?.ok_or_else(gone)?;
         // The session is the only place for what the live context would drop, so it must be complete.
-        let mut parent = ContinuationSource::read_complete(ops, &agent.settings, &row).await?;
+        let mut parent = ContinuationSource::read_complete(starter, &agent.settings, &row).await?;
         let ask = written.is_none();
         let notes = match written.take() {
             Some(written) => written,
-            None => parent.extract_notes(ops, &agent.settings, view).await,
+            None => parent.extract_notes(starter, &agent.settings, view).await,
         };
-        let kept = parent.apply_notes(written.insert(notes));
-        let opening = parent.opening_message(ops, &agent.settings, ask).await?;
-        if !opening.generated || kept.source == Some(ItemSource::Model) {
-            ContinuationSource::ensure_complete(ops, &agent.settings, &row).await?;
+        let carry_over = parent.apply_notes(written.insert(notes));
+        let opening = parent.opening_message(starter, &agent.settings, ask).await?;
+        if !opening.generated || carry_over.source == Some(ItemSource::Model) {
+            ContinuationSource::ensure_complete(starter, &agent.settings, &row).await?;
         }
         let compacts = CompactionTarget {
             context,
             messages: row.header.message_count,
-            receipt: build_receipt(&parent, &opening, kept),
+            receipt: build_receipt(&parent, &opening, carry_over),
         };
         let compact = command::compact(Resume {
             session: id,
@@ -91,7 +100,7 @@ fn continue_from_save<'a>(
             restoration: opening.cost,
             compaction: Some(compacts),
         });
-        let CompactedContext { receipt, messages } = match ops.registry.ask(agent.settings.id, compact).await? {
+        let CompactedContext { receipt, messages } = match starter.registry.ask(agent.settings.id, compact).await? {
             CompactionOutcome::Compacted(compacted) => compacted,
             CompactionOutcome::ContextMovedOn { replaced: false } => return Ok(None),
             CompactionOutcome::ContextMovedOn { replaced: true } => {
@@ -104,7 +113,7 @@ fn continue_from_save<'a>(
             }
         };
         Ok(Some(CompactResult {
-            session: Some(ops.sessions.describe(row).await?),
+            session: Some(starter.sessions.describe(row).await?),
             messages,
             saved_first: None,
             acknowledgement: Some(opening.text),
@@ -115,8 +124,8 @@ fn continue_from_save<'a>(
     })
 }
 
-fn build_receipt(parent: &ContinuationSource, opening: &OpeningMessage, kept: CarryOver) -> Receipt {
-    let CarryOver { source, fallback, offered_facts: offered, done_tasks: done } = kept;
+fn build_receipt(parent: &ContinuationSource, opening: &OpeningMessage, carry_over: CarryOver) -> Receipt {
+    let CarryOver { source, fallback, offered_facts: offered, done_tasks: done } = carry_over;
     let header = &parent.header;
     let (from, to) = parent.end_ids.clone();
     Receipt {
@@ -136,8 +145,8 @@ fn build_receipt(parent: &ContinuationSource, opening: &OpeningMessage, kept: Ca
     }
 }
 
-async fn undo_compaction(ops: &Ops, agent: &AgentEntry) -> Result<CompactResult> {
-    let uncompacted = ops.registry.ask(agent.settings.id, command::uncompact()).await?;
+async fn undo_compaction(registry: &Arc<Registry>, agent: &AgentEntry) -> Result<CompactResult> {
+    let uncompacted = registry.ask(agent.settings.id, command::uncompact()).await?;
     Ok(CompactResult {
         session: None,
         messages: uncompacted.messages,

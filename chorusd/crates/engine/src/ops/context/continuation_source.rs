@@ -19,9 +19,9 @@ use chorus_session::summary::{
 use chorus_store::catalog::SessionRow;
 use uuid::Uuid;
 
+use super::ContinuationStarter;
 use crate::agent::note_extraction::{Extraction, ExtractionOutcome};
 use crate::agent::opening_request::request_acknowledgement;
-use crate::ops::Ops;
 
 /// The limit on the newest messages that are searched for decisions, tasks and files.
 const MAX_SEARCHED_MESSAGES: u64 = 2000;
@@ -80,33 +80,41 @@ impl ContinuationSource {
     ///
     /// # Errors
     /// `session_not_found` or `corrupt_session` if there is no summary either.
-    pub(super) async fn read(ops: &Ops, agent: &AgentSettings, row: &SessionRow) -> Result<Self> {
-        Self::load(ops, agent, row, false).await
+    pub(super) async fn read(starter: &ContinuationStarter, agent: &AgentSettings, row: &SessionRow) -> Result<Self> {
+        Self::load(starter, agent, row, false).await
     }
 
     /// Reads a session whose file must contain every saved message, because the live context is about to be replaced.
     ///
     /// # Errors
     /// `session_not_found`, `corrupt_session`; the caller must not end the context then.
-    pub(super) async fn read_complete(ops: &Ops, agent: &AgentSettings, row: &SessionRow) -> Result<Self> {
-        let read = Self::load(ops, agent, row, true).await;
+    pub(super) async fn read_complete(
+        starter: &ContinuationStarter,
+        agent: &AgentSettings,
+        row: &SessionRow,
+    ) -> Result<Self> {
+        let read = Self::load(starter, agent, row, true).await;
         read.map_err(|failure| if is_unreadable(&failure) { failure.hint(CONTEXT_UNCHANGED_HINT) } else { failure })
     }
 
     /// Checks again that the file is complete, since time has passed while a model was called. Fails like
     /// [`ContinuationSource::read_complete`].
-    pub(super) async fn ensure_complete(ops: &Ops, agent: &AgentSettings, row: &SessionRow) -> Result<()> {
-        Self::read_complete(ops, agent, row).await.map(drop)
+    pub(super) async fn ensure_complete(
+        starter: &ContinuationStarter,
+        agent: &AgentSettings,
+        row: &SessionRow,
+    ) -> Result<()> {
+        Self::read_complete(starter, agent, row).await.map(drop)
     }
 
-    async fn load(ops: &Ops, agent: &AgentSettings, row: &SessionRow, whole: bool) -> Result<Self> {
-        let _no_deletes = ops.sessions_lock.read().await;
+    async fn load(starter: &ContinuationStarter, agent: &AgentSettings, row: &SessionRow, whole: bool) -> Result<Self> {
+        let _no_deletes = starter.sessions_lock.read().await;
         let mut warnings = Vec::new();
         let name = &row.header.session_id;
         if row.header.agent_id != agent.id {
             warnings.push(format!("the session {name} is one of {}", row.header.agent_name));
         }
-        let (header, messages) = match ops.sessions.read_file(row).await {
+        let (header, messages) = match starter.sessions.read_file(row).await {
             Ok((_, true)) if whole => {
                 let changed = format!("the file of {name} was changed since it was saved");
                 return Err(Error::new(ErrorKind::CorruptSession, changed));
@@ -128,7 +136,7 @@ impl ContinuationSource {
             warnings.push(format!("the session {name} has no summary; what is known of it is taken from its messages"));
         }
         if let Some(before) = header.parent_id
-            && !has_file(ops, before).await?
+            && !has_file(starter, before).await?
         {
             warnings.push(format!("the session before it ({before}) is gone; nothing is taken from that one"));
         }
@@ -141,9 +149,14 @@ impl ContinuationSource {
 
     /// Has the agent's model extract notes from the messages from `from` on; earlier ones are covered by the working
     /// set.
-    pub(super) async fn extract_notes(&self, ops: &Ops, agent: &AgentSettings, from: usize) -> ModelNotes {
+    pub(super) async fn extract_notes(
+        &self,
+        starter: &ContinuationStarter,
+        agent: &AgentSettings,
+        from: usize,
+    ) -> ModelNotes {
         let extraction = Extraction {
-            registry: &ops.registry,
+            registry: &starter.registry,
             settings: agent,
             context_and_turn: (None, None),
             messages: &self.messages,
@@ -152,7 +165,7 @@ impl ContinuationSource {
             single_attempt: false,
         };
         let in_vain = |why| ModelNotes { fallback: Some(why), ..ModelNotes::default() };
-        let ExtractionNotes { found, fallback } = match extraction.run(ops.daemon.stop.child_token()).await {
+        let ExtractionNotes { found, fallback } = match extraction.run(starter.stop.child_token()).await {
             ExtractionOutcome::Skipped => return ModelNotes::default(),
             ExtractionOutcome::Failed(why) => return in_vain(why),
             ExtractionOutcome::Extracted(notes) => *notes,
@@ -178,14 +191,14 @@ impl ContinuationSource {
         if self.header.summary_source != SummarySource::Llm {
             self.header.summary = found.summary.clone().or(self.header.summary.take());
         }
-        let mut known = self.header.working_set.clone();
+        let mut merged = self.header.working_set.clone();
         let open = |set: &WorkingSet| set.open_tasks.iter().map(|task| task.text.clone()).collect::<Vec<_>>();
-        let mut done = open(&known);
-        found.add_to(&mut known);
-        let still = open(&known);
+        let mut done = open(&merged);
+        found.add_to(&mut merged);
+        let still = open(&merged);
         done.retain(|task| !still.contains(task));
-        ExtractedItems::from(collect_findings(since, &known, summary::MAX_ITEMS_PER_KIND)).add_to(&mut known);
-        self.extended_set = known;
+        ExtractedItems::from(collect_findings(since, &merged, summary::MAX_ITEMS_PER_KIND)).add_to(&mut merged);
+        self.extended_set = merged;
         self.background = build_background(&self.header, &self.extended_set);
         CarryOver { source: Some(ItemSource::Model), fallback, offered_facts: offered, done_tasks: done }
     }
@@ -202,17 +215,22 @@ impl ContinuationSource {
 
     /// Returns the message that opens the new context: the model's if `ask` is set and it replies, otherwise a
     /// generated one.
-    pub(super) async fn opening_message(&self, ops: &Ops, facts: &AgentSettings, ask: bool) -> Result<OpeningMessage> {
-        let (said, cost) = match ask {
+    pub(super) async fn opening_message(
+        &self,
+        starter: &ContinuationStarter,
+        settings: &AgentSettings,
+        ask: bool,
+    ) -> Result<OpeningMessage> {
+        let (reply, cost) = match ask {
             true => {
-                request_acknowledgement(&ops.registry, facts, &self.background, ops.daemon.stop.child_token()).await
+                request_acknowledgement(&starter.registry, settings, &self.background, starter.stop.child_token()).await
             }
             false => (None, TokenPair::default()),
         };
-        let generated = said.is_none();
-        let text = said.unwrap_or_else(|| summary::build_acknowledgement(&self.header, &self.extended_set));
+        let generated = reply.is_none();
+        let text = reply.unwrap_or_else(|| summary::build_acknowledgement(&self.header, &self.extended_set));
         let new = NewMessage::text(Role::Assistant, text.clone());
-        let message = Message { generated, ..new.complete(|| new_id().to_string(), ops.clock.now()) };
+        let message = Message { generated, ..new.complete(|| new_id().to_string(), starter.clock.now()) };
         let message = StoredMessage::new(&message).map_err(|e| Error::internal(e.to_string()))?;
         Ok(OpeningMessage { text, message, cost, generated })
     }
@@ -223,9 +241,9 @@ fn is_unreadable(failure: &Error) -> bool {
 }
 
 /// Returns true if a session is in the catalog and has its file.
-async fn has_file(ops: &Ops, session: Uuid) -> Result<bool> {
-    let Some(row) = ops.store.catalog.sessions.get(session).await? else { return Ok(false) };
-    Ok(ops.sessions.path(&row.header).await?.is_file())
+async fn has_file(starter: &ContinuationStarter, session: Uuid) -> Result<bool> {
+    let Some(row) = starter.store.catalog.sessions.get(session).await? else { return Ok(false) };
+    Ok(starter.sessions.path(&row.header).await?.is_file())
 }
 
 type ExtendedHeader = (SessionHeader, WorkingSet, (Option<String>, Option<String>));
@@ -238,10 +256,10 @@ fn extend_by_findings(mut header: SessionHeader, messages: &[StoredMessage]) -> 
         PageRange::Last(MAX_SEARCHED_MESSAGES),
         PageBudget { page_bytes: usize::MAX, message_bytes: usize::MAX },
     );
-    let said = collect_findings(&newest, &found, usize::MAX);
-    found.decisions.extend(said.decisions);
-    found.open_tasks.extend(said.open_tasks);
-    found.files_touched.extend(said.files_touched);
+    let findings = collect_findings(&newest, &found, usize::MAX);
+    found.decisions.extend(findings.decisions);
+    found.open_tasks.extend(findings.open_tasks);
+    found.files_touched.extend(findings.files_touched);
     if header.summary.is_none() {
         let mut digest = ConversationSample::new();
         for index in ConversationSample::selected_indices(messages.len()) {

@@ -4,6 +4,7 @@ pub mod append;
 pub mod clear;
 pub mod compact;
 mod continuation_source;
+mod continuation_starter;
 pub mod history;
 pub mod pin;
 pub mod restore;
@@ -14,3 +15,5 @@ pub mod session_prefix;
 pub mod show;
 mod show_window;
 pub mod unpin;
+
+pub use continuation_starter::ContinuationStarter;

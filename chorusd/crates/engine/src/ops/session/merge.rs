@@ -16,8 +16,9 @@ use chorus_store::catalog::SessionRow;
 
 use crate::agent::command;
 use crate::agent::opening_request::request_opening;
+use crate::ops::agent::AgentResolver;
+use crate::ops::context::ContinuationStarter;
 use crate::ops::context::session_prefix::drop_later_items;
-use crate::ops::{Ops, resolve_agent};
 use crate::usage::CallKind;
 
 /// The limit on the newest messages of a branch that are searched for decisions, tasks and files.
@@ -32,26 +33,26 @@ const MAX_TRANSCRIPT_BYTES: usize = 48 << 10;
 /// # Errors
 /// `session_not_found`, `ambiguous`, `denied`, also if there is nothing to merge; `corrupt_session`, `busy`,
 /// `disk_full`, `storage_failed`.
-pub async fn merge(ops: &Ops, params: MergeParams) -> Result<MergeResult> {
-    let agent = resolve_agent::agent(ops, params.agent.as_deref()).await?;
-    let said = params.agent.is_some() && !params.own;
-    let a = ops.sessions.resolve(&agent, said, &params.a).await?;
-    let b = ops.sessions.resolve(&agent, said, &params.b).await?;
+pub async fn merge(agents: &AgentResolver, starter: &ContinuationStarter, params: MergeParams) -> Result<MergeResult> {
+    let agent = agents.resolve(params.agent.as_deref()).await?;
+    let agent_named = params.agent.is_some() && !params.own;
+    let a = starter.sessions.resolve(&agent, agent_named, &params.a).await?;
+    let b = starter.sessions.resolve(&agent, agent_named, &params.b).await?;
     // Checked first, because a running turn would refuse the command after the report has cost money.
-    ops.registry.ask(agent.settings.id, command::check_replaceable()).await?;
-    let (files, warnings) = read_both(ops, &agent.settings, [&a, &b]).await?;
+    starter.registry.ask(agent.settings.id, command::check_replaceable()).await?;
+    let (files, warnings) = read_both(starter, &agent.settings, [&a, &b]).await?;
     let merged = run_blocking(move || merge_files(files)).await?;
-    let (message, text, generated) = merged.write_report(ops, &agent.settings).await?;
+    let (message, text, generated) = merged.write_report(starter, &agent.settings).await?;
     let (common, conflicts) = (merged.common.len() as u64, merged.working_set.conflicts.clone());
     // Time has passed while a model was called: the session must still exist, and must not be deleted until it has
     // become the context.
-    let _no_deletes = ops.sessions_lock.read().await;
+    let _no_deletes = starter.sessions_lock.read().await;
     let gone = || {
         Error::new(ErrorKind::SessionNotFound, "the session was deleted that the new context was to begin with")
             .hint("if it is in `chorusctl trash list`, restore it there and merge again")
     };
-    let a = ops.store.catalog.sessions.get(a.header.id).await?.ok_or_else(gone)?;
-    ops.sessions.read_file(&a).await?;
+    let a = starter.store.catalog.sessions.get(a.header.id).await?.ok_or_else(gone)?;
+    starter.sessions.read_file(&a).await?;
     let restore = command::restore(Restore {
         session: a.header.id,
         session_id: a.header.session_id.clone(),
@@ -61,14 +62,14 @@ pub async fn merge(ops: &Ops, params: MergeParams) -> Result<MergeResult> {
         restoration: TokenPair::default(),
         discard: false,
     });
-    let RestoredContext { messages, saved_first } = ops.registry.ask(agent.settings.id, restore).await?;
+    let RestoredContext { messages, saved_first } = starter.registry.ask(agent.settings.id, restore).await?;
     for row in [&a, &b] {
         // Not awaited: only retention uses the time of last use.
-        drop(ops.store.catalog.sessions.touch(row.header.id, ops.clock.now()));
+        drop(starter.store.catalog.sessions.touch(row.header.id, starter.clock.now()));
     }
     Ok(MergeResult {
-        a: ops.sessions.describe(a).await?,
-        b: ops.sessions.describe(b).await?,
+        a: starter.sessions.describe(a).await?,
+        b: starter.sessions.describe(b).await?,
         common,
         messages,
         account: text,
@@ -81,18 +82,18 @@ pub async fn merge(ops: &Ops, params: MergeParams) -> Result<MergeResult> {
 
 /// Reads both sessions, with warnings about them.
 async fn read_both(
-    ops: &Ops,
+    starter: &ContinuationStarter,
     agent: &AgentSettings,
     rows: [&SessionRow; 2],
 ) -> Result<([SessionFile; 2], Vec<String>)> {
-    let _no_deletes = ops.sessions_lock.read().await;
+    let _no_deletes = starter.sessions_lock.read().await;
     let mut warnings = Vec::new();
     let mut file = async |row: &SessionRow| {
         let name = &row.header.session_id;
         if row.header.agent_id != agent.id {
             warnings.push(format!("the session {name} is one of {}", row.header.agent_name));
         }
-        let (file, changed) = ops.sessions.read_file(row).await?;
+        let (file, changed) = starter.sessions.read_file(row).await?;
         if changed {
             warnings.push(format!("the file of {name} was changed since it was saved"));
         }
@@ -145,9 +146,9 @@ fn describe_branch(header: &SessionHeader, rest: &[StoredMessage]) -> (Branch, V
         PageBudget { page_bytes: usize::MAX, message_bytes: usize::MAX },
     );
     // Findings from these messages are removed from the known set, so that they are found and reported again.
-    let mut known = header.working_set.clone();
-    drop_later_items(&mut known, rest);
-    let said = collect_findings(&newest, &known, usize::MAX);
+    let mut known_set = header.working_set.clone();
+    drop_later_items(&mut known_set, rest);
+    let findings = collect_findings(&newest, &known_set, usize::MAX);
     let mut digest = ConversationSample::new();
     for index in ConversationSample::selected_indices(rest.len()) {
         if let Ok(message) = rest[index].to_message() {
@@ -155,9 +156,9 @@ fn describe_branch(header: &SessionHeader, rest: &[StoredMessage]) -> (Branch, V
         }
     }
     let found = WorkingSet {
-        decisions: said.decisions,
-        open_tasks: said.open_tasks,
-        files_touched: said.files_touched,
+        decisions: findings.decisions,
+        open_tasks: findings.open_tasks,
+        files_touched: findings.files_touched,
         ..WorkingSet::default()
     };
     let summary = summary::extract_summary(&digest).summary;
@@ -167,23 +168,32 @@ fn describe_branch(header: &SessionHeader, rest: &[StoredMessage]) -> (Branch, V
 
 impl MergedBranches {
     /// Returns the message that reports on both branches, its text, and true if Chorus wrote all of it.
-    async fn write_report(&self, ops: &Ops, settings: &AgentSettings) -> Result<(StoredMessage, String, bool)> {
+    async fn write_report(
+        &self,
+        starter: &ContinuationStarter,
+        settings: &AgentSettings,
+    ) -> Result<(StoredMessage, String, bool)> {
         let [a, b] = &self.branches;
-        let asked =
+        let prompt =
             branches_prompt([(&a.name, &self.remaining[0]), (&b.name, &self.remaining[1])], MAX_TRANSCRIPT_BYTES);
-        let told = match asked {
-            Some(asked) => {
-                let stop = ops.daemon.stop.child_token();
-                let (said, _) = request_opening(&ops.registry, settings, (CallKind::MergeReport, asked), stop).await;
-                said.as_deref().and_then(summary::sanitize_merge_report)
+        let report = match prompt {
+            Some(prompt) => {
+                let stop = starter.stop.child_token();
+                let (reply, _) =
+                    request_opening(&starter.registry, settings, (CallKind::MergeReport, prompt), stop).await;
+                reply.as_deref().and_then(summary::sanitize_merge_report)
             }
             None => None,
         };
-        let text =
-            summary::build_merge_report(self.common.len() as u64, [a, b], &self.working_set.conflicts, told.as_deref());
+        let text = summary::build_merge_report(
+            self.common.len() as u64,
+            [a, b],
+            &self.working_set.conflicts,
+            report.as_deref(),
+        );
         let new = NewMessage::text(Role::Assistant, text.clone());
-        let message = Message { generated: true, ..new.complete(|| new_id().to_string(), ops.clock.now()) };
+        let message = Message { generated: true, ..new.complete(|| new_id().to_string(), starter.clock.now()) };
         let message = StoredMessage::new(&message).map_err(|e| Error::internal(e.to_string()))?;
-        Ok((message, text, told.is_none()))
+        Ok((message, text, report.is_none()))
     }
 }
