@@ -14,12 +14,12 @@ use chorus_engine::agent::summaries::{Summaries, SummaryServices};
 use chorus_engine::approvals::Approvals;
 use chorus_engine::lifecycle::socket;
 use chorus_engine::ops::Ops;
-use chorus_engine::ops::agent::{AgentDescriber, AgentResolver};
+use chorus_engine::ops::agent::{AgentDescriber, AgentEditor, AgentExporter, AgentResolver};
 use chorus_engine::ops::catalog_sync::CatalogSync;
 use chorus_engine::ops::context::ContinuationStarter;
 use chorus_engine::ops::context_meter::ContextMeter;
 use chorus_engine::ops::daemon::DaemonState;
-use chorus_engine::ops::session::{SessionReader, SessionTrash};
+use chorus_engine::ops::session::{SessionImporter, SessionReader, SessionTrash};
 use chorus_engine::ops::settings::EffectiveConfig;
 use chorus_engine::ops::trash::Trash;
 use chorus_engine::tools::{ToolHost, ToolServices};
@@ -134,7 +134,7 @@ pub(super) async fn make_services(
         clock: clock.clone(),
         started,
     };
-    let agent_describer = AgentDescriber {
+    let agent_describer = Arc::new(AgentDescriber {
         sessions: store.catalog.sessions.clone(),
         registry: registry.clone(),
         approvals: approvals.clone(),
@@ -143,13 +143,44 @@ pub(super) async fn make_services(
         config: effective_config.clone(),
         home: places.home.clone(),
         clock: clock.clone(),
+    });
+    let agent_editor = AgentEditor {
+        agents: agent_resolver.clone(),
+        describer: agent_describer.clone(),
+        registry: registry.clone(),
+        models: models.clone(),
+        store: store.clone(),
+        config: config.clone(),
+        sessions_lock: sessions_lock.clone(),
+        clock: clock.clone(),
+    };
+    let agent_exporter = AgentExporter {
+        agents: agent_resolver.clone(),
+        registry: registry.clone(),
+        memories: store.catalog.memories.clone(),
+        sandbox: sandbox.clone(),
+        git_locks: tools.git_locks.clone(),
+        sessions_lock: sessions_lock.clone(),
+        clock: clock.clone(),
+    };
+    let session_importer = SessionImporter {
+        store: store.clone(),
+        agents: agents.clone(),
+        sessions: sessions.clone(),
+        redactor: redactor.clone(),
+        sessions_lock: sessions_lock.clone(),
+        clock: clock.clone(),
+        home: places.home.clone(),
     };
     let started_at = clock.now();
     let ops = Arc::new(Ops {
         effective_config,
         agent_resolver,
         agent_describer,
+        agent_editor,
+        agent_exporter,
         sessions,
+        session_importer,
         session_trash,
         continuation_starter,
         trash,

@@ -91,14 +91,14 @@ routes! {
     inline context::Clear => context::clear::clear(agent_resolver, registry);
     inline send::Cancel => send::cancel::cancel(agent_resolver, registry);
     // These run to their end even if the client disconnects in the middle.
-    spawned agent::Init => agent::init::init;
-    spawned agent::Destroy => agent::destroy::destroy;
-    spawned approvals::Approve => approvals::approve::approve;
+    spawned agent::Init => agent::init::init(agent_editor, catalog_sync);
+    spawned agent::Destroy => agent::destroy::destroy(agent_editor, tasks);
+    spawned approvals::Approve => approvals::approve::approve(agent_editor, approvals);
     spawned approvals::Deny => approvals::deny::deny(approvals);
     spawned doctor::Doctor => doctor::doctor;
     spawned models::Validate => models::validate::validate(models, effective_config);
     spawned agent::Use => agent::use_::use_(agent_resolver, agent_describer, store.catalog.settings, agents);
-    spawned agent::Config => agent::config::config;
+    spawned agent::Config => agent::config::config(agent_editor);
     spawned settings::Set => settings::set::set(effective_config, agent_resolver, models, registry, clock);
     spawned continuation::Resume => context::resume::resume(agent_resolver, continuation_starter);
     spawned continuation::Compact => context::compact::compact(agent_resolver, continuation_starter, summaries);
@@ -122,9 +122,9 @@ routes! {
     inline_of_connection agent_transfer::ImportAdd => agent::import::add(transfers);
     inline_of_connection backup::ArchiveBegin => backup::archive::begin;
     inline_of_connection backup::ArchiveRead => backup::archive::read(backups);
-    spawned_of_connection import::Commit => session::import::commit;
-    spawned_of_connection agent_transfer::ExportBegin => agent::export::begin;
-    spawned_of_connection agent_transfer::ImportCommit => agent::import::commit;
+    spawned_of_connection import::Commit => session::import::commit(session_importer, transfers);
+    spawned_of_connection agent_transfer::ExportBegin => agent::export::begin(agent_exporter, transfers);
+    spawned_of_connection agent_transfer::ImportCommit => agent::import::commit(agent_editor, catalog_sync, sandbox, transfers);
     spawned_with_progress backup::Create => backup::create::create;
 }
 

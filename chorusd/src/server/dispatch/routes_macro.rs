@@ -60,10 +60,10 @@ macro_rules! routes {
             $ops.store.escalate_fatal($op(&$ops, p, progress).await)
         })
     }};
-    (@spawned_of_connection $method:ty, $op:expr, $answer:ident, $params:ident, $ops:ident, $caller:ident) => {{
+    (@spawned_of_connection $method:ty, $op:expr, $answer:ident, $params:ident, $ops:ident, $caller:ident, $($($service:ident).+),+) => {{
         let progress = progress_callback($answer.id, $caller.to_client);
         $answer.run_spawned::<$method, _, _>($params, move |p| async move {
-            $ops.store.escalate_fatal($op(&$ops, $caller.connection, p, progress).await)
+            $ops.store.escalate_fatal($op($(&$ops.$($service).+),+, $caller.connection, p, progress).await)
         })
     }};
 }

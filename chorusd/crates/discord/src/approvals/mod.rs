@@ -152,11 +152,23 @@ pub(crate) async fn on_button(app: &DiscordApp, custom_id: &str, by: &Answerer) 
     let (id, hash) = (asked.id.clone(), Some(asked.hash.clone()));
     let told = match press {
         ApprovalButton::Once => {
-            approve::approve_as(&app.ops, ApproveParams { id, always: false, hash }, by).await?;
+            approve::approve_as(
+                &app.ops.agent_editor,
+                &app.ops.approvals,
+                ApproveParams { id, always: false, hash },
+                by,
+            )
+            .await?;
             "Allowed, this once.".to_owned()
         }
         ApprovalButton::Always => {
-            let done = approve::approve_as(&app.ops, ApproveParams { id, always: true, hash }, by).await?;
+            let done = approve::approve_as(
+                &app.ops.agent_editor,
+                &app.ops.approvals,
+                ApproveParams { id, always: true, hash },
+                by,
+            )
+            .await?;
             let mut told = if done.always { "Allowed, from now on." } else { "Allowed, this once." }.to_owned();
             done.warnings.iter().for_each(|warning| told.push_str(&format!("\n{warning}")));
             told

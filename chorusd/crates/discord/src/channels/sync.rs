@@ -39,7 +39,7 @@ pub(super) async fn sync_agent(app: Arc<DiscordApp>, agent: uuid::Uuid) {
 
 /// Detaches the agent of a channel that was deleted.
 pub(super) async fn on_channel_deleted(app: Arc<DiscordApp>, channel: ChannelId) {
-    if let Err(failure) = discord_channel::detach_channel(&app.ops, channel.get()).await {
+    if let Err(failure) = discord_channel::detach_channel(&app.ops.agent_editor, channel.get()).await {
         tracing::error!(%channel, %failure, "an agent keeps a channel that is gone");
     }
 }
@@ -113,7 +113,7 @@ async fn sync_channel(app: &Arc<DiscordApp>, agent: &Arc<AgentEntry>, rows: &[Ch
         .upsert(ChannelRow { channel, guild: guild.get(), agent: id, created_by_us: made, seen, skipped })
         .await?;
     if row.is_none() {
-        discord_channel::post_welcome(ops, agent, channel).await;
+        discord_channel::post_welcome(&ops.discord, &ops.store.catalog.discord.outbox, agent, channel).await;
     }
-    discord_channel::record_guild(ops, channel, guild.get()).await
+    discord_channel::record_guild(&ops.agent_editor, channel, guild.get()).await
 }

@@ -93,7 +93,8 @@ async fn init(call: &Invocation) -> Result<Response> {
         permissions: text("permissions"),
         idle_timeout: text("idle_timeout"),
     };
-    let made = init::init_as(ops, params, &by.member.requester, Some(by.guild.get())).await;
+    let made =
+        init::init_as(&ops.agent_editor, &ops.catalog_sync, params, &by.member.requester, Some(by.guild.get())).await;
     let made = ops.store.escalate_fatal(made)?;
     let what = if made.revived { "is back" } else { "is there" };
     let place = match &made.agent.channel_id {
@@ -134,7 +135,7 @@ pub(super) async fn destroy_confirmed(by: &Caller, agent: Uuid, keep_files: bool
     by.audit(&entry, "agent.destroy", Right::Channels).await?;
     let name = entry.settings.name.clone();
     let params = DestroyParams { name: name.clone(), keep_files, purge: false };
-    let gone = with_expected_agent(agent, destroy::destroy(ops, params)).await;
+    let gone = with_expected_agent(agent, destroy::destroy(&ops.agent_editor, &ops.tasks, params)).await;
     let gone = ops.store.escalate_fatal(gone)?;
     let saved = gone.saved.map_or_else(String::new, |session| {
         format!(" Its conversation is saved as {}.", inline_code(by, &session.header.session_id, 80))
@@ -211,7 +212,7 @@ async fn config(call: &Invocation) -> Result<Response> {
             return Err(Error::invalid("no key was chosen to be set").hint("choose one with `key`"));
         }
         let params = ConfigParams { name: name.clone(), key: None, value: None };
-        let all = with_expected_agent(id, config::config(ops, params)).await?.config;
+        let all = with_expected_agent(id, config::config(&ops.agent_editor, params)).await?.config;
         let all = all.iter().filter(|(key, _)| AGENT_CONFIG_KEYS.contains(&key.as_str()));
         let lines: Vec<String> = all.map(|(key, value)| format!("{key}: {}", config_value_text(value))).collect();
         return Ok(Response::new(format!("**{}**\n{}", inline_text(by, &name, 64), code_block(by, &lines.join("\n")))));
@@ -222,7 +223,7 @@ async fn config(call: &Invocation) -> Result<Response> {
         value => value,
     };
     let params = ConfigParams { name: name.clone(), key: Some(key.clone()), value: value.clone().map(Value::from) };
-    let done = with_expected_agent(id, config::config_as(ops, params, &by.member.requester)).await;
+    let done = with_expected_agent(id, config::config_as(&ops.agent_editor, params, &by.member.requester)).await;
     let done = ops.store.escalate_fatal(done)?;
     let now = done.config.get(&key).map(config_value_text).unwrap_or_default();
     let (name, key) = (inline_text(by, &name, 64), inline_code(by, &key, 64));

@@ -19,12 +19,12 @@ use serde_json::json;
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::config::clear_running_tasks;
-use super::discord_channel;
+use super::{AgentEditor, discord_channel};
 use crate::agent::agent_index::AgentEntry;
 use crate::agent::command;
-use crate::ops::{Ops, resolve_agent, trash as ops_trash};
-use crate::tasks::EndedTask;
+use crate::agent::registry::Registry;
+use crate::ops::trash as ops_trash;
+use crate::tasks::{EndedTask, Tasks};
 
 /// The time limit for appending notices about ended tasks to the context of an agent that is being destroyed.
 const NOTICE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -33,11 +33,18 @@ const NOTICE_TIMEOUT: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// `agent_not_found`, `invalid_params`, `disk_full`, `storage_failed`; the agent is unchanged then.
-pub async fn destroy(ops: &Ops, params: DestroyParams) -> Result<DestroyResult> {
-    let (mut done, agent) = destroy_locked(ops, params).await?;
+pub async fn destroy(editor: &AgentEditor, tasks: &Tasks, params: DestroyParams) -> Result<DestroyResult> {
+    let (mut done, agent) = destroy_locked(editor, tasks, params).await?;
     let files = done.files.clone();
     // Outside the lock, because Discord may be slow.
-    let warnings = discord_channel::leave_channels(ops, &agent, &mut done.agent, files.as_deref().map(Path::new)).await;
+    let warnings = discord_channel::leave_channels(
+        &editor.agents,
+        &editor.store.catalog.discord,
+        &agent,
+        &mut done.agent,
+        files.as_deref().map(Path::new),
+    )
+    .await;
     done.warnings.extend(warnings);
     Ok(done)
 }
@@ -58,44 +65,52 @@ pub async fn end_destroyed_contexts(store: &Store, heads: Vec<ContextRow>) -> Re
 }
 
 /// Destroys the agent except for its Discord channel.
-async fn destroy_locked(ops: &Ops, params: DestroyParams) -> Result<(DestroyResult, Arc<AgentEntry>)> {
+async fn destroy_locked(
+    editor: &AgentEditor,
+    tasks: &Tasks,
+    params: DestroyParams,
+) -> Result<(DestroyResult, Arc<AgentEntry>)> {
     if params.keep_files && params.purge {
         return Err(Error::invalid("`keep_files` does not go with `purge`")
             .hint("give one of them: files are kept, or deleted for good"));
     }
-    let _one_at_a_time = ops.agent_resolver.lock.lock().await;
-    let _no_restores = ops.sessions_lock.write().await;
-    let agent = resolve_agent::agent(ops, Some(&params.name)).await?;
-    let shown = ops.agent_describer.describe(&agent).await?;
-    let was_chosen = ops.agents.selected().is_some_and(|chosen| chosen.settings.id == agent.settings.id);
+    let _one_at_a_time = editor.agents.lock.lock().await;
+    let _no_restores = editor.sessions_lock.write().await;
+    let agent = editor.agents.resolve(Some(&params.name)).await?;
+    let description = editor.describer.describe(&agent).await?;
+    let was_chosen = editor.agents.index.selected().is_some_and(|chosen| chosen.settings.id == agent.settings.id);
     // From here on nobody finds the agent, so nothing new begins.
-    ops.agents.remove(agent.settings.id);
-    let ended = stop_tasks(ops, &agent).await;
+    editor.agents.index.remove(agent.settings.id);
+    let ended = stop_tasks(editor, tasks, &agent).await;
     // The notices come before the save, so that the saved session contains them.
-    let (_, taken) = tokio::join!(
-        timeout(NOTICE_TIMEOUT, notify_of_ended_tasks(ops, &agent.settings, ended)),
-        remove_agent(ops, &agent, &params)
+    let (_, removed) = tokio::join!(
+        timeout(NOTICE_TIMEOUT, notify_of_ended_tasks(&editor.registry, tasks, &agent.settings, ended)),
+        remove_agent(editor, &agent, &params)
     );
-    ops.tasks.unblock_agent(agent.settings.id);
-    match taken {
+    tasks.unblock_agent(agent.settings.id);
+    match removed {
         Ok((saved, trashed)) => {
-            let (files, warnings) = clean_up(ops, &agent.settings, trashed, &params).await;
+            let (files, warnings) = clean_up(editor, &agent.settings, trashed, &params).await;
             tracing::info!(agent = %params.name, files = ?files, "agent destroyed");
-            ops.registry.emit_event(EventType::AgentDestroyed, Some(params.name.clone()), json!({"id": shown.id}));
+            editor.registry.emit_event(
+                EventType::AgentDestroyed,
+                Some(params.name.clone()),
+                json!({"id": description.id}),
+            );
             let path = files.clone().unwrap_or_default();
-            let gone = chorus_proto::Agent {
+            let destroyed = chorus_proto::Agent {
                 status: AgentStatus::Destroyed,
                 state: AgentState::Destroyed,
                 context: None,
                 path,
-                ..shown
+                ..description
             };
-            Ok((DestroyResult { agent: gone, saved, files, warnings }, agent))
+            Ok((DestroyResult { agent: destroyed, saved, files, warnings }, agent))
         }
         Err(failure) => {
-            ops.agents.insert((*agent).clone());
+            editor.agents.index.insert((*agent).clone());
             if was_chosen {
-                ops.agents.select(Some(agent.settings.id));
+                editor.agents.index.select(Some(agent.settings.id));
             }
             Err(failure)
         }
@@ -103,10 +118,10 @@ async fn destroy_locked(ops: &Ops, params: DestroyParams) -> Result<(DestroyResu
 }
 
 /// Stops the agent's background tasks.
-async fn stop_tasks(ops: &Ops, agent: &AgentEntry) -> Vec<EndedTask> {
-    let ended = ops.tasks.stop_and_block_agent(agent.settings.id).await;
+async fn stop_tasks(editor: &AgentEditor, tasks: &Tasks, agent: &AgentEntry) -> Vec<EndedTask> {
+    let ended = tasks.stop_and_block_agent(agent.settings.id).await;
     if !ended.is_empty()
-        && let Err(failure) = clear_running_tasks(ops, agent).await
+        && let Err(failure) = editor.clear_running_tasks(agent).await
     {
         tracing::warn!(agent = %agent.settings.name, %failure, "agent.json lists tasks that do not run");
     }
@@ -114,35 +129,40 @@ async fn stop_tasks(ops: &Ops, agent: &AgentEntry) -> Vec<EndedTask> {
 }
 
 /// Appends notices about its ended tasks to the context if there is one; it does not begin a context for that.
-async fn notify_of_ended_tasks(ops: &Ops, settings: &Arc<AgentSettings>, ended: Vec<EndedTask>) {
-    let live = ops.registry.context_info(settings.id).is_some();
+async fn notify_of_ended_tasks(
+    registry: &Arc<Registry>,
+    tasks: &Tasks,
+    settings: &Arc<AgentSettings>,
+    ended: Vec<EndedTask>,
+) {
+    let live = registry.context_info(settings.id).is_some();
     let append = |_, message, key| -> BoxFuture<'static, Result<()>> {
-        let (registry, settings) = (ops.registry.clone(), settings.clone());
+        let (registry, settings) = (registry.clone(), settings.clone());
         let verb = command::append(vec![message], Some(key));
         Box::pin(async move { if live { registry.ask_with_settings(settings, verb).await.map(drop) } else { Ok(()) } })
     };
-    ops.tasks.notify_agents_with(ended, append).await;
+    tasks.notify_agents_with(ended, append).await;
 }
 
 /// Does everything up to the commit that destroys the agent. If it fails, the agent is unchanged.
 fn remove_agent<'a>(
-    ops: &'a Ops,
+    editor: &'a AgentEditor,
     agent: &'a Arc<AgentEntry>,
     params: &'a DestroyParams,
 ) -> BoxFuture<'a, Result<(Option<chorus_proto::Session>, Option<TrashItem>)>> {
     Box::pin(async move {
         let settings = agent.settings.clone();
         if !params.keep_files {
-            materialise_references(ops, settings.id).await?;
+            materialise_references(editor, settings.id).await?;
         }
         // The context ends only after everything else has succeeded, so that it can be kept until then.
-        let saved = save_context(ops, &settings, false).await?;
-        let _held = ops.registry.ask_with_settings(settings.clone(), command::hold(true)).await?;
+        let saved = save_context(editor, &settings, false).await?;
+        let _held = editor.registry.ask_with_settings(settings.clone(), command::hold(true)).await?;
         let from = settings.dir.clone();
-        let trashed = if params.keep_files { None } else { Some(move_to_trash(ops, &settings).await?) };
+        let trashed = if params.keep_files { None } else { Some(move_to_trash(editor, &settings).await?) };
         let dir = trashed.as_ref().map_or_else(|| from.clone(), TrashItem::settled_content);
-        let dir = dir.strip_prefix(&ops.home).unwrap_or(&from).to_string_lossy().into_owned();
-        if let Err(failure) = ops.store.catalog.agents.mark_destroyed(settings.id, ops.clock.now(), dir).await {
+        let dir = dir.strip_prefix(&editor.agents.home).unwrap_or(&from).to_string_lossy().into_owned();
+        if let Err(failure) = editor.store.catalog.agents.mark_destroyed(settings.id, editor.clock.now(), dir).await {
             if let Some(entry) = trashed {
                 let back = run_blocking(move || {
                     trash::restore_to(&entry, &from).map_err(|e| Error::io("cannot undo a destroy", &e))
@@ -164,14 +184,14 @@ fn remove_agent<'a>(
 /// Ends the context after the commit, and deletes the files of a purge. Nothing here can fail the operation any more.
 /// Returns the path of the remaining files and warnings.
 async fn clean_up(
-    ops: &Ops,
+    editor: &AgentEditor,
     settings: &Arc<AgentSettings>,
     trashed: Option<TrashItem>,
     params: &DestroyParams,
 ) -> (Option<String>, Vec<String>) {
-    if let Err(failure) = save_context(ops, settings, true).await {
+    if let Err(failure) = save_context(editor, settings, true).await {
         // The context is saved already; its timer would only expire it again and again.
-        ops.registry.idle_timers.set(settings.id, None);
+        editor.registry.idle_timers.set(settings.id, None);
         tracing::warn!(agent = %settings.name, %failure, "the context of a destroyed agent stays in the journal");
     }
     let Some(entry) = trashed else { return (Some(settings.dir.to_string_lossy().into_owned()), Vec::new()) };
@@ -179,7 +199,7 @@ async fn clean_up(
     if !params.purge {
         return (Some(content), Vec::new());
     }
-    match ops_trash::delete_entry(&ops.agents, &ops.store.catalog.memories, entry).await {
+    match ops_trash::delete_entry(&editor.agents.index, &editor.store.catalog.memories, entry).await {
         Ok(()) => (None, Vec::new()),
         Err(failure) => {
             tracing::warn!(agent = %settings.name, %failure, "a purge is incomplete");
@@ -189,34 +209,38 @@ async fn clean_up(
     }
 }
 
-async fn save_context(ops: &Ops, settings: &Arc<AgentSettings>, end: bool) -> Result<Option<chorus_proto::Session>> {
-    if ops.registry.context_info(settings.id).is_none() {
+async fn save_context(
+    editor: &AgentEditor,
+    settings: &Arc<AgentSettings>,
+    end: bool,
+) -> Result<Option<chorus_proto::Session>> {
+    if editor.registry.context_info(settings.id).is_none() {
         return Ok(None);
     }
-    ops.registry.ask_with_settings(settings.clone(), command::save_if_unsaved(Trigger::Destroy, end)).await
+    editor.registry.ask_with_settings(settings.clone(), command::save_if_unsaved(Trigger::Destroy, end)).await
 }
 
 /// Materialises the messages of other agents' live contexts that refer to this agent's sessions, before the files are
 /// moved or deleted.
-async fn materialise_references(ops: &Ops, going: Uuid) -> Result<()> {
-    for (agent, session) in ops.registry.agents_referring_to(|_| true) {
-        let owner = ops.store.catalog.sessions.get(session).await?.map(|row| row.header.agent_id);
+async fn materialise_references(editor: &AgentEditor, going: Uuid) -> Result<()> {
+    for (agent, session) in editor.registry.agents_referring_to(|_| true) {
+        let owner = editor.store.catalog.sessions.get(session).await?.map(|row| row.header.agent_id);
         if agent != going && owner == Some(going) {
-            ops.registry.ask(agent, command::materialise(session)).await?;
+            editor.registry.ask(agent, command::materialise(session)).await?;
         }
     }
     Ok(())
 }
 
 /// Moves an agent's directory into the trash with a description of its origin.
-async fn move_to_trash(ops: &Ops, settings: &AgentSettings) -> Result<TrashItem> {
-    let (home, from) = (ops.home.clone(), settings.dir.clone());
+async fn move_to_trash(editor: &AgentEditor, settings: &AgentSettings) -> Result<TrashItem> {
+    let (home, from) = (editor.agents.home.clone(), settings.dir.clone());
     let note = EntryMetadata {
         kind: TrashKind::Agent,
         agent_id: settings.id,
         name: settings.name.clone(),
-        deleted_at: ops.clock.now(),
-        from: from.strip_prefix(&ops.home).unwrap_or(&from).to_owned(),
+        deleted_at: editor.clock.now(),
+        from: from.strip_prefix(&editor.agents.home).unwrap_or(&from).to_owned(),
         session: None,
         memory: None,
     };

@@ -10,14 +10,13 @@ use chorus_config::agent::{AGENT_FILE, AgentConfig, render};
 use chorus_proto::methods::agent::ConfigResult;
 use chorus_proto::{Agent, ErrorKind, EventType};
 use chorus_runtime::run_blocking;
+use chorus_store::catalog::discord::{ChannelTable, DiscordTables, OutboxTable};
 use chorus_store::catalog::{AgentRow, AuditDecision};
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
-use super::agent_entry;
-use super::config::set_keys;
+use super::{AgentEditor, AgentResolver, agent_entry};
 use crate::agent::agent_index::AgentEntry;
-use crate::ops::Ops;
 use crate::ops::discord::{
     ChannelApi, ChannelInfo, ChannelRow, ConnectionState, CreateOutcome, CreatedChannel, DiscordHandle, NewPost,
 };
@@ -46,15 +45,15 @@ impl NewAgentChannel {
     /// Creates a channel if Discord is connected, unless the kept directory `dir` names one that is still usable.
     /// Returns Discord's errors.
     pub(super) async fn create(
-        ops: &Ops,
+        agents: &AgentResolver,
         name: &str,
         prompt: Option<String>,
         guild: Option<u64>,
         dir: &Path,
     ) -> Result<Self> {
-        let mut room = Self::default();
-        if ops.discord.state() == ConnectionState::Off {
-            return Ok(room);
+        let mut new_channel = Self::default();
+        if agents.discord.state() == ConnectionState::Off {
+            return Ok(new_channel);
         }
         let file = dir.join(AGENT_FILE);
         let kept: Map<String, Value> = run_blocking(move || {
@@ -62,34 +61,36 @@ impl NewAgentChannel {
         })
         .await?;
         let kept_channel = kept.get(CHANNEL_KEYS[0]).and_then(Value::as_str).and_then(|id| id.parse::<u64>().ok());
-        let Some(face) = channel_api(&ops.discord) else {
-            room.warnings.push(not_created_warning("Chorus is not connected to Discord", name));
-            return Ok(room);
+        let Some(face) = channel_api(&agents.discord) else {
+            new_channel.warnings.push(not_created_warning("Chorus is not connected to Discord", name));
+            return Ok(new_channel);
         };
         if let Some(channel) = kept_channel {
-            if ops.agents.by_channel(channel).is_none() {
+            if agents.index.by_channel(channel).is_none() {
                 match face.find_channel(channel).await {
-                    Ok(_) => return Ok(room),
+                    Ok(_) => return Ok(new_channel),
                     Err(failure) => {
-                        room.warnings.push(format!("the channel that it had is not taken up: {}", failure.message));
+                        new_channel
+                            .warnings
+                            .push(format!("the channel that it had is not taken up: {}", failure.message));
                     }
                 }
             }
-            room.keys = CHANNEL_KEYS.iter().map(|key| ((*key).to_owned(), Value::Null)).collect();
+            new_channel.keys = CHANNEL_KEYS.iter().map(|key| ((*key).to_owned(), Value::Null)).collect();
         }
         let prompt = prompt.or_else(|| kept.get("system_prompt").and_then(Value::as_str).map(str::to_owned));
         match face.create_channel(name.to_owned(), prompt, guild).await? {
-            CreateOutcome::Skipped(why) => room.warnings.push(not_created_warning(&why, name)),
+            CreateOutcome::Skipped(why) => new_channel.warnings.push(not_created_warning(&why, name)),
             CreateOutcome::Created(made) => {
-                room.keys = CHANNEL_KEYS
+                new_channel.keys = CHANNEL_KEYS
                     .iter()
                     .zip([made.channel, made.guild])
                     .map(|(key, id)| ((*key).to_owned(), Value::String(id.to_string())))
                     .collect();
-                room.created = Some(made);
+                new_channel.created = Some(made);
             }
         }
-        Ok(room)
+        Ok(new_channel)
     }
 
     /// Returns the values that agent.json must get.
@@ -101,20 +102,27 @@ impl NewAgentChannel {
     ///
     /// # Errors
     /// `busy`, `disk_full`, `storage_failed`; nothing was added then.
-    pub(super) async fn register_agent(&self, ops: &Ops, dir: &str, config: &AgentConfig, row: AgentRow) -> Result<()> {
-        let (Some(made), Some(face)) = (self.created, channel_api(&ops.discord)) else {
-            return ops.store.catalog.agents.upsert(row).await;
+    pub(super) async fn register_agent(
+        &self,
+        agents: &AgentResolver,
+        tables: &DiscordTables,
+        dir: &str,
+        config: &AgentConfig,
+        row: AgentRow,
+    ) -> Result<()> {
+        let (Some(made), Some(face)) = (self.created, channel_api(&agents.discord)) else {
+            return agents.table.upsert(row).await;
         };
         let CreatedChannel { channel, guild } = made;
         let channel =
             ChannelRow { channel, guild, agent: row.id, created_by_us: true, seen: channel, skipped: channel };
-        let welcome = face.welcome_post(&agent_entry(&ops.home, dir, config, row.stamp.clone()), made.channel)?;
-        ops.store.catalog.discord.channels.upsert_with_agent(row, channel, welcome).await
+        let welcome = face.welcome_post(&agent_entry(&agents.home, dir, config, row.stamp.clone()), made.channel)?;
+        tables.channels.upsert_with_agent(row, channel, welcome).await
     }
 
     /// Is called when the agent exists: sends the welcome post, or syncs the kept channel.
-    pub(super) fn on_agent_created(&self, ops: &Ops, agent: &AgentEntry) {
-        let Some(face) = channel_api(&ops.discord) else { return };
+    pub(super) fn on_agent_created(&self, discord: &DiscordHandle, agent: &AgentEntry) {
+        let Some(face) = channel_api(discord) else { return };
         match self.created {
             Some(made) => face.wake_outbox(made.channel),
             None => face.sync_agent_channel(agent.settings.id),
@@ -122,8 +130,8 @@ impl NewAgentChannel {
     }
 
     /// Deletes the channel if the agent was not created after all.
-    pub(super) async fn delete_if_created(&self, ops: &Ops) {
-        if let (Some(made), Some(face)) = (self.created, channel_api(&ops.discord))
+    pub(super) async fn delete_if_created(&self, discord: &DiscordHandle) {
+        if let (Some(made), Some(face)) = (self.created, channel_api(discord))
             && let Err(failure) = delete_channel(&**face, made.channel).await
         {
             tracing::error!(channel = made.channel, %failure, "the channel of an agent that was not made is left in Discord");
@@ -132,26 +140,26 @@ impl NewAgentChannel {
 }
 
 /// Posts the welcome in a channel that an agent was given.
-pub async fn post_welcome(ops: &Ops, agent: &AgentEntry, channel: u64) {
-    if let Some(face) = channel_api(&ops.discord) {
-        enqueue_post(ops, &**face, channel, face.welcome_post(agent, channel)).await;
+pub async fn post_welcome(discord: &DiscordHandle, outbox: &OutboxTable, agent: &AgentEntry, channel: u64) {
+    if let Some(face) = channel_api(discord) {
+        enqueue_post(outbox, &**face, channel, face.welcome_post(agent, channel)).await;
     }
 }
 
 /// Posts a line in a channel.
-async fn post_line(ops: &Ops, channel: u64, text: &str) {
-    if let Some(face) = channel_api(&ops.discord) {
-        enqueue_post(ops, &**face, channel, face.line_post(channel, text)).await;
+async fn post_line(discord: &DiscordHandle, outbox: &OutboxTable, channel: u64, text: &str) {
+    if let Some(face) = channel_api(discord) {
+        enqueue_post(outbox, &**face, channel, face.line_post(channel, text)).await;
     }
 }
 
 /// Stores a post in the outbox and has it sent. A post that cannot be stored is only logged.
-async fn enqueue_post(ops: &Ops, face: &dyn ChannelApi, channel: u64, post: Result<NewPost>) {
-    let kept = match post {
-        Ok(post) => ops.store.catalog.discord.outbox.enqueue(vec![post]).await,
+async fn enqueue_post(outbox: &OutboxTable, face: &dyn ChannelApi, channel: u64, post: Result<NewPost>) {
+    let enqueued = match post {
+        Ok(post) => outbox.enqueue(vec![post]).await,
         Err(failure) => Err(failure),
     };
-    match kept {
+    match enqueued {
         Ok(()) => face.wake_outbox(channel),
         Err(failure) => tracing::warn!(channel, %failure, "a line about an agent is not posted in its channel"),
     }
@@ -168,12 +176,13 @@ fn not_created_warning(why: &str, name: &str) -> String {
 
 /// Deletes the channel of a destroyed agent if Chorus created it; otherwise only unbinds it. Returns warnings.
 pub(super) async fn leave_channels(
-    ops: &Ops,
+    agents: &AgentResolver,
+    tables: &DiscordTables,
     agent: &AgentEntry,
-    shown: &mut Agent,
+    description: &mut Agent,
     files: Option<&Path>,
 ) -> Vec<String> {
-    let rows = match ops.store.catalog.discord.channels.list(Some(agent.settings.id)).await {
+    let rows = match tables.channels.list(Some(agent.settings.id)).await {
         Ok(rows) => rows,
         Err(failure) => return vec![format!("whether it has a channel in Discord cannot be told: {failure}")],
     };
@@ -183,7 +192,7 @@ pub(super) async fn leave_channels(
     for row in rows {
         let proven = row.created_by_us && agent.channel() == Some(row.channel);
         if proven {
-            let deleted = match channel_api(&ops.discord) {
+            let deleted = match channel_api(&agents.discord) {
                 None => Err(Error::new(ErrorKind::DiscordFailed, "Chorus is not connected to Discord")),
                 Some(face) => delete_channel(&**face, row.channel).await,
             };
@@ -192,20 +201,20 @@ pub(super) async fn leave_channels(
                     "its channel {} in Discord was not deleted: {}; delete it there",
                     row.channel, failure.message
                 ));
-                post_line(ops, row.channel, &gone).await;
+                post_line(&agents.discord, &tables.outbox, row.channel, &gone).await;
                 continue;
             }
-            (shown.channel_id, shown.guild_id) = (None, None);
+            (description.channel_id, description.guild_id) = (None, None);
             if let Some(dir) = files
-                && let Err(failure) = clear_channel_keys(ops, &agent.settings.name, dir).await
+                && let Err(failure) = clear_channel_keys(agents, &agent.settings.name, dir).await
             {
                 tracing::warn!(agent = %agent.settings.name, %failure, "the kept agent.json names a channel that is gone");
             }
         }
         if !proven && agent.channel() == Some(row.channel) {
-            post_line(ops, row.channel, &gone).await;
+            post_line(&agents.discord, &tables.outbox, row.channel, &gone).await;
         }
-        if let Err(failure) = ops.store.catalog.discord.channels.delete(row.channel).await {
+        if let Err(failure) = tables.channels.delete(row.channel).await {
             tracing::warn!(agent = %agent.settings.name, %failure, "a channel without an agent is still noted");
         }
     }
@@ -213,10 +222,10 @@ pub(super) async fn leave_channels(
 }
 
 /// Removes the channel from the agent.json of an agent that does not exist any more.
-async fn clear_channel_keys(ops: &Ops, name: &str, dir: &Path) -> Result<()> {
-    let _one_at_a_time = ops.agent_resolver.lock.lock().await;
+async fn clear_channel_keys(agents: &AgentResolver, name: &str, dir: &Path) -> Result<()> {
+    let _one_at_a_time = agents.lock.lock().await;
     // The directory may have been revived since.
-    if ops.agents.by_name(name).is_some() {
+    if agents.index.by_name(name).is_some() {
         return Ok(());
     }
     let file = dir.join(AGENT_FILE);
@@ -251,7 +260,11 @@ pub const NEW_CHANNEL: &str = "new";
 ///
 /// # Errors
 /// `invalid_params`, or the reason why no agent can have the channel.
-pub(super) async fn resolve_binding(ops: &Ops, agent: &AgentEntry, value: &Value) -> Result<ChannelBinding> {
+pub(super) async fn resolve_binding(
+    discord: &DiscordHandle,
+    agent: &AgentEntry,
+    value: &Value,
+) -> Result<ChannelBinding> {
     let unreadable = || {
         Error::invalid("`channel_id` is the number of a channel")
             .hint("in Discord: Settings, Advanced, Developer Mode; then right-click the channel, Copy Channel ID; `new` makes one")
@@ -265,12 +278,12 @@ pub(super) async fn resolve_binding(ops: &Ops, agent: &AgentEntry, value: &Value
         return Ok(ChannelBinding { channel: None, info: None, is_new: false });
     }
     if text == NEW_CHANNEL {
-        return create_binding(ops, agent).await;
+        return create_binding(discord, agent).await;
     }
     let digits = text.strip_prefix("<#").and_then(|text| text.strip_suffix('>')).unwrap_or(text);
     let channel = digits.parse::<u64>().ok().filter(|id| *id != 0 && digits.bytes().all(|b| b.is_ascii_digit()));
     let channel = channel.ok_or_else(unreadable)?;
-    let found = match channel_api(&ops.discord) {
+    let found = match channel_api(discord) {
         Some(face) => face.find_channel(channel).await?,
         None => None,
     };
@@ -285,14 +298,14 @@ fn ensure_no_channel(agent: &AgentEntry) -> Result<()> {
 }
 
 /// Creates a channel for an agent that has none.
-async fn create_binding(ops: &Ops, agent: &AgentEntry) -> Result<ChannelBinding> {
+async fn create_binding(discord: &DiscordHandle, agent: &AgentEntry) -> Result<ChannelBinding> {
     let name = &agent.settings.name;
     ensure_no_channel(agent)?;
     let no = |why: &str| {
         Error::new(ErrorKind::DiscordFailed, format!("no channel was made: {why}"))
             .hint("`chorusctl status` shows how the connection stands; a channel that is there is named by its id")
     };
-    let face = channel_api(&ops.discord).ok_or_else(|| no("Chorus is not connected to Discord"))?;
+    let face = channel_api(discord).ok_or_else(|| no("Chorus is not connected to Discord"))?;
     let guild = agent.guild_id.as_ref().and_then(|guild| guild.parse().ok());
     let prompt = agent.settings.system_prompt.as_deref().map(str::to_owned);
     match face.create_channel(name.clone(), prompt, guild).await? {
@@ -307,8 +320,8 @@ async fn create_binding(ops: &Ops, agent: &AgentEntry) -> Result<ChannelBinding>
 
 impl ChannelBinding {
     /// Deletes the channel if it was created for the agent and is not used after all.
-    pub(super) async fn delete_if_new(self, ops: &Ops) {
-        if let (true, Some(channel), Some(face)) = (self.is_new, self.channel, channel_api(&ops.discord))
+    pub(super) async fn delete_if_new(self, discord: &DiscordHandle) {
+        if let (true, Some(channel), Some(face)) = (self.is_new, self.channel, channel_api(discord))
             && let Err(failure) = delete_channel(&**face, channel).await
         {
             tracing::error!(channel, %failure, "a channel that was made for an agent is left in Discord");
@@ -327,11 +340,16 @@ pub(super) fn audit_row_of_binding(bound: &ChannelBinding, row: AuditDecision, a
 /// # Errors
 /// `already_exists` if the channel belongs to another agent, or was created for one that has got another meanwhile;
 /// otherwise as for any key.
-pub(super) async fn bind_channel(ops: &Ops, agent: &Arc<AgentEntry>, bound: &ChannelBinding) -> Result<ConfigResult> {
+pub(super) async fn bind_channel(
+    editor: &AgentEditor,
+    agent: &Arc<AgentEntry>,
+    bound: &ChannelBinding,
+) -> Result<ConfigResult> {
     if bound.is_new {
         ensure_no_channel(agent)?;
     }
-    let other = bound.channel.and_then(|channel| ops.agents.by_channel(channel));
+    let (discord, tables) = (&editor.agents.discord, &editor.store.catalog.discord);
+    let other = bound.channel.and_then(|channel| editor.agents.index.by_channel(channel));
     if let Some(other) = other.filter(|other| other.settings.id != agent.settings.id) {
         return Err(Error::new(ErrorKind::AlreadyExists, format!("that is the channel of {}", other.settings.name))
             .hint(format!("`chorusctl agent config {} channel_id \"\"` frees it", other.settings.name)));
@@ -345,14 +363,14 @@ pub(super) async fn bind_channel(ops: &Ops, agent: &Arc<AgentEntry>, bound: &Cha
         None => Value::Null,
     };
     let pairs = vec![(CHANNEL_KEYS[0], id(bound.channel)), (CHANNEL_KEYS[1], guild)];
-    let (new, config, old) = set_keys(ops, agent, pairs).await?;
+    let (new, config, old) = editor.set_keys(agent, pairs).await?;
     if let (Some(channel), Some(found), false) = (bound.channel, bound.info, same) {
         let ChannelInfo { guild, newest_message: newest } = found;
         let made = bound.is_new;
         let row =
             ChannelRow { channel, guild, agent: agent.settings.id, created_by_us: made, seen: newest, skipped: newest };
-        match ops.store.catalog.discord.channels.upsert(row).await {
-            Ok(()) => post_welcome(ops, &new, channel).await,
+        match tables.channels.upsert(row).await {
+            Ok(()) => post_welcome(discord, &tables.outbox, &new, channel).await,
             Err(failure) => {
                 tracing::warn!(agent = %agent.settings.name, %failure, "how far its channel was read is not noted yet");
             }
@@ -363,62 +381,63 @@ pub(super) async fn bind_channel(ops: &Ops, agent: &Arc<AgentEntry>, bound: &Cha
             "**{}** has left this channel. What is written here is not answered any more.",
             agent.settings.name
         );
-        post_line(ops, before, &left).await;
+        post_line(discord, &tables.outbox, before, &left).await;
     }
-    if let Some(face) = channel_api(&ops.discord) {
+    if let Some(face) = channel_api(discord) {
         face.sync_agent_channel(agent.settings.id);
     }
-    let shown = CHANNEL_KEYS.iter().map(|key| ((*key).to_owned(), config.map().get(*key).cloned().unwrap_or_default()));
+    let values =
+        CHANNEL_KEYS.iter().map(|key| ((*key).to_owned(), config.map().get(*key).cloned().unwrap_or_default()));
     Ok(ConfigResult {
-        agent: ops.agent_describer.describe_changed(&new).await,
-        config: shown.take(1).collect(),
+        agent: editor.describer.describe_changed(&new).await,
+        config: values.take(1).collect(),
         old: Some(old),
     })
 }
 
 /// Unbinds a channel that was deleted in Discord; its agent continues without one. Returns the agent's name.
-pub async fn detach_channel(ops: &Ops, channel: u64) -> Result<Option<String>> {
-    let _one_at_a_time = ops.agent_resolver.lock.lock().await;
-    let mut whose = None;
-    if let Some(agent) = ops.agents.by_channel(channel) {
-        let agent = ops.agent_resolver.reload_locked(agent).await?;
+pub async fn detach_channel(editor: &AgentEditor, channel: u64) -> Result<Option<String>> {
+    let _one_at_a_time = editor.agents.lock.lock().await;
+    let mut name_of_agent = None;
+    if let Some(agent) = editor.agents.index.by_channel(channel) {
+        let agent = editor.agents.reload_locked(agent).await?;
         if agent.channel() == Some(channel) {
             let name = agent.settings.name.clone();
             // Keep the server: an agent without a channel must not become visible in all servers.
-            set_keys(ops, &agent, vec![(CHANNEL_KEYS[0], Value::Null)]).await?;
+            editor.set_keys(&agent, vec![(CHANNEL_KEYS[0], Value::Null)]).await?;
             tracing::warn!(agent = %name, channel, "its channel in Discord is gone; the agent goes on without one");
             let text = format!(
                 "The channel of {name} in Discord is gone. The agent goes on without one; \
                  `chorusctl agent config {name} channel_id new` makes another."
             );
-            ops.registry.emit_event(EventType::Notice, Some(name.clone()), json!({"text": text}));
-            whose = Some(name);
+            editor.registry.emit_event(EventType::Notice, Some(name.clone()), json!({"text": text}));
+            name_of_agent = Some(name);
         }
     }
-    ops.store.catalog.discord.channels.delete(channel).await?;
-    Ok(whose)
+    editor.store.catalog.discord.channels.delete(channel).await?;
+    Ok(name_of_agent)
 }
 
 /// Writes the server of an agent's channel into agent.json if that has another or none.
-pub async fn record_guild(ops: &Ops, channel: u64, guild: u64) -> Result<()> {
+pub async fn record_guild(editor: &AgentEditor, channel: u64, guild: u64) -> Result<()> {
     let guild = guild.to_string();
     let differs = |agent: &Arc<AgentEntry>| agent.guild_id.as_ref() != Some(&guild);
-    if !ops.agents.by_channel(channel).is_some_and(|agent| differs(&agent)) {
+    if !editor.agents.index.by_channel(channel).is_some_and(|agent| differs(&agent)) {
         return Ok(());
     }
-    let _one_at_a_time = ops.agent_resolver.lock.lock().await;
-    let Some(agent) = ops.agents.by_channel(channel) else { return Ok(()) };
-    let agent = ops.agent_resolver.reload_locked(agent).await?;
+    let _one_at_a_time = editor.agents.lock.lock().await;
+    let Some(agent) = editor.agents.index.by_channel(channel) else { return Ok(()) };
+    let agent = editor.agents.reload_locked(agent).await?;
     if agent.channel() != Some(channel) || !differs(&agent) {
         return Ok(());
     }
-    set_keys(ops, &agent, vec![(CHANNEL_KEYS[1], Value::String(guild))]).await.map(drop)
+    editor.set_keys(&agent, vec![(CHANNEL_KEYS[1], Value::String(guild))]).await.map(drop)
 }
 
 /// Renames the channel of a renamed agent if Chorus created it.
-pub(super) async fn rename_channel(ops: &Ops, agent: &AgentEntry) {
-    let (Some(face), Some(channel)) = (channel_api(&ops.discord), agent.channel()) else { return };
-    match ops.store.catalog.discord.channels.get(channel).await {
+pub(super) async fn rename_channel(discord: &DiscordHandle, channels: &ChannelTable, agent: &AgentEntry) {
+    let (Some(face), Some(channel)) = (channel_api(discord), agent.channel()) else { return };
+    match channels.get(channel).await {
         Ok(Some(row)) if row.created_by_us && row.agent == agent.settings.id => {
             face.rename_channel(channel, agent.settings.name.clone());
         }

@@ -10,64 +10,85 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chorus_agent_core::AgentSettings;
 use chorus_base::error::{Error, Result};
+use chorus_clock::Clock;
 use chorus_config::Config;
 use chorus_config::agent::render;
 use chorus_proto::methods::agent_transfer::{ExportBeginParams, ExportBeginResult, ExportReadParams, ExportReadResult};
 use chorus_proto::{ErrorKind, Session};
 use chorus_runtime::run_blocking;
-use chorus_store::catalog::MemoryRow;
+use chorus_sandbox::Sandbox;
+use chorus_store::catalog::{MemoryRow, MemoryTable};
 use serde_json::Value;
+use tokio::sync::RwLock;
+use uuid::Uuid;
 
 use super::config::effective_config;
-use super::workspace_bundle;
+use super::{AgentResolver, workspace_bundle};
+use crate::KeyedMutex;
 use crate::agent::command;
+use crate::agent::registry::Registry;
 use crate::agent_archive::{self, ArchiveWriter, ExportedAgent, Manifest};
 use crate::ops::import_sink::create_spool;
+use crate::ops::resolve_agent;
 use crate::ops::session::import::OnProgress;
 use crate::ops::transfers::AllTransfers;
-use crate::ops::{Ops, resolve_agent};
 
 /// Bytes per reply, before base64 encoding.
 const CHUNK_BYTES: usize = 1 << 20;
 /// The limit on nested folders of docs/.
 const MAX_DOCS_DEPTH: usize = 32;
 
+/// The services that collect what an agent consists of.
+#[derive(Debug)]
+pub struct AgentExporter {
+    pub agents: Arc<AgentResolver>,
+    pub registry: Arc<Registry>,
+    pub memories: MemoryTable,
+    pub sandbox: Arc<Sandbox>,
+    pub git_locks: Arc<KeyedMutex<Uuid>>,
+    /// Locked for reading while files are read, so that none is moved or deleted.
+    pub sessions_lock: Arc<RwLock<()>>,
+    pub clock: Clock,
+}
+
 /// Builds the archive of an agent: configuration, docs, sessions, memory and workspace. Unsaved messages are saved
 /// first, so that the archive contains the whole conversation.
 pub async fn begin(
-    ops: &Ops,
+    exporter: &AgentExporter,
+    transfers: &AllTransfers,
     connection: u64,
     params: ExportBeginParams,
     mut progress: OnProgress,
 ) -> Result<ExportBeginResult> {
-    let agent = resolve_agent::agent(ops, Some(&params.name)).await?;
-    let saved = save_unsaved(ops, &agent.settings).await?;
-    let dir = ops.home.join("db");
+    let agents = &exporter.agents;
+    let agent = agents.resolve(Some(&params.name)).await?;
+    let saved = save_unsaved(&exporter.registry, &agent.settings).await?;
+    let dir = agents.home.join("db");
     let (bundle, file) = run_blocking(move || {
         let new = || create_spool(&dir).map_err(|e| Error::io("cannot begin an export", &e));
         Ok((new()?, new()?))
     })
     .await?;
     let mut warnings = {
-        let _alone = ops.git_locks.lock(agent.settings.id).await;
-        workspace_bundle::pack(ops, &agent.settings.dir.join("workspace"), &bundle).await?
+        let _alone = exporter.git_locks.lock(agent.settings.id).await;
+        workspace_bundle::pack(&exporter.sandbox, &agents.home, &agent.settings.dir.join("workspace"), &bundle).await?
     };
     // From here on none of the agent's files is moved or deleted.
-    let _stays = ops.sessions_lock.read().await;
-    let agent = ops
-        .agents
+    let _stays = exporter.sessions_lock.read().await;
+    let agent = agents
+        .index
         .by_id(agent.settings.id)
-        .ok_or_else(|| resolve_agent::unknown_agent_error(&ops.agents, &params.name))?;
+        .ok_or_else(|| resolve_agent::unknown_agent_error(&agents.index, &params.name))?;
     let settings = agent.settings.clone();
-    let (config, _) = effective_config(&ops.store.catalog.agents, &ops.effective_config, &agent).await?;
-    let memories = ops.store.catalog.memories.list_written_by(settings.id).await?;
+    let (config, _) = effective_config(&agents.table, &agents.config, &agent).await?;
+    let memories = exporter.memories.list_written_by(settings.id).await?;
     let mut config = config.map().clone();
     // These keys refer to this home: to its channels and to tasks that run in it.
     for key in ["channel_id", "guild_id"] {
         config.insert(key.into(), Value::Null);
     }
     config.insert("running_tasks".into(), Value::Array(Vec::new()));
-    let (now, count) = (ops.clock.now(), memories.len() as u64);
+    let (now, count) = (exporter.clock.now(), memories.len() as u64);
     let name = settings.name.clone();
     let (file, size, sessions, left_out) = run_blocking(move || {
         let failed = |e: std::io::Error| Error::io(format_args!("cannot export {}", settings.name), &e);
@@ -99,7 +120,7 @@ pub async fn begin(
     .await?;
     warnings.extend(left_out);
     tracing::info!(agent = %name, size, sessions, "agent exported");
-    let export = ops.transfers.agent_downloads.open(connection, (), file)?;
+    let export = transfers.agent_downloads.open(connection, (), file)?;
     Ok(ExportBeginResult { export, size, agent_name: name, sessions, memories: count, saved, warnings })
 }
 
@@ -111,13 +132,13 @@ pub async fn read(
     params: ExportReadParams,
 ) -> Result<ExportReadResult> {
     let transfers = transfers.clone();
-    let room = CHUNK_BYTES.min(config.max_frame / 2);
+    let max_bytes = CHUNK_BYTES.min(config.max_frame / 2);
     run_blocking(move || {
         transfers.agent_downloads.with_transfer(connection, params.export, |spool| {
             let failed = |e: std::io::Error| Error::io("cannot read an export", &e);
             let size = spool.file.metadata().map_err(failed)?.len();
             let offset = params.offset.unwrap_or(0).min(size);
-            let mut piece = vec![0; usize::try_from(size - offset).unwrap_or(room).min(room)];
+            let mut piece = vec![0; usize::try_from(size - offset).unwrap_or(max_bytes).min(max_bytes)];
             spool.file.read_exact_at(&mut piece, offset).map_err(failed)?;
             let end = offset + piece.len() as u64;
             Ok(ExportReadResult { data_base64: STANDARD.encode(piece), next: (end < size).then_some(end) })
@@ -127,11 +148,11 @@ pub async fn read(
 }
 
 /// Saves messages that no session holds.
-async fn save_unsaved(ops: &Ops, settings: &AgentSettings) -> Result<Option<Session>> {
-    if ops.registry.context_info(settings.id).is_none_or(|context| context.unsaved == 0) {
+async fn save_unsaved(registry: &Arc<Registry>, settings: &AgentSettings) -> Result<Option<Session>> {
+    if registry.context_info(settings.id).is_none_or(|context| context.unsaved == 0) {
         return Ok(None);
     }
-    match ops.registry.ask(settings.id, command::save(None, Vec::new(), false)).await {
+    match registry.ask(settings.id, command::save(None, Vec::new(), false)).await {
         Ok(saved) => Ok(Some(*saved.session)),
         // Another request has saved them in between.
         Err(failure) if failure.kind == ErrorKind::NothingToSave => Ok(None),

@@ -1,6 +1,7 @@
 //! The operation `agent.init`.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
 use chorus_base::private_fs::{FileSnapshot, TEMPORARY_PREFIX, create_private, move_dir, write_private};
@@ -13,42 +14,52 @@ use chorus_proto::{AgentStatus, ErrorKind, EventType};
 use chorus_runtime::run_blocking;
 use chorus_store::catalog::AuditDecision;
 use chorus_store::session_files::stamp;
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::discord_channel::NewAgentChannel;
-use super::{AGENTS_DIR, agent_entry, agent_row, ensure_may_grant, text_or_null};
-use crate::ops::{Ops, catalog_sync};
+use super::{AGENTS_DIR, AgentEditor, AgentResolver, agent_entry, agent_row, ensure_may_grant, text_or_null};
+use crate::ops::catalog_sync;
+use crate::ops::catalog_sync::CatalogSync;
 use crate::{agent_template, git_init};
 
 /// Creates an agent, or revives one whose directory was kept. If a step fails, the earlier ones are undone.
-pub async fn init(ops: &Ops, params: InitParams) -> Result<InitResult> {
-    init_as(ops, params, &Requester::Owner, None).await
+pub async fn init(editor: &AgentEditor, catalog_sync: &CatalogSync, params: InitParams) -> Result<InitResult> {
+    init_as(editor, catalog_sync, params, &Requester::Owner, None).await
 }
 
 /// Like [`init`], on behalf of `by`; the agent's channel is created in the Discord server `guild`.
 ///
 /// # Errors
 /// As [`init`]; `denied` if `by` may not grant the permissions, or is not the owner and the name has a kept directory.
-pub async fn init_as(ops: &Ops, params: InitParams, by: &Requester, guild: Option<u64>) -> Result<InitResult> {
+pub async fn init_as(
+    editor: &AgentEditor,
+    catalog_sync: &CatalogSync,
+    params: InitParams,
+    by: &Requester,
+    guild: Option<u64>,
+) -> Result<InitResult> {
     check_name(&params.name)?;
-    let mut overrides = build_overrides(&params, &ops.config.profiles)?;
+    let mut overrides = build_overrides(&params, &editor.config.profiles)?;
     if let Some(permissions) = overrides.get("permissions").filter(|permissions| !permissions.is_null()) {
-        ensure_may_grant(&ops.config, by, permissions)?;
+        ensure_may_grant(&editor.config, by, permissions)?;
     }
     if let Some(model) = params.model.as_deref().filter(|model| !model.is_empty()) {
-        ops.models.check_assignable(model)?;
+        editor.models.check_assignable(model)?;
     }
     let name = params.name;
-    ensure_name_free(ops, &name, by)?;
+    ensure_name_free(&editor.agents, &name, by)?;
     // Before the lock is acquired, because Discord may be slow and must not delay others.
-    let room = NewAgentChannel::create(ops, &name, params.system_prompt, guild, &ops.home.join(AGENTS_DIR).join(&name))
-        .await?;
-    overrides.extend(room.keys());
-    match init_locked(ops, &name, overrides, &room, by).await {
-        Ok(made) => Ok(InitResult { warnings: room.warnings, ..made }),
+    let agents = &editor.agents;
+    let channel =
+        NewAgentChannel::create(agents, &name, params.system_prompt, guild, &agents.home.join(AGENTS_DIR).join(&name))
+            .await?;
+    overrides.extend(channel.keys());
+    match init_locked(editor, catalog_sync, &name, overrides, &channel, by).await {
+        Ok(made) => Ok(InitResult { warnings: channel.warnings, ..made }),
         Err(failure) => {
-            room.delete_if_created(ops).await;
+            channel.delete_if_created(&agents.discord).await;
             Err(failure)
         }
     }
@@ -56,12 +67,12 @@ pub async fn init_as(ops: &Ops, params: InitParams, by: &Requester, guild: Optio
 
 /// Checks that `by` may create an agent with this name. Only the owner may revive a kept directory, because it comes
 /// back with its permissions and conversations, possibly with people of other servers.
-fn ensure_name_free(ops: &Ops, name: &str, by: &Requester) -> Result<()> {
-    if ops.agents.by_name(name).is_some() {
+fn ensure_name_free(agents: &AgentResolver, name: &str, by: &Requester) -> Result<()> {
+    if agents.index.by_name(name).is_some() {
         return Err(Error::new(ErrorKind::AlreadyExists, format!("there is an agent {name} already"))
             .hint(format!("`chorusctl agent show {name}`, or choose another name")));
     }
-    if *by != Requester::Owner && ops.home.join(AGENTS_DIR).join(name).symlink_metadata().is_ok() {
+    if *by != Requester::Owner && agents.home.join(AGENTS_DIR).join(name).symlink_metadata().is_ok() {
         return Err(Error::new(ErrorKind::Denied, format!("an agent {name} was kept"))
             .hint(format!("take it up at the terminal: `chorusctl agent init {name}`, or choose another name")));
     }
@@ -70,23 +81,25 @@ fn ensure_name_free(ops: &Ops, name: &str, by: &Requester) -> Result<()> {
 
 /// Creates the agent; its channel exists already.
 async fn init_locked(
-    ops: &Ops,
+    editor: &AgentEditor,
+    catalog_sync: &CatalogSync,
     name: &str,
     overrides: Map<String, Value>,
-    room: &NewAgentChannel,
+    channel: &NewAgentChannel,
     by: &Requester,
 ) -> Result<InitResult> {
-    let _one_at_a_time = ops.agent_resolver.lock.lock().await;
-    ensure_name_free(ops, name, by)?;
+    let agents = &editor.agents;
+    let _one_at_a_time = agents.lock.lock().await;
+    ensure_name_free(agents, name, by)?;
     let dir = format!("{AGENTS_DIR}/{name}");
-    let target = ops.home.join(&dir);
+    let target = agents.home.join(&dir);
     let revived = target.symlink_metadata().is_ok();
     let made = if revived {
-        revive_agent_dir(ops, target.clone(), name, overrides).await?
+        revive_agent_dir(agents.config.current(), target.clone(), name, overrides).await?
     } else {
-        create_agent_dir(ops, target.clone(), name, overrides).await?
+        create_agent_dir(agents, target.clone(), name, overrides, editor.clock.now()).await?
     };
-    if let Err(failure) = register_agent(ops, &dir, &made, room, by).await {
+    if let Err(failure) = register_agent(editor, &dir, &made, channel, by).await {
         let _ = run_blocking(move || {
             made.undo.roll_back();
             Ok(())
@@ -94,15 +107,15 @@ async fn init_locked(
         .await;
         return Err(failure);
     }
-    let new = ops.agents.insert(agent_entry(&ops.home, &dir, &made.config, made.stamp.clone()));
+    let new = agents.index.insert(agent_entry(&agents.home, &dir, &made.config, made.stamp.clone()));
     tracing::info!(agent = %name, id = %made.config.id, revived, "agent made");
-    ops.registry.emit_event(EventType::AgentCreated, Some(name.to_owned()), json!({"id": made.config.id}));
-    room.on_agent_created(ops, &new);
+    editor.registry.emit_event(EventType::AgentCreated, Some(name.to_owned()), json!({"id": made.config.id}));
+    channel.on_agent_created(&agents.discord, &new);
     if revived {
         // So that sessions in the directory appear in the history immediately.
-        ops.catalog_sync.try_sync_sessions(&new.settings).await;
+        catalog_sync.try_sync_sessions(&new.settings).await;
     }
-    Ok(InitResult { agent: ops.agent_describer.describe_changed(&new).await, revived, warnings: Vec::new() })
+    Ok(InitResult { agent: editor.describer.describe_changed(&new).await, revived, warnings: Vec::new() })
 }
 
 /// A directory that is in place, and how to undo that.
@@ -157,15 +170,16 @@ fn build_overrides(params: &InitParams, profiles: &Profiles) -> Result<Map<Strin
 
 /// Builds the directory under a temporary name and moves it into place complete.
 async fn create_agent_dir(
-    ops: &Ops,
+    agents: &AgentResolver,
     target: PathBuf,
     name: &str,
     overrides: Map<String, Value>,
+    now: Timestamp,
 ) -> Result<PreparedAgent> {
-    let home = ops.home.clone();
-    let defaults = ops.defaults();
+    let home = agents.home.clone();
+    let defaults = agents.config.current();
     let name = name.to_owned();
-    let now = ops.clock.now().to_string();
+    let now = now.to_string();
     run_blocking(move || {
         let agents = home.join(AGENTS_DIR);
         catalog_sync::remove_unfinished_dirs(&agents);
@@ -199,12 +213,11 @@ async fn create_agent_dir(
 
 /// Revives a directory that `destroy --keep-files` left, or that a rebuilt home has.
 async fn revive_agent_dir(
-    ops: &Ops,
+    defaults: Arc<Config>,
     target: PathBuf,
     name: &str,
     overrides: Map<String, Value>,
 ) -> Result<PreparedAgent> {
-    let defaults = ops.defaults();
     let name = name.to_owned();
     run_blocking(move || {
         let path = target.join(AGENT_FILE);
@@ -266,14 +279,14 @@ pub fn write_config(dir: &Path, config: &AgentConfig) -> std::io::Result<String>
 }
 
 async fn register_agent(
-    ops: &Ops,
+    editor: &AgentEditor,
     dir: &str,
     made: &PreparedAgent,
-    room: &NewAgentChannel,
+    channel: &NewAgentChannel,
     by: &Requester,
 ) -> Result<()> {
     // A copied directory has the id of the agent that it was copied from.
-    if let Some(other) = ops.agents.by_id(made.config.id) {
+    if let Some(other) = editor.agents.index.by_id(made.config.id) {
         return Err(Error::new(
             ErrorKind::AlreadyExists,
             format!("the kept agent.json has the id of the agent {}", other.settings.name),
@@ -283,15 +296,15 @@ async fn register_agent(
     let row = agent_row(dir, &made.config, made.stamp.clone());
     debug_assert_eq!(row.status, AgentStatus::Active);
     if *by != Requester::Owner {
-        ops.store.catalog.audit.append(audit_row_of_init(ops, &made.config, by)).await?;
+        editor.store.catalog.audit.append(audit_row_of_init(editor.clock.now(), &made.config, by)).await?;
     }
-    room.register_agent(ops, dir, &made.config, row).await
+    channel.register_agent(&editor.agents, &editor.store.catalog.discord, dir, &made.config, row).await
 }
 
 /// Builds the audit row for an agent that a requester other than the owner created.
-fn audit_row_of_init(ops: &Ops, config: &AgentConfig, by: &Requester) -> AuditDecision {
+fn audit_row_of_init(at: Timestamp, config: &AgentConfig, by: &Requester) -> AuditDecision {
     AuditDecision {
-        at: ops.clock.now(),
+        at,
         agent: config.id,
         agent_name: config.name.clone(),
         turn: None,

@@ -4,6 +4,7 @@ pub mod config;
 mod describer;
 pub mod destroy;
 pub mod discord_channel;
+mod editor;
 pub mod export;
 pub mod import;
 pub mod init;
@@ -27,6 +28,8 @@ use serde_json::Value;
 
 use crate::agent::agent_index::AgentEntry;
 pub use describer::AgentDescriber;
+pub use editor::AgentEditor;
+pub use export::AgentExporter;
 pub use resolver::AgentResolver;
 
 /// The directory of active agents, relative to the home.

@@ -12,10 +12,11 @@ use chorus_store::catalog::AuditDecision;
 use serde_json::Value;
 
 use crate::agent::agent_index::AgentEntry;
-use crate::approvals::{Claim, PermissionsChange};
-use crate::ops::agent::config::set_permissions;
+use crate::approvals::{Approvals, Claim, PermissionsChange};
+use crate::ops::agent::AgentEditor;
+use crate::ops::hints;
 use crate::ops::permissions::usable_profile;
-use crate::ops::{Ops, hints, resolve_agent};
+use crate::ops::resolve_agent::unknown_agent_error;
 use crate::tools::workspace_paths;
 
 /// Approves an action once; with `always` also in future.
@@ -23,36 +24,40 @@ use crate::tools::workspace_paths;
 /// # Errors
 /// `not_found`, `conflict`, `expired`; `denied` if the agent's profile denies the action by now, or if `always` is
 /// impossible, in which case the approval stays open. An answer that cannot be recorded denies the action.
-pub async fn approve(ops: &Ops, params: ApproveParams) -> Result<ApproveResult> {
-    approve_as(ops, params, &Requester::Owner.into()).await
+pub async fn approve(editor: &AgentEditor, approvals: &Approvals, params: ApproveParams) -> Result<ApproveResult> {
+    approve_as(editor, approvals, params, &Requester::Owner.into()).await
 }
 
 /// Like [`approve`], on behalf of `by`. `always` requires an approver, because it changes the agent's permissions.
 ///
 /// # Errors
 /// As [`approve`]; `denied` also if `by` may not answer.
-pub async fn approve_as(ops: &Ops, params: ApproveParams, by: &Answerer) -> Result<ApproveResult> {
+pub async fn approve_as(
+    editor: &AgentEditor,
+    approvals: &Approvals,
+    params: ApproveParams,
+    by: &Answerer,
+) -> Result<ApproveResult> {
     if params.always && !by.is_approver && by.requester != Requester::Owner {
         return Err(Error::new(ErrorKind::Denied, "only an approver may allow it for ever")
             .hint("allow it once; `approvers` of `[discord]` says which roles approve"));
     }
-    if let Some(agent) = ops.approvals.agent_of(&params.id).and_then(|id| ops.agents.by_id(id)) {
+    let agents = &editor.agents;
+    if let Some(agent) = approvals.agent_of(&params.id).and_then(|id| agents.index.by_id(id)) {
         // Closes the approval if agent.json was edited and nothing has reloaded it since.
-        ops.agent_resolver.reload_if_changed(agent).await?;
+        agents.reload_if_changed(agent).await?;
     }
     // Before the approval is claimed: an operation that destroys the agent holds this lock while it waits for the turn,
     // and so for the approval.
-    let one_at_a_time = if params.always { Some(ops.agent_resolver.lock.lock().await) } else { None };
-    let claim = ops.approvals.claim(&params.id, by, params.hash.as_deref()).await?;
+    let one_at_a_time = if params.always { Some(agents.lock.lock().await) } else { None };
+    let claim = approvals.claim(&params.id, by, params.hash.as_deref()).await?;
     if params.always {
-        let done = approve_always(ops, claim, &by.requester).await;
+        let result = approve_always(editor, claim, &by.requester).await;
         drop(one_at_a_time);
-        return done;
+        return result;
     }
-    let agent = ops
-        .agents
-        .by_id(claim.agent())
-        .ok_or_else(|| resolve_agent::unknown_agent_error(&ops.agents, &claim.approval().agent))?;
+    let agent =
+        agents.index.by_id(claim.agent()).ok_or_else(|| unknown_agent_error(&agents.index, &claim.approval().agent))?;
     // Without reloading agent.json, which could wait for a destroy that waits for this approval.
     let claim = ensure_not_denied(&agent, claim).await?;
     Ok(ApproveResult {
@@ -79,26 +84,25 @@ async fn ensure_not_denied<'a>(agent: &AgentEntry, claim: Claim<'a>) -> Result<C
 }
 
 /// Approves the action and adds it to the agent's permissions. The caller must hold the agents lock.
-async fn approve_always(ops: &Ops, claim: Claim<'_>, by: &Requester) -> Result<ApproveResult> {
-    let agent = ops
-        .agents
-        .by_id(claim.agent())
-        .ok_or_else(|| resolve_agent::unknown_agent_error(&ops.agents, &claim.approval().agent))?;
-    let agent = ops.agent_resolver.reload_locked(agent).await?;
+async fn approve_always(editor: &AgentEditor, claim: Claim<'_>, by: &Requester) -> Result<ApproveResult> {
+    let agents = &editor.agents;
+    let agent =
+        agents.index.by_id(claim.agent()).ok_or_else(|| unknown_agent_error(&agents.index, &claim.approval().agent))?;
+    let agent = agents.reload_locked(agent).await?;
     let claim = ensure_not_denied(&agent, claim).await?;
     let new = permissions_with_action(&agent, claim.approval())?;
     let old = agent.permissions.clone();
     // Recorded before the change.
     let change = PermissionsChange { old: old.to_string(), new: new.to_string() };
-    let noted = claim.approve(Some(change)).await?;
+    let recorded = claim.approve(Some(change)).await?;
     let profile_before = old.as_str().map(str::to_owned);
-    let set = set_permissions(ops, &agent, new.clone()).await;
-    let approval = noted.approval.clone();
+    let set = editor.set_permissions(&agent, new.clone()).await;
+    let approval = recorded.approval.clone();
     let mut warnings = Vec::new();
     if let Err(failure) = &set {
         warnings.push(format!("it was approved once, but not for ever: {failure}"));
         let row = AuditDecision {
-            at: ops.clock.now(),
+            at: editor.clock.now(),
             agent: agent.settings.id,
             agent_name: agent.settings.name.clone(),
             turn: Some(approval.turn_id),
@@ -109,11 +113,11 @@ async fn approve_always(ops: &Ops, claim: Claim<'_>, by: &Requester) -> Result<A
             old: Some(new.to_string()),
             new: Some(old.to_string()),
         };
-        if let Err(failure) = ops.store.catalog.audit.append(row).await {
+        if let Err(failure) = editor.store.catalog.audit.append(row).await {
             tracing::warn!(%failure, "that a change failed cannot be written down");
         }
     }
-    drop(noted);
+    drop(recorded);
     Ok(ApproveResult {
         approval,
         always: set.is_ok(),

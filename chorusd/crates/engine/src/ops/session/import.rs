@@ -1,7 +1,7 @@
 //! `session.import.*`: imports transcripts and session files as sessions of an agent.
 
 use std::io::{BufReader, Seek as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -9,24 +9,40 @@ use base64::engine::general_purpose::STANDARD;
 use chorus_agent_core::AgentSettings;
 use chorus_base::error::{Error, Result};
 use chorus_base::new_id;
+use chorus_clock::Clock;
 use chorus_proto::methods::import::{AddParams, AddResult, BeginParams, BeginResult, CommitParams, CommitResult};
 use chorus_proto::session::SESSION_SCHEMA;
 use chorus_proto::{Session, SessionHeader, SummarySource, Trigger};
+use chorus_redact::Redactor;
 use chorus_runtime::run_blocking;
 use chorus_session::{import, slug, summary};
 use chorus_store::catalog::SessionPlacement;
-use chorus_store::session_files;
-use tokio::sync::mpsc;
+use chorus_store::{Store, session_files};
+use tokio::sync::{RwLock, mpsc};
 use uuid::Uuid;
 
+use super::SessionReader;
+use crate::agent::agent_index::AgentIndex;
 use crate::agent::session_save::{SessionTarget, write_session};
-use crate::ops::Ops;
 use crate::ops::agent::AgentResolver;
 use crate::ops::import_sink::{ImportedSession, SessionCollector, create_spool};
 use crate::ops::transfers::{AllTransfers, TranscriptUpload, Transfer};
 
 /// The number of skipped lines that an error names if nothing could be imported.
 const MAX_NAMED_SKIPS: usize = 3;
+
+/// The services that save imported sessions.
+#[derive(Debug)]
+pub struct SessionImporter {
+    pub store: Arc<Store>,
+    pub agents: Arc<AgentIndex>,
+    pub sessions: Arc<SessionReader>,
+    pub redactor: Arc<Redactor>,
+    /// Locked for reading while a session is written, so that its agent's directory stays where it is.
+    pub sessions_lock: Arc<RwLock<()>>,
+    pub clock: Clock,
+    pub home: PathBuf,
+}
 
 /// Is called with the bytes read so far and the total.
 pub type OnProgress = Box<dyn FnMut(u64, u64) + Send>;
@@ -70,17 +86,18 @@ pub async fn add(transfers: &Arc<AllTransfers>, connection: u64, params: AddPara
 /// # Errors
 /// `invalid_params` if nothing could be read, `disk_full`, `storage_failed`.
 pub async fn commit(
-    ops: &Ops,
+    importer: &SessionImporter,
+    transfers: &AllTransfers,
     connection: u64,
     params: CommitParams,
     mut progress: OnProgress,
 ) -> Result<CommitResult> {
     let Transfer { description: TranscriptUpload { agent, format, file }, file: mut spool, received } =
-        ops.transfers.transcript_uploads.remove(connection, params.import)?;
-    let name = settings_of(ops, agent)?.name.clone();
+        transfers.transcript_uploads.remove(connection, params.import)?;
+    let name = settings_of(&importer.agents, agent)?.name.clone();
     let (done, mut complete) = mpsc::channel(2);
-    let (dir, now) = (ops.home.join("db"), ops.clock.now());
-    let secrets = (ops.redactor.clone(), params.redact);
+    let (dir, now) = (importer.home.join("db"), importer.clock.now());
+    let secrets = (importer.redactor.clone(), params.redact);
     let reading = chorus_runtime::spawn_blocking(move || {
         let mut collector = SessionCollector::new(dir, done, Box::new(move |read| progress(read, received)), secrets);
         spool.rewind().map_err(import::ImportError::Io)?;
@@ -97,7 +114,7 @@ pub async fn commit(
             // The main conversation may have another id here than in the file.
             imported.about.parent_id = main.or(imported.about.parent_id);
         }
-        match save_imported(ops, agent, imported).await {
+        match save_imported(importer, agent, imported).await {
             Ok(session) => {
                 main = if side_chain { main } else { Some(session.header.id) };
                 sessions.push(session);
@@ -112,19 +129,19 @@ pub async fn commit(
     drop(complete);
     match (failed, reading.await) {
         (Some(failure), _) => {
-            delete_imported(ops, sessions).await;
+            delete_imported(importer, sessions).await;
             Err(failure)
         }
         (None, Err(error)) => {
-            delete_imported(ops, sessions).await;
+            delete_imported(importer, sessions).await;
             Err(Error::internal(error.to_string()))
         }
         (None, Ok(Err(error))) => {
-            delete_imported(ops, sessions).await;
+            delete_imported(importer, sessions).await;
             Err(import_error(&file, &error))
         }
         (None, Ok(Ok((Err(error), found)))) => {
-            delete_imported(ops, sessions).await;
+            delete_imported(importer, sessions).await;
             let failure = import_error(&file, &error);
             Err(if matches!(error, import::ImportError::NoMessages) {
                 with_skipped_lines(failure, &found)
@@ -134,9 +151,9 @@ pub async fn commit(
         }
         (None, Ok(Ok((Ok(_), result)))) => {
             // A rename may have moved the files of the first sessions meanwhile.
-            let _stays = ops.sessions_lock.read().await;
+            let _stays = importer.sessions_lock.read().await;
             for session in &mut sessions {
-                if let Ok(path) = ops.sessions.path(&session.header).await {
+                if let Ok(path) = importer.sessions.path(&session.header).await {
                     session.file_path = path.to_string_lossy().into_owned();
                 }
             }
@@ -171,18 +188,18 @@ fn import_error(file: &str, error: &import::ImportError) -> Error {
     }
 }
 
-fn settings_of(ops: &Ops, agent: Uuid) -> Result<Arc<AgentSettings>> {
-    let entry = ops.agents.by_id(agent);
+fn settings_of(agents: &AgentIndex, agent: Uuid) -> Result<Arc<AgentSettings>> {
+    let entry = agents.by_id(agent);
     entry.map(|entry| entry.settings.clone()).ok_or_else(Error::agent_destroyed)
 }
 
 /// Deletes the sessions of a failed import, so that an import is complete or absent.
-async fn delete_imported(ops: &Ops, sessions: Vec<Session>) {
+async fn delete_imported(importer: &SessionImporter, sessions: Vec<Session>) {
     for Session { header, file_path, .. } in sessions {
         // The agent's directory may have been renamed since.
-        let _stays = ops.sessions_lock.read().await;
-        let path = ops.sessions.path(&header).await.unwrap_or_else(|_| file_path.into());
-        let _ = ops.store.catalog.sessions.undo_insert(header).await;
+        let _stays = importer.sessions_lock.read().await;
+        let path = importer.sessions.path(&header).await.unwrap_or_else(|_| file_path.into());
+        let _ = importer.store.catalog.sessions.undo_insert(header).await;
         let _ = run_blocking(move || {
             let _ = std::fs::remove_file(&path);
             Ok(())
@@ -191,21 +208,21 @@ async fn delete_imported(ops: &Ops, sessions: Vec<Session>) {
     }
 }
 
-async fn save_imported(ops: &Ops, agent: Uuid, imported: ImportedSession) -> Result<Session> {
+async fn save_imported(importer: &SessionImporter, agent: Uuid, imported: ImportedSession) -> Result<Session> {
     // Locked only while one session is written, so that a rename need not wait for the whole import.
-    let _stays = ops.sessions_lock.read().await;
-    let settings = &settings_of(ops, agent)?;
+    let _stays = importer.sessions_lock.read().await;
+    let settings = &settings_of(&importer.agents, agent)?;
     let ImportedSession { about, body, totals, digest, content_slug, first_at } = imported;
     // Reserved until the row exists: of several concurrent imports of one file, one gets its id.
-    let reserved = about.id.and_then(|id| ops.store.files.ids.try_reserve(id));
+    let reserved = about.id.and_then(|id| importer.store.files.ids.try_reserve(id));
     let id = match reserved.as_ref().map(|id| *id.key()) {
-        Some(id) if ops.store.catalog.sessions.get(id).await?.is_none() => id,
+        Some(id) if importer.store.catalog.sessions.get(id).await?.is_none() => id,
         _ => Uuid::new_v4(),
     };
     // A session file of Chorus keeps its time. A foreign transcript is saved as of now and becomes the latest session.
     let own = about.session_id.is_some();
     let dated = about.saved_at.filter(|_| own);
-    let saved_at = dated.unwrap_or_else(|| ops.clock.now());
+    let saved_at = dated.unwrap_or_else(|| importer.clock.now());
     let dated = dated.is_some();
     let wanted = about.session_id.filter(|name| is_session_id(name)).unwrap_or_else(|| {
         let slug = about.description.as_deref().and_then(slug::from_description).unwrap_or(content_slug);
@@ -244,15 +261,15 @@ async fn save_imported(ops: &Ops, agent: Uuid, imported: ImportedSession) -> Res
         let filled = session_files::stage_spooled(dir, &header, body)?;
         Ok((header, filled))
     };
-    let known = ops.store.catalog.sessions.names_with_base(settings.id, wanted.clone()).await?;
+    let taken_names = importer.store.catalog.sessions.names_with_base(settings.id, wanted.clone()).await?;
     let order = if dated { SessionPlacement::AtOwnPlace } else { SessionPlacement::Last };
-    let place = SessionTarget { name: wanted, taken_names: known, batched: false, summary_request: None, order };
-    let written = write_session(&ops.store, settings, place, make, || async { Ok(()) }).await;
+    let place = SessionTarget { name: wanted, taken_names, batched: false, summary_request: None, order };
+    let written = write_session(&importer.store, settings, place, make, || async { Ok(()) }).await;
     drop(reserved);
     let written = written?;
     if dated {
         // The session keeps its old time but counts as used now.
-        if let Err(failure) = ops.store.catalog.sessions.touch(written.header.id, ops.clock.now()).await {
+        if let Err(failure) = importer.store.catalog.sessions.touch(written.header.id, importer.clock.now()).await {
             tracing::warn!(session = %written.header.session_id, %failure, "a new session counts as unused since its time");
         }
     }

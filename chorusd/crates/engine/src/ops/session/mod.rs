@@ -16,5 +16,6 @@ pub mod tag;
 pub mod tree;
 pub mod untag;
 
+pub use import::SessionImporter;
 pub use reader::SessionReader;
 pub use session_trash::SessionTrash;

@@ -12,7 +12,6 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::ops::Ops;
-use crate::ops::agent::config::write_running_tasks;
 
 /// Agents whose `running_tasks` in agent.json may be outdated.
 #[derive(Debug, Default)]
@@ -57,7 +56,7 @@ async fn sync_agent(ops: &Ops, agent: Uuid) -> Result<()> {
         tracing::debug!(agent = %entry.settings.name, problem, "agent.json is left as it is");
         return Ok(());
     }
-    write_running_tasks(ops, &entry, ops.tasks.running_of(agent)).await
+    ops.agent_editor.write_running_tasks(&entry, ops.tasks.running_of(agent)).await
 }
 
 /// Marks the agents whose agent.json lists tasks of an earlier daemon.

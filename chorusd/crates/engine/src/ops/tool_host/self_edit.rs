@@ -8,7 +8,6 @@ use chorus_store::catalog::AuditDecision;
 use serde_json::Value;
 
 use crate::ops::Ops;
-use crate::ops::agent::config;
 use crate::ops::approvals::deny_outdated;
 use crate::tools::{SelfEdit, ToolCaller};
 
@@ -53,7 +52,7 @@ pub(super) async fn self_edit(ops: &Ops, asker: ToolCaller, edit: SelfEdit) -> R
         old: None,
         new: None,
     };
-    config::set_key(ops, &agent, key.into(), value, Some(row)).await?;
+    ops.agent_editor.set_key(&agent, key.into(), value, Some(row)).await?;
     deny_outdated(&ops.agents, &ops.approvals, &agent).await;
     tracing::info!(agent = %agent.settings.name, key, "the agent changed itself");
     Ok(())

@@ -12,19 +12,22 @@ use base64::engine::general_purpose::STANDARD;
 use chorus_base::error::{Error, Result};
 use chorus_base::private_fs::{TEMPORARY_PREFIX, create_private, move_dir, remove_dir};
 use chorus_config::agent::AgentConfig;
+use chorus_llm::Models;
 use chorus_proto::methods::agent_transfer::{
     ImportAddParams, ImportAddResult, ImportBeginParams, ImportBeginResult, ImportCommitParams, ImportCommitResult,
 };
 use chorus_proto::{ErrorKind, EventType};
 use chorus_runtime::run_blocking;
-use chorus_store::catalog::{MemoryRow, MemoryScope};
+use chorus_sandbox::Sandbox;
+use chorus_store::catalog::{Catalog, MemoryRow, MemoryScope, MemoryTable};
 use serde_json::json;
 use uuid::Uuid;
 
 use self::contents::ImportPlan;
-use super::{AGENTS_DIR, agent_entry, agent_row, workspace_bundle};
+use super::{AGENTS_DIR, AgentEditor, agent_entry, agent_row, workspace_bundle};
+use crate::agent::agent_index::AgentIndex;
 use crate::agent_archive::Archive;
-use crate::ops::Ops;
+use crate::ops::catalog_sync::CatalogSync;
 use crate::ops::import_sink::create_spool;
 use crate::ops::memory::audit_row_of_change;
 use crate::ops::session::import::OnProgress;
@@ -58,17 +61,21 @@ pub async fn add(transfers: &Arc<AllTransfers>, connection: u64, params: ImportA
 /// `invalid_params` for an unusable archive, `unsupported`, `invalid_name`, `already_exists`, `git_failed`,
 /// `disk_full`, `storage_failed`.
 pub async fn commit(
-    ops: &Ops,
+    editor: &AgentEditor,
+    catalog_sync: &CatalogSync,
+    sandbox: &Sandbox,
+    transfers: &AllTransfers,
     connection: u64,
     params: ImportCommitParams,
     mut progress: OnProgress,
 ) -> Result<ImportCommitResult> {
-    let spool = ops.transfers.agent_uploads.remove(connection, params.import)?;
+    let spool = transfers.agent_uploads.remove(connection, params.import)?;
     let received = spool.received;
     let archive = run_blocking(move || {
         Archive::open(spool.file, |read| progress(read, received)).map_err(contents::archive_error)
     });
-    let (name, defaults) = (params.name, ops.defaults());
+    let agents = &editor.agents;
+    let (name, defaults) = (params.name, agents.config.current());
     let archive = archive.await?;
     let planned = run_blocking(move || {
         let plan = ImportPlan::from_archive(&archive, name, &defaults)?;
@@ -76,10 +83,10 @@ pub async fn commit(
     });
     let (archive, mut plan) = planned.await?;
     // The lock also keeps an init from deleting the staging directory as the leftover of another.
-    let _one_at_a_time = ops.agent_resolver.lock.lock().await;
+    let _one_at_a_time = agents.lock.lock().await;
     let dir = format!("{AGENTS_DIR}/{}", plan.config.name);
-    let target = ops.home.join(&dir);
-    if ops.agents.by_name(&plan.config.name).is_some() || target.symlink_metadata().is_ok() {
+    let target = agents.home.join(&dir);
+    if agents.index.by_name(&plan.config.name).is_some() || target.symlink_metadata().is_ok() {
         return Err(Error::new(
             ErrorKind::AlreadyExists,
             format!("there is an agent {} already, or its files", plan.config.name),
@@ -87,36 +94,38 @@ pub async fn commit(
         .hint("give it another name: --as NAME"));
     }
     let id = plan.config.id;
-    let new_id = ops.agents.by_id(id).is_some() || !ops.store.catalog.agents.list_by_id(vec![id]).await?.is_empty();
+    let new_id =
+        agents.index.by_id(id).is_some() || !editor.store.catalog.agents.list_by_id(vec![id]).await?.is_empty();
     if new_id {
-        plan.assign_new_id(&ops.defaults())?;
+        plan.assign_new_id(&agents.config.current())?;
     }
-    let shared = drop_shared_memories(ops, &mut plan).await?;
-    let staging = ops.home.join(AGENTS_DIR).join(format!("{TEMPORARY_PREFIX}{}", Uuid::new_v4()));
+    let shared = drop_shared_memories(&agents.index, &editor.store.catalog.memories, &mut plan).await?;
+    let staging = agents.home.join(AGENTS_DIR).join(format!("{TEMPORARY_PREFIX}{}", Uuid::new_v4()));
     let mut undo = ImportRollback { dirs: vec![staging.clone()], row: None, memories: Vec::new() };
-    let made = build_agent(ops, Arc::new(archive), &plan, (&staging, &target, &dir), &mut undo).await;
+    let made = build_agent((editor, sandbox), Arc::new(archive), &plan, (&staging, &target, &dir), &mut undo).await;
     let BuiltAgent { stamp, sessions, new_session_ids, memory_texts: added } = match made {
         Ok(made) => made,
         Err(failure) => {
-            undo.roll_back(ops).await;
+            undo.roll_back(&editor.store.catalog).await;
             return Err(failure);
         }
     };
-    let new = ops.agents.insert(agent_entry(&ops.home, &dir, &plan.config, stamp));
-    ops.registry.emit_event(EventType::AgentCreated, Some(plan.config.name.clone()), json!({"id": plan.config.id}));
-    let corrupt = ops.catalog_sync.sync_sessions(&new.settings).await.map_or(0, |found| found.corrupt);
+    let new = agents.index.insert(agent_entry(&agents.home, &dir, &plan.config, stamp));
+    editor.registry.emit_event(EventType::AgentCreated, Some(plan.config.name.clone()), json!({"id": plan.config.id}));
+    let corrupt = catalog_sync.sync_sessions(&new.settings).await.map_or(0, |found| found.corrupt);
     tracing::info!(agent = %plan.config.name, id = %plan.config.id, sessions, "agent imported");
-    let mut warnings = import_warnings(ops, &plan.config);
+    let mut warnings = import_warnings(&editor.models, &plan.config);
     warnings.extend(shared);
     let memories = added.len() as u64;
     for text in added {
-        ops.store
+        editor
+            .store
             .catalog
             .audit
-            .append(audit_row_of_change(&new, "import", (None, Some(&text)), ops.clock.now()))
+            .append(audit_row_of_change(&new, "import", (None, Some(&text)), editor.clock.now()))
             .await?;
     }
-    let agent = ops.agent_describer.describe_changed(&new).await;
+    let agent = editor.describer.describe_changed(&new).await;
     Ok(ImportCommitResult { agent, sessions, corrupt, memories, new_id, new_session_ids, warnings })
 }
 
@@ -137,13 +146,13 @@ struct ImportRollback {
 }
 
 impl ImportRollback {
-    async fn roll_back(self, ops: &Ops) {
+    async fn roll_back(self, catalog: &Catalog) {
         if let Some(id) = self.row
-            && let Err(failure) = ops.store.catalog.agents.delete(id).await
+            && let Err(failure) = catalog.agents.delete(id).await
         {
             tracing::error!(%failure, "an agent that was not imported is in the catalog still");
         }
-        if let Err(failure) = ops.store.catalog.memories.delete(self.memories).await {
+        if let Err(failure) = catalog.memories.delete(self.memories).await {
             tracing::error!(%failure, "what an agent remembers that was not imported is in the catalog still");
         }
         let removed = run_blocking(move || {
@@ -159,28 +168,29 @@ impl ImportRollback {
 
 /// Builds the agent's directory in `staging` and moves it to `target`, which is `dir` below the home.
 async fn build_agent(
-    ops: &Ops,
+    (editor, sandbox): (&AgentEditor, &Sandbox),
     archive: Arc<Archive>,
     plan: &ImportPlan,
     (staging, target, dir): (&Path, &Path, &str),
     undo: &mut ImportRollback,
 ) -> Result<BuiltAgent> {
     let (source, at, config) = (archive.clone(), staging.to_owned(), plan.config.clone());
-    let (stamp, room) = run_blocking(move || {
+    let (stamp, available) = run_blocking(move || {
         create_private(&at).map_err(|e| Error::io("cannot make the agent's directory", &e))?;
         let stamp = contents::unpack_files(&source, &at, &config)?;
         Ok((stamp, contents::available_bytes(&at)?))
     })
     .await?;
-    workspace_bundle::unpack(ops, &staging.join("workspace"), room).await?;
-    let new_session_ids = session_ids::resolve_conflicts(ops, &staging.join("sessions"), plan).await?;
+    workspace_bundle::unpack(sandbox, &editor.agents.home, &staging.join("workspace"), available).await?;
+    let new_session_ids =
+        session_ids::resolve_conflicts(&editor.store.catalog.sessions, &staging.join("sessions"), plan).await?;
     let at = staging.to_owned();
     run_blocking(move || contents::sync_files(&at)).await?;
     // One commit adds the row and the memories, before the directory is in place. If the move is interrupted, the next
     // start completes it (`catalog_sync::sync_agents`), so nobody finds the agent with less than the archive has.
     let memories = plan.memories.iter().map(|row| MemoryRow { agent: plan.config.id, ..row.clone() }).collect();
     let row = agent_row(dir, &plan.config, stamp.clone());
-    let added = ops.store.catalog.agents.upsert_with_memories(row, memories).await?;
+    let added = editor.store.catalog.agents.upsert_with_memories(row, memories).await?;
     undo.row = Some(plan.config.id);
     undo.memories = added.iter().map(|(id, _)| *id).collect();
     let (from, to) = (staging.to_owned(), target.to_owned());
@@ -193,12 +203,16 @@ async fn build_agent(
 }
 
 /// Removes memories from the plan that agents of this home would share, and returns a warning about them.
-async fn drop_shared_memories(ops: &Ops, plan: &mut ImportPlan) -> Result<Option<String>> {
+async fn drop_shared_memories(
+    agents: &AgentIndex,
+    memories: &MemoryTable,
+    plan: &mut ImportPlan,
+) -> Result<Option<String>> {
     let Some(project) = plan.config.project.clone() else { return Ok(None) };
-    let known = ops.agents.all().iter().any(|other| other.settings.project.as_ref() == Some(&project));
-    let whose = MemoryScope { agent: plan.config.id, project: Some(project.clone()) };
-    let there = ops.store.catalog.memories.list_visible(whose).await?.iter().any(|row| row.project.is_some());
-    if !known && !there {
+    let is_known = agents.all().iter().any(|other| other.settings.project.as_ref() == Some(&project));
+    let scope = MemoryScope { agent: plan.config.id, project: Some(project.clone()) };
+    let has_shared = memories.list_visible(scope).await?.iter().any(|row| row.project.is_some());
+    if !is_known && !has_shared {
         return Ok(None);
     }
     let all = plan.memories.len();
@@ -210,7 +224,7 @@ async fn drop_shared_memories(ops: &Ops, plan: &mut ImportPlan) -> Result<Option
 }
 
 /// Returns warnings about an agent that comes from another home.
-fn import_warnings(ops: &Ops, config: &AgentConfig) -> Vec<String> {
+fn import_warnings(models: &Models, config: &AgentConfig) -> Vec<String> {
     let name = &config.name;
     let mut warnings = Vec::new();
     match (&config.profile, config.permissions.as_str()) {
@@ -221,7 +235,7 @@ fn import_warnings(ops: &Ops, config: &AgentConfig) -> Vec<String> {
             profile.unwrap_or("its own")
         )),
     }
-    if let Some(Err(failure)) = config.model.as_deref().map(|model| ops.models.check_assignable(model)) {
+    if let Some(Err(failure)) = config.model.as_deref().map(|model| models.check_assignable(model)) {
         warnings.push(failure.message);
     }
     warnings

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use chorus_base::error::{Error, Result};
 use chorus_runtime::run_blocking;
+use chorus_store::catalog::SessionTable;
 use chorus_store::session_files;
 use uuid::Uuid;
 
 use super::contents::ImportPlan;
-use crate::ops::Ops;
 
 /// A session file with the ids in its header.
 struct SessionIds {
@@ -22,12 +22,12 @@ struct SessionIds {
 
 /// Changes the headers of those files in `sessions` that need another id, parent or agent. Returns how many sessions
 /// got a new id. A file that cannot be read stays unchanged.
-pub(super) async fn resolve_conflicts(ops: &Ops, sessions: &Path, plan: &ImportPlan) -> Result<u64> {
+pub(super) async fn resolve_conflicts(table: &SessionTable, sessions: &Path, plan: &ImportPlan) -> Result<u64> {
     let dir = sessions.to_owned();
     let found = run_blocking(move || read_session_ids(&dir)).await?;
     let (mut new, mut seen) = (HashMap::new(), HashSet::new());
     for session in &found {
-        let taken = !seen.insert(session.id) || ops.store.catalog.sessions.get(session.id).await?.is_some();
+        let taken = !seen.insert(session.id) || table.get(session.id).await?.is_some();
         if taken {
             new.insert(session.path.clone(), Uuid::new_v4());
         }

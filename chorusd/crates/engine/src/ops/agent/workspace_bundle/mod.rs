@@ -10,10 +10,9 @@ use std::time::Duration;
 
 use chorus_base::error::{Error, Result};
 use chorus_proto::ErrorKind;
-use chorus_sandbox::{CommandSpec, Confinement, Exit, ResourceLimits};
+use chorus_sandbox::{CommandSpec, Confinement, Exit, ResourceLimits, Sandbox};
 use tokio::time::timeout;
 
-use crate::ops::Ops;
 use crate::tools::{git_settings, git_variables};
 
 const PACK_SCRIPT: &str = include_str!("pack.sh");
@@ -37,14 +36,14 @@ const EXIT_FOREIGN_REPOSITORY: i32 = 29;
 ///
 /// # Errors
 /// `git_failed` with git's message.
-pub(super) async fn pack(ops: &Ops, workspace: &Path, out: &File) -> Result<Vec<String>> {
+pub(super) async fn pack(sandbox: &Sandbox, home: &Path, workspace: &Path, out: &File) -> Result<Vec<String>> {
     let out = out.try_clone().map_err(|e| Error::io("cannot write the workspace", &e))?;
-    let (exit, said) = run_script(ops, workspace, PACK_SCRIPT, Vec::new(), out.into()).await?;
+    let (exit, errors) = run_script((sandbox, home), workspace, PACK_SCRIPT, Vec::new(), out.into()).await?;
     match exit {
-        Exit::Code(0) => Ok(first_lines(said)),
-        exit @ Exit::Code(EXIT_FOREIGN_REPOSITORY) => Err(git_error("the workspace cannot be exported", exit, &said)
+        Exit::Code(0) => Ok(first_lines(errors)),
+        exit @ Exit::Code(EXIT_FOREIGN_REPOSITORY) => Err(git_error("the workspace cannot be exported", exit, &errors)
             .hint("`.git` in the workspace is a file or a link: put the repository itself there, or move that away")),
-        exit => Err(git_error("the workspace cannot be exported", exit, &said)
+        exit => Err(git_error("the workspace cannot be exported", exit, &errors)
             .hint("`git fsck` in the workspace tells what is wrong with it")),
     }
 }
@@ -53,23 +52,23 @@ pub(super) async fn pack(ops: &Ops, workspace: &Path, out: &File) -> Result<Vec<
 ///
 /// # Errors
 /// `git_failed` with git's message, `disk_full`.
-pub(super) async fn unpack(ops: &Ops, workspace: &Path, most: u64) -> Result<()> {
+pub(super) async fn unpack(sandbox: &Sandbox, home: &Path, workspace: &Path, most: u64) -> Result<()> {
     let env = vec![("MOST".into(), most.to_string().into()), ("GIT_ALLOW_PROTOCOL".into(), "file".into())];
-    match run_script(ops, workspace, UNPACK_SCRIPT, env, Stdio::null()).await? {
+    match run_script((sandbox, home), workspace, UNPACK_SCRIPT, env, Stdio::null()).await? {
         (Exit::Code(0), _) => Ok(()),
-        (Exit::Code(EXIT_DISK_FULL), said) => {
-            let why = said.last().map_or("", String::as_str);
+        (Exit::Code(EXIT_DISK_FULL), errors) => {
+            let why = errors.last().map_or("", String::as_str);
             Err(Error::new(ErrorKind::DiskFull, format!("the workspace does not fit: {why}"))
                 .hint("make room and try again"))
         }
-        (exit, said) => {
-            Err(git_error("the workspace in the archive cannot be used", exit, &said).hint("nothing was imported"))
+        (exit, errors) => {
+            Err(git_error("the workspace in the archive cannot be used", exit, &errors).hint("nothing was imported"))
         }
     }
 }
 
-fn git_error(what: &str, exit: Exit, said: &[String]) -> Error {
-    let why = match (exit, said.last()) {
+fn git_error(what: &str, exit: Exit, errors: &[String]) -> Error {
+    let why = match (exit, errors.last()) {
         (Exit::TimedOut, _) => "it takes too long".to_owned(),
         (Exit::Code(127), None) => "git is not installed".to_owned(),
         (_, Some(line)) => line.clone(),
@@ -79,18 +78,18 @@ fn git_error(what: &str, exit: Exit, said: &[String]) -> Error {
 }
 
 /// Returns the first lines, and how many more there are.
-fn first_lines(mut said: Vec<String>) -> Vec<String> {
-    let more = said.len().saturating_sub(MAX_WARNINGS);
+fn first_lines(mut lines: Vec<String>) -> Vec<String> {
+    let more = lines.len().saturating_sub(MAX_WARNINGS);
     if more > 0 {
-        said.truncate(MAX_WARNINGS);
-        said.push(format!("and {more} more"));
+        lines.truncate(MAX_WARNINGS);
+        lines.push(format!("and {more} more"));
     }
-    said
+    lines
 }
 
 /// Runs a script in the sandbox. Returns its exit and the lines on standard error.
 async fn run_script(
-    ops: &Ops,
+    (sandbox, home): (&Sandbox, &Path),
     workspace: &Path,
     script: &str,
     mut env: Vec<(OsString, OsString)>,
@@ -110,14 +109,13 @@ async fn run_script(
     let limits = ResourceLimits { time: Some(SCRIPT_TIMEOUT), ..ResourceLimits::default() };
     let job =
         CommandSpec { argv, env, confinement: Confinement { workspace: workspace.to_owned(), network: false, limits } };
-    let sandbox = &ops.sandbox;
     sandbox.prepare().await;
     // The bundle may come from a stranger, so it is never unpacked unconfined.
     if let Some(why) = sandbox.unconfined_reason() {
         let what = format!("git is not run on it: commands cannot be confined here: {why}");
         return Err(Error::new(ErrorKind::GitFailed, what).hint("`chorusctl doctor` says what is missing"));
     }
-    let mut errors = tempfile::tempfile_in(ops.home.join("db")).map_err(failed)?;
+    let mut errors = tempfile::tempfile_in(home.join("db")).map_err(failed)?;
     let mut running = sandbox.start(&job, output, errors.try_clone().map_err(failed)?.into()).map_err(failed)?;
     let exit = match timeout(SCRIPT_TIMEOUT, running.wait()).await {
         Ok(exit) => exit.map_err(failed)?,
@@ -126,8 +124,8 @@ async fn run_script(
             Exit::TimedOut
         }
     };
-    let mut said = Vec::new();
-    errors.rewind().and_then(|()| errors.take(MAX_STDERR_BYTES).read_to_end(&mut said)).map_err(failed)?;
-    let said = String::from_utf8_lossy(&said);
-    Ok((exit, said.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect()))
+    let mut bytes = Vec::new();
+    errors.rewind().and_then(|()| errors.take(MAX_STDERR_BYTES).read_to_end(&mut bytes)).map_err(failed)?;
+    let text = String::from_utf8_lossy(&bytes);
+    Ok((exit, text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect()))
 }

@@ -1,0 +1,210 @@
+//! Changes the agent.json of agents, with the row and the index entry that belong to it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use chorus_base::error::{Error, Result};
+use chorus_base::private_fs::FileSnapshot;
+use chorus_clock::Clock;
+use chorus_config::Config;
+use chorus_config::agent::{AGENT_FILE, AgentConfig, normalise};
+use chorus_llm::Models;
+use chorus_proto::ErrorKind;
+use chorus_proto::methods::agent::ConfigResult;
+use chorus_runtime::run_blocking;
+use chorus_store::Store;
+use chorus_store::catalog::AuditDecision;
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value};
+use tokio::sync::RwLock;
+
+use super::config::effective_config;
+use super::init::write_config;
+use super::{AgentDescriber, AgentResolver, agent_entry, agent_row};
+use crate::agent::agent_index::AgentEntry;
+use crate::agent::command;
+use crate::agent::registry::Registry;
+
+/// Creates, changes and destroys agents. Whoever does so holds the lock of `agents`.
+#[derive(Debug)]
+pub struct AgentEditor {
+    pub agents: Arc<AgentResolver>,
+    pub describer: Arc<AgentDescriber>,
+    pub registry: Arc<Registry>,
+    pub models: Arc<Models>,
+    pub store: Arc<Store>,
+    pub config: Arc<Config>,
+    /// Locked for writing while the directory of an agent moves.
+    pub sessions_lock: Arc<RwLock<()>>,
+    pub clock: Clock,
+}
+
+impl AgentEditor {
+    /// Sets the permissions of an agent, which the caller has checked. The caller must hold the agents lock and have
+    /// reloaded agent.json. If it fails, nothing has changed.
+    pub async fn set_permissions(&self, agent: &Arc<AgentEntry>, permissions: Value) -> Result<()> {
+        self.set_key(agent, "permissions".into(), permissions, None).await.map(drop)
+    }
+
+    /// Sets one key; the caller must hold the agents lock. With `audit_row`, the change is recorded in the audit log first, and
+    /// is not made if that fails.
+    pub fn set_key<'a>(
+        &'a self,
+        agent: &'a Arc<AgentEntry>,
+        key: String,
+        value: Value,
+        audit_row: Option<AuditDecision>,
+    ) -> BoxFuture<'a, Result<ConfigResult>> {
+        Box::pin(async move {
+            let value = normalise(&key, value, &self.config.profiles)?;
+            if let Some(model) = value.as_str().filter(|_| key == "model") {
+                self.models.check_assignable(model)?;
+            }
+            let draft = self.draft_config(agent, vec![(&key, value.clone())]).await?;
+            let row = audit_row.map(|row| AuditDecision {
+                old: Some(draft.old.to_string()),
+                new: Some(value.to_string()),
+                ..row
+            });
+            if let Some(row) = &row {
+                self.store.catalog.audit.append(row.clone()).await?;
+            }
+            let done = self.apply_draft(agent, draft).await;
+            if let (Err(failure), Some(row)) = (&done, row) {
+                let row = AuditDecision {
+                    at: self.clock.now(),
+                    decision: "not_changed".into(),
+                    rule: failure.message.clone(),
+                    ..row
+                };
+                if let Err(failure) = self.store.catalog.audit.append(row).await {
+                    tracing::error!(agent = %agent.settings.name, %failure, "that a change failed could not be written down");
+                }
+            }
+            let (new, config, old) = done?;
+            if key == "idle_timeout"
+                && self.registry.context_info(agent.settings.id).is_some()
+                && let Err(failure) = self.registry.ask(agent.settings.id, command::update_idle_timeout()).await
+            {
+                tracing::warn!(agent = %agent.settings.name, %failure, "the new idle timeout holds from the next message on");
+            }
+            let config = Map::from_iter([(key.clone(), config.map().get(&key).cloned().unwrap_or_default())]);
+            Ok(ConfigResult { agent: self.describer.describe_changed(&new).await, config, old: Some(old) })
+        })
+    }
+
+    /// Writes a draft and puts it into effect, or restores the previous file.
+    async fn apply_draft(
+        &self,
+        agent: &AgentEntry,
+        draft: ConfigDraft,
+    ) -> Result<(Arc<AgentEntry>, AgentConfig, Value)> {
+        let WrittenConfig { file, previous_file: before, old } = write_draft(agent, draft).await?;
+        match self.adopt_config(agent.settings.dir.clone(), file).await {
+            Ok((entry, config)) => Ok((entry, config, old)),
+            Err(failure) => {
+                let undone =
+                    run_blocking(move || before.restore().map_err(|e| Error::io("agent.json cannot be put back", &e)));
+                if let Err(undo) = undone.await {
+                    tracing::error!(agent = %agent.settings.name, failure = %undo, "a failed setting could not be undone");
+                }
+                Err(failure)
+            }
+        }
+    }
+
+    /// Reads agent.json from disk and changes keys in memory. `old` is the previous value of the first key.
+    pub(super) async fn draft_config(&self, agent: &AgentEntry, pairs: Vec<(&str, Value)>) -> Result<ConfigDraft> {
+        if let Some(problem) = agent.config_problem.as_ref().filter(|problem| problem.contains("last good")) {
+            return Err(Error::new(ErrorKind::InvalidConfig, problem.clone()).hint("mend agent.json by hand first"));
+        }
+        let (path, defaults) = (agent.settings.dir.join(AGENT_FILE), self.agents.config.current());
+        let pairs: Vec<(String, Value)> = pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+        run_blocking(move || {
+            let before = FileSnapshot::read(path.clone())
+                .map_err(|e| Error::io(format_args!("cannot read {}", path.display()), &e))?;
+            let mut map: Map<String, Value> = serde_json::from_str(&before.text)
+                .map_err(|e| Error::new(ErrorKind::InvalidConfig, format!("agent.json is no JSON object: {e}")))?;
+            let mut before_it = pairs.into_iter().map(|(key, value)| map.insert(key, value).unwrap_or_default());
+            let old = before_it.next().unwrap_or_default();
+            before_it.for_each(drop);
+            let config = AgentConfig::from_map(map, &defaults)
+                .map_err(|e| Error::new(ErrorKind::InvalidConfig, format!("agent.json {e}")))?;
+            Ok(ConfigDraft { config, previous_file: before, old })
+        })
+        .await
+    }
+
+    /// Writes the agent's running tasks into agent.json; the caller must hold the agents lock. A file that lists them
+    /// already is not touched.
+    pub async fn write_running_tasks(&self, agent: &AgentEntry, running: Vec<Value>) -> Result<()> {
+        let (config, _) = effective_config(&self.agents.table, &self.agents.config, agent).await?;
+        let listed = config.map().get("running_tasks").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        if listed == running {
+            return Ok(());
+        }
+        let rewritten = self.rewrite_key(agent, "running_tasks", running.into()).await?;
+        self.adopt_config(agent.settings.dir.clone(), rewritten.file).await.map(drop)
+    }
+
+    /// Removes all running tasks from the agent.json of an agent that is about to be destroyed.
+    pub async fn clear_running_tasks(&self, agent: &AgentEntry) -> Result<()> {
+        self.rewrite_key(agent, "running_tasks", Value::Array(Vec::new())).await.map(drop)
+    }
+
+    /// Changes one key of agent.json on disk.
+    async fn rewrite_key(&self, agent: &AgentEntry, key: &str, value: Value) -> Result<WrittenConfig> {
+        write_draft(agent, self.draft_config(agent, vec![(key, value)]).await?).await
+    }
+
+    /// Sets several keys at once, whose values the caller has checked; the caller must hold the agents lock. Returns the
+    /// previous value of the first key. If it fails, nothing has changed.
+    pub(super) async fn set_keys(
+        &self,
+        agent: &AgentEntry,
+        pairs: Vec<(&str, Value)>,
+    ) -> Result<(Arc<AgentEntry>, AgentConfig, Value)> {
+        self.apply_draft(agent, self.draft_config(agent, pairs).await?).await
+    }
+
+    /// Puts a configuration that is on disk into the catalog and the agent index.
+    pub(super) async fn adopt_config(
+        &self,
+        dir: PathBuf,
+        (config, stamp): (AgentConfig, String),
+    ) -> Result<(Arc<AgentEntry>, AgentConfig)> {
+        let relative = dir.strip_prefix(&self.agents.home).unwrap_or(&dir).to_string_lossy().into_owned();
+        self.store.catalog.agents.upsert(agent_row(&relative, &config, stamp.clone())).await?;
+        Ok((self.agents.index.insert(agent_entry(&self.agents.home, &relative, &config, stamp)), config))
+    }
+}
+
+/// An agent.json in which one key is to be changed.
+pub(super) struct ConfigDraft {
+    pub config: AgentConfig,
+    pub previous_file: FileSnapshot,
+    /// The previous value.
+    old: Value,
+}
+
+/// An agent.json in which one key was changed.
+struct WrittenConfig {
+    /// The configuration with the stamp of the file.
+    file: (AgentConfig, String),
+    previous_file: FileSnapshot,
+    /// The previous value.
+    old: Value,
+}
+
+async fn write_draft(
+    agent: &AgentEntry,
+    ConfigDraft { config, previous_file: before, old }: ConfigDraft,
+) -> Result<WrittenConfig> {
+    let dir = agent.settings.dir.clone();
+    run_blocking(move || {
+        let stamp = write_config(&dir, &config)
+            .map_err(|e| Error::io(format_args!("cannot write {}", dir.join(AGENT_FILE).display()), &e))?;
+        Ok(WrittenConfig { file: (config, stamp), previous_file: before, old })
+    })
+    .await
+}
