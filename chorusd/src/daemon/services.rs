@@ -19,6 +19,7 @@ use chorus_engine::ops::catalog_sync::CatalogSync;
 use chorus_engine::ops::context::ContinuationStarter;
 use chorus_engine::ops::context_meter::ContextMeter;
 use chorus_engine::ops::daemon::DaemonState;
+use chorus_engine::ops::send::MessageSender;
 use chorus_engine::ops::session::{SessionImporter, SessionReader, SessionTrash};
 use chorus_engine::ops::settings::EffectiveConfig;
 use chorus_engine::ops::trash::Trash;
@@ -172,6 +173,15 @@ pub(super) async fn make_services(
         clock: clock.clone(),
         home: places.home.clone(),
     };
+    let message_sender = MessageSender {
+        agents: agent_resolver.clone(),
+        registry: registry.clone(),
+        store: store.clone(),
+        models: models.clone(),
+        usage: usage.clone(),
+        config: config.clone(),
+        clock: clock.clone(),
+    };
     let started_at = clock.now();
     let ops = Arc::new(Ops {
         effective_config,
@@ -185,6 +195,7 @@ pub(super) async fn make_services(
         continuation_starter,
         trash,
         catalog_sync,
+        message_sender,
         context_meter,
         store,
         registry,

@@ -154,7 +154,7 @@ pub(super) async fn dispatch(ops: Arc<Ops>, caller: ClientHandle, body: Bytes) -
         // A turn continues without the client that requested it.
         send::Send::NAME => {
             let listener = turn_listener(id.as_deref(), params, caller.writer);
-            answer.run_inline::<send::Send, _, _>(params, |p| ops::send::send(&ops, p, listener)).await
+            answer.run_inline::<send::Send, _, _>(params, |p| ops::send::send(&ops.message_sender, p, listener)).await
         }
         name => route((name, params), answer, ops, caller).await,
     }

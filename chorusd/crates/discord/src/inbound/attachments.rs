@@ -111,7 +111,11 @@ pub(super) async fn load_attachments(
         });
     }
     let taken = stream::iter(coming).buffered(MAX_CONCURRENT_PER_MESSAGE).collect().await;
-    assemble_message(&asked.full_text(), taken, max_message_bytes(&app.ops).saturating_sub(MESSAGE_OVERHEAD_BYTES))
+    assemble_message(
+        &asked.full_text(),
+        taken,
+        max_message_bytes(&app.ops.config).saturating_sub(MESSAGE_OVERHEAD_BYTES),
+    )
 }
 
 /// Checks kind, size and number of the images before a file is downloaded.
@@ -152,7 +156,7 @@ async fn load_file(app: &DiscordApp, agent: &AgentSettings, file: &AttachedFile,
         url: None,
         data: Some(STANDARD.encode(bytes)),
     };
-    match attachment_problem(&app.ops, agent, &image) {
+    match attachment_problem(&app.ops.models, agent, &image) {
         Some(why) => LoadedFile::Omitted(why),
         None => LoadedFile::Image(Box::new(image)),
     }

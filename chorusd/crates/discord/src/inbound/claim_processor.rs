@@ -6,7 +6,6 @@ use std::time::Duration;
 use chorus_agent_core::turn_resumption::is_unanswered_key_error;
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
-use chorus_engine::ops::resolve_agent;
 use chorus_engine::ops::send::{MessageOrigin, cancel_queued, send_to_agent};
 use chorus_proto::methods::send::{SendParams, SendResult};
 use chorus_proto::{Author, ErrorKind, Source, SourceKind};
@@ -124,7 +123,7 @@ async fn send_once(
     changes: &mut watch::Receiver<Option<PendingEdit>>,
 ) -> Option<Result<SendResult>> {
     let ops = &app.ops;
-    let entry = match resolve_agent::agent_by_id(ops, claim.agent).await {
+    let entry = match ops.agent_resolver.resolve_by_id(claim.agent).await {
         Ok(entry) => entry,
         Err(failure) => return Some(Err(failure)),
     };
@@ -139,7 +138,8 @@ async fn send_once(
     let listener = Arc::new(StageListener::new(answer.turn_listener()));
     // Send by id: while the attachments were downloaded, the agent may have been renamed, and another may have its
     // name.
-    let sent = send_to_agent(ops, claim.agent, params, origin(claim, &asked.by), Some(listener.clone()));
+    let sent =
+        send_to_agent(&ops.message_sender, claim.agent, params, origin(claim, &asked.by), Some(listener.clone()));
     let (mut sent, mut noted) = (std::pin::pin!(sent), std::pin::pin!(record_start(app, claim, listener.subscribe())));
     let mut stages = listener.subscribe();
     let (mut is_noted, mut may_change) = (false, true);

@@ -15,8 +15,8 @@ use chorus_proto::methods::daemon::{
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
+use super::Ops;
 use super::discord::{ConnectionState, delivery_problems, guild_allowlist};
-use super::{Ops, resolve_agent};
 use crate::agent::agent_index::AgentEntry;
 use crate::lifecycle::socket::SocketPath;
 
@@ -52,7 +52,7 @@ pub async fn hello(home: &Path, _: HelloParams) -> Result<HelloResult> {
 /// Reports the state of the daemon and its agents.
 pub async fn status(ops: &Ops, params: StatusParams) -> Result<StatusResult> {
     let (entries, totals) = match (&params.agent, params.limit) {
-        (Some(name), _) => (vec![resolve_agent::agent(ops, Some(name)).await?], None),
+        (Some(name), _) => (vec![ops.agent_resolver.resolve(Some(name)).await?], None),
         (None, None) => (ops.agent_resolver.all().await?, None),
         (None, Some(limit)) => {
             let (first, totals) = select_first(ops, limit);

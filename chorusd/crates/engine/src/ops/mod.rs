@@ -52,8 +52,12 @@ use crate::approvals::Approvals;
 use crate::tasks::Tasks;
 use crate::usage::UsageTracker;
 
-/// The services and shared state that operations use. The composition root builds it; an operation that is listed with
-/// its services in the table of routes does not see it.
+/// The container of the services and of the state that they share. The composition root builds it once.
+///
+/// An operation does not see it, but takes the services that the table of routes lists with it. These take the whole,
+/// because they report on all of it or copy it: `status`, `doctor` with its repairs, and
+/// `backup.*`. So do the implementations of [`crate::tools::ToolHost`] and [`crate::tasks::TaskHost`], through which
+/// tools and background tasks reach operations, and the front end for Discord.
 #[derive(Debug)]
 pub struct Ops {
     pub store: Arc<Store>,
@@ -77,6 +81,7 @@ pub struct Ops {
     pub continuation_starter: context::ContinuationStarter,
     pub trash: trash::Trash,
     pub catalog_sync: catalog_sync::CatalogSync,
+    pub message_sender: send::MessageSender,
     pub context_meter: Arc<context_meter::ContextMeter>,
     pub models: Arc<Models>,
     pub usage: Arc<UsageTracker>,

@@ -7,7 +7,7 @@ use chorus_base::error::{Error, Result};
 use chorus_proto::ErrorKind;
 use uuid::Uuid;
 
-use super::{Ops, hints};
+use super::hints;
 use crate::agent::agent_index::{AgentEntry, AgentIndex};
 
 tokio::task_local! {
@@ -21,14 +21,6 @@ pub async fn with_expected_agent<T>(agent: Uuid, work: impl Future<Output = Resu
     EXPECTED_AGENT.scope(agent, work).await
 }
 
-/// Returns the agent called `name`, or the implied agent if there is no name.
-///
-/// # Errors
-/// `agent_not_found`, or `no_agent` with a list of the agents.
-pub async fn agent(ops: &Ops, name: Option<&str>) -> Result<Arc<AgentEntry>> {
-    ops.agent_resolver.resolve(name).await
-}
-
 /// Checks that the name in a request still belongs to the agent whose permissions the caller has checked.
 pub(super) fn check_expected_agent(found: Arc<AgentEntry>) -> Result<Arc<AgentEntry>> {
     if EXPECTED_AGENT.try_with(|meant| *meant != found.settings.id).unwrap_or(false) {
@@ -36,11 +28,6 @@ pub(super) fn check_expected_agent(found: Arc<AgentEntry>) -> Result<Arc<AgentEn
             .hint("nothing was done; look again"));
     }
     Ok(found)
-}
-
-/// Returns the agent with this id, whatever its name is now; fails with `agent_not_found`.
-pub async fn agent_by_id(ops: &Ops, id: Uuid) -> Result<Arc<AgentEntry>> {
-    ops.agent_resolver.resolve_by_id(id).await
 }
 
 /// Returns the error for an agent that does not exist.

@@ -1,4 +1,4 @@
-//! Changes the agent.json of agents, with the row and the index entry that belong to it.
+//! Changes agent.json, and with it the row and the index entry of the agent.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::agent::agent_index::AgentEntry;
 use crate::agent::command;
 use crate::agent::registry::Registry;
 
-/// Creates, changes and destroys agents. Whoever does so holds the lock of `agents`.
+/// The services that create, change and destroy agents. An operation that does so holds the lock of `agents`.
 #[derive(Debug)]
 pub struct AgentEditor {
     pub agents: Arc<AgentResolver>,
@@ -46,8 +46,8 @@ impl AgentEditor {
         self.set_key(agent, "permissions".into(), permissions, None).await.map(drop)
     }
 
-    /// Sets one key; the caller must hold the agents lock. With `audit_row`, the change is recorded in the audit log first, and
-    /// is not made if that fails.
+    /// Sets one key; the caller must hold the agents lock. With `audit_row`, the change is recorded in the audit log
+    /// first, and is not made if that fails.
     pub fn set_key<'a>(
         &'a self,
         agent: &'a Arc<AgentEntry>,
@@ -125,9 +125,9 @@ impl AgentEditor {
                 .map_err(|e| Error::io(format_args!("cannot read {}", path.display()), &e))?;
             let mut map: Map<String, Value> = serde_json::from_str(&before.text)
                 .map_err(|e| Error::new(ErrorKind::InvalidConfig, format!("agent.json is no JSON object: {e}")))?;
-            let mut before_it = pairs.into_iter().map(|(key, value)| map.insert(key, value).unwrap_or_default());
-            let old = before_it.next().unwrap_or_default();
-            before_it.for_each(drop);
+            let mut previous = pairs.into_iter().map(|(key, value)| map.insert(key, value).unwrap_or_default());
+            let old = previous.next().unwrap_or_default();
+            previous.for_each(drop);
             let config = AgentConfig::from_map(map, &defaults)
                 .map_err(|e| Error::new(ErrorKind::InvalidConfig, format!("agent.json {e}")))?;
             Ok(ConfigDraft { config, previous_file: before, old })

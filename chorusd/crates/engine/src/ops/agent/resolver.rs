@@ -36,6 +36,9 @@ pub struct AgentResolver {
 
 impl AgentResolver {
     /// Returns the agent called `name`, or the implied agent if there is no name.
+    ///
+    /// # Errors
+    /// `agent_not_found`, or `no_agent` with a list of the agents.
     pub async fn resolve(&self, name: Option<&str>) -> Result<Arc<AgentEntry>> {
         let entry = match name {
             Some(name) => self.index.by_name(name).ok_or_else(|| unknown_agent_error(&self.index, name))?,

@@ -18,9 +18,9 @@ use tokio::sync::Notify;
 use uuid::Uuid;
 
 use crate::agent::command;
+use crate::ops::Ops;
 use crate::ops::context::append::check_length;
 use crate::ops::send::ensure_can_begin;
-use crate::ops::{Ops, resolve_agent};
 use crate::tools::ToolCaller;
 
 /// The limit on turns that follow from one another, not counting the first one, which a person requested.
@@ -120,11 +120,11 @@ impl TurnListener for AcceptanceListener {
 /// # Errors
 /// `agent_not_found`, `invalid_params`, `limit_reached`, `busy`, or the reason why that agent cannot begin a turn.
 pub(super) async fn send_message(ops: &Ops, asker: ToolCaller, to: String, message: String) -> Result<String> {
-    let agent = resolve_agent::agent(ops, Some(&to)).await?;
+    let agent = ops.agent_resolver.resolve(Some(&to)).await?;
     if agent.settings.id == asker.agent {
         return Err(Error::invalid("that is you; an agent sends nothing to itself"));
     }
-    ensure_can_begin(ops, &agent.settings, &[]).await?;
+    ensure_can_begin(&ops.models, &ops.usage, &agent.settings, &[]).await?;
     let text = format!("The agent {} sends this; no person has asked for it.\n\n{message}", asker.agent_name);
     let message = NewMessage {
         author: Some(Author { id: asker.agent.to_string(), name: asker.agent_name.clone() }),
