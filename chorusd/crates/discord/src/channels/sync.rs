@@ -113,7 +113,7 @@ async fn sync_channel(app: &Arc<DiscordApp>, agent: &Arc<AgentEntry>, rows: &[Ch
         .upsert(ChannelRow { channel, guild: guild.get(), agent: id, created_by_us: made, seen, skipped })
         .await?;
     if row.is_none() {
-        discord_channel::post_welcome(&ops.discord, &ops.store.catalog.discord.outbox, agent, channel).await;
+        discord_channel::post_welcome(&ops.agent_editor, agent, channel).await;
     }
     discord_channel::record_guild(&ops.agent_editor, channel, guild.get()).await
 }

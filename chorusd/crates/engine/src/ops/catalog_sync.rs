@@ -74,8 +74,8 @@ impl CatalogSync {
                     continue;
                 }
             };
-            let known = self.store.catalog.sessions.list_named(Some(settings.id), name.clone()).await?.pop();
-            let row = session_row(settings, &name, found, known, self.clock.now());
+            let known_row = self.store.catalog.sessions.list_named(Some(settings.id), name.clone()).await?.pop();
+            let row = session_row(settings, &name, found, known_row, self.clock.now());
             findings.indexed += 1;
             if let Some(reason) = &row.corrupt {
                 findings.corrupt += 1;
@@ -115,11 +115,11 @@ impl CatalogSync {
     pub fn sync_agents(&self) -> BoxFuture<'_, Result<()>> {
         Box::pin(async move {
             let dir = self.home.join(super::agent::AGENTS_DIR);
-            let known: Vec<_> = self.agents.all().into_iter().map(|entry| entry.settings.clone()).collect();
+            let all: Vec<_> = self.agents.all().into_iter().map(|entry| entry.settings.clone()).collect();
             let names = run_blocking(move || {
-                let gone: Vec<_> =
-                    known.into_iter().filter(|settings| settings.dir.symlink_metadata().is_err()).collect();
-                complete_imports(&dir, &gone);
+                let without_dir: Vec<_> =
+                    all.into_iter().filter(|settings| settings.dir.symlink_metadata().is_err()).collect();
+                complete_imports(&dir, &without_dir);
                 remove_unfinished_dirs(&dir);
                 let failed = |e: std::io::Error| Error::io(format_args!("cannot read {}", dir.display()), &e);
                 let mut names = Vec::new();
@@ -205,7 +205,11 @@ fn with_id(mut row: SessionRow, id: uuid::Uuid) -> SessionRow {
 }
 
 /// Returns names and paths of session files whose stamp differs from the known one.
-fn changed_files(dir: &Path, known: &HashMap<String, String>, started: SystemTime) -> Result<Vec<(String, PathBuf)>> {
+fn changed_files(
+    dir: &Path,
+    known_stamps: &HashMap<String, String>,
+    started: SystemTime,
+) -> Result<Vec<(String, PathBuf)>> {
     let failed = |e: std::io::Error| Error::io(format_args!("cannot read {}", dir.display()), &e);
     let mut changed = Vec::new();
     let mut seen = HashSet::new();
@@ -221,7 +225,9 @@ fn changed_files(dir: &Path, known: &HashMap<String, String>, started: SystemTim
         }
         let Some(session_id) = name.strip_suffix(".json") else { continue };
         let Ok(metadata) = entry.metadata() else { continue };
-        if metadata.is_file() && known.get(session_id) != Some(&stamp(&metadata)) && seen.insert(session_id.to_owned())
+        if metadata.is_file()
+            && known_stamps.get(session_id) != Some(&stamp(&metadata))
+            && seen.insert(session_id.to_owned())
         {
             changed.push((session_id.to_owned(), entry.path()));
         }
@@ -235,13 +241,13 @@ pub fn session_row(
     settings: &AgentSettings,
     name: &str,
     found: ParsedSessionFile,
-    known: Option<SessionRow>,
+    known_row: Option<SessionRow>,
     now: Timestamp,
 ) -> SessionRow {
     let file_stamp = found.stamp;
-    let last_used_at = known.as_ref().map_or(now, |row| row.last_used_at);
-    let place = known.as_ref().map(|row| row.place);
-    match (found.file, known) {
+    let last_used_at = known_row.as_ref().map_or(now, |row| row.last_used_at);
+    let place = known_row.as_ref().map(|row| row.place);
+    match (found.file, known_row) {
         (Ok(file), known) => SessionRow {
             // Keep the hash of the save, so that a restore can report that the messages were changed since.
             sha256: known

@@ -221,7 +221,7 @@ async fn session_prefix(ops: &Ops, id: Uuid, count: u64) -> Result<Vec<StoredMes
 /// Writes the session.
 async fn write_salvaged(
     ops: &Ops,
-    facts: &std::sync::Arc<chorus_agent_core::AgentSettings>,
+    settings: &std::sync::Arc<chorus_agent_core::AgentSettings>,
     messages: Vec<StoredMessage>,
     working_set: WorkingSet,
 ) -> Result<Session> {
@@ -234,7 +234,7 @@ async fn write_salvaged(
     let content = first.as_ref().map_or("", |message| message.content.as_str());
     let wanted = slug::session_id(now, &slug::from_content(content));
     let started_at = first.map_or(now, |message| message.timestamp);
-    let (of, totals, id) = (facts.clone(), Totals::count(&messages), Uuid::new_v4());
+    let (of, totals, id) = (settings.clone(), Totals::count(&messages), Uuid::new_v4());
     let make = move |dir: &Path, session_id: &str| {
         let header = SessionHeader {
             schema: SESSION_SCHEMA,
@@ -262,13 +262,13 @@ async fn write_salvaged(
         let filled = session_files::stage(dir, &header, &messages, sha256)?;
         Ok((header, filled))
     };
-    let known = ops.store.catalog.sessions.names_with_base(facts.id, wanted.clone()).await?;
+    let taken_names = ops.store.catalog.sessions.names_with_base(settings.id, wanted.clone()).await?;
     write_session(
         &ops.store,
-        facts,
+        settings,
         SessionTarget {
             name: wanted,
-            taken_names: known,
+            taken_names,
             batched: false,
             summary_request: None,
             order: SessionPlacement::Last,

@@ -56,11 +56,12 @@ impl NewAgentChannel {
             return Ok(new_channel);
         }
         let file = dir.join(AGENT_FILE);
-        let kept: Map<String, Value> = run_blocking(move || {
+        let kept_config: Map<String, Value> = run_blocking(move || {
             Ok(std::fs::read_to_string(file).ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default())
         })
         .await?;
-        let kept_channel = kept.get(CHANNEL_KEYS[0]).and_then(Value::as_str).and_then(|id| id.parse::<u64>().ok());
+        let kept_channel =
+            kept_config.get(CHANNEL_KEYS[0]).and_then(Value::as_str).and_then(|id| id.parse::<u64>().ok());
         let Some(face) = channel_api(&agents.discord) else {
             new_channel.warnings.push(not_created_warning("Chorus is not connected to Discord", name));
             return Ok(new_channel);
@@ -78,7 +79,7 @@ impl NewAgentChannel {
             }
             new_channel.keys = CHANNEL_KEYS.iter().map(|key| ((*key).to_owned(), Value::Null)).collect();
         }
-        let prompt = prompt.or_else(|| kept.get("system_prompt").and_then(Value::as_str).map(str::to_owned));
+        let prompt = prompt.or_else(|| kept_config.get("system_prompt").and_then(Value::as_str).map(str::to_owned));
         match face.create_channel(name.to_owned(), prompt, guild).await? {
             CreateOutcome::Skipped(why) => new_channel.warnings.push(not_created_warning(&why, name)),
             CreateOutcome::Created(made) => {
@@ -140,9 +141,9 @@ impl NewAgentChannel {
 }
 
 /// Posts the welcome in a channel that an agent was given.
-pub async fn post_welcome(discord: &DiscordHandle, outbox: &OutboxTable, agent: &AgentEntry, channel: u64) {
-    if let Some(face) = channel_api(discord) {
-        enqueue_post(outbox, &**face, channel, face.welcome_post(agent, channel)).await;
+pub async fn post_welcome(editor: &AgentEditor, agent: &AgentEntry, channel: u64) {
+    if let Some(face) = channel_api(&editor.agents.discord) {
+        enqueue_post(&editor.store.catalog.discord.outbox, &**face, channel, face.welcome_post(agent, channel)).await;
     }
 }
 
@@ -187,7 +188,7 @@ pub(super) async fn leave_channels(
         Err(failure) => return vec![format!("whether it has a channel in Discord cannot be told: {failure}")],
     };
     let mut warnings = Vec::new();
-    let gone =
+    let farewell =
         format!("The agent **{}** was taken away. What is written here is not answered any more.", agent.settings.name);
     for row in rows {
         let proven = row.created_by_us && agent.channel() == Some(row.channel);
@@ -201,7 +202,7 @@ pub(super) async fn leave_channels(
                     "its channel {} in Discord was not deleted: {}; delete it there",
                     row.channel, failure.message
                 ));
-                post_line(&agents.discord, &tables.outbox, row.channel, &gone).await;
+                post_line(&agents.discord, &tables.outbox, row.channel, &farewell).await;
                 continue;
             }
             (description.channel_id, description.guild_id) = (None, None);
@@ -212,7 +213,7 @@ pub(super) async fn leave_channels(
             }
         }
         if !proven && agent.channel() == Some(row.channel) {
-            post_line(&agents.discord, &tables.outbox, row.channel, &gone).await;
+            post_line(&agents.discord, &tables.outbox, row.channel, &farewell).await;
         }
         if let Err(failure) = tables.channels.delete(row.channel).await {
             tracing::warn!(agent = %agent.settings.name, %failure, "a channel without an agent is still noted");
@@ -370,7 +371,7 @@ pub(super) async fn bind_channel(
         let row =
             ChannelRow { channel, guild, agent: agent.settings.id, created_by_us: made, seen: newest, skipped: newest };
         match tables.channels.upsert(row).await {
-            Ok(()) => post_welcome(discord, &tables.outbox, &new, channel).await,
+            Ok(()) => post_welcome(editor, &new, channel).await,
             Err(failure) => {
                 tracing::warn!(agent = %agent.settings.name, %failure, "how far its channel was read is not noted yet");
             }

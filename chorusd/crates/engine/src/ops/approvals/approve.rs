@@ -127,10 +127,10 @@ async fn approve_always(editor: &AgentEditor, claim: Claim<'_>, by: &Requester) 
 }
 
 /// Returns the agent's permissions extended by this action.
-fn permissions_with_action(agent: &Arc<AgentEntry>, asked: &Approval) -> Result<Value> {
+fn permissions_with_action(agent: &Arc<AgentEntry>, approval: &Approval) -> Result<Value> {
     let profile = usable_profile(&agent.settings)?;
-    let with = || profile.with_always_allowed(&agent.permissions, &asked.action);
-    asked.not_always.clone().map_or_else(with, Err).map_err(|why| {
+    let with = || profile.with_always_allowed(&agent.permissions, &approval.action);
+    approval.not_always.clone().map_or_else(with, Err).map_err(|why| {
         Error::new(ErrorKind::Denied, format!("it cannot be approved for ever: {why}")).hint(hints::APPROVE_ONCE)
     })
 }

@@ -70,11 +70,11 @@ fn continue_from_save<'a>(
 ) -> BoxFuture<'a, Result<Option<CompactResult>>> {
     Box::pin(async move {
         let (id, name) = (saved.header.id, &agent.settings.name);
-        let gone = || {
+        let deleted_error = || {
             Error::new(ErrorKind::SessionNotFound, "the session was deleted that was to be gone on from")
                 .hint(CONTEXT_UNCHANGED_HINT)
         };
-        let row = starter.store.catalog.sessions.get(id).await?.ok_or_else(gone)?;
+        let row = starter.store.catalog.sessions.get(id).await?.ok_or_else(deleted_error)?;
         // The session is the only place for what the live context would drop, so it must be complete.
         let mut parent = ContinuationSource::read_complete(starter, &agent.settings, &row).await?;
         let ask = written.is_none();

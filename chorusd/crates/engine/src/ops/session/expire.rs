@@ -70,13 +70,13 @@ pub async fn expire(
     let left = (due.ids.len() - offset - page.len()) as u64;
     let mut sessions = Vec::new();
     for id in page {
-        let gone = match params.dry_run {
+        let expired = match params.dry_run {
             true => {
                 trash.store.catalog.sessions.get(*id).await?.map(|row| to_expired_session(&trash.agents, row, None))
             }
             false => expire_session(trash, *id, due.before).await?,
         };
-        sessions.extend(gone);
+        sessions.extend(expired);
     }
     Ok(ExpireResult { unused_for: Some(format_days(age)), sessions, kept: due.in_use, left })
 }
@@ -158,14 +158,14 @@ async fn expire_all(trash: &SessionTrash, age: Duration, stop: &CancellationToke
             return;
         }
     };
-    let mut gone = BTreeMap::<String, u64>::new();
+    let mut counts = BTreeMap::<String, u64>::new();
     let (mut failed, mut why) = (0_u64, None);
     for id in due.ids {
         if stop.is_cancelled() {
             break;
         }
         match expire_session(trash, id, due.before).await {
-            Ok(Some(session)) => *gone.entry(session.agent_name).or_default() += 1,
+            Ok(Some(session)) => *counts.entry(session.agent_name).or_default() += 1,
             Ok(None) => {}
             Err(failure) => {
                 failed += 1;
@@ -177,9 +177,9 @@ async fn expire_all(trash: &SessionTrash, age: Duration, stop: &CancellationToke
         tracing::warn!(failed, %failure, "unused sessions cannot be moved to the trash; the next day tries again");
     }
     let age = format_days(age);
-    for (agent, count) in gone {
-        let what = if count == 1 { "1 session that was".into() } else { format!("{count} sessions that were") };
-        let text = format!("{what} not used for {age} went to the trash.");
+    for (agent, count) in counts {
+        let moved = if count == 1 { "1 session that was".into() } else { format!("{count} sessions that were") };
+        let text = format!("{moved} not used for {age} went to the trash.");
         trash.registry.emit_event(EventType::Notice, Some(agent), json!({"text": text}));
     }
 }

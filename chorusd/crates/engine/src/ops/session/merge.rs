@@ -47,11 +47,11 @@ pub async fn merge(agents: &AgentResolver, starter: &ContinuationStarter, params
     // Time has passed while a model was called: the session must still exist, and must not be deleted until it has
     // become the context.
     let _no_deletes = starter.sessions_lock.read().await;
-    let gone = || {
+    let deleted_error = || {
         Error::new(ErrorKind::SessionNotFound, "the session was deleted that the new context was to begin with")
             .hint("if it is in `chorusctl trash list`, restore it there and merge again")
     };
-    let a = starter.store.catalog.sessions.get(a.header.id).await?.ok_or_else(gone)?;
+    let a = starter.store.catalog.sessions.get(a.header.id).await?.ok_or_else(deleted_error)?;
     starter.sessions.read_file(&a).await?;
     let restore = command::restore(Restore {
         session: a.header.id,

@@ -101,8 +101,8 @@ struct AcceptanceListener {
 }
 
 impl TurnListener for AcceptanceListener {
-    fn try_send(&self, said: &TurnEvent) -> bool {
-        let how = match said {
+    fn try_send(&self, event: &TurnEvent) -> bool {
+        let how = match event {
             TurnEvent::Started { .. } => "it has begun to work on it".to_owned(),
             TurnEvent::Queued { before, .. } => format!("it comes to it after {before} others"),
             _ => return true,
@@ -152,7 +152,7 @@ pub(super) async fn send_message(ops: &Ops, asker: ToolCaller, to: String, messa
         }
         ended.map(drop)
     });
-    let told = tokio::select! {
+    let ended = tokio::select! {
         biased;
         () = taken.accepted.notified() => None,
         ended = &mut turn => Some(ended),
@@ -160,7 +160,7 @@ pub(super) async fn send_message(ops: &Ops, asker: ToolCaller, to: String, messa
             return Err(Error::new(ErrorKind::Interrupted, "the turn ended before the message was taken"));
         }
     };
-    if let Some(ended) = told {
+    if let Some(ended) = ended {
         ended.map_err(|e| Error::internal(e.to_string()))??;
     }
     let how = taken.outcome.lock().take();

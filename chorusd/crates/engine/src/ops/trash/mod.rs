@@ -63,8 +63,8 @@ pub async fn delete_entry(agents: &AgentIndex, memories: &MemoryTable, entry: Tr
 /// Makes an entry visible whose move into the trash is complete; if that fails, the next start does it.
 pub async fn make_visible(entry: TrashItem) -> TrashItem {
     let hidden = entry.clone();
-    let shown = run_blocking(move || trash::settle(&entry).map_err(|e| Error::io("cannot show it", &e)));
-    shown.await.unwrap_or_else(|failure| {
+    let settled = run_blocking(move || trash::settle(&entry).map_err(|e| Error::io("cannot show it", &e)));
+    settled.await.unwrap_or_else(|failure| {
         tracing::warn!(entry = %hidden.id, %failure, "an entry of the trash is not shown before the next start");
         hidden
     })
@@ -84,14 +84,14 @@ fn find_entry(entries: Vec<TrashItem>, text: &str) -> Result<TrashItem> {
     if found.is_empty() {
         found = entries.into_iter().filter(begins).collect();
     }
-    let shown: String = text.chars().take(80).collect();
+    let excerpt: String = text.chars().take(80).collect();
     match found.len() {
-        0 => Err(Error::new(ErrorKind::NotFound, format!("there is no {shown:?} in the trash"))
+        0 => Err(Error::new(ErrorKind::NotFound, format!("there is no {excerpt:?} in the trash"))
             .hint("`chorusctl trash list` shows what there is")),
         1 => Ok(found.remove(0)),
         several => {
             let ids: Vec<_> = found.iter().map(|entry| entry.id.as_str()).collect();
-            Err(Error::new(ErrorKind::Ambiguous, format!("{several} entries of the trash could be {shown:?}"))
+            Err(Error::new(ErrorKind::Ambiguous, format!("{several} entries of the trash could be {excerpt:?}"))
                 .hint(format!("one of: {}", ids.join(", "))))
         }
     }

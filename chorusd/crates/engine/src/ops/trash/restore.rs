@@ -171,11 +171,11 @@ async fn restore_memory(trash: &Trash, entry: &TrashItem, row: MemoryRow) -> Res
         project => entry.settings.project == *project,
     };
     let agent = trash.agents.index.all().into_iter().find(knows).ok_or_else(|| {
-        let gone = match &row.project {
+        let reason = match &row.project {
             None => format!("the agent {} is not there", row.agent_name),
             Some(project) => format!("no agent works on the project {project}"),
         };
-        Error::new(ErrorKind::AgentNotFound, gone)
+        Error::new(ErrorKind::AgentNotFound, reason)
             .hint("restore the agent first, where it is in the trash: chorusctl trash list")
     })?;
     let hidden = hide_entry(entry).await?;
