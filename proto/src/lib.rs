@@ -22,6 +22,7 @@ pub mod paths;
 pub mod peer_check;
 pub mod rpc;
 pub mod session;
+pub mod tool_gist;
 pub mod visible_text;
 pub mod window;
 pub mod working_set;

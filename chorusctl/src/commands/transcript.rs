@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use chorus_proto::{Message, Role};
+use chorus_proto::{Message, Role, tool_gist};
 
 use crate::error::Error;
 use crate::ui::{Stdout, Style, sanitize, text, units};
@@ -53,6 +53,8 @@ impl TranscriptPrinter {
         if message.role == Role::ToolResult {
             let most = (!self.in_full).then_some(MAX_RESULT_LINES);
             self.print_result(out, &message.content, most)?;
+        } else if message.role == Role::Assistant && out.width().is_some() {
+            print_markdown(out, &message.content)?;
         } else {
             print_body(out, &message.content, "")?;
         }
@@ -65,11 +67,17 @@ impl TranscriptPrinter {
         }
         for call in &message.tool_calls {
             self.tool_names.insert(call.id.clone(), call.name.clone());
+            if out.width().is_some() && !self.in_full {
+                let gist = Some(tool_gist::gist(call)).filter(|gist| !gist.is_empty());
+                let gist = gist.map(|gist| format!("  {}", sanitize::one_line(&gist))).unwrap_or_default();
+                let name = sanitize::one_line(tool_gist::display_name(&call.name));
+                print_styled_body(out, &format!("→ {name}{gist}"), Style::Tool, MAX_CALL_LINES)?;
+                continue;
+            }
             let params = sanitize::one_line(call.params.get());
             let params = if params == "{}" { String::new() } else { format!(" {params}") };
             let name = sanitize::one_line(&call.name);
-            let most = if self.in_full { usize::MAX } else { MAX_CALL_LINES };
-            print_styled_body(out, &format!("→ {name}{params}"), Style::Tool, most)?;
+            print_styled_body(out, &format!("→ {name}{params}"), Style::Tool, usize::MAX)?;
         }
         Ok(())
     }
@@ -111,6 +119,16 @@ impl TranscriptPrinter {
         );
         writeln!(out, "{line}")
     }
+}
+
+/// Prints Markdown rendered for the terminal, indented.
+fn print_markdown(out: &mut Stdout, content: &str) -> Result<(), Error> {
+    let width = out.width().map_or(MAX_WIDTH, text_width);
+    let rendered = out.markdown(&sanitize::multi_line(content.trim_end()), width);
+    rendered.lines().try_for_each(|line| match line {
+        "" => writeln!(out),
+        line => writeln!(out, "{:INDENT$}{line}", ""),
+    })
 }
 
 /// Prints an indented text.
@@ -190,7 +208,7 @@ mod tests {
     #[test]
     fn a_terminal_is_shown_the_beginning_of_long_results() -> Result<(), Error> {
         let text = shown(Some(40), &conversation())?;
-        let beginning = "\n── 2026-11-21 ──\n\n  7 assistant · 09:00\n    Let me look.␛[2J\n    → Bash {\"command\":\"ls\"}\n\
+        let beginning = "\n── 2026-11-21 ──\n\n  7 assistant · 09:00\n    Let me look.␛[2J\n    → Bash  ls\n\
                          \n── 2026-11-22 ──\n\n  8 result of Bash failed · 10:00\n    │ line 1\n";
         assert!(text.starts_with(beginning), "{text}");
         assert!(text.contains("│ line 12\n    │ … 8 more lines") && !text.contains("line 13"), "{text}");

@@ -2,12 +2,16 @@
 
 pub mod confirm;
 mod local_timezone;
+pub mod markdown;
+pub mod markdown_stream;
 pub mod progress_bar;
 pub mod sanitize;
 pub mod session_tree;
+pub mod spinner;
 pub mod stderr;
 pub mod stdout;
 pub mod style;
+mod styled_words;
 pub mod table;
 pub mod terminal;
 pub mod text;

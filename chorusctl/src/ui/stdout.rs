@@ -7,10 +7,10 @@ use std::os::fd::BorrowedFd;
 use clap::ValueEnum;
 use serde_json::value::RawValue;
 
-use super::sanitize;
 use super::style::{Style, StyledText, Styler};
 use super::terminal::{self, ColorWhen};
 use super::time::Clock;
+use super::{markdown, sanitize};
 use crate::error::Error;
 
 /// Shape of the output.
@@ -97,6 +97,12 @@ impl Stdout {
     #[must_use]
     pub fn style<'a>(&self, style: Style, text: &'a str) -> StyledText<'a> {
         self.paint.style(style, text)
+    }
+
+    /// Renders sanitized Markdown for the terminal, in lines of at most `width` columns.
+    #[must_use]
+    pub fn markdown(&self, text: &str, width: usize) -> String {
+        markdown::render(text, width, self.paint)
     }
 
     /// Reads the time again, because a chat lasts longer than a command.

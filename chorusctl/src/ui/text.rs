@@ -23,6 +23,26 @@ pub fn truncate(text: &str, max: usize) -> Cow<'_, str> {
     Cow::Owned(cut)
 }
 
+/// Cuts `text` to its last `max` columns, beginning with `…` if it was cut.
+#[must_use]
+pub fn truncate_start(text: &str, max: usize) -> Cow<'_, str> {
+    let excess = width(text).saturating_sub(max);
+    if excess == 0 {
+        return Cow::Borrowed(text);
+    }
+    if max == 0 {
+        return Cow::Borrowed("");
+    }
+    let mut removed = 0;
+    // One more column for the sign.
+    let start = text.grapheme_indices(true).find(|(_, grapheme)| {
+        let enough = removed > excess;
+        removed += width(grapheme);
+        enough
+    });
+    Cow::Owned(format!("…{}", start.map_or("", |(at, _)| &text[at..])))
+}
+
 /// Appends `text` and the spaces that make it `columns` wide.
 pub fn pad(line: &mut String, text: &str, columns: usize, right: bool) {
     let spaces = columns.saturating_sub(width(text));
@@ -135,6 +155,14 @@ mod tests {
         assert_eq!(truncate("你好世界", 4), "你…");
         assert_eq!(truncate("family 👩‍👧 here", 9), "family…");
         assert_eq!(truncate("abc", 0), "");
+    }
+
+    #[test]
+    fn truncation_keeps_the_end_where_it_is_wanted() {
+        assert_eq!(truncate_start("hello", 5), "hello");
+        assert_eq!(truncate_start("hello world", 6), "…world");
+        assert_eq!(truncate_start("你好世界", 5), "…世界");
+        assert_eq!(truncate_start("abc", 0), "");
     }
 
     #[test]

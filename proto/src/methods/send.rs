@@ -59,12 +59,19 @@ pub enum TurnEvent {
     Tool {
         id: String,
         name: String,
+        /// One line that says what it does: the command, or the file and the number of lines; older daemons do not say
+        /// it.
+        #[omit_empty]
+        gist: Option<String>,
     },
     /// A tool has ended.
     Result {
         id: String,
         name: String,
         is_error: bool,
+        /// The beginning of its output, or the reason of a failure; older daemons do not say it.
+        #[omit_empty]
+        output: Option<Box<ToolOutput>>,
     },
     /// A call waits until somebody approves or denies it.
     Ask {
@@ -104,4 +111,16 @@ pub struct CancelParams {
 pub struct CancelResult {
     /// The turn that was told to end; null: there was none.
     pub turn_id: Option<Uuid>,
+}
+
+/// The beginning of the output of a tool.
+#[wire(PartialEq, Eq)]
+pub struct ToolOutput {
+    /// Its first lines, at most 40, and at most 4 KiB.
+    pub text: String,
+    /// The number of lines of the whole output.
+    pub lines: u64,
+    /// The lines that an edit changed, each with `-` or `+` before it.
+    #[omit_empty]
+    pub diff: Option<String>,
 }

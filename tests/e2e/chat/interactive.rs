@@ -30,12 +30,12 @@ fn messages_are_answered_and_the_prompt_comes_back() {
     let home = home();
     let calls = echoes(&home);
     let mut running = chat(&plain(&home));
-    say(&mut running, "hello\r", "heard \"hello\"\r\n\r\n");
+    say(&mut running, "hello\r", "heard \"hello\"\r\n9 tokens in, 2 out · ");
     say(&mut running, "\r", PROMPT);
     // A line that ends in a backslash goes on, and a paste is one message.
     say(&mut running, "one\\\r", "…");
     running.type_and_wait("two\r", "heard \"one\\ntwo\"");
-    say(&mut running, "\u{1b}[200~if x:\n    y \\\n    z\u{1b}[201~\r", "heard \"if x:\\n    y \\\\\\n    z\"");
+    say(&mut running, "\u{1b}[200~if x:\n    y \\\n    z\u{1b}[201~\r", "heard \"if x:\\n y \\\\n z\"");
     leave(running);
     assert_eq!(texts(&calls), ["hello", "one\ntwo", "if x:\n    y \\\n    z"]);
 }
@@ -96,7 +96,7 @@ fn another_clients_turn_is_waited_for_and_said() {
     daemon(&home, turn, |mut asked| asked.send_result(context(0, 0, &[])));
     let mut running = chat(&plain(&home));
     let shown = say(&mut running, "hello\r", "heard \"hello\"");
-    assert!(shown.contains("queued: 2 turns before it"), "{shown}");
+    assert!(shown.contains("waiting for 2 earlier messages"), "{shown}");
     leave(running);
 }
 

@@ -12,6 +12,8 @@ mod approval_prompts;
 mod attachments;
 mod cancellable_prompt;
 pub mod interrupt;
+mod reply_renderer;
+mod tool_lines;
 pub mod turn;
 pub mod turn_printer;
 

@@ -52,7 +52,7 @@ pub fn run(
 ) -> Result<TurnOutcome, Error> {
     let format = app.stdout.format();
     let text = format == OutputFormat::Text;
-    let mut speech = TurnPrinter::new(&app.stdout, app.stderr, how.stream && text, how.thinking);
+    let mut speech = TurnPrinter::new(&app.stdout, app.stderr, how.stream && text, how.thinking).with_spinner();
     let mut asking = ApprovalPrompts::new(app.stderr, app.paths()?.clone());
     let mut show = |out: &mut Stdout, speech: &mut TurnPrinter, said: &TurnEvent| {
         if format == OutputFormat::Jsonl && how.stream {
@@ -79,7 +79,7 @@ pub fn run(
     match answer {
         Ok(raw) if text => {
             let result: SendResult = parse_result(&raw)?;
-            speech.finish(&mut app.stdout, &result.reply)?;
+            speech.finish(&mut app.stdout, &result.reply, &result.usage)?;
         }
         Ok(raw) => {
             speech.end_open_lines(&mut app.stdout)?;

@@ -1,9 +1,15 @@
 //! Prints a turn while it runs: the reply's text on standard output, everything else on standard error.
 
-use chorus_proto::methods::send::TurnEvent;
+use std::time::{Duration, Instant};
 
+use chorus_proto::methods::send::TurnEvent;
+use chorus_proto::{Usage, tool_gist};
+
+use super::reply_renderer::ReplyRenderer;
+use super::tool_lines;
 use crate::error::Error;
-use crate::ui::units::pluralize;
+use crate::ui::spinner::Spinner;
+use crate::ui::units::{self, pluralize};
 use crate::ui::{Stderr, Stdout, Style, sanitize, terminal};
 
 /// Prints one turn.
@@ -25,8 +31,12 @@ pub struct TurnPrinter {
     /// Something else was printed after the text: the next text starts a new paragraph.
     paragraph_pending: bool,
     has_text: bool,
-    /// The last piece ended in `\r`, which is printed with the next piece, because `\r\n` is a newline.
-    pending_cr: bool,
+    /// Renders the reply on a terminal.
+    renderer: Option<ReplyRenderer>,
+    spinner: Option<Spinner>,
+    started: Instant,
+    /// Bytes that the model has written.
+    output_bytes: u64,
 }
 
 impl TurnPrinter {
@@ -44,55 +54,103 @@ impl TurnPrinter {
             thinking_line_open: false,
             paragraph_pending: false,
             has_text: false,
-            pending_cr: false,
+            renderer: out.is_terminal().then(ReplyRenderer::default),
+            spinner: None,
+            started: Instant::now(),
+            output_bytes: 0,
         }
     }
 
+    /// Shows a spinner while the turn runs and prints nothing.
+    #[must_use]
+    pub fn with_spinner(self) -> Self {
+        let spinner = Spinner::new(self.show_notes);
+        if let Some(spinner) = &spinner {
+            spinner.show("waiting");
+        }
+        Self { spinner, ..self }
+    }
+
     /// Prints one event of the turn.
-    pub fn print_event(&mut self, out: &mut Stdout, said: &TurnEvent) -> Result<(), Error> {
-        match said {
-            TurnEvent::Text(text) if self.stream => self.print_text(out, text),
-            TurnEvent::Thinking(text) if self.thinking => self.print_thinking(out, text),
-            TurnEvent::Tool { name, .. } => {
-                self.paragraph_pending = true;
-                self.print_note(out, Style::Tool, &format!("→ {}", sanitize::one_line(name)))
+    pub fn print_event(&mut self, out: &mut Stdout, event: &TurnEvent) -> Result<(), Error> {
+        let width = note_width();
+        match event {
+            TurnEvent::Text(text) if self.stream => {
+                self.count_output(text);
+                self.print_text(out, text)
             }
-            TurnEvent::Result { name, is_error: true, .. } => {
-                self.print_note(out, Style::Tool, &format!("✗ {} failed", sanitize::one_line(name)))
+            TurnEvent::Text(text) => {
+                self.count_output(text);
+                self.spin("writing");
+                Ok(())
+            }
+            TurnEvent::Thinking(text) => {
+                self.count_output(text);
+                if self.thinking {
+                    return self.print_thinking(out, text);
+                }
+                self.spin("thinking");
+                Ok(())
+            }
+            TurnEvent::Tool { name, gist, .. } => {
+                self.paragraph_pending = true;
+                self.print_note(out, Style::Tool, &tool_lines::call_line(name, gist.as_deref(), width))?;
+                self.spin(tool_gist::display_name(name));
+                Ok(())
+            }
+            TurnEvent::Result { name, is_error, output, .. } => {
+                for (style, line) in tool_lines::result_lines(name, *is_error, output.as_deref(), width) {
+                    self.print_note(out, style, &line)?;
+                }
+                self.spin("waiting for the model");
+                Ok(())
             }
             TurnEvent::Note(text) => self.print_note(out, Style::Faint, &sanitize::one_line(text)),
             TurnEvent::Queued { before, .. } if *before > 0 => {
-                self.print_note(out, Style::Faint, &format!("queued: {} before it", pluralize(*before, "turn")))
+                let messages = pluralize(*before, "earlier message");
+                self.print_note(out, Style::Faint, &format!("waiting for {messages}"))
+            }
+            TurnEvent::Started { .. } => {
+                self.spin("waiting for the model");
+                Ok(())
             }
             _ => Ok(()),
         }
     }
 
     /// Ends the turn. Prints `reply` only if no text was streamed: without streaming, or if the daemon answered from an
-    /// idempotency key.
-    pub fn finish(&mut self, out: &mut Stdout, reply: &str) -> Result<(), Error> {
+    /// idempotency key. On a terminal then prints what the turn used.
+    pub fn finish(&mut self, out: &mut Stdout, reply: &str, usage: &Usage) -> Result<(), Error> {
         if !self.has_text && !reply.is_empty() {
             self.print_text(out, reply)?;
         }
         if !self.has_text && reply.is_empty() {
-            self.print_note(out, Style::Faint, "the model said nothing")?;
+            self.print_note(out, Style::Faint, "(empty reply)")?;
         }
-        self.end_open_lines(out)
+        self.end_open_lines(out)?;
+        if self.shared_terminal
+            && let Some(line) = usage_line(usage, self.started.elapsed())
+        {
+            self.print_note(out, Style::Faint, &line)?;
+        }
+        self.spinner = None;
+        Ok(())
     }
 
     /// Ends the lines that are open.
     pub fn end_open_lines(&mut self, out: &mut Stdout) -> Result<(), Error> {
+        self.hide_spinner();
         self.end_thinking_line();
-        if std::mem::take(&mut self.pending_cr) {
-            out.text(&sanitize::multi_line("\r"))?;
-        }
+        self.flush_markdown(out)?;
         self.end_line(out)
     }
 
     /// Prepares for other output on standard error: ends open lines and starts a new paragraph afterwards.
     pub fn interrupt_text(&mut self, out: &mut Stdout) -> Result<(), Error> {
         self.paragraph_pending = true;
+        self.hide_spinner();
         self.end_thinking_line();
+        self.flush_markdown(out)?;
         self.end_line_for_stderr(out)
     }
 
@@ -101,28 +159,35 @@ impl TurnPrinter {
             return Ok(());
         }
         self.end_thinking_line();
-        if std::mem::take(&mut self.paragraph_pending) && self.has_text {
+        let new_paragraph = std::mem::take(&mut self.paragraph_pending) && self.has_text;
+        self.has_text = true;
+        // A terminal gets the text rendered; a pipe or file gets it unchanged.
+        if let Some(renderer) = &mut self.renderer {
+            if new_paragraph {
+                renderer.finish(out, self.spinner.as_ref())?;
+            }
+            return renderer.push(out, text, self.spinner.as_ref());
+        }
+        if new_paragraph {
             self.end_line(out)?;
             out.text("\n")?;
         }
-        // Sanitize the model's text on a terminal, so that it cannot control it; a pipe or file gets it unchanged.
-        if out.is_terminal() {
-            let whole = if std::mem::take(&mut self.pending_cr) { format!("\r{text}") } else { text.to_owned() };
-            let shown = whole.strip_suffix('\r').unwrap_or(&whole);
-            self.pending_cr = shown.len() < whole.len();
-            out.text(&sanitize::multi_line(shown))?;
-        } else {
-            out.text(text)?;
-        }
-        self.has_text = true;
+        out.text(text)?;
         self.text_line_open = !text.ends_with('\n');
         out.flush()
+    }
+
+    /// Renders what is left of the text.
+    fn flush_markdown(&mut self, out: &mut Stdout) -> Result<(), Error> {
+        self.renderer.as_mut().map_or(Ok(()), |renderer| renderer.finish(out, self.spinner.as_ref()))
     }
 
     fn print_thinking(&mut self, out: &mut Stdout, text: &str) -> Result<(), Error> {
         if text.is_empty() {
             return Ok(());
         }
+        self.hide_spinner();
+        self.flush_markdown(out)?;
         self.end_line_for_stderr(out)?;
         self.stderr.styled_part(Style::Faint, text);
         self.thinking_line_open = !text.ends_with('\n');
@@ -131,7 +196,9 @@ impl TurnPrinter {
 
     fn print_note(&mut self, out: &mut Stdout, style: Style, line: &str) -> Result<(), Error> {
         if self.show_notes {
+            self.hide_spinner();
             self.end_thinking_line();
+            self.flush_markdown(out)?;
             self.end_line_for_stderr(out)?;
             self.stderr.styled_line(style, line);
         }
@@ -150,11 +217,45 @@ impl TurnPrinter {
         out.flush()
     }
 
+    /// Shows the spinner with this label, unless a line is open.
+    fn spin(&self, label: &str) {
+        if let Some(spinner) = &self.spinner
+            && !self.text_line_open
+            && !self.thinking_line_open
+        {
+            spinner.set_tokens(self.output_bytes.div_ceil(4));
+            spinner.show(label);
+        }
+    }
+
+    fn hide_spinner(&self) {
+        if let Some(spinner) = &self.spinner {
+            spinner.hide();
+        }
+    }
+
+    fn count_output(&mut self, text: &str) {
+        self.output_bytes += text.len() as u64;
+    }
+
     fn end_thinking_line(&mut self) {
         if std::mem::take(&mut self.thinking_line_open) {
             self.stderr.line("");
         }
     }
+}
+
+/// Returns the width of notes on standard error.
+fn note_width() -> usize {
+    if terminal::is_stderr_terminal() { terminal::columns(std::io::stderr()) } else { usize::MAX }
+}
+
+/// Formats what a turn used: `1.2k tokens in, 340 out · $0.0123 · 4.2 s`. `None` if nothing is known.
+fn usage_line(usage: &Usage, elapsed: Duration) -> Option<String> {
+    let (input, output) = (usage.input_tokens?, usage.output_tokens?);
+    let cost = usage.cost_usd.map(|cost| format!(" · {}", units::format_dollars(cost))).unwrap_or_default();
+    let (input, output) = (units::format_tokens(input), units::format_tokens(output));
+    Some(format!("{input} tokens in, {output} out{cost} · {:.1} s", elapsed.as_secs_f64()))
 }
 
 #[cfg(test)]
@@ -170,7 +271,7 @@ mod tests {
         for piece in pieces {
             speech.print_event(&mut out, piece)?;
         }
-        speech.finish(&mut out, reply)?;
+        speech.finish(&mut out, reply, &Usage::default())?;
         Ok(out.captured_text().to_owned())
     }
 
@@ -189,7 +290,7 @@ mod tests {
 
     #[test]
     fn what_comes_after_a_call_is_a_new_paragraph() -> Result<(), Error> {
-        let call = || Tool { id: "c".into(), name: "list_models".into() };
+        let call = || Tool { id: "c".into(), name: "list_models".into(), gist: None };
         assert_eq!(
             shown(None, &[text("Let me look."), call(), call(), text("Two.")], "Two.")?,
             "Let me look.\n\nTwo.\n"
@@ -202,7 +303,25 @@ mod tests {
     fn a_terminal_is_not_driven_and_a_pipe_has_what_was_said() -> Result<(), Error> {
         let pieces = [text("a\r"), text("\nb\x1b[2J\r"), text("c\r")];
         assert_eq!(shown(None, &pieces, "")?, "a\r\nb\x1b[2J\rc\r\n");
-        assert_eq!(shown(Some(80), &pieces, "")?, "a\nb␛[2J␍c␍\n");
+        assert_eq!(shown(Some(80), &pieces, "")?, "a b␛[2J␍c␍\n");
         Ok(())
+    }
+
+    #[test]
+    fn a_terminal_has_markdown_rendered_block_by_block() -> Result<(), Error> {
+        let pieces = [text("# Ti"), text("tle\n\nSome *text* that is long"), text(" enough.\n\n- one\n- two")];
+        assert_eq!(shown(Some(20), &pieces, "")?, "Title\n\nSome text that is\nlong enough.\n\n• one\n• two\n");
+        let call = || Tool { id: "c".into(), name: "bash".into(), gist: None };
+        assert_eq!(shown(Some(20), &[text("Look:"), call(), text("Done.")], "")?, "Look:\n\nDone.\n");
+        Ok(())
+    }
+
+    #[test]
+    fn what_a_turn_used_is_one_line() {
+        let usage =
+            Usage { input_tokens: Some(1234), output_tokens: Some(56), cost_usd: Some(0.0123), ..Usage::default() };
+        let line = usage_line(&usage, Duration::from_millis(4250));
+        assert_eq!(line.as_deref(), Some("~1.2k tokens in, 56 out · $0.0123 · 4.2 s"));
+        assert_eq!(usage_line(&Usage::default(), Duration::ZERO), None);
     }
 }

@@ -50,7 +50,7 @@ fn the_line_says_which_tool_runs_and_what_waits_for_whom() {
     assert!(live.content.starts_with("I look.\n-# step 1 · ") && live.button("Stop").is_some(), "{live:?}");
     let question = rig.room.wait_for_post_with_button("Deny");
     rig.mara.press_button(&question, "Deny").wait_for_acknowledgement();
-    rig.room.wait_for_post("bash, done");
+    rig.room.wait_for_post("bash failed");
     rig.model.open_gate("go");
     rig.settled();
     let posts = rig.since(asked);

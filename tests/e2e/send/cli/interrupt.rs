@@ -89,7 +89,7 @@ fn a_turn_that_waits_without_an_id_is_cancelled_when_it_begins() {
         },
     );
     let mut running = InteractiveCommand::piped(command(&home, &["send", "go on"]));
-    running.stderr.wait_for("queued: 1 turn before it");
+    running.stderr.wait_for("waiting for 1 earlier message");
     running.interrupt();
     running.stderr.wait_for("it is cancelled when its turn comes");
     assert!(calls.of("send.cancel").is_empty(), "it has no id yet");
@@ -116,7 +116,7 @@ fn a_message_that_waits_is_taken_back_at_once() {
         },
     );
     let mut running = InteractiveCommand::piped(command(&home, &["send", "go on"]));
-    running.stderr.wait_for("queued: 1 turn before it");
+    running.stderr.wait_for("waiting for 1 earlier message");
     running.interrupt();
     let (status, out, err) = running.wait_for_exit();
     assert_eq!((status.code(), &*out), (Some(1), ""));
@@ -142,7 +142,7 @@ fn a_message_that_began_before_it_could_be_taken_back_is_cancelled() {
         },
     );
     let mut running = InteractiveCommand::piped(command(&home, &["send", "go on"]));
-    running.stderr.wait_for("queued: 1 turn before it");
+    running.stderr.wait_for("waiting for 1 earlier message");
     running.interrupt();
     let (_, _, err) = running.wait_for_exit();
     assert!(err.ends_with(KEPT), "{err}");

@@ -1,6 +1,7 @@
 //! Progress of a turn, collected from its events, and its text in the live message.
 
 use chorus_proto::methods::send::TurnEvent;
+use chorus_proto::tool_gist;
 use uuid::Uuid;
 
 use crate::render;
@@ -59,11 +60,15 @@ impl TurnProgress {
                 self.text.push_str(text);
                 Activity::Writing
             }
-            TurnEvent::Tool { name, .. } => {
+            TurnEvent::Tool { name, gist, .. } => {
                 self.tool_count += 1;
-                Activity::RunningTool(name.clone())
+                let name = tool_gist::display_name(name);
+                Activity::RunningTool(gist.as_ref().map_or_else(|| name.to_owned(), |gist| format!("{name} {gist}")))
             }
-            TurnEvent::Result { name, .. } => Activity::UsedTool(name.clone()),
+            TurnEvent::Result { name, is_error: true, .. } => {
+                Activity::UsedTool(format!("{} failed", tool_gist::display_name(name)))
+            }
+            TurnEvent::Result { name, .. } => Activity::UsedTool(format!("{}, done", tool_gist::display_name(name))),
             TurnEvent::Ask { .. } => {
                 self.open_approvals += 1;
                 return;
@@ -101,7 +106,7 @@ impl TurnProgress {
             Activity::Thinking => "thinks".to_owned(),
             Activity::Writing => "writes".to_owned(),
             Activity::RunningTool(name) => name.clone(),
-            Activity::UsedTool(name) => format!("{name}, done"),
+            Activity::UsedTool(outcome) => outcome.clone(),
             Activity::Note(note) => note.clone(),
         };
         let step = self.tool_count
@@ -134,12 +139,12 @@ mod tests {
         assert!(TurnProgress { activity: Activity::Thinking, ..TurnProgress::default() }.is_working());
         assert_eq!(after(TurnEvent::Started { turn_id: id }), "-# step 1 · thinks · ~0 tokens");
         assert_eq!(after(said("I look.")), "I look.\n-# step 1 · writes · ~2 tokens");
-        let tool = |name: &str| TurnEvent::Tool { id: "1".into(), name: name.into() };
+        let tool = |name: &str| TurnEvent::Tool { id: "1".into(), name: name.into(), gist: None };
         assert_eq!(after(tool("bash")), "I look.\n-# step 1 · bash · ~2 tokens");
-        let done = TurnEvent::Result { id: "1".into(), name: "bash".into(), is_error: false };
+        let done = TurnEvent::Result { id: "1".into(), name: "bash".into(), is_error: false, output: None };
         assert_eq!(after(done), "I look.\n-# step 1 · bash, done · ~2 tokens");
         assert_eq!(after(tool("view")), "I look.\n-# step 2 · view · ~2 tokens");
-        after(TurnEvent::Result { id: "2".into(), name: "view".into(), is_error: true });
+        after(TurnEvent::Result { id: "2".into(), name: "view".into(), is_error: true, output: None });
         assert_eq!(after(said("Well.")), "Well.\n-# step 3 · writes · ~3 tokens");
         assert_eq!(heard.turn, Some(id));
     }

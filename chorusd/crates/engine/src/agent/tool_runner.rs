@@ -9,6 +9,7 @@ use chorus_agent_core::turn_sink::TurnSinks;
 use chorus_base::error::Error;
 use chorus_base::requester::Requester;
 use chorus_proto::methods::send::TurnEvent;
+use chorus_proto::tool_gist;
 use chorus_proto::{EventType, ToolCall};
 use chorus_store::journal::NewEvent;
 use futures_util::StreamExt as _;
@@ -153,13 +154,16 @@ impl ToolRunner {
     /// Announces the start of a call, before its approval.
     fn announce_start(&self, call: &ToolCall) {
         self.emit_event(EventType::ToolStarted, json!({"turn_id": self.turn_step.0, "id": call.id, "name": call.name}));
-        self.sinks.send(&TurnEvent::Tool { id: call.id.clone(), name: call.name.clone() });
+        let gist = tool_gist::gist(call);
+        let gist = if self.redacts() { self.registry.redactor.redact_text(&gist).into_owned() } else { gist };
+        let gist = Some(gist).filter(|gist| !gist.is_empty());
+        self.sinks.send(&TurnEvent::Tool { id: call.id.clone(), name: call.name.clone(), gist });
     }
 
     /// Redacts the outcome of a call and announces its end, before the next call starts.
     fn announce_end(&self, call: &ToolCall, outcome: ToolOutcome) -> ToolOutcome {
-        let redact = self.registry.agents.by_id(self.agent).is_none_or(|entry| entry.settings.redact);
-        let outcome = outcome.redacted(&self.registry.redactor, redact);
+        let redacts = self.redacts();
+        let outcome = outcome.redacted(&self.registry.redactor, redacts);
         let wrong = match &outcome {
             ToolOutcome::Completed { is_error: false, .. } => None,
             ToolOutcome::Completed { text, .. } => Some(text),
@@ -171,8 +175,18 @@ impl ToolRunner {
             data["error"] = line.chars().take(MAX_ERROR_CHARS).collect::<String>().into();
         }
         self.emit_event(EventType::ToolFinished, data);
-        self.sinks.send(&TurnEvent::Result { id: call.id.clone(), name: call.name.clone(), is_error });
+        let mut output = tool_gist::output_head(call, outcome.text(), is_error);
+        if let Some(diff) = output.diff.as_mut().filter(|_| redacts) {
+            *diff = self.registry.redactor.redact_text(diff).into_owned();
+        }
+        let output = Some(Box::new(output));
+        self.sinks.send(&TurnEvent::Result { id: call.id.clone(), name: call.name.clone(), is_error, output });
         outcome
+    }
+
+    /// Returns whether the agent has secrets redacted.
+    fn redacts(&self) -> bool {
+        self.registry.agents.by_id(self.agent).is_none_or(|entry| entry.settings.redact)
     }
 
     /// Emits an event to observers, without waiting for it.

@@ -42,6 +42,15 @@ impl ToolOutcome {
         }
     }
 
+    /// Returns the output, or the message of the error that ends the turn.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Completed { text, .. } => text,
+            Self::Stop(error) => &error.message,
+        }
+    }
+
     /// An error that the model can react to.
     pub fn error(text: impl Into<String>) -> Self {
         Self::Completed { text: text.into(), is_error: true }
