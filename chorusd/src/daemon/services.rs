@@ -15,6 +15,7 @@ use chorus_engine::approvals::Approvals;
 use chorus_engine::lifecycle::socket;
 use chorus_engine::ops::Ops;
 use chorus_engine::ops::agent::{AgentDescriber, AgentEditor, AgentExporter, AgentResolver};
+use chorus_engine::ops::backup::Backups;
 use chorus_engine::ops::catalog_sync::CatalogSync;
 use chorus_engine::ops::context::ContinuationStarter;
 use chorus_engine::ops::context_meter::ContextMeter;
@@ -182,6 +183,13 @@ pub(super) async fn make_services(
         config: config.clone(),
         clock: clock.clone(),
     };
+    let backups = Arc::new(Backups::new(
+        store.clone(),
+        agent_resolver.clone(),
+        sessions_lock.clone(),
+        config.clone(),
+        clock.clone(),
+    ));
     let started_at = clock.now();
     let ops = Arc::new(Ops {
         effective_config,
@@ -221,7 +229,7 @@ pub(super) async fn make_services(
         sessions_lock,
         running_tasks_sync: ops::tasks::RunningTasksSync::default(),
         transfers: Arc::default(),
-        backups: ops::backup::Backups::default(),
+        backups,
         session_overlaps: ops::session::diff::SessionOverlaps::default(),
         export_positions: ops::session::export_offsets::ExportPositions::default(),
         agent_message_limits: Arc::default(),

@@ -3,7 +3,7 @@
 
 /// Makes `ROUTED_NAMES` and `route` of a table of methods.
 ///
-/// An operation is followed by the fields of `Ops` that it takes; without any it takes the whole.
+/// An operation is followed by the fields of `Ops` that it takes; without any it takes the whole, which `inline` and `spawned` allow.
 ///
 /// - `inline` runs the operation in the connection's task, and `spawned` in one of its own;
 /// - `…_of_connection` passes the connection on;
@@ -41,9 +41,6 @@ macro_rules! routes {
     (@inline_of_connection $method:ty, $op:expr, $answer:ident, $params:ident, $ops:ident, $caller:ident, $($($service:ident).+),+) => {
         Box::pin($answer.run_inline::<$method, _, _>($params, |p| $op($(&$ops.$($service).+),+, $caller.connection, p)))
     };
-    (@inline_of_connection $method:ty, $op:expr, $answer:ident, $params:ident, $ops:ident, $caller:ident) => {
-        Box::pin($answer.run_inline::<$method, _, _>($params, |p| $op(&$ops, $caller.connection, p)))
-    };
     (@spawned $method:ty, $op:expr, $answer:ident, $params:ident, $ops:ident, $caller:ident, $($($service:ident).+),+) => {
         $answer.run_spawned::<$method, _, _>($params, move |p| async move {
             $ops.store.escalate_fatal($op($(&$ops.$($service).+),+, p).await)
@@ -54,10 +51,10 @@ macro_rules! routes {
             $ops.store.escalate_fatal($op(&$ops, p).await)
         })
     };
-    (@spawned_with_progress $method:ty, $op:expr, $answer:ident, $params:ident, $ops:ident, $caller:ident) => {{
+    (@spawned_with_progress $method:ty, $op:expr, $answer:ident, $params:ident, $ops:ident, $caller:ident, $($($service:ident).+),+) => {{
         let progress = progress_callback($answer.id, $caller.to_client);
         $answer.run_spawned::<$method, _, _>($params, move |p| async move {
-            $ops.store.escalate_fatal($op(&$ops, p, progress).await)
+            $ops.store.escalate_fatal($op($(&$ops.$($service).+),+, p, progress).await)
         })
     }};
     (@spawned_of_connection $method:ty, $op:expr, $answer:ident, $params:ident, $ops:ident, $caller:ident, $($($service:ident).+),+) => {{

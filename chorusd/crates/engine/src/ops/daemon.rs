@@ -97,8 +97,8 @@ fn select_first(ops: &Ops, limit: u64) -> (Vec<Arc<AgentEntry>>, AgentTotals) {
         first.truncate(limit);
         first.sort_by(|one, other| one.settings.name.cmp(&other.settings.name));
     }
-    let room = limit - first.len();
-    first.extend(idle.into_iter().take(room));
+    let remaining = limit - first.len();
+    first.extend(idle.into_iter().take(remaining));
     (first, totals)
 }
 

@@ -54,10 +54,10 @@ use crate::usage::UsageTracker;
 
 /// The container of the services and of the state that they share. The composition root builds it once.
 ///
-/// An operation does not see it, but takes the services that the table of routes lists with it. These take the whole,
-/// because they report on all of it or copy it: `status`, `doctor` with its repairs, and
-/// `backup.*`. So do the implementations of [`crate::tools::ToolHost`] and [`crate::tasks::TaskHost`], through which
-/// tools and background tasks reach operations, and the front end for Discord.
+/// An operation does not see it, but takes the services that the table of routes lists with it. Two take the whole,
+/// because they report on all of it: `status`, and `doctor` with its repairs. So do the implementations of
+/// [`crate::tools::ToolHost`] and [`crate::tasks::TaskHost`], through which tools and background tasks reach
+/// operations, and the front end for Discord.
 #[derive(Debug)]
 pub struct Ops {
     pub store: Arc<Store>,
@@ -97,8 +97,7 @@ pub struct Ops {
     /// Writes `running_tasks` of agent.json files when background tasks start or end.
     pub running_tasks_sync: tasks::RunningTasksSync,
     pub transfers: Arc<transfers::AllTransfers>,
-    /// Backups that are being made.
-    pub backups: backup::Backups,
+    pub backups: Arc<backup::Backups>,
     /// The state of the Discord connection, and the channel operations that it offers.
     pub discord: Arc<discord::DiscordHandle>,
     /// Common prefixes of sessions that were compared lately.

@@ -18,7 +18,6 @@ use chorus_store::{CATALOG_FILE, DB_DIR, JOURNAL_FILE, integrity};
 use tokio::sync::{Mutex, mpsc};
 
 use crate::backup::{ArchiveSink, HomeIdentity};
-use crate::ops::Ops;
 use crate::ops::backup::Backups;
 
 /// Bytes per reply, before base64 encoding.
@@ -64,25 +63,25 @@ impl ArchiveStreams {
 }
 
 /// Starts an archive.
-pub async fn begin(ops: &Arc<Ops>, connection: u64, _: ArchiveBeginParams) -> Result<ArchiveBeginResult> {
-    let alone = ops.backups.start()?;
-    let (pieces, taken) = mpsc::channel(MAX_QUEUED_CHUNKS);
-    let archive = ops.backups.archives.open(connection, taken);
-    let ops = ops.clone();
-    let size = CHUNK_BYTES.min(ops.config.max_frame / 2);
+pub async fn begin(backups: &Arc<Backups>, connection: u64, _: ArchiveBeginParams) -> Result<ArchiveBeginResult> {
+    let alone = backups.start()?;
+    let (sender, receiver) = mpsc::channel(MAX_QUEUED_CHUNKS);
+    let archive = backups.archives.open(connection, receiver);
+    let backups = backups.clone();
+    let size = CHUNK_BYTES.min(backups.config.max_frame / 2);
     chorus_runtime::spawn(async move {
         let _alone = alone;
-        let out = ChunkWriter { sender: pieces.clone(), chunk_bytes: size, bytes: Vec::with_capacity(size) };
-        let made = make_archive(&ops, ArchiveSink::new(out)).await;
+        let out = ChunkWriter { sender: sender.clone(), chunk_bytes: size, bytes: Vec::with_capacity(size) };
+        let made = make_archive(&backups, ArchiveSink::new(out)).await;
         // A client that has disconnected knows that its archive is incomplete.
-        let _ = pieces.send(Chunk::End(Box::new(made))).await;
+        let _ = sender.send(Chunk::End(Box::new(made))).await;
     });
     Ok(ArchiveBeginResult { archive })
 }
 
 /// Makes the archive. It cannot be withdrawn once it was sent, so the databases are checked first.
-async fn make_archive(ops: &Ops, archive: ArchiveSink<ChunkWriter>) -> Result<Summary> {
-    let home = ops.home.clone();
+async fn make_archive(backups: &Backups, archive: ArchiveSink<ChunkWriter>) -> Result<Summary> {
+    let home = backups.agents.home.clone();
     let look = move || {
         for name in [JOURNAL_FILE, CATALOG_FILE] {
             if let Some(first) = integrity::find_problems_while_open(&home.join(DB_DIR).join(name), false).first() {
@@ -93,7 +92,7 @@ async fn make_archive(ops: &Ops, archive: ArchiveSink<ChunkWriter>) -> Result<Su
         HomeIdentity::load(&home)
     };
     let of = run_blocking(look).await?;
-    super::make_backup(ops, of, archive, Box::new(|_| ())).await
+    super::make_backup(backups, of, archive, Box::new(|_| ())).await
 }
 
 /// Returns the next bytes; the last reply has the summary.

@@ -6,17 +6,17 @@ use chorus_base::error::{Error, Result};
 use chorus_proto::methods::backup::{CreateParams, Summary};
 use chorus_runtime::run_blocking;
 
+use super::Backups;
 use crate::backup::{DirectorySink, HomeIdentity};
-use crate::ops::Ops;
 use crate::ops::session::import::OnProgress;
 
 /// Backs up the home into a directory.
 ///
 /// # Errors
 /// `invalid_params`, `denied`, `busy`, `disk_full`, `storage_failed`; the previous backup is left intact then.
-pub async fn create(ops: &Ops, params: CreateParams, mut progress: OnProgress) -> Result<Summary> {
-    let _alone = ops.backups.start()?;
-    let (dir, home) = (PathBuf::from(&params.dir), ops.home.clone());
+pub async fn create(backups: &Backups, params: CreateParams, mut progress: OnProgress) -> Result<Summary> {
+    let _alone = backups.start()?;
+    let (dir, home) = (PathBuf::from(&params.dir), backups.agents.home.clone());
     if !dir.is_absolute() {
         return Err(Error::invalid(format!("{} is not an absolute path", dir.display()))
             .hint("name the directory from the root on: the daemon has a working directory of its own"));
@@ -27,5 +27,5 @@ pub async fn create(ops: &Ops, params: CreateParams, mut progress: OnProgress) -
     };
     let (directory, of) = run_blocking(open).await?;
     let total = directory.previous_size();
-    super::make_backup(ops, of, directory, Box::new(move |done| progress(done.min(total), total))).await
+    super::make_backup(backups, of, directory, Box::new(move |done| progress(done.min(total), total))).await
 }

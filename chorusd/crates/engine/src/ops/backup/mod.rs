@@ -8,27 +8,49 @@
 pub mod archive;
 pub mod create;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 use chorus_base::error::{Error, Result};
+use chorus_clock::Clock;
+use chorus_config::Config;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::backup::Summary;
 use chorus_runtime::run_blocking;
-use chorus_store::DB_DIR;
-use tokio::sync::{Mutex, OwnedMutexGuard};
+use chorus_store::{DB_DIR, Store};
+use tokio::sync::{Mutex, OwnedMutexGuard, RwLock};
 
-use super::Ops;
+use super::agent::AgentResolver;
 use crate::backup::{BackupSink, Collector, HomeIdentity, OnProgress};
 
-/// The backups that are being made.
-#[derive(Debug, Default)]
+/// Makes backups, one at a time.
+#[derive(Debug)]
 pub struct Backups {
+    store: Arc<Store>,
+    /// Its lock keeps agents where they are while the databases are copied.
+    agents: Arc<AgentResolver>,
+    /// Locked for writing while the databases are copied, so that sessions stay where they are.
+    sessions_lock: Arc<RwLock<()>>,
+    config: Arc<Config>,
+    clock: Clock,
     one_at_a_time: Arc<Mutex<()>>,
     archives: archive::ArchiveStreams,
 }
 
 impl Backups {
+    #[must_use]
+    pub fn new(
+        store: Arc<Store>,
+        agents: Arc<AgentResolver>,
+        sessions_lock: Arc<RwLock<()>>,
+        config: Arc<Config>,
+        clock: Clock,
+    ) -> Self {
+        let (one_at_a_time, archives) = (Arc::default(), archive::ArchiveStreams::default());
+        Self { store, agents, sessions_lock, config, clock, one_at_a_time, archives }
+    }
+
     fn start(&self) -> Result<OwnedMutexGuard<()>> {
         self.one_at_a_time
             .clone()
@@ -43,21 +65,26 @@ impl Backups {
 }
 
 /// Makes a backup.
-async fn make_backup<S: BackupSink>(ops: &Ops, of: HomeIdentity, sink: S, progress: OnProgress) -> Result<Summary> {
+async fn make_backup<S: BackupSink>(
+    backups: &Backups,
+    of: HomeIdentity,
+    sink: S,
+    progress: OnProgress,
+) -> Result<Summary> {
     let started = Instant::now();
-    let (home, begun) = (ops.home.clone(), ops.clock.now());
+    let (home, begun) = (backups.agents.home.clone(), backups.clock.now());
     let collector = run_blocking(move || Collector::new((&home, of), sink, begun, progress)?.copy_unlocked()).await?;
-    let db = ops.home.join(DB_DIR);
-    let copies = ops.store.begin_snapshots(&db).await?;
+    let db = backups.agents.home.join(DB_DIR);
+    let copies = backups.store.begin_snapshots(&db).await?;
     let (collector, late, copied) = {
-        let _agents_stay = ops.agent_resolver.lock.lock().await;
-        let _sessions_stay = ops.sessions_lock.write().await;
-        let _files_stay = ops.store.files.change_lock.lock().await;
+        let _agents_stay = backups.agents.lock.lock().await;
+        let _sessions_stay = backups.sessions_lock.write().await;
+        let _files_stay = backups.store.files.change_lock.lock().await;
         let copied = copies.finish().await?;
         let (collector, late) = run_blocking(move || collector.spool_changed(&db)).await?;
         (collector, late, copied)
     };
-    let keys = key_files(ops);
+    let keys = key_files(&backups.config, &backups.agents.home);
     let mut summary = run_blocking(move || collector.finish(late, &copied, keys)).await?;
     summary.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     tracing::info!(
@@ -72,9 +99,9 @@ async fn make_backup<S: BackupSink>(ops: &Ops, of: HomeIdentity, sink: S, progre
 }
 
 /// Returns the paths, relative to the home, of key files in the home that the configuration names.
-fn key_files(ops: &Ops) -> Vec<String> {
-    let of_providers = ops.config.providers.values().filter_map(|provider| provider.key.file());
-    let named = of_providers.chain(ops.config.discord.token.file());
-    let inside = named.filter_map(|path| path.strip_prefix(&ops.home).ok());
+fn key_files(config: &Config, home: &Path) -> Vec<String> {
+    let of_providers = config.providers.values().filter_map(|provider| provider.key.file());
+    let named = of_providers.chain(config.discord.token.file());
+    let inside = named.filter_map(|path| path.strip_prefix(home).ok());
     inside.map(|path| path.to_string_lossy().into_owned()).collect()
 }
