@@ -6,6 +6,7 @@ use std::time::Duration;
 use chorus_agent_core::turn_resumption::is_unanswered_key_error;
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
+use chorus_engine::ops::discord::DiscordTables;
 use chorus_engine::ops::send::{MessageOrigin, cancel_queued, send_to_agent};
 use chorus_proto::methods::send::{SendParams, SendResult};
 use chorus_proto::{Author, ErrorKind, Source, SourceKind};
@@ -15,11 +16,9 @@ use uuid::Uuid;
 
 use super::agent_queue::PendingEdit;
 use super::request::MessageRequest;
-use super::turn_stage_listener::{StageListener, TurnStage};
 use super::{Claim, RETRY_BACKOFF, attachments};
 use crate::app::DiscordApp;
-use crate::reply;
-use crate::reply::LiveReply;
+use crate::reply::{LiveReply, TurnOwner, TurnStage};
 
 /// An agent may learn of the stop this much earlier than the Discord front end does.
 const STOP_SIGNAL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -51,7 +50,7 @@ async fn try_process(
     claim: &Claim,
     changes: watch::Receiver<Option<PendingEdit>>,
 ) -> Result<()> {
-    let asked = reply::TurnOwner { agent: claim.agent, by: claim.request.by.clone() };
+    let asked = TurnOwner { agent: claim.agent, by: claim.request.by.clone() };
     let answer = LiveReply::start(app, claim.channel, claim.message, asked);
     match run_turn(app, claim, &answer, changes).await {
         TurnOutcome::Ended(result) => answer.finish(result.map_err(|failure| channel_error(claim, failure))).await,
@@ -135,13 +134,13 @@ async fn send_once(
         return None;
     }
     let params = SendParams { agent: None, text, key: Some(claim.turn_key()), attachments, stream: false };
-    let listener = Arc::new(StageListener::new(answer.turn_listener()));
+    let listener = answer.listener_for_send();
     // Send by id: while the attachments were downloaded, the agent may have been renamed, and another may have its
     // name.
-    let sent =
-        send_to_agent(&ops.message_sender, claim.agent, params, origin(claim, &asked.by), Some(listener.clone()));
-    let (mut sent, mut noted) = (std::pin::pin!(sent), std::pin::pin!(record_start(app, claim, listener.subscribe())));
-    let mut stages = listener.subscribe();
+    let mut stages = listener.subscribe_stage();
+    let sent = send_to_agent(&ops.message_sender, claim.agent, params, origin(claim, &asked.by), Some(listener));
+    let (mut sent, mut noted) =
+        (std::pin::pin!(sent), std::pin::pin!(record_start(&app.tables, claim, stages.clone())));
     let (mut is_noted, mut may_change) = (false, true);
     loop {
         tokio::select! {
@@ -165,9 +164,9 @@ async fn send_once(
 }
 
 /// Waits until the turn of a message has started, and records that.
-async fn record_start(app: &DiscordApp, claim: &Claim, mut stages: watch::Receiver<TurnStage>) {
+async fn record_start(tables: &DiscordTables, claim: &Claim, mut stages: watch::Receiver<TurnStage>) {
     if stages.wait_for(|stage| *stage == TurnStage::Started).await.is_ok()
-        && let Err(failure) = app.tables.claims.mark_running(claim.message.get()).await
+        && let Err(failure) = tables.claims.mark_running(claim.message.get()).await
     {
         tracing::warn!(message = %claim.message, %failure, "that a turn has begun is not noted");
     }

@@ -11,7 +11,6 @@ mod message_text;
 mod refusal_notices;
 mod request;
 mod thread_notice;
-mod turn_stage_listener;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

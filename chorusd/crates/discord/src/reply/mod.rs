@@ -8,7 +8,6 @@ mod turn_owners;
 
 use std::sync::Arc;
 
-use chorus_agent_core::turn_sink;
 use chorus_base::error::Result;
 use chorus_proto::methods::send::SendResult;
 use chorus_runtime::SpawnTracked as _;
@@ -17,9 +16,9 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::live_message::ReplyTarget;
-use self::turn_listener::ReplyListener;
 use super::app::DiscordApp;
 use super::outbox::{MessageBody, Post};
+pub(crate) use turn_listener::{ReplyListener, TurnStage};
 pub(crate) use turn_owners::{TurnOwner, TurnOwners, stop_turn};
 
 /// The reply to one message. If it is dropped before `finish`, the live message stays as it is; the turn is resumed
@@ -45,9 +44,10 @@ impl LiveReply {
         Self { app: app.clone(), target, listener, live_task, live_stop: end.drop_guard() }
     }
 
-    /// Returns the listener of the turn.
+    /// Returns the listener for the next time that the message is sent.
     #[must_use]
-    pub(crate) fn turn_listener(&self) -> Arc<dyn turn_sink::TurnListener> {
+    pub(crate) fn listener_for_send(&self) -> Arc<ReplyListener> {
+        self.listener.reset_stage();
         self.listener.clone()
     }
 

@@ -2,27 +2,50 @@
 
 use std::sync::Arc;
 
-use chorus_agent_core::turn_sink;
+use chorus_agent_core::turn_sink::TurnListener;
 use chorus_base::sync::Mutex;
 use chorus_proto::methods::send::TurnEvent;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use uuid::Uuid;
 
 use super::progress::TurnProgress;
-use super::turn_owners::TurnOwners;
+use super::turn_owners::{TurnOwner, TurnOwners};
 
-/// Listener of one turn. It collects the progress, which is read when there is time.
+/// How far the turn of a message has come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum TurnStage {
+    /// The agent has not accepted it yet.
+    #[default]
+    Pending,
+    /// The turn with this id waits for other turns.
+    Queued(Uuid),
+    Started,
+}
+
+/// Listener of the turn of one message. It collects the progress, which is read when there is time, and the stage.
 #[derive(Debug)]
-pub(super) struct ReplyListener {
+pub(crate) struct ReplyListener {
     progress: Mutex<TurnProgress>,
+    stage: watch::Sender<TurnStage>,
     changed: Notify,
     running_turns: Arc<TurnOwners>,
-    owner: super::turn_owners::TurnOwner,
+    owner: TurnOwner,
 }
 
 impl ReplyListener {
-    pub(super) fn new(running_turns: Arc<TurnOwners>, owner: super::turn_owners::TurnOwner) -> Self {
-        Self { progress: Mutex::default(), changed: Notify::new(), running_turns, owner }
+    pub(super) fn new(running_turns: Arc<TurnOwners>, owner: TurnOwner) -> Self {
+        let stage = watch::Sender::default();
+        Self { progress: Mutex::default(), stage, changed: Notify::new(), running_turns, owner }
+    }
+
+    /// Sets the stage back, because the message is about to be sent (again).
+    pub(super) fn reset_stage(&self) {
+        self.stage.send_replace(TurnStage::Pending);
+    }
+
+    /// Returns a receiver of the stage.
+    pub(crate) fn subscribe_stage(&self) -> watch::Receiver<TurnStage> {
+        self.stage.subscribe()
     }
 
     /// Waits for a turn event since the last call.
@@ -45,8 +68,13 @@ impl ReplyListener {
     }
 }
 
-impl turn_sink::TurnListener for ReplyListener {
+impl TurnListener for ReplyListener {
     fn try_send(&self, said: &TurnEvent) -> bool {
+        match said {
+            TurnEvent::Queued { turn_id: Some(turn), .. } => _ = self.stage.send_replace(TurnStage::Queued(*turn)),
+            TurnEvent::Started { .. } => _ = self.stage.send_replace(TurnStage::Started),
+            _ => {}
+        }
         let mut heard = self.progress.lock();
         let before = heard.turn;
         heard.apply(said);
