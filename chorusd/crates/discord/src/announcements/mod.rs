@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chorus_base::error::Result;
+use chorus_engine::ops::Ops;
 use chorus_engine::ops::discord::{Announcements, ConnectionState, MAX_NOTICE_AGE, NewPost};
 use chorus_engine::ops::events::subscribe::{Subscription, SubscriptionItem, subscribe};
 use chorus_proto::methods::events::SubscribeParams;
@@ -20,8 +21,9 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::app::DiscordApp;
-use super::outbox::{Button, MessageBody, Post, Style};
+use super::outbox::{Button, MessageBody, Outbox, Post, Style};
 use super::{approvals, channels, render};
+use crate::channels::AgentChannels;
 
 /// After this many events that need no announcement, the last one seen is recorded all the same.
 const MAX_UNRECORDED_EVENTS: u64 = 1000;
@@ -40,7 +42,7 @@ pub(crate) async fn run(app: &Arc<DiscordApp>) {
     let telling = async {
         let (mut last, mut begun) = (None, false);
         loop {
-            if let Err(failure) = approvals::close_stale(app).await {
+            if let Err(failure) = approvals::close_stale(&app.ops, &app.outbox).await {
                 tracing::warn!(%failure, "questions of the run before look as if they were open");
                 tokio::time::sleep(RETRY_INTERVAL).await;
                 continue;
@@ -79,7 +81,7 @@ async fn subscribe_after(app: &DiscordApp, told: Option<u64>, begun: &mut bool) 
     let from = told.map_or(now.seq, |told| told.min(now.seq));
     if !*begun {
         let started = match told {
-            Some(_) => start_stop::announce_start(app, &active_channels(app)).await?,
+            Some(_) => start_stop::announce_start(app, &active_channels(&app.ops, &app.channels)).await?,
             None => start_stop::StartAnnouncement::default(),
         };
         let channels: Vec<u64> = started.posts.iter().map(|post| post.channel_id).collect();
@@ -92,7 +94,7 @@ async fn subscribe_after(app: &DiscordApp, told: Option<u64>, begun: &mut bool) 
                 dropped: None,
             })
             .await?;
-        wake_senders(app, channels);
+        wake_senders(&app.outbox, channels);
         *begun = true;
     }
     Ok((from, subscription))
@@ -139,8 +141,11 @@ async fn announce_event(app: &DiscordApp, event: &Event, noted: u64) -> Result<b
     let mut dropped = None;
     let posts = match event.kind {
         EventType::Notice | EventType::ContextCompacted => {
-            let posts =
-                if event.kind == EventType::Notice { notice_posts(app, event)? } else { compaction_posts(app, event)? };
+            let posts = if event.kind == EventType::Notice {
+                notice_posts(&app.ops, &app.channels, event)?
+            } else {
+                compaction_posts(&app.ops, &app.channels, event)?
+            };
             if now.duration_since(event.time) > MAX_NOTICE_AGE {
                 dropped = Some((posts.len() as u64, now));
                 Vec::new()
@@ -148,9 +153,11 @@ async fn announce_event(app: &DiscordApp, event: &Event, noted: u64) -> Result<b
                 posts.into_iter().map(|post| NewPost { notice_at: Some(event.time), ..post }).collect()
             }
         }
-        EventType::ApprovalAsked => approvals::question_post(app, event).await?.into_iter().collect(),
+        EventType::ApprovalAsked => {
+            approvals::question_post(&app.ops, &app.channels, event).await?.into_iter().collect()
+        }
         EventType::ApprovalDecided => {
-            approvals::on_decided(app, event).await?;
+            approvals::on_decided(&app.outbox, event).await?;
             Vec::new()
         }
         _ if event.seq < noted + MAX_UNRECORDED_EVENTS => return Ok(false),
@@ -158,29 +165,29 @@ async fn announce_event(app: &DiscordApp, event: &Event, noted: u64) -> Result<b
     };
     let channels: Vec<u64> = posts.iter().map(|post| post.channel_id).collect();
     app.tables.announcements.enqueue(Announcements { posts, upto: Some(event.seq), starts: None, dropped }).await?;
-    wake_senders(app, channels);
+    wake_senders(&app.outbox, channels);
     Ok(true)
 }
 
-fn wake_senders(app: &DiscordApp, channels: Vec<u64>) {
-    channels.into_iter().for_each(|channel| app.outbox.wake_sender(ChannelId::new(channel.max(1))));
+fn wake_senders(outbox: &Outbox, channels: Vec<u64>) {
+    channels.into_iter().for_each(|channel| outbox.wake_sender(ChannelId::new(channel.max(1))));
 }
 
 /// Returns the channel of the agent that an event concerns.
-fn event_channel(app: &DiscordApp, event: &Event) -> Option<ChannelId> {
-    let agent = app.ops.agents.by_name(event.agent.as_deref()?)?;
-    app.channels.channel_of(agent.settings.id).map(|(channel, _)| channel)
+fn event_channel(ops: &Ops, channels: &AgentChannels, event: &Event) -> Option<ChannelId> {
+    let agent = ops.agents.by_name(event.agent.as_deref()?)?;
+    channels.channel_of(agent.settings.id).map(|(channel, _)| channel)
 }
 
 /// Posts a notice. The notice of an idle context gets a Restore button if everybody who sees the channel may press it;
 /// if not, the notice names the command.
-fn notice_posts(app: &DiscordApp, event: &Event) -> Result<Vec<NewPost>> {
-    let (Some(channel), Some(text)) = (event_channel(app, event), event.data["text"].as_str()) else {
+fn notice_posts(ops: &Ops, channels: &AgentChannels, event: &Event) -> Result<Vec<NewPost>> {
+    let (Some(channel), Some(text)) = (event_channel(ops, channels, event), event.data["text"].as_str()) else {
         return Ok(Vec::new());
     };
     let session = event.data["id"].as_str().and_then(|id| id.parse::<Uuid>().ok());
-    let approvers = &app.ops.config.discord.approvers;
-    let button = session.filter(|_| app.channels.all_may_change(channel, approvers)).map(|session| Button {
+    let approvers = &ops.config.discord.approvers;
+    let button = session.filter(|_| channels.all_may_change(channel, approvers)).map(|session| Button {
         custom_id: channels::restore_button(session),
         label: "Restore".into(),
         style: Style::Primary,
@@ -197,9 +204,9 @@ fn notice_posts(app: &DiscordApp, event: &Event) -> Result<Vec<NewPost>> {
 }
 
 /// Announces an automatic compaction. One that somebody requested is not announced.
-fn compaction_posts(app: &DiscordApp, event: &Event) -> Result<Vec<NewPost>> {
+fn compaction_posts(ops: &Ops, channels: &AgentChannels, event: &Event) -> Result<Vec<NewPost>> {
     let by_hand = event.data.get("id").is_some();
-    let Some(channel) = event_channel(app, event).filter(|_| !by_hand) else { return Ok(Vec::new()) };
+    let Some(channel) = event_channel(ops, channels, event).filter(|_| !by_hand) else { return Ok(Vec::new()) };
     let (Some(before), Some(after)) = (event.data["tokens_before"].as_u64(), event.data["tokens_after"].as_u64())
     else {
         return Ok(Vec::new());
@@ -212,10 +219,10 @@ fn compaction_posts(app: &DiscordApp, event: &Event) -> Result<Vec<NewPost>> {
 }
 
 /// Returns the channels of the agents that have a live context.
-fn active_channels(app: &DiscordApp) -> Vec<ChannelId> {
-    let live = app.ops.registry.live_agents();
+fn active_channels(ops: &Ops, channels: &AgentChannels) -> Vec<ChannelId> {
+    let live = ops.registry.live_agents();
     let mut channels: Vec<ChannelId> =
-        live.into_iter().filter_map(|agent| app.channels.channel_of(agent)).map(|(channel, _)| channel).collect();
+        live.into_iter().filter_map(|agent| channels.channel_of(agent)).map(|(channel, _)| channel).collect();
     channels.sort_unstable();
     channels
 }
@@ -230,7 +237,8 @@ async fn announce_stop(app: &DiscordApp) {
     let text = format!("Chorus stops now. The conversation is saved{goes_on}.");
     let body = MessageBody::from_text(text);
     let components = body.components();
-    let channels = match start_stop::record_stop(app, active_channels(app)).await {
+    let active = active_channels(&app.ops, &app.channels);
+    let channels = match start_stop::record_stop(&app.tables, app.ops.clock.now(), active).await {
         Ok(channels) => channels,
         Err(failure) => return tracing::warn!(%failure, "the stop is not told in channels"),
     };

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use chorus_base::error::{Error, Result};
-use chorus_engine::ops::discord::{Announcements, NewPost};
+use chorus_engine::ops::discord::{Announcements, DiscordTables, NewPost};
 use jiff::Timestamp;
 use serenity::model::id::ChannelId;
 
@@ -30,8 +30,8 @@ pub(super) struct StartAnnouncement {
 /// When channels were last told of a start: channel ids with seconds since 1970, or [`STOPPED`].
 type StartTimes = BTreeMap<u64, i64>;
 
-async fn load_start_times(app: &DiscordApp) -> Result<StartTimes> {
-    let before = app.tables.announcements.last_starts().await?;
+async fn load_start_times(tables: &DiscordTables) -> Result<StartTimes> {
+    let before = tables.announcements.last_starts().await?;
     Ok(before.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default())
 }
 
@@ -41,7 +41,7 @@ fn encode_start_times(told: &StartTimes) -> Result<String> {
 
 /// Builds the announcement of this start: for the `live` channels, and for those that were told of the stop before it.
 pub(super) async fn announce_start(app: &DiscordApp, live: &[ChannelId]) -> Result<StartAnnouncement> {
-    let (mut due, now) = channels_for_start(load_start_times(app).await?, live, app.ops.clock.now());
+    let (mut due, now) = channels_for_start(load_start_times(&app.tables).await?, live, app.ops.clock.now());
     // The agent of the channel may have been destroyed since the stop.
     due.retain(|channel| app.channels.agent_of(*channel).is_some());
     if due.is_empty() {
@@ -64,12 +64,16 @@ pub(super) async fn announce_start(app: &DiscordApp, live: &[ChannelId]) -> Resu
 ///
 /// # Errors
 /// If the database cannot be read or written, nobody is told.
-pub(super) async fn record_stop(app: &DiscordApp, live: Vec<ChannelId>) -> Result<Vec<ChannelId>> {
-    let (due, now) = channels_for_stop(load_start_times(app).await?, live, app.ops.clock.now());
+pub(super) async fn record_stop(
+    tables: &DiscordTables,
+    now: Timestamp,
+    live: Vec<ChannelId>,
+) -> Result<Vec<ChannelId>> {
+    let (due, now) = channels_for_stop(load_start_times(tables).await?, live, now);
     if !due.is_empty() {
         let announcements =
             Announcements { posts: Vec::new(), upto: None, starts: Some(encode_start_times(&now)?), dropped: None };
-        app.tables.announcements.enqueue(announcements).await?;
+        tables.announcements.enqueue(announcements).await?;
     }
     Ok(due)
 }

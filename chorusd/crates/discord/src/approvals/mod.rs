@@ -5,13 +5,14 @@ mod message;
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::{Answerer, Requester};
 use chorus_engine::approvals::reaches_beyond_turn;
+use chorus_engine::ops::Ops;
 use chorus_engine::ops::approvals::{approve, deny, get_approval};
 use chorus_engine::ops::discord::NewPost;
 use chorus_proto::methods::approvals::{Approval, ApproveParams, DenyParams, Status};
 use chorus_proto::{ErrorKind, Event};
 
-use super::app::DiscordApp;
-use super::outbox::{Button, MessageBody, Post, Style};
+use super::outbox::{Button, MessageBody, Outbox, Post, Style};
+use crate::channels::AgentChannels;
 pub(crate) use message::{action_text, format_requester};
 
 /// Prefix of the outbox keys of approval posts.
@@ -56,15 +57,14 @@ fn parse_approval(event: &Event) -> Option<Approval> {
 
 /// Builds the post that asks about an approval. Returns `None` if the agent has no channel or the approval is not open
 /// any more.
-pub(crate) async fn question_post(app: &DiscordApp, event: &Event) -> Result<Option<NewPost>> {
+pub(crate) async fn question_post(ops: &Ops, channels: &AgentChannels, event: &Event) -> Result<Option<NewPost>> {
     let Some(approval) = parse_approval(event) else { return Ok(None) };
-    let agent = app.ops.agents.by_name(&approval.agent);
-    let Some((channel, _)) = agent.and_then(|agent| app.channels.channel_of(agent.settings.id)) else {
+    let agent = ops.agents.by_name(&approval.agent);
+    let Some((channel, _)) = agent.and_then(|agent| channels.channel_of(agent.settings.id)) else {
         return Ok(None);
     };
     // The event may be from the previous run, or the approval was decided at once.
-    if get_approval(&app.ops.store.catalog.approvals, &approval.id).await?.is_none_or(|now| now.status != Status::Open)
-    {
+    if get_approval(&ops.store.catalog.approvals, &approval.id).await?.is_none_or(|now| now.status != Status::Open) {
         return Ok(None);
     }
     let button = |press: ApprovalButton, label: &str, style| Button {
@@ -105,32 +105,32 @@ pub(crate) fn allowed_buttons(
 
 /// Edits the post of a decided approval: it shows the decision and has no buttons any more. Calling it twice does no
 /// harm.
-pub(crate) async fn on_decided(app: &DiscordApp, event: &Event) -> Result<()> {
+pub(crate) async fn on_decided(outbox: &Outbox, event: &Event) -> Result<()> {
     match parse_approval(event) {
-        Some(approval) => close_question(app, &approval).await,
+        Some(approval) => close_question(outbox, &approval).await,
         None => Ok(()),
     }
 }
 
-async fn close_question(app: &DiscordApp, approval: &Approval) -> Result<()> {
+async fn close_question(outbox: &Outbox, approval: &Approval) -> Result<()> {
     let about = format!("{KEY_PREFIX}{}", approval.id);
     let (content, file) = message::closed_message(approval);
     let body = MessageBody { content, file, ..MessageBody::default() };
-    if app.outbox.update(&about, body).await? {
-        app.outbox.forget_key(&about).await?;
+    if outbox.update(&about, body).await? {
+        outbox.forget_key(&about).await?;
     }
     Ok(())
 }
 
 /// Closes the posts of approvals that are not open any more but still look open, most of them from the previous run.
-pub(crate) async fn close_stale(app: &DiscordApp) -> Result<()> {
-    for about in app.outbox.keys_with_prefix(KEY_PREFIX).await? {
+pub(crate) async fn close_stale(ops: &Ops, outbox: &Outbox) -> Result<()> {
+    for about in outbox.keys_with_prefix(KEY_PREFIX).await? {
         let approval =
-            get_approval(&app.ops.store.catalog.approvals, about.strip_prefix(KEY_PREFIX).unwrap_or_default()).await?;
+            get_approval(&ops.store.catalog.approvals, about.strip_prefix(KEY_PREFIX).unwrap_or_default()).await?;
         match approval {
             Some(approval) if approval.status == Status::Open => {}
-            Some(approval) => close_question(app, &approval).await?,
-            None => app.outbox.forget_key(&about).await?,
+            Some(approval) => close_question(outbox, &approval).await?,
+            None => outbox.forget_key(&about).await?,
         }
     }
     Ok(())
@@ -141,10 +141,10 @@ pub(crate) async fn close_stale(app: &DiscordApp) -> Result<()> {
 /// # Errors
 /// `denied` if the person may not answer it, `conflict` if the action is another one by now or the approval was
 /// decided, `expired`, `not_found`. Nothing is done then.
-pub(crate) async fn on_button(app: &DiscordApp, custom_id: &str, by: &Answerer) -> Result<String> {
+pub(crate) async fn on_button(ops: &Ops, custom_id: &str, by: &Answerer) -> Result<String> {
     let unknown = || Error::new(ErrorKind::NotFound, "nobody is asked that any more");
     let (press, id, prefix) = ApprovalButton::parse(custom_id).ok_or_else(unknown)?;
-    let asked = get_approval(&app.ops.store.catalog.approvals, id).await?.ok_or_else(unknown)?;
+    let asked = get_approval(&ops.store.catalog.approvals, id).await?.ok_or_else(unknown)?;
     if !asked.hash.starts_with(prefix) {
         return Err(Error::new(ErrorKind::Conflict, "that is another action than the one you were shown")
             .hint("nothing was done; look at the newest question"));
@@ -152,33 +152,24 @@ pub(crate) async fn on_button(app: &DiscordApp, custom_id: &str, by: &Answerer) 
     let (id, hash) = (asked.id.clone(), Some(asked.hash.clone()));
     let told = match press {
         ApprovalButton::Once => {
-            approve::approve_as(
-                &app.ops.agent_editor,
-                &app.ops.approvals,
-                ApproveParams { id, always: false, hash },
-                by,
-            )
-            .await?;
+            approve::approve_as(&ops.agent_editor, &ops.approvals, ApproveParams { id, always: false, hash }, by)
+                .await?;
             "Allowed, this once.".to_owned()
         }
         ApprovalButton::Always => {
-            let done = approve::approve_as(
-                &app.ops.agent_editor,
-                &app.ops.approvals,
-                ApproveParams { id, always: true, hash },
-                by,
-            )
-            .await?;
+            let done =
+                approve::approve_as(&ops.agent_editor, &ops.approvals, ApproveParams { id, always: true, hash }, by)
+                    .await?;
             let mut told = if done.always { "Allowed, from now on." } else { "Allowed, this once." }.to_owned();
             done.warnings.iter().for_each(|warning| told.push_str(&format!("\n{warning}")));
             told
         }
         ApprovalButton::Deny => {
-            deny::deny_as(&app.ops.approvals, DenyParams { id }, by).await?;
+            deny::deny_as(&ops.approvals, DenyParams { id }, by).await?;
             "Denied.".to_owned()
         }
     };
-    Ok(app.redact(&told))
+    Ok(ops.redactor.redact_text(&told).into_owned())
 }
 
 #[cfg(test)]

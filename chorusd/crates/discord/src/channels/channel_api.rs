@@ -140,7 +140,7 @@ impl ChannelApi for DiscordChannels {
 impl LostChannelListener for DiscordChannels {
     fn channel_deleted(&self, channel: ChannelId) {
         if let Ok(app) = self.app() {
-            app.tasks.spawn_tracked(sync::verify_deleted(app.clone(), channel));
+            app.tasks.spawn_tracked(sync::verify_deleted(app.ops.clone(), app.rest.clone(), channel));
         }
     }
 

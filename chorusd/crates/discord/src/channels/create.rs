@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use crate::rest::{Request, Route};
 use chorus_base::error::Result;
+use chorus_engine::ops::Ops;
 use chorus_engine::ops::discord::{ConnectionState, CreateOutcome, CreatedChannel};
 use serenity::builder::CreateChannel;
 use serenity::model::channel::ChannelType;
@@ -12,6 +12,8 @@ use serenity::model::id::{ChannelId, GuildId};
 use super::super::app::DiscordApp;
 use super::super::rest::{Channel, RestError};
 use super::welcome::channel_topic;
+use crate::channels::AgentChannels;
+use crate::rest::{Request, RestClient, Route};
 
 /// Channels that a category holds.
 const MAX_CATEGORY_CHANNELS: usize = 50;
@@ -32,7 +34,7 @@ pub(super) async fn create_for_agent(
     if app.ops.discord.state() != ConnectionState::Connected {
         return Ok(CreateOutcome::Skipped("Chorus is not connected to Discord".into()));
     }
-    let guilds = candidate_guilds(app).await?;
+    let guilds = candidate_guilds(&app.channels, &app.rest).await?;
     let guild = match (wanted.map(GuildId::new), guilds.as_slice()) {
         (Some(wanted), _) if guilds.contains(&wanted) => wanted,
         (Some(_), _) => return Ok(CreateOutcome::Skipped("that is no server that Chorus serves".into())),
@@ -43,14 +45,14 @@ pub(super) async fn create_for_agent(
         }
     };
     let _one_at_a_time = app.channels.create_lock.lock().await;
-    let made = create_in_category(app, guild, name, prompt).await?;
+    let made = create_in_category(&app.ops, &app.rest, guild, name, prompt).await?;
     Ok(CreateOutcome::Created(CreatedChannel { channel: made.id.get(), guild: guild.get() }))
 }
 
 /// Returns the guilds in which a channel may be created. After a resumed session the cache is empty, so they are
 /// requested.
-async fn candidate_guilds(app: &DiscordApp) -> Result<Vec<GuildId>, RestError> {
-    let known = app.channels.guild_cache.guild_ids();
+async fn candidate_guilds(channels: &AgentChannels, rest: &RestClient) -> Result<Vec<GuildId>, RestError> {
+    let known = channels.guild_cache.guild_ids();
     if !known.is_empty() {
         return Ok(known);
     }
@@ -58,31 +60,34 @@ async fn candidate_guilds(app: &DiscordApp) -> Result<Vec<GuildId>, RestError> {
     struct OwnGuild {
         id: GuildId,
     }
-    let mine: Vec<OwnGuild> = app.rest.call(Request::get(Route::UserMeGuilds)).await?;
-    Ok(mine.into_iter().map(|guild| guild.id).filter(|guild| app.channels.serves(*guild)).collect())
+    let mine: Vec<OwnGuild> = rest.call(Request::get(Route::UserMeGuilds)).await?;
+    Ok(mine.into_iter().map(|guild| guild.id).filter(|guild| channels.serves(*guild)).collect())
 }
 
 async fn create_in_category(
-    app: &DiscordApp,
+    ops: &Ops,
+    rest: &RestClient,
     guild: GuildId,
     name: &str,
     prompt: Option<&str>,
 ) -> Result<Channel, RestError> {
     let mut refused = HashSet::new();
     loop {
-        let category = find_or_create_category(app, guild, &refused).await?;
+        let category = find_or_create_category(rest, &ops.config.discord.category, guild, &refused).await?;
         let mut channel = CreateChannel::new(name).kind(ChannelType::Text);
-        if let Some(topic) = prompt.map(|prompt| channel_topic(&app.redact(prompt))).filter(|topic| !topic.is_empty()) {
+        if let Some(topic) =
+            prompt.map(|prompt| channel_topic(&ops.redactor.redact_text(prompt))).filter(|topic| !topic.is_empty())
+        {
             channel = channel.topic(topic);
         }
         if let Some(category) = category {
             channel = channel.category(category);
         }
-        match (app.rest.create_channel(guild, &channel).await, category) {
+        match (rest.create_channel(guild, &channel).await, category) {
             (Err(error @ RestError::Refused { code: INVALID_FORM, .. }), Some(category))
                 if refused.len() < MAX_REFUSED_CATEGORIES =>
             {
-                if has_room(&app.rest.guild_channels(guild).await?, category) {
+                if has_room(&rest.guild_channels(guild).await?, category) {
                     return Err(error);
                 }
                 // The category filled up meanwhile, or was deleted.
@@ -95,19 +100,20 @@ async fn create_in_category(
 
 /// Returns a category with room, which is created if there is none; `None` if no category is configured.
 async fn find_or_create_category(
-    app: &DiscordApp,
+    rest: &RestClient,
+    wanted: &str,
     guild: GuildId,
     refused: &HashSet<ChannelId>,
 ) -> Result<Option<ChannelId>, RestError> {
-    let wanted = app.ops.config.discord.category.trim();
+    let wanted = wanted.trim();
     if wanted.is_empty() {
         return Ok(None);
     }
-    let channels = app.rest.guild_channels(guild).await?;
+    let channels = rest.guild_channels(guild).await?;
     match choose_category(&channels, wanted, refused) {
         CategoryChoice::Existing(category) => Ok(Some(category)),
         CategoryChoice::New(name) => {
-            let made = app.rest.create_channel(guild, &CreateChannel::new(name).kind(ChannelType::Category)).await?;
+            let made = rest.create_channel(guild, &CreateChannel::new(name).kind(ChannelType::Category)).await?;
             Ok(Some(made.id))
         }
     }

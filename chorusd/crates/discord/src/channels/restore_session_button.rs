@@ -2,6 +2,7 @@
 
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
+use chorus_engine::ops::Ops;
 use chorus_engine::ops::context::restore as context;
 use chorus_engine::ops::resolve_agent::with_expected_agent;
 use chorus_proto::ErrorKind;
@@ -9,8 +10,8 @@ use chorus_proto::methods::context::RestoreParams;
 use serenity::model::id::ChannelId;
 use uuid::Uuid;
 
-use super::super::app::DiscordApp;
 use super::super::commands::rewrite_commands;
+use crate::channels::AgentChannels;
 
 /// Returns the custom id of the button for a session.
 #[must_use]
@@ -24,12 +25,13 @@ pub(crate) fn restore_button_id(session: Uuid) -> String {
 /// # Errors
 /// `not_found` if the channel belongs to no agent; otherwise those of `context restore`.
 pub(crate) async fn restore_session(
-    app: &DiscordApp,
+    ops: &Ops,
+    channels: &AgentChannels,
     channel: ChannelId,
     session: &str,
     by: &Requester,
 ) -> Result<String> {
-    let agent = app.channels.agent_of(channel).ok_or_else(|| {
+    let agent = channels.agent_of(channel).ok_or_else(|| {
         Error::new(ErrorKind::NotFound, "this channel is no agent's any more")
             .hint("`/agent list` shows which channel is whose")
     })?;
@@ -40,7 +42,6 @@ pub(crate) async fn restore_session(
         own: true,
         ..RestoreParams::default()
     };
-    let ops = &app.ops;
     let restoring = context::restore_as(
         &ops.agent_resolver,
         &ops.sessions,
@@ -59,5 +60,5 @@ pub(crate) async fn restore_session(
     for warning in &restored.warnings {
         text.push_str(&format!("\n{}", rewrite_commands(warning)));
     }
-    Ok(app.redact(&text))
+    Ok(ops.redactor.redact_text(&text).into_owned())
 }

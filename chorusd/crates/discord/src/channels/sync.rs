@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use chorus_base::error::Result;
 use chorus_engine::agent::agent_index::AgentEntry;
+use chorus_engine::ops::Ops;
 use chorus_engine::ops::agent::discord_channel;
 use chorus_engine::ops::discord::ChannelRow;
 use serenity::model::id::{ChannelId, GuildId};
 
 use super::super::app::DiscordApp;
-use super::super::rest::RestError;
+use super::super::rest::{RestClient, RestError};
 
 /// Synchronizes the agents whose channels are in a guild that was received, and those whose channels are in no guild.
 pub(super) async fn sync_guild(app: Arc<DiscordApp>, guild: GuildId) {
@@ -38,16 +39,16 @@ pub(super) async fn sync_agent(app: Arc<DiscordApp>, agent: uuid::Uuid) {
 }
 
 /// Detaches the agent of a channel that was deleted.
-pub(super) async fn on_channel_deleted(app: Arc<DiscordApp>, channel: ChannelId) {
-    if let Err(failure) = discord_channel::detach_channel(&app.ops.agent_editor, channel.get()).await {
+pub(super) async fn on_channel_deleted(ops: Arc<Ops>, channel: ChannelId) {
+    if let Err(failure) = discord_channel::detach_channel(&ops.agent_editor, channel.get()).await {
         tracing::error!(%channel, %failure, "an agent keeps a channel that is gone");
     }
 }
 
 /// Checks a channel that a post did not find. If it was deleted, its agent goes on without a channel.
-pub(super) async fn verify_deleted(app: Arc<DiscordApp>, channel: ChannelId) {
-    if matches!(app.rest.background().channel(channel).await, Err(RestError::Gone { .. })) {
-        on_channel_deleted(app, channel).await;
+pub(super) async fn verify_deleted(ops: Arc<Ops>, rest: Arc<RestClient>, channel: ChannelId) {
+    if matches!(rest.background().channel(channel).await, Err(RestError::Gone { .. })) {
+        on_channel_deleted(ops, channel).await;
     }
 }
 
@@ -90,7 +91,7 @@ async fn sync_channel(app: &Arc<DiscordApp>, agent: &Arc<AgentEntry>, rows: &[Ch
     let found = match app.rest.background().channel(ChannelId::new(channel)).await {
         Ok(found) => found,
         Err(RestError::Gone { .. }) => {
-            on_channel_deleted(app.clone(), ChannelId::new(channel)).await;
+            on_channel_deleted(ops.clone(), ChannelId::new(channel)).await;
             return Ok(());
         }
         Err(error) => {

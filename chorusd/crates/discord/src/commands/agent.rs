@@ -1,6 +1,5 @@
 //! `/agent`.
 
-use crate::rest::{Request, Route};
 use chorus_base::error::{Error, Result};
 use chorus_config::agent::DISCORD_KEYS;
 use chorus_engine::ops::agent::discord_channel::NEW_CHANNEL;
@@ -19,6 +18,7 @@ use super::confirmation::PendingCommand;
 use super::invocation::{Caller, Invocation};
 use super::response::Response;
 use super::text_format::{Redact as _, code_block, inline_code, inline_text, pluralize, truncate, warning_lines};
+use crate::rest::{Request, Route};
 
 /// Keys that `/agent config` sets.
 pub(super) const AGENT_CONFIG_KEYS: &[&str] = &DISCORD_KEYS;
@@ -116,9 +116,8 @@ async fn destroy(call: &Invocation) -> Result<Response> {
     let files = if keep_files { "stays where it is" } else { "goes to the trash" };
     let name = inline_text(by, &agent.settings.name, 64);
     let text = format!("Take the agent **{name}** away?{live} Its directory {files}.");
-    let app = &by.app;
-    Ok(app.commands.confirmations.ask(
-        app,
+    Ok(by.app.commands.confirmations.ask(
+        by.ops().clock.ticks(),
         &by.member.requester,
         PendingCommand::Destroy { agent: id, keep_files },
         text,

@@ -74,7 +74,7 @@ pub(crate) async fn handle_button(app: Arc<DiscordApp>, pressed: ComponentIntera
     let ComponentInteraction { id, application_id, data, guild_id, channel_id, member, token, .. } = pressed;
     let way = InteractionRef { id, application: application_id, token };
     let Some((guild, member)) = guild_id.zip(member) else {
-        send_initial_response(&app, &way, &InitialResponse::PrivateMessage(GUILDS_ONLY_TEXT.into())).await;
+        send_initial_response(&app.rest, &way, &InitialResponse::PrivateMessage(GUILDS_ONLY_TEXT.into())).await;
         return;
     };
     if !app.channels.serves(guild) {
@@ -82,7 +82,7 @@ pub(crate) async fn handle_button(app: Arc<DiscordApp>, pressed: ComponentIntera
     }
     let Some(what) = ButtonKind::parse(&data.custom_id) else {
         send_initial_response(
-            &app,
+            &app.rest,
             &way,
             &InitialResponse::PrivateMessage("Chorus does not know this button any more.".into()),
         )
@@ -90,14 +90,14 @@ pub(crate) async fn handle_button(app: Arc<DiscordApp>, pressed: ComponentIntera
         return;
     };
     let Ok(_room) = app.commands.permits.clone().try_acquire_owned() else {
-        send_initial_response(&app, &way, &InitialResponse::PrivateMessage(BUSY_TEXT.into())).await;
+        send_initial_response(&app.rest, &way, &InitialResponse::PrivateMessage(BUSY_TEXT.into())).await;
         return;
     };
-    if !send_initial_response(&app, &way, &InitialResponse::DeferUpdate).await {
+    if !send_initial_response(&app.rest, &way, &InitialResponse::DeferUpdate).await {
         return;
     }
     let by = with_roles(caller(&app, guild, channel_id, &member), &member).await;
-    let done = run_to_completion(&app, async move { run_button(what, &data.custom_id, &by).await }).await;
+    let done = run_to_completion(&app.stop, async move { run_button(what, &data.custom_id, &by).await }).await;
     match done {
         Ok(ButtonOutcome::Edited(reply)) => send_edit(&app, &way, &reply).await,
         Ok(ButtonOutcome::Public(text)) => send_followup(&app, &way, &text, false).await,
@@ -120,16 +120,20 @@ async fn run_button(what: ButtonKind, id: &str, by: &Caller) -> Result<ButtonOut
             take_confirmation(by, id).map(|_| ButtonOutcome::Edited(Response::new("Nothing was done.")))
         }
         ButtonKind::Stop { turn } => {
-            let done = reply::stop_turn(&by.app, turn, who, by.member.rights.can_change_context()).await;
+            let done =
+                reply::stop_turn(by.ops(), &by.app.running_turns, turn, who, by.member.rights.can_change_context())
+                    .await;
             done.map_err(|failure| by.verify_denial(failure)).map(|()| ButtonOutcome::Silent)
         }
         ButtonKind::Restore { session } => {
             by.audit(&*by.resolve_agent(None)?, "context.restore", Right::Change).await?;
-            channels::restore_session(&by.app, by.channel, &session.to_string(), who).await.map(ButtonOutcome::Public)
+            channels::restore_session(by.ops(), &by.app.channels, by.channel, &session.to_string(), who)
+                .await
+                .map(ButtonOutcome::Public)
         }
         ButtonKind::Approval => {
             let by_whom = Answerer { requester: who.clone(), is_approver: by.member.rights.approver };
-            let done = approvals::on_button(&by.app, id, &by_whom).await;
+            let done = approvals::on_button(by.ops(), id, &by_whom).await;
             done.map_err(|failure| by.verify_denial(failure)).map(ButtonOutcome::Private)
         }
     }

@@ -9,7 +9,6 @@ use chorus_base::sync::Mutex;
 use uuid::Uuid;
 
 use super::response::{Button, Response, Style};
-use crate::app::DiscordApp;
 
 /// How long a confirmation can be given.
 const CONFIRM_TIMEOUT: Duration = Duration::from_secs(60);
@@ -52,13 +51,13 @@ impl Confirmations {
     /// Returns a response that asks for confirmation: `text` with two buttons.
     pub(super) fn ask(
         &self,
-        app: &DiscordApp,
+        now: Ticks,
         by: &Requester,
         deed: PendingCommand,
         text: String,
         label: &'static str,
     ) -> Response {
-        let (id, now) = (Uuid::new_v4(), app.ops.clock.ticks());
+        let id = Uuid::new_v4();
         self.insert(id, now, by, deed);
         let button = |word: &str, label: &str, style| Button {
             id: format!("{word}:{id}"),

@@ -158,9 +158,8 @@ async fn clear(call: &Invocation) -> Result<Response> {
     };
     let text =
         format!("Clear the conversation of **{}** ({messages})? {saved}", inline_text(by, &agent.settings.name, 64));
-    let app = &by.app;
-    Ok(app.commands.confirmations.ask(
-        app,
+    Ok(by.app.commands.confirmations.ask(
+        by.ops().clock.ticks(),
         &by.member.requester,
         PendingCommand::Clear { agent: id, save },
         text,

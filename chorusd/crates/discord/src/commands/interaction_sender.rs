@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use chorus_base::error::Result;
 use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 
 use super::response::Response;
 use super::text_format::{error_text, truncate};
 use super::wait_stop_grace;
 use crate::app::DiscordApp;
-use crate::rest::RestError;
 use crate::rest::interactions::{InitialResponse, InteractionRef};
+use crate::rest::{RestClient, RestError};
 
 /// How often a response is tried, and how long that may take with all waits for limits: after 15 minutes the
 /// interaction's token expires.
@@ -19,8 +20,8 @@ const MAX_TRIES: u32 = 5;
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(14 * 60);
 
 /// Sends the initial response. Returns whether it arrived; if not, the interaction must not be acted on.
-pub(super) async fn send_initial_response(app: &DiscordApp, way: &InteractionRef, answer: &InitialResponse) -> bool {
-    let given = app.rest.create_response(way, answer).await;
+pub(super) async fn send_initial_response(rest: &RestClient, way: &InteractionRef, answer: &InitialResponse) -> bool {
+    let given = rest.create_response(way, answer).await;
     if let Err(error) = &given {
         tracing::warn!(%error, "an interaction cannot be answered; nothing is done for it");
     }
@@ -34,7 +35,7 @@ pub(super) async fn send_outcome(app: &DiscordApp, way: &InteractionRef, private
         Err(failure) if private => send_edit(app, way, &Response::new(error_text(app, &failure))).await,
         Err(failure) => {
             // Delete the deferred response first: Discord would put a follow-up in its place, for everybody to see.
-            send_with_retries(app, || app.rest.delete_response(way)).await;
+            send_with_retries(&app.stop, || app.rest.delete_response(way)).await;
             send_followup(app, way, &error_text(app, &failure), true).await;
         }
     }
@@ -43,7 +44,7 @@ pub(super) async fn send_outcome(app: &DiscordApp, way: &InteractionRef, private
 /// Replaces the deferred response, or the message whose button was pressed.
 pub(super) async fn send_edit(app: &DiscordApp, way: &InteractionRef, reply: &Response) {
     let (body, file) = Response { text: app.redact(&reply.text), ..reply.clone() }.to_request();
-    send_with_retries(app, || app.rest.edit_response(way, body.clone(), file.clone())).await;
+    send_with_retries(&app.stop, || app.rest.edit_response(way, body.clone(), file.clone())).await;
     if let Some(aloud) = &reply.public_text {
         send_followup(app, way, aloud, false).await;
     }
@@ -52,11 +53,11 @@ pub(super) async fn send_edit(app: &DiscordApp, way: &InteractionRef, reply: &Re
 /// Sends a follow-up message; if `private`, only the caller sees it.
 pub(super) async fn send_followup(app: &DiscordApp, way: &InteractionRef, text: &str, private: bool) {
     let text = truncate(&app.redact(text), 2000);
-    send_with_retries(app, || app.rest.create_followup(way, &text, private)).await;
+    send_with_retries(&app.stop, || app.rest.create_followup(way, &text, private)).await;
 }
 
 /// Sends a request, with retries after errors that may pass, until the daemon stops.
-async fn send_with_retries<F: Future<Output = Result<(), RestError>>>(app: &DiscordApp, send: impl Fn() -> F) {
+async fn send_with_retries<F: Future<Output = Result<(), RestError>>>(stop: &CancellationToken, send: impl Fn() -> F) {
     let sent = async {
         let mut wait = Duration::from_millis(500);
         for tries in 1.. {
@@ -73,6 +74,6 @@ async fn send_with_retries<F: Future<Output = Result<(), RestError>>>(app: &Disc
     tokio::select! {
         () = sent => {}
         () = sleep(RESPONSE_TIMEOUT) => tracing::warn!("an answer would come too late"),
-        () = wait_stop_grace(app) => tracing::warn!("an answer did not arrive before the stop"),
+        () = wait_stop_grace(stop) => tracing::warn!("an answer did not arrive before the stop"),
     }
 }

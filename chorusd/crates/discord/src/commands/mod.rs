@@ -32,14 +32,15 @@ use serenity::model::application::{CommandInteraction, Interaction};
 use serenity::model::guild::Member;
 use serenity::model::id::{ChannelId, GuildId};
 use tokio::sync::{Mutex, Semaphore};
+use tokio_util::sync::CancellationToken;
 
+use self::command_definition::Subcommand;
 use self::interaction_sender::{send_initial_response, send_outcome};
 use self::invocation::{Arguments, Caller, Invocation};
 use self::response::Response;
 use crate::app::DiscordApp;
 use crate::member::GuildMember;
 use crate::rest::interactions::{InitialResponse, InteractionRef};
-use command_definition::Subcommand;
 pub(crate) use hint_rewrite::rewrite_commands;
 pub(crate) use registration::{on_guild_joined, on_guild_left, on_ready, on_resumed};
 
@@ -112,7 +113,7 @@ async fn run_command(app: Arc<DiscordApp>, command: CommandInteraction) {
     let CommandInteraction { id, application_id, data, guild_id, channel_id, member, token, .. } = command;
     let way = InteractionRef { id, application: application_id, token };
     let Some((guild, member)) = guild_id.zip(member) else {
-        send_initial_response(&app, &way, &InitialResponse::PrivateMessage(GUILDS_ONLY_TEXT.into())).await;
+        send_initial_response(&app.rest, &way, &InitialResponse::PrivateMessage(GUILDS_ONLY_TEXT.into())).await;
         return;
     };
     if !app.channels.serves(guild) {
@@ -121,23 +122,23 @@ async fn run_command(app: Arc<DiscordApp>, command: CommandInteraction) {
     let given = Arguments::from_data(&data);
     let Some(action) = command_table::find_subcommand(&data.name, given.subcommand.as_deref()) else {
         let unknown = "Chorus does not know this command any more.\nHint: Discord shows the new ones in a moment.";
-        send_initial_response(&app, &way, &InitialResponse::PrivateMessage(unknown.into())).await;
+        send_initial_response(&app.rest, &way, &InitialResponse::PrivateMessage(unknown.into())).await;
         return;
     };
     let Ok(room) = app.commands.permits.clone().try_acquire_owned() else {
-        send_initial_response(&app, &way, &InitialResponse::PrivateMessage(BUSY_TEXT.into())).await;
+        send_initial_response(&app.rest, &way, &InitialResponse::PrivateMessage(BUSY_TEXT.into())).await;
         return;
     };
     let by = caller(&app, guild, channel_id, &member);
     // Only the caller should read that they lack a right.
     let private = action.private || app.roles.is_loaded(guild) && by.check_right(action.right).is_err();
-    if !send_initial_response(&app, &way, &InitialResponse::Defer { private }).await {
+    if !send_initial_response(&app.rest, &way, &InitialResponse::Defer { private }).await {
         return;
     }
     let by = with_roles(by, &member).await;
     tracing::debug!(command = data.name, sub = given.subcommand, by = %by.member.requester, %guild, "a command");
     let call = Invocation { caller: by.clone(), args: given };
-    let done = run_to_completion(&app, async move { run_if_permitted(action, &call).await }).await;
+    let done = run_to_completion(&app.stop, async move { run_if_permitted(action, &call).await }).await;
     let summary_of = done.as_ref().ok().and_then(|reply| reply.summary_of.clone());
     send_outcome(&app, &way, private, done).await;
     drop(room);
@@ -151,19 +152,19 @@ async fn run_command(app: Arc<DiscordApp>, command: CommandInteraction) {
 
 /// Runs `work` to its end in a task of its own, even if the daemon stops and nobody waits for the result any more.
 async fn run_to_completion<T: Send + 'static>(
-    app: &DiscordApp,
+    stop: &CancellationToken,
     work: impl Future<Output = Result<T>> + Send + 'static,
 ) -> Result<T> {
     tokio::select! {
         done = chorus_runtime::spawn(work) => done.unwrap_or_else(|e| Err(Error::internal(e.to_string()))),
-        () = wait_stop_grace(app) => Err(Error::new(ErrorKind::Stopping, "the daemon is stopping; it may have been done or not")
+        () = wait_stop_grace(stop) => Err(Error::new(ErrorKind::Stopping, "the daemon is stopping; it may have been done or not")
             .hint("look when it has started anew")),
     }
 }
 
 /// Waits until the daemon stops, and `STOP_GRACE` longer.
-async fn wait_stop_grace(app: &DiscordApp) {
-    app.stop.cancelled().await;
+async fn wait_stop_grace(stop: &CancellationToken) {
+    stop.cancelled().await;
     tokio::time::sleep(STOP_GRACE).await;
 }
 
@@ -188,5 +189,5 @@ async fn answer_autocomplete(app: Arc<DiscordApp>, command: CommandInteraction) 
         let by = caller(&app, guild, channel_id, &member);
         choices = autocomplete::suggest_choices(&by, action, &given, typed.name, typed.value).await;
     }
-    send_initial_response(&app, &way, &InitialResponse::Choices(choices)).await;
+    send_initial_response(&app.rest, &way, &InitialResponse::Choices(choices)).await;
 }

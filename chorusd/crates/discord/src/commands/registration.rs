@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use chorus_base::Backoff;
+use chorus_engine::ops::Ops;
 use chorus_engine::ops::discord::command_support::{registered_hashes, set_registered_hash};
 use chorus_runtime::SpawnTracked as _;
 use serde_json::Value;
@@ -34,7 +35,7 @@ pub(crate) fn on_guild_joined(app: &Arc<DiscordApp>, guild: GuildId) {
         let named = app.commands.application_id.load(Relaxed);
         let application = match named {
             // A resumed session does not name the application, so take it from the record of the last registration.
-            0 => registered_guilds(&app).await.first().map(|(application, _)| *application),
+            0 => registered_guilds(&app.ops).await.first().map(|(application, _)| *application),
             named => Some(ApplicationId::new(named)),
         };
         if let Some(application) = application {
@@ -62,7 +63,7 @@ fn register_in_guilds(app: &Arc<DiscordApp>, application: ApplicationId, guilds:
 pub(crate) fn on_resumed(app: &Arc<DiscordApp>) {
     let app = app.clone();
     app.tasks.clone().spawn_tracked(async move {
-        let told = registered_guilds(&app).await;
+        let told = registered_guilds(&app.ops).await;
         let Some((application, _)) = told.first().copied() else { return };
         let served = app.channels.allowlist.all().into_iter().map(|guild| (application, guild));
         let all: BTreeSet<_> = told.into_iter().chain(served).collect();
@@ -73,13 +74,13 @@ pub(crate) fn on_resumed(app: &Arc<DiscordApp>) {
 }
 
 /// Returns the guilds that were registered before, each with its application.
-async fn registered_guilds(app: &DiscordApp) -> Vec<(ApplicationId, GuildId)> {
+async fn registered_guilds(ops: &Ops) -> Vec<(ApplicationId, GuildId)> {
     let ids = |key: &String| {
         let (application, guild) = key.split_once(':')?;
         let id = |text: &str| text.parse::<u64>().ok().filter(|id| *id != 0);
         Some((ApplicationId::new(id(application)?), GuildId::new(id(guild)?)))
     };
-    match registered_hashes(&app.ops).await {
+    match registered_hashes(ops).await {
         Ok(told) => told.keys().filter_map(ids).collect(),
         Err(failure) => {
             tracing::warn!(%failure, "cannot tell which servers know the commands");

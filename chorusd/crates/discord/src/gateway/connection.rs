@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chorus_engine::ops::Ops;
 use chorus_engine::ops::discord::gateway_session::GatewaySession;
 use futures_util::StreamExt as _;
 use serenity::model::event::Event as Dispatch;
@@ -169,7 +170,7 @@ struct Connection<'l> {
 
 impl GatewayState {
     /// Forwards an event, and counts the guilds.
-    pub(super) fn dispatch(&mut self, app: &DiscordApp, event: Box<Dispatch>) {
+    pub(super) fn dispatch(&mut self, ops: &Ops, event: Box<Dispatch>) {
         match &*event {
             Dispatch::Ready(ready) => self.guilds = ready.ready.guilds.iter().map(|guild| guild.id.get()).collect(),
             Dispatch::GuildCreate(event) => _ = self.guilds.insert(event.guild.id.get()),
@@ -179,7 +180,7 @@ impl GatewayState {
             }
             _ => {}
         }
-        app.ops.discord.set_guild_count(self.guilds.len() as u64);
+        ops.discord.set_guild_count(self.guilds.len() as u64);
         self.events.send(GatewayEvent::Dispatch(event));
     }
 }
@@ -224,12 +225,12 @@ impl Connection<'_> {
         if self.is_new_session && self.opened_at.is_none() && !ready {
             return self.buffer_early(event);
         }
-        self.state.dispatch(self.app, event);
+        self.state.dispatch(&self.app.ops, event);
         if ready {
             self.mark_opened(false);
             std::mem::take(&mut self.early_events)
                 .into_iter()
-                .for_each(|event| self.state.dispatch(self.app, Box::new(event)));
+                .for_each(|event| self.state.dispatch(&self.app.ops, Box::new(event)));
         } else if self.state.session_store.is_due() && self.opened_at.is_some() {
             let kept = self.session();
             self.state.session_store.store(kept.as_ref());

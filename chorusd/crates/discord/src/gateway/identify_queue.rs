@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chorus_base::error::{Error, Result};
+use chorus_engine::ops::Ops;
 use chorus_engine::ops::discord::identify_budget;
 use chorus_runtime::SpawnTracked as _;
 use jiff::Timestamp;
@@ -41,7 +42,7 @@ impl Queue for IdentifyQueue {
         let tasks = app.tasks.clone();
         tasks.spawn_tracked(async move {
             let taken = tokio::select! {
-                taken = take_identify(&app, &leave) => taken,
+                taken = take_identify(&app.ops, &leave) => taken,
                 () = app.stop.cancelled() => return,
             };
             match taken {
@@ -56,9 +57,9 @@ impl Queue for IdentifyQueue {
 
 /// Takes one identify from the budget; it is on disk when this returns. The inner error is the time at which the budget
 /// allows one again.
-async fn take_identify(app: &DiscordApp, leave: &oneshot::Sender<()>) -> Result<Result<(), Timestamp>> {
-    let newest = identify_budget::read_budget(&app.ops).await?.last_at;
-    let since = newest.and_then(|newest| Duration::try_from(app.ops.clock.now().duration_since(newest)).ok());
+async fn take_identify(ops: &Ops, leave: &oneshot::Sender<()>) -> Result<Result<(), Timestamp>> {
+    let newest = identify_budget::read_budget(ops).await?.last_at;
+    let since = newest.and_then(|newest| Duration::try_from(ops.clock.now().duration_since(newest)).ok());
     // Wait once, and do not look at the clock again: it may stand still.
     if let Some(left) = since.and_then(|since| IDENTIFY_INTERVAL.checked_sub(since)) {
         sleep(left).await;
@@ -66,5 +67,5 @@ async fn take_identify(app: &DiscordApp, leave: &oneshot::Sender<()>) -> Result<
     if leave.is_closed() {
         return Err(Error::internal("the connection is gone"));
     }
-    identify_budget::spend(&app.ops).await
+    identify_budget::spend(ops).await
 }

@@ -14,6 +14,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chorus_base::Secret;
 use chorus_engine::ops::discord::gateway_session::GatewaySession;
 use chorus_engine::ops::discord::{ConnectionState, identify_budget};
 use jiff::{SignedDuration, Timestamp};
@@ -44,7 +45,7 @@ const CLOCK_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Keeps the connection up until the daemon stops or Discord refuses it permanently.
 pub(crate) async fn run(app: &Arc<DiscordApp>, events: mpsc::Sender<GatewayEvent>) {
-    let base = match base_config(app).await {
+    let base = match base_config(&app.token).await {
         Ok(base) => base,
         Err(why) => {
             let hint = "install the certificates of this system, then `chorusctl daemon restart`".to_owned();
@@ -71,8 +72,8 @@ pub(crate) async fn run(app: &Arc<DiscordApp>, events: mpsc::Sender<GatewayEvent
 
 /// Builds the configuration that all connections share, so that the machine's certificates are read once. The library
 /// panics if they cannot be read; the error says so.
-async fn base_config(app: &DiscordApp) -> Result<Config<()>, String> {
-    let token = app.token.expose().to_owned();
+async fn base_config(token: &Secret) -> Result<Config<()>, String> {
+    let token = token.expose().to_owned();
     chorus_tls::install_provider();
     let made = chorus_runtime::spawn_blocking(move || ConfigBuilder::new(token, INTENTS).queue(()).build());
     made.await.map_err(|_| "this machine has no certificates to check Discord's by".to_owned())
@@ -172,7 +173,7 @@ impl Gateway<'_> {
             && let Some(kept) = &self.session
         {
             match initial_events::fetch(&self.app.rest, kept).await {
-                Ok(told) => told.into_iter().for_each(|event| self.state.dispatch(self.app, event)),
+                Ok(told) => told.into_iter().for_each(|event| self.state.dispatch(&self.app.ops, event)),
                 Err(RestError::Unauthorized) => return Err(ConnectionEnd::Permanent(INVALID_TOKEN)),
                 Err(e) if e.is_transient() => return Err(connection_lost(e.to_string())),
                 Err(error) => {

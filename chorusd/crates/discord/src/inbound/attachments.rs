@@ -4,14 +4,15 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chorus_agent_core::AgentSettings;
+use chorus_engine::ops::Ops;
 use chorus_engine::ops::send::{attachment_problem, max_message_bytes};
 use chorus_proto::Attachment;
 use futures_util::StreamExt as _;
 use futures_util::stream;
 
+use super::Inbound;
 use super::message_text::format_size;
 use super::request::{AttachedFile, MessageRequest};
-use crate::app::DiscordApp;
 
 /// Images of one message, and bytes of each.
 const MAX_IMAGES: usize = 10;
@@ -95,7 +96,8 @@ enum LoadedFile {
 /// Downloads the attachments of a request. Returns its text, with text files and the names of omitted files, and its
 /// images.
 pub(super) async fn load_attachments(
-    app: &DiscordApp,
+    ops: &Ops,
+    inbound: &Inbound,
     agent: &AgentSettings,
     asked: &MessageRequest,
 ) -> (String, Vec<Attachment>) {
@@ -105,17 +107,13 @@ pub(super) async fn load_attachments(
         let wanted = check_file(file, &mut images);
         coming.push(async move {
             match wanted {
-                Ok(kind) => (file, load_file(app, agent, file, kind).await),
+                Ok(kind) => (file, load_file(ops, inbound, agent, file, kind).await),
                 Err(why) => (file, LoadedFile::Omitted(why)),
             }
         });
     }
     let taken = stream::iter(coming).buffered(MAX_CONCURRENT_PER_MESSAGE).collect().await;
-    assemble_message(
-        &asked.full_text(),
-        taken,
-        max_message_bytes(&app.ops.config).saturating_sub(MESSAGE_OVERHEAD_BYTES),
-    )
+    assemble_message(&asked.full_text(), taken, max_message_bytes(&ops.config).saturating_sub(MESSAGE_OVERHEAD_BYTES))
 }
 
 /// Checks kind, size and number of the images before a file is downloaded.
@@ -138,9 +136,15 @@ fn check_file(file: &AttachedFile, images: &mut usize) -> Result<FileKind, Strin
     Ok(kind)
 }
 
-async fn load_file(app: &DiscordApp, agent: &AgentSettings, file: &AttachedFile, kind: FileKind) -> LoadedFile {
+async fn load_file(
+    ops: &Ops,
+    inbound: &Inbound,
+    agent: &AgentSettings,
+    file: &AttachedFile,
+    kind: FileKind,
+) -> LoadedFile {
     let most = if matches!(kind, FileKind::Text) { MAX_TEXT_BYTES } else { MAX_IMAGE_BYTES };
-    let bytes = match app.inbound.downloader.download(&file.url, most).await {
+    let bytes = match inbound.downloader.download(&file.url, most).await {
         Ok(bytes) => bytes,
         Err(why) => {
             tracing::info!(file = %file.name, why, "an attachment was not fetched");
@@ -156,7 +160,7 @@ async fn load_file(app: &DiscordApp, agent: &AgentSettings, file: &AttachedFile,
         url: None,
         data: Some(STANDARD.encode(bytes)),
     };
-    match attachment_problem(&app.ops.models, agent, &image) {
+    match attachment_problem(&ops.models, agent, &image) {
         Some(why) => LoadedFile::Omitted(why),
         None => LoadedFile::Image(Box::new(image)),
     }

@@ -98,7 +98,7 @@ pub(super) async fn read_channel(app: &DiscordApp, channel: ChannelId) -> Result
             // A message is deleted if it is missing from a non-empty list. An empty list proves nothing, and a message
             // that is listed but cannot be parsed still exists.
             None => (!listed.is_empty() && !listed.contains(&message)).then_some((message, PendingEdit::Deleted)),
-            Some(now) => match classify(app, channel_guild(app, &agent, now.guild_id), now) {
+            Some(now) => match classify(app, channel_guild(&app.channels, &agent, now.guild_id), now) {
                 // The REST API does not return what came with the event, for example the author's roles.
                 Incoming::Request(now) if !now.is_same(&asked) => {
                     Some((message, PendingEdit::Changed(MessageRequest { by: asked.by, ..now })))
@@ -119,5 +119,5 @@ pub(super) async fn read_channel(app: &DiscordApp, channel: ChannelId) -> Result
 }
 
 fn is_for_agent(app: &DiscordApp, agent: &AgentEntry, message: &Message) -> bool {
-    classify(app, channel_guild(app, agent, message.guild_id), message) != Incoming::Ignored
+    classify(app, channel_guild(&app.channels, agent, message.guild_id), message) != Incoming::Ignored
 }

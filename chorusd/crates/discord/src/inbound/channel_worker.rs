@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use chorus_base::Backoff;
 use chorus_base::error::Result;
 use chorus_engine::agent::agent_index::AgentEntry;
-use chorus_engine::ops::discord::{ClaimOutcome, NewClaim};
+use chorus_engine::ops::discord::{ClaimOutcome, DiscordTables, NewClaim};
 use chorus_runtime::SpawnTracked as _;
 use serenity::model::channel::Message;
 use serenity::model::event::MessageUpdateEvent;
@@ -18,8 +18,9 @@ use tokio::time::{Instant, sleep};
 use super::agent_queue::{PendingEdit, QueuePosition};
 use super::backfill::{self, Backlog};
 use super::request::{self, Incoming};
-use super::{Claim, MAX_WAITING_CLAIMS, RETRY_BACKOFF, refusal_notices};
+use super::{Claim, Inbound, MAX_WAITING_CLAIMS, RETRY_BACKOFF, refusal_notices};
 use crate::app::DiscordApp;
+use crate::channels::AgentChannels;
 
 /// Capacity of a channel's event queue. If it overflows, the channel is backfilled.
 const EVENT_QUEUE_LEN: usize = 256;
@@ -148,7 +149,7 @@ impl ChannelWorker {
             ChannelEvent::Edited(event) => self.handle_edit(&agent, &event).await,
             ChannelEvent::Deleted(messages) => {
                 for message in messages {
-                    apply_edit(&self.app, message, PendingEdit::Deleted).await;
+                    apply_edit(&self.app.inbound, &self.app.tables, message, PendingEdit::Deleted).await;
                 }
             }
             ChannelEvent::Connected | ChannelEvent::RightsChanged => {}
@@ -190,7 +191,7 @@ impl ChannelWorker {
 
     async fn apply_backlog(&mut self, missing: Backlog) {
         for (message, wish) in missing.edits {
-            apply_edit(&self.app, message, wish).await;
+            apply_edit(&self.app.inbound, &self.app.tables, message, wish).await;
         }
         let room = |agent: &AgentEntry| {
             let waiting = self.app.inbound.queues.pending_count(agent.settings.id);
@@ -214,7 +215,7 @@ impl ChannelWorker {
     }
 
     async fn handle_message(&mut self, agent: &AgentEntry, message: Message) {
-        let guild = channel_guild(&self.app, agent, message.guild_id);
+        let guild = channel_guild(&self.app.channels, agent, message.guild_id);
         // After a resumed connection the gateway sends no roles.
         if let Err(error) = self.app.roles.ensure_loaded(&self.app.rest, guild).await {
             tracing::warn!(%error, %guild, "Discord did not say which roles there are: they are known by their ids");
@@ -281,11 +282,11 @@ impl ChannelWorker {
     }
 
     async fn handle_edit(&self, agent: &AgentEntry, event: &MessageUpdateEvent) {
-        let guild = channel_guild(&self.app, agent, event.guild_id);
+        let guild = channel_guild(&self.app.channels, agent, event.guild_id);
         let waiting = self.app.inbound.queues.requests_in_channel(self.id);
         let Some((_, before)) = waiting.into_iter().find(|(message, _)| *message == event.id) else { return };
         if let Some(asked) = request::apply_update(&self.app, guild, &before, event) {
-            apply_edit(&self.app, event.id, PendingEdit::Changed(asked)).await;
+            apply_edit(&self.app.inbound, &self.app.tables, event.id, PendingEdit::Changed(asked)).await;
         }
     }
 
@@ -303,20 +304,20 @@ impl ChannelWorker {
 }
 
 /// Returns the guild of a channel, as far as it is known.
-pub(super) fn channel_guild(app: &DiscordApp, agent: &AgentEntry, told: Option<GuildId>) -> GuildId {
-    let known = || app.channels.channel_of(agent.settings.id).and_then(|(_, guild)| guild);
+pub(super) fn channel_guild(channels: &AgentChannels, agent: &AgentEntry, told: Option<GuildId>) -> GuildId {
+    let known = || channels.channel_of(agent.settings.id).and_then(|(_, guild)| guild);
     told.or_else(known).unwrap_or(GuildId::new(1))
 }
 
 /// Applies an edit or deletion to a message that is still in the queue.
-async fn apply_edit(app: &DiscordApp, message: MessageId, wish: PendingEdit) {
-    if app.inbound.queues.apply_edit(message, &wish) != Some(QueuePosition::Waiting) {
+async fn apply_edit(inbound: &Inbound, tables: &DiscordTables, message: MessageId, wish: PendingEdit) {
+    if inbound.queues.apply_edit(message, &wish) != Some(QueuePosition::Waiting) {
         return;
     }
     match wish {
-        PendingEdit::Changed(asked) => super::store_edit(app, message, &asked).await,
+        PendingEdit::Changed(asked) => super::store_edit(tables, message, &asked).await,
         PendingEdit::Deleted => {
-            if let Err(failure) = app.tables.claims.finish_unanswered(message.get()).await {
+            if let Err(failure) = tables.claims.finish_unanswered(message.get()).await {
                 tracing::warn!(%message, %failure, "a deleted message stays taken up");
             }
         }

@@ -84,7 +84,7 @@ async fn run_turn(
         match wish {
             Some(PendingEdit::Deleted) => return TurnOutcome::Deleted,
             Some(PendingEdit::Changed(new)) => {
-                super::store_edit(app, claim.message, &new).await;
+                super::store_edit(&app.tables, claim.message, &new).await;
                 asked = new;
             }
             None => {}
@@ -127,7 +127,7 @@ async fn send_once(
         Err(failure) => return Some(Err(failure)),
     };
     let (text, attachments) = tokio::select! {
-        brought = attachments::load_attachments(app, &entry.settings, asked) => brought,
+        brought = attachments::load_attachments(ops, &app.inbound, &entry.settings, asked) => brought,
         () = app.stop.cancelled() => return Some(Err(Error::stopping())),
     };
     if changes.has_changed().unwrap_or(false) {

@@ -19,7 +19,7 @@ use std::time::Duration;
 use chorus_base::Backoff;
 use chorus_base::sync::Mutex;
 use chorus_config::discord::DiscordConfig as Config;
-use chorus_engine::ops::discord::OpenClaim;
+use chorus_engine::ops::discord::{DiscordTables, OpenClaim};
 use serenity::model::channel::Message;
 use serenity::model::event::MessageUpdateEvent;
 use serenity::model::id::{ChannelId, GuildId, MessageId};
@@ -31,6 +31,7 @@ use self::agent_queue::AgentQueues;
 use self::channel_worker::{ChannelEvent, ChannelHandle};
 use self::download::Downloader;
 use super::app::DiscordApp;
+use crate::outbox::Outbox;
 pub(crate) use message_text::ChannelNames;
 pub(crate) use request::MessageRequest;
 
@@ -108,7 +109,7 @@ pub(crate) async fn resume_claims(app: &Arc<DiscordApp>) {
     for row in open {
         match claim_from_row(&row) {
             Some(claim) => app.inbound.queues.enqueue(app, claim),
-            None => drop_unreadable(app, &row).await,
+            None => drop_unreadable(&app.tables, &app.outbox, &row).await,
         }
     }
 }
@@ -128,14 +129,14 @@ fn message_id(message: u64) -> Option<MessageId> {
 }
 
 /// Settles a claim that cannot be parsed, and tells the author.
-async fn drop_unreadable(app: &DiscordApp, row: &OpenClaim) {
+async fn drop_unreadable(tables: &DiscordTables, outbox: &Outbox, row: &OpenClaim) {
     tracing::error!(message = row.message, "a message that waits cannot be read; it is not answered");
     let channel = ChannelId::new(row.channel.max(1));
     let line = refusal_notices::claim_unreadable(channel, message_id(row.message));
-    if let Err(failure) = app.tables.claims.finish(row.message, line.into_iter().collect()).await {
+    if let Err(failure) = tables.claims.finish(row.message, line.into_iter().collect()).await {
         tracing::warn!(message = row.message, %failure, "it is looked at again at the next start");
     }
-    app.outbox.wake_sender(channel);
+    outbox.wake_sender(channel);
 }
 
 /// Handles a new message.
@@ -202,9 +203,9 @@ fn send_to_channel(
 }
 
 /// Stores the new text of a claimed message.
-async fn store_edit(app: &DiscordApp, message: MessageId, asked: &MessageRequest) {
+async fn store_edit(tables: &DiscordTables, message: MessageId, asked: &MessageRequest) {
     let Ok(asked) = serde_json::to_string(asked) else { return };
-    if let Err(failure) = app.tables.claims.update_request(message.get(), asked).await {
+    if let Err(failure) = tables.claims.update_request(message.get(), asked).await {
         tracing::warn!(%message, %failure, "a change of a message is not kept");
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chorus_base::Backoff;
+use chorus_redact::Redactor;
 use serenity::all::{ChannelId, MessageId};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -12,7 +13,7 @@ use super::progress::TurnProgress;
 use super::turn_listener::ReplyListener;
 use crate::app::DiscordApp;
 use crate::outbox::{Button, MessageBody, Post, Style};
-use crate::rest::RestError;
+use crate::rest::{RestClient, RestError};
 
 /// How long a turn runs before it gets a live message: a short reply needs none.
 const SHOW_DELAY: Duration = Duration::from_millis(800);
@@ -45,7 +46,7 @@ pub(super) async fn show_progress(
     listener: Arc<ReplyListener>,
     end: CancellationToken,
 ) {
-    let typing = keep_typing(app.clone(), place.channel, listener.clone());
+    let typing = keep_typing(app.rest.clone(), place.channel, listener.clone());
     tokio::select! {
         () = post_and_edit(app, place, listener, end) => {}
         () = typing => {}
@@ -53,14 +54,14 @@ pub(super) async fn show_progress(
 }
 
 /// Shows the typing indicator while the turn is working. Failures are ignored.
-async fn keep_typing(app: Arc<DiscordApp>, channel: ChannelId, listener: Arc<ReplyListener>) {
+async fn keep_typing(rest: Arc<RestClient>, channel: ChannelId, listener: Arc<ReplyListener>) {
     let mut wait = TYPING_DELAY;
     loop {
         tokio::time::sleep(wait).await;
         wait = TYPING_POLL_INTERVAL;
         if listener.progress().is_working() {
             wait = TYPING_INTERVAL;
-            if let Err(error) = app.rest.trigger_typing(channel).await {
+            if let Err(error) = rest.trigger_typing(channel).await {
                 tracing::debug!(%channel, %error, "that an answer is being written is not shown");
             }
         }
@@ -76,7 +77,7 @@ async fn post_and_edit(app: Arc<DiscordApp>, place: ReplyTarget, listener: Arc<R
         () = end.cancelled() => return,
         () = tokio::time::sleep(SHOW_DELAY) => {}
     }
-    let body = progress_body(&app, listener.progress());
+    let body = progress_body(&app.ops.redactor, listener.progress());
     let post = Post {
         channel: place.channel,
         about: Some(place.about.clone()),
@@ -94,7 +95,7 @@ async fn post_and_edit(app: Arc<DiscordApp>, place: ReplyTarget, listener: Arc<R
         () = end.cancelled() => {}
         message = posted => {
             if let Ok(message) = message {
-                edit_until_end(&app, (place.channel, message), &listener, (body, end)).await;
+                edit_until_end(&app.rest, &app.ops.redactor, (place.channel, message), &listener, (body, end)).await;
             }
         }
     }
@@ -102,7 +103,8 @@ async fn post_and_edit(app: Arc<DiscordApp>, place: ReplyTarget, listener: Arc<R
 
 /// Edits the message as the turn progresses.
 async fn edit_until_end(
-    app: &DiscordApp,
+    rest: &RestClient,
+    redactor: &Redactor,
     (channel, message): (ChannelId, MessageId),
     listener: &ReplyListener,
     (mut shown, end): (MessageBody, CancellationToken),
@@ -114,7 +116,7 @@ async fn edit_until_end(
             () = end.cancelled() => return,
             () = sleep_until(next) => {}
         }
-        let body = progress_body(app, listener.progress());
+        let body = progress_body(redactor, listener.progress());
         if body == shown {
             tokio::select! {
                 () = end.cancelled() => return,
@@ -123,7 +125,7 @@ async fn edit_until_end(
         }
         let components = body.components();
         // Do not cancel a request that was sent: its edit could arrive after the final message.
-        let pause = match app.rest.edit_message(channel, message, body.as_content(&components)).await {
+        let pause = match rest.edit_message(channel, message, body.as_content(&components)).await {
             Ok(()) => {
                 backoff.reset();
                 shown = body;
@@ -140,9 +142,8 @@ async fn edit_until_end(
     }
 }
 
-fn progress_body(app: &DiscordApp, mut heard: TurnProgress) -> MessageBody {
+fn progress_body(redactor: &Redactor, mut heard: TurnProgress) -> MessageBody {
     // The agent may be allowed to see secrets; a channel never is.
-    let redactor = &app.ops.redactor;
     heard.text = redactor.redact_truncated(heard.text);
     let stop = heard.turn.map(|turn| Button {
         custom_id: format!("stop:{turn}"),

@@ -5,14 +5,13 @@ use std::collections::HashMap;
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
 use chorus_base::sync::Mutex;
+use chorus_engine::ops::Ops;
 use chorus_engine::ops::discord::command_support;
 use chorus_engine::ops::resolve_agent::with_expected_agent;
 use chorus_engine::ops::send::cancel;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::send::CancelParams;
 use uuid::Uuid;
-
-use crate::app::DiscordApp;
 
 /// The agent of a turn and the person who requested it.
 #[derive(Debug, Clone)]
@@ -73,21 +72,26 @@ impl TurnOwners {
 /// # Errors
 /// `denied`. `not_found`: the turn is over, which all turns are after a restart. If the audit log cannot be written,
 /// its error, and the turn is not stopped.
-pub(crate) async fn stop_turn(app: &DiscordApp, turn: Uuid, by: &Requester, any: bool) -> Result<()> {
-    let (agent, foreign) = app.running_turns.mark_stopped(turn, by, any)?;
+pub(crate) async fn stop_turn(
+    ops: &Ops,
+    running_turns: &TurnOwners,
+    turn: Uuid,
+    by: &Requester,
+    any: bool,
+) -> Result<()> {
+    let (agent, foreign) = running_turns.mark_stopped(turn, by, any)?;
     let cancelled = async {
-        let entry = app.ops.agents.by_id(agent).ok_or_else(turn_over_error)?;
+        let entry = ops.agents.by_id(agent).ok_or_else(turn_over_error)?;
         if foreign {
             let action = format!("discord:stop:{turn}");
-            command_support::audit_action(&app.ops, by, &entry, action, "Manage Messages or a role of `approvers`")
-                .await?;
+            command_support::audit_action(ops, by, &entry, action, "Manage Messages or a role of `approvers`").await?;
         }
         let params = CancelParams { agent: Some(entry.settings.name.clone()), turn_id: Some(turn) };
-        with_expected_agent(agent, cancel::cancel(&app.ops.agent_resolver, &app.ops.registry, params)).await
+        with_expected_agent(agent, cancel::cancel(&ops.agent_resolver, &ops.registry, params)).await
     };
     let cancelled = cancelled.await;
     if !matches!(&cancelled, Ok(cancelled) if cancelled.turn_id.is_some()) {
-        app.running_turns.clear_stopped(turn);
+        running_turns.clear_stopped(turn);
     }
     cancelled?.turn_id.map(drop).ok_or_else(turn_over_error)
 }
