@@ -148,11 +148,11 @@ fn emit_saved(session: &Session, summarise: Option<Arc<AgentSettings>>, effects:
         "trigger": header.trigger, "messages": header.message_count,
     });
     effects.push(Effect::EmitEvent(EventType::ContextSaved, data));
-    if let Some(facts) = summarise {
+    if let Some(settings) = summarise {
         // A shutdown waits for no model; the next start asks for the summary.
         let now = header.trigger != Trigger::Shutdown;
         if now {
-            effects.push(Effect::Summarise { session: header.id, settings: facts });
+            effects.push(Effect::Summarise { session: header.id, settings });
         }
         return now;
     }

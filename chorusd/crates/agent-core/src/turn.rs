@@ -145,9 +145,9 @@ impl State {
     }
 
     /// Applies settings that may have changed in the middle of the turn.
-    pub(super) fn update_settings(&mut self, facts: &Arc<AgentSettings>) {
+    pub(super) fn update_settings(&mut self, settings: &Arc<AgentSettings>) {
         if let Some(turn) = &mut self.turn {
-            turn.settings = facts.clone();
+            turn.settings = settings.clone();
         }
     }
 
@@ -216,7 +216,7 @@ impl State {
     pub(super) fn append_in_turn(
         &mut self,
         begin: ContextHead,
-        facts: &AgentSettings,
+        settings: &AgentSettings,
         messages: Vec<StoredMessage>,
         moment: EventTime,
         mark: Option<TurnMarker>,
@@ -225,7 +225,7 @@ impl State {
         let Some(turn) = self.turn.as_ref().map(|turn| turn.id) else { return };
         let first = self.next_record;
         self.next_record = first.saturating_add(u32::try_from(messages.len()).unwrap_or(u32::MAX));
-        let deadline = deadline_after(facts, moment);
+        let deadline = deadline_after(settings, moment);
         self.pending_appends.push_back(PendingAppend {
             owner: AppendOwner::Turn(turn),
             head: begin.clone(),
@@ -233,7 +233,7 @@ impl State {
             at: moment.now,
             deadline,
         });
-        let agent_name = facts.name.clone();
+        let agent_name = settings.name.clone();
         let append = Append {
             head: begin,
             agent_name,
@@ -255,11 +255,11 @@ impl State {
         mark: Option<TurnMarker>,
         effects: &mut Vec<Effect>,
     ) {
-        let Some((facts, begin)) = self.turn.as_ref().map(|turn| turn.settings.clone()).zip(self.live_head()) else {
+        let Some((settings, begin)) = self.turn.as_ref().map(|turn| turn.settings.clone()).zip(self.live_head()) else {
             return;
         };
-        let begin = ContextHead { agent: facts.id, ..begin };
-        self.append_in_turn(begin, &facts, vec![message], moment, mark, effects);
+        let begin = ContextHead { agent: settings.id, ..begin };
+        self.append_in_turn(begin, &settings, vec![message], moment, mark, effects);
     }
 
     /// Handles the completion of an append that belongs to a turn.
@@ -330,8 +330,8 @@ impl State {
         turn.step += 1;
         turn.phase = TurnPhase::CallingModel;
         effects.extend(turn.late_listeners.drain(..).map(Effect::AddListener));
-        let facts = turn.settings.clone();
-        let call = self.next_call(&facts);
+        let settings = turn.settings.clone();
+        let call = self.next_call(&settings);
         effects.push(Effect::CallModel(Box::new(call)));
         let Some(turn) = &mut self.turn else { return };
         // This mode holds for one call only; the next one may be too long for another reason.
@@ -349,13 +349,13 @@ impl State {
 
     /// Returns the next model call, of the running turn or of one that would start with the next message.
     #[must_use]
-    pub fn next_call(&self, facts: &Arc<AgentSettings>) -> CallModel {
+    pub fn next_call(&self, settings: &Arc<AgentSettings>) -> CallModel {
         let (context, turn) = (self.context.as_ref(), self.turn.as_ref());
         let messages = context.map(|context| context.messages.clone()).unwrap_or_default();
         CallModel {
             turn: turn.map_or(Uuid::nil(), |turn| turn.id),
             step: turn.map_or(0, |turn| turn.step),
-            settings: facts.clone(),
+            settings: settings.clone(),
             context: context.map_or(ContextNo(0), |context| context.number),
             turn_start: turn.map_or(messages.len(), |turn| turn.first_message.unwrap_or(0)),
             messages,

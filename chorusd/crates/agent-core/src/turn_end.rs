@@ -46,9 +46,9 @@ impl State {
         effects: &mut Vec<Effect>,
     ) {
         let ended = self.turn.as_ref().filter(|turn| turn.id == of && result.is_ok());
-        if let Some((facts, context)) = ended.map(|turn| turn.settings.clone()).zip(self.context.as_mut()) {
+        if let Some((settings, context)) = ended.map(|turn| turn.settings.clone()).zip(self.context.as_mut()) {
             // No message has set the idle timer, and it may have fired without effect during the turn.
-            context.deadline = deadline_after(&facts, moment);
+            context.deadline = deadline_after(&settings, moment);
             effects.push(Effect::SetDeadline { context: context.number, deadline: context.deadline });
         }
         self.on_turn_appended(of, result.map(|()| None), effects);

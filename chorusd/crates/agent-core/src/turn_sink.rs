@@ -13,9 +13,9 @@ use futures_util::task::AtomicWaker;
 /// Receives the events of a turn.
 pub trait TurnListener: Debug + Send + Sync {
     /// Sends an event if the listener can take it at once; else returns false and sends nothing.
-    fn try_send(&self, said: &TurnEvent) -> bool;
+    fn try_send(&self, event: &TurnEvent) -> bool;
     /// Sends an event as soon as the listener can take it. Until then [`TurnListener::try_send`] returns false.
-    fn send_when_ready(&self, said: TurnEvent);
+    fn send_when_ready(&self, event: TurnEvent);
 }
 
 /// The sending end of one listener.
@@ -42,26 +42,26 @@ struct Subscriber {
 impl TurnSink {
     /// Creates a sink for `listener`; without one, events are dropped.
     #[must_use]
-    pub fn new(ear: Option<Arc<dyn TurnListener>>) -> Self {
-        let subscriber = Mutex::new(Subscriber { listener: ear, backlog: Vec::new() });
+    pub fn new(listener: Option<Arc<dyn TurnListener>>) -> Self {
+        let subscriber = Mutex::new(Subscriber { listener, backlog: Vec::new() });
         Self(Arc::new(Inner { subscriber, ..Inner::default() }))
     }
 
     /// Sends an event. If it has to wait and continues the text before it, the two are joined.
-    pub fn send(&self, piece: &TurnEvent) {
-        let mut listener = self.0.subscriber.lock();
-        let Subscriber { listener: Some(ear), backlog: kept } = &mut *listener else { return };
-        if kept.is_empty() && ear.try_send(piece) {
+    pub fn send(&self, event: &TurnEvent) {
+        let mut subscriber = self.0.subscriber.lock();
+        let Subscriber { listener: Some(listener), backlog } = &mut *subscriber else { return };
+        if backlog.is_empty() && listener.try_send(event) {
             return;
         }
-        match (kept.last_mut(), piece) {
+        match (backlog.last_mut(), event) {
             (Some(TurnEvent::Text(before)), TurnEvent::Text(text))
             | (Some(TurnEvent::Thinking(before)), TurnEvent::Thinking(text)) => {
                 before.push_str(text);
             }
-            _ => kept.push(piece.clone()),
+            _ => backlog.push(event.clone()),
         }
-        drop(listener);
+        drop(subscriber);
         self.0.backlog_grown.store(true, Ordering::Release);
         self.0.waiter.wake();
     }
@@ -69,9 +69,9 @@ impl TurnSink {
     /// Hands the backlog to the listener.
     pub fn flush(&self) {
         // All under the lock: an event that is sent in the meantime comes after these.
-        let Subscriber { listener: Some(ear), backlog: kept } = &mut *self.0.subscriber.lock() else { return };
-        for said in kept.drain(..) {
-            ear.send_when_ready(said);
+        let Subscriber { listener: Some(listener), backlog } = &mut *self.0.subscriber.lock() else { return };
+        for event in backlog.drain(..) {
+            listener.send_when_ready(event);
         }
     }
 
@@ -112,30 +112,32 @@ struct SinkLists {
 impl TurnSinks {
     /// Adds a listener for all events from now on, and sends it the open questions.
     pub fn add_listener(&self, sink: TurnSink) {
-        let mut told = self.0.lock();
-        told.open_questions.iter().for_each(|asked| sink.send(asked));
-        told.listeners.push(sink);
+        let mut lists = self.0.lock();
+        lists.open_questions.iter().for_each(|asked| sink.send(asked));
+        lists.listeners.push(sink);
     }
 
     /// Adds a listener for approval questions only, and sends it the open ones.
     pub fn add_approval_listener(&self, sink: TurnSink) {
-        let mut told = self.0.lock();
-        told.open_questions.iter().for_each(|asked| sink.send(asked));
-        told.approval_listeners.retain(TurnSink::is_open);
-        told.approval_listeners.push(sink);
+        let mut lists = self.0.lock();
+        lists.open_questions.iter().for_each(|asked| sink.send(asked));
+        lists.approval_listeners.retain(TurnSink::is_open);
+        lists.approval_listeners.push(sink);
     }
 
-    pub fn send(&self, piece: &TurnEvent) {
-        let mut told = self.0.lock();
-        told.listeners.iter().for_each(|sink| sink.send(piece));
-        match piece {
-            TurnEvent::Ask { .. } => told.open_questions.push(piece.clone()),
+    pub fn send(&self, event: &TurnEvent) {
+        let mut lists = self.0.lock();
+        lists.listeners.iter().for_each(|sink| sink.send(event));
+        match event {
+            TurnEvent::Ask { .. } => lists.open_questions.push(event.clone()),
             TurnEvent::Decided { id, .. } => {
-                told.open_questions.retain(|asked| !matches!(asked, TurnEvent::Ask { approval } if approval.id == *id));
+                lists
+                    .open_questions
+                    .retain(|asked| !matches!(asked, TurnEvent::Ask { approval } if approval.id == *id));
             }
             _ => return,
         }
-        told.approval_listeners.iter().for_each(|sink| sink.send(piece));
+        lists.approval_listeners.iter().for_each(|sink| sink.send(event));
     }
 }
 
@@ -156,39 +158,39 @@ mod tests {
     }
 
     impl TurnListener for SlowListener {
-        fn try_send(&self, said: &TurnEvent) -> bool {
+        fn try_send(&self, event: &TurnEvent) -> bool {
             let taken = self.takes.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
             if taken {
-                self.heard.lock().push(said.clone());
+                self.heard.lock().push(event.clone());
             }
             taken
         }
 
-        fn send_when_ready(&self, said: TurnEvent) {
-            self.heard.lock().push(said);
+        fn send_when_ready(&self, event: TurnEvent) {
+            self.heard.lock().push(event);
         }
     }
 
     #[test]
     fn who_comes_late_hears_what_is_still_asked_and_who_waits_hears_only_that() {
         let listener = || {
-            let ear = Arc::new(SlowListener::default());
-            ear.takes.store(usize::MAX, Ordering::SeqCst);
-            (ear.clone(), TurnSink::new(Some(ear)))
+            let listener = Arc::new(SlowListener::default());
+            listener.takes.store(usize::MAX, Ordering::SeqCst);
+            (listener.clone(), TurnSink::new(Some(listener)))
         };
-        let heard = |ear: &SlowListener| std::mem::take(&mut *ear.heard.lock());
+        let heard = |listener: &SlowListener| std::mem::take(&mut *listener.heard.lock());
         let asks = |id: &str| TurnEvent::Ask { approval: Box::new(test_support::sample_approval(id)) };
         let decided = |id: &str| TurnEvent::Decided { id: id.into(), status: Status::Denied, by: None };
         let sinks = TurnSinks::default();
-        for said in [TurnEvent::Text("t".into()), asks("1"), asks("2"), decided("1")] {
-            sinks.send(&said);
+        for event in [TurnEvent::Text("t".into()), asks("1"), asks("2"), decided("1")] {
+            sinks.send(&event);
         }
         let ((late, sink), (waiting, other)) = (listener(), listener());
         sinks.add_listener(sink);
         sinks.add_approval_listener(other);
         assert_eq!((heard(&late), heard(&waiting)), (vec![asks("2")], vec![asks("2")]));
-        for said in [TurnEvent::Text("t".into()), decided("2"), asks("3")] {
-            sinks.send(&said);
+        for event in [TurnEvent::Text("t".into()), decided("2"), asks("3")] {
+            sinks.send(&event);
         }
         assert_eq!(heard(&late), [TurnEvent::Text("t".into()), decided("2"), asks("3")]);
         assert_eq!(heard(&waiting), [decided("2"), asks("3")]);
@@ -196,14 +198,14 @@ mod tests {
 
     #[test]
     fn what_cannot_be_heard_at_once_is_joined_and_keeps_its_place() {
-        let ear = Arc::new(SlowListener::default());
-        ear.takes.store(1, Ordering::SeqCst);
-        let sink = TurnSink::new(Some(ear.clone()));
+        let listener = Arc::new(SlowListener::default());
+        listener.takes.store(1, Ordering::SeqCst);
+        let sink = TurnSink::new(Some(listener.clone()));
         let say = |text: &str| sink.send(&TurnEvent::Text(text.into()));
         say("at once ");
         say("a");
         // It could take another one, but not before those that it missed.
-        ear.takes.store(1, Ordering::SeqCst);
+        listener.takes.store(1, Ordering::SeqCst);
         say("b");
         sink.send(&TurnEvent::Note("n".into()));
         say("c");
@@ -211,7 +213,7 @@ mod tests {
         say("d");
         sink.close();
         say("e");
-        let heard = std::mem::take(&mut *ear.heard.lock());
+        let heard = std::mem::take(&mut *listener.heard.lock());
         let said = |text: &str| TurnEvent::Text(text.into());
         assert_eq!(
             heard,

@@ -147,7 +147,7 @@ fn what_comes_back_after_a_save_is_in_no_session_that_the_context_knows() {
 fn draft_in_progress(bench: &Fixture) -> Box<SessionDraft> {
     let context = bench.state.context().unwrap();
     Box::new(SessionDraft {
-        settings: bench.facts.clone(),
+        settings: bench.settings.clone(),
         context: context.number,
         ends_context: false,
         trigger: Trigger::ManualSave,

@@ -31,7 +31,7 @@ use super::state::State;
 /// A state machine with the inputs that it needs.
 struct Fixture {
     state: State,
-    facts: Arc<AgentSettings>,
+    settings: Arc<AgentSettings>,
     next: u64,
     now: Timestamp,
     ticks: Ticks,
@@ -39,7 +39,7 @@ struct Fixture {
 
 impl Fixture {
     fn new() -> Self {
-        let facts = AgentSettings {
+        let settings = AgentSettings {
             id: Uuid::from_u128(1),
             name: "a".into(),
             dir: "/home/agents/a".into(),
@@ -49,7 +49,7 @@ impl Fixture {
             ..AgentSettings::default()
         };
         let now = "2026-02-12T10:00:00Z".parse().unwrap();
-        Self { state: State::default(), facts: Arc::new(facts), next: 0, now, ticks: Ticks(0) }
+        Self { state: State::default(), settings: Arc::new(settings), next: 0, now, ticks: Ticks(0) }
     }
 
     /// Handles an event and returns the effects, without those that only emit events to observers.
@@ -61,9 +61,9 @@ impl Fixture {
     fn ask(&mut self, verb: AgentCommand) -> Vec<Effect> {
         self.next += 1;
         let fresh = ContextNo(i64::try_from(self.next).unwrap() + 100);
-        let (id, facts, now, ticks) = (self.next, self.facts.clone(), self.now, self.ticks);
+        let (id, settings, now, ticks) = (self.next, self.settings.clone(), self.now, self.ticks);
         self.handle(Event::Request(Box::new(Request {
-            meta: RequestMeta { id, settings: facts, now, ticks, new_context: fresh },
+            meta: RequestMeta { id, settings, now, ticks, new_context: fresh },
             command: verb,
         })))
     }

@@ -131,7 +131,8 @@ fn that_the_model_is_to_answer_is_said_once() {
 #[test]
 fn what_changes_in_the_middle_of_a_turn_holds_from_then_on() {
     let mut bench = Fixture::in_model_call();
-    bench.facts = Arc::new(AgentSettings { idle_timeout: Some(Duration::from_secs(5)), ..(*bench.facts).clone() });
+    bench.settings =
+        Arc::new(AgentSettings { idle_timeout: Some(Duration::from_secs(5)), ..(*bench.settings).clone() });
     bench.ask(AgentCommand::UpdateIdleTimeout);
     bench.handle(model_reply_in(T1, 1, "look", &["a"]));
     bench.handle(append_completed());

@@ -161,7 +161,7 @@ impl Actor {
         if std::mem::take(&mut self.evictable) {
             self.registry.eviction_timers.set(self.agent, Some(ticks.after(EVICT_AFTER)));
         }
-        let Some(facts) =
+        let Some(settings) =
             envelope.settings.or_else(|| self.registry.agents.by_id(self.agent).map(|e| e.settings.clone()))
         else {
             let _ = envelope.reply.send(Err(Error::agent_destroyed()));
@@ -175,9 +175,9 @@ impl Actor {
         }
         let now = self.registry.clock.now();
         let fresh = self.registry.store.journal.reserve_context_no();
-        self.name.clone_from(&facts.name);
-        self.window = facts.window;
-        let asked = RequestMeta { id, settings: facts, now, ticks, new_context: fresh };
+        self.name.clone_from(&settings.name);
+        self.window = settings.window;
+        let asked = RequestMeta { id, settings, now, ticks, new_context: fresh };
         self.handle_event(Event::Request(Box::new(Request { meta: asked, command: *envelope.command })));
     }
 
@@ -199,9 +199,9 @@ impl Actor {
         self.prompt_size = whole.map(|context| ConversationSize::measure(context, self.window, self.prompt_size));
         self.registry.publish_context(self.agent, self.state.context(), self.prompt_size);
         self.registry.running.set(self.agent, self.state.running_turn());
-        let (news, rest): (Vec<_>, Vec<_>) =
+        let (events, rest): (Vec<_>, Vec<_>) =
             effects.into_iter().partition(|effect| matches!(effect, Effect::EmitEvent(..)));
-        self.emit_events(news);
+        self.emit_events(events);
         for effect in rest {
             self.apply_effect(effect);
         }
@@ -220,13 +220,13 @@ impl Actor {
     }
 
     /// Emits all events of one step as one journal job.
-    fn emit_events(&self, news: Vec<Effect>) {
+    fn emit_events(&self, effects: Vec<Effect>) {
         let at = self.registry.clock.now();
         let event = |effect| match effect {
             Effect::EmitEvent(kind, data) => Some(NewEvent { at, kind, agent: Some(self.name.clone()), data }),
             _ => None,
         };
-        let events: Vec<_> = news.into_iter().filter_map(event).collect();
+        let events: Vec<_> = effects.into_iter().filter_map(event).collect();
         if !events.is_empty() {
             drop(self.registry.store.journal.emit(events));
         }
@@ -278,7 +278,7 @@ impl Actor {
             }
             Effect::ReplaceWithMessages { old, new, messages, working_set, restoration, event: (kind, data) } => {
                 let (context, head, working_set) = (new.context, to_journal_head(&new), to_json_bytes(&working_set));
-                let news = NewEvent { at: new.started_at, kind, agent: Some(self.name.clone()), data };
+                let event = NewEvent { at: new.started_at, kind, agent: Some(self.name.clone()), data };
                 let renewed = store.journal.start_continuation(Continuation {
                     old,
                     context,
@@ -286,7 +286,7 @@ impl Actor {
                     working_set,
                     messages,
                     restoration,
-                    event: news,
+                    event,
                 });
                 let registry = self.registry.clone();
                 let renewed = async move {
@@ -301,8 +301,8 @@ impl Actor {
             Effect::RecordCompaction { context, record_number: number, compaction, at } => {
                 let agent = Some(self.name.clone());
                 let data = continuation::compaction_event_data(&compaction.receipt, None);
-                let news = NewEvent { at, kind: continuation::COMPACTION_EVENT, agent, data };
-                let done = store.journal.append_compaction(context, number, to_json_bytes(&*compaction), news);
+                let event = NewEvent { at, kind: continuation::COMPACTION_EVENT, agent, data };
+                let done = store.journal.append_compaction(context, number, to_json_bytes(&*compaction), event);
                 self.appends.push_back(
                     done.map(|result| Event::Appended(result.map(|()| AppendOutcome::CompactionRecorded))).boxed(),
                 );
@@ -327,7 +327,7 @@ impl Actor {
                 self.registry
                     .spawn(async move { expiry_notice::post(&registry, name, session, written, timeout).await });
             }
-            Effect::Summarise { session, settings: facts } => self.registry.summaries.start(session, facts),
+            Effect::Summarise { session, settings } => self.registry.summaries.start(session, settings),
             Effect::Reply(request, result) => self.reply(request, result),
             Effect::CallModel(asked) => self.call_model(*asked),
             Effect::RunTools(run) => self.run_tools(*run),
@@ -350,13 +350,13 @@ impl Actor {
             }
             Effect::BeginTurn(turn) => self.turn = Some((turn, CancellationToken::new(), TurnSinks::default())),
             Effect::AddListener(request) => {
-                if let (Some(sink), Some((_, _, voices))) = (self.sinks.get(&request), &self.turn) {
-                    voices.add_listener(sink.clone());
+                if let (Some(sink), Some((_, _, sinks))) = (self.sinks.get(&request), &self.turn) {
+                    sinks.add_listener(sink.clone());
                 }
             }
             Effect::AddApprovalListener(request) => {
-                if let (Some(sink), Some((_, _, voices))) = (self.sinks.get(&request), &self.turn) {
-                    voices.add_approval_listener(sink.clone());
+                if let (Some(sink), Some((_, _, sinks))) = (self.sinks.get(&request), &self.turn) {
+                    sinks.add_approval_listener(sink.clone());
                 }
             }
             Effect::SendTo(request, said) => {
@@ -365,8 +365,8 @@ impl Actor {
                 }
             }
             Effect::Broadcast(said) => {
-                if let Some((_, _, voices)) = &self.turn {
-                    voices.send(&said);
+                if let Some((_, _, sinks)) = &self.turn {
+                    sinks.send(&said);
                 }
             }
         }
@@ -378,10 +378,10 @@ impl Actor {
             asked.settings = entry.settings.clone();
         }
         let (of, registry) = ((asked.turn, asked.step), self.registry.clone());
-        let Some((_, cancel, voices)) = self.turn.clone() else { return };
+        let Some((_, cancel, sinks)) = self.turn.clone() else { return };
         // In a task of its own, so that it goes on while this actor is busy.
         let task = chorus_runtime::spawn(async move {
-            let ended = model_call::run(&registry, asked, voices, cancel).await;
+            let ended = model_call::run(&registry, asked, sinks, cancel).await;
             let moment = model_call::current_moment(&registry);
             match ended {
                 model_call::ModelCallOutcome::Completed(result) => Event::ModelCalled { turn_step: of, moment, result },
@@ -406,7 +406,7 @@ impl Actor {
     }
 
     fn run_tools(&mut self, run: RunTools) {
-        let Some((_, cancel, voices)) = self.turn.clone().filter(|(id, ..)| *id == run.turn) else { return };
+        let Some((_, cancel, sinks)) = self.turn.clone().filter(|(id, ..)| *id == run.turn) else { return };
         if run.cancelled {
             cancel.cancel();
         }
@@ -415,16 +415,8 @@ impl Actor {
         // The newest message is the one with the calls: nothing is appended between calls and their results.
         let newest = self.state.context().and_then(|context| context.messages.last());
         let message = newest.and_then(|message| message.to_message().ok()).map(|message| message.id);
-        let batch = ToolRunner {
-            registry,
-            agent,
-            name,
-            turn_step: of,
-            message,
-            requester: run.requester,
-            cancel,
-            sinks: voices,
-        };
+        let batch =
+            ToolRunner { registry, agent, name, turn_step: of, message, requester: run.requester, cancel, sinks };
         self.running.extend(batch.start_calls(run.calls, run.breaker));
     }
 

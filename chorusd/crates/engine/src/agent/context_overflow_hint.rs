@@ -88,13 +88,13 @@ mod tests {
     #[test]
     fn what_takes_the_most_room_is_named_with_what_makes_it_less() {
         let of = |prompted: usize, remembered: usize, said: usize, tools: OfferedTools| {
-            let facts = AgentSettings { system_prompt: Some("x".repeat(prompted)), ..AgentSettings::default() };
+            let settings = AgentSettings { system_prompt: Some("x".repeat(prompted)), ..AgentSettings::default() };
             let message =
                 NewMessage::text(Role::User, "x".repeat(said)).complete(|| "m".into(), jiff::Timestamp::UNIX_EPOCH);
             let record = [StoredMessage::new(&message).unwrap()];
             let memory = Some("x".repeat(remembered));
             let asked =
-                build_prompt(&facts, memory, &record, &WorkingSet::default(), ModelLimits::default(), tools, false);
+                build_prompt(&settings, memory, &record, &WorkingSet::default(), ModelLimits::default(), tools, false);
             largest_part_hint(&asked, "a")
         };
         for (prompted, remembered, said, due) in [

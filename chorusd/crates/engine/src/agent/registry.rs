@@ -188,19 +188,23 @@ impl Registry {
     }
 
     /// Sends a command to an agent that is no longer in the index.
-    pub async fn ask_with_settings<R>(self: &Arc<Self>, facts: Arc<AgentSettings>, command: Command<R>) -> Result<R> {
-        self.send_command(facts.id, command, Some(facts)).await
+    pub async fn ask_with_settings<R>(
+        self: &Arc<Self>,
+        settings: Arc<AgentSettings>,
+        command: Command<R>,
+    ) -> Result<R> {
+        self.send_command(settings.id, command, Some(settings)).await
     }
 
     async fn send_command<R>(
         self: &Arc<Self>,
         agent: Uuid,
         command: Command<R>,
-        facts: Option<Arc<AgentSettings>>,
+        settings: Option<Arc<AgentSettings>>,
     ) -> Result<R> {
         let Command { command, take_reply } = command;
         let (reply, answer) = oneshot::channel();
-        let envelope = Envelope { command: Box::new(command), settings: facts, reply };
+        let envelope = Envelope { command: Box::new(command), settings, reply };
         match self.post_envelope(agent, envelope) {
             Err(TrySendError::Closed(envelope)) => {
                 self.respawn(agent).await?;

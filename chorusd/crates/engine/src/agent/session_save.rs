@@ -33,7 +33,7 @@ pub(super) async fn save(
     draft: SessionDraft,
     checkpoint: impl Future<Output = Checkpoint>,
 ) -> Result<WrittenSession> {
-    let (facts, summary) = (draft.settings.clone(), summaries.requested_summary(&draft).await);
+    let (settings, summary) = (draft.settings.clone(), summaries.requested_summary(&draft).await);
     let (context, count, id) = (draft.context, draft.totals.messages, Uuid::new_v4());
     let slug = draft
         .description
@@ -57,7 +57,7 @@ pub(super) async fn save(
         }
         return Ok(WrittenSession {
             session: Box::new(session),
-            summarise_with: unfinished.map(|_| facts),
+            summarise_with: unfinished.map(|_| settings),
             warning: None,
         });
     }
@@ -76,7 +76,7 @@ pub(super) async fn save(
     let mark = || async move { if ends { Ok(()) } else { store.journal.mark_saved(context, count, id).await } };
     let session = write_session(
         store,
-        &facts,
+        &settings,
         SessionTarget {
             name: wanted,
             taken_names: known,
@@ -88,7 +88,7 @@ pub(super) async fn save(
         mark,
     )
     .await?;
-    Ok(WrittenSession { session: Box::new(session), summarise_with: summary.map(|_| facts), warning })
+    Ok(WrittenSession { session: Box::new(session), summarise_with: summary.map(|_| settings), warning })
 }
 
 /// Whether a session has no summary by a model or a person.
@@ -143,12 +143,12 @@ pub struct SessionTarget {
 /// If any of them fails, row and file are removed and there is no session.
 pub async fn write_session<After: Future<Output = Result<()>>>(
     store: &Arc<Store>,
-    facts: &Arc<AgentSettings>,
+    settings: &Arc<AgentSettings>,
     place: SessionTarget,
     make: impl FnOnce(&Path, &str) -> Result<(SessionHeader, StagedFile)> + Send + 'static,
     after: impl FnOnce() -> After,
 ) -> Result<Session> {
-    let (files, of) = (store.clone(), facts.clone());
+    let (files, of) = (store.clone(), settings.clone());
     let SessionTarget { name: wanted, taken_names: known, batched: together, summary_request: summary, order } = place;
     let fill = move || {
         let name = files.files.reserve_name(of.id, &of.dir, &wanted, &known);

@@ -198,7 +198,7 @@ impl ToolRunner {
     /// Returns the tool context as of now. The agent's permission profile may change between two calls.
     fn tool_context(&self) -> Option<ToolContext> {
         let settings = self.registry.agents.by_id(self.agent)?.settings.clone();
-        let (voices, directory, agent) = (self.sinks.clone(), self.registry.agents.clone(), self.agent);
+        let (sinks, directory, agent) = (self.sinks.clone(), self.registry.agents.clone(), self.agent);
         Some(ToolContext {
             agent: settings.id,
             agent_name: settings.name.clone(),
@@ -212,7 +212,7 @@ impl ToolRunner {
             redactor: settings.redact.then(|| self.registry.redactor.clone()),
             cancel: self.cancel.clone(),
             approved_target: OnceLock::new(),
-            emit_event: Box::new(move |said| voices.send(&said)),
+            emit_event: Box::new(move |event| sinks.send(&event)),
             services: self.registry.tools.clone(),
         })
     }

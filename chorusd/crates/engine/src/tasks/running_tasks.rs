@@ -122,8 +122,8 @@ impl TaskSlots {
         }
         inner.last_number += 1;
         let number = inner.last_number;
-        let (stop, (printed, hear)) = (CancellationToken::new(), watch::channel(0));
-        inner.slots.insert(number, Slot { agent, row: None, stop: stop.clone(), printed: hear });
+        let (stop, (printed, printed_watcher)) = (CancellationToken::new(), watch::channel(0));
+        inner.slots.insert(number, Slot { agent, row: None, stop: stop.clone(), printed: printed_watcher });
         Ok(SlotGuard { slots: self.clone(), number, stop, printed })
     }
 

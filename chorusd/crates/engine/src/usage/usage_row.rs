@@ -127,12 +127,20 @@ mod tests {
     }
 
     fn row(result: &Result<Reply, CallError>) -> Option<(u64, u64, bool, Option<f64>)> {
-        let (facts, target) = (AgentSettings::default(), ModelRef::new("p", "m"));
+        let (settings, target) = (AgentSettings::default(), ModelRef::new("p", "m"));
         let price = Some(Price { input: 1e6, output: 1e6, ..Price::default() });
         let at = Timestamp::UNIX_EPOCH;
         let (kind, estimated) = (CallKind::Turn, 100);
-        let caller =
-            ModelCallInfo { agent: &facts, context: None, turn_id: None, kind, target: &target, price, estimated, at };
+        let caller = ModelCallInfo {
+            agent: &settings,
+            context: None,
+            turn_id: None,
+            kind,
+            target: &target,
+            price,
+            estimated,
+            at,
+        };
         caller.to_row(result).map(|row| (row.input, row.output, row.by_estimate, row.cost_usd))
     }
 

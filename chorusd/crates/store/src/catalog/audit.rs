@@ -80,8 +80,9 @@ impl AuditLog {
     /// Appends a decision to the log, redacted. The future completes once it is on the disk.
     pub fn append(&self, row: AuditDecision) -> impl Future<Output = Result<()>> + Send + use<> {
         let row = self.redact_row(row);
-        let hear = self.listener.clone();
-        let done = self.db.writer.submit_with_callback(move |conn| append(conn, &row), move |head| hear.notify(*head));
+        let listener = self.listener.clone();
+        let done =
+            self.db.writer.submit_with_callback(move |conn| append(conn, &row), move |head| listener.notify(*head));
         async move { done.await.map(drop) }
     }
 
@@ -137,8 +138,8 @@ impl AuditLog {
     }
 
     /// Calls `hear` for every row after its commit, in their order.
-    pub(crate) fn on_row(&self, hear: impl Fn(AuditHead) + Send + Sync + 'static) {
-        self.listener.set(hear);
+    pub(crate) fn on_row(&self, listener: impl Fn(AuditHead) + Send + Sync + 'static) {
+        self.listener.set(listener);
     }
 
     pub(super) fn redact_row(&self, row: AuditDecision) -> AuditDecision {

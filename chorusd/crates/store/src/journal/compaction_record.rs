@@ -35,19 +35,19 @@ impl Journal {
         context: ContextNo,
         number: u32,
         compaction: Bytes,
-        news: NewEvent,
+        row: NewEvent,
     ) -> impl Future<Output = Result<()>> + Send + use<> {
-        let (events, told) = (self.events.clone(), self.last_published.clone());
+        let (events, last_published) = (self.events.clone(), self.last_published.clone());
         let done = self.writer.submit_without_savepoint(
             move |conn| {
                 let mut chain =
                     RecordChain::open(conn, context)?.ok_or_else(|| unreadable_record("it has no context"))?;
                 chain.append(conn, number, &Record::Compact { json: &compaction })?;
                 contexts_table::set_last_record(conn, context, chain.newest())?;
-                events::insert(conn, news).map(Arc::new)
+                events::insert(conn, row).map(Arc::new)
             },
             move |event| {
-                told.store(event.seq, Ordering::Release);
+                last_published.store(event.seq, Ordering::Release);
                 let _ = events.send(event.clone());
             },
         );
@@ -94,7 +94,7 @@ impl Journal {
 
     /// Ends `old`, if given, and begins a context with its own messages, in one commit.
     pub fn start_continuation(&self, renewal: Continuation) -> impl Future<Output = Result<()>> + Send + use<> {
-        let (events, told) = (self.events.clone(), self.last_published.clone());
+        let (events, last_published) = (self.events.clone(), self.last_published.clone());
         let renew = move |conn: &Connection| {
             let Continuation { old, context, head, working_set, messages, restoration, event: news } = renewal;
             if let Some(old) = old {
@@ -114,7 +114,7 @@ impl Journal {
             events::insert(conn, news).map(Arc::new)
         };
         let done = self.writer.submit_with_callback(renew, move |event| {
-            told.store(event.seq, Ordering::Release);
+            last_published.store(event.seq, Ordering::Release);
             let _ = events.send(event.clone());
         });
         async move { done.await.map(drop) }

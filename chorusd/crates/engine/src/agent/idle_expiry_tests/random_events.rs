@@ -52,7 +52,7 @@ impl Simulation {
             20 => {
                 let timeouts = [None, Some(TIMEOUT), Some(TIMEOUT * 2)];
                 let idle_timeout = timeouts[self.dice.index(3)];
-                self.facts = Arc::new(AgentSettings { idle_timeout, ..(*self.facts).clone() });
+                self.settings = Arc::new(AgentSettings { idle_timeout, ..(*self.settings).clone() });
                 AgentCommand::UpdateIdleTimeout
             }
             _ => AgentCommand::Pin { id: "p".into(), text: "a fact".into() },

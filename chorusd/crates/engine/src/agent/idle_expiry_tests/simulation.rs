@@ -49,7 +49,7 @@ pub(super) struct Simulation {
     state: State,
     pub(super) timers: DeadlineTimers,
     oracle: Oracle,
-    pub(super) facts: Arc<AgentSettings>,
+    pub(super) settings: Arc<AgentSettings>,
     pub(super) now: Timestamp,
     pub(super) ticks: Ticks,
     next: RequestId,
@@ -69,7 +69,7 @@ pub(super) struct Simulation {
 
 impl Simulation {
     pub(super) fn new(dice: Rng) -> Self {
-        let facts = AgentSettings {
+        let settings = AgentSettings {
             id: AGENT,
             name: "a".into(),
             dir: "/home/agents/a".into(),
@@ -84,7 +84,7 @@ impl Simulation {
             seen: Coverage::default(),
             state: State::default(),
             timers: DeadlineTimers::default(),
-            facts: Arc::new(facts),
+            settings: Arc::new(settings),
             now: "2026-02-12T10:00:00Z".parse().expect("a time"),
             ticks: Ticks(0),
             next: 0,
@@ -163,14 +163,14 @@ impl Simulation {
         }
         let Some(verb) = self.mailbox.pop_front() else { return false };
         self.next += 1;
-        let (id, facts, now, ticks) = (self.next, self.facts.clone(), self.now, self.ticks);
+        let (id, settings, now, ticks) = (self.next, self.settings.clone(), self.now, self.ticks);
         if let AgentCommand::Expire { due } = &verb {
             self.idle.insert(id, *due);
         }
-        self.oracle.command_accepted(&verb, id, Activity { ticks, timeout: facts.idle_timeout });
+        self.oracle.command_accepted(&verb, id, Activity { ticks, timeout: settings.idle_timeout });
         let fresh = ContextNo(i64::try_from(id).expect("a small number"));
         self.handle(Event::Request(Box::new(Request {
-            meta: RequestMeta { id, settings: facts, now, ticks, new_context: fresh },
+            meta: RequestMeta { id, settings, now, ticks, new_context: fresh },
             command: verb,
         })));
         true
@@ -252,7 +252,7 @@ impl Simulation {
         for effect in effects {
             match effect {
                 Effect::Append(append) => {
-                    let activity = Activity { ticks: self.ticks, timeout: self.facts.idle_timeout };
+                    let activity = Activity { ticks: self.ticks, timeout: self.settings.idle_timeout };
                     self.appends.push_back((*append, activity));
                 }
                 Effect::Reply(id, result) => self.replied(id, &result),

@@ -139,9 +139,8 @@ pub(super) async fn send_message(ops: &Ops, asker: ToolCaller, to: String, messa
     ops.agent_message_limits.count_message(asker.agent, asker.turn, turn, ops.clock.ticks())?;
     let counted = TurnGuard { limits: ops.agent_message_limits.clone(), turn };
     let taken = Arc::new(AcceptanceListener::default());
-    let voice = TurnSink::new(Some(taken.clone()));
-    let send =
-        TurnRequest { turn, message, key: None, resume_if_unstarted: false, sink: voice, requester: Requester::Nobody };
+    let sink = TurnSink::new(Some(taken.clone()));
+    let send = TurnRequest { turn, message, key: None, resume_if_unstarted: false, sink, requester: Requester::Nobody };
     let (registry, from, id) = (ops.registry.clone(), asker.agent_name, agent.settings.id);
     let name = to.clone();
     let mut turn = chorus_runtime::spawn(async move {
