@@ -5,7 +5,7 @@
 //! ```
 
 use std::fs::File;
-use std::io::{self, BufReader, Write as _};
+use std::io::{self, BufRead, BufReader, Seek, Write as _};
 
 use chorus_proto::methods::import::ImportFormat;
 use chorus_proto::{Message, Role};
@@ -45,19 +45,52 @@ impl<W: io::Write> ImportSink for MarkdownSink<W> {
     }
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let path = std::env::args_os().nth(1).ok_or("usage: convert_transcript FILE")?;
-    let mut source = BufReader::new(File::open(path)?);
-    let mut sink = MarkdownSink { out: io::stdout().lock(), skipped: 0 };
+/// Converts a transcript. Returns how many entries were not understood.
+fn convert(source: &mut (impl BufRead + Seek), out: impl io::Write) -> Result<u64, Box<dyn std::error::Error>> {
+    let mut sink = MarkdownSink { out, skipped: 0 };
     // Some transcripts have no ids; these count up.
     let mut last_id = 0;
     let mut new_id = || {
         last_id += 1;
         format!("m{last_id}")
     };
-    import(&mut source, ImportFormat::Auto, Timestamp::now(), &mut new_id, &mut sink)?;
-    if sink.skipped > 0 {
-        writeln!(io::stderr(), "{} entries were not understood", sink.skipped)?;
+    import(source, ImportFormat::Auto, Timestamp::now(), &mut new_id, &mut sink)?;
+    Ok(sink.skipped)
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let path = std::env::args_os().nth(1).ok_or("usage: convert_transcript FILE")?;
+    let skipped = convert(&mut BufReader::new(File::open(path)?), io::stdout().lock())?;
+    if skipped > 0 {
+        writeln!(io::stderr(), "{skipped} entries were not understood")?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::convert;
+
+    #[test]
+    fn a_transcript_becomes_markdown() {
+        let transcript = include_bytes!("../../../../tests/fixtures/transcripts/goose.jsonl");
+        let mut output = Vec::new();
+        assert_eq!(convert(&mut Cursor::new(transcript), &mut output).unwrap(), 0);
+        let output = String::from_utf8(output).unwrap();
+        let lines: Vec<_> = output.lines().filter(|line| !line.is_empty()).collect();
+        let expected = [
+            "# Conversation",
+            "## User, 2026-01-01T00:00:00Z",
+            "How many cups are in cups.txt?",
+            "## Assistant, 2026-01-01T00:00:01Z",
+            "Let me count.",
+            "## Tool result, 2026-01-01T00:00:02Z",
+            "12 cups.txt",
+            "## Assistant, 2026-01-01T00:00:03Z",
+            "Twelve.",
+        ];
+        assert_eq!(lines, expected);
+    }
 }
