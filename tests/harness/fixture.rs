@@ -1,8 +1,7 @@
 //! The surroundings of a test: a sealed home, a daemon, and, if wanted, a scripted model server.
 //!
-//! [`Fixture::builder`] takes an empty home. The daemon is a process ([`Builder::start`]) or runs inside the test with a
-//! manual clock ([`Builder::start_in_process`]), which starts faster. What only one suite needs is a function of that
-//! suite on `&Fixture`.
+//! [`Fixture::builder`] takes an empty home, and [`Builder::start`] starts the daemon as a process. What only one suite
+//! needs is a function of that suite on `&Fixture`.
 
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
@@ -16,8 +15,6 @@ use serde_json::Value;
 use crate::client_ext::ClientExt as _;
 use crate::daemon::Daemon;
 use crate::home::Home;
-use crate::in_process::InProcessDaemon;
-use crate::manual_clock::ManualClock;
 use crate::model_server::{ModelServer, Response};
 use crate::wait::{DEADLINE, wait_until};
 
@@ -33,18 +30,11 @@ pub const OPENAI_MODEL: &str = "local/small";
 #[derive(Debug)]
 pub struct Fixture {
     // Dropped in this order: the daemon first, so that it does not see its servers go.
-    daemon: Running,
+    daemon: Option<Daemon>,
     models: Option<ModelServer>,
     pub home: Home,
     environment: Vec<(String, String)>,
     model: Option<String>,
-}
-
-#[derive(Debug)]
-enum Running {
-    Process(Daemon),
-    InProcess(InProcessDaemon),
-    Stopped,
 }
 
 /// Settings of a fixture that has not started yet.
@@ -108,21 +98,13 @@ impl Builder {
         fixture
     }
 
-    /// Writes config.toml and starts the daemon inside the test, with this clock.
-    #[must_use]
-    pub fn start_in_process(self, clock: &ManualClock) -> Fixture {
-        let mut fixture = self.stopped();
-        fixture.daemon = Running::InProcess(InProcessDaemon::start(&fixture.home, clock));
-        fixture
-    }
-
     /// Writes config.toml; the daemon does not run yet.
     #[must_use]
     pub fn stopped(self) -> Fixture {
         let models = self.models.as_ref().map(|(server, keys)| server.config_toml_with(keys)).unwrap_or_default();
         self.home.write_config(&format!("{}{models}\n{}", self.top, self.tables));
         Fixture {
-            daemon: Running::Stopped,
+            daemon: None,
             models: self.models.map(|(server, _)| server),
             home: self.home,
             environment: self.environment,
@@ -141,18 +123,13 @@ impl Fixture {
     /// Connects a client.
     #[must_use]
     pub fn client(&self) -> Client {
-        match &self.daemon {
-            Running::Process(daemon) => daemon.client(),
-            Running::InProcess(daemon) => daemon.client(),
-            Running::Stopped => panic!("no daemon runs"),
-        }
+        self.daemon().client()
     }
 
     /// Returns the daemon's process.
     #[must_use]
     pub fn daemon(&self) -> &Daemon {
-        let Running::Process(daemon) = &self.daemon else { panic!("no process: {:?}", self.daemon) };
-        daemon
+        self.daemon.as_ref().expect("no daemon runs")
     }
 
     /// Returns the name of the agents' model.
@@ -175,14 +152,11 @@ impl Fixture {
     /// Starts the daemon by another command, for example with a limit of the shell.
     pub fn start_command(&mut self, mut command: Command) {
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        self.daemon = Running::Process(Daemon::start_command(&self.home, command));
+        self.daemon = Some(Daemon::start_command(&self.home, command));
     }
 
     fn take_process(&mut self) -> Daemon {
-        match std::mem::replace(&mut self.daemon, Running::Stopped) {
-            Running::Process(daemon) => daemon,
-            other => panic!("no process: {other:?}"),
-        }
+        self.daemon.take().expect("no daemon runs")
     }
 
     /// Sends SIGTERM to the daemon and waits for its exit.

@@ -11,17 +11,17 @@ use chorus_tests::discord::permissions::{APPLICATION_DEFAULT, MANAGE_MESSAGES};
 use chorus_tests::discord::{ChannelHandle, Fault};
 use chorus_tests::{DEADLINE, wait_until};
 
-use super::channels::Rig;
+use super::channels::ChannelFixture;
 
 /// An agent that is idle after a second.
-fn restless(rig: &Rig, name: &str) -> ChannelHandle {
+fn restless(fixture: &ChannelFixture, name: &str) -> ChannelHandle {
     let params = InitParams { name: name.into(), idle_timeout: Some("1s".into()), ..InitParams::default() };
-    let made = rig.client().call::<Init>(&params).expect("agent.init");
-    rig.room(&made.agent)
+    let made = fixture.client().call::<Init>(&params).expect("agent.init");
+    fixture.room(&made.agent)
 }
 
-fn notices(rig: &Rig) -> Vec<Event> {
-    let events = rig.client().call::<List>(&ListParams::default()).expect("events").events;
+fn notices(fixture: &ChannelFixture) -> Vec<Event> {
+    let events = fixture.client().call::<List>(&ListParams::default()).expect("events").events;
     events.into_iter().filter(|event| event.kind == EventType::Notice).collect()
 }
 
@@ -32,53 +32,54 @@ fn posted(room: &ChannelHandle, start: &str) -> Vec<String> {
 
 #[test]
 fn an_idle_notice_is_posted_as_it_is_with_a_button_that_restores() {
-    let rig = Rig::new();
-    let room = restless(&rig, "maps");
-    let (mara, otto) = (rig.guild.add_member("mara", &[], MANAGE_MESSAGES), rig.guild.add_member("otto", &[], 0));
-    rig.client().append("maps", "We moved the column.");
+    let fixture = ChannelFixture::new();
+    let room = restless(&fixture, "maps");
+    let (mara, otto) =
+        (fixture.guild.add_member("mara", &[], MANAGE_MESSAGES), fixture.guild.add_member("otto", &[], 0));
+    fixture.client().append("maps", "We moved the column.");
     let notice = room.wait_for_post("Session saved:");
-    assert_eq!(notices(&rig)[0].data["text"], notice.content);
+    assert_eq!(notices(&fixture)[0].data["text"], notice.content);
     assert!(notice.content.contains("Context cleared after 1 second of inactivity. Use /context restore"));
-    rig.set("maps", "idle_timeout", "0").expect("set");
+    fixture.set("maps", "idle_timeout", "0").expect("set");
     assert!(otto.press_button(&notice, "Restore").response_with("may not do that").ephemeral);
-    assert!(rig.client().message_texts("maps").is_empty());
+    assert!(fixture.client().message_texts("maps").is_empty());
     mara.press_button(&notice, "Restore").response_with("Restored: 1 message");
-    assert_eq!(rig.client().message_texts("maps"), ["We moved the column."]);
+    assert_eq!(fixture.client().message_texts("maps"), ["We moved the column."]);
     assert_eq!(posted(&room, "Session saved:").len(), 1);
 }
 
 #[test]
 fn the_button_that_restores_is_offered_where_everybody_may_press_it() {
-    let rig = Rig::new();
-    let room = restless(&rig, "maps");
-    let mara = rig.guild.add_member("mara", &[], MANAGE_MESSAGES);
-    rig.guild.add_member("otto", &[], 0);
+    let fixture = ChannelFixture::new();
+    let room = restless(&fixture, "maps");
+    let mara = fixture.guild.add_member("mara", &[], MANAGE_MESSAGES);
+    fixture.guild.add_member("otto", &[], 0);
     let notice = |number: usize| {
-        rig.client().append("maps", &format!("Word {number}."));
+        fixture.client().append("maps", &format!("Word {number}."));
         room.wait_for("the notice", |messages| {
             let mut notices = messages.iter().filter(|message| message.content.starts_with("Session saved:"));
             notices.nth(number).cloned()
         })
     };
     // Who the others are nobody tells: a server is told anew with how many they are.
-    rig.guild.make_available();
-    rig.agent("first").wait_for_post("is here");
+    fixture.guild.make_available();
+    fixture.agent("first").wait_for_post("is here");
     assert!(notice(0).button("Restore").is_none());
-    rig.set("maps", "idle_timeout", "0").expect("set");
+    fixture.set("maps", "idle_timeout", "0").expect("set");
     mara.run_slash_command(&room, "context restore", &[("session", "latest")]).response_with("Restored");
-    rig.set("maps", "idle_timeout", "1s").expect("set");
-    rig.guild.set_application_permissions(APPLICATION_DEFAULT);
-    rig.guild.make_available();
-    rig.agent("second").wait_for_post("is here");
+    fixture.set("maps", "idle_timeout", "1s").expect("set");
+    fixture.guild.set_application_permissions(APPLICATION_DEFAULT);
+    fixture.guild.make_available();
+    fixture.agent("second").wait_for_post("is here");
     assert!(notice(1).button("Restore").is_some());
 }
 
 #[test]
 fn the_button_that_restores_is_gone_once_somebody_else_was_heard_in_the_owners_server() {
-    let rig = Rig::new();
-    let room = restless(&rig, "maps");
+    let fixture = ChannelFixture::new();
+    let room = restless(&fixture, "maps");
     let notice = |number: usize| {
-        rig.client().append("maps", &format!("Word {number}."));
+        fixture.client().append("maps", &format!("Word {number}."));
         room.wait_for("the notice", |messages| {
             let mut notices = messages.iter().filter(|message| message.content.starts_with("Session saved:"));
             notices.nth(number).cloned()
@@ -86,7 +87,7 @@ fn the_button_that_restores_is_gone_once_somebody_else_was_heard_in_the_owners_s
     };
     assert!(notice(0).button("Restore").is_some(), "the owner is alone with Chorus");
     // Nobody tells of those who join; their first word does.
-    let otto = rig.guild.add_member("otto", &[], 0);
+    let otto = fixture.guild.add_member("otto", &[], 0);
     let offered = notice(1);
     assert!(offered.button("Restore").is_some(), "Chorus does not know better yet");
     assert!(otto.press_button(&offered, "Restore").response_with("may not do that").ephemeral);
@@ -95,17 +96,17 @@ fn the_button_that_restores_is_gone_once_somebody_else_was_heard_in_the_owners_s
 
 #[test]
 fn a_crash_neither_loses_nor_doubles_a_notice() {
-    let mut rig = Rig::new();
-    let room = restless(&rig, "maps");
+    let mut fixture = ChannelFixture::new();
+    let room = restless(&fixture, "maps");
     for round in 0..4 {
-        rig.client().append("maps", &format!("Word {round}."));
+        fixture.client().append("maps", &format!("Word {round}."));
         if round % 2 == 1 {
             // It is done, and nobody hears of it.
-            rig.discord.inject_fault("POST /channels/*/messages", 1, Fault::LoseResponse);
+            fixture.discord.inject_fault("POST /channels/*/messages", 1, Fault::LoseResponse);
         }
-        wait_until("the notice", DEADLINE, || (notices(&rig).len() > round).then_some(()));
-        rig.kill();
-        rig.start();
+        wait_until("the notice", DEADLINE, || (notices(&fixture).len() > round).then_some(()));
+        fixture.kill();
+        fixture.start();
         let all = |messages: &[chorus_tests::discord::VisibleMessage]| {
             let notices = messages.iter().filter(|message| message.content.starts_with("Session saved:")).count();
             (notices > round).then_some(())
@@ -113,7 +114,7 @@ fn a_crash_neither_loses_nor_doubles_a_notice() {
         room.wait_for("the notice", all);
     }
     let told: Vec<String> =
-        notices(&rig).iter().map(|event| event.data["text"].as_str().expect("a text").into()).collect();
+        notices(&fixture).iter().map(|event| event.data["text"].as_str().expect("a text").into()).collect();
     let posted = posted(&room, "Session saved:");
     assert_eq!(posted, told, "each once and in order");
     assert_eq!(posted.iter().collect::<HashSet<_>>().len(), 4);
@@ -121,64 +122,64 @@ fn a_crash_neither_loses_nor_doubles_a_notice() {
 
 #[test]
 fn a_stop_and_a_start_are_told_where_a_conversation_goes_on_and_not_again_and_again() {
-    let mut rig = Rig::new();
-    let (maps, idle) = (rig.agent("maps"), rig.agent("idle"));
-    rig.client().append("maps", "One.");
-    rig.stop();
+    let mut fixture = ChannelFixture::new();
+    let (maps, idle) = (fixture.agent("maps"), fixture.agent("idle"));
+    fixture.client().append("maps", "One.");
+    fixture.stop();
     maps.wait_for_post("Chorus stops now. The conversation is saved; it goes on when Chorus is back.");
-    rig.start();
+    fixture.start();
     maps.wait_for_post("Chorus was started anew.");
-    rig.stop();
-    rig.start();
+    fixture.stop();
+    fixture.start();
     for _ in 0..2 {
-        rig.kill();
-        rig.start();
+        fixture.kill();
+        fixture.start();
     }
     // What is posted later shows that nothing else is on its way.
-    rig.agent("last").wait_for_post("is here");
+    fixture.agent("last").wait_for_post("is here");
     assert_eq!((posted(&maps, "Chorus stops").len(), posted(&maps, "Chorus was started").len()), (1, 1));
     let last = maps.application_posts().pop().expect("a post").content;
     assert!(last.starts_with("Chorus was started"), "nobody is left with a stop: {last}");
     assert!(idle.application_posts().iter().all(|post| post.content.contains("is here")));
-    assert_eq!(rig.client().message_texts("maps"), ["One."]);
+    assert_eq!(fixture.client().message_texts("maps"), ["One."]);
 }
 
 #[test]
 fn a_stop_does_not_wait_for_a_discord_that_hangs() {
-    let mut rig = Rig::new();
-    rig.agent("maps").wait_for_post("is here");
-    rig.client().append("maps", "One.");
-    rig.discord.inject_fault("POST /channels/*/messages", 10, Fault::Gate("never"));
+    let mut fixture = ChannelFixture::new();
+    fixture.agent("maps").wait_for_post("is here");
+    fixture.client().append("maps", "One.");
+    fixture.discord.inject_fault("POST /channels/*/messages", 10, Fault::Gate("never"));
     let begun = std::time::Instant::now();
-    rig.stop();
+    fixture.stop();
     assert!(begun.elapsed() < DEADLINE / 2, "{:?}", begun.elapsed());
-    rig.discord.open_gate("never");
+    fixture.discord.open_gate("never");
 }
 
 #[test]
 fn a_notice_that_waited_for_more_than_a_day_is_dropped_counted_and_told() {
-    let mut rig = Rig::new();
-    let room = restless(&rig, "maps");
-    rig.discord.inject_fault("POST /channels/*/messages", 1000, Fault::Status(503));
-    rig.client().append("maps", "We moved the column.");
-    wait_until("the notice", DEADLINE, || (!notices(&rig).is_empty()).then_some(()));
-    let outbox = || rusqlite::Connection::open(rig.home.path.join("db/chorus.db")).expect("the catalog");
+    let mut fixture = ChannelFixture::new();
+    let room = restless(&fixture, "maps");
+    fixture.discord.inject_fault("POST /channels/*/messages", 1000, Fault::Status(503));
+    fixture.client().append("maps", "We moved the column.");
+    wait_until("the notice", DEADLINE, || (!notices(&fixture).is_empty()).then_some(()));
+    let outbox = || rusqlite::Connection::open(fixture.home.path.join("db/chorus.db")).expect("the catalog");
     let waiting = || -> i64 {
         let count = "SELECT count(*) FROM discord_outbox WHERE notice_at IS NOT NULL AND sent_id IS NULL";
         outbox().query_row(count, [], |row| row.get(0)).expect("a count")
     };
     wait_until("the notice to wait", DEADLINE, || (waiting() == 1).then_some(()));
-    rig.kill();
+    fixture.kill();
     // A day and an hour later.
     let aged = "UPDATE discord_outbox SET notice_at = notice_at - 90000000000000, tried_at = tried_at - 90000000000000";
-    let database = rusqlite::Connection::open(rig.home.path.join("db/chorus.db")).expect("the catalog");
+    let database = rusqlite::Connection::open(fixture.home.path.join("db/chorus.db")).expect("the catalog");
     database.execute(aged, []).expect("aged");
     drop(database);
-    rig.discord.clear_faults();
-    rig.start();
-    rig.agent("last").wait_for_post("is here");
+    fixture.discord.clear_faults();
+    fixture.start();
+    fixture.agent("last").wait_for_post("is here");
     wait_until("the notice to be counted", DEADLINE, || {
-        let checks = rig.client().call::<Doctor>(&DoctorParams::default()).expect("doctor").checks;
+        let checks = fixture.client().call::<Doctor>(&DoctorParams::default()).expect("doctor").checks;
         let told = checks.into_iter().find(|check| check.name == "Discord notices")?;
         told.text.starts_with("1 notice was dropped").then_some(())
     });

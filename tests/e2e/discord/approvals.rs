@@ -10,7 +10,7 @@ use chorus_tests::model_server::Response;
 use chorus_tests::{DEADLINE, wait_until};
 use serde_json::{Value, json};
 
-use super::channels::Rig;
+use super::channels::ChannelFixture;
 
 const ASKING: &str =
     "[permissions.asking]\nask = [\"tool:list_models:.*\", \"tool:bash:.*\"]\nallow = [\".*\"]\nbash = \"whole\"\n";
@@ -18,7 +18,7 @@ const APPROVERS: &str = "approvers = [\"crew\"]\n";
 
 /// A daemon whose agent `a` is asked about `list_models` in its room; mara talks to it, otto does not, cora approves.
 struct Asked {
-    rig: Rig,
+    fixture: ChannelFixture,
     room: ChannelHandle,
     mara: UserHandle,
     otto: UserHandle,
@@ -31,17 +31,17 @@ impl Asked {
     }
 
     fn with(top: &str) -> Self {
-        let rig = Rig::with(top, ASKING, APPROVERS);
-        let room = rig.agent_with("a", "asking");
-        let member = |name: &str, roles: &[&str]| rig.guild.add_member(name, roles, 0);
+        let fixture = ChannelFixture::with(top, ASKING, APPROVERS);
+        let room = fixture.agent_with("a", "asking");
+        let member = |name: &str, roles: &[&str]| fixture.guild.add_member(name, roles, 0);
         let (mara, otto, cora) = (member("mara", &[]), member("otto", &[]), member("cora", &["crew"]));
-        Self { rig, room, mara, otto, cora }
+        Self { fixture, room, mara, otto, cora }
     }
 
     /// The model's next answers: a call that is asked about, then a word.
     fn script(&self, name: &str, params: &Value) {
-        self.rig.server.anthropic().queue(Response::empty().then_call("c1", name, params));
-        self.rig.server.anthropic().queue(Response::text(["Done."]));
+        self.fixture.server.anthropic().queue(Response::empty().then_call("c1", name, params));
+        self.fixture.server.anthropic().queue(Response::text(["Done."]));
     }
 
     /// Mara says something that has the agent ask; the question.
@@ -63,7 +63,7 @@ impl Asked {
 
     /// Results in the record: whether each is an error.
     fn results(&self) -> Vec<bool> {
-        let shown = self.rig.client().messages("a");
+        let shown = self.fixture.client().messages("a");
         shown.into_iter().filter(|message| message.role == Role::ToolResult).map(|message| message.is_error).collect()
     }
 }
@@ -99,7 +99,7 @@ fn who_asked_for_the_turn_allows_it_once_and_nobody_else_does() {
     assert_eq!(told.iter().filter(|told| told.content == "Allowed, this once.").count(), 1, "{told:?}");
     let late = asked.cora.press_stale_button(&asked.room, &question, &allow);
     assert!(late.response_with("approved already").ephemeral);
-    let decisions = chorusctl(&asked.rig.home, ["audit", "--json"]).expect_success();
+    let decisions = chorusctl(&asked.fixture.home, ["audit", "--json"]).expect_success();
     assert!(decisions.contains(&format!("discord:{}", asked.mara.id)), "{decisions}");
 }
 
@@ -110,7 +110,7 @@ fn an_approver_allows_it_for_ever_and_then_it_is_not_asked() {
     asked.cora.press_button(&question, "Always this");
     asked.becomes(&question, "**Allowed** by");
     asked.room.wait_for_post("Done.");
-    let permissions = asked.rig.said("a", "permissions");
+    let permissions = asked.fixture.said("a", "permissions");
     assert_eq!(permissions["always"], json!(["tool:list_models:"]), "{permissions}");
     asked.script("list_models", &json!({}));
     asked.room.say(&asked.mara, "And now?");
@@ -132,7 +132,7 @@ fn a_denial_is_told_to_the_model_and_the_channel() {
 fn a_turn_from_the_terminal_asks_in_the_channel_too() {
     let asked = Asked::new();
     asked.script("list_models", &json!({}));
-    let mut client = asked.rig.client();
+    let mut client = asked.fixture.client();
     let turn = std::thread::spawn(move || {
         client.call::<Send>(&SendParams { agent: Some("a".into()), text: "Which?".into(), ..SendParams::default() })
     });
@@ -140,7 +140,7 @@ fn a_turn_from_the_terminal_asks_in_the_channel_too() {
     assert!(question.content.contains("for the owner"), "{}", question.content);
     assert!(asked.mara.press_button(&question, "Allow once").response_with("else was asked").ephemeral);
     let id = question.buttons[0].custom_id.split(':').nth(1).expect("an id").to_owned();
-    chorusctl(&asked.rig.home, ["approvals", "approve", &id]).expect_success();
+    chorusctl(&asked.fixture.home, ["approvals", "approve", &id]).expect_success();
     asked.becomes(&question, "**Allowed** by the owner");
     turn.join().expect("the client").expect("a turn");
     // The channel shows what was said in it, and nothing of that turn.
@@ -163,8 +163,8 @@ fn after_a_restart_questions_are_void() {
     let mut asked = Asked::new();
     let question = asked.question();
     let allow = question.buttons[0].custom_id.clone();
-    asked.rig.kill();
-    asked.rig.start();
+    asked.fixture.kill();
+    asked.fixture.start();
     asked.becomes(&question, "**Void**");
     let late = asked.mara.press_stale_button(&asked.room, &question, &allow);
     assert!(late.response_with("was denied").ephemeral);
@@ -217,7 +217,7 @@ fn what_cannot_be_shown_whole_cannot_be_allowed_there() {
     assert!(question.files.is_empty() && question.content.contains("chorusctl approvals"), "{}", question.content);
     asked.mara.press_button(&question, "Deny");
     asked.becomes(&question, "**Denied**");
-    asked.rig.discord.take_violations();
+    asked.fixture.discord.take_violations();
 }
 
 #[test]

@@ -16,7 +16,7 @@ const READS: [&str; 9] =
     ["agent list", "context history", "tasks list", "tasks show", "status", "models", "approvals", "usage", "ping"];
 
 /// `scribe` has a room and a conversation of mara's; `vault` has one of its own that nobody here should reach.
-struct Rig {
+struct TwoAgentFixture {
     discord: FakeDiscord,
     server: GuildHandle,
     hall: ChannelHandle,
@@ -28,7 +28,7 @@ struct Rig {
     daemon: Daemon,
 }
 
-impl Rig {
+impl TwoAgentFixture {
     fn new() -> Self {
         let (discord, model, home) = (FakeDiscord::start(), ModelServer::start(), home());
         let server = discord.create_guild("home");
@@ -113,12 +113,12 @@ fn refused(what: &str, interaction: &Interaction) {
 
 #[test]
 fn every_command_but_those_that_read_is_refused() {
-    let rig = Rig::new();
-    let before = rig.standing();
-    let commands = rig.commands();
+    let fixture = TwoAgentFixture::new();
+    let before = fixture.standing();
+    let commands = fixture.commands();
     assert!(commands.len() >= 24, "{commands:?}");
     for (command, given) in &commands {
-        let asked = slash(&rig.otto, &rig.room, command, given);
+        let asked = slash(&fixture.otto, &fixture.room, command, given);
         if !READS.contains(&&**command) {
             refused(command, &asked);
             assert!(asked.response().content.contains("may not"), "{command}: {:?}", asked.response());
@@ -132,24 +132,24 @@ fn every_command_but_those_that_read_is_refused() {
             given.push(("agent".to_owned(), name.to_owned()));
             given
         };
-        if takes_agent(&rig, command) {
-            refused(command, &slash(&rig.otto, &rig.room, command, &named("vault")));
+        if takes_agent(&fixture, command) {
+            refused(command, &slash(&fixture.otto, &fixture.room, command, &named("vault")));
         }
     }
     // Nor where no agent is.
     for (command, given) in commands.iter().filter(|(command, _)| !READS.contains(&&**command)) {
-        refused(command, &slash(&rig.otto, &rig.hall, command, given));
+        refused(command, &slash(&fixture.otto, &fixture.hall, command, given));
     }
-    assert_eq!(rig.standing(), before);
-    let offered = rig.otto.autocomplete(&rig.room, "context save", &[("agent", "")]);
+    assert_eq!(fixture.standing(), before);
+    let offered = fixture.otto.autocomplete(&fixture.room, "context save", &[("agent", "")]);
     assert!(!offered.iter().any(|(name, _)| name.contains("vault")), "{offered:?}");
-    let said = rig.room.messages();
+    let said = fixture.room.messages();
     assert!(!said.iter().any(|message| message.content.contains("may not")), "told to nobody else: {said:?}");
 }
 
-fn takes_agent(rig: &Rig, command: &str) -> bool {
+fn takes_agent(fixture: &TwoAgentFixture, command: &str) -> bool {
     let (name, sub) = command.split_once(' ').unwrap_or((command, ""));
-    let commands = rig.server.commands();
+    let commands = fixture.server.commands();
     let level = commands.iter().find(|known| known["name"] == name).expect("a command");
     let inside =
         level["options"].as_array().into_iter().flatten().find(|option| option["name"] == sub).unwrap_or(level);
@@ -158,25 +158,27 @@ fn takes_agent(rig: &Rig, command: &str) -> bool {
 
 #[test]
 fn every_button_of_others_is_refused_also_a_forged_one() {
-    let rig = Rig::new();
-    let hidden = rig.daemon.client().history("vault").remove(0).header.id;
-    let own = rig.daemon.client().history("scribe").remove(0).header.id;
-    let hidden_agent = rig.daemon.client().agent_status("vault").id;
+    let fixture = TwoAgentFixture::new();
+    let hidden = fixture.daemon.client().history("vault").remove(0).header.id;
+    let own = fixture.daemon.client().history("scribe").remove(0).header.id;
+    let hidden_agent = fixture.daemon.client().agent_status("vault").id;
     // A question of mara's turn, and the button that stops it.
-    rig.model.anthropic().queue(Response::text(["I try."]).then_call(
+    fixture.model.anthropic().queue(Response::text(["I try."]).then_call(
         "c1",
         "bash",
         &json!({"command": "echo x > made.txt"}),
     ));
-    rig.model.anthropic().queue_text(["Tried."]);
-    let asked = rig.room.say(&rig.mara, "make a file");
-    let question = rig.room.wait_for_post_with_button("Allow once");
-    let growing = rig.room.wait_for_post_with_button("Stop");
-    let history = rig.mara.run_slash_command(&rig.room, "context history", &[]).response();
-    let clear = rig.mara.run_slash_command(&rig.room, "context clear", &[]).response_with("Clear");
-    let destroy =
-        rig.mara.run_slash_command(&rig.hall, "agent destroy", &[("name", "scribe")]).response_with("Take the agent");
-    let before = rig.standing();
+    fixture.model.anthropic().queue_text(["Tried."]);
+    let asked = fixture.room.say(&fixture.mara, "make a file");
+    let question = fixture.room.wait_for_post_with_button("Allow once");
+    let growing = fixture.room.wait_for_post_with_button("Stop");
+    let history = fixture.mara.run_slash_command(&fixture.room, "context history", &[]).response();
+    let clear = fixture.mara.run_slash_command(&fixture.room, "context clear", &[]).response_with("Clear");
+    let destroy = fixture
+        .mara
+        .run_slash_command(&fixture.hall, "agent destroy", &[("name", "scribe")])
+        .response_with("Take the agent");
+    let before = fixture.standing();
 
     let mut pressed: Vec<(u64, String)> = Vec::new();
     for message in [&question, &growing, &history, &clear, &destroy] {
@@ -188,15 +190,15 @@ fn every_button_of_others_is_refused_also_a_forged_one() {
     pressed.push((growing.id, format!("restore:{hidden}")));
     pressed.push((growing.id, format!("history:{hidden_agent}:1")));
     for (message, button) in &pressed {
-        refused(button, &rig.otto.press_stale_button(&rig.room, *message, button));
+        refused(button, &fixture.otto.press_stale_button(&fixture.room, *message, button));
     }
-    assert_eq!(rig.standing(), before);
-    let made = rig.home.agent_dir("scribe").join("workspace/made.txt");
+    assert_eq!(fixture.standing(), before);
+    let made = fixture.home.agent_dir("scribe").join("workspace/made.txt");
     assert!(!made.exists());
 
     // Who may presses them all the same.
-    rig.mara.press_button(&question, "Deny").response_with("Denied");
-    rig.room.wait_for("the answer", |all| {
+    fixture.mara.press_button(&question, "Deny").response_with("Denied");
+    fixture.room.wait_for("the answer", |all| {
         all.iter().find(|post| post.reply_to == Some(asked) && post.content.contains("Tried.")).cloned()
     });
     assert!(!made.exists());
@@ -204,31 +206,31 @@ fn every_button_of_others_is_refused_also_a_forged_one() {
 
 #[test]
 fn who_only_talks_is_answered_and_grants_nothing_for_good() {
-    let rig = Rig::new();
-    rig.model.anthropic().queue_text(["Hello, Otto."]);
-    let asked = rig.room.say(&rig.otto, "hello");
-    rig.room.wait_for("an answer", |all| all.iter().find(|post| post.reply_to == Some(asked)).cloned());
+    let fixture = TwoAgentFixture::new();
+    fixture.model.anthropic().queue_text(["Hello, Otto."]);
+    let asked = fixture.room.say(&fixture.otto, "hello");
+    fixture.room.wait_for("an answer", |all| all.iter().find(|post| post.reply_to == Some(asked)).cloned());
     // Where no agent is, nobody listens.
-    rig.hall.say(&rig.otto, "hello");
-    let before = rig.standing();
-    rig.model.anthropic().queue(Response::text(["I try."]).then_call(
+    fixture.hall.say(&fixture.otto, "hello");
+    let before = fixture.standing();
+    fixture.model.anthropic().queue(Response::text(["I try."]).then_call(
         "c1",
         "bash",
         &json!({"command": "echo x > made.txt"}),
     ));
-    rig.model.anthropic().queue_text(["Tried."]);
-    let asked = rig.room.say(&rig.otto, "make a file, and always may");
-    let question = rig.room.wait_for_post_with_button("Deny");
+    fixture.model.anthropic().queue_text(["Tried."]);
+    let asked = fixture.room.say(&fixture.otto, "make a file, and always may");
+    let question = fixture.room.wait_for_post_with_button("Deny");
     if question.button("Always this").is_some() {
-        refused("always", &rig.otto.press_button(&question, "Always this"));
+        refused("always", &fixture.otto.press_button(&question, "Always this"));
     }
-    rig.otto.press_button(&question, "Deny").response_with("Denied");
-    rig.room.wait_for("an answer", |all| {
+    fixture.otto.press_button(&question, "Deny").response_with("Denied");
+    fixture.room.wait_for("an answer", |all| {
         all.iter().find(|post| post.reply_to == Some(asked) && post.content.contains("Tried.")).cloned()
     });
-    let after = rig.standing();
+    let after = fixture.standing();
     assert_eq!((&after["settings"], &after["rooms"]), (&before["settings"], &before["rooms"]));
-    assert_eq!(rig.daemon.client().agent_status("scribe").permissions, json!("standard"));
-    assert_eq!(rig.hall.application_posts().len(), 0);
-    rig.discord.assert_no_violations();
+    assert_eq!(fixture.daemon.client().agent_status("scribe").permissions, json!("standard"));
+    assert_eq!(fixture.hall.application_posts().len(), 0);
+    fixture.discord.assert_no_violations();
 }

@@ -8,7 +8,7 @@ use chorus_tests::model_server::{ModelServer, Response, Step};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{BOTH, CLAUDE, Called, Rig, about, request};
+use super::{BOTH, CLAUDE, Called, ModelServerFixture, about, request};
 
 const LIMITS: &str = "first_byte_timeout = \"600ms\"\nidle_timeout = \"900ms\"\ntotal_timeout = \"1500ms\"";
 const FIRST_BYTE: Duration = Duration::from_millis(600);
@@ -17,37 +17,37 @@ const TOTAL: Duration = Duration::from_millis(1500);
 
 /// Both models with this answer: each ends with a time-out after `due`, hangs up, and answers the next call.
 fn stalls(answer: &Response, due: Duration, key: &str) {
-    let rig = Rig::with(LIMITS);
+    let fixture = ModelServerFixture::with(LIMITS);
     let mut hung_up = 0;
     for model in BOTH {
-        for script in [rig.server.anthropic(), rig.server.openai()] {
+        for script in [fixture.server.anthropic(), fixture.server.openai()] {
             script.set_fallback(answer.clone());
         }
-        let (called, took) = timed(&rig, model, due, &mut hung_up);
+        let (called, took) = timed(&fixture, model, due, &mut hung_up);
         let text = called.text();
         let error = called.error();
         assert_eq!((error.class, &error.partial), (ErrorClass::Timeout, &text), "{model}: {error}");
         assert!(error.hint.as_deref().is_some_and(|hint| hint.contains(key)), "{model}: {error:?}");
         assert!(about(took, due), "{model}: {took:?} and not {due:?}");
-        for script in [rig.server.anthropic(), rig.server.openai()] {
+        for script in [fixture.server.anthropic(), fixture.server.openai()] {
             script.set_fallback(Response::text(["fine"]));
         }
-        assert_eq!(rig.ask(model).reply().content, "fine");
+        assert_eq!(fixture.ask(model).reply().content, "fine");
     }
 }
 
 /// Calls, and how long it took: never shorter than it should, and where the machine was busy, the best of a few times.
-fn timed(rig: &Rig, model: &str, due: Duration, hung_up: &mut usize) -> (Called, Duration) {
+fn timed(fixture: &ModelServerFixture, model: &str, due: Duration, hung_up: &mut usize) -> (Called, Duration) {
     let mut tries = 0;
     loop {
         tries += 1;
-        let before = rig.server.requests().len();
+        let before = fixture.server.requests().len();
         let began = Instant::now();
-        let called = rig.ask(model);
+        let called = fixture.ask(model);
         let took = began.elapsed();
-        assert_eq!(rig.server.requests().len(), before + 1, "a limit is not waited for again");
+        assert_eq!(fixture.server.requests().len(), before + 1, "a limit is not waited for again");
         *hung_up += 1;
-        rig.server.wait_for_hang_ups(*hung_up);
+        fixture.server.wait_for_hang_ups(*hung_up);
         if tries == 4 || about(took, due) || took < due {
             return (called, took);
         }
@@ -88,9 +88,9 @@ fn without_a_connection() {
     let address = listener.local_addr().expect("its number");
     let config =
         format!("[providers.dumb]\nkind = \"openai\"\nbase_url = \"https://{address}\"\nconnect_timeout = \"300ms\"\n");
-    let rig = Rig::on(ModelServer::start(), &config);
+    let fixture = ModelServerFixture::on(ModelServer::start(), &config);
     let began = Instant::now();
-    let error = rig.ask("dumb/x").error();
+    let error = fixture.ask("dumb/x").error();
     assert_eq!(error.class, ErrorClass::Network, "{error}");
     assert!(error.message.contains("no connection to dumb") && error.message.contains("within 300ms"), "{error}");
     // Four tries, for it may pass; a busy machine takes longer over each.
@@ -99,69 +99,69 @@ fn without_a_connection() {
 
 #[test]
 fn cancelling_closes_the_connection_at_once() {
-    let rig = Rig::new();
+    let fixture = ModelServerFixture::new();
     for (count, model) in BOTH.into_iter().enumerate() {
-        for script in [rig.server.anthropic(), rig.server.openai()] {
+        for script in [fixture.server.anthropic(), fixture.server.openai()] {
             script.set_fallback(Response::text(["Half"]).stall());
         }
         let target = ModelRef::parse(model).expect("a model");
         let (outputs, mut taken) = mpsc::channel(8);
         let cancel = CancellationToken::new();
-        let (models, stop) = (rig.models.clone(), cancel.clone());
-        let calling = rig.runtime.spawn(async move {
+        let (models, stop) = (fixture.models.clone(), cancel.clone());
+        let calling = fixture.runtime.spawn(async move {
             let hear = |output| _ = outputs.try_send(output);
             models.call(&target, &request("Hi."), &hear, stop).await
         });
         assert_eq!(taken.blocking_recv(), Some(StreamEvent::Text("Half".into())));
         let began = Instant::now();
         cancel.cancel();
-        let error = rig.runtime.block_on(calling).expect("the call").expect_err("a cancelled call");
+        let error = fixture.runtime.block_on(calling).expect("the call").expect_err("a cancelled call");
         assert_eq!((error.class, &*error.partial), (ErrorClass::Cancelled, "Half"));
-        rig.server.wait_for_hang_ups(count + 1);
+        fixture.server.wait_for_hang_ups(count + 1);
         assert!(began.elapsed() < Duration::from_millis(500), "{:?}", began.elapsed());
     }
 }
 
 #[test]
 fn dropping_a_call_and_cancelling_a_wait() {
-    let rig = Rig::new();
-    rig.server.anthropic().queue(Response::text(["Half"]).stall());
+    let fixture = ModelServerFixture::new();
+    fixture.server.anthropic().queue(Response::text(["Half"]).stall());
     let target = ModelRef::parse(CLAUDE).expect("a model");
     let (outputs, mut taken) = mpsc::channel(8);
-    let (models, to) = (rig.models.clone(), target.clone());
-    let calling = rig.runtime.spawn(async move {
+    let (models, to) = (fixture.models.clone(), target.clone());
+    let calling = fixture.runtime.spawn(async move {
         let hear = |output| _ = outputs.try_send(output);
         models.call(&to, &request("Hi."), &hear, CancellationToken::new()).await
     });
     assert!(taken.blocking_recv().is_some());
     calling.abort();
-    rig.server.wait_for_hang_ups(1);
+    fixture.server.wait_for_hang_ups(1);
     // While it waits for the next try, it ends at once too.
-    rig.server.anthropic().set_fallback(Response::error(429, "{}").header("retry-after", "50"));
+    fixture.server.anthropic().set_fallback(Response::error(429, "{}").header("retry-after", "50"));
     let (outputs, mut taken) = mpsc::channel(8);
     let cancel = CancellationToken::new();
-    let (models, stop) = (rig.models.clone(), cancel.clone());
-    let calling = rig.runtime.spawn(async move {
+    let (models, stop) = (fixture.models.clone(), cancel.clone());
+    let calling = fixture.runtime.spawn(async move {
         let hear = |output| _ = outputs.try_send(output);
         models.call(&target, &request("Hi."), &hear, stop).await
     });
     assert!(matches!(taken.blocking_recv(), Some(StreamEvent::Retry { attempt: 2, .. })));
     cancel.cancel();
-    let ended = rig.runtime.block_on(calling).expect("the call");
+    let ended = fixture.runtime.block_on(calling).expect("the call");
     assert_eq!(ended.expect_err("a cancelled call").class, ErrorClass::Cancelled);
 }
 
 #[test]
 fn a_connection_is_used_again_after_an_answer() {
-    let rig = Rig::new();
-    for script in [rig.server.anthropic(), rig.server.openai()] {
+    let fixture = ModelServerFixture::new();
+    for script in [fixture.server.anthropic(), fixture.server.openai()] {
         script.set_fallback(Response::text(["ok"]));
     }
     // The end of an answer is read beside the caller: a few calls may begin before it was.
     for _ in 0..20 {
-        rig.ask(CLAUDE).reply();
+        fixture.ask(CLAUDE).reply();
     }
-    let connections: std::collections::BTreeSet<_> = rig.server.requests().iter().map(|r| r.connection).collect();
+    let connections: std::collections::BTreeSet<_> = fixture.server.requests().iter().map(|r| r.connection).collect();
     assert!(connections.len() < 20, "every call made a connection of its own");
 }
 
@@ -172,17 +172,17 @@ fn a_flood_of_pings_is_no_answer() {
 
 #[test]
 fn an_answer_without_end_is_cut_and_what_came_is_kept() {
-    let rig = Rig::new();
+    let fixture = ModelServerFixture::new();
     let piece = "x".repeat(1 << 20);
     let text = (0..40).fold(Response::empty(), |answer, _| answer.then_text(&piece));
     let thinking = (0..40).fold(Response::empty(), |answer, _| answer.step(Step::Thinking(piece.clone())));
     let params = Response::empty().then_call_text("c1", "view", &format!("{{\"path\": \"{}\"}}", piece.repeat(13)));
     for (answer, kept) in [(text, 12..14), (thinking, 0..1), (params, 0..1)] {
         for model in BOTH {
-            for script in [rig.server.anthropic(), rig.server.openai()] {
+            for script in [fixture.server.anthropic(), fixture.server.openai()] {
                 script.set_fallback(answer.clone());
             }
-            let error = rig.ask(model).error();
+            let error = fixture.ask(model).error();
             assert_eq!(error.class, ErrorClass::Malformed, "{model}: {error}");
             assert!(error.message.contains("more than 12 MiB") && error.hint.is_some(), "{error}");
             assert!(kept.contains(&(error.partial.len() >> 20)), "{model}: {}", error.partial.len());

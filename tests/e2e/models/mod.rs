@@ -37,7 +37,7 @@ const SMALL: &str = "local/small";
 const BOTH: [&str; 2] = [CLAUDE, SMALL];
 
 /// The models of a scripted server, without a daemon around them.
-struct Rig {
+struct ModelServerFixture {
     server: ModelServer,
     models: Arc<Models>,
     runtime: Runtime,
@@ -50,7 +50,7 @@ struct Called {
     outputs: Vec<StreamEvent>,
 }
 
-impl Rig {
+impl ModelServerFixture {
     fn new() -> Self {
         Self::with("")
     }

@@ -6,7 +6,7 @@ use chorus_tests::model_server::{API_KEY, Response};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{BOTH, CLAUDE, Rig, SMALL, message, user};
+use super::{BOTH, CLAUDE, ModelServerFixture, SMALL, message, user};
 
 /// How the base64 of an image begins.
 const PNG: &str = "iVBORw0KGgo=";
@@ -70,18 +70,22 @@ fn conversation() -> ModelRequest {
     }
 }
 
-fn sent(rig: &Rig, model: &str, request: &ModelRequest) -> chorus_tests::model_server::RecordedRequest {
-    for script in [rig.server.anthropic(), rig.server.openai()] {
+fn sent(
+    fixture: &ModelServerFixture,
+    model: &str,
+    request: &ModelRequest,
+) -> chorus_tests::model_server::RecordedRequest {
+    for script in [fixture.server.anthropic(), fixture.server.openai()] {
         script.set_fallback(Response::text(["ok"]));
     }
-    rig.call(model, request).reply();
-    rig.server.requests().pop().expect("a request")
+    fixture.call(model, request).reply();
+    fixture.server.requests().pop().expect("a request")
 }
 
 #[test]
 fn a_conversation_as_the_messages_api_takes_it() {
-    let rig = Rig::new();
-    let sent = sent(&rig, CLAUDE, &conversation());
+    let fixture = ModelServerFixture::new();
+    let sent = sent(&fixture, CLAUDE, &conversation());
     assert_eq!((sent.header("x-api-key"), sent.header("anthropic-version")), (Some(API_KEY), Some("2023-06-01")));
     assert_eq!(sent.header("authorization"), None);
     let mark = json!({"type": "ephemeral"});
@@ -137,8 +141,8 @@ fn a_conversation_as_the_messages_api_takes_it() {
 
 #[test]
 fn a_conversation_as_chat_completions_take_it() {
-    let rig = Rig::new();
-    let sent = sent(&rig, SMALL, &conversation());
+    let fixture = ModelServerFixture::new();
+    let sent = sent(&fixture, SMALL, &conversation());
     assert_eq!((sent.header("authorization"), sent.header("x-api-key")), (None, None), "this server wants no key");
     let body = &sent.body;
     assert_eq!((&body["model"], &body["max_tokens"]), (&json!("small"), &json!(1234)));
@@ -176,23 +180,23 @@ fn a_conversation_as_chat_completions_take_it() {
 
 #[test]
 fn thinking_goes_back_to_its_own_provider_as_it_came_and_to_no_other() {
-    let rig = Rig::new();
+    let fixture = ModelServerFixture::new();
     let answer = Response::empty().thinking("Let me see.", "c2lnbmVk").then_call("c1", "view", &json!({}));
     let mut echoes = Vec::new();
-    for (model, script) in [(CLAUDE, rig.server.anthropic()), (SMALL, rig.server.openai())] {
+    for (model, script) in [(CLAUDE, fixture.server.anthropic()), (SMALL, fixture.server.openai())] {
         script.queue(answer.clone());
-        let reply = rig.ask(model).reply();
+        let reply = fixture.ask(model).reply();
         let said = Message { provider: reply.provider, ..assistant("", reply.tool_calls) };
         let messages = vec![user("Hello?"), said, result("c1", "ok", false)];
         echoes.push(ModelRequest { messages, max_tokens: 10, ..ModelRequest::default() });
     }
     let block = json!({"type": "thinking", "thinking": "Let me see.", "signature": "c2lnbmVk"});
-    let to_claude = sent(&rig, CLAUDE, &echoes[0]);
+    let to_claude = sent(&fixture, CLAUDE, &echoes[0]);
     assert_eq!(to_claude.body["messages"][1]["content"][0], block);
-    let to_small = sent(&rig, SMALL, &echoes[1]);
+    let to_small = sent(&fixture, SMALL, &echoes[1]);
     assert_eq!(to_small.body["messages"][1]["reasoning_content"], "Let me see.");
-    assert!(!sent(&rig, SMALL, &echoes[0]).text.contains("Let me see."));
-    assert!(!sent(&rig, CLAUDE, &echoes[1]).text.contains("Let me see."));
+    assert!(!sent(&fixture, SMALL, &echoes[0]).text.contains("Let me see."));
+    assert!(!sent(&fixture, CLAUDE, &echoes[1]).text.contains("Let me see."));
     // Of the same kind, but another provider: a signature is worth nothing there.
     let mut foreign = echoes.remove(0);
     let kept = foreign.messages[1]
@@ -202,15 +206,15 @@ fn thinking_goes_back_to_its_own_provider_as_it_came_and_to_no_other() {
         .get()
         .replace("\"anthropic\",\"blocks\"", "\"other\",\"blocks\"");
     foreign.messages[1].provider = Some(RawValue::from_string(kept).expect("JSON"));
-    assert!(!sent(&rig, CLAUDE, &foreign).text.contains("Let me see."));
+    assert!(!sent(&fixture, CLAUDE, &foreign).text.contains("Let me see."));
 }
 
 /// An answer that was cut while the model thought: the API takes none that ends with thinking.
 #[test]
 fn an_answer_that_is_nothing_but_thinking_is_not_sent_back() {
-    let rig = Rig::new();
-    rig.server.anthropic().queue(Response::empty().thinking("Let me see.", "c2lnbmVk").stop_reason("max_tokens"));
-    let reply = rig.ask(CLAUDE).reply();
+    let fixture = ModelServerFixture::new();
+    fixture.server.anthropic().queue(Response::empty().thinking("Let me see.", "c2lnbmVk").stop_reason("max_tokens"));
+    let reply = fixture.ask(CLAUDE).reply();
     assert!(reply.provider.is_some());
     let thought = Message { provider: reply.provider, ..assistant("", Vec::new()) };
     let request = ModelRequest {
@@ -218,14 +222,14 @@ fn an_answer_that_is_nothing_but_thinking_is_not_sent_back() {
         max_tokens: 10,
         ..ModelRequest::default()
     };
-    let body = sent(&rig, CLAUDE, &request).body;
+    let body = sent(&fixture, CLAUDE, &request).body;
     let texts = [json!({"type": "text", "text": "Hello?"}), json!({"type": "text", "text": "And?"})];
     assert_eq!(body["messages"], json!([{"role": "user", "content": texts}]));
 }
 
 #[test]
 fn empty_things_are_left_out() {
-    let rig = Rig::new();
+    let fixture = ModelServerFixture::new();
     let request = ModelRequest {
         messages: vec![user("Go."), assistant("", vec![call("c1", "view", "{}")]), result("c1", "", false)],
         system: vec![String::new()],
@@ -234,30 +238,30 @@ fn empty_things_are_left_out() {
         ..ModelRequest::default()
     };
     for model in BOTH {
-        let body = sent(&rig, model, &request).body;
+        let body = sent(&fixture, model, &request).body;
         assert!(body.get("tools").is_none() && body.get("system").is_none(), "{model}");
     }
-    let body = sent(&rig, CLAUDE, &request).body;
+    let body = sent(&fixture, CLAUDE, &request).body;
     assert_eq!(body["messages"][1]["content"].as_array().map(Vec::len), Some(1));
     assert_eq!(body["messages"][2]["content"][0], json!({"type": "tool_result", "tool_use_id": "c1"}));
 }
 
 #[test]
 fn a_key_is_read_anew_and_one_that_cannot_be_sent_is_not() {
-    let rig = Rig::new();
-    rig.server.anthropic().set_fallback(Response::text(["ok"]));
-    rig.ask(CLAUDE).reply();
-    std::fs::write(rig.server.key_file(), "sk-rotated").expect("a new key");
-    rig.ask(CLAUDE).reply();
-    assert_eq!(rig.server.requests()[1].header("x-api-key"), Some("sk-rotated"));
+    let fixture = ModelServerFixture::new();
+    fixture.server.anthropic().set_fallback(Response::text(["ok"]));
+    fixture.ask(CLAUDE).reply();
+    std::fs::write(fixture.server.key_file(), "sk-rotated").expect("a new key");
+    fixture.ask(CLAUDE).reply();
+    assert_eq!(fixture.server.requests()[1].header("x-api-key"), Some("sk-rotated"));
     for bad in ["sk-secret\nsecond", "sk-secr\u{e9}t", "sk secret", ""] {
-        std::fs::write(rig.server.key_file(), bad).expect("a bad key");
-        let error = rig.ask(CLAUDE).error();
+        std::fs::write(fixture.server.key_file(), bad).expect("a bad key");
+        let error = fixture.ask(CLAUDE).error();
         assert_eq!(error.class, chorus_llm::ErrorClass::Auth);
         let said = format!("{error:?}");
         assert!(said.contains("the key of anthropic") && !said.contains("sk"), "{said}");
     }
-    std::fs::remove_file(rig.server.key_file()).expect("no key");
-    assert!(rig.ask(CLAUDE).error().hint.is_some());
-    assert_eq!(rig.server.requests().len(), 2, "nothing was sent without a key");
+    std::fs::remove_file(fixture.server.key_file()).expect("no key");
+    assert!(fixture.ask(CLAUDE).error().hint.is_some());
+    assert_eq!(fixture.server.requests().len(), 2, "nothing was sent without a key");
 }

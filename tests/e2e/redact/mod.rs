@@ -2,7 +2,7 @@
 
 mod appended;
 mod false_positives;
+mod fixture;
 mod planted;
-mod rig;
 pub mod secrets;
 mod tools;

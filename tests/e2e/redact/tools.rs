@@ -13,13 +13,13 @@ use chorus_tests::model_server::Response;
 use chorus_tests::{DEADLINE, wait_until};
 use serde_json::{Value, json};
 
-use super::rig::Rig;
+use super::fixture::RedactFixture;
 use super::secrets::{Secret, sixty};
 
 /// A shell command that waits until there is a file `go` in the workspace.
 const GATE: &str = "until test -e go; do sleep 0.01; done";
 
-impl Rig {
+impl RedactFixture {
     /// One more agent of Anthropic's model.
     fn agent(&self, name: &str, permissions: Value) {
         let model = Some("anthropic/claude-test".to_owned());
@@ -103,28 +103,28 @@ fn marks(text: &str) -> usize {
 
 #[test]
 fn what_tools_come_upon_is_written_down_without_secrets() {
-    let mut rig = Rig::new();
-    rig.agent("d", "open".into());
-    rig.agent("asks", json!({"ask": ["tool:bash:.*"], "allow": [".*"], "bash": "whole"}));
+    let mut fixture = RedactFixture::new();
+    fixture.agent("d", "open".into());
+    fixture.agent("asks", json!({"ask": ["tool:bash:.*"], "allow": [".*"], "bash": "whole"}));
     let secrets = sixty();
     let text = |at: usize| secrets[at].text.clone();
     // A command shows a file, and another fails and says its parameters back.
-    rig.put("d", "keys.txt", &together(&secrets[..20]));
-    assert!(marks(&rig.call("d", "bash", json!({"command": "cat keys.txt"}))) >= 20);
-    let said = rig.call("d", "bash", json!({"command": format!("echo '{}' >&2; exit 3", text(20))}));
+    fixture.put("d", "keys.txt", &together(&secrets[..20]));
+    assert!(marks(&fixture.call("d", "bash", json!({"command": "cat keys.txt"}))) >= 20);
+    let said = fixture.call("d", "bash", json!({"command": format!("echo '{}' >&2; exit 3", text(20))}));
     assert!(marks(&said) == 1 && said.ends_with("[exit status 3]"), "{said}");
-    background(&mut rig, &secrets[21..24]);
-    approved_and_denied(&mut rig, &secrets[24..28]);
+    background(&mut fixture, &secrets[21..24]);
+    approved_and_denied(&mut fixture, &secrets[24..28]);
     // Git, and files.
-    rig.call("d", "git_commit", json!({"message": format!("Use {}", text(28))}));
-    assert_eq!(marks(&rig.call("d", "git_log", json!({}))), 1);
-    rig.put("d", "keys.txt", &together(&secrets[28..34]));
-    assert!(marks(&rig.call("d", "git_diff", json!({}))) >= 26);
+    fixture.call("d", "git_commit", json!({"message": format!("Use {}", text(28))}));
+    assert_eq!(marks(&fixture.call("d", "git_log", json!({}))), 1);
+    fixture.put("d", "keys.txt", &together(&secrets[28..34]));
+    assert!(marks(&fixture.call("d", "git_diff", json!({}))) >= 26);
     let written = together(&secrets[34..38]);
-    rig.call("d", "create_file", json!({"path": "own.txt", "content": written}));
-    let own = rig.home.agent_dir("d").join("workspace/own.txt");
+    fixture.call("d", "create_file", json!({"path": "own.txt", "content": written}));
+    let own = fixture.home.agent_dir("d").join("workspace/own.txt");
     assert_eq!(fs::read_to_string(own).expect("the file"), written, "files are the agent's work");
-    assert!(marks(&rig.call("d", "view", json!({"path": "own.txt"}))) >= 4);
+    assert!(marks(&fixture.call("d", "view", json!({"path": "own.txt"}))) >= 4);
     // What an agent keeps for later, and sends to another.
     for (tool, params) in [
         ("remember", json!({"text": format!("the key is {}", text(38)), "path": text(39)})),
@@ -132,8 +132,8 @@ fn what_tools_come_upon_is_written_down_without_secrets() {
         ("self_edit_docs", json!({"path": "plan.md", "content": together(&secrets[41..44])})),
         ("send_to_agent", json!({"agent": "b", "message": together(&secrets[44..46])})),
     ] {
-        rig.answer("b", Response::text(["I see."]));
-        let said = rig.call("d", tool, params);
+        fixture.answer("b", Response::text(["I see."]));
+        let said = fixture.call("d", tool, params);
         assert!(said.contains("the secrets in it were replaced"), "{tool}: {said}");
     }
     for (tool, params) in [
@@ -141,22 +141,22 @@ fn what_tools_come_upon_is_written_down_without_secrets() {
         ("self_edit_model", json!({"model": secrets[46].hidden})),
         ("self_edit_permissions", json!({"profile": {"allow": [format!("tool:bash:{}", secrets[46].hidden)]}})),
     ] {
-        let said = rig.call("d", tool, params);
+        let said = fixture.call("d", tool, params);
         assert!(said.contains("there is a secret in"), "{tool}: {said}");
     }
-    let mut client = rig.client();
+    let mut client = fixture.client();
     wait_until("the message at the other agent", DEADLINE, || {
         client.message_texts("b").into_iter().find(|text| marks(text) == 2)
     });
     let audit = client.call::<Audit>(&AuditParams::default()).expect("audit");
-    rig.heard.push_str(&serde_json::to_string(&audit).expect("rows"));
+    fixture.heard.push_str(&serde_json::to_string(&audit).expect("rows"));
     let everything = approvals::ListParams { all: true, ..Default::default() };
     let decided = client.call::<approvals::List>(&everything).expect("approvals.list").approvals;
     assert!(decided.len() == 2 && decided.iter().all(|asked| marks(&asked.action) == 1), "{decided:?}");
-    rig.heard.push_str(&serde_json::to_string(&decided).expect("approvals"));
+    fixture.heard.push_str(&serde_json::to_string(&decided).expect("approvals"));
 
     client.append("a", "Nothing was done here.");
-    let places = rig.places();
+    let places = fixture.places();
     let events = String::from_utf8_lossy(&places[0].1);
     for kind in ["approval.asked", "approval.decided", "task.started", "task.finished"] {
         let event = events.split("\"type\":").find(|event| event.starts_with(&format!("{kind:?}")));
@@ -171,71 +171,71 @@ fn what_tools_come_upon_is_written_down_without_secrets() {
 }
 
 /// A task whose command has a secret, and which prints another in two pieces.
-fn background(rig: &mut Rig, secrets: &[Secret]) {
+fn background(fixture: &mut RedactFixture, secrets: &[Secret]) {
     let (first, second) = secrets[1].text.split_at(secrets[1].text.len() / 2);
-    rig.put("d", "first", &format!("it begins\n{first}"));
-    rig.put("d", "second", &format!("{second}\nthe end\n"));
+    fixture.put("d", "first", &format!("it begins\n{first}"));
+    fixture.put("d", "second", &format!("{second}\nthe end\n"));
     let command = format!(": '{}'; cat first; {GATE}; cat second", secrets[0].text);
-    let said = rig.call("d", "bash", json!({"command": command, "background": true}));
+    let said = fixture.call("d", "bash", json!({"command": command, "background": true}));
     let id = said.split(' ').nth(1).expect("an id").to_owned();
-    wait_until("the first half", DEADLINE, || Some(rig.log(&id)).filter(|log| !log.is_empty()));
-    assert_eq!(rig.log(&id), "it begins\n", "half a secret waits");
-    let file = rig.home.agent_dir("d").join("agent.json");
+    wait_until("the first half", DEADLINE, || Some(fixture.log(&id)).filter(|log| !log.is_empty()));
+    assert_eq!(fixture.log(&id), "it begins\n", "half a secret waits");
+    let file = fixture.home.agent_dir("d").join("agent.json");
     let listed = wait_until("agent.json to list it", DEADLINE, || {
         fs::read_to_string(&file).ok().filter(|text| text.contains(&format!("{id:?}")))
     });
     assert!(listed.contains("[redacted:"), "{listed}");
-    rig.heard.push_str(&listed);
-    rig.put("d", "go", "");
-    let heard = rig.ended("d", &id);
+    fixture.heard.push_str(&listed);
+    fixture.put("d", "go", "");
+    let heard = fixture.ended("d", &id);
     assert!(marks(&heard) == 2 && heard.ends_with("| the end"), "{heard}");
-    assert_eq!(marks(&rig.log(&id)), 1);
+    assert_eq!(marks(&fixture.log(&id)), 1);
     // One that ends in the middle of it.
     let cut = format!("printf '%s' '{}'", &secrets[2].text);
-    let said = rig.call("d", "bash", json!({"command": cut, "background": true}));
+    let said = fixture.call("d", "bash", json!({"command": cut, "background": true}));
     let id = said.split(' ').nth(1).expect("an id").to_owned();
-    rig.ended("d", &id);
-    assert_eq!(marks(&rig.log(&id)), 1);
+    fixture.ended("d", &id);
+    assert_eq!(marks(&fixture.log(&id)), 1);
 }
 
 /// Whoever is asked sees what runs; nobody else does.
-fn approved_and_denied(rig: &mut Rig, secrets: &[Secret]) {
+fn approved_and_denied(fixture: &mut RedactFixture, secrets: &[Secret]) {
     let command = format!("echo '{}'", secrets[0].text);
-    rig.asked(&command, |rig, asked| {
+    fixture.asked(&command, |fixture, asked| {
         assert!(asked.action.contains(&secrets[0].text), "{}", asked.action);
         assert!(asked.not_always.as_ref().is_some_and(|why| why.contains("secret")), "{asked:?}");
         let approve = |always| ApproveParams { id: asked.id.clone(), always, ..Default::default() };
-        let mut client = rig.client();
+        let mut client = fixture.client();
         assert_eq!(expect_error_kind(client.call::<Approve>(&approve(true))), ErrorKind::Denied);
         client.call::<Approve>(&approve(false)).expect("approved");
     });
-    let said = rig.result("asks");
+    let said = fixture.result("asks");
     assert!(marks(&said) == 1 && said.ends_with("[exit status 0]"), "what ran was what was shown: {said}");
     let command = format!("echo '{}'", secrets[1].text);
-    rig.asked(&command, |rig, asked| {
-        rig.client().call::<Deny>(&DenyParams { id: asked.id.clone() }).expect("denied");
+    fixture.asked(&command, |fixture, asked| {
+        fixture.client().call::<Deny>(&DenyParams { id: asked.id.clone() }).expect("denied");
     });
-    let said = rig.result("asks");
+    let said = fixture.result("asks");
     assert!(marks(&said) == 1 && said.contains("was not approved"), "{said}");
 }
 
 #[test]
 fn an_agent_that_keeps_everything_keeps_it_in_tasks_and_memories_too() {
-    let mut rig = Rig::new();
-    rig.agent("d", "open".into());
-    rig.set("d", "redact", false.into());
+    let mut fixture = RedactFixture::new();
+    fixture.agent("d", "open".into());
+    fixture.set("d", "redact", false.into());
     let secret = sixty()[2].text.clone();
-    let said = rig.call("d", "bash", json!({"command": format!("echo {secret}"), "background": true}));
+    let said = fixture.call("d", "bash", json!({"command": format!("echo {secret}"), "background": true}));
     let id = said.split(' ').nth(1).expect("an id").to_owned();
-    assert_eq!(rig.ended("d", &id).matches(&secret).count(), 2);
-    assert_eq!(rig.log(&id), format!("{secret}\n"));
-    let said = rig.call("d", "remember", json!({"text": secret}));
+    assert_eq!(fixture.ended("d", &id).matches(&secret).count(), 2);
+    assert_eq!(fixture.log(&id), format!("{secret}\n"));
+    let said = fixture.call("d", "remember", json!({"text": secret}));
     assert!(!said.contains("were replaced"), "{said}");
-    let said = rig.call("d", "self_edit_system_prompt", json!({"new_prompt": secret}));
+    let said = fixture.call("d", "self_edit_system_prompt", json!({"new_prompt": secret}));
     assert!(!said.contains("were replaced"), "{said}");
-    let file = fs::read_to_string(rig.home.agent_dir("d").join("agent.json")).expect("agent.json");
+    let file = fs::read_to_string(fixture.home.agent_dir("d").join("agent.json")).expect("agent.json");
     assert!(file.contains(&secret), "{file}");
     // The audit log does not.
-    let audit = rig.client().call::<Audit>(&AuditParams::default()).expect("audit");
+    let audit = fixture.client().call::<Audit>(&AuditParams::default()).expect("audit");
     assert!(!serde_json::to_string(&audit).expect("rows").contains(&secret));
 }

@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::home;
 
 /// A daemon that is in one server of Discord, with a model.
-pub struct Rig {
+pub struct ChannelFixture {
     pub server: ModelServer,
     pub home: Home,
     pub daemon: Option<Daemon>,
@@ -24,7 +24,7 @@ pub struct Rig {
     pub discord: FakeDiscord,
 }
 
-impl Rig {
+impl ChannelFixture {
     pub fn new() -> Self {
         Self::with("", "", "")
     }
@@ -34,8 +34,8 @@ impl Rig {
         let (discord, server, home) = (FakeDiscord::start(), ModelServer::start(), home());
         let guild = discord.create_guild("home");
         home.write_config(&format!("{top}\n{}\n{tables}\n{}{keys}\n", server.config_toml(), discord.config_toml()));
-        let rig = Self { server, home, daemon: None, guild, discord };
-        rig.started()
+        let fixture = Self { server, home, daemon: None, guild, discord };
+        fixture.started()
     }
 
     fn started(mut self) -> Self {

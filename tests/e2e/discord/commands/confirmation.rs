@@ -9,56 +9,56 @@ use chorus_tests::discord::permissions::{MANAGE_CHANNELS, MANAGE_MESSAGES};
 use chorus_tests::{DEADLINE, InProcessDaemon, ManualClock, wait_until};
 use jiff::Timestamp;
 
-use super::{Rig, refused};
+use super::{CommandFixture, refused};
 use crate::home;
 
 #[test]
 fn clearing_is_confirmed_and_told_to_everybody() {
-    let rig = Rig::new();
-    rig.slash("context clear", &[]).response_with("the conversation is empty");
-    rig.talk("scribe");
-    let asked = rig.slash("context clear", &[]).response_with("Clear the conversation");
+    let fixture = CommandFixture::new();
+    fixture.slash("context clear", &[]).response_with("the conversation is empty");
+    fixture.talk("scribe");
+    let asked = fixture.slash("context clear", &[]).response_with("Clear the conversation");
     assert!(
         asked.ephemeral && asked.content.contains("2 messages") && asked.content.contains("Nothing of it is saved"),
         "{asked:?}"
     );
-    rig.mara.press_button(&asked, "Cancel").response_with("Nothing was done");
-    assert_eq!(rig.client().message_texts("scribe").len(), 2);
+    fixture.mara.press_button(&asked, "Cancel").response_with("Nothing was done");
+    assert_eq!(fixture.client().message_texts("scribe").len(), 2);
 
-    let asked = rig.slash("context clear", &[("save", "true")]).response_with("It is saved first");
+    let asked = fixture.slash("context clear", &[("save", "true")]).response_with("It is saved first");
     // Somebody who is handed the button, and who has the right: it was not asked of them.
-    let vera = rig.server.add_member("vera", &[], MANAGE_MESSAGES);
+    let vera = fixture.server.add_member("vera", &[], MANAGE_MESSAGES);
     let id = asked.button("Clear").expect("a button").custom_id.clone();
-    refused(&vera.press_stale_button(&rig.room, &asked, &id), "somebody else was asked that");
-    assert_eq!(rig.client().message_texts("scribe").len(), 2);
-    let done = rig.mara.press_button(&asked, "Clear");
+    refused(&vera.press_stale_button(&fixture.room, &asked, &id), "somebody else was asked that");
+    assert_eq!(fixture.client().message_texts("scribe").len(), 2);
+    let done = fixture.mara.press_button(&asked, "Clear");
     let answer = done.response_with("Cleared: 2 messages went. It is saved as");
     assert!(answer.ephemeral && answer.buttons.is_empty());
-    rig.room.wait_for_post("mara cleared the conversation of **scribe**: 2 messages went");
-    assert!(rig.client().message_texts("scribe").is_empty());
-    refused(&rig.mara.press_stale_button(&rig.room, &asked, &id), "was answered already");
+    fixture.room.wait_for_post("mara cleared the conversation of **scribe**: 2 messages went");
+    assert!(fixture.client().message_texts("scribe").is_empty());
+    refused(&fixture.mara.press_stale_button(&fixture.room, &asked, &id), "was answered already");
 }
 
 #[test]
 fn who_loses_the_right_before_the_button_is_pressed_does_nothing() {
-    let rig = Rig::new();
-    rig.talk("scribe");
-    let asked = rig.slash("context clear", &[]).response_with("Clear the conversation");
-    rig.mara.grant_permissions(0);
-    refused(&rig.mara.press_button(&asked, "Clear"), "you may not do that here");
-    assert_eq!(rig.client().message_texts("scribe").len(), 2);
+    let fixture = CommandFixture::new();
+    fixture.talk("scribe");
+    let asked = fixture.slash("context clear", &[]).response_with("Clear the conversation");
+    fixture.mara.grant_permissions(0);
+    refused(&fixture.mara.press_button(&asked, "Clear"), "you may not do that here");
+    assert_eq!(fixture.client().message_texts("scribe").len(), 2);
 }
 
 #[test]
 fn a_question_is_over_after_a_restart() {
-    let rig = Rig::new();
-    rig.talk("scribe");
-    let clear = rig.slash("context clear", &[]).response_with("Clear the conversation");
-    let destroy = rig.slash("agent destroy", &[("name", "scribe")]).response_with("Take the agent");
-    let rig = rig.restart();
-    refused(&rig.mara.press_button(&clear, "Clear"), "was answered already, or too late");
-    refused(&rig.mara.press_button(&destroy, "Destroy"), "was answered already, or too late");
-    assert_eq!(rig.client().message_texts("scribe").len(), 2);
+    let fixture = CommandFixture::new();
+    fixture.talk("scribe");
+    let clear = fixture.slash("context clear", &[]).response_with("Clear the conversation");
+    let destroy = fixture.slash("agent destroy", &[("name", "scribe")]).response_with("Take the agent");
+    let fixture = fixture.restart();
+    refused(&fixture.mara.press_button(&clear, "Clear"), "was answered already, or too late");
+    refused(&fixture.mara.press_button(&destroy, "Destroy"), "was answered already, or too late");
+    assert_eq!(fixture.client().message_texts("scribe").len(), 2);
 }
 
 #[test]
@@ -86,18 +86,18 @@ fn a_question_is_over_after_a_minute() {
 
 #[test]
 fn destroying_is_confirmed() {
-    let rig = Rig::new();
-    rig.talk("scribe");
-    let asked = rig
+    let fixture = CommandFixture::new();
+    fixture.talk("scribe");
+    let asked = fixture
         .mara
-        .run_slash_command(&rig.hall, "agent destroy", &[("name", "scribe")])
+        .run_slash_command(&fixture.hall, "agent destroy", &[("name", "scribe")])
         .response_with("Take the agent **scribe** away?");
     assert!(asked.ephemeral && asked.content.contains("2 messages is saved first"), "{asked:?}");
-    let done = rig.mara.press_button(&asked, "Destroy");
+    let done = fixture.mara.press_button(&asked, "Destroy");
     done.response_with("The agent **scribe** was taken away. Its conversation is saved as");
-    rig.hall.wait_for_post("was taken away. Its conversation is saved as");
-    assert!(rig.client().call::<List>(&ListParams::default()).expect("agent.list").agents.is_empty());
-    wait_until("its channel to go", DEADLINE, || (!rig.room.exists()).then_some(()));
-    let row = rig.audit().into_iter().rfind(|row| row.action == "discord:agent.destroy").expect("a row");
-    assert_eq!((row.agent.as_str(), row.user), ("scribe", format!("discord:{}", rig.mara.id)));
+    fixture.hall.wait_for_post("was taken away. Its conversation is saved as");
+    assert!(fixture.client().call::<List>(&ListParams::default()).expect("agent.list").agents.is_empty());
+    wait_until("its channel to go", DEADLINE, || (!fixture.room.exists()).then_some(()));
+    let row = fixture.audit().into_iter().rfind(|row| row.action == "discord:agent.destroy").expect("a row");
+    assert_eq!((row.agent.as_str(), row.user), ("scribe", format!("discord:{}", fixture.mara.id)));
 }

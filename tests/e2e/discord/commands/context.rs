@@ -4,41 +4,42 @@ use chorus_proto::{NewMessage, Role};
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::model_server::{ModelServer, Response};
 
-use super::{Rig, refused};
+use super::{CommandFixture, refused};
 
 #[test]
 fn a_conversation_is_saved_rewound_compacted_and_restored() {
-    let rig = Rig::new();
-    refused(&rig.slash("context save", &[]), "the context of scribe is empty");
-    rig.talk("scribe");
-    let saved = rig.slash("context save", &[("description", "bread @everyone")]).response_with("Saved as");
+    let fixture = CommandFixture::new();
+    refused(&fixture.slash("context save", &[]), "the context of scribe is empty");
+    fixture.talk("scribe");
+    let saved = fixture.slash("context save", &[("description", "bread @everyone")]).response_with("Saved as");
     assert!(!saved.ephemeral && !saved.mentions_everyone, "{saved:?}");
-    let session = rig.client().history("scribe").remove(0);
+    let session = fixture.client().history("scribe").remove(0);
     assert!(saved.content.contains(&session.header.session_id) && saved.content.contains(&session.short_id));
 
-    let rewound = rig.slash("context rewind", &[]).response_with("2 messages dropped");
+    let rewound = fixture.slash("context rewind", &[]).response_with("2 messages dropped");
     assert!(!rewound.ephemeral && rewound.content.contains("0 messages live now"), "{rewound:?}");
-    rig.slash("context rewind", &[("undo", "true")]).response_with("2 messages came back. 2 messages live now.");
+    fixture.slash("context rewind", &[("undo", "true")]).response_with("2 messages came back. 2 messages live now.");
 
-    let compacted = rig.slash("context compact", &[]).response_with("Compacted: ");
+    let compacted = fixture.slash("context compact", &[]).response_with("Compacted: ");
     assert!(compacted.content.contains("tokens before"), "{compacted:?}");
-    assert_eq!(rig.client().message_texts("scribe").len(), 1, "the acknowledgement");
+    assert_eq!(fixture.client().message_texts("scribe").len(), 1, "the acknowledgement");
 
     let id = session.short_id;
-    let restored = rig.slash("context restore", &[("session", &id)]).response_with("2 messages live now.");
+    let restored = fixture.slash("context restore", &[("session", &id)]).response_with("2 messages live now.");
     assert!(!restored.ephemeral, "{restored:?}");
-    assert_eq!(rig.client().message_texts("scribe")[0], "How do I bake bread?");
-    rig.slash("context restore", &[("session", "latest~99")]).response_with("Hint: `/context history` shows them");
-    rig.slash("context restore", &[("session", "7")]).response_with("Hint: run `/context history` first");
-    rig.slash("context restore", &[("session", &id), ("at", "1"), ("discard", "true")])
+    assert_eq!(fixture.client().message_texts("scribe")[0], "How do I bake bread?");
+    fixture.slash("context restore", &[("session", "latest~99")]).response_with("Hint: `/context history` shows them");
+    fixture.slash("context restore", &[("session", "7")]).response_with("Hint: run `/context history` first");
+    fixture
+        .slash("context restore", &[("session", &id), ("at", "1"), ("discard", "true")])
         .response_with("1 message live now.");
 
-    let resumed = rig.slash("context resume", &[("session", &id)]).response_with("Goes on from");
-    let said = rig.client().message_texts("scribe").remove(0);
+    let resumed = fixture.slash("context resume", &[("session", &id)]).response_with("Goes on from");
+    let said = fixture.client().message_texts("scribe").remove(0);
     assert!(resumed.content.contains(&said), "the acknowledgement stands there: {resumed:?}");
 
-    let who = format!("discord:{}", rig.mara.id);
-    let done: Vec<String> = rig.audit().into_iter().filter(|row| row.user == who).map(|row| row.action).collect();
+    let who = format!("discord:{}", fixture.mara.id);
+    let done: Vec<String> = fixture.audit().into_iter().filter(|row| row.user == who).map(|row| row.action).collect();
     for action in ["save", "rewind", "compact", "restore", "resume"] {
         assert!(done.contains(&format!("discord:context.{action}")), "{action}: {done:?}");
     }
@@ -47,7 +48,7 @@ fn a_conversation_is_saved_rewound_compacted_and_restored() {
 #[test]
 fn a_save_shows_the_summary_of_the_model_once_it_is_there() {
     let models = ModelServer::start();
-    let rig = Rig::with(&models.config_toml());
+    let fixture = CommandFixture::with(&models.config_toml());
     models.set_summary_response(
         Response::text(["Rows without a country\n\nThe loader keeps rows without a country now."]).gate("summary"),
     );
@@ -57,8 +58,8 @@ fn a_save_shows_the_summary_of_the_model_once_it_is_there() {
         (Role::User, "Good. We still need a back-fill for March."),
         (Role::Assistant, "The back-fill for March is open. I will write it as a script that can run twice."),
     ];
-    rig.client().append_all("scribe", talk.map(|(role, text)| NewMessage::text(role, text)).into());
-    let saved = rig.slash("context save", &[]);
+    fixture.client().append_all("scribe", talk.map(|(role, text)| NewMessage::text(role, text)).into());
+    let saved = fixture.slash("context save", &[]);
     saved.response_with("A model writes a summary");
     models.open_gate("summary");
     let saved = saved.response_with("The loader keeps rows without a country now.");
@@ -68,36 +69,36 @@ fn a_save_shows_the_summary_of_the_model_once_it_is_there() {
 #[test]
 fn what_has_to_wait_for_a_turn_is_told_how_to_end_it_here() {
     let models = ModelServer::start();
-    let rig = Rig::with(&models.config_toml());
+    let fixture = CommandFixture::with(&models.config_toml());
     models.set_summary_response(Response::text(["Bread\n\nBread was baked."]));
-    rig.talk("scribe");
-    let id = rig.client().save("scribe", "as it was").short_id;
+    fixture.talk("scribe");
+    let id = fixture.client().save("scribe", "as it was").short_id;
     models.anthropic().queue(Response::text(["So far"]).stall());
-    rig.room.say(&rig.mara, "tell me all");
-    let live = rig.room.wait_for_post_with_button("Stop");
+    fixture.room.say(&fixture.mara, "tell me all");
+    let live = fixture.room.wait_for_post_with_button("Stop");
     for (command, options) in
         [("context rewind", vec![]), ("context restore", vec![("session", &*id)]), ("context compact", vec![])]
     {
-        let answer = refused(&rig.slash(command, &options), "a turn of scribe is running");
+        let answer = refused(&fixture.slash(command, &options), "a turn of scribe is running");
         let foreign = ["chorusctl", "socket", "Ctrl-C", "send.cancel", "terminal"];
         assert!(foreign.iter().all(|word| !answer.content.contains(word)), "{command}: {answer:?}");
         assert!(answer.content.contains("end it with the Stop button below its answer"), "{command}: {answer:?}");
     }
-    rig.mara.press_button(&live, "Stop").wait_for_acknowledgement();
-    rig.room.wait_for_post("Stopped by mara");
-    rig.slash("context rewind", &[]).response_with("dropped");
+    fixture.mara.press_button(&live, "Stop").wait_for_acknowledgement();
+    fixture.room.wait_for_post("Stopped by mara");
+    fixture.slash("context rewind", &[]).response_with("dropped");
 }
 
 #[test]
 fn a_session_of_another_agent_is_not_there_whatever_it_is_called() {
-    let rig = Rig::new();
-    let mut client = rig.client();
+    let fixture = CommandFixture::new();
+    let mut client = fixture.client();
     client.init("other");
     client.append("other", "a secret plan");
     let session = client.save("other", "a secret plan");
     for named in [session.header.id.to_string(), session.short_id, session.header.session_id] {
         for command in ["context restore", "context resume"] {
-            let answer = refused(&rig.slash(command, &[("session", &named)]), "scribe has no session");
+            let answer = refused(&fixture.slash(command, &[("session", &named)]), "scribe has no session");
             assert!(!answer.content.contains("secret plan"), "{answer:?}");
         }
     }
@@ -106,18 +107,19 @@ fn a_session_of_another_agent_is_not_there_whatever_it_is_called() {
 
 #[test]
 fn what_is_too_long_for_a_message_is_a_file_below_its_beginning() {
-    let rig = Rig::new();
-    rig.client().append_all("scribe", vec![NewMessage::text(Role::User, "x")]);
+    let fixture = CommandFixture::new();
+    fixture.client().append_all("scribe", vec![NewMessage::text(Role::User, "x")]);
     let prompt = "Be brief and kind. ".repeat(300);
-    let answer = rig.slash("agent config", &[("name", "scribe"), ("key", "system_prompt"), ("value", "short")]);
+    let answer = fixture.slash("agent config", &[("name", "scribe"), ("key", "system_prompt"), ("value", "short")]);
     answer.response_with("is now `short`");
     let params = chorus_proto::methods::agent::ConfigParams {
         name: "scribe".into(),
         key: Some("system_prompt".into()),
         value: Some(prompt.clone().into()),
     };
-    rig.client().call::<chorus_proto::methods::agent::Config>(&params).expect("agent.config");
-    let shown = rig.slash("agent config", &[("name", "scribe"), ("key", "system_prompt")]).response_with("in the file");
+    fixture.client().call::<chorus_proto::methods::agent::Config>(&params).expect("agent.config");
+    let shown =
+        fixture.slash("agent config", &[("name", "scribe"), ("key", "system_prompt")]).response_with("in the file");
     assert!(shown.content.chars().count() <= 2000 && shown.content.contains("Be brief"), "{shown:?}");
     assert!(String::from_utf8_lossy(&shown.files[0].bytes).contains(prompt.trim()));
 }

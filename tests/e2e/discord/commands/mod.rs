@@ -21,7 +21,7 @@ use chorus_tests::{Daemon, Home};
 use crate::home;
 
 /// A server with a room for the agent `scribe`, somebody who may everything that commands need, and a stranger.
-pub struct Rig {
+pub struct CommandFixture {
     pub discord: FakeDiscord,
     pub server: GuildHandle,
     /// A channel without an agent.
@@ -33,7 +33,7 @@ pub struct Rig {
     pub daemon: Daemon,
 }
 
-impl Rig {
+impl CommandFixture {
     pub fn new() -> Self {
         Self::with("")
     }

@@ -6,16 +6,16 @@ use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::model_server::{ModelServer, Response};
 use serde_json::json;
 
-use super::{Rig, refused};
+use super::{CommandFixture, refused};
 
 #[test]
 fn how_things_stand_is_told_to_who_asks() {
     let server = ModelServer::start();
-    let rig = Rig::with(&server.config_toml());
-    rig.slash("usage", &[]).response_with("has called no model");
+    let fixture = CommandFixture::with(&server.config_toml());
+    fixture.slash("usage", &[]).response_with("has called no model");
     server.anthropic().queue(Response::text(["Hello."]));
     let params = SendParams { agent: Some("scribe".into()), text: "Hello?".into(), ..Default::default() };
-    rig.client().call::<Send>(&params).expect("a turn");
+    fixture.client().call::<Send>(&params).expect("a turn");
     for (command, due) in [
         ("ping", "Chorus "),
         ("status", "**scribe**"),
@@ -24,43 +24,48 @@ fn how_things_stand_is_told_to_who_asks() {
         ("usage", "total: 1 call"),
         ("tasks list", "has run nothing in the background"),
     ] {
-        let answer = rig.otto.run_slash_command(&rig.room, command, &[]).response_with(due);
+        let answer = fixture.otto.run_slash_command(&fixture.room, command, &[]).response_with(due);
         assert!(answer.ephemeral, "{command}: {answer:?}");
     }
-    let status = rig.otto.run_slash_command(&rig.room, "status", &[]).response_with("2 messages");
-    assert!(!status.content.contains(rig.home.path.to_str().expect("UTF-8")), "places are none of theirs: {status:?}");
+    let status = fixture.otto.run_slash_command(&fixture.room, "status", &[]).response_with("2 messages");
+    assert!(
+        !status.content.contains(fixture.home.path.to_str().expect("UTF-8")),
+        "places are none of theirs: {status:?}"
+    );
     for command in ["usage", "approvals", "context history"] {
-        refused(&rig.otto.run_slash_command(&rig.hall, command, &[]), "this channel has no agent");
+        refused(&fixture.otto.run_slash_command(&fixture.hall, command, &[]), "this channel has no agent");
     }
 }
 
 #[test]
 fn tasks_are_listed_shown_and_stopped() {
     let server = ModelServer::start();
-    let rig = Rig::with(&server.config_toml());
-    let mut client = rig.client();
+    let fixture = CommandFixture::with(&server.config_toml());
+    let mut client = fixture.client();
     let params = InitParams { name: "runner".into(), permissions: Some("open".into()), ..Default::default() };
     client.call::<Init>(&params).expect("agent.init");
-    let room = rig.server.wait_for_channel("runner");
+    let room = fixture.server.wait_for_channel("runner");
     let call = json!({"command": "until test -e go; do sleep 0.01; done", "background": true});
     server.anthropic().queue(Response::tool_call("c1", "bash", &call));
     server.anthropic().queue(Response::text(["It runs."]));
     let params = SendParams { agent: Some("runner".into()), text: "Run it.".into(), ..Default::default() };
     client.call::<Send>(&params).expect("a turn");
 
-    let list = rig.otto.run_slash_command(&room, "tasks list", &[]).response_with("running");
+    let list = fixture.otto.run_slash_command(&room, "tasks list", &[]).response_with("running");
     assert!(list.content.contains("until test -e go"), "{list:?}");
     let id = list.content.split('`').nth(1).expect("its id").to_owned();
-    rig.otto.run_slash_command(&room, "tasks show", &[("id", &id)]).response_with("until test -e go");
+    fixture.otto.run_slash_command(&room, "tasks show", &[("id", &id)]).response_with("until test -e go");
     // Of another channel's agent it is not even said that it is there.
-    let unknown = refused(&rig.otto.run_slash_command(&rig.room, "tasks show", &[("id", &id)]), "there is no task");
-    let none = refused(&rig.otto.run_slash_command(&rig.room, "tasks show", &[("id", "t999")]), "there is no task");
+    let unknown =
+        refused(&fixture.otto.run_slash_command(&fixture.room, "tasks show", &[("id", &id)]), "there is no task");
+    let none =
+        refused(&fixture.otto.run_slash_command(&fixture.room, "tasks show", &[("id", "t999")]), "there is no task");
     assert_eq!(unknown.content.replace(&id, "t999"), none.content);
-    refused(&rig.otto.run_slash_command(&room, "tasks stop", &[("id", &id)]), "you may not do that here");
-    let stopped = rig.mara.run_slash_command(&room, "tasks stop", &[("id", &id)]).response_with("Stopped: ");
+    refused(&fixture.otto.run_slash_command(&room, "tasks stop", &[("id", &id)]), "you may not do that here");
+    let stopped = fixture.mara.run_slash_command(&room, "tasks stop", &[("id", &id)]).response_with("Stopped: ");
     assert!(!stopped.ephemeral, "{stopped:?}");
-    rig.mara.run_slash_command(&room, "tasks stop", &[("id", &id)]).response_with("It had ended already");
-    assert!(rig.audit().iter().any(|row| row.action == format!("discord:tasks.stop:{id}")));
+    fixture.mara.run_slash_command(&room, "tasks stop", &[("id", &id)]).response_with("It had ended already");
+    assert!(fixture.audit().iter().any(|row| row.action == format!("discord:tasks.stop:{id}")));
     assert!(client.message_texts("scribe").is_empty());
 }
 
@@ -69,8 +74,8 @@ fn no_secret_is_told_however_it_is_cut_or_escaped() {
     let secret = "ghp_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789";
     let server = ModelServer::start();
     let asking = "[permissions.asking]\nask = [\"tool:bash:.*\"]\nallow = [\".*\"]\nbash = \"whole\"\n";
-    let rig = Rig::with(&format!("{}\n{asking}", server.config_toml()));
-    let mut client = rig.client();
+    let fixture = CommandFixture::with(&format!("{}\n{asking}", server.config_toml()));
+    let mut client = fixture.client();
     let prompt = format!("Keep {secret} and **{secret}**.");
     let params = InitParams {
         name: "asker".into(),
@@ -79,11 +84,12 @@ fn no_secret_is_told_however_it_is_cut_or_escaped() {
         ..Default::default()
     };
     client.call::<Init>(&params).expect("agent.init");
-    let room = rig.server.wait_for_channel("asker");
+    let room = fixture.server.wait_for_channel("asker");
     client.append("asker", "hello");
     for before in [0, 45, 60, 90] {
         let words = "w".repeat(before);
-        rig.mara
+        fixture
+            .mara
             .run_slash_command(&room, "context save", &[("description", &format!("{words} {secret}"))])
             .response_with("Saved as");
         client.append("asker", "more");
@@ -92,20 +98,21 @@ fn no_secret_is_told_however_it_is_cut_or_escaped() {
     let command = format!("echo {} {secret}", "x".repeat(560));
     server.anthropic().queue(Response::empty().then_call("c1", "bash", &json!({"command": command})));
     server.anthropic().queue(Response::text(["Done."]));
-    room.say(&rig.otto, "Do it.");
+    room.say(&fixture.otto, "Do it.");
     let question = room.wait_for_post_with_button("Deny");
     let mut said = vec![
-        rig.mara.run_slash_command(&room, "approvals", &[]).response_with("expires").content,
-        rig.mara.run_slash_command(&room, "context history", &[]).response_with("4 sessions").content,
-        rig.mara
+        fixture.mara.run_slash_command(&room, "approvals", &[]).response_with("expires").content,
+        fixture.mara.run_slash_command(&room, "context history", &[]).response_with("4 sessions").content,
+        fixture
+            .mara
             .run_slash_command(&room, "agent config", &[("name", "asker"), ("key", "system_prompt")])
             .response_with("Keep")
             .content,
     ];
-    let offered = rig.mara.autocomplete(&room, "context restore", &[("session", "")]);
+    let offered = fixture.mara.autocomplete(&room, "context restore", &[("session", "")]);
     assert_eq!(offered.len(), 4);
     said.extend(offered.into_iter().map(|(name, _)| name));
-    rig.otto.press_button(&question, "Deny");
+    fixture.otto.press_button(&question, "Deny");
     said.extend(room.messages().into_iter().map(|message| message.content));
     for text in said {
         let plain = text.replace('\\', "");

@@ -7,26 +7,26 @@ use chorus_tests::discord::permissions::ADMINISTRATOR;
 use chorus_tests::discord::{FakeDiscord, Fault};
 use chorus_tests::{DEADLINE, Daemon, wait_until};
 
-use super::Rig;
+use super::CommandFixture;
 use crate::home;
 
 #[test]
 fn commands_are_told_once_and_anew_to_a_server_that_comes_back() {
-    let rig = Rig::new();
-    assert_eq!(rig.discord.registrations(), 1);
+    let fixture = CommandFixture::new();
+    assert_eq!(fixture.discord.registrations(), 1);
     let names: Vec<String> =
-        rig.server.commands().iter().map(|command| command["name"].as_str().expect("a name").to_owned()).collect();
+        fixture.server.commands().iter().map(|command| command["name"].as_str().expect("a name").to_owned()).collect();
     let due = ["agent", "context", "settings", "tasks", "status", "models", "approvals", "usage", "ping"];
     assert_eq!(names, due);
-    let other = rig.discord.create_guild("other");
-    let guilds = format!("guilds = [\"{}\", \"{}\"]", rig.server.id, other.id);
-    rig.home.write_config(&format!("{}{guilds}\n", rig.discord.config_toml()));
-    let rig = rig.restart();
+    let other = fixture.discord.create_guild("other");
+    let guilds = format!("guilds = [\"{}\", \"{}\"]", fixture.server.id, other.id);
+    fixture.home.write_config(&format!("{}{guilds}\n", fixture.discord.config_toml()));
+    let fixture = fixture.restart();
     // Whoever is asked has looked at the servers before.
-    rig.slash("ping", &[]).response_with("is there");
+    fixture.slash("ping", &[]).response_with("is there");
     let room = other.create_channel("x");
     other.add_member("vera", &[], 0).run_slash_command(&room, "ping", &[]).response_with("is there");
-    assert_eq!(rig.discord.registrations(), 2, "the first server knew them already");
+    assert_eq!(fixture.discord.registrations(), 2, "the first server knew them already");
 }
 
 #[test]
@@ -57,16 +57,16 @@ fn a_server_that_is_not_configured_is_not_told_and_not_heard() {
 
 #[test]
 fn what_cannot_be_answered_at_once_is_not_done() {
-    let rig = Rig::new();
-    rig.talk("scribe");
-    rig.discord.inject_fault("POST /interactions/*/*/callback", 1, Fault::Status(500));
+    let fixture = CommandFixture::new();
+    fixture.talk("scribe");
+    fixture.discord.inject_fault("POST /interactions/*/*/callback", 1, Fault::Status(500));
     let callback = "POST /interactions/*/*/callback";
-    let before = rig.discord.requests_to(callback).len();
-    let lost = rig.slash("context save", &[("description", "lost")]);
-    assert_eq!(rig.discord.wait_for_requests(callback, before + 1).len(), before + 1);
-    rig.slash("context save", &[("description", "kept")]).response_with("Saved as");
+    let before = fixture.discord.requests_to(callback).len();
+    let lost = fixture.slash("context save", &[("description", "lost")]);
+    assert_eq!(fixture.discord.wait_for_requests(callback, before + 1).len(), before + 1);
+    fixture.slash("context save", &[("description", "kept")]).response_with("Saved as");
     let sessions = wait_until("a session", DEADLINE, || {
-        let sessions = chorus_tests::client_ext::ClientExt::history(&mut rig.client(), "scribe");
+        let sessions = chorus_tests::client_ext::ClientExt::history(&mut fixture.client(), "scribe");
         (!sessions.is_empty()).then_some(sessions)
     });
     assert_eq!((sessions.len(), sessions[0].header.description.as_deref()), (1, Some("kept")));
@@ -75,45 +75,45 @@ fn what_cannot_be_answered_at_once_is_not_done() {
 
 #[test]
 fn a_server_that_comes_later_is_not_served_until_it_is_listed() {
-    let rig = Rig::new();
-    let later = rig.discord.create_guild("la\u{202e}ter");
+    let fixture = CommandFixture::new();
+    let later = fixture.discord.create_guild("la\u{202e}ter");
     let (hall, boss) = (later.create_channel("hall"), later.add_member("boss", &["admin"], ADMINISTRATOR));
-    let why = |rig: &Rig| {
-        let mut client = rig.client();
+    let why = |fixture: &CommandFixture| {
+        let mut client = fixture.client();
         wait_until("the server to be named", DEADLINE, || {
             client.call::<Status>(&StatusParams::default()).ok()?.discord.why
         })
     };
-    let unheard = |rig: &Rig| {
-        let said = why(rig);
+    let unheard = |fixture: &CommandFixture| {
+        let said = why(fixture);
         assert!(said.contains("la<U+202E>ter") && said.contains(&later.id.to_string()), "{said}");
         let stale = boss.press_stale_button(&hall, 1_u64, "history:00000000-0000-0000-0000-000000000001:1");
-        rig.slash("ping", &[]).response_with("is there");
+        fixture.slash("ping", &[]).response_with("is there");
         assert!(!stale.is_acknowledged() && later.commands().is_empty());
         assert!(hall.messages().is_empty(), "{:?}", hall.messages());
     };
-    unheard(&rig);
-    let doctor = chorusctl(&rig.home, ["doctor"]).stdout;
+    unheard(&fixture);
+    let doctor = chorusctl(&fixture.home, ["doctor"]).stdout;
     assert!(doctor.contains("not served") && doctor.contains("`guilds`"), "{doctor}");
     // A connection that is taken up, and a new one.
-    let rig = rig.restart();
-    unheard(&rig);
-    rig.discord.forget_sessions();
-    let rig = rig.restart();
-    unheard(&rig);
+    let fixture = fixture.restart();
+    unheard(&fixture);
+    fixture.discord.forget_sessions();
+    let fixture = fixture.restart();
+    unheard(&fixture);
     // It is no reason to be in doubt which server is meant.
-    rig.client().init("poet");
-    assert_eq!(rig.client().agent_status("poet").guild_id, Some(rig.server.id.to_string()));
-    rig.home.write_config(&format!("{}guilds = [\"{}\"]\n", rig.discord.config_toml(), later.id));
-    let rig = rig.restart();
+    fixture.client().init("poet");
+    assert_eq!(fixture.client().agent_status("poet").guild_id, Some(fixture.server.id.to_string()));
+    fixture.home.write_config(&format!("{}guilds = [\"{}\"]\n", fixture.discord.config_toml(), later.id));
+    let fixture = fixture.restart();
     boss.run_slash_command(&hall, "ping", &[]).response_with("is there");
     // The other is not listed: nothing is said in it any more.
-    let said = rig.room.messages().len();
-    let stale = rig.mara.press_stale_button(&rig.room, 1_u64, "history:00000000-0000-0000-0000-000000000001:1");
-    rig.room.say(&rig.mara, "hello?");
+    let said = fixture.room.messages().len();
+    let stale = fixture.mara.press_stale_button(&fixture.room, 1_u64, "history:00000000-0000-0000-0000-000000000001:1");
+    fixture.room.say(&fixture.mara, "hello?");
     boss.run_slash_command(&hall, "ping", &[]).response_with("is there");
     assert!(!stale.is_acknowledged());
-    assert_eq!(rig.room.messages().len(), said + 1);
+    assert_eq!(fixture.room.messages().len(), said + 1);
 }
 
 #[test]

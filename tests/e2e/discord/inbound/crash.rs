@@ -4,103 +4,103 @@ use chorus_tests::Daemon;
 use chorus_tests::discord::Fault;
 use chorus_tests::model_server::Response;
 
-use super::Rig;
+use super::InboundFixture;
 
 #[test]
 fn a_turn_that_was_cut_off_before_anything_was_done_is_asked_again_and_what_waited_is_answered() {
-    let rig = Rig::new();
-    rig.answer(Response::text(["On"]).gate("never"));
-    let cut = rig.room.say(&rig.mara, "one");
-    rig.models.wait_for_gate("never");
-    let waiting = rig.room.say(&rig.mara, "two");
-    let third = rig.room.say(&rig.otto, "three");
-    rig.claimed(third);
+    let fixture = InboundFixture::new();
+    fixture.answer(Response::text(["On"]).gate("never"));
+    let cut = fixture.room.say(&fixture.mara, "one");
+    fixture.models.wait_for_gate("never");
+    let waiting = fixture.room.say(&fixture.mara, "two");
+    let third = fixture.room.say(&fixture.otto, "three");
+    fixture.claimed(third);
     for answer in ["first", "second", "third"] {
-        rig.say(answer);
+        fixture.say(answer);
     }
-    let rig = rig.crash();
-    assert_eq!(rig.answer_to(cut).content, "first");
-    assert_eq!(rig.answer_to(waiting).content, "second");
-    rig.room.wait_for_post("third");
-    assert_eq!(rig.texts(6), ["one", "first", "two", "second", "three", "third"]);
-    assert_eq!(rig.models.requests().len(), 4);
-    let rig = rig.crash();
-    rig.discord.wait_connected();
-    rig.settle();
-    assert_eq!(rig.answers().len(), 4, "and nothing is said twice");
+    let fixture = fixture.crash();
+    assert_eq!(fixture.answer_to(cut).content, "first");
+    assert_eq!(fixture.answer_to(waiting).content, "second");
+    fixture.room.wait_for_post("third");
+    assert_eq!(fixture.texts(6), ["one", "first", "two", "second", "three", "third"]);
+    assert_eq!(fixture.models.requests().len(), 4);
+    let fixture = fixture.crash();
+    fixture.discord.wait_connected();
+    fixture.settle();
+    assert_eq!(fixture.answers().len(), 4, "and nothing is said twice");
 }
 
 #[test]
 fn a_turn_that_was_cut_off_again_or_after_a_tool_is_told_of() {
-    let rig = Rig::new();
-    rig.answer(Response::text(["On"]).gate("one"));
-    let cut = rig.room.say(&rig.mara, "one");
-    rig.models.wait_for_gate("one");
-    rig.answer(Response::text(["On"]).gate("two"));
-    let rig = rig.crash();
-    rig.models.wait_for_gate("two");
-    let rig = rig.crash();
-    let told = rig.answer_to(cut).content;
+    let fixture = InboundFixture::new();
+    fixture.answer(Response::text(["On"]).gate("one"));
+    let cut = fixture.room.say(&fixture.mara, "one");
+    fixture.models.wait_for_gate("one");
+    fixture.answer(Response::text(["On"]).gate("two"));
+    let fixture = fixture.crash();
+    fixture.models.wait_for_gate("two");
+    let fixture = fixture.crash();
+    let told = fixture.answer_to(cut).content;
     assert!(told.contains("ended in the middle of this turn"), "{told}");
-    rig.answer(Response::tool_call("a", "list_agents", &serde_json::json!({})));
-    rig.answer(Response::text(["On"]).gate("three"));
-    let cut = rig.room.say(&rig.mara, "two");
-    rig.models.wait_for_gate("three");
-    let rig = rig.crash();
-    let told = rig.answer_to(cut).content;
+    fixture.answer(Response::tool_call("a", "list_agents", &serde_json::json!({})));
+    fixture.answer(Response::text(["On"]).gate("three"));
+    let cut = fixture.room.say(&fixture.mara, "two");
+    fixture.models.wait_for_gate("three");
+    let fixture = fixture.crash();
+    let told = fixture.answer_to(cut).content;
     assert!(told.contains("ended in the middle of this turn"), "{told}");
-    rig.settle();
-    assert_eq!(rig.models.requests().len(), 5);
+    fixture.settle();
+    assert_eq!(fixture.models.requests().len(), 5);
 }
 
 #[test]
 fn an_answer_that_was_given_is_posted_once_though_the_daemon_was_killed_before() {
-    let rig = Rig::new();
+    let fixture = InboundFixture::new();
     // The answer is in the journal, and its way into the channel is shut.
-    rig.discord.inject_fault("POST /channels/*/messages", 1000, Fault::Status(503));
-    rig.say("Once.");
-    let id = rig.room.say(&rig.mara, "Do it.");
-    assert_eq!(rig.texts(2), ["Do it.", "Once."]);
-    let Rig { models, discord, server, room, mara, otto, home, daemon } = rig;
+    fixture.discord.inject_fault("POST /channels/*/messages", 1000, Fault::Status(503));
+    fixture.say("Once.");
+    let id = fixture.room.say(&fixture.mara, "Do it.");
+    assert_eq!(fixture.texts(2), ["Do it.", "Once."]);
+    let InboundFixture { models, discord, server, room, mara, otto, home, daemon } = fixture;
     daemon.kill9();
     discord.clear_faults();
     let daemon = Daemon::start(&home);
-    let rig = Rig { models, discord, server, room, mara, otto, home, daemon };
-    assert_eq!(rig.answer_to(id).content, "Once.");
-    rig.settle();
-    assert_eq!((rig.answers().len(), rig.models.requests().len()), (2, 2));
+    let fixture = InboundFixture { models, discord, server, room, mara, otto, home, daemon };
+    assert_eq!(fixture.answer_to(id).content, "Once.");
+    fixture.settle();
+    assert_eq!((fixture.answers().len(), fixture.models.requests().len()), (2, 2));
 }
 
 #[test]
 fn kills_at_any_moment_lose_and_double_nothing() {
-    let mut rig = Rig::new();
-    rig.models.anthropic().set_fallback(Response::text(["Yes."]));
+    let mut fixture = InboundFixture::new();
+    fixture.models.anthropic().set_fallback(Response::text(["Yes."]));
     let mut said = Vec::new();
     for round in 0..6 {
         for number in 0..4 {
-            said.push(rig.room.say(&rig.mara, &format!("message {round}.{number}")));
+            said.push(fixture.room.say(&fixture.mara, &format!("message {round}.{number}")));
         }
         // Nobody waits for anything: the kill comes at another moment each time.
         if round % 2 == 0 {
-            rig.room.wait_for("an answer", |posts| {
+            fixture.room.wait_for("an answer", |posts| {
                 posts
                     .iter()
                     .any(|post| post.is_own && post.reply_to.is_some_and(|to| said[said.len() - 4..].contains(&to)))
                     .then_some(())
             });
         }
-        rig = rig.crash();
+        fixture = fixture.crash();
     }
     for message in &said {
-        rig.answer_to(*message);
+        fixture.answer_to(*message);
     }
-    rig.settle();
-    let answers = rig.answers();
+    fixture.settle();
+    let answers = fixture.answers();
     for message in &said {
         let count = answers.iter().filter(|answer| answer.reply_to == Some(*message)).count();
         assert_eq!(count, 1, "{message}");
     }
-    let texts = rig.texts(said.len());
+    let texts = fixture.texts(said.len());
     for round in 0..6 {
         for number in 0..4 {
             let text = format!("message {round}.{number}");
@@ -111,32 +111,32 @@ fn kills_at_any_moment_lose_and_double_nothing() {
 
 #[test]
 fn a_stop_leaves_what_waits_for_the_next_start() {
-    let rig = Rig::new();
-    rig.answer(Response::text(["On"]).gate("never"));
-    let cut = rig.room.say(&rig.mara, "one");
-    rig.models.wait_for_gate("never");
-    let waiting = rig.room.say(&rig.mara, "two");
-    rig.claimed(waiting);
-    let Rig { models, discord, server, room, mara, otto, home, daemon } = rig;
+    let fixture = InboundFixture::new();
+    fixture.answer(Response::text(["On"]).gate("never"));
+    let cut = fixture.room.say(&fixture.mara, "one");
+    fixture.models.wait_for_gate("never");
+    let waiting = fixture.room.say(&fixture.mara, "two");
+    fixture.claimed(waiting);
+    let InboundFixture { models, discord, server, room, mara, otto, home, daemon } = fixture;
     daemon.terminate();
     models.anthropic().queue_text(["second"]);
     let daemon = Daemon::start(&home);
-    let rig = Rig { models, discord, server, room, mara, otto, home, daemon };
-    assert_eq!(rig.answer_to(waiting).content, "second");
-    let told = rig.answer_to(cut).content;
+    let fixture = InboundFixture { models, discord, server, room, mara, otto, home, daemon };
+    assert_eq!(fixture.answer_to(waiting).content, "second");
+    let told = fixture.answer_to(cut).content;
     assert!(told.contains("in the middle of th"), "{told}");
-    assert_eq!(rig.answers().len(), 2);
+    assert_eq!(fixture.answers().len(), 2);
 }
 
 #[test]
 fn what_was_taken_up_and_cannot_be_read_any_more_is_told_of_and_holds_up_nothing() {
-    let rig = Rig::new();
-    rig.answer(Response::text(["On"]).gate("never"));
-    rig.room.say(&rig.mara, "one");
-    rig.models.wait_for_gate("never");
-    let (spoilt, last) = (rig.room.say(&rig.mara, "two"), rig.room.say(&rig.mara, "three"));
-    rig.claimed(last);
-    let Rig { models, discord, server, room, mara, otto, home, daemon } = rig;
+    let fixture = InboundFixture::new();
+    fixture.answer(Response::text(["On"]).gate("never"));
+    fixture.room.say(&fixture.mara, "one");
+    fixture.models.wait_for_gate("never");
+    let (spoilt, last) = (fixture.room.say(&fixture.mara, "two"), fixture.room.say(&fixture.mara, "three"));
+    fixture.claimed(last);
+    let InboundFixture { models, discord, server, room, mara, otto, home, daemon } = fixture;
     daemon.kill9();
     let conn = rusqlite::Connection::open(home.path.join("db/chorus.db")).expect("the catalog");
     conn.execute("UPDATE claims SET asked = '{' WHERE message_id = ?1", [spoilt]).expect("a spoilt row");
@@ -144,9 +144,9 @@ fn what_was_taken_up_and_cannot_be_read_any_more_is_told_of_and_holds_up_nothing
     models.anthropic().queue_text(["first"]);
     models.anthropic().queue_text(["third"]);
     let daemon = Daemon::start(&home);
-    let rig = Rig { models, discord, server, room, mara, otto, home, daemon };
-    let told = rig.answer_to(spoilt).content;
+    let fixture = InboundFixture { models, discord, server, room, mara, otto, home, daemon };
+    let told = fixture.answer_to(spoilt).content;
     assert!(told.contains("cannot be read any more"), "{told}");
-    assert_eq!(rig.answer_to(last).content, "third");
-    rig.claim(spoilt, |state, _| state == "done");
+    assert_eq!(fixture.answer_to(last).content, "third");
+    fixture.claim(spoilt, |state, _| state == "done");
 }

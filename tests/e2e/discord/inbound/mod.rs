@@ -20,7 +20,7 @@ use serde_json::Value;
 use crate::home;
 
 /// The agent `scribe` with a channel of its own and a model, and two people.
-struct Rig {
+struct InboundFixture {
     models: ModelServer,
     discord: FakeDiscord,
     server: GuildHandle,
@@ -31,7 +31,7 @@ struct Rig {
     daemon: Daemon,
 }
 
-impl Rig {
+impl InboundFixture {
     fn new() -> Self {
         let (models, discord) = (ModelServer::start(), FakeDiscord::start());
         let server = discord.create_guild("home");

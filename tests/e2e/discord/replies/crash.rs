@@ -9,7 +9,7 @@ use chorus_tests::model_server::Response;
 use chorus_tests::{DEADLINE, wait_until};
 use serde_json::json;
 
-use super::rig::Rig;
+use super::fixture::ReplyFixture;
 
 /// Three messages.
 fn long(number: usize) -> String {
@@ -24,62 +24,62 @@ fn whole(parts: &[chorus_tests::discord::VisibleMessage]) -> String {
 /// After each request that an answer takes, in turn.
 #[test]
 fn at_each_stage_of_posting_nothing_is_lost_and_nothing_doubled() {
-    let mut rig = Rig::new();
-    rig.settled();
+    let mut fixture = ReplyFixture::new();
+    fixture.settled();
     let (mut again, mut once) = (0, 0);
     for stage in 0..8 {
         let said = long(stage);
         let (head, rest) = said.split_at(500);
-        rig.model.anthropic().queue(Response::text([head]).gate(&format!("go {stage}")).then_text(rest));
+        fixture.model.anthropic().queue(Response::text([head]).gate(&format!("go {stage}")).then_text(rest));
         let writes =
-            || rig.discord.requests_to("* /channels/*/messages/**").iter().filter(|r| r.method != "GET").count();
+            || fixture.discord.requests_to("* /channels/*/messages/**").iter().filter(|r| r.method != "GET").count();
         let before = writes();
-        let asked = rig.ask("go on");
-        rig.model.wait_for_gate(&format!("go {stage}"));
+        let asked = fixture.ask("go on");
+        fixture.model.wait_for_gate(&format!("go {stage}"));
         if stage > 0 {
             wait_until("the live message", DEADLINE, || (writes() > before).then_some(()));
-            rig.model.open_gate(&format!("go {stage}"));
+            fixture.model.open_gate(&format!("go {stage}"));
         }
         wait_until("a stage", DEADLINE, || (writes() >= before + stage.min(4)).then_some(()));
-        rig.kill();
-        rig.model.open_gate(&format!("go {stage}"));
+        fixture.kill();
+        fixture.model.open_gate(&format!("go {stage}"));
         // A turn that was cut off is asked again.
-        rig.model.anthropic().set_fallback(Response::text([said.clone()]));
-        let requests = rig.model.requests().len();
-        rig.start();
-        let posts = rig.answer(asked);
+        fixture.model.anthropic().set_fallback(Response::text([said.clone()]));
+        let requests = fixture.model.requests().len();
+        fixture.start();
+        let posts = fixture.answer(asked);
         assert_eq!(whole(&posts), said, "{posts:#?}");
-        match rig.model.requests().len() - requests {
+        match fixture.model.requests().len() - requests {
             0 => once += 1,
             1 => again += 1,
             more => panic!("{more} requests for one message"),
         }
     }
     assert!(again > 0 && once > 0, "{again} were asked again, {once} were not");
-    assert_eq!(rig.outbox(), 0);
+    assert_eq!(fixture.outbox(), 0);
 }
 
 /// A post that is on its way, and the daemon ends: whether it arrived is not known.
 fn unsure(fault: Fault, arrives: bool, late: bool) {
-    let mut rig = Rig::new();
-    rig.settled();
-    let posts = format!("POST /channels/{}/messages", rig.room.id);
-    let before = rig.discord.requests_to(&posts).len();
-    rig.discord.inject_fault(&posts, 1, fault);
-    rig.discord.inject_fault(&posts, 1000, Fault::Status(503));
-    rig.model.anthropic().queue_text(["Once."]);
-    let asked = rig.ask("go on");
-    _ = rig.discord.wait_for_requests(&posts, before + 2);
-    assert_eq!(rig.since(asked).len(), usize::from(arrives));
-    rig.kill();
+    let mut fixture = ReplyFixture::new();
+    fixture.settled();
+    let posts = format!("POST /channels/{}/messages", fixture.room.id);
+    let before = fixture.discord.requests_to(&posts).len();
+    fixture.discord.inject_fault(&posts, 1, fault);
+    fixture.discord.inject_fault(&posts, 1000, Fault::Status(503));
+    fixture.model.anthropic().queue_text(["Once."]);
+    let asked = fixture.ask("go on");
+    _ = fixture.discord.wait_for_requests(&posts, before + 2);
+    assert_eq!(fixture.since(asked).len(), usize::from(arrives));
+    fixture.kill();
     if late {
-        rig.age();
+        fixture.age();
         // Discord does not know it by its nonce any more.
-        rig.discord.set_nonce_window(Duration::ZERO);
+        fixture.discord.set_nonce_window(Duration::ZERO);
     }
-    rig.discord.clear_faults();
-    rig.start();
-    assert_eq!(rig.one(asked).content, "Once.");
+    fixture.discord.clear_faults();
+    fixture.start();
+    assert_eq!(fixture.one(asked).content, "Once.");
 }
 
 #[test]
@@ -99,47 +99,48 @@ fn what_has_not_arrived_is_posted_however_late() {
 
 #[test]
 fn a_message_that_grew_is_the_answer_after_a_crash() {
-    let mut rig = Rig::new();
-    rig.model.anthropic().queue(Response::text(["So far"]).gate("go").then_text(" so good."));
-    let asked = rig.ask("tell me");
-    let live = rig.room.wait_for_post("So far");
-    rig.kill();
-    rig.model.anthropic().queue_text(["Once more."]);
-    rig.start();
-    let answer = rig.one(asked);
+    let mut fixture = ReplyFixture::new();
+    fixture.model.anthropic().queue(Response::text(["So far"]).gate("go").then_text(" so good."));
+    let asked = fixture.ask("tell me");
+    let live = fixture.room.wait_for_post("So far");
+    fixture.kill();
+    fixture.model.anthropic().queue_text(["Once more."]);
+    fixture.start();
+    let answer = fixture.one(asked);
     assert_eq!((answer.id, &*answer.content), (live.id, "Once more."), "the turn is asked again");
     // What was answered, but not posted, is posted then.
-    rig.model.anthropic().queue(Response::text(["So far"]).gate("on").then_text(" so good."));
-    let asked = rig.ask("again");
-    let live = rig.room.wait_for("a live message", |all| all.iter().find(|post| post.reply_to == Some(asked)).cloned());
-    rig.discord.inject_fault("PATCH /channels/*/messages/*", 1000, Fault::Status(503));
-    rig.model.open_gate("on");
-    rig.conversation_ends("So far so good.");
-    rig.kill();
-    rig.discord.clear_faults();
-    rig.start();
-    let answer = rig.one(asked);
+    fixture.model.anthropic().queue(Response::text(["So far"]).gate("on").then_text(" so good."));
+    let asked = fixture.ask("again");
+    let live =
+        fixture.room.wait_for("a live message", |all| all.iter().find(|post| post.reply_to == Some(asked)).cloned());
+    fixture.discord.inject_fault("PATCH /channels/*/messages/*", 1000, Fault::Status(503));
+    fixture.model.open_gate("on");
+    fixture.conversation_ends("So far so good.");
+    fixture.kill();
+    fixture.discord.clear_faults();
+    fixture.start();
+    let answer = fixture.one(asked);
     assert_eq!((answer.id, &*answer.content), (live.id, "So far so good."));
 }
 
 #[test]
 fn a_turn_that_begins_again_and_is_cut_off_in_a_tool_is_closed() {
-    let mut rig = Rig::new();
-    rig.model.anthropic().queue(Response::text(["So far"]).gate("never"));
-    let asked = rig.ask("look");
-    rig.room.wait_for_post("So far");
-    rig.kill();
+    let mut fixture = ReplyFixture::new();
+    fixture.model.anthropic().queue(Response::text(["So far"]).gate("never"));
+    let asked = fixture.ask("look");
+    fixture.room.wait_for_post("So far");
+    fixture.kill();
     let call = json!({"command": "echo done"});
-    rig.model.anthropic().queue(Response::text(["I look."]).then_call("c1", "bash", &call));
-    rig.start();
-    rig.room.wait_for_post("waits for approval");
-    rig.kill();
-    rig.start();
-    let posts = rig.answer(asked);
+    fixture.model.anthropic().queue(Response::text(["I look."]).then_call("c1", "bash", &call));
+    fixture.start();
+    fixture.room.wait_for_post("waits for approval");
+    fixture.kill();
+    fixture.start();
+    let posts = fixture.answer(asked);
     assert!(
         posts.iter().any(|post| post.content.contains("the daemon ended in the middle of this turn")),
         "{posts:#?}"
     );
-    let last = rig.client().messages("scribe").pop().expect("a message");
+    let last = fixture.client().messages("scribe").pop().expect("a message");
     assert_eq!((last.role, last.tool_call_id.as_deref(), last.is_error), (Role::ToolResult, Some("c1"), true));
 }

@@ -2,7 +2,7 @@
 
 mod crash;
 mod faults;
+mod fixture;
 mod live_message;
 mod rendering;
-mod rig;
 mod secrets;

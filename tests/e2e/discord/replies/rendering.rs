@@ -3,37 +3,37 @@
 use chorus_tests::discord::permissions::{APPLICATION_DEFAULT, MENTION_EVERYONE};
 use chorus_tests::model_server::Response;
 
-use super::rig::Rig;
+use super::fixture::ReplyFixture;
 
-fn said(rig: &Rig, text: &str) -> Vec<chorus_tests::discord::VisibleMessage> {
-    rig.model.anthropic().queue_text([text]);
-    rig.answer(rig.ask("go on"))
+fn said(fixture: &ReplyFixture, text: &str) -> Vec<chorus_tests::discord::VisibleMessage> {
+    fixture.model.anthropic().queue_text([text]);
+    fixture.answer(fixture.ask("go on"))
 }
 
-fn contents(rig: &Rig, text: &str) -> Vec<String> {
-    said(rig, text).into_iter().map(|post| post.content).collect()
+fn contents(fixture: &ReplyFixture, text: &str) -> Vec<String> {
+    said(fixture, text).into_iter().map(|post| post.content).collect()
 }
 
 #[test]
 fn two_thousand_characters_are_a_message_and_more_are_more() {
-    let rig = Rig::new();
+    let fixture = ReplyFixture::new();
     for letter in ["x", "漢", "🦀"] {
-        assert_eq!(contents(&rig, &letter.repeat(2000)), [letter.repeat(2000)]);
-        assert_eq!(contents(&rig, &letter.repeat(2001)), [letter.repeat(2000), letter.into()]);
+        assert_eq!(contents(&fixture, &letter.repeat(2000)), [letter.repeat(2000)]);
+        assert_eq!(contents(&fixture, &letter.repeat(2001)), [letter.repeat(2000), letter.into()]);
     }
     // Never between the parts of what is one for people.
     let family = "👩‍👩‍👧‍👦";
-    let parts = contents(&rig, &("a".repeat(1996) + &family.repeat(3)));
+    let parts = contents(&fixture, &("a".repeat(1996) + &family.repeat(3)));
     assert_eq!(parts, ["a".repeat(1996), family.repeat(3)]);
-    let parts = contents(&rig, &"z".repeat(8000));
+    let parts = contents(&fixture, &"z".repeat(8000));
     assert_eq!(parts, vec!["z".repeat(2000); 4], "alike, and each of them is there");
 }
 
 #[test]
 fn a_block_of_code_is_whole_in_every_message() {
-    let rig = Rig::new();
+    let fixture = ReplyFixture::new();
     let lines: Vec<String> = (0..250).map(|n| format!("let number_{n} = {n};")).collect();
-    let parts = contents(&rig, &format!("Look:\n```rust\n{}\n```\nDone.", lines.join("\n")));
+    let parts = contents(&fixture, &format!("Look:\n```rust\n{}\n```\nDone.", lines.join("\n")));
     assert!(parts.len() > 2, "{parts:?}");
     let mut found = Vec::new();
     for part in &parts {
@@ -47,34 +47,34 @@ fn a_block_of_code_is_whole_in_every_message() {
 
 #[test]
 fn sixty_thousand_characters_are_a_file_with_their_beginning() {
-    let rig = Rig::new();
+    let fixture = ReplyFixture::new();
     let text: String = (0..6000).map(|n| format!("{n:08}\n\n")).collect();
     assert_eq!(text.len(), 60_000);
-    let posts = said(&rig, &text);
+    let posts = said(&fixture, &text);
     assert_eq!(posts.len(), 1);
     assert!(posts[0].content.starts_with("00000000\n\n00000001") && posts[0].content.contains("60000 characters"));
     let file = &posts[0].files[0];
     assert_eq!((&*file.name, &*file.bytes), ("answer.md", text.as_bytes()));
     // Also where a message was shown while it grew.
-    rig.model.anthropic().queue(Response::text([&*text]).gate("go"));
-    let asked = rig.ask("again");
-    let live = rig.room.wait_for_post("step 1");
+    fixture.model.anthropic().queue(Response::text([&*text]).gate("go"));
+    let asked = fixture.ask("again");
+    let live = fixture.room.wait_for_post("step 1");
     assert!(live.content.contains("…\n") && live.content.contains("00005999"), "{}", live.content);
-    rig.model.open_gate("go");
+    fixture.model.open_gate("go");
     // What was said makes the conversation too long for the model, and that is told, too.
-    let answer = rig.answer(asked).into_iter().find(|post| post.reply_to == Some(asked)).expect("an answer");
+    let answer = fixture.answer(asked).into_iter().find(|post| post.reply_to == Some(asked)).expect("an answer");
     assert!(answer.id == live.id && answer.files[0].bytes == text.as_bytes());
 }
 
 #[test]
 fn nothing_said_is_told_and_nobody_is_called() {
-    let rig = Rig::new();
-    assert_eq!(contents(&rig, " \n "), ["(no text)"]);
+    let fixture = ReplyFixture::new();
+    assert_eq!(contents(&fixture, " \n "), ["(no text)"]);
     // Even where it might.
-    rig.server.set_application_permissions(APPLICATION_DEFAULT | MENTION_EVERYONE);
-    let posts = said(&rig, &format!("@everyone and @here and <@{}>", rig.otto.id));
+    fixture.server.set_application_permissions(APPLICATION_DEFAULT | MENTION_EVERYONE);
+    let posts = said(&fixture, &format!("@everyone and @here and <@{}>", fixture.otto.id));
     assert!(!posts[0].mentions_everyone && posts[0].content.starts_with("@everyone"), "{posts:?}");
-    for request in rig.discord.requests_to("* /channels/*/messages/**") {
+    for request in fixture.discord.requests_to("* /channels/*/messages/**") {
         if !request.body.is_null() {
             assert_eq!(request.body["allowed_mentions"], serde_json::json!({"parse": []}), "{request:?}");
         }

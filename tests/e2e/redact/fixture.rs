@@ -17,7 +17,7 @@ use crate::home;
 pub const OTHER_KEY: &str = "local/key+0123456789==";
 
 /// `a` is a model of Anthropic's, `b` one of another provider.
-pub struct Rig {
+pub struct RedactFixture {
     pub server: ModelServer,
     pub home: Home,
     pub daemon: Daemon,
@@ -25,7 +25,7 @@ pub struct Rig {
     pub heard: String,
 }
 
-impl Rig {
+impl RedactFixture {
     pub fn new() -> Self {
         let (server, home) = (ModelServer::start(), home());
         home.write_config(

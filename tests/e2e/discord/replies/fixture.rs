@@ -12,7 +12,7 @@ use rusqlite::{Connection, OpenFlags};
 use crate::home;
 
 /// `scribe` has a room of its own; mara asks, otto is somebody else.
-pub struct Rig {
+pub struct ReplyFixture {
     pub discord: FakeDiscord,
     pub server: GuildHandle,
     pub room: ChannelHandle,
@@ -23,7 +23,7 @@ pub struct Rig {
     daemon: Option<Daemon>,
 }
 
-impl Rig {
+impl ReplyFixture {
     pub fn new() -> Self {
         let (discord, model, home) = (FakeDiscord::start(), ModelServer::start(), home());
         discord.set_identify_interval(Duration::ZERO);
