@@ -28,7 +28,7 @@ const UNFILED_TABLES: [(&str, bool); 9] = [
 
 /// Numbers of salvaged and skipped rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct SalvageCounts {
+pub(crate) struct SalvageCounts {
     pub rows: usize,
     /// Rows that could be read but do not fit into the catalog.
     pub skipped: usize,

@@ -125,7 +125,7 @@ pub fn check_journal(path: &Path) -> Result<CheckReport> {
 }
 
 /// The row of a context, and the content salvaged from its records.
-pub type SalvagedContext = (ContextRow, SalvagedContent);
+pub(crate) type SalvagedContext = (ContextRow, SalvagedContent);
 
 /// Salvages the contexts of the journal at `path`, which may be in use or a copy. With `broken`, only those that cannot
 /// be recovered completely. Blocks.
@@ -138,7 +138,11 @@ pub fn salvage_contexts(path: &Path, broken: bool) -> Result<Vec<SalvagedContext
 }
 
 /// As [`salvage_contexts`], for an open journal and the report of its check.
-pub fn salvage_contexts_of(conn: &Connection, checked: &CheckReport, broken: bool) -> Result<Vec<SalvagedContext>> {
+pub(crate) fn salvage_contexts_of(
+    conn: &Connection,
+    checked: &CheckReport,
+    broken: bool,
+) -> Result<Vec<SalvagedContext>> {
     let wanted = checked.contexts.iter().filter(|found| found.broken.is_some() || !broken);
     wanted.map(|found| Ok((found.head.clone(), journal::salvage_context(conn, found)?))).collect()
 }
@@ -173,7 +177,7 @@ pub fn set_journal_aside(home: &Path, now: Timestamp) -> Result<()> {
 
 /// Returns the reason why the first bytes of the file are not those of a database. I/O errors are left to the opening.
 #[must_use]
-pub fn header_fault(path: &Path) -> Option<String> {
+pub(crate) fn header_fault(path: &Path) -> Option<String> {
     let mut file = File::open(path).ok()?;
     let length = file.metadata().ok()?.len();
     let mut header = [0; 100];
@@ -183,7 +187,7 @@ pub fn header_fault(path: &Path) -> Option<String> {
 
 /// As [`header_fault`], for a file of `length` bytes that begins with `header`. An empty file is no fault.
 #[must_use]
-pub fn header_bytes_fault(path: &Path, length: u64, header: &[u8; 100]) -> Option<String> {
+pub(crate) fn header_bytes_fault(path: &Path, length: u64, header: &[u8; 100]) -> Option<String> {
     // SQLite uses this rollback journal to undo a first start that was interrupted.
     let undone = fs::metadata(path.with_extension("db-journal")).is_ok_and(|of| of.len() > 0);
     if length == 0 || undone {
@@ -201,7 +205,7 @@ pub fn header_bytes_fault(path: &Path, length: u64, header: &[u8; 100]) -> Optio
 
 /// Returns the reason why the file must be truncated according to its length. I/O errors are left to the opening.
 #[must_use]
-pub fn length_fault(path: &Path) -> Option<String> {
+pub(crate) fn length_fault(path: &Path) -> Option<String> {
     let log = path.with_extension("db-wal");
     // Pages that the file lacks may be in the log.
     if fs::metadata(log).is_ok_and(|log| log.len() > 0) {

@@ -14,7 +14,7 @@ pub mod index_cache;
 pub mod integrity;
 pub mod journal;
 pub mod recovery;
-pub mod reservations;
+pub(crate) mod reservations;
 mod session_file_fsync;
 pub mod session_files;
 mod session_header_update;

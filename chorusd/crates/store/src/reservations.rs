@@ -34,7 +34,7 @@ impl<K: Clone + Eq + Hash> Reservations<K> {
 impl<K: Eq + Hash> Reservations<K> {
     /// Returns whether `key` is reserved.
     #[must_use]
-    pub fn is_reserved(&self, key: &K) -> bool {
+    pub(crate) fn is_reserved(&self, key: &K) -> bool {
         self.0.lock().contains(key)
     }
 }

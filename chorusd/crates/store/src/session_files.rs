@@ -171,7 +171,7 @@ impl StagedFile {
     }
 
     /// Renames the file to its final path. The caller syncs the file before and its directory after this.
-    pub fn rename_into_place(mut self) -> Result<WrittenFile> {
+    pub(crate) fn rename_into_place(mut self) -> Result<WrittenFile> {
         let stamp = self.file.metadata().map(|metadata| stamp(&metadata)).map_err(|e| self.to_error(&e))?;
         fs::rename(&self.temporary, &self.target).map_err(|e| self.to_error(&e))?;
         self.renamed = true;

@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::catalog::MemoryRow;
 
 /// Name of the trash directory below the home.
-pub const TRASH_DIR: &str = "trash";
+pub(crate) const TRASH_DIR: &str = "trash";
 
 const METADATA_FILE: &str = "entry.json";
 /// Name prefix of an entry that moves in or out.

@@ -17,7 +17,7 @@ pub struct AuditHead {
 
 impl AuditHead {
     /// The head of an empty log.
-    pub const NONE: Self = Self { id: 0, hash: [0; 32] };
+    pub(crate) const NONE: Self = Self { id: 0, hash: [0; 32] };
 
     /// The hash in hex.
     #[must_use]
@@ -86,7 +86,7 @@ impl ChainVerifier {
 
     /// Verifies the rows after `head`.
     #[must_use]
-    pub fn starting_after(head: AuditHead) -> Self {
+    pub(crate) fn starting_after(head: AuditHead) -> Self {
         Self { head, ..Self::new(None) }
     }
 
@@ -96,12 +96,12 @@ impl ChainVerifier {
 
     /// Returns whether all rows so far fit the chain.
     #[must_use]
-    pub fn is_intact(&self) -> bool {
+    pub(crate) fn is_intact(&self) -> bool {
         self.broken.is_none()
     }
 
     /// Verifies the next row.
-    pub fn check_row(&mut self, entry: &AuditEntry) {
+    pub(crate) fn check_row(&mut self, entry: &AuditEntry) {
         let due = self.head.id + 1;
         let hash = row_hash(&self.head.hash, entry.id, &entry.row);
         let wrong = if entry.id != due {

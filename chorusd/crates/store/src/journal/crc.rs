@@ -28,7 +28,7 @@ const fn build_tables() -> [[u32; 256]; 8] {
 }
 
 /// Continues the checksum `before` (0 at the beginning) with `bytes`.
-pub fn crc32(before: u32, bytes: &[u8]) -> u32 {
+pub(crate) fn crc32(before: u32, bytes: &[u8]) -> u32 {
     let mut sum = !before;
     let (eights, rest) = bytes.as_chunks::<8>();
     for eight in eights {

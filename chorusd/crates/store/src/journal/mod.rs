@@ -37,10 +37,10 @@ pub use check::{CheckReport, check};
 pub use compaction_record::{Continuation, SessionReference, TrailingRecords};
 pub use context_salvage::{SalvagedContent, salvage_context};
 pub use contexts_table::{ContextRow, NewContextRow, from_nanos, to_nanos};
-pub use crc::crc32;
+pub(crate) use crc::crc32;
 pub use edit_record::{EditRecord, JournalEdit};
 pub use events::NewEvent;
-pub use position::JournalPosition;
+pub(crate) use position::JournalPosition;
 #[cfg(test)]
 pub(super) use record::RecordPosition;
 pub use record::{Record, unreadable_record};
@@ -351,7 +351,7 @@ impl Journal {
     }
 
     /// Overwrites the remains of deleted records by vacuuming the file. Appends wait meanwhile.
-    pub async fn vacuum(&self) -> Result<()> {
+    pub(crate) async fn vacuum(&self) -> Result<()> {
         self.writer
             .submit_outside_transaction(|conn| {
                 // Trimming does not overwrite the pages it frees, so this vacuum does.

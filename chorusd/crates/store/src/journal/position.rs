@@ -10,7 +10,7 @@ const COMMITS_KEY: &str = "commits";
 
 /// The numbers as of a commit. Neither ever decreases.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct JournalPosition {
+pub(crate) struct JournalPosition {
     /// Number of the newest event.
     pub event: u64,
     /// Number of commits without an event: pins, rewinds, marks of saved sessions.
@@ -19,7 +19,7 @@ pub struct JournalPosition {
 
 impl JournalPosition {
     /// Reads the position of the journal `conn`.
-    pub fn read(conn: &Connection) -> Result<Self> {
+    pub(crate) fn read(conn: &Connection) -> Result<Self> {
         // Journals of earlier releases have no such row, or not even the table.
         let commits = conn
             .prepare("SELECT value FROM marks WHERE name = ?1")
@@ -30,7 +30,7 @@ impl JournalPosition {
 
     /// Returns the position after the transaction that is open on `conn` and changes something; `self` is the position
     /// before it. Increments the commit counter if the transaction has no event.
-    pub fn advance(self, conn: &Connection) -> Result<Self> {
+    pub(crate) fn advance(self, conn: &Connection) -> Result<Self> {
         let event = events::last_seq(conn)?;
         if event > self.event {
             return Ok(Self { event, ..self });
@@ -42,7 +42,7 @@ impl JournalPosition {
 
     /// Returns whether this journal lacks a commit that a journal at the position `noted` had.
     #[must_use]
-    pub fn is_behind(self, noted: Self) -> bool {
+    pub(crate) fn is_behind(self, noted: Self) -> bool {
         self.event < noted.event || self.commits < noted.commits
     }
 }

@@ -108,7 +108,7 @@ pub struct RecordCursor {
 
 impl RecordCursor {
     /// Creates a cursor at the newest record of `context`, or returns `None` if the context has no records.
-    pub fn at_newest(conn: &Connection, context: ContextNo) -> Result<Option<Self>> {
+    pub(crate) fn at_newest(conn: &Connection, context: ContextNo) -> Result<Option<Self>> {
         let newest = find_chain(conn, context)?.and_then(|chain| chain.newest);
         Ok(newest.map(|next| Self { next, after: None }))
     }

@@ -19,7 +19,7 @@ use crate::integrity;
 
 /// Damage of the catalog that an inspection found.
 #[derive(Debug)]
-pub struct CatalogDamage {
+pub(crate) struct CatalogDamage {
     incident: Incident,
     /// Describes the state of the catalog that is in use now.
     outcome: &'static str,
@@ -31,7 +31,7 @@ pub struct CatalogDamage {
 ///
 /// # Errors
 /// Fails if the copies cannot be written. Nothing has changed then.
-pub fn inspect_catalog(path: &Path, now: Timestamp) -> Result<Option<CatalogDamage>> {
+pub(crate) fn inspect_catalog(path: &Path, now: Timestamp) -> Result<Option<CatalogDamage>> {
     let lock = match path.metadata() {
         Ok(_) => match DatabaseLock::try_acquire(path)? {
             Some(lock) => Some(lock),
@@ -85,7 +85,7 @@ fn replace_catalog(incident: &Incident, log: &Wal<'_>, path: &Path, missing: boo
 impl CatalogDamage {
     /// Path of the database with everything that can be read, if that is more than the catalog in use has.
     #[must_use]
-    pub fn readable_path(&self) -> Option<PathBuf> {
+    pub(crate) fn readable_path(&self) -> Option<PathBuf> {
         Some(self.incident.dir.join(READABLE_DB)).filter(|path| path.is_file())
     }
 
@@ -93,7 +93,7 @@ impl CatalogDamage {
     ///
     /// # Errors
     /// The error of `carried`, which is saved in the incident as well, or the error of saving it.
-    pub fn finish(mut self, carried: Result<SalvageCounts>) -> Result<String> {
+    pub(crate) fn finish(mut self, carried: Result<SalvageCounts>) -> Result<String> {
         let SalvageCounts { rows, skipped } = carried.as_ref().copied().unwrap_or_default();
         if skipped > 0 || carried.is_err() {
             (self.incident.facts.lost, self.incident.facts.salvaged) = (true, false);

@@ -11,7 +11,7 @@ use super::position_file::PositionFile;
 
 /// Commit counter of the journal's writer thread.
 #[derive(Debug, Default)]
-pub struct CommitCounter {
+pub(crate) struct CommitCounter {
     /// `None` for a database whose commits are not counted.
     file: Option<PositionFile>,
     /// Position after the transaction that is about to be committed.
@@ -21,17 +21,17 @@ pub struct CommitCounter {
 impl CommitCounter {
     /// Continues from the position of `note`.
     #[must_use]
-    pub fn new(note: PositionFile) -> Self {
+    pub(crate) fn new(note: PositionFile) -> Self {
         Self { file: Some(note), pending: Cell::new(None) }
     }
 
     /// Forgets the count of a transaction that was rolled back.
-    pub fn reset(&self) {
+    pub(crate) fn reset(&self) {
         self.pending.set(None);
     }
 
     /// Counts the transaction that is open on `conn` and changes something.
-    pub fn count_commit(&self, conn: &Connection) -> Result<()> {
+    pub(crate) fn count_commit(&self, conn: &Connection) -> Result<()> {
         if let Some(note) = &self.file {
             self.pending.set(Some(note.position().advance(conn)?));
         }
@@ -39,14 +39,14 @@ impl CommitCounter {
     }
 
     /// Writes the position of the counted transaction, if any, after its commit.
-    pub fn record_commit(&self) {
+    pub(crate) fn record_commit(&self) {
         if let (Some(reached), Some(note)) = (self.pending.take(), &self.file) {
             note.record_commit(reached);
         }
     }
 
     /// Syncs the journal and writes the position before the journal is closed, if commits are not synced.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         if let Some(Err(error)) = self.file.as_ref().map(PositionFile::sync_if_deferred) {
             tracing::warn!(%error, "the numbers beside the journal are older than its last commits");
         }

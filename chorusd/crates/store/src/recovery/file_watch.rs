@@ -22,7 +22,7 @@ const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Watches the files of an open database.
 #[derive(Debug, Default)]
-pub struct FileWatch {
+pub(crate) struct FileWatch {
     files: Vec<WatchedFile>,
     lock: Option<DatabaseLock>,
 }
@@ -69,7 +69,7 @@ impl FileWatch {
     ///
     /// # Errors
     /// Fails if a file cannot be read, or if another process holds the lock.
-    pub fn new(path: &Path, lock: Option<DatabaseLock>) -> Result<Self> {
+    pub(crate) fn new(path: &Path, lock: Option<DatabaseLock>) -> Result<Self> {
         let failed = |e: io::Error| Error::io(format_args!("cannot look at {}", path.display()), &e);
         if let Some(lock) = &lock {
             lock.ensure_held()?;
@@ -84,7 +84,7 @@ impl FileWatch {
     ///
     /// # Errors
     /// Fails fatally if a file is gone, was replaced, or was written by another process.
-    pub fn check_before_commit(&self) -> Result<()> {
+    pub(crate) fn check_before_commit(&self) -> Result<()> {
         for file in &self.files {
             let Some(metadata) = file.metadata()? else { continue };
             if file.content.get().is_some_and(|known| known != content_stamp(&metadata)) {
@@ -99,7 +99,7 @@ impl FileWatch {
     }
 
     /// Compares the files with their paths after a commit, and stores their new content stamps.
-    pub fn check_after_commit(&self) -> Result<()> {
+    pub(crate) fn check_after_commit(&self) -> Result<()> {
         for file in &self.files {
             if let Some(metadata) = file.metadata()? {
                 file.content.set(file.watches_content.then(|| content_stamp(&metadata)));
@@ -110,7 +110,7 @@ impl FileWatch {
 
     /// Returns whether there is nothing to watch.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 }
@@ -165,7 +165,7 @@ fn tells_changes(_: &Path) -> bool {
 /// The kernel drops the lock when this process closes *any* descriptor of the file: access an open database through
 /// SQLite only.
 #[derive(Debug)]
-pub struct DatabaseLock {
+pub(crate) struct DatabaseLock {
     file: File,
     path: PathBuf,
 }
@@ -176,7 +176,7 @@ impl DatabaseLock {
     ///
     /// # Errors
     /// `busy` if another process has it open.
-    pub fn acquire(path: &Path) -> Result<Self> {
+    pub(crate) fn acquire(path: &Path) -> Result<Self> {
         let lock = Self::open(path)?;
         for tried in 0..LOCK_ATTEMPTS {
             match lock.ensure_held() {
@@ -193,7 +193,7 @@ impl DatabaseLock {
     }
 
     /// As [`DatabaseLock::acquire`], without waiting; `None` if another process has the file open.
-    pub fn try_acquire(path: &Path) -> Result<Option<Self>> {
+    pub(crate) fn try_acquire(path: &Path) -> Result<Option<Self>> {
         let lock = Self::open(path)?;
         match lock.ensure_held() {
             Err(failure) if failure.kind == ErrorKind::Busy => Ok(None),
@@ -211,7 +211,7 @@ impl DatabaseLock {
     ///
     /// # Errors
     /// `busy` if another process has it open.
-    pub fn ensure_held(&self) -> Result<()> {
+    pub(crate) fn ensure_held(&self) -> Result<()> {
         fcntl_lock(&self.file, FlockOperation::NonBlockingLockExclusive).map_err(|e| match io::Error::from(e) {
             e if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::PermissionDenied) => {
                 let (path, holders) = (self.path.display(), lock_holders::list(&self.file));
@@ -229,7 +229,7 @@ impl DatabaseLock {
 
     /// The locked file. Read it through this descriptor only.
     #[must_use]
-    pub fn file(&self) -> &File {
+    pub(crate) fn file(&self) -> &File {
         &self.file
     }
 }

@@ -81,7 +81,7 @@ impl Incident {
     }
 
     /// Copies `file` into the directory if it exists, and syncs the copy.
-    pub fn copy_in(&self, file: &Path) -> Result<()> {
+    pub(crate) fn copy_in(&self, file: &Path) -> Result<()> {
         let to = self.dir.join(file.file_name().unwrap_or_default());
         match fs::copy(file, &to).and_then(|_| fs::File::open(&to)?.sync_all()) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(self.to_error(&e)),

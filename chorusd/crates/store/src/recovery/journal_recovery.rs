@@ -24,7 +24,7 @@ pub(super) const READABLE_DB: &str = "readable.db";
 
 /// Result of an inspection.
 #[derive(Debug, Default)]
-pub struct JournalInspection {
+pub(crate) struct JournalInspection {
     incident: Option<Incident>,
     newest: Option<StoredPosition>,
 }
@@ -35,7 +35,7 @@ pub struct JournalInspection {
 /// # Errors
 /// Fails if the file is not a database, if another process has it open, or if the copies cannot be written. Nothing has
 /// changed then.
-pub fn inspect_journal(path: &Path, now: Timestamp) -> Result<JournalInspection> {
+pub(crate) fn inspect_journal(path: &Path, now: Timestamp) -> Result<JournalInspection> {
     let db = path.parent().unwrap_or(path);
     let newest = StoredPosition::read(db);
     let failed = |e: io::Error| Error::io(format_args!("cannot read {}", path.display()), &e);
@@ -109,13 +109,13 @@ fn describe_damage(files: &DatabaseFiles, log: &Wal<'_>, newest: Option<StoredPo
 impl JournalInspection {
     /// Returns whether damage was found. The log may then have frames that must never be read again.
     #[must_use]
-    pub fn found_damage(&self) -> bool {
+    pub(crate) fn found_damage(&self) -> bool {
         self.incident.is_some()
     }
 
     /// Compares `reached`, the position of the opened journal, with the one in the position file. Returns the text of a
     /// notice and the number of its event, chosen so that no number is used twice; `None` if nothing is wrong.
-    pub fn finish(self, path: &Path, reached: JournalPosition, now: Timestamp) -> Result<Option<(String, u64)>> {
+    pub(crate) fn finish(self, path: &Path, reached: JournalPosition, now: Timestamp) -> Result<Option<(String, u64)>> {
         let noted = self.newest.map_or(reached, |newest| newest.position);
         if self.incident.is_none() && !reached.is_behind(noted) {
             return Ok(None);

@@ -17,7 +17,7 @@ use crate::{CATALOG_FILE, DB_DIR, JOURNAL_FILE};
 const FILES_AFTER_JOURNAL: [&str; 4] = [CATALOG_FILE, "chorus.db.bak", NEWEST, "home.id"];
 
 /// Refuses a home whose journal is missing.
-pub fn refuse_missing_journal(home: &Path) -> Result<()> {
+pub(crate) fn refuse_missing_journal(home: &Path) -> Result<()> {
     let Some(evidence) = evidence_of_journal(home)? else { return Ok(()) };
     let path = home.join(DB_DIR).join(JOURNAL_FILE);
     // The journal was moved away on purpose.
@@ -39,7 +39,7 @@ pub fn refuse_missing_journal(home: &Path) -> Result<()> {
 
 /// Names a file that proves that `home` had a journal. Returns `None` if it has one or a log from which one can be
 /// recovered, or if it never had one.
-pub fn evidence_of_journal(home: &Path) -> Result<Option<String>> {
+pub(crate) fn evidence_of_journal(home: &Path) -> Result<Option<String>> {
     let db = home.join(DB_DIR);
     let path = db.join(JOURNAL_FILE);
     if path.metadata().is_ok_and(|of| of.len() > 0) {

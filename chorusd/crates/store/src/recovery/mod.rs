@@ -17,11 +17,11 @@ mod raw_pages;
 mod recover;
 mod wal;
 
-pub use catalog_recovery::{CatalogDamage, inspect_catalog};
-pub use commit_counter::CommitCounter;
-pub use file_watch::{DatabaseLock, FileWatch};
+pub(crate) use catalog_recovery::{CatalogDamage, inspect_catalog};
+pub(crate) use commit_counter::CommitCounter;
+pub(crate) use file_watch::{DatabaseLock, FileWatch};
 pub use incident::{Incident, list_incidents};
-pub use journal_recovery::inspect_journal;
+pub(crate) use journal_recovery::inspect_journal;
 pub use journal_salvage::{SalvagedJournal, salvage_journal};
-pub use missing_journal_check::{evidence_of_journal, refuse_missing_journal as refuse_missing};
-pub use position_file::PositionFile;
+pub(crate) use missing_journal_check::{evidence_of_journal, refuse_missing_journal as refuse_missing};
+pub(crate) use position_file::PositionFile;

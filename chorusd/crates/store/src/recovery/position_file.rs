@@ -47,7 +47,7 @@ impl StoredPosition {
 
 /// Writes the position file.
 #[derive(Debug, Clone)]
-pub struct PositionFile {
+pub(crate) struct PositionFile {
     /// `None` if the file cannot be opened: the journal works without it.
     file: Option<Arc<File>>,
     /// SQLite's write-ahead log, which contains the last commits.
@@ -59,7 +59,7 @@ pub struct PositionFile {
 
 impl PositionFile {
     /// Opens or creates the file beside the journal `path`.
-    pub fn open(path: &Path, durability: Durability) -> Self {
+    pub(crate) fn open(path: &Path, durability: Durability) -> Self {
         let mut options = File::options();
         let at = path.with_file_name(POSITION_FILE);
         let opened = options.write(true).create(true).truncate(false).mode(0o600).open(at);
@@ -75,13 +75,13 @@ impl PositionFile {
     }
 
     /// Returns the position as of the last commit.
-    pub fn position(&self) -> JournalPosition {
+    pub(crate) fn position(&self) -> JournalPosition {
         *self.last_position.lock()
     }
 
     /// Stores the position after a commit, and writes it to the file if commits are synced. Otherwise
     /// [`PositionFile::sync`] writes it.
-    pub fn record_commit(&self, reached: JournalPosition) {
+    pub(crate) fn record_commit(&self, reached: JournalPosition) {
         *self.last_position.lock() = reached;
         if self.durability == Durability::Always {
             self.write(reached);
@@ -89,7 +89,7 @@ impl PositionFile {
     }
 
     /// Syncs the log, and then writes the position that was reached before the sync.
-    pub fn sync(&self) -> io::Result<()> {
+    pub(crate) fn sync(&self) -> io::Result<()> {
         let reached = self.position();
         sync(&File::open(&self.log)?)?;
         self.write(reached);
@@ -97,7 +97,7 @@ impl PositionFile {
     }
 
     /// As [`PositionFile::sync`], but does nothing if commits are synced.
-    pub fn sync_if_deferred(&self) -> io::Result<()> {
+    pub(crate) fn sync_if_deferred(&self) -> io::Result<()> {
         if self.durability == Durability::Always { Ok(()) } else { self.sync() }
     }
 
