@@ -19,7 +19,7 @@ pub fn is_text(media_type: Option<&str>) -> bool {
 
 /// Estimates how many bytes of a text file of `encoded` bytes in base64 are shown to a model.
 #[must_use]
-pub fn shown_bytes(encoded: usize) -> u64 {
+pub(crate) fn shown_bytes(encoded: usize) -> u64 {
     (encoded / 4 * 3).min(MAX_SHOWN_BYTES) as u64
 }
 

@@ -15,7 +15,7 @@ impl MessageHash {
     }
 
     /// Adds messages that each end with a newline.
-    pub fn add_lines(&mut self, lines: &[u8]) {
+    pub(crate) fn add_lines(&mut self, lines: &[u8]) {
         self.0.update(lines);
     }
 

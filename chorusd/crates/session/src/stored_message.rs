@@ -24,7 +24,7 @@ pub struct StoredMessage {
 
 /// The kinds of findings that the rules of [`crate::summary::collect_findings()`] may find in a message.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct FindingKinds {
+pub(crate) struct FindingKinds {
     pub files: bool,
     pub decisions: bool,
     pub tasks: bool,
@@ -187,7 +187,7 @@ impl StoredMessage {
     }
 
     /// Returns what it may contain: computes it with `find` the first time, and caches it.
-    pub fn finding_kinds(&self, find: impl FnOnce(&Self) -> FindingKinds) -> FindingKinds {
+    pub(crate) fn finding_kinds(&self, find: impl FnOnce(&Self) -> FindingKinds) -> FindingKinds {
         self.finding_kinds.get().unwrap_or_else(|| {
             let names = find(self);
             self.finding_kinds.set(names);

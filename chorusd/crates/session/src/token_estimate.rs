@@ -38,7 +38,7 @@ pub fn tokens_of_text(text: &str) -> u64 {
 
 /// Returns the bytes of a text as the content of a JSON string.
 #[must_use]
-pub fn json_escaped_len(text: &str) -> u64 {
+pub(crate) fn json_escaped_len(text: &str) -> u64 {
     let more = |byte: u8| match byte {
         b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 8 | 12 => 1,
         0..0x20 => 5,
@@ -80,20 +80,20 @@ impl MessageSize {
     }
 
     /// Adds the author's name, if the window shows it.
-    pub fn add_author(&mut self, role: Role, source: Option<SourceKind>, name: &str) {
+    pub(crate) fn add_author(&mut self, role: Role, source: Option<SourceKind>, name: &str) {
         if has_author_label(role, source) {
             self.bytes += name.len().min(MAX_NAME_BYTES) as u64 + 3;
         }
     }
 
     /// Adds a tool call.
-    pub fn add_call(&mut self, name: &str, params: &str) {
+    pub(crate) fn add_call(&mut self, name: &str, params: &str) {
         self.calls += 1;
         self.bytes += name.len() as u64 + json_escaped_len(params);
     }
 
     /// Adds an attachment with `encoded` characters of base64.
-    pub fn add_attachment(&mut self, media_type: Option<&str>, encoded: usize) {
+    pub(crate) fn add_attachment(&mut self, media_type: Option<&str>, encoded: usize) {
         if attachment_text::is_text(media_type) {
             self.bytes += attachment_text::shown_bytes(encoded);
         }

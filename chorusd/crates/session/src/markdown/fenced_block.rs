@@ -7,7 +7,7 @@ pub(super) const MIN_FENCE_LEN: usize = 3;
 
 /// The content of a fenced block that Chorus wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum BlockKind {
+pub(crate) enum BlockKind {
     /// The text of the message.
     Content,
     /// The parameters of a tool call.
@@ -16,7 +16,7 @@ pub enum BlockKind {
 
 /// A fenced block that Chorus wrote, parsed from its opening line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FencedBlock {
+pub(crate) struct FencedBlock {
     pub kind: BlockKind,
     /// The text is escaped, see [`escape`].
     escaped: bool,
@@ -25,7 +25,7 @@ pub struct FencedBlock {
 impl FencedBlock {
     /// Parses the opening line of a block. Returns the fence, too.
     #[must_use]
-    pub fn parse(line: &str) -> Option<(&str, Self)> {
+    pub(crate) fn parse(line: &str) -> Option<(&str, Self)> {
         let fence = line.bytes().take_while(|byte| *byte == b'`').count();
         if fence < MIN_FENCE_LEN {
             return None;
@@ -45,7 +45,7 @@ impl FencedBlock {
 
     /// Returns the original text for the lines `inside` the block.
     #[must_use]
-    pub fn decode(&self, inside: String) -> String {
+    pub(crate) fn decode(&self, inside: String) -> String {
         if self.escaped { unescape(&inside) } else { inside }
     }
 }
@@ -53,7 +53,7 @@ impl FencedBlock {
 impl BlockKind {
     /// Renders the block around `inside`, with a newline at its end.
     #[must_use]
-    pub fn render(&self, inside: &str) -> String {
+    pub(crate) fn render(&self, inside: &str) -> String {
         let escaped = needs_escape(inside);
         let inside = if escaped { escape(inside) } else { inside.to_owned() };
         let info = match (self, escaped) {

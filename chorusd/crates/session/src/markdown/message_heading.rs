@@ -8,7 +8,7 @@ const ROLES: [(&str, Role); 4] =
 
 /// The heading of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Heading {
+pub(crate) struct Heading {
     pub role: Role,
     pub at: Option<Timestamp>,
 }
@@ -16,7 +16,7 @@ pub struct Heading {
 impl Heading {
     /// Parses a heading line.
     #[must_use]
-    pub fn parse(line: &str) -> Option<Self> {
+    pub(crate) fn parse(line: &str) -> Option<Self> {
         let rest = line.strip_prefix("## ")?.trim_end();
         let (who, at) = match rest.rsplit_once(" · ") {
             Some((who, at)) => (who, Some(at.parse().ok()?)),

@@ -8,17 +8,18 @@
 mod char_escape;
 mod comment;
 mod fenced_block;
-pub mod message_heading;
+pub(crate) mod message_heading;
 mod needs_fence;
 mod section_heading;
 mod speaker_label;
 mod summary;
 mod timing_line;
 
-pub use comment::{MESSAGE_COMMENT, SESSION_COMMENT, parse_comment, render_comment};
-pub use fenced_block::{BlockKind, FencedBlock};
-pub use needs_fence::{is_safe_text, one_line};
-pub use section_heading::Section;
-pub use speaker_label::{parse_speaker_label, speaker_label};
-pub use summary::{END as SUMMARY_END, START as SUMMARY_START, SummaryBlock};
-pub use timing_line::Timing;
+pub(crate) use comment::{MESSAGE_COMMENT, SESSION_COMMENT, parse_comment, render_comment};
+pub(crate) use fenced_block::{BlockKind, FencedBlock};
+pub(crate) use needs_fence::is_safe_text;
+pub use needs_fence::one_line;
+pub(crate) use section_heading::Section;
+pub(crate) use speaker_label::{parse_speaker_label, speaker_label};
+pub(crate) use summary::{END as SUMMARY_END, START as SUMMARY_START, SummaryBlock};
+pub(crate) use timing_line::Timing;

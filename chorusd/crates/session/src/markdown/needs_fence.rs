@@ -6,7 +6,7 @@ use super::{FencedBlock, Section, Timing, message_heading};
 
 /// Returns whether `text` can be written unchanged: it parses back to itself and does not affect the lines after it.
 #[must_use]
-pub fn is_safe_text(text: &str) -> bool {
+pub(crate) fn is_safe_text(text: &str) -> bool {
     if text.trim() != text || needs_escape(text) {
         return false;
     }

@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 
 /// The kind of section that a heading opens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Section {
+pub(crate) enum Section {
     /// A user's message and everything up to the next one. The number counts from 1.
     Query(u64),
     /// The start of a context that continues another session.
@@ -18,7 +18,7 @@ pub enum Section {
 impl Section {
     /// Formats the heading, for example `## Query 3 (14:58:03)`, with the time in UTC.
     #[must_use]
-    pub fn heading(self, at: Timestamp) -> String {
+    pub(crate) fn heading(self, at: Timestamp) -> String {
         let time = at.to_zoned(TimeZone::UTC).strftime("%H:%M:%S").to_string();
         match self {
             Self::Query(number) => format!("## Query {number} ({time})"),
@@ -29,7 +29,7 @@ impl Section {
 
     /// Parses a heading line. Returns the time of day if the line has one.
     #[must_use]
-    pub fn parse(line: &str) -> Option<(Self, Option<Time>)> {
+    pub(crate) fn parse(line: &str) -> Option<(Self, Option<Time>)> {
         let rest = line.strip_prefix("## ")?.trim_end();
         let (name, at) = match rest.rsplit_once(" (") {
             Some((name, at)) => (name, Some(at.strip_suffix(')')?.parse().ok()?)),

@@ -4,7 +4,7 @@ use super::one_line;
 
 /// Formats the label for `name`, which may contain any characters.
 #[must_use]
-pub fn speaker_label(name: &str) -> String {
+pub(crate) fn speaker_label(name: &str) -> String {
     let name = one_line(&name.replace(|c: char| c.is_control() || matches!(c, '*' | '`'), " "));
     // The first `:**` ends the label.
     format!("**{}:**", name.trim_end_matches([':', ' ']))
@@ -12,7 +12,7 @@ pub fn speaker_label(name: &str) -> String {
 
 /// Splits a line into the speaker's name and the text after the label. The text is empty if it begins on a later line.
 #[must_use]
-pub fn parse_speaker_label(line: &str) -> Option<(&str, &str)> {
+pub(crate) fn parse_speaker_label(line: &str) -> Option<(&str, &str)> {
     let (name, rest) = line.strip_prefix("**")?.split_once(":**")?;
     let rest = rest.strip_prefix(' ').unwrap_or(rest);
     (!name.contains('*')).then_some((name, rest))

@@ -7,16 +7,16 @@ use chorus_proto::{Item, ItemSource, WorkingSet};
 use super::{one_line, parse_speaker_label};
 
 /// First line of the block.
-pub const START: &str = "<!-- SESSION_SUMMARY_START -->";
+pub(crate) const START: &str = "<!-- SESSION_SUMMARY_START -->";
 /// Last line of the block.
-pub const END: &str = "<!-- SESSION_SUMMARY_END -->";
+pub(crate) const END: &str = "<!-- SESSION_SUMMARY_END -->";
 
 /// Text of a block without a background.
 const NO_BACKGROUND: &str = "Initial session.";
 
 /// The contents of the block.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SummaryBlock {
+pub(crate) struct SummaryBlock {
     /// Summary of the session that this one continues.
     pub background: Option<String>,
     pub text: Option<String>,
@@ -28,7 +28,7 @@ pub struct SummaryBlock {
 impl SummaryBlock {
     /// Collects the contents from a session's summary and working set.
     #[must_use]
-    pub fn new(summary: Option<&str>, set: &WorkingSet) -> Self {
+    pub(crate) fn new(summary: Option<&str>, set: &WorkingSet) -> Self {
         let texts = |items: &[Item]| items.iter().map(|item| one_line(&item.text)).collect();
         let line = |text: &str| Some(one_line(text)).filter(|text| !text.is_empty());
         Self {
@@ -42,13 +42,13 @@ impl SummaryBlock {
 
     /// Returns whether the block would say nothing.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
     /// Renders the block, with a newline at its end.
     #[must_use]
-    pub fn render(&self) -> String {
+    pub(crate) fn render(&self) -> String {
         let background = self.background.as_deref().unwrap_or(NO_BACKGROUND);
         let mut block = format!("{START}\n**Background Context:** {background}\n\n**Current Session Summary:**");
         if let Some(text) = &self.text {
@@ -71,7 +71,7 @@ impl SummaryBlock {
 
     /// Parses the lines between the markers.
     #[must_use]
-    pub fn parse<'a>(lines: impl IntoIterator<Item = &'a str>) -> Self {
+    pub(crate) fn parse<'a>(lines: impl IntoIterator<Item = &'a str>) -> Self {
         let mut summary = Self::default();
         let mut part = SummaryPart::Other;
         for line in lines {
@@ -108,14 +108,14 @@ impl SummaryBlock {
 
     /// Returns the summary as one text: the session's summary, else its topics, else the background.
     #[must_use]
-    pub fn to_text(&self) -> Option<String> {
+    pub(crate) fn to_text(&self) -> Option<String> {
         let topics = (!self.topics.is_empty()).then(|| format!("It was about: {}.", self.topics.join("; ")));
         self.text.clone().or(topics).or_else(|| self.background.clone())
     }
 
     /// Returns the working set that the block describes.
     #[must_use]
-    pub fn working_set(&self) -> WorkingSet {
+    pub(crate) fn working_set(&self) -> WorkingSet {
         let items = |kind: &str, texts: &[String]| -> Vec<Item> {
             let item = |(at, text): (usize, &String)| Item {
                 id: format!("{kind}{}", at + 1),

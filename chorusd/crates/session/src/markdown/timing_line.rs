@@ -4,14 +4,14 @@ use chorus_proto::{TokenPair, Usage};
 
 /// Duration and tokens, as far as they are known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Timing {
+pub(crate) struct Timing {
     pub duration_ms: Option<u64>,
     pub tokens: Option<TokenPair>,
 }
 
 impl Timing {
     /// Adds the usage of a model call.
-    pub fn add_usage(&mut self, usage: &Usage) {
+    pub(crate) fn add_usage(&mut self, usage: &Usage) {
         if let Some(duration) = usage.duration_ms {
             self.duration_ms = Some(self.duration_ms.unwrap_or(0).saturating_add(duration));
         }
@@ -24,7 +24,7 @@ impl Timing {
 
     /// Formats the line, or returns `None` if nothing is known.
     #[must_use]
-    pub fn to_line(self) -> Option<String> {
+    pub(crate) fn to_line(self) -> Option<String> {
         let time = self.duration_ms.map(|ms| format!("Time: {}.{}s", ms / 1000, ms % 1000 / 100));
         let tokens = self.tokens.map(|TokenPair { input, output }| {
             format!("Tokens: {} (in: {input}, out: {output})", input.saturating_add(output))
@@ -35,7 +35,7 @@ impl Timing {
 
     /// Parses the line.
     #[must_use]
-    pub fn parse(line: &str) -> Option<Self> {
+    pub(crate) fn parse(line: &str) -> Option<Self> {
         let inside = line.trim_end().strip_prefix('*')?.strip_suffix('*')?;
         let mut times = Self::default();
         for part in inside.split(" | ") {
@@ -51,7 +51,7 @@ impl Timing {
 
     /// Converts to the usage of a message.
     #[must_use]
-    pub fn to_usage(self) -> Usage {
+    pub(crate) fn to_usage(self) -> Usage {
         Usage {
             input_tokens: self.tokens.map(|tokens| tokens.input),
             output_tokens: self.tokens.map(|tokens| tokens.output),

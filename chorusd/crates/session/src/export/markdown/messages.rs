@@ -13,7 +13,7 @@ use crate::markdown::{
 
 /// State of the sections between two messages.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct SectionWriter {
+pub(crate) struct SectionWriter {
     queries: u64,
     open: Option<OpenSection>,
 }

@@ -13,7 +13,7 @@ use super::{Export, ParentSession};
 use crate::markdown::SummaryBlock;
 use crate::stored_message::StoredMessage;
 use crate::summary::collect_findings;
-pub use messages::SectionWriter;
+pub(crate) use messages::SectionWriter;
 
 /// Number of the newest messages that are searched for decisions and open tasks.
 const MAX_SCANNED_MESSAGES: u64 = 2000;
