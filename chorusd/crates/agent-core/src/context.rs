@@ -89,7 +89,7 @@ impl Context {
     /// Returns the number of the first message that is in memory, counted from 0. It is 0 unless the context is large
     /// and its first messages are still being loaded.
     #[must_use]
-    pub fn first_in_memory(&self) -> u64 {
+    pub(crate) fn first_in_memory(&self) -> u64 {
         self.totals.messages.saturating_sub(self.messages.len() as u64)
     }
 
@@ -101,14 +101,14 @@ impl Context {
 
     /// Whether the context continues from a session and has nothing but its opening message.
     #[must_use]
-    pub fn has_only_opening_message(&self) -> bool {
+    pub(crate) fn has_only_opening_message(&self) -> bool {
         let begun = self.parent.is_some() && self.working_set.background.is_some() && self.saved_session.is_none();
         begun && self.totals.messages == 1 && self.totals.queries == 0
     }
 
     /// Whether something would be lost that no session holds: a message, or a change of the pinned facts.
     #[must_use]
-    pub fn has_unsaved_changes(&self) -> bool {
+    pub(crate) fn has_unsaved_changes(&self) -> bool {
         let pins = self.totals.messages > 0 && self.working_set.pinned_facts != self.saved_pins;
         pins || (self.unsaved() > 0 && !self.has_only_opening_message())
     }
@@ -135,7 +135,7 @@ impl Context {
 
     /// Returns the index of the user message that starts the last `turns` user turns.
     #[must_use]
-    pub fn rewind_index(&self, turns: u64) -> Option<usize> {
+    pub(crate) fn rewind_index(&self, turns: u64) -> Option<usize> {
         let nth = usize::try_from(turns.checked_sub(1)?).ok()?;
         let users = self.messages.iter().enumerate().rev().filter(|(_, message)| message.role() == Role::User);
         users.map(|(index, _)| index).nth(nth)
@@ -193,7 +193,7 @@ impl Context {
 
     /// Returns the number of pinned facts.
     #[must_use]
-    pub fn pin_count(&self) -> u64 {
+    pub(crate) fn pin_count(&self) -> u64 {
         self.working_set.pinned_facts.len() as u64
     }
 
@@ -291,7 +291,7 @@ pub fn complete_calls_prefix(messages: &[StoredMessage], at: usize) -> usize {
 
 /// Returns the working set with one more fact pinned by hand.
 #[must_use]
-pub fn with_pinned_fact(set: &WorkingSet, id: String, text: String) -> WorkingSet {
+pub(crate) fn with_pinned_fact(set: &WorkingSet, id: String, text: String) -> WorkingSet {
     let mut set = set.clone();
     set.pinned_facts.push(Item { id, text, source: ItemSource::Hand, message_id: None });
     set

@@ -18,7 +18,7 @@ pub enum Interruption {
 
 impl Interruption {
     /// Returns the reason if the command ends the running turn and then waits for its end.
-    pub fn of_command(verb: &AgentCommand) -> Option<Self> {
+    pub(crate) fn of_command(verb: &AgentCommand) -> Option<Self> {
         match verb {
             AgentCommand::SaveIfUnsaved { trigger: Trigger::Destroy, .. } | AgentCommand::Hold { ends_turn: true } => {
                 Some(Self::AgentDestroyed)
@@ -29,7 +29,7 @@ impl Interruption {
     }
 
     /// Returns the error for a turn that was running.
-    pub fn error_for_running_turn(self) -> Error {
+    pub(crate) fn error_for_running_turn(self) -> Error {
         let (what, hint) = match self {
             Self::Cancelled => ("the turn was cancelled", "what came of it is in the context"),
             Self::DaemonStop => (

@@ -133,8 +133,8 @@ impl Turn {
 
 impl State {
     /// Whether a turn runs.
-    #[must_use]
-    pub fn is_in_turn(&self) -> bool {
+    #[cfg(test)]
+    pub(crate) fn is_in_turn(&self) -> bool {
         self.turn.is_some()
     }
 

@@ -68,7 +68,7 @@ pub enum CompactionMode {
 impl DerivedState {
     /// Returns the derived part of a working set.
     #[must_use]
-    pub fn from_working_set(set: &WorkingSet) -> Self {
+    pub(crate) fn from_working_set(set: &WorkingSet) -> Self {
         let WorkingSet {
             summary, topics, facts, decisions, open_tasks, files_touched, conflicts, token_budget, ..
         } = set.clone();
