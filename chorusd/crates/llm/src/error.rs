@@ -113,7 +113,7 @@ impl CallError {
 
     /// Marks the request as accepted by a server.
     #[must_use]
-    pub fn mark_accepted(mut self) -> Self {
+    pub(crate) fn mark_accepted(mut self) -> Self {
         self.progress = CallProgress::Accepted { received: 0 };
         self
     }

@@ -31,13 +31,13 @@ pub struct ModelRequest {
 impl ModelRequest {
     /// Returns whether a message has an image.
     #[must_use]
-    pub fn has_images(&self) -> bool {
+    pub(crate) fn has_images(&self) -> bool {
         self.messages.iter().flat_map(|message| &message.attachments).any(is_image)
     }
 
     /// Returns the request with its images replaced by text; `None` if it has none.
     #[must_use]
-    pub fn without_images(&self) -> Option<Self> {
+    pub(crate) fn without_images(&self) -> Option<Self> {
         let mut request = self.clone();
         let images: usize = request.messages.iter_mut().map(describe_images).sum();
         (images > 0).then_some(request)

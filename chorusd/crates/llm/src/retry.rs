@@ -56,7 +56,7 @@ impl RetryPolicy {
 
     /// Returns the wait that the provider asked for if it exceeds the limit.
     #[must_use]
-    pub fn excessive_retry_after(&self, error: &CallError) -> Option<Duration> {
+    pub(crate) fn excessive_retry_after(&self, error: &CallError) -> Option<Duration> {
         error.retry_after.filter(|asked| *asked > self.max_retry_after && is_transient(error.class))
     }
 }
@@ -76,7 +76,7 @@ fn is_transient(class: ErrorClass) -> bool {
 
 /// Parses the wait that the response headers ask for: in milliseconds, in seconds, or until a date.
 #[must_use]
-pub fn parse_retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
+pub(crate) fn parse_retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
     if let Some(milliseconds) = text("retry-after-ms").and_then(number) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// Receives the events of a reply as they arrive; blocking in it delays the reply.
-pub type StreamListener<'a> = &'a (dyn Fn(StreamEvent) + Send + Sync);
+pub(crate) type StreamListener<'a> = &'a (dyn Fn(StreamEvent) + Send + Sync);
 
 /// A piece of a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]

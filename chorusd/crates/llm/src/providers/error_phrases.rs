@@ -92,7 +92,7 @@ const NO_IMAGES_PHRASES: [&str; 9] = [
 ];
 
 /// Returns whether a request was refused because of its output format.
-pub fn refuses_structured_output(error: &CallError) -> bool {
+pub(crate) fn refuses_structured_output(error: &CallError) -> bool {
     let words = error.message.to_lowercase();
     matches!(error.class, ErrorClass::BadRequest | ErrorClass::Server)
         && STRUCTURED_OUTPUT_PHRASES.iter().any(|part| words.contains(part))

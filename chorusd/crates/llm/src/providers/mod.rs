@@ -22,7 +22,7 @@ use super::request::ModelRequest;
 use super::sse::Event;
 use super::stream_event::StreamEvent;
 use super::transport::HttpRequest;
-pub use error_phrases::refuses_structured_output;
+pub(crate) use error_phrases::refuses_structured_output;
 use provider_error::ProviderError;
 
 /// Target of a request.
@@ -37,7 +37,7 @@ pub struct RequestTarget<'a> {
 
 /// The target as error messages need it.
 #[derive(Debug, Clone)]
-pub struct ErrorContext {
+pub(crate) struct ErrorContext {
     pub provider: String,
     model: String,
     kind: ProviderKind,
@@ -46,7 +46,7 @@ pub struct ErrorContext {
 }
 
 impl ErrorContext {
-    pub fn new(to: &RequestTarget<'_>) -> Self {
+    pub(crate) fn new(to: &RequestTarget<'_>) -> Self {
         let RequestTarget { provider, key, model, images } = to;
         Self {
             provider: provider.name.clone(),
@@ -58,7 +58,7 @@ impl ErrorContext {
     }
 
     /// Builds the error of a class, with a message and a hint. The key is removed from the provider's own words.
-    pub fn error(&self, class: ErrorClass, status: Option<u16>, said: Option<&str>) -> CallError {
+    pub(crate) fn error(&self, class: ErrorClass, status: Option<u16>, said: Option<&str>) -> CallError {
         let Self { provider, model, kind, key, images } = self;
         // Some servers use the same phrases for other content that they cannot parse.
         let class = if class == ErrorClass::NoImages && !images { ErrorClass::BadRequest } else { class };
@@ -99,7 +99,7 @@ impl ErrorContext {
     }
 
     /// The error for an event that cannot be parsed.
-    pub fn malformed_error(&self, why: &serde_json::Error) -> CallError {
+    pub(crate) fn malformed_error(&self, why: &serde_json::Error) -> CallError {
         CallError::new(ErrorClass::Malformed, format!("{} sent an event that cannot be read: {why}", self.provider))
             .hint("try again; check `kind` and `base_url` in config.toml if it stays")
     }
@@ -195,7 +195,7 @@ pub fn read_events(kind: ProviderKind, events: &[Event]) -> Result<Reply, CallEr
 }
 
 /// Converts a response with a status other than 2xx to an error.
-pub fn refusal_error(to: &RequestTarget<'_>, status: u16, headers: &HeaderMap, body: &[u8]) -> CallError {
+pub(crate) fn refusal_error(to: &RequestTarget<'_>, status: u16, headers: &HeaderMap, body: &[u8]) -> CallError {
     let name = &to.provider.name;
     if (300..400).contains(&status) {
         let place = headers.get(LOCATION).and_then(|place| place.to_str().ok()).unwrap_or("another place");
