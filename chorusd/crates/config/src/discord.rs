@@ -9,13 +9,13 @@ use chorus_base::Secret;
 use super::provider::{KeySource, same_server};
 
 /// Base URL of Discord's REST API.
-pub const API_BASE: &str = "https://discord.com";
+pub(crate) const API_BASE: &str = "https://discord.com";
 
 /// Discord's own gateway URL, as `GET /gateway/bot` returns it.
 const GATEWAY_URL: &str = "wss://gateway.discord.gg";
 
 /// Environment variable with the token if the configuration names no other source and the URLs are Discord's.
-pub const DEFAULT_TOKEN_VARIABLE: &str = "DISCORD_TOKEN";
+pub(crate) const DEFAULT_TOKEN_VARIABLE: &str = "DISCORD_TOKEN";
 
 /// The effective `[discord]` table. Without a token Discord is off.
 #[derive(Debug, Clone, PartialEq)]

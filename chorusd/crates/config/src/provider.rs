@@ -133,10 +133,10 @@ impl Default for CallLimits {
 }
 
 /// Sets one key of a named table.
-pub type Setter<T> = fn(&mut T, &RawConfigValue) -> Result<(), String>;
+pub(crate) type Setter<T> = fn(&mut T, &RawConfigValue) -> Result<(), String>;
 
 /// The keys of `[providers.NAME]`.
-pub const PROVIDER_KEYS: &[(&str, Setter<ProviderBuilder>)] = &[
+pub(crate) const PROVIDER_KEYS: &[(&str, Setter<ProviderBuilder>)] = &[
     ("kind", |p, v| {
         p.kind = Some(match v.text()?.as_str() {
             "anthropic" => ProviderKind::Anthropic,
@@ -167,7 +167,7 @@ pub const PROVIDER_KEYS: &[(&str, Setter<ProviderBuilder>)] = &[
 ];
 
 /// The keys of `[prices."provider/model"]`.
-pub const PRICE_KEYS: &[(&str, Setter<Price>)] = &[
+pub(crate) const PRICE_KEYS: &[(&str, Setter<Price>)] = &[
     ("input", |p, v| {
         p.input = v.amount()?;
         Ok(())
@@ -188,7 +188,7 @@ pub const PRICE_KEYS: &[(&str, Setter<Price>)] = &[
 
 /// Collects the keys of a provider's table.
 #[derive(Debug, Default)]
-pub struct ProviderBuilder {
+pub(crate) struct ProviderBuilder {
     kind: Option<ProviderKind>,
     base_url: Option<String>,
     key: Option<KeySetting>,
@@ -216,7 +216,12 @@ impl ProviderBuilder {
     ///
     /// # Errors
     /// A message about what is missing, which follows the provider's name.
-    pub fn build(self, name: &str, dir: &Path, env: &dyn Fn(&str) -> Option<OsString>) -> Result<Provider, String> {
+    pub(crate) fn build(
+        self,
+        name: &str,
+        dir: &Path,
+        env: &dyn Fn(&str) -> Option<OsString>,
+    ) -> Result<Provider, String> {
         let usual = [ANTHROPIC, OPENAI].into_iter().find(|usual| usual.0 == name);
         let kind = match (self.kind, usual) {
             (Some(kind), _) => kind,

@@ -6,7 +6,7 @@ use toml::de::DeValue;
 
 /// A value before it is converted to the type of its key. Values from the environment are always text.
 #[derive(Debug, Clone, PartialEq)]
-pub enum RawConfigValue {
+pub(crate) enum RawConfigValue {
     Text(String),
     Integer(i64),
     Float(f64),
@@ -18,7 +18,7 @@ pub enum RawConfigValue {
 }
 
 impl RawConfigValue {
-    pub fn from_toml(value: &DeValue<'_>) -> Self {
+    pub(crate) fn from_toml(value: &DeValue<'_>) -> Self {
         match value {
             DeValue::String(text) => Self::Text(text.to_string()),
             DeValue::Integer(number) => {
@@ -38,7 +38,7 @@ impl RawConfigValue {
         }
     }
 
-    pub fn text(&self) -> Result<String, String> {
+    pub(crate) fn text(&self) -> Result<String, String> {
         match self {
             Self::Text(text) => Ok(text.clone()),
             _ => Err("must be a text in quotes".into()),
@@ -46,7 +46,7 @@ impl RawConfigValue {
     }
 
     /// A list of texts, separated by commas in the environment.
-    pub fn list(&self) -> Result<Vec<String>, String> {
+    pub(crate) fn list(&self) -> Result<Vec<String>, String> {
         match self {
             Self::List(texts) => Ok(texts.clone()),
             Self::Text(text) => {
@@ -56,7 +56,7 @@ impl RawConfigValue {
         }
     }
 
-    pub fn boolean(&self) -> Result<bool, String> {
+    pub(crate) fn boolean(&self) -> Result<bool, String> {
         match self {
             Self::Boolean(value) => Ok(*value),
             Self::Text(text) if text == "true" => Ok(true),
@@ -65,7 +65,7 @@ impl RawConfigValue {
         }
     }
 
-    pub fn count(&self) -> Result<u64, String> {
+    pub(crate) fn count(&self) -> Result<u64, String> {
         let count = match self {
             Self::Integer(number) => u64::try_from(*number).ok(),
             Self::Text(text) => text.parse().ok(),
@@ -75,7 +75,7 @@ impl RawConfigValue {
     }
 
     /// An amount of money.
-    pub fn amount(&self) -> Result<f64, String> {
+    pub(crate) fn amount(&self) -> Result<f64, String> {
         let amount = match self {
             // Amounts are far too small for this conversion to round them.
             Self::Integer(number) => Some(*number as f64),
@@ -88,7 +88,7 @@ impl RawConfigValue {
     }
 
     /// A duration such as `30m` or `1h30m`.
-    pub fn duration(&self) -> Result<Duration, String> {
+    pub(crate) fn duration(&self) -> Result<Duration, String> {
         match self {
             Self::Text(text) => parse_duration(text),
             Self::Integer(0) => Ok(Duration::ZERO),
@@ -97,7 +97,7 @@ impl RawConfigValue {
     }
 
     /// A size in bytes such as `16MiB`.
-    pub fn size(&self) -> Result<usize, String> {
+    pub(crate) fn size(&self) -> Result<usize, String> {
         let wrong = || "must be a size such as \"16MiB\" or \"64KiB\"".to_owned();
         match self {
             Self::Integer(bytes) => usize::try_from(*bytes).map_err(|_| wrong()),
