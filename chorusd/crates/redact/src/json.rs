@@ -39,7 +39,7 @@ impl Redactor {
 
     /// As [`Redactor::redact_json`]. Returns `None` if there is nothing to replace.
     #[must_use]
-    pub fn redact_raw_value(&self, json: &RawValue) -> Option<Box<RawValue>> {
+    pub(crate) fn redact_raw_value(&self, json: &RawValue) -> Option<Box<RawValue>> {
         match self.redact_json(json.get()).0 {
             Cow::Borrowed(_) => None,
             Cow::Owned(text) => RawValue::from_string(text).ok(),
