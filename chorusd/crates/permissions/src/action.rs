@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// Prefix of the action of a `bash` command.
-pub const BASH_PREFIX: &str = "tool:bash:";
+pub(crate) const BASH_PREFIX: &str = "tool:bash:";
 
 /// Every tool with the prefix that all of its actions share.
 pub(crate) const TOOL_ACTION_PREFIXES: [(&str, &str); 22] = [

@@ -36,7 +36,7 @@ mod profiles;
 mod shell;
 mod tool_visibility;
 
-pub use action::{Action, BASH_PREFIX};
+pub use action::Action;
 pub use grantable_profiles::Grants;
 pub use profile::Profile;
 pub use profile_spec::{ProfileError, ProfileLocation, ProfileSpec};
