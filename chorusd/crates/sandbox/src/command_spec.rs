@@ -40,7 +40,7 @@ const PROCESS_LIMIT_VAR: &str = "CHORUS_SANDBOX_PROCESSES";
 impl ResourceLimits {
     /// Returns these limits, lowered to those that tests set in the environment.
     #[must_use]
-    pub fn lowered_by_env(self) -> Self {
+    pub(crate) fn lowered_by_env(self) -> Self {
         let least = |name: &str, most: u64| {
             let wanted = std::env::var(name).ok().and_then(|wanted| wanted.parse().ok());
             wanted.map_or(most, |wanted: u64| wanted.min(most))
