@@ -9,7 +9,13 @@ use crate::app::App;
 /// Returns the agent to name in a request.
 #[must_use]
 pub fn selected_agent(app: &App) -> Option<String> {
-    app.global.agent.clone().or_else(from_environment).or_else(|| from_current_dir(&app.paths().ok()?.home))
+    named_agent(app).or_else(|| from_current_dir(&app.paths().ok()?.home))
+}
+
+/// Returns the agent that the user named with --agent or $CHORUS_AGENT.
+#[must_use]
+pub fn named_agent(app: &App) -> Option<String> {
+    app.global.agent.clone().or_else(from_environment)
 }
 
 fn from_environment() -> Option<String> {

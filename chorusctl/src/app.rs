@@ -12,7 +12,7 @@ use crate::cli::GlobalOptions;
 use crate::error::Error;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::{Stderr, Stdout};
-use crate::{agent_select, connect};
+use crate::{agent_select, connect, first_agent};
 
 /// One run of `chorusctl`.
 #[derive(Debug)]
@@ -76,6 +76,12 @@ impl App {
         self.fixed_agent.clone().or_else(|| agent_select::selected_agent(self))
     }
 
+    /// Returns the agent that the user named with --agent or $CHORUS_AGENT.
+    #[must_use]
+    pub fn named_agent(&self) -> Option<String> {
+        agent_select::named_agent(self)
+    }
+
     /// Uses `agent` for all following requests.
     pub fn set_agent(&mut self, agent: String) {
         self.fixed_agent = Some(agent);
@@ -108,15 +114,36 @@ impl App {
         self.client = None;
     }
 
-    /// Calls `M` and returns its result as unparsed JSON.
+    /// Calls `M` and returns its result as unparsed JSON. If the method needs an agent and there is none, creates one
+    /// first.
     pub fn call_raw<M: Method>(&mut self, params: &(impl Serialize + ?Sized)) -> Result<Box<RawValue>, Error> {
-        Ok(self.client()?.call_raw(M::NAME, params, &mut |_| ())?)
+        match self.client()?.call_raw(M::NAME, params, &mut |_| ()) {
+            Err(error) if first_agent::is_needed(M::NAME, &error) && first_agent::create(self)? => {
+                Ok(self.client()?.call_raw(M::NAME, params, &mut |_| ())?)
+            }
+            answer => Ok(answer?),
+        }
     }
 
     /// Calls `M` and returns its result as unparsed JSON. `on_progress` receives each progress message and may write to
     /// standard output. `--timeout` limits the whole call. The connection is closed unless the daemon answered, with a
     /// result or an error.
     pub fn call_streaming<M: Method>(
+        &mut self,
+        params: &M::Params,
+        on_progress: &mut dyn FnMut(&mut Stdout, &RawValue) -> Result<(), Error>,
+    ) -> Result<Box<RawValue>, StreamingError> {
+        match self.call_streaming_once::<M>(params, on_progress) {
+            Err(StreamingError::Call(error))
+                if first_agent::is_needed(M::NAME, &error) && first_agent::create(self)? =>
+            {
+                self.call_streaming_once::<M>(params, on_progress)
+            }
+            answer => answer,
+        }
+    }
+
+    fn call_streaming_once<M: Method>(
         &mut self,
         params: &M::Params,
         on_progress: &mut dyn FnMut(&mut Stdout, &RawValue) -> Result<(), Error>,

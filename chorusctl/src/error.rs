@@ -117,6 +117,15 @@ impl Error {
         self
     }
 
+    /// Returns the message, without the hint; empty if it was printed already.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        match &*self.0 {
+            Reason::Message { what, .. } => what,
+            Reason::Reported { .. } | Reason::StdoutClosed => "",
+        }
+    }
+
     /// Returns the exit status.
     #[must_use]
     pub fn exit_status(&self) -> u8 {

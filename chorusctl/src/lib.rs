@@ -15,6 +15,7 @@ pub mod commands;
 pub mod complete;
 pub mod connect;
 pub mod error;
+mod first_agent;
 pub mod print_pages;
 pub mod ui;
 mod unknown_command;

@@ -130,6 +130,9 @@ pub struct Agent {
     /// What is wrong with agent.json, while the last good one stays in force.
     #[omit_empty]
     pub problem: Option<String>,
+    /// The program whose imported conversations it holds. Such an agent is never the implied one.
+    #[omit_empty]
+    pub import_source: Option<String>,
 }
 
 fn none(count: &u64) -> bool {

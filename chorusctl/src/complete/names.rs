@@ -82,7 +82,7 @@ pub fn session_names(places: &InstancePaths, agent: &str) -> NamesWithHelp {
 }
 
 fn newest_sessions(client: &mut Client, agent: Option<String>) -> Option<NamesWithHelp> {
-    let params = HistoryParams { agent, limit: Some(MAX_NAMES), ..Default::default() };
+    let params = HistoryParams { agent, own: true, limit: Some(MAX_NAMES), ..Default::default() };
     let sessions = client.call::<History>(&params).ok()?.sessions;
     let named = sessions.into_iter().filter(|session| needs_no_quotes(&session.header.session_id)).map(|session| {
         let header = session.header;

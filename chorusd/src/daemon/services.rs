@@ -14,7 +14,7 @@ use chorus_engine::agent::summaries::{Summaries, SummaryServices};
 use chorus_engine::approvals::Approvals;
 use chorus_engine::lifecycle::socket;
 use chorus_engine::ops::Ops;
-use chorus_engine::ops::agent::{AgentDescriber, AgentEditor, AgentExporter, AgentResolver};
+use chorus_engine::ops::agent::{AgentDescriber, AgentEditor, AgentExporter, AgentResolver, ImportAgents};
 use chorus_engine::ops::backup::Backups;
 use chorus_engine::ops::catalog_sync::CatalogSync;
 use chorus_engine::ops::context::ContinuationStarter;
@@ -128,14 +128,14 @@ pub(super) async fn make_services(
         clock: clock.clone(),
         home: places.home.clone(),
     };
-    let catalog_sync = CatalogSync {
+    let catalog_sync = Arc::new(CatalogSync {
         store: store.clone(),
         agents: agents.clone(),
         config: effective_config.clone(),
         home: places.home.clone(),
         clock: clock.clone(),
         started,
-    };
+    });
     let agent_describer = Arc::new(AgentDescriber {
         sessions: store.catalog.sessions.clone(),
         registry: registry.clone(),
@@ -146,7 +146,7 @@ pub(super) async fn make_services(
         home: places.home.clone(),
         clock: clock.clone(),
     });
-    let agent_editor = AgentEditor {
+    let agent_editor = Arc::new(AgentEditor {
         agents: agent_resolver.clone(),
         describer: agent_describer.clone(),
         registry: registry.clone(),
@@ -155,7 +155,7 @@ pub(super) async fn make_services(
         config: config.clone(),
         sessions_lock: sessions_lock.clone(),
         clock: clock.clone(),
-    };
+    });
     let agent_exporter = AgentExporter {
         agents: agent_resolver.clone(),
         registry: registry.clone(),
@@ -173,6 +173,7 @@ pub(super) async fn make_services(
         sessions_lock: sessions_lock.clone(),
         clock: clock.clone(),
         home: places.home.clone(),
+        import_agents: ImportAgents { editor: agent_editor.clone(), catalog_sync: catalog_sync.clone() },
     };
     let message_sender = MessageSender {
         agents: agent_resolver.clone(),

@@ -181,6 +181,9 @@ pub struct HistoryParams {
     /// Sessions of every agent, destroyed ones too.
     #[serde(default)]
     pub all_agents: bool,
+    /// `agent` is the one that the caller works with, not one that a person named: imported conversations are listed,
+    /// too.
+    pub own: bool,
     /// Counted from 1.
     pub page: Option<u64>,
     /// Sessions a page; 10 unless given, at most 1,000.

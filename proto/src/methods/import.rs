@@ -71,6 +71,8 @@ pub struct CommitParams {
     pub import: u64,
     /// Replace secrets by what stands for them; else they are kept as they are, and counted.
     pub redact: bool,
+    /// Leave out conversations that are here already with as many messages.
+    pub skip_known: bool,
 }
 
 /// A line that could not be taken.
@@ -93,4 +95,7 @@ pub struct CommitResult {
     /// Says so where more than a tenth of the file was skipped: the file may be of another format.
     #[omit_empty]
     pub warning: Option<String>,
+    /// How many conversations were left out with `skip_known`.
+    #[omit_empty]
+    pub known: Option<u64>,
 }

@@ -56,7 +56,7 @@ fn an_imported_message_that_no_frame_holds_has_a_stand_in_and_is_exported_whole(
         {"role": "user", "content": "after"}]);
     let file = home.temp_dir().join("long.json");
     std::fs::write(&file, list.to_string()).expect("a transcript");
-    chorusctl(&home, ["session", "import", file.to_str().expect("a plain path")]).expect_success();
+    chorusctl(&home, ["--agent", "a", "session", "import", file.to_str().expect("a plain path")]).expect_success();
     client.restore("a", "latest");
     let shown =
         [client.message_texts("a"), client.get_session("a", "latest").1.into_iter().map(|m| m.content).collect()];

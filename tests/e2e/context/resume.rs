@@ -168,7 +168,7 @@ fn the_command_line_resumes_sessions_and_files() {
     )
     .expect("a file");
     chorusctl(&home, ["context", "resume", &copy.to_string_lossy()]).expect_success();
-    assert_eq!(count(&mut client), 2);
+    assert_eq!((count(&mut client), client.history("imported").len()), (1, 1), "it belongs to its source");
     assert!(working_set(&mut client, "a").background.expect("a background").contains("lambs"));
     chorusctl(&home, ["context", "resume", "./nothing.json"]).expect_failure_with_hint(3);
     chorusctl(&home, ["context", "resume", "nothing"]).expect_failure_with_hint(3);

@@ -62,7 +62,7 @@ fn agent_row(out: &mut Stdout, agent: &Agent, chosen: Option<&str>) -> Vec<Cell>
     vec![
         if chosen { "*" } else { "" }.into(),
         Cell::new(Style::Strong, sanitize::one_line(&agent.name)),
-        format::state_cell(agent.state),
+        if agent.import_source.is_some() { "imports".into() } else { format::state_cell(agent.state) },
         agent.context.as_ref().map_or_else(String::new, |context| context.messages.to_string()).into(),
         activity.unwrap_or_default().into(),
         sanitize::one_line(agent.model.as_deref().unwrap_or_default()).into(),

@@ -64,6 +64,7 @@ struct SessionRow {
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let mut params = HistoryParams {
+        own: args.agent.is_none() && app.global.agent.is_none(),
         agent: if args.all_agents { None } else { args.agent.or_else(|| app.agent()) },
         all_agents: args.all_agents,
         page: args.page,

@@ -9,9 +9,12 @@ use chorus_proto::methods::session::{Get, GetParams};
 
 use crate::app::{App, parse_result};
 use crate::commands::format;
-use crate::commands::session::import;
+use crate::commands::session::import::{self, ImportOptions};
 use crate::error::Error;
 use crate::ui::units::pluralize;
+
+/// How a file is imported whose conversation is resumed.
+const AS_IT_IS: ImportOptions = ImportOptions { from: ImportFormat::Auto, redact: false, skip_known: false };
 
 /// Start a new conversation from a saved one's summary
 ///
@@ -76,7 +79,7 @@ fn session_of_file(file: &str, app: &mut App) -> Result<String, Error> {
     if let Some(known) = find_own_session(file, app) {
         return Ok(known);
     }
-    let imported: CommitResult = parse_result(&import::import_file(app, file, ImportFormat::Auto, false)?)?;
+    let imported: CommitResult = parse_result(&import::import_file(app, file, AS_IT_IS)?)?;
     import::print_warning(app, None, &imported);
     match &imported.sessions[..] {
         [session] => {

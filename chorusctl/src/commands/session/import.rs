@@ -2,8 +2,10 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::path::Path;
 
 use chorus_proto::Session;
+use chorus_proto::error::exit;
 use chorus_proto::methods::Method;
 use chorus_proto::methods::import::{
     Add, Begin, BeginParams, Commit, CommitParams, CommitResult, ImportFormat, Skipped,
@@ -12,10 +14,12 @@ use clap::ValueEnum;
 use serde_json::value::RawValue;
 
 use super::import_chunks::ImportChunks;
+use super::{bulk_import, transcripts};
 use crate::app::{App, parse_result};
 use crate::commands::format;
 use crate::error::{Error, os_error_text};
 use crate::print_pages;
+use crate::ui::confirm;
 use crate::ui::progress_bar::ProgressBar;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::units::pluralize;
@@ -26,11 +30,14 @@ const MAX_SKIPPED_SHOWN: usize = 20;
 
 /// Import conversations from other programs
 ///
-/// Unreadable lines are skipped and reported. The import succeeds if at least one message was read.
+/// Without FILE, finds the transcripts of Claude Code, Codex and goose on this machine, and asks before it imports them.
+/// Directories are searched for transcripts. Both leave out conversations that were imported before, unless they have more
+/// messages now. Unreadable lines are skipped and reported; the import of a file succeeds if at least one message was
+/// read. Imported conversations belong to an agent named after their program, unless you name one with --agent.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Files to import; `-` reads standard input
-    #[arg(required = true, value_name = "FILE")]
+    /// Files or directories to import; `-` reads standard input [default: the transcripts on this machine]
+    #[arg(value_name = "FILE")]
     files: Vec<String>,
     /// Format: auto (detect), chorus, claude-code, codex, openai, chatgpt, goose, markdown
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", hide_possible_values = true)]
@@ -38,6 +45,9 @@ pub struct Args {
     /// Redact secrets (default: keep and report them)
     #[arg(long)]
     redact: bool,
+    /// Do not ask for confirmation
+    #[arg(long)]
+    yes: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
@@ -81,11 +91,42 @@ impl From<SourceFormat> for ImportFormat {
 /// # Errors
 /// The exit status of the first file that failed.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    if args.files.is_empty() {
+        let found = transcripts::on_this_machine();
+        if found.is_empty() {
+            return Err(Error::new(exit::NOT_FOUND, "found no transcripts of Claude Code, Codex or goose")
+                .with_hint("name the files: chorusctl import FILE"));
+        }
+        if !args.yes {
+            confirm::ask("import", &format!("import {}?", transcripts::describe(&found)))?;
+        }
+        let files: Vec<String> = found.into_iter().flat_map(|found| found.files).collect();
+        return bulk_import::run(app, &files, (args.from.into(), args.redact), true);
+    }
+    if args.files.iter().any(|file| Path::new(file).is_dir()) {
+        let mut files = Vec::new();
+        for file in args.files {
+            match Path::new(&file).is_dir() {
+                true => files.extend(transcripts::below(Path::new(&file))),
+                false => files.push(file),
+            }
+        }
+        return bulk_import::run(app, &files, (args.from.into(), args.redact), true);
+    }
+    if args.files.len() > bulk_import::MIN_FILES {
+        return bulk_import::run(app, &args.files, (args.from.into(), args.redact), false);
+    }
+    import_named(&args, app)
+}
+
+/// Imports a few files that the user named, and prints each session.
+fn import_named(args: &Args, app: &mut App) -> Result<(), Error> {
     let several = args.files.len() > 1;
     let mut first_failure = None;
     let mut results = Vec::new();
     for file in &args.files {
-        match import_file(app, file, args.from.into(), args.redact) {
+        let options = ImportOptions { from: args.from.into(), redact: args.redact, skip_known: false };
+        match import_file(app, file, options) {
             Ok(result) if several || app.stdout.format() != OutputFormat::Json => {
                 print_result(app, file, &result, (several, args.redact))?;
                 results.push((file, result));
@@ -108,11 +149,21 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     first_failure.map_or(Ok(()), |status| Err(Error::reported(status)))
 }
 
+/// How a file is imported.
+#[derive(Debug, Clone, Copy)]
+pub struct ImportOptions {
+    pub from: ImportFormat,
+    pub redact: bool,
+    /// Leave out conversations that were imported before.
+    pub skip_known: bool,
+}
+
 /// Uploads a file and commits the import. Returns the unparsed result.
-pub fn import_file(app: &mut App, file: &str, from: ImportFormat, redact: bool) -> Result<Box<RawValue>, Error> {
+pub fn import_file(app: &mut App, file: &str, options: ImportOptions) -> Result<Box<RawValue>, Error> {
+    let ImportOptions { from, redact, skip_known } = options;
     let (source, size) = open_source(file)?;
     let name = (file != "-").then(|| file.to_owned());
-    let agent = app.agent();
+    let agent = app.named_agent();
     let import = app.call::<Begin>(&BeginParams { agent, from, file: name })?.import;
     let label = if file == "-" { "standard input" } else { file.rsplit('/').next().unwrap_or(file) };
     let mut progress = ProgressBar::new(sanitize::one_line(label), !app.global.quiet);
@@ -125,7 +176,7 @@ pub fn import_file(app: &mut App, file: &str, from: ImportFormat, redact: bool) 
         sent += length;
         progress.update(sent, size, "bytes");
     }
-    let commit = CommitParams { import, redact };
+    let commit = CommitParams { import, redact, skip_known };
     let result = app.client()?.call_raw(Commit::NAME, &commit, &mut |at| progress.update(at.done, at.total, &at.unit));
     progress.finish();
     Ok(result?)
@@ -208,7 +259,7 @@ pub fn print_warning(app: &App, file: Option<&str>, result: &CommitResult) {
 }
 
 /// Prints the results of several imports as one JSON value.
-fn print_combined_json(app: &mut App, results: &[(&String, Box<RawValue>)]) -> Result<(), Error> {
+pub fn print_combined_json(app: &mut App, results: &[(&String, Box<RawValue>)]) -> Result<(), Error> {
     use serde_json::{Value, json};
     let (mut sessions, mut skipped) = (Vec::new(), Vec::new());
     let (mut skipped_total, mut secrets, mut warnings) = (0, None, Vec::new());

@@ -1,6 +1,7 @@
 //! `chorusctl session`: one module per subcommand.
 
 pub mod branch;
+mod bulk_import;
 pub mod delete;
 pub mod diff;
 pub mod expire;
@@ -11,6 +12,7 @@ pub mod merge;
 pub mod purge;
 pub mod show;
 pub mod tag;
+mod transcripts;
 pub mod tree;
 pub mod untag;
 

@@ -42,6 +42,8 @@ pub struct AgentSettings {
     pub checkpoint_workspace: bool,
     /// The project whose memory this agent shares with other agents.
     pub project: Option<String>,
+    /// The program whose imported conversations this agent holds.
+    pub import_source: Option<String>,
 }
 
 impl AgentSettings {
@@ -69,6 +71,7 @@ impl Default for AgentSettings {
             redact: true,
             checkpoint_workspace: false,
             project: None,
+            import_source: None,
         }
     }
 }

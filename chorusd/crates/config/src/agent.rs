@@ -47,6 +47,9 @@ pub struct AgentConfig {
     pub checkpoint_workspace: bool,
     /// Project whose agents share memories.
     pub project: Option<String>,
+    /// The program whose imported conversations this agent holds, such as `claude-code`. Such an agent is never the
+    /// implied one.
+    pub import_source: Option<String>,
 }
 
 /// A key that `agent config` sets.
@@ -109,7 +112,7 @@ pub const SETTABLE_KEYS: [&str; count_keys(false)] = list_keys(false);
 pub const DISCORD_KEYS: [&str; count_keys(true)] = list_keys(true);
 
 /// Keys that only Chorus writes; `guild_id` follows from the channel.
-const MANAGED_KEYS: [&str; 4] = ["id", "created_at", "guild_id", "running_tasks"];
+const MANAGED_KEYS: [&str; 5] = ["id", "created_at", "guild_id", "import_source", "running_tasks"];
 
 impl AgentConfig {
     /// Parses agent.json; `defaults` supplies the values of keys that are null or missing.
@@ -162,6 +165,7 @@ impl AgentConfig {
                 .and_then(Value::as_bool)
                 .unwrap_or(defaults.defaults.checkpoint_workspace),
             project: text("project").map(|project| project.trim().to_owned()).filter(|project| !project.is_empty()),
+            import_source: text("import_source").filter(|source| !source.is_empty()),
             map,
         })
     }
@@ -192,9 +196,8 @@ pub fn render(map: &Map<String, Value>) -> String {
 fn check_value(key: &str, value: &Value) -> Result<(), String> {
     let fits = match key {
         _ if value.is_null() => true,
-        "id" | "name" | "created_at" | "model" | "system_prompt" | "project" | "channel_id" | "guild_id" => {
-            value.is_string()
-        }
+        "id" | "name" | "created_at" | "model" | "system_prompt" | "project" | "channel_id" | "guild_id"
+        | "import_source" => value.is_string(),
         "idle_timeout" => {
             let text = value.as_str().ok_or("has an `idle_timeout` that is no duration in quotes")?;
             parse_idle_timeout(text)?;

@@ -1,9 +1,18 @@
 //! Turns without a reply, and what the command makes of them.
 
 use chorus_tests::ctl::chorusctl;
+use serde_json::{Value, json};
 
-use super::{started, talks, text};
+use super::{FakeRequest, daemon, started, talks, text};
 use crate::home;
+
+fn agent() -> Value {
+    json!({
+        "id": "5b0c9a52-3c1e-4c0e-9d53-0a7a4a3f6d10", "name": "atlas", "status": "active", "state": "idle",
+        "model": null, "permissions": "standard", "created_at": "2026-02-20T08:00:00Z", "channel_id": null,
+        "guild_id": null, "path": "/a", "context": null, "last_session": null
+    })
+}
 
 #[test]
 fn each_kind_of_failure_has_its_status_and_its_hint() {
@@ -11,7 +20,9 @@ fn each_kind_of_failure_has_its_status_and_its_hint() {
         [("model_unavailable", 1), ("interrupted", 1), ("limit_reached", 6), ("busy", 7), ("no_agent", 3)]
     {
         let home = home();
-        talks(&home, move |mut asked| asked.send_error(kind, "it did not work", "do this"));
+        // Without an agent chorusctl looks whether there is any: here there are some.
+        let turn = move |mut asked: FakeRequest<'_>| asked.send_error(kind, "it did not work", "do this");
+        daemon(&home, turn, |mut asked| asked.send_result(json!({"agents": [agent()], "chosen": null})));
         for args in [&["send", "x"][..], &["--json", "send", "x"], &["send", "x", "--no-stream"]] {
             let said = chorusctl(&home, args.iter().copied());
             assert_eq!(said.expect_failure_with_hint(status), "error: it did not work\nhint: do this\n", "{kind}");

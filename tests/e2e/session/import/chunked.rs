@@ -28,7 +28,7 @@ fn a_chunk_may_end_inside_a_character() {
     // `{"role":"user","content":"é"}`, cut between the two bytes of the é.
     bytes(&mut client, import, "eyJyb2xlIjoidXNlciIsImNvbnRlbnQiOiLD");
     bytes(&mut client, import, "qSJ9Cg==");
-    let result = client.call::<Commit>(&CommitParams { import, redact: false }).expect("imported");
+    let result = client.call::<Commit>(&CommitParams { import, redact: false, skip_known: false }).expect("imported");
     assert_eq!((result.sessions.len(), result.skipped_total), (1, 0));
     assert_eq!(client.get_session("a", "latest").1[0].content, "\u{e9}");
 }
@@ -43,15 +43,15 @@ fn an_import_belongs_to_its_connection_and_ends_with_it() {
     let add = AddParams { import, data: Some("{}".into()), data_base64: None };
     assert_ne!(expect_error_kind(daemon.client().call::<Add>(&add)), ErrorKind::Internal);
     assert_ne!(
-        expect_error_kind(daemon.client().call::<Commit>(&CommitParams { import, redact: false })),
+        expect_error_kind(daemon.client().call::<Commit>(&CommitParams { import, redact: false, skip_known: false })),
         ErrorKind::Internal
     );
     client
         .call::<Add>(&AddParams { data: Some("{\"role\":\"user\",\"content\":\"x\"}".into()), ..add })
         .expect("added");
-    client.call::<Commit>(&CommitParams { import, redact: false }).expect("imported");
+    client.call::<Commit>(&CommitParams { import, redact: false, skip_known: false }).expect("imported");
     assert_ne!(
-        expect_error_kind(client.call::<Commit>(&CommitParams { import, redact: false })),
+        expect_error_kind(client.call::<Commit>(&CommitParams { import, redact: false, skip_known: false })),
         ErrorKind::Internal,
         "once is enough"
     );
@@ -75,7 +75,7 @@ fn two_imports_at_once_do_not_mix() {
         }
     }
     for import in [one, two] {
-        client.call::<Commit>(&CommitParams { import, redact: false }).expect("imported");
+        client.call::<Commit>(&CommitParams { import, redact: false, skip_known: false }).expect("imported");
         let texts: Vec<_> = client.get_session("a", "latest").1.into_iter().map(|m| m.content).collect();
         assert_eq!(texts, (0..10).map(|n| format!("{import} {n}")).collect::<Vec<_>>());
     }
@@ -96,7 +96,7 @@ fn a_large_transcript_needs_little_memory() {
     for _ in 0..megabytes {
         client.call::<Add>(&AddParams { import, data: Some(line.clone()), data_base64: None }).expect("added");
     }
-    let result = client.call::<Commit>(&CommitParams { import, redact: false }).expect("imported");
+    let result = client.call::<Commit>(&CommitParams { import, redact: false, skip_known: false }).expect("imported");
     assert_eq!(result.sessions[0].header.message_count, megabytes);
     let growth = process::peak_rss(daemon.pid) - before;
     let allowed = (megabytes / 2).clamp(32, 200) * 1024 * 1024;

@@ -23,7 +23,7 @@ fn a_rollout_comes_in_and_leaves_as_markdown_that_says_the_same() {
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     client.init("a");
-    let said = chorusctl_with(&home, ["session", "import", "-"], ROLLOUT.as_bytes());
+    let said = chorusctl_with(&home, ["--agent", "a", "session", "import", "-"], ROLLOUT.as_bytes());
     assert_eq!(said.stderr, "");
     let roles = |client: &mut chorus_proto::Client| -> Vec<(Role, String)> {
         client.get_session("a", "latest").1.into_iter().map(|message| (message.role, message.content)).collect()
@@ -39,7 +39,7 @@ fn a_rollout_comes_in_and_leaves_as_markdown_that_says_the_same() {
     let first = client.history("a").remove(0).header;
     assert_eq!(first.id.to_string(), "7d444840-9dc0-41d1-b245-5ffdce74fad2");
     let markdown = chorusctl(&home, ["session", "export", "latest", "--as", "md"]).expect_success();
-    chorusctl_with(&home, ["session", "import", "-"], markdown.as_bytes()).expect_success();
+    chorusctl_with(&home, ["--agent", "a", "session", "import", "-"], markdown.as_bytes()).expect_success();
     let named = chorusctl_with(&home, ["session", "import", "--from", "codex", "-"], markdown.as_bytes());
     named.expect_failure_with_hint(2);
     assert_eq!(client.history("a").len(), 2);

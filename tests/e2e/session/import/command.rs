@@ -64,10 +64,10 @@ fn the_command_line_takes_several_files_and_says_what_it_skipped() {
     fs::write(&one, r#"[{"role":"user","content":"from one"}]"#).expect("a file");
     fs::write(&two, "{\"role\":\"user\",\"content\":\"from two\"}\nbroken line\n").expect("a file");
     let both = [one.to_str().expect("a path"), two.to_str().expect("a path")];
-    let said = chorusctl(&home, ["--json", "session", "import", both[0], both[1]]).expect_json();
+    let said = chorusctl(&home, ["--agent", "a", "--json", "session", "import", both[0], both[1]]).expect_json();
     assert_eq!(said["sessions"].as_array().map(Vec::len), Some(2), "{said}");
     assert_eq!(said["skipped"][0]["line"], 2);
-    let text = chorusctl(&home, ["session", "import", both[1]]);
+    let text = chorusctl(&home, ["--agent", "a", "session", "import", both[1]]);
     assert_eq!(text.status, 0);
     assert!(format!("{}{}", text.stdout, text.stderr).contains("line 2"), "{text:?}");
     assert_eq!(client.history("a").len(), 3);

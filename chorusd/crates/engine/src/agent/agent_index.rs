@@ -124,11 +124,37 @@ impl AgentIndex {
         self.inner.read().names.keys().cloned().collect()
     }
 
-    /// Returns the agent for requests that name none: the selected one, else the only one.
+    /// Returns the names of the agents that are not only there for imported conversations, sorted.
+    #[must_use]
+    pub fn own_names(&self) -> Vec<String> {
+        let inner = self.inner.read();
+        let entries = inner.names.values().filter_map(|id| inner.entries.get(id));
+        entries
+            .filter(|entry| entry.settings.import_source.is_none())
+            .map(|entry| entry.settings.name.clone())
+            .collect()
+    }
+
+    /// Returns the agents that hold the imported conversations of other programs, sorted by name.
+    #[must_use]
+    pub fn import_agents(&self) -> Vec<Arc<AgentEntry>> {
+        let inner = self.inner.read();
+        let entries = inner.names.values().filter_map(|id| inner.entries.get(id));
+        entries.filter(|entry| entry.settings.import_source.is_some()).cloned().collect()
+    }
+
+    /// Returns the agent for requests that name none: the selected one, else the only one. Agents that hold imported
+    /// conversations do not count.
     #[must_use]
     pub fn default_agent(&self) -> Option<Arc<AgentEntry>> {
         let inner = self.inner.read();
-        let only = || if inner.names.len() == 1 { inner.names.values().next().copied() } else { None };
+        let only = || {
+            let mut own = inner
+                .names
+                .values()
+                .filter(|id| inner.entries.get(id).is_some_and(|entry| entry.settings.import_source.is_none()));
+            own.next().filter(|_| own.next().is_none()).copied()
+        };
         inner.selected.or_else(only).and_then(|id| inner.entries.get(&id)).cloned()
     }
 

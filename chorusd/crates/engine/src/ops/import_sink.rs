@@ -85,7 +85,14 @@ impl SessionCollector {
     pub(super) fn into_result(self) -> CommitResult {
         let warning = self.warning();
         let Self { skipped, skipped_total, secrets_found: secrets, .. } = self;
-        CommitResult { sessions: Vec::new(), skipped, skipped_total, secrets_found: Some(secrets), warning }
+        CommitResult {
+            sessions: Vec::new(),
+            skipped,
+            skipped_total,
+            secrets_found: Some(secrets),
+            warning,
+            known: None,
+        }
     }
 
     /// Returns a warning if more than a tenth of the entries were skipped.

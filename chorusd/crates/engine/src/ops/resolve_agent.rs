@@ -43,7 +43,7 @@ pub fn unknown_agent_error(agents: &AgentIndex, name: &str) -> Error {
 }
 
 pub(super) fn no_agent_error(agents: &AgentIndex) -> Error {
-    let names = agents.names();
+    let names = agents.own_names();
     if names.is_empty() {
         return Error::new(ErrorKind::NoAgent, "there are no agents yet").hint("make one: chorusctl agent init NAME");
     }

@@ -24,7 +24,8 @@ pub struct Transfer<T> {
 /// A transcript that is being uploaded.
 #[derive(Debug)]
 pub struct TranscriptUpload {
-    pub agent: Uuid,
+    /// `None`: the agent that holds the conversations of the program that wrote the transcript.
+    pub agent: Option<Uuid>,
     pub format: ImportFormat,
     pub file: String,
 }

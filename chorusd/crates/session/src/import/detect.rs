@@ -15,8 +15,11 @@ use crate::markdown::{SESSION_COMMENT, SUMMARY_START, Section, parse_comment};
 /// Largest number of entries, lines with an object, or lines of Markdown that are examined.
 const MAX_PROBED: usize = 50;
 
-/// Detects the format. The position of `source` afterwards is unspecified.
-pub(super) fn detect(source: &mut (impl BufRead + Seek)) -> Result<ImportFormat, ImportError> {
+/// Detects the format of a transcript. The position of `source` afterwards is unspecified.
+///
+/// # Errors
+/// The format is unknown, the source is empty, or it cannot be read.
+pub fn detect(source: &mut (impl BufRead + Seek)) -> Result<ImportFormat, ImportError> {
     source.rewind()?;
     if matches!(source.fill_buf()?, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
         return Err(ImportError::Unrecognised { hint: UTF16_HINT });

@@ -22,7 +22,7 @@ pub fn import(
     sink: &mut dyn ImportSink,
 ) -> Result<ImportFormat, ImportError> {
     let format = match format {
-        ImportFormat::Auto => detect::detect(source)?,
+        ImportFormat::Auto => detect(source)?,
         named => named,
     };
     source.rewind()?;

@@ -26,6 +26,7 @@ mod sink;
 mod test_support;
 mod writer;
 
+pub use detect::detect;
 pub use error::ImportError;
 pub use format_dispatch::import;
 pub use sink::{ImportSink, ImportedMetadata};

@@ -42,6 +42,8 @@ pub enum SessionPlacement {
 pub struct SessionQuery {
     /// `None` means all agents.
     pub agent: Option<Uuid>,
+    /// Agents whose sessions are listed as well, if `agent` is given.
+    pub also: Vec<Uuid>,
     pub since: Option<Timestamp>,
     pub tag: Option<String>,
     pub offset: u64,
@@ -369,8 +371,15 @@ fn where_clause(listing: &SessionQuery, saved_at: &str) -> (String, Vec<Value>) 
     let mut parts = Vec::new();
     let mut values = Vec::new();
     if let Some(agent) = listing.agent {
-        parts.push("agent_id = ?".to_owned());
-        values.push(Value::Blob(agent.as_bytes().to_vec()));
+        // The plus has SQLite walk the index of all sessions, which is in the right order, rather than sort.
+        let others = listing.also.len();
+        parts.push(if others == 0 {
+            "agent_id = ?".to_owned()
+        } else {
+            format!("+agent_id IN (?{})", ", ?".repeat(others))
+        });
+        let agents = std::iter::once(&agent).chain(&listing.also);
+        values.extend(agents.map(|agent| Value::Blob(agent.as_bytes().to_vec())));
     }
     if let Some(since) = listing.since {
         parts.push(format!("{saved_at} >= ?"));
@@ -414,10 +423,15 @@ fn read_page(conn: &Connection, listing: &SessionQuery, total: u64) -> StoreResu
 fn count_matching(conn: &Connection, listing: &SessionQuery) -> StoreResult<u64> {
     if listing.since.is_none() && listing.tag.is_none() {
         let counted = match listing.agent {
-            Some(agent) => conn
-                .prepare_cached("SELECT sessions FROM agents WHERE id = ?1")?
-                .query_row([agent.as_bytes()], |row| row.get(0))
-                .optional()?,
+            Some(agent) => {
+                let mut statement = conn.prepare_cached("SELECT sessions FROM agents WHERE id = ?1")?;
+                let mut total = 0;
+                for agent in std::iter::once(&agent).chain(&listing.also) {
+                    let count: Option<u64> = statement.query_row([agent.as_bytes()], |row| row.get(0)).optional()?;
+                    total += count.unwrap_or(0);
+                }
+                return Ok(total);
+            }
             None => conn
                 .prepare_cached("SELECT value FROM counters WHERE name = 'sessions'")?
                 .query_row([], |row| row.get(0))

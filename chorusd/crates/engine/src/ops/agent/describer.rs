@@ -110,6 +110,7 @@ impl AgentDescriber {
             turn: self.registry.running.status(entry.settings.id, self.clock.ticks()),
             approvals: self.approvals.count_open(entry.settings.id),
             problem: entry.config_problem.clone(),
+            import_source: entry.settings.import_source.clone(),
         }
     }
 
@@ -140,6 +141,7 @@ impl AgentDescriber {
             turn: None,
             approvals: 0,
             problem: None,
+            import_source: None,
         }
     }
 }

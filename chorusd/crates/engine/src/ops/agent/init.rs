@@ -20,6 +20,7 @@ use uuid::Uuid;
 
 use super::discord_channel::NewAgentChannel;
 use super::{AGENTS_DIR, AgentEditor, AgentResolver, agent_entry, agent_row, ensure_may_grant, text_or_null};
+use crate::agent::agent_index::AgentEntry;
 use crate::ops::catalog_sync;
 use crate::ops::catalog_sync::CatalogSync;
 use crate::{agent_template, git_init};
@@ -62,6 +63,27 @@ pub async fn init_as(
             channel.delete_if_created(&agents.discord).await;
             Err(failure)
         }
+    }
+}
+
+/// Returns the agent that holds the imported conversations of `source`, such as `claude-code`; creates it if there is
+/// none. An agent that a person gave this name is used as it is.
+pub async fn ensure_import_agent(
+    editor: &AgentEditor,
+    catalog_sync: &CatalogSync,
+    source: &str,
+) -> Result<Arc<AgentEntry>> {
+    let agents = &editor.agents;
+    if let Some(entry) = agents.index.by_name(source) {
+        return Ok(entry);
+    }
+    let overrides = Map::from_iter([("import_source".to_owned(), Value::from(source))]);
+    let made =
+        init_locked(editor, catalog_sync, source, overrides, &NewAgentChannel::default(), &Requester::Owner).await;
+    match made {
+        Err(failure) if failure.kind != ErrorKind::AlreadyExists => Err(failure),
+        // Another import may have created it in the meantime.
+        _ => agents.index.by_name(source).ok_or_else(Error::agent_destroyed),
     }
 }
 

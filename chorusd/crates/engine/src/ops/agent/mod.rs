@@ -7,6 +7,7 @@ pub mod discord_channel;
 mod editor;
 pub mod export;
 pub mod import;
+mod import_agents;
 pub mod init;
 pub mod list;
 mod resolver;
@@ -30,6 +31,7 @@ use crate::agent::agent_index::AgentEntry;
 pub use describer::AgentDescriber;
 pub use editor::AgentEditor;
 pub use export::AgentExporter;
+pub use import_agents::ImportAgents;
 pub use resolver::AgentResolver;
 
 /// The directory of active agents, relative to the home.
@@ -54,6 +56,7 @@ pub fn agent_entry(home: &Path, dir: &str, config: &AgentConfig, stamp: String) 
             redact: config.redact,
             checkpoint_workspace: config.checkpoint_workspace,
             project: config.project.clone(),
+            import_source: config.import_source.clone(),
             limits: UsageLimits { daily_tokens: config.daily_token_limit, daily_cost: config.daily_cost_limit },
         }),
         permissions: config.permissions.clone(),

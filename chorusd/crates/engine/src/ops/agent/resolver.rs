@@ -47,6 +47,18 @@ impl AgentResolver {
         check_expected_agent(self.reload_if_changed(entry).await?)
     }
 
+    /// Like [`AgentResolver::resolve`], for requests that only concern saved sessions: if there are only imported ones,
+    /// their agent is the implied one.
+    pub async fn resolve_for_sessions(&self, name: Option<&str>) -> Result<Arc<AgentEntry>> {
+        if name.is_none()
+            && self.index.own_names().is_empty()
+            && let Some(first) = self.index.import_agents().into_iter().next()
+        {
+            return check_expected_agent(self.reload_if_changed(first).await?);
+        }
+        self.resolve(name).await
+    }
+
     /// Returns the agent with this id, whatever its name is now; fails with `agent_not_found`.
     pub async fn resolve_by_id(&self, id: Uuid) -> Result<Arc<AgentEntry>> {
         let entry = self.index.by_id(id).ok_or_else(|| {

@@ -38,8 +38,10 @@ pub async fn history_as(
 ) -> Result<HistoryResult> {
     let agent = match params.all_agents {
         true => None,
-        false => Some(agents.resolve(params.agent.as_deref()).await?.settings.id),
+        false => Some(agents.resolve_for_sessions(params.agent.as_deref()).await?.settings.id),
     };
+    let named = params.agent.is_some() && !params.own;
+    let also = if named || *by != Requester::Owner { Vec::new() } else { sessions.imported_by_others(agent) };
     let limit = params.limit.unwrap_or(DEFAULT_PAGE);
     if !(1..=MAX_PAGE).contains(&limit) {
         return Err(Error::invalid(format!("`limit` is 1 to {MAX_PAGE}")).hint("more sessions follow with `page`"));
@@ -50,7 +52,7 @@ pub async fn history_as(
     }
     let since = params.since.as_deref().map(|text| parse_since(text, clock.now())).transpose()?;
     let offset = (page - 1).saturating_mul(limit);
-    let listing = SessionQuery { agent, since, tag: params.tag, offset, limit };
+    let listing = SessionQuery { agent, also, since, tag: params.tag, offset, limit };
     let (rows, short, total) = sessions.table.list_with_short_ids(listing).await?;
     sessions.history_numbers.record_page(
         by,

@@ -36,7 +36,7 @@ pub async fn set_registered_hash(ops: &Ops, server: &str, hash: Option<String>) 
 
 /// Returns the newest sessions of an agent for autocompletion. The numbers of the last history stay as they are.
 pub async fn newest_sessions(ops: &Ops, agent: Uuid, limit: u64) -> Result<Vec<Session>> {
-    let listing = SessionQuery { agent: Some(agent), since: None, tag: None, offset: 0, limit };
+    let listing = SessionQuery { agent: Some(agent), limit, ..SessionQuery::default() };
     let (rows, short, _) = ops.store.catalog.sessions.list_with_short_ids(listing).await?;
     ops.sessions.describe_with_short_ids(rows, short).await
 }

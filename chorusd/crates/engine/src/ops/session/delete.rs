@@ -11,7 +11,7 @@ use crate::ops::agent::AgentResolver;
 /// # Errors
 /// `session_not_found`, `ambiguous`, `denied`, `disk_full`, `storage_failed`; the session is unchanged then.
 pub async fn delete(agents: &AgentResolver, trash: &SessionTrash, params: DeleteParams) -> Result<DeleteResult> {
-    let agent = agents.resolve(params.agent.as_deref()).await?;
+    let agent = agents.resolve_for_sessions(params.agent.as_deref()).await?;
     let row = trash.sessions.resolve(&agent, params.agent.is_some() && !params.own, &params.session).await?;
     let _no_restores = trash.sessions_lock.write().await;
     let _no_changes = trash.store.files.change_lock.lock().await;

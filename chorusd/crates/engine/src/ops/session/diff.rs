@@ -24,7 +24,7 @@ pub async fn diff(
     config: &Config,
     params: DiffParams,
 ) -> Result<DiffResult<StoredMessage>> {
-    let agent = agents.resolve(params.agent.as_deref()).await?;
+    let agent = agents.resolve_for_sessions(params.agent.as_deref()).await?;
     let said = params.agent.is_some() && !params.own;
     let a = sessions.resolve(&agent, said, &params.a).await?;
     let b = sessions.resolve(&agent, said, &params.b).await?;

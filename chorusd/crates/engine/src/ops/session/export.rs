@@ -43,7 +43,7 @@ pub async fn select(
     if params.all_agents || params.since.is_some() {
         return Err(Error::invalid("`session` goes with neither `all_agents` nor `since`"));
     }
-    let agent = agents.resolve(params.agent.as_deref()).await?;
+    let agent = agents.resolve_for_sessions(params.agent.as_deref()).await?;
     let mut rows = Vec::new();
     let skipped = usize::try_from(offset).unwrap_or(usize::MAX);
     for session in params.session.iter().skip(skipped).take(MAX_PAGE as usize) {
@@ -63,10 +63,11 @@ async fn select_of_agents(
 ) -> Result<SelectResult> {
     let agent = match params.all_agents {
         true => None,
-        false => Some(agents.resolve(params.agent.as_deref()).await?.settings.id),
+        false => Some(agents.resolve_for_sessions(params.agent.as_deref()).await?.settings.id),
     };
+    let also = if params.agent.is_none() { sessions.imported_by_others(agent) } else { Vec::new() };
     let since = params.since.as_deref().map(|text| parse_since(text, clock.now())).transpose()?;
-    let listing = SessionQuery { agent, since, tag: None, offset, limit: MAX_PAGE };
+    let listing = SessionQuery { agent, also, since, tag: None, offset, limit: MAX_PAGE };
     let (rows, total) = sessions.table.list(listing).await?;
     let end = offset.saturating_add(rows.len() as u64);
     let next = (end < total && !rows.is_empty()).then_some(end);
@@ -93,7 +94,7 @@ pub async fn read(
     let row = match row {
         Some(row) => row,
         None => {
-            let agent = agents.resolve(params.agent.as_deref()).await?;
+            let agent = agents.resolve_for_sessions(params.agent.as_deref()).await?;
             sessions.resolve(&agent, params.agent.is_some(), &params.session).await?
         }
     };

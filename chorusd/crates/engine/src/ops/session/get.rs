@@ -23,7 +23,7 @@ pub async fn get(
     config: &Config,
     params: GetParams,
 ) -> Result<GetResult<StoredMessage>> {
-    let agent = agents.resolve(params.agent.as_deref()).await?;
+    let agent = agents.resolve_for_sessions(params.agent.as_deref()).await?;
     let row = sessions.resolve(&agent, params.agent.is_some() && !params.own, &params.session).await?;
     let summary_pending = summaries.is_in_flight(row.header.id);
     // The row is read after `summary_pending`: if no summary is in progress, the row has the final one.

@@ -10,7 +10,9 @@ use chorus_agent_core::AgentSettings;
 use chorus_base::error::{Error, Result};
 use chorus_base::new_id;
 use chorus_clock::Clock;
-use chorus_proto::methods::import::{AddParams, AddResult, BeginParams, BeginResult, CommitParams, CommitResult};
+use chorus_proto::methods::import::{
+    AddParams, AddResult, BeginParams, BeginResult, CommitParams, CommitResult, ImportFormat,
+};
 use chorus_proto::session::SESSION_SCHEMA;
 use chorus_proto::{Session, SessionHeader, SummarySource, Trigger};
 use chorus_redact::Redactor;
@@ -24,7 +26,7 @@ use uuid::Uuid;
 use super::SessionReader;
 use crate::agent::agent_index::AgentIndex;
 use crate::agent::session_save::{SessionTarget, write_session};
-use crate::ops::agent::AgentResolver;
+use crate::ops::agent::{AgentResolver, ImportAgents};
 use crate::ops::import_sink::{ImportedSession, SessionCollector, create_spool};
 use crate::ops::transfers::{AllTransfers, TranscriptUpload, Transfer};
 
@@ -42,6 +44,7 @@ pub struct SessionImporter {
     pub sessions_lock: Arc<RwLock<()>>,
     pub clock: Clock,
     pub home: PathBuf,
+    pub import_agents: ImportAgents,
 }
 
 /// Is called with the bytes read so far and the total.
@@ -55,14 +58,14 @@ pub async fn begin(
     connection: u64,
     params: BeginParams,
 ) -> Result<BeginResult> {
-    let agent = agents.resolve(params.agent.as_deref()).await?;
+    let agent = match params.agent.as_deref() {
+        Some(name) => Some(agents.resolve(Some(name)).await?.settings.id),
+        None => None,
+    };
     let dir = home.join("db");
     let spool = run_blocking(move || create_spool(&dir).map_err(|e| Error::io("cannot begin an import", &e))).await?;
-    let transcript = TranscriptUpload {
-        agent: agent.settings.id,
-        format: params.from,
-        file: params.file.unwrap_or_else(|| "the file".into()),
-    };
+    let transcript =
+        TranscriptUpload { agent, format: params.from, file: params.file.unwrap_or_else(|| "the file".into()) };
     Ok(BeginResult { import: transfers.transcript_uploads.open(connection, transcript, spool)? })
 }
 
@@ -94,7 +97,17 @@ pub async fn commit(
 ) -> Result<CommitResult> {
     let Transfer { description: TranscriptUpload { agent, format, file }, file: mut spool, received } =
         transfers.transcript_uploads.remove(connection, params.import)?;
-    let name = settings_of(&importer.agents, agent)?.name.clone();
+    // Known before the import, because it says whose conversations they are.
+    let detected = run_blocking(move || {
+        let detected = match format {
+            ImportFormat::Auto => import::detect(&mut BufReader::new(&mut spool)),
+            named => Ok(named),
+        };
+        Ok((detected, spool))
+    });
+    let (detected, mut spool) = detected.await?;
+    let format = detected.map_err(|error| import_error(&file, &error))?;
+    let mut owner = agent;
     let (done, mut complete) = mpsc::channel(2);
     let (dir, now) = (importer.home.join("db"), importer.clock.now());
     let secrets = (importer.redactor.clone(), params.redact);
@@ -107,14 +120,27 @@ pub async fn commit(
         Ok::<_, import::ImportError>((read, collector.into_result()))
     });
     let mut sessions = Vec::new();
-    let (mut failed, mut main) = (None, None);
+    let (mut failed, mut main, mut known) = (None, None, 0);
     while let Some(mut imported) = complete.recv().await {
         let side_chain = imported.about.side_chain;
         if side_chain {
             // The main conversation may have another id here than in the file.
             imported.about.parent_id = main.or(imported.about.parent_id);
         }
-        match save_imported(importer, agent, imported).await {
+        if params.skip_known && is_known(importer, &imported).await? {
+            main = if side_chain { main } else { imported.about.id };
+            known += 1;
+            continue;
+        }
+        let saved = async {
+            let agent = match owner {
+                Some(agent) => agent,
+                None => importer.import_agents.find_or_create(format).await?,
+            };
+            owner = Some(agent);
+            save_imported(importer, agent, imported).await
+        };
+        match saved.await {
             Ok(session) => {
                 main = if side_chain { main } else { Some(session.header.id) };
                 sessions.push(session);
@@ -157,8 +183,9 @@ pub async fn commit(
                     session.file_path = path.to_string_lossy().into_owned();
                 }
             }
-            tracing::info!(agent = %name, sessions = sessions.len(), skipped_total = result.skipped_total, "imported");
-            Ok(CommitResult { sessions, ..result })
+            let name = sessions.first().map_or("", |session| &*session.header.agent_name);
+            tracing::info!(agent = name, sessions = sessions.len(), skipped_total = result.skipped_total, "imported");
+            Ok(CommitResult { sessions, known: Some(known).filter(|known| *known > 0), ..result })
         }
     }
 }
@@ -191,6 +218,13 @@ fn import_error(file: &str, error: &import::ImportError) -> Error {
 fn settings_of(agents: &AgentIndex, agent: Uuid) -> Result<Arc<AgentSettings>> {
     let entry = agents.by_id(agent);
     entry.map(|entry| entry.settings.clone()).ok_or_else(Error::agent_destroyed)
+}
+
+/// Returns true if this conversation is in the catalog already with all its messages.
+async fn is_known(importer: &SessionImporter, imported: &ImportedSession) -> Result<bool> {
+    let Some(id) = imported.about.id else { return Ok(false) };
+    let row = importer.store.catalog.sessions.get(id).await?;
+    Ok(row.is_some_and(|row| row.header.message_count >= imported.totals.messages))
 }
 
 /// Deletes the sessions of a failed import, so that an import is complete or absent.

@@ -10,7 +10,7 @@ use chorus_proto::{ErrorKind, Session, SessionHeader};
 use chorus_runtime::run_blocking;
 use chorus_session::selector::MIN_PREFIX;
 use chorus_session::{Selector, SessionFile};
-use chorus_store::catalog::{SessionRow, SessionTable};
+use chorus_store::catalog::{SessionQuery, SessionRow, SessionTable};
 use chorus_store::index_cache::IndexedFile;
 use chorus_store::{Store, session_files};
 use uuid::Uuid;
@@ -53,7 +53,7 @@ impl SessionReader {
         let own = agent.settings.id;
         let owner = *by == Requester::Owner;
         let row = match Selector::parse(text) {
-            Selector::Latest(n) => self.table.nth_newest(own, n).await?,
+            Selector::Latest(n) => self.nth_newest(own, owner && !agent_said, n).await?,
             Selector::Id(id) => self.table.get(id).await?,
             Selector::Number(number, digits) => match self.history_numbers.find(by, own, number) {
                 Some(id) => self.table.get(id).await?,
@@ -73,7 +73,8 @@ impl SessionReader {
             Error::new(ErrorKind::SessionNotFound, format!("{} has no session {shown:?}", agent.settings.name))
                 .hint("`chorusctl context history` shows them")
         })?;
-        if row.header.agent_id != own && !agent_said {
+        let is_imported = || self.imported_by_others(Some(own)).contains(&row.header.agent_id);
+        if row.header.agent_id != own && !agent_said && !is_imported() {
             return Err(Error::new(
                 ErrorKind::Denied,
                 format!("the session {} is one of {}", row.header.session_id, row.header.agent_name),
@@ -81,6 +82,24 @@ impl SessionReader {
             .hint(hints::NAME_AGENT_OF_SESSION));
         }
         Ok(row)
+    }
+
+    /// Returns the agents that hold imported conversations, except `agent`. Empty if that is `None`: all agents are meant.
+    #[must_use]
+    pub fn imported_by_others(&self, agent: Option<Uuid>) -> Vec<Uuid> {
+        let Some(agent) = agent else { return Vec::new() };
+        let ids = self.agents.index.import_agents().into_iter().map(|entry| entry.settings.id);
+        ids.filter(|id| *id != agent).collect()
+    }
+
+    /// Returns the `n`th newest session of `agent`, counted from 0, and with `imported` of the imported ones, too.
+    async fn nth_newest(&self, agent: Uuid, imported: bool, n: u64) -> Result<Option<SessionRow>> {
+        let also = if imported { self.imported_by_others(Some(agent)) } else { Vec::new() };
+        if also.is_empty() {
+            return self.table.nth_newest(agent, n).await;
+        }
+        let query = SessionQuery { agent: Some(agent), also, offset: n, limit: 1, ..SessionQuery::default() };
+        Ok(self.table.list(query).await?.0.pop())
     }
 
     /// Finds a session by its exact name, then by a unique prefix. The agent's own sessions come before those of others,

@@ -45,7 +45,7 @@ pub async fn change_tags(
     if params.tag.is_empty() {
         return Err(Error::invalid("no tag was named").hint(TAG_HINT));
     }
-    let agent = agents.resolve(params.agent.as_deref()).await?;
+    let agent = agents.resolve_for_sessions(params.agent.as_deref()).await?;
     let row = sessions.resolve(&agent, params.agent.is_some() && !params.own, &params.session).await?;
     let _stays = lock.read().await;
     let dir = sessions.agent_dir(&row.header).await?;

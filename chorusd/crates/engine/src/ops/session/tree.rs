@@ -28,7 +28,7 @@ pub async fn tree(
     config: &Config,
     params: TreeParams,
 ) -> Result<TreeResult> {
-    let agent = agents.resolve(params.agent.as_deref()).await?;
+    let agent = agents.resolve_for_sessions(params.agent.as_deref()).await?;
     let info = registry.context_info(agent.settings.id);
     let leaf = info.as_ref().map(|info| Leaf { parent: info.parent_id, started_at: info.started_at });
     let rows = sessions.table.lineage(agent.settings.id).await?;

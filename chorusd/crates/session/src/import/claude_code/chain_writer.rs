@@ -19,6 +19,7 @@ use super::parents::find_node;
 use super::queue_operation::QueueOperation;
 use super::sidechains::Chain;
 use super::titles::LeafOwner;
+use crate::file::derived_id;
 
 /// A side chain without a title gets its first words as description, up to this many characters.
 const MAX_TITLE_CHARS: usize = 80;
@@ -38,6 +39,7 @@ pub(super) fn write_chain<S: BufRead + Seek>(
         call_names: HashMap::new(),
         first_words: None,
     };
+    let mut first_uuid = None;
     for &(node, unit) in &path.order {
         session.writer.sink.report_progress(reader.progress());
         let node = &index.nodes[node as usize];
@@ -50,6 +52,7 @@ pub(super) fn write_chain<S: BufRead + Seek>(
             continue;
         };
         let uuid = place.and_then(|place| place.uuid).map(String::from);
+        first_uuid = first_uuid.or_else(|| uuid.clone());
         session.add_line(*talk, uuid, unit)?;
     }
     session.flush_reply()?;
@@ -59,6 +62,8 @@ pub(super) fn write_chain<S: BufRead + Seek>(
         about.side_chain = true;
         about.tags = vec!["side-chain".into()];
         about.parent_id = about.id.take();
+        // Always the same, so that another import of the file recognises it.
+        about.id = about.parent_id.zip(first_uuid).map(|(parent, first)| derived_id(&format!("{parent}/{first}")));
         about.description = about.description.or(first_words);
     }
     writer.end_session(about)
@@ -144,7 +149,8 @@ impl ChainWriter<'_, '_> {
             self.about.model = Some(model.into());
         }
         if let Some(id) = talk.session_id.take() {
-            self.about.id = id.parse().ok();
+            let derived = || derived_id(&format!("claude-code/{id}"));
+            self.about.id = (!id.is_empty()).then(|| id.parse().unwrap_or_else(|_| derived()));
         }
     }
 

@@ -1,0 +1,127 @@
+//! Imports many files: reports each cause of a failure once, and the totals at the end.
+
+use std::collections::HashMap;
+
+use chorus_proto::error::exit;
+use chorus_proto::methods::import::{CommitResult, ImportFormat};
+
+use super::import::{self, ImportOptions};
+use crate::app::{App, parse_result};
+use crate::error::Error;
+use crate::print_pages;
+use crate::ui::sanitize;
+use crate::ui::stdout::OutputFormat;
+use crate::ui::units::{group_digits, pluralize};
+
+/// More files than this are not reported one by one.
+pub(super) const MIN_FILES: usize = 20;
+
+/// What was imported.
+#[derive(Debug, Default)]
+struct Totals {
+    files: u64,
+    conversations: u64,
+    messages: u64,
+    known: u64,
+    skipped_lines: u64,
+    secrets: u64,
+    failed: u64,
+    first_failure: Option<u8>,
+    /// How many files failed for each reason.
+    causes: HashMap<String, u64>,
+}
+
+/// Imports `files`. With `is_search`, for files that nobody named one by one, leaves out conversations that were imported
+/// before, unless the user named the agent.
+///
+/// # Errors
+/// The exit status of the first file that failed; at once if the daemon cannot be reached.
+pub(super) fn run(
+    app: &mut App,
+    files: &[String],
+    (from, redact): (ImportFormat, bool),
+    is_search: bool,
+) -> Result<(), Error> {
+    let options = ImportOptions { from, redact, skip_known: is_search && app.named_agent().is_none() };
+    let mut totals = Totals::default();
+    let mut results = Vec::new();
+    for file in files {
+        match import::import_file(app, file, options) {
+            Ok(raw) => {
+                let result: CommitResult = parse_result(&raw)?;
+                totals.add(&result);
+                match app.stdout.format() {
+                    OutputFormat::Json => results.push((file, raw)),
+                    OutputFormat::Jsonl => print_pages::print_entries(&mut app.stdout, &raw, "sessions")?,
+                    OutputFormat::Text => {}
+                }
+            }
+            Err(failure) if failure.exit_status() == exit::NO_DAEMON || failure.is_stdout_closed() => {
+                return Err(failure);
+            }
+            Err(failure) => totals.report_failure(app, file, failure),
+        }
+    }
+    if app.stdout.format() == OutputFormat::Json {
+        import::print_combined_json(app, &results)?;
+    }
+    totals.print(app, redact)?;
+    totals.first_failure.map_or(Ok(()), |status| Err(Error::reported(status)))
+}
+
+impl Totals {
+    fn add(&mut self, result: &CommitResult) {
+        self.files += 1;
+        self.conversations += result.sessions.len() as u64;
+        self.messages += result.sessions.iter().map(|session| session.header.message_count).sum::<u64>();
+        self.known += result.known.unwrap_or(0);
+        self.skipped_lines += result.skipped_total;
+        self.secrets += result.secrets_found.unwrap_or(0);
+    }
+
+    /// Prints a failure, unless another file failed for the same reason.
+    fn report_failure(&mut self, app: &App, file: &str, failure: Error) {
+        self.failed += 1;
+        self.first_failure.get_or_insert(failure.exit_status());
+        let cause = failure.message().replace(file, "FILE");
+        let count = self.causes.entry(cause).or_default();
+        *count += 1;
+        if *count == 1 {
+            failure.with_context(file).print(app.stderr);
+        }
+    }
+
+    fn print(&self, app: &mut App, redact: bool) -> Result<(), Error> {
+        for (cause, count) in self.causes.iter().filter(|(_, count)| **count > 1) {
+            let more = pluralize(count - 1, "other file");
+            app.stderr.line(&format!("the same for {more}: {}", sanitize::one_line(cause)));
+        }
+        let conversations = pluralize(self.conversations, "conversation");
+        let messages = match self.messages {
+            1 => "1 message".to_owned(),
+            count => format!("{} messages", group_digits(count)),
+        };
+        let files = pluralize(self.files, "file");
+        let mut line = format!("imported {conversations} ({messages}) from {files}");
+        let counts = [
+            (self.known, "already imported", ""),
+            (self.failed, "files failed", "file failed"),
+            (self.skipped_lines, "lines skipped", "line skipped"),
+        ];
+        for (count, many, one) in counts {
+            if count > 0 {
+                let what = if count == 1 && !one.is_empty() { one } else { many };
+                line.push_str(&format!("; {} {what}", group_digits(count)));
+            }
+        }
+        if app.stdout.format() == OutputFormat::Text {
+            app.stdout.status_line(&line)?;
+        }
+        if self.secrets > 0 && !redact {
+            app.stderr.warning(&format!("found {} and kept them", pluralize(self.secrets, "secret")));
+            app.stderr
+                .hint("use --redact to remove secrets; `chorusctl session purge` deletes a conversation permanently");
+        }
+        Ok(())
+    }
+}

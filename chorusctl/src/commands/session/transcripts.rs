@@ -1,0 +1,91 @@
+//! Finds the transcripts of other programs on this machine.
+
+use std::path::{Path, PathBuf};
+
+use crate::ui::units::pluralize;
+
+/// The limit on nested directories.
+const MAX_DEPTH: usize = 8;
+
+/// The programs whose transcripts are looked for, each with the directories below the user's home.
+const PROGRAMS: [(&str, &[&str]); 3] = [
+    ("Claude Code", &[".claude/projects", ".config/claude/projects"]),
+    ("Codex", &[".codex/sessions", ".codex/archived_sessions"]),
+    ("goose", &[".local/share/goose/sessions", ".config/goose/sessions"]),
+];
+
+/// The transcripts of one program.
+#[derive(Debug)]
+pub(super) struct Transcripts {
+    pub program: &'static str,
+    /// Sorted by path.
+    pub files: Vec<String>,
+}
+
+/// Finds the transcripts in the usual directories of the user.
+pub(super) fn on_this_machine() -> Vec<Transcripts> {
+    std::env::home_dir().map(|home| below_home(&home)).unwrap_or_default()
+}
+
+fn below_home(home: &Path) -> Vec<Transcripts> {
+    let found = PROGRAMS.iter().map(|(program, dirs)| {
+        let files = dirs.iter().flat_map(|dir| below(&home.join(dir))).filter(|file| file.ends_with(".jsonl"));
+        Transcripts { program, files: files.collect() }
+    });
+    found.filter(|found| !found.files.is_empty()).collect()
+}
+
+/// Returns the files below `dir` whose extension is that of a transcript, sorted by path.
+pub(super) fn below(dir: &Path) -> Vec<String> {
+    let mut files = Vec::new();
+    collect(dir, 0, &mut files);
+    files.sort();
+    files.into_iter().filter_map(|path| path.into_os_string().into_string().ok()).collect()
+}
+
+fn collect(dir: &Path, depth: usize, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let path = entry.path();
+        // Symbolic links are not followed: they could lead round in a circle.
+        let Ok(kind) = entry.file_type() else { continue };
+        if kind.is_dir() && depth < MAX_DEPTH {
+            collect(&path, depth + 1, files);
+        } else if kind.is_file()
+            && path
+                .extension()
+                .is_some_and(|extension| extension == "jsonl" || extension == "json" || extension == "md")
+        {
+            files.push(path);
+        }
+    }
+}
+
+/// Formats what was found: `43 files of Claude Code and 12 files of Codex`.
+pub(super) fn describe(found: &[Transcripts]) -> String {
+    let parts: Vec<String> = found
+        .iter()
+        .map(|found| format!("{} of {}", pluralize(found.files.len() as u64, "transcript"), found.program))
+        .collect();
+    parts.join(" and ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transcripts_are_found_where_programs_keep_them() {
+        let home = tempfile::tempdir().expect("a directory");
+        for file in
+            [".claude/projects/p/a.jsonl", ".claude/projects/p/note.txt", ".codex/sessions/2026/01/02/rollout-1.jsonl"]
+        {
+            let path = home.path().join(file);
+            std::fs::create_dir_all(path.parent().expect("a directory")).expect("created");
+            std::fs::write(path, "{}").expect("written");
+        }
+        let found = below_home(home.path());
+        assert_eq!(describe(&found), "1 transcript of Claude Code and 1 transcript of Codex");
+        assert!(found[0].files[0].ends_with("/p/a.jsonl"), "{found:?}");
+        assert_eq!(below(&home.path().join(".claude")).len(), 1);
+    }
+}

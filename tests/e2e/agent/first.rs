@@ -1,0 +1,118 @@
+//! The first minute: no agent has to be created by hand.
+
+use std::fs;
+
+use chorus_tests::ctl::{self, chorusctl, chorusctl_with};
+use chorus_tests::{Daemon, Home};
+
+use crate::home;
+
+const CREATED: &str = "created agent default (your first; `chorusctl agent init` creates others)\n";
+
+fn agents(home: &Home) -> Vec<String> {
+    let list = chorusctl(home, ["agent", "list", "--json"]).expect_json();
+    list["agents"].as_array().expect("a list").iter().map(|agent| agent["name"].to_string()).collect()
+}
+
+#[test]
+fn the_first_append_creates_an_agent_and_says_so_once() {
+    let home = home();
+    let _daemon = Daemon::start(&home);
+    let first = chorusctl(&home, ["context", "append", "hello"]);
+    assert_eq!((first.status, &*first.stderr), (0, CREATED), "{}", first.stdout);
+    let second = chorusctl(&home, ["context", "append", "again"]);
+    assert_eq!((second.status, &*second.stderr), (0, ""));
+    assert_eq!(agents(&home), ["\"default\""]);
+    assert!(chorusctl(&home, ["show"]).expect_success().contains("again"));
+}
+
+#[test]
+fn it_is_named_after_the_repository_that_one_is_in() {
+    let home = home();
+    let _daemon = Daemon::start(&home);
+    let inside = home.temp_dir().join("Web Shop/src");
+    fs::create_dir_all(&inside).expect("a directory");
+    fs::create_dir(home.temp_dir().join("Web Shop/.git")).expect("a directory");
+    let mut command = home.command(home.bins.chorusctl);
+    command.current_dir(&inside).args(["context", "append", "hello"]);
+    let output = ctl::run_command(command, b"");
+    assert!(output.stderr.starts_with("created agent web-shop ("), "{output:?}");
+    assert_eq!(agents(&home), ["\"web-shop\""]);
+}
+
+#[test]
+fn what_only_reads_creates_none_and_several_are_not_guessed() {
+    let home = home();
+    let _daemon = Daemon::start(&home);
+    for args in [&["history"][..], &["show"], &["save"], &["undo"]] {
+        chorusctl(&home, args.iter().copied()).expect_failure(3);
+    }
+    assert_eq!(agents(&home), Vec::<String>::new());
+    chorusctl(&home, ["agent", "init", "a"]).expect_success();
+    chorusctl(&home, ["agent", "init", "b"]).expect_success();
+    chorusctl(&home, ["context", "append", "hello"]).expect_failure(3);
+    assert_eq!(agents(&home).len(), 2);
+}
+
+#[test]
+fn imported_conversations_belong_to_their_program_and_are_found_by_everybody() {
+    let home = home();
+    let _daemon = Daemon::start(&home);
+    let line = |id: &str, role: &str, text: &str| {
+        format!(
+            "{{\"type\":\"{role}\",\"uuid\":\"{id}\",\"parentUuid\":null,\"sessionId\":\"7d444840-9dc0-41d1-b245-5ffdce74fad2\",\
+             \"timestamp\":\"2026-01-02T03:04:05Z\",\"message\":{{\"role\":\"{role}\",\"content\":\"{text}\"}}}}\n"
+        )
+    };
+    let transcripts = home.temp_dir().join("transcripts/deep");
+    fs::create_dir_all(&transcripts).expect("a directory");
+    let file = transcripts.join("talk.jsonl");
+    fs::write(&file, line("1", "user", "about the shop")).expect("written");
+    fs::write(transcripts.join("other.jsonl"), "not a transcript\n").expect("written");
+    let dir = home.temp_dir().join("transcripts");
+    let dir = dir.to_str().expect("UTF-8");
+    let imported = chorusctl(&home, ["import", dir]);
+    assert!(imported.stdout.contains("imported 1 conversation (1 message) from 1 file; 1 file failed"), "{imported:?}");
+    assert_eq!(agents(&home), ["\"claude-code\""]);
+    // It does not count as the one that is meant, and its conversations are found all the same.
+    assert!(chorusctl(&home, ["history"]).expect_success().contains("about the shop"));
+    assert!(chorusctl(&home, ["show", "latest"]).expect_success().contains("about the shop"));
+    let restored = chorusctl(&home, ["restore", "latest"]);
+    assert_eq!((restored.status, &*restored.stderr), (0, CREATED), "{}", restored.stdout);
+    assert!(chorusctl(&home, ["show"]).expect_success().contains("about the shop"));
+    chorusctl(&home, ["context", "append", "more"]).expect_success();
+    chorusctl(&home, ["save", "mine"]).expect_success();
+    let both = chorusctl(&home, ["history", "--json"]).expect_json();
+    assert_eq!(both["total"], 2, "{both}");
+    let own = chorusctl(&home, ["history", "--agent", "default", "--json"]).expect_json();
+    assert_eq!(own["total"], 1, "{own}");
+    // Again: nothing is imported twice, except what has grown.
+    assert!(chorusctl(&home, ["import", dir]).stdout.contains("imported 0 conversations (0 messages) from 1 file; 1 already"));
+    fs::write(&file, line("1", "user", "about the shop") + &line("2", "assistant", "yes")).expect("written");
+    assert!(chorusctl(&home, ["import", dir]).stdout.contains("imported 1 conversation"));
+    assert_eq!(chorusctl_with(&home, ["agent", "config", "claude-code", "import_source", "x"], b"").status, 2);
+}
+
+#[test]
+fn transcripts_on_this_machine_are_found_and_asked_about() {
+    let home = home();
+    let _daemon = Daemon::start(&home);
+    let user = home.temp_dir().join("user");
+    let project = user.join(".claude/projects/p");
+    fs::create_dir_all(&project).expect("a directory");
+    let import = |args: &[&str]| {
+        let mut command = home.command(home.bins.chorusctl);
+        command.env("HOME", &user).arg("import").args(args);
+        ctl::run_command(command, b"")
+    };
+    let none = import(&[]);
+    assert_eq!(none.status, 3, "{none:?}");
+    let line = "{\"type\":\"user\",\"uuid\":\"1\",\"sessionId\":\"s\",\"timestamp\":\"2026-01-02T03:04:05Z\",\
+                \"message\":{\"role\":\"user\",\"content\":\"hello\"}}\n";
+    fs::write(project.join("a.jsonl"), line).expect("written");
+    let asked = import(&[]);
+    assert_eq!(asked.status, 6, "it is not a terminal: {asked:?}");
+    let done = import(&["--yes"]);
+    assert!(done.stdout.contains("imported 1 conversation"), "{done:?}");
+    assert!(import(&["--yes"]).stdout.contains("1 already imported"));
+}
