@@ -10,8 +10,7 @@ use crate::error::Error;
 /// The same as `context show`, and with a SESSION as `session show`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Saved conversation: `latest`, `latest~N`, a number from the last `history`, a name, an ID, or a unique prefix
-    /// [default: the live conversation]
+    /// Saved conversation, named as for `restore`; `@` is the live one [default: the live one]
     session: Option<String>,
     #[command(flatten)]
     range: MessageRange,
@@ -22,8 +21,8 @@ pub struct Args {
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     match args.session {
-        Some(session) => session::show::show(app, &session, args.range),
-        None if args.window => context::show_window::run(app),
-        None => context::show::show(app, args.range),
+        Some(session) if session != "@" => session::show::show(app, &session, args.range),
+        _ if args.window => context::show_window::run(app),
+        _ => context::show::show(app, args.range),
     }
 }

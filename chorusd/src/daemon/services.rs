@@ -101,6 +101,7 @@ pub(super) async fn make_services(
         table: store.catalog.sessions.clone(),
         agents: agent_resolver.clone(),
         store: store.clone(),
+        registry: registry.clone(),
         history_numbers: ops::history_numbers::HistoryNumbers::default(),
     });
     let session_trash = Arc::new(SessionTrash {

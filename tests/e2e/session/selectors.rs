@@ -71,6 +71,46 @@ fn a_prefix_must_be_unique_and_an_ambiguous_one_lists_its_candidates() {
 }
 
 #[test]
+fn slugs_words_and_tags_name_a_session() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "one");
+    let crypto = client.save("a", "Crypto baseline for the shop").header;
+    let rate = client.save("a", "Rate limiter of the gateway").header;
+    let limits = client.save("a", "Limits of the shop").header;
+    chorusctl(&home, ["session", "tag", &rate.session_id, "billing"]).expect_success();
+    for (selector, id) in [
+        ("crypto-baseline", crypto.id),
+        ("crypto-baseline-for-the-shop", crypto.id),
+        ("limiter", rate.id),
+        ("rate LIMITER", rate.id),
+        ("tag:billing", rate.id),
+        ("#billing", rate.id),
+        ("limits", limits.id),
+        ("@", limits.id),
+        ("-", rate.id),
+    ] {
+        assert_eq!(get(&mut client, selector).expect(selector).header.id, id, "{selector}");
+    }
+    for nothing in ["limit of", "rypto", "tag:nothing", "#", "ga"] {
+        assert_eq!(expect_error_kind(get(&mut client, nothing)), ErrorKind::SessionNotFound, "{nothing}");
+    }
+    // The words of two titles: both are listed, each on a line with its date and title.
+    let output = chorusctl(&home, ["show", "shop"]);
+    assert_eq!(output.status, 7, "{output:?}");
+    let lines: Vec<&str> = output.stderr.lines().collect();
+    assert_eq!(lines[0], "error: \"shop\" matches 2 sessions");
+    assert!(lines[2].contains(&limits.session_id) && lines[2].ends_with("Limits of the shop"), "{output:?}");
+    assert!(lines[3].contains(&crypto.session_id) && lines[3].ends_with("Crypto baseline for the shop"), "{output:?}");
+    client.restore("a", &crypto.session_id);
+    assert_eq!(get(&mut client, "@").expect("the live one").header.id, crypto.id);
+    let long = chorusctl(&home, ["history", "--long"]).expect_success();
+    assert!(long.contains("Rate limiter of the gateway #billing"), "{long}");
+}
+
+#[test]
 fn history_numbers_mean_what_the_last_history_showed() {
     let home = home();
     let daemon = Daemon::start(&home);
@@ -92,5 +132,6 @@ fn history_numbers_mean_what_the_last_history_showed() {
         sessions[9].header.id.to_string(),
         "numbers go on over pages"
     );
+    assert_eq!(show("2").expect_json()["session"]["id"], by_number[&2], "and those before hold");
     show("9999").expect_failure(3);
 }

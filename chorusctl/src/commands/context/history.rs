@@ -11,7 +11,7 @@ use crate::commands::format;
 use crate::error::Error;
 use crate::print_pages::{self, RawObject};
 use crate::ui::stdout::OutputFormat;
-use crate::ui::units::{format_tokens, pluralize};
+use crate::ui::units::{format_token_count, pluralize};
 use crate::ui::{Cell, Column, Stdout, Style, Table, sanitize};
 
 /// Default number of sessions per page; the same as in the daemon.
@@ -42,6 +42,9 @@ pub struct Args {
     /// Only sessions with this tag
     #[arg(long)]
     tag: Option<String>,
+    /// Show the summary of each session
+    #[arg(long)]
+    long: bool,
 }
 
 /// The fields of a session that the table shows. Parsing all of them would take longer than the daemon needs to answer.
@@ -87,7 +90,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         OutputFormat::Text => {
             let size = params.limit.unwrap_or(DEFAULT_PAGE_SIZE);
             let result = parse_result(&app.call_raw::<History>(&params)?)?;
-            print_page(app, &params, &result, size)
+            print_page(app, &params, &result, (size, args.long))
         }
     }
 }
@@ -134,7 +137,7 @@ fn print_page(
     app: &mut App,
     params: &HistoryParams,
     result: &HistoryResult<SessionRow>,
-    size: u64,
+    (size, long): (u64, bool),
 ) -> Result<(), Error> {
     if result.sessions.is_empty() {
         let filtered = params.since.is_some() || params.tag.is_some();
@@ -153,7 +156,12 @@ fn print_page(
         return Ok(());
     }
     let first = result.page.saturating_sub(1) * size + 1;
-    write_table(&mut app.stdout, &result.sessions, first, params.all_agents)?;
+    let one = result.sessions.iter().all(|session| session.agent_name == result.sessions[0].agent_name);
+    if long {
+        write_long(&mut app.stdout, &result.sessions, first)?;
+    } else {
+        write_table(&mut app.stdout, &result.sessions, first, params.all_agents || !one)?;
+    }
     let total = pluralize(result.total, "session");
     writeln!(app.stdout, "\npage {} of {} · {total}", result.page, result.pages)
 }
@@ -162,11 +170,10 @@ fn write_table(out: &mut Stdout, sessions: &[SessionRow], first: u64, agents: bo
     let mut table = Table::new([
         Column::new("#").align_right(),
         Column::new("ID"),
-        Column::new("SAVED"),
+        Column::new("WHEN"),
         Column::new(if agents { "AGENT" } else { "" }),
         Column::new("MESSAGES").align_right(),
-        Column::new("RESUMING").align_right().optional(),
-        Column::new("ABOUT").flexible(),
+        Column::new("TITLE").flexible(),
     ]);
     for (number, session) in (first..).zip(sessions) {
         let saved = out.clock().local_date_time(session.saved_at);
@@ -176,28 +183,52 @@ fn write_table(out: &mut Stdout, sessions: &[SessionRow], first: u64, agents: bo
             saved.into(),
             if agents { sanitize::one_line(&session.agent_name).into() } else { Cell::default() },
             session.message_count.to_string().into(),
-            format_resume_cost(session.restoration_tokens).into(),
-            about_cell(session),
+            title_cell(session),
         ]);
     }
     table.write(out)
 }
 
-/// Formats the tokens that resuming cost; empty for contexts that did not begin with a resume.
-fn format_resume_cost(cost: TokenPair) -> String {
-    if cost.is_zero() { String::new() } else { format_tokens(cost.input.saturating_add(cost.output)) }
+/// Writes each session in a paragraph, with its summary.
+fn write_long(out: &mut Stdout, sessions: &[SessionRow], first: u64) -> Result<(), Error> {
+    for (number, session) in (first..).zip(sessions) {
+        let id = sanitize::one_line(&session.short_id);
+        let when = out.clock().local_date_time(session.saved_at);
+        let title = title(session);
+        writeln!(out, "{number}  {}  {}", out.style(Style::Id, &id), out.style(Style::Strong, &title))?;
+        let mut facts = vec![
+            when,
+            pluralize(session.message_count, "message"),
+            sanitize::one_line(&session.agent_name),
+            sanitize::one_line(&session.session_id),
+        ];
+        let cost = session.restoration_tokens;
+        if !cost.is_zero() {
+            facts.push(format!("resuming used {}", format_token_count(cost.input.saturating_add(cost.output))));
+        }
+        writeln!(out, "   {}", out.style(Style::Faint, &facts.join(" · ")))?;
+        format::print_paragraph(out, session.summary.as_deref().unwrap_or_default())?;
+        writeln!(out)?;
+    }
+    Ok(())
 }
 
-fn about_cell(session: &SessionRow) -> Cell {
+/// Returns the title on one line: the description, else the beginning of the summary, else the name; then the tags.
+fn title(session: &SessionRow) -> String {
+    let title = [session.description.as_deref(), session.summary.as_deref(), Some(&*session.session_id)]
+        .into_iter()
+        .flatten()
+        .map(sanitize::one_line)
+        .find(|title| !title.is_empty())
+        .unwrap_or_default();
+    let tags = session.tags.iter().map(|tag| format!(" #{}", sanitize::one_line(tag)));
+    title + &tags.collect::<String>()
+}
+
+fn title_cell(session: &SessionRow) -> Cell {
     if let Some(reason) = &session.corrupt {
-        return Cell::new(Style::Bad, format!("unreadable: {}", sanitize::one_line(reason)));
+        return Cell::new(Style::Bad, format!("unreadable file: {}", sanitize::one_line(reason)));
     }
-    let mut subject = format::subject(session.description.as_deref(), session.summary.as_deref());
-    if subject.is_empty() {
-        subject = sanitize::one_line(&session.session_id);
-    }
-    for tag in &session.tags {
-        subject = format!("#{} {subject}", sanitize::one_line(tag));
-    }
-    if session.available { subject.into() } else { Cell::new(Style::Bad, format!("(file gone) {subject}")) }
+    let title = title(session);
+    if session.available { title.into() } else { Cell::new(Style::Bad, format!("(file missing) {title}")) }
 }

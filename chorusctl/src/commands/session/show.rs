@@ -15,7 +15,8 @@ use crate::ui::{Stdout, Style, sanitize};
 
 /// Show a saved conversation
 ///
-/// A session is `latest`, `latest~N`, a number from the last `history`, a name, an ID, or a unique prefix of either.
+/// A session is `latest`, `latest~N`, `@` (the live one), `-` (the one before), a number from the last `history`, an ID, a
+/// name or a slug (or a unique prefix of one), a word of its title, or `tag:NAME`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Saved conversation

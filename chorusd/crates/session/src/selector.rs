@@ -12,12 +12,21 @@ pub enum Selector {
     Number(u64, String),
     /// A complete UUID with hyphens.
     Id(Uuid),
-    /// A session_id, or the start of one or of a UUID.
+    /// `@`: the session that the live context was saved as or restored from.
+    Live,
+    /// `-`: the newest session that is not the live one.
+    Previous,
+    /// `tag:NAME` or `#NAME`: the session with this tag.
+    Tag(String),
+    /// A session_id, or the start of one, of its slug or of a UUID, or words of a title.
     Text(String),
 }
 
-/// Length of the shortest prefix that selects a session.
+/// Length of the shortest prefix of a name or UUID that selects a session.
 pub const MIN_PREFIX: usize = 4;
+
+/// Length of the shortest part of a slug or title that selects a session.
+pub const MIN_WORD: usize = 3;
 
 impl Selector {
     /// Parses `text`. Anything without a special form is a name or the start of one.
@@ -26,6 +35,14 @@ impl Selector {
         let text = text.trim();
         if text == "latest" {
             return Self::Latest(0);
+        }
+        match text {
+            "@" => return Self::Live,
+            "-" => return Self::Previous,
+            _ => {}
+        }
+        if let Some(tag) = text.strip_prefix("tag:").or_else(|| text.strip_prefix('#')) {
+            return Self::Tag(tag.to_owned());
         }
         if let Some(n) = text.strip_prefix("latest~").and_then(|n| n.parse().ok()) {
             return Self::Latest(n);
@@ -53,6 +70,9 @@ mod tests {
         assert_eq!(Selector::parse("0042"), Selector::Number(42, "0042".into()));
         assert_eq!(Selector::parse("12345"), Selector::Text("12345".into()));
         assert_eq!(Selector::parse("1f3a9c02"), Selector::Text("1f3a9c02".into()));
+        assert_eq!((Selector::parse("@"), Selector::parse(" - ")), (Selector::Live, Selector::Previous));
+        assert_eq!(Selector::parse("tag:billing"), Selector::Tag("billing".into()));
+        assert_eq!(Selector::parse("#billing"), Selector::Tag("billing".into()));
         let id = Uuid::new_v4();
         assert_eq!(Selector::parse(&id.to_string()), Selector::Id(id));
     }

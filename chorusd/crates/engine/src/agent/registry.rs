@@ -353,6 +353,13 @@ impl Registry {
         self.inner.lock().live.keys().copied().collect()
     }
 
+    /// Returns the session that the live context of `agent` was saved as, else the one that it was restored from.
+    pub fn live_session(&self, agent: Uuid) -> Option<Uuid> {
+        let inner = self.inner.lock();
+        let head = inner.live.values().find(|head| head.agent == agent)?;
+        head.saved_session.or(head.base_session)
+    }
+
     /// Returns the agents whose context refers to a matching session in the journal or is saved in one, each with that
     /// session.
     #[must_use]

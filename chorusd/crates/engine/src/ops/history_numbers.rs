@@ -1,6 +1,6 @@
 //! Remembers the last history that a requester was shown, so that its numbers can select sessions.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use chorus_base::requester::Requester;
 use chorus_base::sync::Mutex;
@@ -8,6 +8,9 @@ use uuid::Uuid;
 
 /// The limit on remembered users; the one whose last history is the oldest is forgotten.
 const MAX_USERS: usize = 1000;
+
+/// The limit on numbers of one list: those shown last are remembered.
+const MAX_NUMBERS: usize = 5000;
 
 /// Session numbers of the last history, by user and agent. Only the daemon's own user and root may connect, so all
 /// clients of the socket are one user; each member in a channel has numbers of their own.
@@ -23,24 +26,30 @@ struct NumbersState {
 #[derive(Debug, Default)]
 struct UserPages {
     /// The page of each agent, and when it was shown (in `clock` ticks).
-    agents: HashMap<Uuid, (u64, NumberedPage)>,
+    agents: HashMap<Uuid, (u64, NumberedList)>,
     /// The last page with sessions of all agents.
-    all_agents: Option<(u64, NumberedPage)>,
+    all_agents: Option<(u64, NumberedList)>,
     /// When a page was shown last.
     last_shown: u64,
 }
 
-#[derive(Debug, Clone)]
-struct NumberedPage {
-    /// Number of the first session.
-    first_number: u64,
-    ids: Vec<Uuid>,
-}
+/// The sessions of one list, by number. The first page begins a new list, the others extend it.
+#[derive(Debug, Clone, Default)]
+struct NumberedList(BTreeMap<u64, Uuid>);
 
-impl NumberedPage {
+impl NumberedList {
+    fn add_page(&mut self, first_number: u64, ids: Vec<Uuid>) {
+        if first_number <= 1 {
+            self.0.clear();
+        }
+        self.0.extend((first_number..).zip(ids));
+        while self.0.len() > MAX_NUMBERS {
+            self.0.pop_first();
+        }
+    }
+
     fn find(&self, number: u64) -> Option<Uuid> {
-        let index = usize::try_from(number.checked_sub(self.first_number)?).ok()?;
-        self.ids.get(index).copied()
+        self.0.get(&number).copied()
     }
 }
 
@@ -51,15 +60,14 @@ impl HistoryNumbers {
         let mut memory = self.0.lock();
         memory.clock += 1;
         let clock = memory.clock;
-        let page = (clock, NumberedPage { first_number: first, ids });
         let user = memory.users.entry(by.to_string()).or_default();
         user.last_shown = clock;
-        match agent {
-            Some(agent) => {
-                user.agents.insert(agent, page);
-            }
-            None => user.all_agents = Some(page),
-        }
+        let (at, list) = match agent {
+            Some(agent) => user.agents.entry(agent).or_default(),
+            None => user.all_agents.get_or_insert_default(),
+        };
+        *at = clock;
+        list.add_page(first, ids);
         if memory.users.len() > MAX_USERS {
             let oldest =
                 memory.users.iter().filter(|(name, _)| **name != owner_key()).min_by_key(|(_, user)| user.last_shown);
@@ -75,7 +83,7 @@ impl HistoryNumbers {
     pub fn find(&self, by: &Requester, agent: Uuid, number: u64) -> Option<Uuid> {
         let memory = self.0.lock();
         let user = memory.users.get(&by.to_string())?;
-        let mut pages: Vec<&(u64, NumberedPage)> =
+        let mut pages: Vec<&(u64, NumberedList)> =
             user.agents.get(&agent).into_iter().chain(&user.all_agents).collect();
         pages.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
         pages.first().and_then(|(_, page)| page.find(number))
@@ -107,6 +115,18 @@ mod tests {
         shown.record_page(by, None, 1, vec![b]);
         assert_eq!(shown.find(by, agent, 1), Some(b));
         assert_eq!(shown.find(by, agent, 12), None);
+    }
+
+    #[test]
+    fn the_numbers_of_earlier_pages_hold_until_the_next_list() {
+        let shown = HistoryNumbers::default();
+        let by = &Requester::Owner;
+        let (agent, a, b) = (Uuid::from_u128(1), Uuid::from_u128(2), Uuid::from_u128(3));
+        shown.record_page(by, Some(agent), 1, vec![a]);
+        shown.record_page(by, Some(agent), 2, vec![b]);
+        assert_eq!((shown.find(by, agent, 1), shown.find(by, agent, 2)), (Some(a), Some(b)));
+        shown.record_page(by, Some(agent), 1, vec![b]);
+        assert_eq!((shown.find(by, agent, 1), shown.find(by, agent, 2)), (Some(b), None));
     }
 
     #[test]

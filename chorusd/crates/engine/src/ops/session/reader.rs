@@ -8,7 +8,7 @@ use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
 use chorus_proto::{ErrorKind, Session, SessionHeader};
 use chorus_runtime::run_blocking;
-use chorus_session::selector::MIN_PREFIX;
+use chorus_session::selector::{MIN_PREFIX, MIN_WORD};
 use chorus_session::{Selector, SessionFile};
 use chorus_store::catalog::{SessionQuery, SessionRow, SessionTable};
 use chorus_store::index_cache::IndexedFile;
@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 use super::get::corrupt_error;
 use crate::agent::agent_index::AgentEntry;
+use crate::agent::registry::Registry;
 use crate::ops::agent::AgentResolver;
 use crate::ops::hints;
 use crate::ops::history_numbers::HistoryNumbers;
@@ -27,6 +28,7 @@ pub struct SessionReader {
     pub table: SessionTable,
     pub agents: Arc<AgentResolver>,
     pub store: Arc<Store>,
+    pub registry: Arc<Registry>,
     /// The numbers of the sessions that requesters were shown last.
     pub history_numbers: HistoryNumbers,
 }
@@ -53,6 +55,26 @@ impl SessionReader {
         let own = agent.settings.id;
         let owner = *by == Requester::Owner;
         let row = match Selector::parse(text) {
+            Selector::Live => match self.registry.live_session(own) {
+                Some(id) => self.table.get(id).await?,
+                None => return Err(not_saved_error(&agent.settings.name)),
+            },
+            Selector::Previous => self.previous(own, owner && !agent_said).await?,
+            Selector::Tag(tag) => {
+                let agents = self.searched_agents(own, owner && !agent_said);
+                let query = SessionQuery {
+                    agent: Some(own),
+                    also: agents.into_iter().filter(|agent| *agent != own).collect(),
+                    tag: Some(tag.clone()),
+                    limit: MAX_CANDIDATES,
+                    ..SessionQuery::default()
+                };
+                let (tagged, _) = self.table.list(query).await?;
+                match tagged.is_empty() {
+                    true => None,
+                    false => self.ensure_unique(&format!("tag:{tag}"), tagged).await?,
+                }
+            }
             Selector::Latest(n) => self.nth_newest(own, owner && !agent_said, n).await?,
             Selector::Id(id) => self.table.get(id).await?,
             Selector::Number(number, digits) => match self.history_numbers.find(by, own, number) {
@@ -66,7 +88,10 @@ impl SessionReader {
                     .hint("run `chorusctl context history` first, or use the name of the session"));
                 }
             },
-            Selector::Text(text) => self.find_by_text(own, owner, &text).await?,
+            Selector::Text(text) => match self.find_by_text(own, owner, &text).await? {
+                Some(row) => Some(row),
+                None => self.find_by_words(self.searched_agents(own, owner && !agent_said), &text).await?,
+            },
         };
         let shown: String = text.chars().take(80).collect();
         let row = row.filter(|row| owner || row.header.agent_id == own).ok_or_else(|| {
@@ -102,6 +127,35 @@ impl SessionReader {
         Ok(self.table.list(query).await?.0.pop())
     }
 
+    /// Returns the agents whose sessions are searched: `agent` itself, and with `imported` those with imported ones.
+    fn searched_agents(&self, agent: Uuid, imported: bool) -> Vec<Uuid> {
+        let others = if imported { self.imported_by_others(Some(agent)) } else { Vec::new() };
+        std::iter::once(agent).chain(others).collect()
+    }
+
+    /// Returns the newest session that is not the live one.
+    async fn previous(&self, agent: Uuid, imported: bool) -> Result<Option<SessionRow>> {
+        let live = self.registry.live_session(agent);
+        let newest = self.nth_newest(agent, imported, 0).await?;
+        match newest {
+            Some(row) if Some(row.header.id) == live => self.nth_newest(agent, imported, 1).await,
+            other => Ok(other),
+        }
+    }
+
+    /// Finds a session by its slug or the start of it, then by words of its title.
+    async fn find_by_words(&self, agents: Vec<Uuid>, text: &str) -> Result<Option<SessionRow>> {
+        if text.chars().count() < MIN_WORD {
+            return Ok(None);
+        }
+        let with_slug = self.table.list_with_slug(agents.clone(), text.to_owned()).await?;
+        if !with_slug.is_empty() {
+            return self.ensure_unique(text, with_slug).await;
+        }
+        let with_title = self.table.list_with_title_words(agents, text.to_owned()).await?;
+        if with_title.is_empty() { Ok(None) } else { self.ensure_unique(text, with_title).await }
+    }
+
     /// Finds a session by its exact name, then by a unique prefix. The agent's own sessions come before those of others,
     /// which are considered only if `others`.
     async fn find_by_text(&self, own: Uuid, others: bool, text: &str) -> Result<Option<SessionRow>> {
@@ -109,7 +163,7 @@ impl SessionReader {
         for &agent in looked_in {
             let named = self.table.list_named(agent, text.to_owned()).await?;
             if !named.is_empty() {
-                return ensure_unique(text, named);
+                return self.ensure_unique(text, named).await;
             }
         }
         if text.chars().count() < MIN_PREFIX {
@@ -118,10 +172,30 @@ impl SessionReader {
         for &agent in looked_in {
             let beginning = self.table.list_with_prefix(agent, text.to_owned()).await?;
             if !beginning.is_empty() {
-                return ensure_unique(text, beginning);
+                return self.ensure_unique(text, beginning).await;
             }
         }
         Ok(None)
+    }
+
+    /// Returns the only one of `rows`, which must not be empty.
+    ///
+    /// # Errors
+    /// `ambiguous` with the first candidates, one a line, if there are several.
+    async fn ensure_unique(&self, text: &str, mut rows: Vec<SessionRow>) -> Result<Option<SessionRow>> {
+        if rows.len() == 1 {
+            return Ok(rows.pop());
+        }
+        let count = match rows.len() as u64 {
+            MAX_CANDIDATES.. => format!("{MAX_CANDIDATES} or more"),
+            count => count.to_string(),
+        };
+        rows.truncate(LISTED_CANDIDATES);
+        let short = self.table.short_ids(rows.iter().map(|row| row.header.id).collect()).await?;
+        let candidates: Vec<String> = short.iter().zip(&rows).map(|(id, row)| candidate_line(id, row)).collect();
+        let shown: String = text.chars().take(80).collect();
+        Err(Error::new(ErrorKind::Ambiguous, format!("{shown:?} matches {count} sessions"))
+            .hint(format!("use more of the name, or the ID:\n{}", candidates.join("\n"))))
     }
 
     /// Converts rows into sessions with their short ids, and checks whether their files exist.
@@ -214,13 +288,20 @@ impl SessionReader {
     }
 }
 
-fn ensure_unique(text: &str, mut rows: Vec<SessionRow>) -> Result<Option<SessionRow>> {
-    if rows.len() == 1 {
-        return Ok(rows.pop());
-    }
-    let candidates: Vec<String> =
-        rows.iter().map(|row| format!("{} ({})", row.header.session_id, row.header.id)).collect();
-    let shown: String = text.chars().take(80).collect();
-    Err(Error::new(ErrorKind::Ambiguous, format!("{shown:?} is the beginning of {} sessions", rows.len()))
-        .hint(format!("one of: {}", candidates.join(", "))))
+/// The limit on sessions that are looked at when a name means several.
+const MAX_CANDIDATES: u64 = 20;
+
+/// The number of candidates that an error lists.
+const LISTED_CANDIDATES: usize = 5;
+
+/// Formats a candidate: its short id, its name with the date, and its title.
+fn candidate_line(short_id: &str, row: &SessionRow) -> String {
+    let title = row.header.description.as_deref().unwrap_or_default();
+    let title: String = title.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(60).collect();
+    format!("  {short_id}  {}  {title}", row.header.session_id).trim_end().to_owned()
+}
+
+fn not_saved_error(agent: &str) -> Error {
+    Error::new(ErrorKind::SessionNotFound, format!("the live conversation of {agent} is not saved"))
+        .hint("save it: chorusctl save")
 }
