@@ -33,7 +33,7 @@ pub async fn resume_as(
 ) -> Result<ResumeResult> {
     let agent = agents.resolve(params.agent.as_deref()).await?;
     // A session of another agent causes a warning instead of an error, because none of its messages is copied.
-    let row = starter.sessions.resolve_as(by, &agent, true, &params.session).await?;
+    let row = starter.sessions.find_as(by, &agent, params.agent.is_none(), &params.session).await?;
     // Checked first, because a running turn would refuse the command after the acknowledgement has cost money.
     starter.registry.ask(agent.settings.id, command::check_replaceable()).await?;
     let parent = ContinuationSource::read(starter, &agent.settings, &row).await?;

@@ -52,6 +52,21 @@ impl SessionReader {
         agent_said: bool,
         text: &str,
     ) -> Result<SessionRow> {
+        let row = self.find_as(by, agent, !agent_said, text).await?;
+        let (own, of) = (agent.settings.id, row.header.agent_id);
+        if of != own && !agent_said && !self.imported_by_others(Some(own)).contains(&of) {
+            return Err(Error::new(
+                ErrorKind::Denied,
+                format!("the session {} is one of {}", row.header.session_id, row.header.agent_name),
+            )
+            .hint(hints::NAME_AGENT_OF_SESSION));
+        }
+        Ok(row)
+    }
+
+    /// Like [`SessionReader::resolve_as`], for requests that copy nothing from the session and may name one of any agent.
+    /// With `imported`, `latest` and the like mean the imported sessions as well as those of the agent.
+    pub async fn find_as(&self, by: &Requester, agent: &AgentEntry, imported: bool, text: &str) -> Result<SessionRow> {
         let own = agent.settings.id;
         let owner = *by == Requester::Owner;
         let row = match Selector::parse(text) {
@@ -59,9 +74,9 @@ impl SessionReader {
                 Some(id) => self.table.get(id).await?,
                 None => return Err(not_saved_error(&agent.settings.name)),
             },
-            Selector::Previous => self.previous(own, owner && !agent_said).await?,
+            Selector::Previous => self.previous(own, owner && imported).await?,
             Selector::Tag(tag) => {
-                let agents = self.searched_agents(own, owner && !agent_said);
+                let agents = self.searched_agents(own, owner && imported);
                 let query = SessionQuery {
                     agent: Some(own),
                     also: agents.into_iter().filter(|agent| *agent != own).collect(),
@@ -75,7 +90,7 @@ impl SessionReader {
                     false => self.ensure_unique(&format!("tag:{tag}"), tagged).await?,
                 }
             }
-            Selector::Latest(n) => self.nth_newest(own, owner && !agent_said, n).await?,
+            Selector::Latest(n) => self.nth_newest(own, owner && imported, n).await?,
             Selector::Id(id) => self.table.get(id).await?,
             Selector::Number(number, digits) => match self.history_numbers.find(by, own, number) {
                 Some(id) => self.table.get(id).await?,
@@ -90,23 +105,14 @@ impl SessionReader {
             },
             Selector::Text(text) => match self.find_by_text(own, owner, &text).await? {
                 Some(row) => Some(row),
-                None => self.find_by_words(self.searched_agents(own, owner && !agent_said), &text).await?,
+                None => self.find_by_words(self.searched_agents(own, owner && imported), &text).await?,
             },
         };
         let shown: String = text.chars().take(80).collect();
-        let row = row.filter(|row| owner || row.header.agent_id == own).ok_or_else(|| {
+        row.filter(|row| owner || row.header.agent_id == own).ok_or_else(|| {
             Error::new(ErrorKind::SessionNotFound, format!("{} has no session {shown:?}", agent.settings.name))
                 .hint("`chorusctl context history` shows them")
-        })?;
-        let is_imported = || self.imported_by_others(Some(own)).contains(&row.header.agent_id);
-        if row.header.agent_id != own && !agent_said && !is_imported() {
-            return Err(Error::new(
-                ErrorKind::Denied,
-                format!("the session {} is one of {}", row.header.session_id, row.header.agent_name),
-            )
-            .hint(hints::NAME_AGENT_OF_SESSION));
-        }
-        Ok(row)
+        })
     }
 
     /// Returns the agents that hold imported conversations, except `agent`. Empty if that is `None`: all agents are meant.
