@@ -140,6 +140,7 @@ fn of_two_that_take_a_name_at_once_one_gets_it() {
         assert_eq!(made.len(), 1, "{refused:?}");
         for refusal in refused {
             let kind = expect_error_kind(refusal);
+            // Which of the two depends on how far the first one has come.
             assert!([ErrorKind::AlreadyExists, ErrorKind::Busy].contains(&kind), "{kind:?}");
         }
         assert_eq!(git(&home, &name, &["log", "--oneline"]).lines().count(), 1);

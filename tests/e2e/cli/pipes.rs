@@ -32,6 +32,7 @@ fn a_reader_that_leaves_early_is_no_failure() {
             let mut said = String::new();
             child.stderr.take().expect("a pipe").read_to_string(&mut said).expect("UTF-8");
             assert!(!said.contains("panicked") && !said.contains("error: "), "{args:?}: {said}");
+            // It has either written everything before the reader went away, or is ended by SIGPIPE.
             assert!(status.code() == Some(0) || status.code().is_none(), "{args:?}: {status}");
         }
     }

@@ -213,6 +213,7 @@ fn processes_and_terminals_of_others_are_not_there() {
             run_command(&fixture, "ls /proc | grep -c '^[0-9]'; cat /proc/1/comm; kill -9 1; ls /proc/self/fd; true");
         let lines: Vec<_> = seen.text.lines().collect();
         assert!(lines[0].parse::<u32>().expect("a number") < 8, "{seen:?}");
+        // The helper: under bubblewrap it has the name of its mount.
         assert!(["exe", ".chorus-inside"].contains(&lines[1]), "{seen:?}");
         // None but the streams and the one that lists.
         assert_eq!(lines[lines.len() - 5..], ["0", "1", "2", "3", "[exit status 0]"], "{seen:?}");

@@ -42,7 +42,8 @@ fn a_full_workspace_is_told_and_keeps_what_was_there() {
 #[test]
 fn without_a_free_descriptor_a_tool_says_so_and_the_record_stays_legal() {
     let told = without_descriptors("view", &json!({"path": "."}), true);
-    assert!(told.contains("too many files are open"), "{told}");
+    // Either the workspace cannot be opened, or a moment later the program.
+    assert!(told.contains("too many files are open") || told.contains("Too many open files"), "{told}");
 }
 
 #[test]
@@ -54,6 +55,7 @@ fn without_a_free_descriptor_a_command_is_not_run_and_says_so() {
 #[test]
 fn without_a_free_descriptor_git_is_not_run_and_says_so() {
     let told = without_descriptors("git_log", &json!({}), true);
+    // Either the workspace cannot be opened, or a moment later the program.
     assert!(told.contains("too many files are open") || told.contains("Too many open files"), "{told}");
 }
 
