@@ -40,6 +40,9 @@ struct Args {
     /// is set aside
     #[arg(long, conflicts_with_all = ["detach", "rebuild"])]
     salvage: bool,
+    /// Check the configuration, print its path as JSON, and exit
+    #[arg(long, conflicts_with_all = ["detach", "rebuild", "salvage"])]
+    check_config: bool,
 }
 
 /// Runs the daemon until it is stopped.
@@ -78,6 +81,10 @@ fn run(args: &Args) -> Result<()> {
     )
     .map_err(|e| Error::invalid(e.to_string()).hint("set CHORUS_HOME to a directory of your own"))?;
     let places = places.absolute().map_err(|e| Error::io("cannot tell the working directory", &e))?;
+    if args.check_config {
+        daemon::check_config(&places)?;
+        return print_json(&serde_json::json!({"config": places.config}));
+    }
     if args.rebuild || args.salvage {
         let params = DoctorParams { rebuild: args.rebuild, salvage: args.salvage };
         return print_json(&daemon::repair_home(&places, params)?);

@@ -115,6 +115,11 @@ pub fn run_in_process(
     ended
 }
 
+/// Checks that the configuration can be used, as a start does first.
+pub(crate) fn check_config(places: &InstancePaths) -> Result<()> {
+    load_config(places).map(drop)
+}
+
 fn load_config(places: &InstancePaths) -> Result<Config> {
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     config::load(&places.config, |name| std::env::var_os(name))

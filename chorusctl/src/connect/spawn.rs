@@ -100,6 +100,18 @@ pub fn run_repair(flag: &str, socket: Option<&Path>) -> Result<Box<RawValue>, Er
     RawValue::from_string(found).map_err(|error| chorus_proto::CallError::Malformed(error).into())
 }
 
+/// Has `chorusd` check the configuration, as a start does first. An older `chorusd`, which has no such option, counts as
+/// satisfied.
+///
+/// # Errors
+/// The configuration cannot be used, or the program cannot be run.
+pub fn check_config(socket: Option<&Path>) -> Result<(), Error> {
+    match run_repair("--check-config", socket) {
+        Err(failure) if failure.message().contains("--check-config") => Ok(()),
+        checked => checked.map(drop),
+    }
+}
+
 /// The error for a program that ended with `status`: its own message, if it printed one.
 #[must_use]
 pub fn program_error(program: &Path, status: ExitStatus, complaint: &[u8]) -> Error {

@@ -2,6 +2,7 @@
 
 use chorus_proto::methods::context::{Show, ShowParams};
 use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::ctl::chorusctl;
 use chorus_tests::{Daemon, Home};
 
 use crate::home;
@@ -26,6 +27,23 @@ fn an_unknown_key_is_named_with_its_line_and_the_nearest() {
     for word in ["idle_timout", "idle_timeout", "2"] {
         assert!(said.contains(word), "{word}: {said}");
     }
+}
+
+#[test]
+fn a_restart_with_a_broken_configuration_leaves_the_running_daemon_alone() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let pid = home.running_pid();
+    home.write_config("max_conections = 7\n");
+    let refused = chorusctl(&home, ["daemon", "restart"]);
+    assert_eq!(refused.status, 2, "{refused:?}");
+    assert!(refused.stderr.contains("max_conections") && refused.stderr.contains("was not stopped"), "{refused:?}");
+    assert_eq!(home.running_pid(), pid, "it still runs");
+    home.write_config("max_connections = 7\n");
+    chorusctl(&home, ["daemon", "restart"]).expect_success();
+    assert_ne!(home.running_pid(), pid);
+    chorusctl(&home, ["daemon", "stop"]).expect_success();
+    drop(daemon);
 }
 
 #[test]

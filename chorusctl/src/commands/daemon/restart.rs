@@ -6,10 +6,15 @@ use crate::connect;
 use crate::error::Error;
 
 /// Restart the daemon
+///
+/// Checks the configuration first; if it cannot be used, the running daemon is not stopped.
 #[derive(Debug, clap::Args)]
 pub struct Args {}
 
 pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
+    // A daemon that runs is not stopped for one that would not start.
+    connect::check_config(app.global.socket.as_deref())
+        .map_err(|error| error.with_detail("the running daemon was not stopped"))?;
     let was_running = stop::stop(app)?.is_some();
     let started = connect::start(app.paths()?, &app.global)?;
     let verb = match (was_running, started.is_ours) {
