@@ -22,7 +22,7 @@ fn main() {
     let hall = server.create_channel("hall");
     let mara = server.add_member("mara", &[], MANAGE_CHANNELS | MANAGE_MESSAGES);
     let daemon = Daemon::start_with(&home, &format!("{}{}", model.config_toml(), discord.config_toml()));
-    mara.run_slash_command(&hall, "ping", &[]).response_with("is there");
+    mara.run_slash_command(&hall, "ping", &[]).response_with("is online");
     daemon.client().init("scribe");
     let room = server.wait_for_channel("scribe");
     model.anthropic().queue(Response::text(["So far"]).gate("held"));

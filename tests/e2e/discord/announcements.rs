@@ -41,9 +41,9 @@ fn an_idle_notice_is_posted_as_it_is_with_a_button_that_restores() {
     assert_eq!(notices(&fixture)[0].data["text"], notice.content);
     assert!(notice.content.contains("Context cleared after 1 second of inactivity. Use /context restore"));
     fixture.set("maps", "idle_timeout", "0").expect("set");
-    assert!(otto.press_button(&notice, "Restore").response_with("may not do that").ephemeral);
+    assert!(otto.press_button(&notice, "Restore").response_with("don't have permission").ephemeral);
     assert!(fixture.client().message_texts("maps").is_empty());
-    mara.press_button(&notice, "Restore").response_with("Restored: 1 message");
+    mara.press_button(&notice, "Restore").response_with("Restored ");
     assert_eq!(fixture.client().message_texts("maps"), ["We moved the column."]);
     assert_eq!(posted(&room, "Session saved:").len(), 1);
 }
@@ -63,14 +63,14 @@ fn the_button_that_restores_is_offered_where_everybody_may_press_it() {
     };
     // Who the others are nobody tells: a server is told anew with how many they are.
     fixture.guild.make_available();
-    fixture.agent("first").wait_for_post("is here");
+    fixture.agent("first").wait_for_post("is ready");
     assert!(notice(0).button("Restore").is_none());
     fixture.set("maps", "idle_timeout", "0").expect("set");
     mara.run_slash_command(&room, "context restore", &[("session", "latest")]).response_with("Restored");
     fixture.set("maps", "idle_timeout", "1s").expect("set");
     fixture.guild.set_application_permissions(APPLICATION_DEFAULT);
     fixture.guild.make_available();
-    fixture.agent("second").wait_for_post("is here");
+    fixture.agent("second").wait_for_post("is ready");
     assert!(notice(1).button("Restore").is_some());
 }
 
@@ -90,7 +90,7 @@ fn the_button_that_restores_is_gone_once_somebody_else_was_heard_in_the_owners_s
     let otto = fixture.guild.add_member("otto", &[], 0);
     let offered = notice(1);
     assert!(offered.button("Restore").is_some(), "Chorus does not know better yet");
-    assert!(otto.press_button(&offered, "Restore").response_with("may not do that").ephemeral);
+    assert!(otto.press_button(&offered, "Restore").response_with("don't have permission").ephemeral);
     assert!(notice(2).button("Restore").is_none());
 }
 
@@ -126,9 +126,9 @@ fn a_stop_and_a_start_are_told_where_a_conversation_goes_on_and_not_again_and_ag
     let (maps, idle) = (fixture.agent("maps"), fixture.agent("idle"));
     fixture.client().append("maps", "One.");
     fixture.stop();
-    maps.wait_for_post("Chorus stops now. The conversation is saved; it goes on when Chorus is back.");
+    maps.wait_for_post("Chorus is stopping. The conversation is saved and continues when Chorus is back.");
     fixture.start();
-    maps.wait_for_post("Chorus was started anew.");
+    maps.wait_for_post("Chorus restarted.");
     fixture.stop();
     fixture.start();
     for _ in 0..2 {
@@ -136,18 +136,18 @@ fn a_stop_and_a_start_are_told_where_a_conversation_goes_on_and_not_again_and_ag
         fixture.start();
     }
     // What is posted later shows that nothing else is on its way.
-    fixture.agent("last").wait_for_post("is here");
-    assert_eq!((posted(&maps, "Chorus stops").len(), posted(&maps, "Chorus was started").len()), (1, 1));
+    fixture.agent("last").wait_for_post("is ready");
+    assert_eq!((posted(&maps, "Chorus is stopping").len(), posted(&maps, "Chorus restarted").len()), (1, 1));
     let last = maps.application_posts().pop().expect("a post").content;
-    assert!(last.starts_with("Chorus was started"), "nobody is left with a stop: {last}");
-    assert!(idle.application_posts().iter().all(|post| post.content.contains("is here")));
+    assert!(last.starts_with("Chorus restarted"), "nobody is left with a stop: {last}");
+    assert!(idle.application_posts().iter().all(|post| post.content.contains("is ready")));
     assert_eq!(fixture.client().message_texts("maps"), ["One."]);
 }
 
 #[test]
 fn a_stop_does_not_wait_for_a_discord_that_hangs() {
     let mut fixture = ChannelFixture::new();
-    fixture.agent("maps").wait_for_post("is here");
+    fixture.agent("maps").wait_for_post("is ready");
     fixture.client().append("maps", "One.");
     fixture.discord.inject_fault("POST /channels/*/messages", 10, Fault::Gate("never"));
     let begun = std::time::Instant::now();
@@ -177,7 +177,7 @@ fn a_notice_that_waited_for_more_than_a_day_is_dropped_counted_and_told() {
     drop(database);
     fixture.discord.clear_faults();
     fixture.start();
-    fixture.agent("last").wait_for_post("is here");
+    fixture.agent("last").wait_for_post("is ready");
     wait_until("the notice to be counted", DEADLINE, || {
         let checks = fixture.client().call::<Doctor>(&DoctorParams::default()).expect("doctor").checks;
         let told = checks.into_iter().find(|check| check.name == "Discord notices")?;

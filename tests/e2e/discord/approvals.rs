@@ -75,14 +75,12 @@ fn who_asked_for_the_turn_allows_it_once_and_nobody_else_does() {
     assert!(question.content.contains("tool:list_models:"), "{}", question.content);
     assert!(question.content.contains(&format!("<@{}>", asked.mara.id)) && question.content.contains(":R>"));
     let labels: Vec<&str> = question.buttons.iter().map(|button| &*button.label).collect();
-    assert_eq!(labels, ["Allow once", "Always this", "Deny"]);
-    for (label, why) in
-        [("Allow once", "else was asked"), ("Always this", "approver may allow"), ("Deny", "else was asked")]
-    {
+    assert_eq!(labels, ["Allow once", "Always allow this", "Deny"]);
+    for (label, why) in [("Allow once", "else"), ("Always allow this", "approver"), ("Deny", "else")] {
         assert!(asked.otto.press_button(&question, label).response_with(why).ephemeral);
     }
     // For ever only an approver.
-    let told = asked.mara.press_button(&question, "Always this").response_with("approver may allow");
+    let told = asked.mara.press_button(&question, "Always allow this").response_with("approver");
     assert!(told.ephemeral);
     let allow = question.button("Allow once").expect("a button").custom_id.clone();
     let press = asked.mara.press_button(&question, "Allow once");
@@ -96,7 +94,7 @@ fn who_asked_for_the_turn_allows_it_once_and_nobody_else_does() {
         Some(told).filter(|told| told.len() == 2)
     });
     assert!(told.iter().all(|told| told.ephemeral), "{told:?}");
-    assert_eq!(told.iter().filter(|told| told.content == "Allowed, this once.").count(), 1, "{told:?}");
+    assert_eq!(told.iter().filter(|told| told.content == "Allowed once.").count(), 1, "{told:?}");
     let late = asked.cora.press_stale_button(&asked.room, &question, &allow);
     assert!(late.response_with("approved already").ephemeral);
     let decisions = chorusctl(&asked.fixture.home, ["audit", "--json"]).expect_success();
@@ -107,7 +105,7 @@ fn who_asked_for_the_turn_allows_it_once_and_nobody_else_does() {
 fn an_approver_allows_it_for_ever_and_then_it_is_not_asked() {
     let asked = Asked::new();
     let question = asked.question();
-    asked.cora.press_button(&question, "Always this");
+    asked.cora.press_button(&question, "Always allow this");
     asked.becomes(&question, "**Allowed** by");
     asked.room.wait_for_post("Done.");
     let permissions = asked.fixture.said("a", "permissions");
@@ -115,7 +113,7 @@ fn an_approver_allows_it_for_ever_and_then_it_is_not_asked() {
     asked.script("list_models", &json!({}));
     asked.room.say(&asked.mara, "And now?");
     wait_until("the second result", DEADLINE, || (asked.results() == [false, false]).then_some(()));
-    assert_eq!(asked.room.application_posts().iter().filter(|post| post.content.contains("for permission")).count(), 1);
+    assert_eq!(asked.room.application_posts().iter().filter(|post| post.content.contains("to run this")).count(), 1);
 }
 
 #[test]
@@ -138,7 +136,7 @@ fn a_turn_from_the_terminal_asks_in_the_channel_too() {
     });
     let question = asked.room.wait_for_post_with_button("Allow once");
     assert!(question.content.contains("for the owner"), "{}", question.content);
-    assert!(asked.mara.press_button(&question, "Allow once").response_with("else was asked").ephemeral);
+    assert!(asked.mara.press_button(&question, "Allow once").response_with("else").ephemeral);
     let id = question.buttons[0].custom_id.split(':').nth(1).expect("an id").to_owned();
     chorusctl(&asked.fixture.home, ["approvals", "approve", &id]).expect_success();
     asked.becomes(&question, "**Allowed** by the owner");
@@ -165,7 +163,7 @@ fn after_a_restart_questions_are_void() {
     let allow = question.buttons[0].custom_id.clone();
     asked.fixture.kill();
     asked.fixture.start();
-    asked.becomes(&question, "**Void**");
+    asked.becomes(&question, "**Cancelled**");
     let late = asked.mara.press_stale_button(&asked.room, &question, &allow);
     assert!(late.response_with("was denied").ephemeral);
     wait_until("the turn to be closed", DEADLINE, || (asked.results() == [true]).then_some(()));
@@ -178,9 +176,9 @@ fn a_button_of_another_action_does_nothing() {
     let allow = question.buttons[0].custom_id.clone();
     let (start, _) = allow.rsplit_once(':').expect("a hash");
     let forged = asked.mara.press_stale_button(&asked.room, &question, &format!("{start}:00000000"));
-    assert!(forged.response_with("another action").ephemeral);
+    assert!(forged.response_with("has changed").ephemeral);
     let unknown = asked.mara.press_stale_button(&asked.room, &question, "approve:zzzzzz:00000000");
-    assert!(unknown.response_with("is asked that any more").ephemeral);
+    assert!(unknown.response_with("no longer exists").ephemeral);
     assert!(asked.results().is_empty(), "it still waits");
     asked.mara.press_button(&question, "Deny");
     asked.becomes(&question, "**Denied**");
@@ -214,7 +212,7 @@ fn what_cannot_be_shown_whole_cannot_be_allowed_there() {
     let question = asked.room.wait_for_post_with_button("Deny");
     let labels: Vec<&str> = question.buttons.iter().map(|button| &*button.label).collect();
     assert_eq!(labels, ["Deny"]);
-    assert!(question.files.is_empty() && question.content.contains("chorusctl approvals"), "{}", question.content);
+    assert!(question.files.is_empty() && question.content.contains("can only be denied here"), "{}", question.content);
     asked.mara.press_button(&question, "Deny");
     asked.becomes(&question, "**Denied**");
     asked.fixture.discord.take_violations();
@@ -227,11 +225,11 @@ fn what_is_listed_can_be_answered_by_whoever_may() {
     let listed = |who: &UserHandle| who.run_slash_command(&asked.room, "approvals", &[]).response_with("list_models");
     let labels = |shown: &VisibleMessage| shown.buttons.iter().map(|button| button.label.clone()).collect::<Vec<_>>();
     let mine = listed(&asked.mara);
-    assert!(mine.content.contains(&format!("asked for <@{}>", asked.mara.id)), "{mine:?}");
+    assert!(mine.content.contains(&format!("requested by <@{}>", asked.mara.id)), "{mine:?}");
     assert_eq!(labels(&mine), ["Allow once", "Deny"]);
     assert!(labels(&listed(&asked.otto)).is_empty());
-    assert_eq!(labels(&listed(&asked.cora)), ["Allow once", "Always this", "Deny"]);
-    asked.mara.press_button(&mine, "Allow once").response_with("Allowed, this once.");
+    assert_eq!(labels(&listed(&asked.cora)), ["Allow once", "Always allow this", "Deny"]);
+    asked.mara.press_button(&mine, "Allow once").response_with("Allowed once.");
     asked.becomes(&question, "**Allowed**");
     // Who was first is mentioned.
     asked.mara.press_button(&mine, "Deny").response_with(&format!("approved already, by <@{}>", asked.mara.id));

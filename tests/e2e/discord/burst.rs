@@ -31,10 +31,10 @@ fn a_thousand_are_promised_an_answer_while_disk_and_model_are_held_shut() {
     let hall = server.create_channel("hall");
     let mara = server.add_member("mara", &[], MANAGE_CHANNELS | MANAGE_MESSAGES);
     let daemon = Daemon::start_with(&home, &format!("{}{}", model.config_toml(), discord.config_toml()));
-    mara.run_slash_command(&hall, "ping", &[]).response_with("is there");
+    mara.run_slash_command(&hall, "ping", &[]).response_with("is online");
     daemon.client().init("scribe");
     let room = server.wait_for_channel("scribe");
-    room.wait_for_post("is here");
+    room.wait_for_post("is ready");
     model.anthropic().queue(Response::text(["So far"]).gate("held").then_text(" so good."));
     let asked = room.say(&mara, "go on");
     model.wait_for_gate("held");

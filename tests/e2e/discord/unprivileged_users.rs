@@ -37,7 +37,7 @@ impl TwoAgentFixture {
         let otto = server.add_member("otto", &["guests"], 0);
         let config = format!("{}{}approvers = [\"keepers\"]\n", model.config_toml(), discord.config_toml());
         let daemon = Daemon::start_with(&home, &config);
-        mara.run_slash_command(&hall, "ping", &[]).response_with("is there");
+        mara.run_slash_command(&hall, "ping", &[]).response_with("is online");
         let mut client = daemon.client();
         for name in ["scribe", "vault"] {
             client.init(name);
@@ -103,11 +103,11 @@ fn slash(person: &UserHandle, room: &ChannelHandle, command: &str, given: &[(Str
     person.run_slash_command(room, command, &given)
 }
 
-/// Refused to them alone, with a hint, once.
+/// Refused to them alone, with a hint behind the reason, once.
 #[track_caller]
 fn refused(what: &str, interaction: &Interaction) {
     let answer = interaction.response();
-    assert!(answer.ephemeral && answer.content.contains("Hint: "), "{what}: {answer:?}");
+    assert!(answer.ephemeral && answer.content.contains(". "), "{what}: {answer:?}");
     assert_eq!(interaction.responses().len(), 1, "{what}");
 }
 
@@ -121,7 +121,7 @@ fn every_command_but_those_that_read_is_refused() {
         let asked = slash(&fixture.otto, &fixture.room, command, given);
         if !READS.contains(&&**command) {
             refused(command, &asked);
-            assert!(asked.response().content.contains("may not"), "{command}: {:?}", asked.response());
+            assert!(asked.response().content.contains("don't have permission"), "{command}: {:?}", asked.response());
             continue;
         }
         let answer = asked.response();
@@ -144,7 +144,10 @@ fn every_command_but_those_that_read_is_refused() {
     let offered = fixture.otto.autocomplete(&fixture.room, "context save", &[("agent", "")]);
     assert!(!offered.iter().any(|(name, _)| name.contains("vault")), "{offered:?}");
     let said = fixture.room.messages();
-    assert!(!said.iter().any(|message| message.content.contains("may not")), "told to nobody else: {said:?}");
+    assert!(
+        !said.iter().any(|message| message.content.contains("don't have permission")),
+        "told to nobody else: {said:?}"
+    );
 }
 
 fn takes_agent(fixture: &TwoAgentFixture, command: &str) -> bool {
@@ -177,7 +180,7 @@ fn every_button_of_others_is_refused_also_a_forged_one() {
     let destroy = fixture
         .mara
         .run_slash_command(&fixture.hall, "agent destroy", &[("name", "scribe")])
-        .response_with("Take the agent");
+        .response_with("Delete agent");
     let before = fixture.standing();
 
     let mut pressed: Vec<(u64, String)> = Vec::new();
@@ -221,8 +224,8 @@ fn who_only_talks_is_answered_and_grants_nothing_for_good() {
     fixture.model.anthropic().queue_text(["Tried."]);
     let asked = fixture.room.say(&fixture.otto, "make a file, and always may");
     let question = fixture.room.wait_for_post_with_button("Deny");
-    if question.button("Always this").is_some() {
-        refused("always", &fixture.otto.press_button(&question, "Always this"));
+    if question.button("Always allow this").is_some() {
+        refused("always", &fixture.otto.press_button(&question, "Always allow this"));
     }
     fixture.otto.press_button(&question, "Deny").response_with("Denied");
     fixture.room.wait_for("an answer", |all| {

@@ -26,7 +26,7 @@ fn warning(fixture: &ChannelFixture, name: &str) -> Option<String> {
 fn posts_that_wait_and_channels_that_cannot_be_written_in_are_told() {
     let fixture = ChannelFixture::new();
     let maps = fixture.agent("maps");
-    maps.wait_for_post("is here");
+    maps.wait_for_post("is ready");
     fixture.discord.inject_fault("POST /channels/*/messages", 1000, Fault::Status(503));
     let tides = fixture.agent("tides");
     let info = says(&fixture, "a post that waits", |why| why.contains("posts for tides wait"));
@@ -34,7 +34,7 @@ fn posts_that_wait_and_channels_that_cannot_be_written_in_are_told() {
     let warned = warning(&fixture, "Discord posts").expect("a warning");
     assert!(warned.contains("posts for tides wait") && !warned.contains("maps"), "{warned}");
     fixture.discord.clear_faults();
-    tides.wait_for_post("is here");
+    tides.wait_for_post("is ready");
     says(&fixture, "nothing to wait", str::is_empty);
     assert_eq!(warning(&fixture, "Discord posts"), None);
 

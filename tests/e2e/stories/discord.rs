@@ -101,11 +101,11 @@ fn an_agent_is_made_talks_works_rests_and_goes() {
 fn it_is_made(story: &Story) -> ChannelHandle {
     let made = [("name", "scribe"), ("system_prompt", "You keep the minutes. Be brief.")];
     let answer =
-        story.mara.run_slash_command(&story.lobby, "agent init", &made).response_with("The agent **scribe** is there");
+        story.mara.run_slash_command(&story.lobby, "agent init", &made).response_with("Created agent **scribe**");
     let room = story.server.wait_for_channel("scribe");
     assert!(answer.content.contains(&format!("<#{}>", room.id)), "{answer:?}");
     assert_eq!((room.category().as_deref(), &*room.topic()), (Some("Agents"), "You keep the minutes. Be brief."));
-    let welcome = room.wait_for_post("**scribe** is here");
+    let welcome = room.wait_for_post("**scribe** is ready");
     assert!(welcome.content.contains("You keep the minutes") && welcome.content.contains("`standard`"), "{welcome:?}");
     room
 }
@@ -128,7 +128,7 @@ fn it_talks_and_works(mut story: Story, room: &ChannelHandle) -> Story {
     let question = room.wait_for_post_with_button("Allow once");
     assert!(question.content.contains(command) && question.content.contains("<t:"), "{question:?}");
     let stranger = story.otto.press_button(&question, "Allow once").response();
-    assert!(stranger.ephemeral && stranger.content.contains("Hint:") && !minutes.exists(), "{stranger:?}");
+    assert!(stranger.ephemeral && stranger.content.contains(". ") && !minutes.exists(), "{stranger:?}");
     assert!(story.mara.press_button(&question, "Allow once").response_with("Allowed").ephemeral);
     answer(room, asked, "It is written down.");
     assert_eq!(std::fs::read_to_string(&minutes).expect("what it wrote"), "agreed\n");
@@ -168,7 +168,7 @@ fn it_is_used_from_both_sides(mut story: Story, room: &ChannelHandle) -> Story {
 fn it_was_away(story: Story, room: &ChannelHandle) -> Story {
     let mut missed = 0;
     let mut story = story.restart(|story| {
-        room.wait_for_post("Chorus stops now.");
+        room.wait_for_post("Chorus is stopping.");
         story.model.anthropic().queue_text(["Here again."]);
         missed = room.say(&story.mara, "Are you there?");
         story.asked.push(missed);
@@ -199,7 +199,7 @@ fn it_rests_and_comes_back(story: &mut Story, room: &ChannelHandle) {
     assert!(story.daemon.client().message_texts("scribe").is_empty());
     assert!(notice.buttons.is_empty(), "not everybody here may restore: {notice:?}");
     let restore = |who: &UserHandle| who.run_slash_command(room, "context restore", &[("session", "latest")]);
-    let denied = restore(&story.otto).response_with("may not do that");
+    let denied = restore(&story.otto).response_with("don't have permission");
     assert!(denied.ephemeral && story.daemon.client().message_texts("scribe").is_empty(), "{denied:?}");
     restore(&story.mara).response_with("Restored");
     assert_eq!(story.daemon.client().message_texts("scribe"), live);
@@ -211,8 +211,8 @@ fn it_goes(story: &Story, room: &ChannelHandle) {
     let asked = story
         .mara
         .run_slash_command(&story.lobby, "agent destroy", &[("name", "scribe")])
-        .response_with("Take the agent");
-    story.mara.press_button(&asked, "Destroy").response_with("The agent **scribe** was taken away.");
+        .response_with("Delete agent");
+    story.mara.press_button(&asked, "Delete").response_with("Agent **scribe** was deleted.");
     wait_until("its channel to go", DEADLINE, || (!room.exists()).then_some(()));
     assert!(story.daemon.client().call::<List>(&ListParams::default()).expect("agent.list").agents.is_empty());
     assert!(chorusctl(&story.home, ["trash", "list"]).expect_success().contains("scribe"));

@@ -80,7 +80,8 @@ impl DiscordApp {
             }
             Err(why) => {
                 tracing::warn!(why, "Discord is off");
-                let hint = "mend [discord] in config.toml or the environment, then `chorusctl daemon restart`".into();
+                let hint =
+                    "fix [discord] in config.toml or the environment, then run `chorusctl daemon restart`".into();
                 ops.discord.set_state(ConnectionState::Stopped { why, hint });
                 None
             }

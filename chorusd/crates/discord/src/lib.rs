@@ -56,7 +56,7 @@ impl Discord {
     pub async fn stop(self, deadline: Instant) {
         self.stop.cancel();
         if timeout_at(deadline, self.tasks.wait()).await.is_err() {
-            tracing::warn!("Discord did not end in time");
+            tracing::warn!("the Discord connection did not stop in time");
         }
     }
 }

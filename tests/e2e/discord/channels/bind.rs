@@ -31,7 +31,7 @@ fn a_channel_is_told_of_the_agent_that_it_gets_and_loses() {
     let fixture = ChannelFixture::new();
     let (made, lounge) = (fixture.agent("maps"), fixture.guild.create_channel("lounge"));
     fixture.set("maps", "channel_id", lounge.id.to_string()).expect("bound");
-    lounge.wait_for_post("**maps** is here");
+    lounge.wait_for_post("**maps** is ready");
     made.wait_for_post("**maps** has left this channel");
     let params = DestroyParams { name: "maps".into(), ..DestroyParams::default() };
     fixture.client().call::<Destroy>(&params).expect("agent.destroy");
@@ -49,7 +49,7 @@ fn an_agent_without_a_channel_gets_one_made() {
     fixture.set("maps", "channel_id", "").expect("unbound");
     let set = fixture.set("maps", "channel_id", "new").expect("made");
     let room = fixture.room(&set.agent);
-    room.wait_for_post("**maps** is here");
+    room.wait_for_post("**maps** is ready");
     assert_eq!((room.category().as_deref(), room.topic().as_str()), (Some("Agents"), "You are maps."));
     // It is its own, and goes with it.
     let params = DestroyParams { name: "maps".into(), ..DestroyParams::default() };
@@ -94,8 +94,8 @@ fn a_channel_that_no_agent_can_have_is_refused_with_the_reason() {
         assert!(refused(wrong.into()).contains("Copy Channel ID"), "{wrong}");
     }
     assert!(refused(maps.id.to_string()).contains("the channel of maps"));
-    assert!(refused("77".into()).contains("knows no channel 77"));
-    assert!(refused(fixture.guild.create_category("Rooms").to_string()).contains("no text channel"));
+    assert!(refused("77".into()).contains("has no channel 77"));
+    assert!(refused(fixture.guild.create_category("Rooms").to_string()).contains("not a text channel"));
     lounge.deny_application(permissions::SEND_MESSAGES);
     let why = wait_until("the denial to be known", DEADLINE, || {
         let refused = fixture.set("tides", "channel_id", lounge.id.to_string()).err().map(|error| error.to_string());
@@ -114,7 +114,7 @@ fn a_channel_that_no_agent_can_have_is_refused_with_the_reason() {
         error.to_string().contains("Attach Files").then_some(())
     });
     lounge.deny_application(permissions::VIEW_CHANNEL);
-    assert!(refused(lounge.id.to_string()).contains("may not see"));
+    assert!(refused(lounge.id.to_string()).contains("cannot see"));
     assert_eq!(fixture.said("tides", "channel_id"), before);
     fixture.discord.take_violations();
 }

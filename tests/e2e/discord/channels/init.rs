@@ -22,7 +22,7 @@ fn an_agent_gets_a_channel_in_the_category_with_topic_and_welcome() {
     let room = fixture.agent("maps");
     assert_eq!((room.name(), room.category().as_deref()), ("maps".into(), Some("Agents")));
     assert_eq!(room.topic(), "You are maps.");
-    let welcome = room.wait_for_post("**maps** is here").content;
+    let welcome = room.wait_for_post("**maps** is ready").content;
     assert!(welcome.contains("> You are maps.") && welcome.contains("`standard`"), "{welcome}");
     assert_eq!(fixture.said("maps", "channel_id"), room.id.to_string());
     // The next one stands in the same category, from the command line, too.
@@ -36,7 +36,7 @@ fn an_agent_gets_a_channel_in_the_category_with_topic_and_welcome() {
         fixture
             .guild
             .wait_for_channel("plain")
-            .wait_for_post("is here")
+            .wait_for_post("is ready")
             .content
             .contains("> You are a general-purpose agent")
     );
@@ -51,7 +51,7 @@ fn a_long_prompt_is_shortened_and_secrets_stay_out() {
     let params = InitParams { name: "maps".into(), system_prompt: Some(prompt), ..InitParams::default() };
     fixture.client().call::<Init>(&params).expect("agent.init");
     let room = fixture.guild.wait_for_channel("maps");
-    let (topic, welcome) = (room.topic(), room.wait_for_post("is here").content);
+    let (topic, welcome) = (room.topic(), room.wait_for_post("is ready").content);
     assert!(topic.chars().count() <= 1024 && topic.ends_with('…'), "{topic}");
     for text in [topic, welcome] {
         assert!(!text.contains("AbCdEf") && text.contains("[redacted:"), "{text}");
@@ -204,7 +204,7 @@ fn a_kept_directory_comes_back_with_a_channel() {
     keep("maps");
     assert_eq!(fixture.agent("maps").id, bound.id);
     let told = bound.wait_for("a second welcome", |messages| (messages.len() == 3).then(|| messages.to_vec()));
-    for (post, due) in told.iter().zip(["is here", "was taken away", "is here"]) {
+    for (post, due) in told.iter().zip(["is ready", "was taken away", "is ready"]) {
         assert!(post.content.contains(due), "{told:#?}");
     }
     assert!(bound.exists());

@@ -18,7 +18,7 @@ fn an_agent_is_made_and_listed() {
         "agent init",
         &[("name", "poet"), ("system_prompt", "Rhyme."), ("permissions", "locked")],
     );
-    let answer = made.response_with("The agent **poet** is there");
+    let answer = made.response_with("Created agent **poet**");
     let room = fixture.server.wait_for_channel("poet");
     assert!(!answer.ephemeral && answer.content.contains(&format!("<#{}>", room.id)), "{answer:?}");
     let poet = fixture.client().agent_status("poet");
@@ -26,16 +26,13 @@ fn an_agent_is_made_and_listed() {
     assert_eq!(fixture.audit().iter().filter(|row| row.action.contains("agent.init")).count(), 1);
 
     refused(&vera.run_slash_command(&fixture.room, "agent init", &[("name", "Poet!")]), "name");
-    refused(
-        &vera.run_slash_command(&fixture.room, "agent init", &[("name", "poet")]),
-        "there is an agent poet already",
-    );
+    refused(&vera.run_slash_command(&fixture.room, "agent init", &[("name", "poet")]), "agent poet already");
     let list = vera.run_slash_command(&fixture.room, "agent list", &[]).response_with("**poet**");
     assert!(list.ephemeral && list.content.contains("**scribe**") && list.content.contains("idle"), "{list:?}");
     // Without Manage Channels it is the channel's own.
     let own = fixture.otto.run_slash_command(&fixture.room, "agent list", &[]).response_with("**scribe**");
     assert!(!own.content.contains("poet"), "{own:?}");
-    fixture.otto.run_slash_command(&fixture.hall, "agent list", &[]).response_with("There are no agents here");
+    fixture.otto.run_slash_command(&fixture.hall, "agent list", &[]).response_with("No agents here");
 }
 
 #[test]
@@ -78,7 +75,7 @@ fn what_was_kept_of_an_agent_is_taken_up_at_the_terminal_only() {
     let made = fixture.discord.requests_to("POST /guilds/*/channels").len();
     for name in ["free", "bound"] {
         let told = refused(&vera.run_slash_command(&fixture.room, "agent init", &[("name", name)]), "was kept");
-        assert!(told.content.contains(&format!("chorusctl agent init {name}")), "{told:?}");
+        assert!(!told.content.contains("chorusctl"), "{told:?}");
         assert!(client.call::<List>(&ListParams::default()).expect("agent.list").agents.iter().all(|a| a.name != name));
     }
     assert_eq!(fixture.discord.requests_to("POST /guilds/*/channels").len(), made, "no channel was made for it");
@@ -94,9 +91,9 @@ fn keys_are_shown_and_set_and_every_change_is_written_down() {
     assert!(all.ephemeral && all.content.contains("window_messages"), "{all:?}");
     config(&[("key", "window_messages")]).response_with("(default)");
     config(&[("key", "window_messages"), ("value", "20")]).response_with("`window_messages` is now `20`");
-    config(&[("key", "window_messages"), ("reset", "true")]).response_with("It was `20`");
+    config(&[("key", "window_messages"), ("reset", "true")]).response_with("It was `20` before");
     refused(&config(&[("key", "window_messages"), ("value", "many")]), "must be a whole number");
-    config(&[("value", "many")]).response_with("no key was chosen to be set");
+    config(&[("value", "many")]).response_with("`key` is missing");
     assert!(!all.content.contains("redact") && !all.content.contains("guild_id"), "{all:?}");
     config(&[("key", "name"), ("value", "clerk")]).response_with("`name` is now `clerk`");
     assert_eq!(fixture.client().agent_status("clerk").channel_id, Some(fixture.room.id.to_string()));

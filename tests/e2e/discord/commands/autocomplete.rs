@@ -31,7 +31,7 @@ fn agents_sessions_models_and_profiles_are_offered_to_who_may_use_them() {
     let found = values(session(&fixture.mara, "BREAD 17"));
     assert_eq!(found.len(), 1);
     let answer = fixture.slash("context restore", &[("session", &found[0])]).response_with("Restored");
-    assert!(answer.content.contains("17 messages live now"), "{answer:?}");
+    assert!(answer.content.contains("(17 messages)"), "{answer:?}");
     assert!(session(&fixture.mara, "no such thing").is_empty());
     assert!(session(&fixture.otto, "").is_empty(), "titles are not for who may not restore");
 

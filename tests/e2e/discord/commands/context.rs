@@ -9,32 +9,34 @@ use super::{CommandFixture, refused};
 #[test]
 fn a_conversation_is_saved_rewound_compacted_and_restored() {
     let fixture = CommandFixture::new();
-    refused(&fixture.slash("context save", &[]), "the context of scribe is empty");
+    refused(&fixture.slash("context save", &[]), "context of scribe is empty");
     fixture.talk("scribe");
     let saved = fixture.slash("context save", &[("description", "bread @everyone")]).response_with("Saved as");
     assert!(!saved.ephemeral && !saved.mentions_everyone, "{saved:?}");
     let session = fixture.client().history("scribe").remove(0);
     assert!(saved.content.contains(&session.header.session_id) && saved.content.contains(&session.short_id));
 
-    let rewound = fixture.slash("context rewind", &[]).response_with("2 messages dropped");
-    assert!(!rewound.ephemeral && rewound.content.contains("0 messages live now"), "{rewound:?}");
-    fixture.slash("context rewind", &[("undo", "true")]).response_with("2 messages came back. 2 messages live now.");
+    let rewound = fixture.slash("context rewind", &[]).response_with("Removed 2 messages");
+    assert!(!rewound.ephemeral && rewound.content.contains("now has 0 messages"), "{rewound:?}");
+    fixture
+        .slash("context rewind", &[("undo", "true")])
+        .response_with("Restored 2 messages. The conversation now has 2 messages.");
 
-    let compacted = fixture.slash("context compact", &[]).response_with("Compacted: ");
-    assert!(compacted.content.contains("tokens before"), "{compacted:?}");
+    let compacted = fixture.slash("context compact", &[]).response_with("Compacted from ");
+    assert!(compacted.content.contains("tokens. The full conversation was saved as"), "{compacted:?}");
     assert_eq!(fixture.client().message_texts("scribe").len(), 1, "the acknowledgement");
 
     let id = session.short_id;
-    let restored = fixture.slash("context restore", &[("session", &id)]).response_with("2 messages live now.");
+    let restored = fixture.slash("context restore", &[("session", &id)]).response_with("(2 messages)");
     assert!(!restored.ephemeral, "{restored:?}");
     assert_eq!(fixture.client().message_texts("scribe")[0], "How do I bake bread?");
-    fixture.slash("context restore", &[("session", "latest~99")]).response_with("Hint: `/context history` shows them");
-    fixture.slash("context restore", &[("session", "7")]).response_with("Hint: run `/context history` first");
+    fixture.slash("context restore", &[("session", "latest~99")]).response_with("`/context history`");
+    fixture.slash("context restore", &[("session", "7")]).response_with("`/context history`");
     fixture
         .slash("context restore", &[("session", &id), ("at", "1"), ("discard", "true")])
-        .response_with("1 message live now.");
+        .response_with("(1 message)");
 
-    let resumed = fixture.slash("context resume", &[("session", &id)]).response_with("Goes on from");
+    let resumed = fixture.slash("context resume", &[("session", &id)]).response_with("Resumed from");
     let said = fixture.client().message_texts("scribe").remove(0);
     assert!(resumed.content.contains(&said), "the acknowledgement stands there: {resumed:?}");
 
@@ -60,10 +62,10 @@ fn a_save_shows_the_summary_of_the_model_once_it_is_there() {
     ];
     fixture.client().append_all("scribe", talk.map(|(role, text)| NewMessage::text(role, text)).into());
     let saved = fixture.slash("context save", &[]);
-    saved.response_with("A model writes a summary");
+    saved.response_with("A model is writing");
     models.open_gate("summary");
     let saved = saved.response_with("The loader keeps rows without a country now.");
-    assert!(!saved.content.contains("A model writes"), "{saved:?}");
+    assert!(!saved.content.contains("A model is writing"), "{saved:?}");
 }
 
 #[test]
@@ -79,14 +81,14 @@ fn what_has_to_wait_for_a_turn_is_told_how_to_end_it_here() {
     for (command, options) in
         [("context rewind", vec![]), ("context restore", vec![("session", &*id)]), ("context compact", vec![])]
     {
-        let answer = refused(&fixture.slash(command, &options), "a turn of scribe is running");
+        let answer = refused(&fixture.slash(command, &options), "turn of scribe is running");
         let foreign = ["chorusctl", "socket", "Ctrl-C", "send.cancel", "terminal"];
         assert!(foreign.iter().all(|word| !answer.content.contains(word)), "{command}: {answer:?}");
-        assert!(answer.content.contains("end it with the Stop button below its answer"), "{command}: {answer:?}");
+        assert!(answer.content.contains("the Stop button below its reply"), "{command}: {answer:?}");
     }
     fixture.mara.press_button(&live, "Stop").wait_for_acknowledgement();
     fixture.room.wait_for_post("Stopped by mara");
-    fixture.slash("context rewind", &[]).response_with("dropped");
+    fixture.slash("context rewind", &[]).response_with("Removed");
 }
 
 #[test]
@@ -118,8 +120,9 @@ fn what_is_too_long_for_a_message_is_a_file_below_its_beginning() {
         value: Some(prompt.clone().into()),
     };
     fixture.client().call::<chorus_proto::methods::agent::Config>(&params).expect("agent.config");
-    let shown =
-        fixture.slash("agent config", &[("name", "scribe"), ("key", "system_prompt")]).response_with("in the file");
+    let shown = fixture
+        .slash("agent config", &[("name", "scribe"), ("key", "system_prompt")])
+        .response_with("in the attached file");
     assert!(shown.content.chars().count() <= 2000 && shown.content.contains("Be brief"), "{shown:?}");
     assert!(String::from_utf8_lossy(&shown.files[0].bytes).contains(prompt.trim()));
 }

@@ -39,7 +39,7 @@ fn pages_are_turned_by_buttons_over_a_restart_too() {
     let eleventh = fixture.client().history("scribe").remove(10).header.session_id;
     fixture.slash("context restore", &[("session", "11")]).response_with(&eleventh);
     let vera = fixture.server.add_member("vera", &[], MANAGE_MESSAGES);
-    let unknown = "no history of scribe with a number 11 was shown";
+    let unknown = "number 11";
     refused(&vera.run_slash_command(&fixture.room, "context restore", &[("session", "11")]), unknown);
 }
 
@@ -54,8 +54,8 @@ fn a_page_that_is_not_there_is_the_last_one() {
     // Of an agent of another channel by a stranger, and of one that was taken away.
     let id = client.agent_status("scribe").id;
     let stale = fixture.otto.press_stale_button(&fixture.hall, &answer, &format!("history:{id}:1"));
-    refused(&stale, "reach for another channel");
+    refused(&stale, "another channel's agent");
     let gone =
         fixture.mara.press_stale_button(&fixture.room, &answer, "history:00000000-0000-0000-0000-000000000001:1");
-    gone.response_with("that agent is gone");
+    gone.response_with("This agent was deleted");
 }

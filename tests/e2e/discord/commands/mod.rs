@@ -48,7 +48,7 @@ impl CommandFixture {
         let home = home();
         let daemon = Daemon::start_with(&home, &format!("{config}\n{}", discord.config_toml()));
         // The daemon has heard of the server when it answers there: then the agent gets its room.
-        mara.run_slash_command(&hall, "ping", &[]).response_with("is there");
+        mara.run_slash_command(&hall, "ping", &[]).response_with("is online");
         daemon.client().init("scribe");
         let room = server.wait_for_channel("scribe");
         Self { discord, server, hall, room, mara, otto, home, daemon }
@@ -104,6 +104,6 @@ impl CommandFixture {
 #[track_caller]
 pub fn refused(interaction: &Interaction, what: &str) -> VisibleMessage {
     let answer = interaction.response_with(what);
-    assert!(answer.ephemeral && answer.content.contains("\nHint: "), "{answer:?}");
+    assert!(answer.ephemeral && answer.content.contains(". "), "{answer:?}");
     answer
 }

@@ -12,7 +12,7 @@ use super::{CommandFixture, refused};
 fn how_things_stand_is_told_to_who_asks() {
     let server = ModelServer::start();
     let fixture = CommandFixture::with(&server.config_toml());
-    fixture.slash("usage", &[]).response_with("has called no model");
+    fixture.slash("usage", &[]).response_with("has not used a model yet");
     server.anthropic().queue(Response::text(["Hello."]));
     let params = SendParams { agent: Some("scribe".into()), text: "Hello?".into(), ..Default::default() };
     fixture.client().call::<Send>(&params).expect("a turn");
@@ -20,9 +20,9 @@ fn how_things_stand_is_told_to_who_asks() {
         ("ping", "Chorus "),
         ("status", "**scribe**"),
         ("models", "default: `anthropic/claude-test`"),
-        ("approvals", "Nothing waits for an answer"),
+        ("approvals", "No pending approvals"),
         ("usage", "total: 1 call"),
-        ("tasks list", "has run nothing in the background"),
+        ("tasks list", "has no background tasks"),
     ] {
         let answer = fixture.otto.run_slash_command(&fixture.room, command, &[]).response_with(due);
         assert!(answer.ephemeral, "{command}: {answer:?}");
@@ -33,7 +33,7 @@ fn how_things_stand_is_told_to_who_asks() {
         "places are none of theirs: {status:?}"
     );
     for command in ["usage", "approvals", "context history"] {
-        refused(&fixture.otto.run_slash_command(&fixture.hall, command, &[]), "this channel has no agent");
+        refused(&fixture.otto.run_slash_command(&fixture.hall, command, &[]), "This channel has no agent");
     }
 }
 
@@ -56,15 +56,13 @@ fn tasks_are_listed_shown_and_stopped() {
     let id = list.content.split('`').nth(1).expect("its id").to_owned();
     fixture.otto.run_slash_command(&room, "tasks show", &[("id", &id)]).response_with("until test -e go");
     // Of another channel's agent it is not even said that it is there.
-    let unknown =
-        refused(&fixture.otto.run_slash_command(&fixture.room, "tasks show", &[("id", &id)]), "there is no task");
-    let none =
-        refused(&fixture.otto.run_slash_command(&fixture.room, "tasks show", &[("id", "t999")]), "there is no task");
+    let unknown = refused(&fixture.otto.run_slash_command(&fixture.room, "tasks show", &[("id", &id)]), "No task");
+    let none = refused(&fixture.otto.run_slash_command(&fixture.room, "tasks show", &[("id", "t999")]), "No task");
     assert_eq!(unknown.content.replace(&id, "t999"), none.content);
-    refused(&fixture.otto.run_slash_command(&room, "tasks stop", &[("id", &id)]), "you may not do that here");
+    refused(&fixture.otto.run_slash_command(&room, "tasks stop", &[("id", &id)]), "You don't have permission");
     let stopped = fixture.mara.run_slash_command(&room, "tasks stop", &[("id", &id)]).response_with("Stopped: ");
     assert!(!stopped.ephemeral, "{stopped:?}");
-    fixture.mara.run_slash_command(&room, "tasks stop", &[("id", &id)]).response_with("It had ended already");
+    fixture.mara.run_slash_command(&room, "tasks stop", &[("id", &id)]).response_with("Already finished");
     assert!(fixture.audit().iter().any(|row| row.action == format!("discord:tasks.stop:{id}")));
     assert!(client.message_texts("scribe").is_empty());
 }

@@ -42,7 +42,7 @@ fn a_stranger_may_change_nothing_and_every_right_is_its_own() {
         for may in [0, all & !needed] {
             fixture.otto.grant_permissions(may);
             let refusal = fixture.otto.run_slash_command(&fixture.room, command, given);
-            refused(&refusal, "you may not do that here");
+            refused(&refusal, "You don't have permission");
             let deferred = refusal.wait_for_acknowledgement().0;
             assert_eq!((deferred, refusal.responses().len()), (5, 1), "{command}");
         }
@@ -50,7 +50,10 @@ fn a_stranger_may_change_nothing_and_every_right_is_its_own() {
     assert_eq!(fixture.client().message_texts("scribe"), before);
     assert_eq!((fixture.client().history("scribe").len(), fixture.audit().len()), (1, 0));
     let heard = fixture.room.messages();
-    assert!(!heard.iter().any(|message| !message.ephemeral && message.content.contains("may not")), "{heard:?}");
+    assert!(
+        !heard.iter().any(|message| !message.ephemeral && message.content.contains("don't have permission")),
+        "{heard:?}"
+    );
 }
 
 #[test]
@@ -62,7 +65,7 @@ fn another_agent_needs_manage_channels_and_one_of_another_server_is_not_there() 
     let guilds = format!("guilds = [\"{}\", \"{}\"]", fixture.server.id, abroad.id);
     fixture.home.write_config(&format!("{}{guilds}\n", fixture.discord.config_toml()));
     let fixture = fixture.restart();
-    boss.run_slash_command(&theirs, "ping", &[]).response_with("is there");
+    boss.run_slash_command(&theirs, "ping", &[]).response_with("is online");
     let mut client = fixture.client();
     for name in ["other", "spy", "nowhere"] {
         client.init(name);
@@ -75,26 +78,23 @@ fn another_agent_needs_manage_channels_and_one_of_another_server_is_not_there() 
         if name == "scribe" {
             fixture.unbind(name);
         }
-        refused(&boss.run_slash_command(&theirs, "context save", &[("agent", name)]), "here is no agent");
-        refused(&boss.run_slash_command(&theirs, "agent destroy", &[("name", name)]), "here is no agent");
+        refused(&boss.run_slash_command(&theirs, "context save", &[("agent", name)]), "No agent");
+        refused(&boss.run_slash_command(&theirs, "agent destroy", &[("name", name)]), "No agent");
     }
-    refused(&fixture.slash("context history", &[("agent", "nowhere")]), "here is no agent");
+    refused(&fixture.slash("context history", &[("agent", "nowhere")]), "No agent");
     fixture.slash("context history", &[("agent", "scribe")]).response_with("has no saved");
     fixture.bind("scribe", &fixture.room);
     fixture.otto.grant_permissions(MANAGE_MESSAGES | MANAGE_GUILD);
     for command in ["context save", "context history", "context clear", "status", "usage", "approvals", "tasks list"] {
         for name in ["other", "spy", "nobody"] {
             let options = [("agent", name)];
-            refused(
-                &fixture.otto.run_slash_command(&fixture.room, command, &options),
-                "you may not reach for another channel",
-            );
+            refused(&fixture.otto.run_slash_command(&fixture.room, command, &options), "another channel's agent");
         }
-        refused(&fixture.slash(command, &[("agent", "spy")]), "here is no agent \"spy\" here");
-        refused(&fixture.slash(command, &[("agent", "nobody")]), "here is no agent \"nobody\" here");
+        refused(&fixture.slash(command, &[("agent", "spy")]), "No agent \"spy\" in this server");
+        refused(&fixture.slash(command, &[("agent", "nobody")]), "No agent \"nobody\" in this server");
     }
     fixture.slash("context save", &[("agent", "other")]).response_with("Saved as");
-    fixture.slash("agent config", &[("name", "spy")]).response_with("here is no agent \"spy\" here");
+    fixture.slash("agent config", &[("name", "spy")]).response_with("No agent \"spy\" in this server");
     let list = fixture.slash("agent list", &[]).response_with("**other**");
     assert!(!list.content.contains("spy"), "{list:?}");
 }
@@ -109,9 +109,9 @@ fn a_role_of_the_approvers_may_change_conversations() {
     // A role that only looks like it, by calling itself a number.
     let helpers = fixture.server.find_or_create_role("helpers").to_string();
     let fixture = approvers(fixture, &helpers);
-    vera.run_slash_command(&fixture.room, "context rewind", &[]).response_with("dropped");
+    vera.run_slash_command(&fixture.room, "context rewind", &[]).response_with("Removed");
     let sly = fixture.server.add_member("sly", &[&helpers], 0);
-    refused(&sly.run_slash_command(&fixture.room, "context save", &[]), "you may not do that here");
+    refused(&sly.run_slash_command(&fixture.room, "context save", &[]), "You don't have permission");
 }
 
 /// With these approvers from now on.
@@ -125,7 +125,7 @@ fn in_a_direct_message_there_is_only_a_kind_word() {
     let fixture = CommandFixture::new();
     let direct = fixture.discord.direct_channel(&fixture.mara);
     let answer = fixture.mara.run_slash_command(&direct, "context save", &[]);
-    refused(&answer, "in servers only");
+    refused(&answer, "only in servers");
     assert_eq!(answer.wait_for_acknowledgement().0, 4);
 }
 
@@ -137,11 +137,11 @@ fn what_a_channel_grants_holds_for_its_conversation_and_for_no_agent() {
     fixture.room.grant_to_user(&fixture.otto, MANAGE_CHANNELS | MANAGE_GUILD | MANAGE_MESSAGES);
     let guarded = GUARDED.iter().filter(|(_, _, needed)| *needed != MANAGE_MESSAGES);
     for (command, given, _) in guarded {
-        refused(&fixture.otto.run_slash_command(&fixture.room, command, given), "you may not do that here");
+        refused(&fixture.otto.run_slash_command(&fixture.room, command, given), "You don't have permission");
     }
     refused(
         &fixture.otto.run_slash_command(&fixture.room, "context save", &[("agent", "other")]),
-        "you may not reach for another",
+        "another channel's agent",
     );
     let list = fixture.otto.run_slash_command(&fixture.room, "agent list", &[]).response_with("**scribe**");
     assert!(!list.content.contains("other"), "{list:?}");
@@ -155,11 +155,11 @@ fn where_discord_does_not_say_which_roles_there_are_that_is_said() {
         fixture.discord.inject_fault(route, 1000, Fault::Status(500));
     }
     let fixture = fixture.restart();
-    refused(&fixture.slash("agent destroy", &[("name", "scribe")]), "Discord did not say which roles there are");
+    refused(&fixture.slash("agent destroy", &[("name", "scribe")]), "Discord did not return the roles of this server");
     fixture.otto.run_slash_command(&fixture.room, "status", &[]).response_with("scribe");
     fixture.discord.clear_faults();
     wait_until("the roles to be known", DEADLINE, || {
         let answer = fixture.slash("agent destroy", &[("name", "scribe")]).response();
-        answer.content.contains("Take the agent").then_some(())
+        answer.content.contains("Delete agent").then_some(())
     });
 }

@@ -23,9 +23,9 @@ fn commands_are_told_once_and_anew_to_a_server_that_comes_back() {
     fixture.home.write_config(&format!("{}{guilds}\n", fixture.discord.config_toml()));
     let fixture = fixture.restart();
     // Whoever is asked has looked at the servers before.
-    fixture.slash("ping", &[]).response_with("is there");
+    fixture.slash("ping", &[]).response_with("is online");
     let room = other.create_channel("x");
-    other.add_member("vera", &[], 0).run_slash_command(&room, "ping", &[]).response_with("is there");
+    other.add_member("vera", &[], 0).run_slash_command(&room, "ping", &[]).response_with("is online");
     assert_eq!(fixture.discord.registrations(), 2, "the first server knew them already");
 }
 
@@ -36,7 +36,7 @@ fn what_fails_is_tried_again() {
     let (room, mara) = (server.create_channel("x"), server.add_member("mara", &[], 0));
     discord.inject_fault("PUT /applications/*/guilds/*/commands", 4, Fault::Status(503));
     let _daemon = Daemon::start_with(&home, &discord.config_toml());
-    mara.run_slash_command(&room, "ping", &[]).response_with("is there");
+    mara.run_slash_command(&room, "ping", &[]).response_with("is online");
 }
 
 #[test]
@@ -47,11 +47,11 @@ fn a_server_that_is_not_configured_is_not_told_and_not_heard() {
     let (mara, boss) = (ours.add_member("mara", &[], 0), theirs.add_member("boss", &[], 0));
     let config = format!("{}guilds = [\"{}\"]\n", discord.config_toml(), ours.id);
     let _daemon = Daemon::start_with(&home, &config);
-    mara.run_slash_command(&room, "ping", &[]).response_with("is there");
+    mara.run_slash_command(&room, "ping", &[]).response_with("is online");
     assert_eq!((discord.registrations(), theirs.commands().len()), (1, 0));
     let stale = boss.press_stale_button(&abroad, 1_u64, "history:00000000-0000-0000-0000-000000000001:1");
     // What came behind it was answered.
-    mara.run_slash_command(&room, "ping", &[]).response_with("is there");
+    mara.run_slash_command(&room, "ping", &[]).response_with("is online");
     assert!(!stale.is_acknowledged());
 }
 
@@ -88,7 +88,7 @@ fn a_server_that_comes_later_is_not_served_until_it_is_listed() {
         let said = why(fixture);
         assert!(said.contains("la<U+202E>ter") && said.contains(&later.id.to_string()), "{said}");
         let stale = boss.press_stale_button(&hall, 1_u64, "history:00000000-0000-0000-0000-000000000001:1");
-        fixture.slash("ping", &[]).response_with("is there");
+        fixture.slash("ping", &[]).response_with("is online");
         assert!(!stale.is_acknowledged() && later.commands().is_empty());
         assert!(hall.messages().is_empty(), "{:?}", hall.messages());
     };
@@ -106,12 +106,12 @@ fn a_server_that_comes_later_is_not_served_until_it_is_listed() {
     assert_eq!(fixture.client().agent_status("poet").guild_id, Some(fixture.server.id.to_string()));
     fixture.home.write_config(&format!("{}guilds = [\"{}\"]\n", fixture.discord.config_toml(), later.id));
     let fixture = fixture.restart();
-    boss.run_slash_command(&hall, "ping", &[]).response_with("is there");
+    boss.run_slash_command(&hall, "ping", &[]).response_with("is online");
     // The other is not listed: nothing is said in it any more.
     let said = fixture.room.messages().len();
     let stale = fixture.mara.press_stale_button(&fixture.room, 1_u64, "history:00000000-0000-0000-0000-000000000001:1");
     fixture.room.say(&fixture.mara, "hello?");
-    boss.run_slash_command(&hall, "ping", &[]).response_with("is there");
+    boss.run_slash_command(&hall, "ping", &[]).response_with("is online");
     assert!(!stale.is_acknowledged());
     assert_eq!(fixture.room.messages().len(), said + 1);
 }
@@ -124,7 +124,7 @@ fn where_there_was_no_server_the_first_is_served() {
     let (first, second) = (discord.create_guild("first"), discord.create_guild("second"));
     let (ours, theirs) = (first.create_channel("x"), second.create_channel("y"));
     let mara = first.add_member("mara", &[], 0);
-    mara.run_slash_command(&ours, "ping", &[]).response_with("is there");
+    mara.run_slash_command(&ours, "ping", &[]).response_with("is online");
     assert!(second.commands().is_empty() && theirs.messages().is_empty());
 }
 
@@ -136,6 +136,6 @@ fn a_server_that_does_not_take_the_commands_keeps_no_other_from_them() {
     let refusing = format!("PUT /applications/*/guilds/{}/commands", first.id);
     discord.inject_fault(&refusing, 1000, Fault::Status(503));
     let _daemon = Daemon::start_with(&home, &discord.config_toml());
-    mara.run_slash_command(&room, "ping", &[]).response_with("is there");
+    mara.run_slash_command(&room, "ping", &[]).response_with("is online");
     assert!(first.commands().is_empty());
 }

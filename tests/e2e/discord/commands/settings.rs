@@ -17,15 +17,15 @@ fn settings_are_shown_set_and_taken_back() {
     let shown = slash("idle", &[]).response_with("`defaults.idle_timeout` is `30m`");
     assert!(shown.ephemeral);
     slash("idle", &[("timeout", "2h")]).response_with("is now `2h`");
-    slash("idle", &[("reset", "true")]).response_with("is now `30m`. What was set before: `2h`.");
+    slash("idle", &[("reset", "true")]).response_with("is now `30m`. It was `2h` before.");
     refused(&slash("idle", &[("timeout", "soon")]), "idle_timeout");
     slash("model", &[("model", "local/small")]).response_with("`default_model` is now `local/small`");
-    refused(&slash("model", &[("model", "nope/x")]), "there is no provider \"nope\"");
+    refused(&slash("model", &[("model", "nope/x")]), "no provider \"nope\"");
     let of_agent = |value| {
         vera.run_slash_command(&fixture.room, "agent config", &[("name", "scribe"), ("key", "model"), ("value", value)])
     };
     vera.grant_permissions(MANAGE_GUILD | MANAGE_CHANNELS);
-    refused(&of_agent("nope/x"), "there is no provider \"nope\"");
+    refused(&of_agent("nope/x"), "no provider \"nope\"");
     slash("permissions", &[("profile", "locked")]).response_with("is now `locked`");
     refused(&slash("permissions", &[("profile", "open")]), "may not grant the profile `open`");
     refused(&slash("permissions", &[("reset", "true")]), "may not grant the profile `standard`");

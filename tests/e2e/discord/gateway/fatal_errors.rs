@@ -24,7 +24,7 @@ fn a_token_that_is_none_is_tried_once() {
     let (discord, home) = rig(SOON);
     discord.set_token_revoked(true);
     let daemon = Daemon::start(&home);
-    stopped(&home, &daemon, "does not take the token", "Reset Token");
+    stopped(&home, &daemon, "rejected the token", "Reset Token");
     assert_eq!((discord.requests_to("GET /gateway/bot").len(), discord.identifies()), (1, 0));
     daemon.terminate();
     // Another one is given.
@@ -33,7 +33,7 @@ fn a_token_that_is_none_is_tried_once() {
     discord.wait_connected();
     // It is taken away while it is in use.
     discord.set_token_revoked(true);
-    stopped(&home, &daemon, "does not take the token", "Reset Token");
+    stopped(&home, &daemon, "rejected the token", "Reset Token");
     assert_eq!(discord.identifies(), 1);
 }
 
@@ -42,7 +42,7 @@ fn without_the_content_of_messages_there_is_no_second_try() {
     let (discord, home) = rig(SOON);
     discord.set_message_content(false);
     let daemon = Daemon::start(&home);
-    stopped(&home, &daemon, "may not read messages", "Message Content Intent");
+    stopped(&home, &daemon, "intent is not enabled", "Message Content Intent");
     assert_eq!(discord.requests_to("GET /gateway/bot").len(), 1);
     daemon.terminate();
     discord.set_message_content(true);

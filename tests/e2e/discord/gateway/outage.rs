@@ -32,7 +32,7 @@ fn an_outage_never_disturbs_the_socket() {
     // Waits grow: the first that is worth telling comes after some tries.
     becomes(&daemon, DiscordState::Waiting);
     let why = info(&mut client).why.expect("a reason");
-    assert!(why.starts_with("Discord cannot be reached"), "{why}");
+    assert!(why.starts_with("cannot reach Discord"), "{why}");
     assert_eq!(chorusctl(&home, ["doctor"]).status, 0);
     assert_eq!(client.save("a", "as ever").header.message_count, 200);
 }
@@ -69,8 +69,8 @@ fn a_stop_does_not_wait_for_whom_it_cannot_reach() {
 #[test]
 fn what_discord_says_instead_of_where_its_gateway_is_is_waited_out() {
     for (fault, told, least) in [
-        (Fault::RateLimit { after: Duration::from_secs(1_336), global: false }, "fewer requests", 1_300),
-        (Fault::RateLimit { after: Duration::from_secs(600), global: true }, "fewer requests", 590),
+        (Fault::RateLimit { after: Duration::from_secs(1_336), global: false }, "rate limit", 1_300),
+        (Fault::RateLimit { after: Duration::from_secs(600), global: true }, "rate limit", 590),
     ] {
         let (discord, home) = rig("");
         discord.inject_fault("GET /gateway/bot", 1, fault);

@@ -140,7 +140,7 @@ fn a_server_with_another_name_behind_the_proxy_is_told_nothing() {
     });
     assert!(!proxy.told().iter().any(|line| line.starts_with("bytes ")), "{:?}", proxy.told());
     assert_ne!(info(&mut daemon.client()).state, Some(DiscordState::Connected));
-    assert!(daemon.read_log().contains("by way of the proxy"), "{}", daemon.read_log());
+    assert!(daemon.read_log().contains("through the proxy"), "{}", daemon.read_log());
 }
 
 #[test]

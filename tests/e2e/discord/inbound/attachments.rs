@@ -31,9 +31,9 @@ fn images_are_shown_texts_are_in_the_text_and_the_rest_is_named() {
         text,
         "Look!\n\n[attachment notes.txt, 8 bytes]\nWörter\n[end of notes.txt]\n\n\
          [attachment main.rs, 12 bytes]\nfn main() {}\n[end of main.rs]\n\n\
-         [attachment song.mp3, 3 bytes: only images and texts can be read]\n\n\
+         [attachment song.mp3, 3 bytes: only images and text files are supported]\n\n\
          [attachment long.log, 256.0 KiB: larger than 256.0 KiB]\n\n\
-         [attachment odd.txt, 2 bytes: it is no text in UTF-8]\n\n\
+         [attachment odd.txt, 2 bytes: not UTF-8 text]\n\n\
          [attachment fake.png, 8 bytes: its bytes are no PNG, JPEG, GIF or WebP image]"
     );
     let [image] = &record[0].attachments[..] else { panic!("{:?}", record[0].attachments) };
@@ -67,12 +67,12 @@ fn what_cannot_be_fetched_is_named_and_tried_again_first() {
     fixture.say("I cannot.");
     let id = fixture.room.say_with_files(&fixture.mara, "two", &[("b.txt", "text/plain", b"B")]);
     fixture.answer_to(id);
-    assert_eq!(fixture.texts(4)[2], "two\n\n[attachment b.txt, 1 byte: it could not be fetched (500)]");
+    assert_eq!(fixture.texts(4)[2], "two\n\n[attachment b.txt, 1 byte: the download failed (500)]");
     fixture.discord.inject_fault("GET /attachments/**", 1, Fault::Status(404));
     fixture.say("Gone.");
     let id = fixture.room.say_with_files(&fixture.mara, "three", &[("c.png", "image/png", PNG)]);
     fixture.answer_to(id);
-    assert!(fixture.texts(6)[4].ends_with("it could not be fetched (404)]"));
+    assert!(fixture.texts(6)[4].ends_with("the download failed (404)]"));
     assert_eq!(fixture.discord.requests_to("GET /attachments/**").len(), 5);
 }
 

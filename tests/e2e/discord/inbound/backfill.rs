@@ -92,14 +92,14 @@ fn the_newest_hundred_are_taken_up_and_the_others_named() {
     }
     let daemon = Daemon::start(&home);
     let fixture = InboundFixture { models, discord, server, room, mara, otto, home, daemon };
-    let line = fixture.room.wait_for_post("while Chorus was away");
-    assert!(line.content.contains("older messages were written here"), "{}", line.content);
+    let line = fixture.room.wait_for_post("while Chorus was offline");
+    assert!(line.content.contains("older messages were sent"), "{}", line.content);
     let texts = fixture.texts(200);
     assert_eq!((texts.len(), texts[0].as_str(), texts[198].as_str()), (200, "message 130", "message 229"));
     fixture.settle();
     // What was skipped was told of again by the gateway's session, and is skipped all the same.
     let told = |text: &str| fixture.room.application_posts().iter().filter(|post| post.content.contains(text)).count();
-    assert_eq!((told("away"), told("messages wait"), fixture.texts(202).len()), (1, 0, 202));
+    assert_eq!((told("offline"), told("Queue full"), fixture.texts(202).len()), (1, 0, 202));
 }
 
 #[test]

@@ -41,14 +41,14 @@ fn a_turn_that_was_cut_off_again_or_after_a_tool_is_told_of() {
     fixture.models.wait_for_gate("two");
     let fixture = fixture.crash();
     let told = fixture.answer_to(cut).content;
-    assert!(told.contains("ended in the middle of this turn"), "{told}");
+    assert!(told.contains("restarted while answering"), "{told}");
     fixture.answer(Response::tool_call("a", "list_agents", &serde_json::json!({})));
     fixture.answer(Response::text(["On"]).gate("three"));
     let cut = fixture.room.say(&fixture.mara, "two");
     fixture.models.wait_for_gate("three");
     let fixture = fixture.crash();
     let told = fixture.answer_to(cut).content;
-    assert!(told.contains("ended in the middle of this turn"), "{told}");
+    assert!(told.contains("restarted while answering"), "{told}");
     fixture.settle();
     assert_eq!(fixture.models.requests().len(), 5);
 }
@@ -146,7 +146,7 @@ fn what_was_taken_up_and_cannot_be_read_any_more_is_told_of_and_holds_up_nothing
     let daemon = Daemon::start(&home);
     let fixture = InboundFixture { models, discord, server, room, mara, otto, home, daemon };
     let told = fixture.answer_to(spoilt).content;
-    assert!(told.contains("cannot be read any more"), "{told}");
+    assert!(told.contains("cannot read this saved message"), "{told}");
     assert_eq!(fixture.answer_to(last).content, "third");
     fixture.claim(spoilt, |state, _| state == "done");
 }

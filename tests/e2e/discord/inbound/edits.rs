@@ -49,7 +49,7 @@ fn so_does_one_that_waits_for_a_turn_of_the_terminal() {
     let fixture = InboundFixture::new();
     let terminal = at_the_terminal(&fixture);
     let changed = fixture.room.say(&fixture.mara, "before");
-    fixture.room.wait_for_post("waits for");
+    fixture.room.wait_for_post("waiting for");
     fixture.room.edit_message(changed, "after");
     fixture.says(changed, "after");
     let deleted = fixture.room.say(&fixture.mara, "a mistake");
@@ -69,9 +69,9 @@ fn one_that_is_deleted_behind_a_turn_of_the_terminal_is_not_answered() {
     let fixture = InboundFixture::new();
     let terminal = at_the_terminal(&fixture);
     let deleted = fixture.room.say(&fixture.mara, "a mistake");
-    fixture.room.wait_for_post("waits for");
+    fixture.room.wait_for_post("waiting for");
     fixture.room.delete_message(deleted);
-    fixture.room.wait_for_post("taken back");
+    fixture.room.wait_for_post("was deleted");
     fixture.models.open_gate("go");
     terminal.join().expect("the client");
     fixture.settle();

@@ -88,7 +88,7 @@ fn a_reply_carries_the_message_that_it_answers() {
     fixture.say("What?");
     let third = fixture.room.reply(&fixture.mara, gone, "And that?");
     fixture.answer_to(third);
-    assert_eq!(fixture.texts(6)[4], "And that?\n\n[in reply to a message that cannot be seen]");
+    assert_eq!(fixture.texts(6)[4], "And that?\n\n[in reply to an unavailable message]");
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_thread_below_the_channel_is_told_once_where_the_agent_hears() {
     let fixture = InboundFixture::new();
     let thread = fixture.server.create_thread(&fixture.room, "aside");
     thread.say(&fixture.mara, "And here?");
-    let told = thread.wait_for_post("does not hear threads");
+    let told = thread.wait_for_post("does not read threads");
     assert!(told.content.contains(&format!("<#{}>", fixture.room.id)), "{}", told.content);
     thread.say(&fixture.otto, "Really?");
     fixture.settle();
@@ -172,7 +172,7 @@ fn a_hundred_wait_and_the_next_is_told_so() {
     }
     let next = fixture.room.say(&fixture.otto, "one too many");
     let told = fixture.answer_to(next).content;
-    assert!(told.starts_with("100 messages wait for this agent already"), "{told}");
+    assert!(told.starts_with("Queue full (100 messages)"), "{told}");
     for _ in 0..3 {
         let another = fixture.room.say(&fixture.otto, "and another");
         fixture.dropped(another);
@@ -184,8 +184,7 @@ fn a_hundred_wait_and_the_next_is_told_so() {
     assert_eq!((texts.len(), texts[198].as_str()), (200, "message 100"));
     // There is room again.
     fixture.settle();
-    let told =
-        fixture.room.application_posts().into_iter().filter(|post| post.content.contains("messages wait")).count();
+    let told = fixture.room.application_posts().into_iter().filter(|post| post.content.contains("Queue full")).count();
     assert_eq!(told, 1, "it is said once");
 }
 
@@ -210,7 +209,7 @@ fn a_channel_where_nothing_can_be_read_is_told_so_once() {
     fixture.settle();
     assert_eq!(told(), 0);
     fixture.discord.dispatch_event("MESSAGE_CREATE", &message(id + 1));
-    fixture.room.wait_for_post("cannot read what you write here");
+    fixture.room.wait_for_post("cannot read messages here");
     fixture.discord.dispatch_event("MESSAGE_CREATE", &message(id + 2));
     fixture.settle();
     assert_eq!((told(), fixture.models.requests().len()), (1, 2));

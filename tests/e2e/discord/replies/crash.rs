@@ -133,14 +133,11 @@ fn a_turn_that_begins_again_and_is_cut_off_in_a_tool_is_closed() {
     let call = json!({"command": "echo done"});
     fixture.model.anthropic().queue(Response::text(["I look."]).then_call("c1", "bash", &call));
     fixture.start();
-    fixture.room.wait_for_post("waits for approval");
+    fixture.room.wait_for_post("waiting for approval");
     fixture.kill();
     fixture.start();
     let posts = fixture.answer(asked);
-    assert!(
-        posts.iter().any(|post| post.content.contains("the daemon ended in the middle of this turn")),
-        "{posts:#?}"
-    );
+    assert!(posts.iter().any(|post| post.content.contains("Chorus restarted while answering")), "{posts:#?}");
     let last = fixture.client().messages("scribe").pop().expect("a message");
     assert_eq!((last.role, last.tool_call_id.as_deref(), last.is_error), (Role::ToolResult, Some("c1"), true));
 }

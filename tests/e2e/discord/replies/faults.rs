@@ -61,7 +61,7 @@ fn what_waits_is_tried_again_when_discord_takes_another_request() {
     // The waits so far were 0.5, 1, 2 and 4 s. The next is 8 s.
     let tries = fixture.discord.wait_for_requests(&path, before + 5);
     fixture.discord.clear_faults();
-    fixture.mara.run_slash_command(&fixture.room, "ping", &[]).response_with("is there");
+    fixture.mara.run_slash_command(&fixture.room, "ping", &[]).response_with("is online");
     let again = fixture.discord.wait_for_requests(&path, before + 6);
     let waited = again[before + 5].at - tries[before + 4].at;
     assert!(waited < Duration::from_secs(6), "nothing woke it for {waited:?}");
@@ -106,7 +106,7 @@ fn a_channel_that_is_deleted_takes_its_posts_with_it_and_nothing_else() {
     fixture.room.wait_for_post("So far");
     fixture.room.delete_channel();
     fixture.model.open_gate("go");
-    logged(&fixture, "a channel is gone");
+    logged(&fixture, "a channel was deleted");
     fixture.model.anthropic().queue_text(["Here."]);
     other.say(&fixture.mara, "and you?");
     assert_eq!(other.wait_for_post("Here.").content, "Here.");
@@ -120,7 +120,7 @@ fn without_the_permission_to_post_it_goes_on_when_it_has_it_again() {
     fixture.room.deny_application(SEND_MESSAGES);
     fixture.model.anthropic().queue_text(["unheard"]);
     let first = fixture.ask("can you hear me?");
-    logged(&fixture, "a post has to wait until Chorus may post here");
+    logged(&fixture, "a post is delayed until Chorus has permission to post here");
     fixture.room.clear_denials();
     assert_eq!(fixture.one(first).content, "unheard");
     fixture.model.anthropic().queue_text(["Now I can."]);

@@ -32,10 +32,10 @@ impl ReplyFixture {
         let (mara, otto) = (server.add_member("mara", &[], 0), server.add_member("otto", &[], 0));
         let daemon = Daemon::start_with(&home, &format!("{}{}", model.config_toml(), discord.config_toml()));
         // A server whose commands are there is known.
-        mara.run_slash_command(&lobby, "ping", &[]).response_with("is there");
+        mara.run_slash_command(&lobby, "ping", &[]).response_with("is online");
         daemon.client().init("scribe");
         let room = server.wait_for_channel("scribe");
-        room.wait_for_post("is here");
+        room.wait_for_post("is ready");
         Self { discord, server, room, mara, otto, model, home, daemon: Some(daemon) }
     }
 
@@ -51,7 +51,7 @@ impl ReplyFixture {
     pub fn agent(&self, name: &str) -> ChannelHandle {
         self.client().init(name);
         let room = self.server.wait_for_channel(name);
-        room.wait_for_post("is here");
+        room.wait_for_post("is ready");
         room
     }
 
@@ -69,7 +69,7 @@ impl ReplyFixture {
 
     /// What was posted since a message, notices of a start apart.
     pub fn since(&self, message: u64) -> Vec<VisibleMessage> {
-        let notice = |post: &VisibleMessage| post.content.starts_with("Chorus was started anew");
+        let notice = |post: &VisibleMessage| post.content.starts_with("Chorus restarted. ");
         self.room.application_posts().into_iter().filter(|post| post.id > message && !notice(post)).collect()
     }
 

@@ -21,7 +21,7 @@ fn an_answer_grows_in_one_message_and_is_the_reply_in_the_end() {
         .queue(Response::text(["Hello "]).gate("go").then_text("world.").gate("on").then_text(" Bye."));
     let asked = fixture.ask("say hello");
     let live = fixture.room.wait_for_post_with_button("Stop");
-    assert!(live.reply_to == Some(asked) && live.content.starts_with("Hello\n-# step 1 · writes · ~"), "{live:?}");
+    assert!(live.reply_to == Some(asked) && live.content.starts_with("Hello\n-# step 1 · writing · ~"), "{live:?}");
     fixture.model.open_gate("go");
     fixture.room.wait_for_post("Hello world.");
     fixture.model.open_gate("on");
@@ -47,7 +47,7 @@ fn the_line_says_which_tool_runs_and_what_waits_for_whom() {
     fixture.model.anthropic().queue(Response::text(["I look."]).then_call("c1", "bash", &call));
     fixture.model.anthropic().queue(Response::empty().gate("go").then_text("Done."));
     let asked = fixture.ask("look");
-    let live = fixture.room.wait_for_post("waits for approval");
+    let live = fixture.room.wait_for_post("waiting for approval");
     assert!(live.content.starts_with("I look.\n-# step 1 · ") && live.button("Stop").is_some(), "{live:?}");
     let question = fixture.room.wait_for_post_with_button("Deny");
     fixture.mara.press_button(&question, "Deny").wait_for_acknowledgement();
@@ -79,14 +79,14 @@ fn the_button_stops_the_turn_for_who_asked_and_for_nobody_else() {
     fixture.model.anthropic().queue(Response::text(["So far"]).stall());
     let asked = fixture.ask("tell me all");
     let live = fixture.room.wait_for_post("So far");
-    fixture.otto.press_button(&live, "Stop").response_with("only who asked");
+    fixture.otto.press_button(&live, "Stop").response_with("You cannot stop another person's turn");
     assert!(fixture.since(asked)[0].button("Stop").is_some());
     fixture.mara.press_button(&live, "Stop").wait_for_acknowledgement();
     let answer = fixture.one(asked);
     assert_eq!((answer.id, &*answer.content), (live.id, "So far\n\n-# Stopped by mara."));
     // A button that is gone from a message that was looked at before.
     let stale = fixture.mara.press_stale_button(&fixture.room, live.id, &live.buttons[0].custom_id);
-    stale.response_with("over");
+    stale.response_with("already ended");
     fixture.model.anthropic().queue_text(["Still here."]);
     assert_eq!(fixture.one(fixture.ask("and now?")).content, "Still here.");
 }
@@ -140,7 +140,7 @@ fn whoever_waits_for_others_sees_that_and_can_take_it_back() {
     });
     fixture.model.wait_for_gate("go");
     let asked = fixture.ask("me, too");
-    let live = fixture.room.wait_for_post("waits for the turn before it");
+    let live = fixture.room.wait_for_post("waiting for 1 earlier message");
     fixture.mara.press_button(&live, "Stop").wait_for_acknowledgement();
     let answer = fixture.one(asked);
     assert_eq!((answer.id, &*answer.content), (live.id, "-# Stopped by mara."));

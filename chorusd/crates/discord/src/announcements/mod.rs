@@ -24,6 +24,7 @@ use super::app::DiscordApp;
 use super::outbox::{Button, MessageBody, Outbox, Post, Style};
 use super::{approvals, channels, render};
 use crate::channels::AgentChannels;
+use crate::commands::rewrite_commands;
 
 /// After this many events that need no announcement, the last one seen is recorded all the same.
 const MAX_UNRECORDED_EVENTS: u64 = 1000;
@@ -43,7 +44,7 @@ pub(crate) async fn run(app: &Arc<DiscordApp>) {
         let (mut last, mut begun) = (None, false);
         loop {
             if let Err(failure) = approvals::close_stale(&app.ops, &app.outbox).await {
-                tracing::warn!(%failure, "questions of the run before look as if they were open");
+                tracing::warn!(%failure, "cannot close approval posts of the previous run");
                 tokio::time::sleep(RETRY_INTERVAL).await;
                 continue;
             }
@@ -60,9 +61,9 @@ pub(crate) async fn run(app: &Arc<DiscordApp>) {
                         last = Some(seq);
                         announce_events(app, subscription, &mut last).await;
                     }
-                    Err(failure) => tracing::warn!(%failure, "events cannot be told in channels"),
+                    Err(failure) => tracing::warn!(%failure, "cannot announce events in channels"),
                 },
-                Err(failure) => tracing::warn!(%failure, "events cannot be told in channels"),
+                Err(failure) => tracing::warn!(%failure, "cannot announce events in channels"),
             }
             tokio::time::sleep(RETRY_INTERVAL).await;
         }
@@ -112,7 +113,7 @@ async fn announce_events(app: &DiscordApp, mut subscription: Subscription, last:
             }
             // The journal has lost them, too.
             SubscriptionItem::Lagged(missed) if !heard_any => {
-                tracing::warn!(missed, "events were not told in channels");
+                tracing::warn!(missed, "events were not announced in channels");
                 *last = Some(last.unwrap_or(0) + missed);
                 continue;
             }
@@ -124,7 +125,7 @@ async fn announce_events(app: &DiscordApp, mut subscription: Subscription, last:
                 Ok(true) => noted = Some(event.seq),
                 Ok(false) => {}
                 Err(failure) => {
-                    tracing::warn!(%failure, event = event.seq, "an event is not told in its channel yet");
+                    tracing::warn!(%failure, event = event.seq, "cannot announce an event yet; retrying");
                     tokio::time::sleep(RETRY_INTERVAL).await;
                     continue;
                 }
@@ -194,7 +195,7 @@ fn notice_posts(ops: &Ops, channels: &AgentChannels, event: &Event) -> Result<Ve
         disabled: false,
         seen_whole: false,
     });
-    let parts = render::split(text);
+    let parts = render::split(&rewrite_commands(text));
     let last = parts.len().saturating_sub(1);
     let post = |(at, content): (usize, String)| {
         let buttons = button.iter().filter(|_| at == last).cloned().collect();
@@ -212,8 +213,8 @@ fn compaction_posts(ops: &Ops, channels: &AgentChannels, event: &Event) -> Resul
         return Ok(Vec::new());
     };
     let content = format!(
-        "The conversation got long: older messages are summarised for the model (about {before} tokens, now {after}). All of it is \
-         kept; `/context compact` with `undo` shows the model all again."
+        "The conversation was long, so Chorus summarized older messages for the model (from about {before} to {after} tokens). \
+         Nothing was deleted. To undo this: `/context compact undo:True`"
     );
     Ok(vec![Post { channel, about: None, body: MessageBody::from_text(content), reply_to: None }.into_row()?])
 }
@@ -233,14 +234,14 @@ async fn announce_stop(app: &DiscordApp) {
     if !matches!(app.ops.discord.state(), ConnectionState::Connected | ConnectionState::Off) {
         return;
     }
-    let goes_on = if app.ops.config.resume_on_start { "; it goes on when Chorus is back" } else { "" };
-    let text = format!("Chorus stops now. The conversation is saved{goes_on}.");
+    let resumes = if app.ops.config.resume_on_start { " and continues when Chorus is back" } else { "" };
+    let text = format!("Chorus is stopping. The conversation is saved{resumes}.");
     let body = MessageBody::from_text(text);
     let components = body.components();
     let active = active_channels(&app.ops, &app.channels);
     let channels = match start_stop::record_stop(&app.tables, app.ops.clock.now(), active).await {
         Ok(channels) => channels,
-        Err(failure) => return tracing::warn!(%failure, "the stop is not told in channels"),
+        Err(failure) => return tracing::warn!(%failure, "cannot announce the shutdown in channels"),
     };
     futures_util::stream::iter(channels)
         .for_each_concurrent(MAX_CONCURRENT_POSTS, |channel| {
@@ -248,7 +249,7 @@ async fn announce_stop(app: &DiscordApp) {
             let nonce: String = Uuid::new_v4().simple().to_string().chars().take(25).collect();
             async move {
                 if let Err(error) = app.rest.create_message(channel, looks, &nonce, None).await {
-                    tracing::debug!(%channel, %error, "a stop was not told");
+                    tracing::debug!(%channel, %error, "cannot announce the shutdown");
                 }
             }
         })

@@ -49,8 +49,8 @@ pub(super) async fn announce_start(app: &DiscordApp, live: &[ChannelId]) -> Resu
     }
     let post = |channel: ChannelId| {
         let text = match live.contains(&channel) {
-            true => "Chorus was started anew. The conversation goes on where it was.",
-            false => "Chorus was started anew. The conversation is saved; `/context restore` brings it back.",
+            true => "Chorus restarted. The conversation continues.",
+            false => "Chorus restarted. The conversation is saved. To load it: `/context restore`",
         };
         Post { channel, about: None, body: MessageBody::from_text(text), reply_to: None }.into_row()
     };

@@ -16,24 +16,24 @@ const MAX_REASON_CHARS: usize = 250;
 /// Renders an open approval with the whole action, in the message or as a file.
 pub(super) fn open_message(approval: &Approval) -> (String, Option<File>) {
     let sheet = action_text(approval);
-    let (mut text, file) = heading_and_action(approval, &sheet, "asks");
+    let (mut text, file) = heading_and_action(approval, &sheet, "wants");
     let seconds = approval.expires_at.as_second();
-    text.push_str(&format!("\nBecause: {}\nDenied by itself <t:{seconds}:R>.", reason_text(approval)));
+    text.push_str(&format!("\nReason: {}\nExpires <t:{seconds}:R>.", reason_text(approval)));
     (text, file)
 }
 
 /// Renders an approval that is not open any more.
 pub(super) fn closed_message(approval: &Approval) -> (String, Option<File>) {
-    let (mut text, file) = heading_and_action(approval, &action_text(approval), "asked");
+    let (mut text, file) = heading_and_action(approval, &action_text(approval), "wanted");
     text.push('\n');
     let by = approval.decided_by.as_deref().map(format_requester);
     text.push_str(&match (approval.status, by) {
         (Status::Approved, Some(by)) => format!("**Allowed** by {by}."),
         (Status::Approved, None) => "**Allowed.**".to_owned(),
         (Status::Denied, Some(by)) => format!("**Denied** by {by}."),
-        (Status::Expired, _) => "**Denied**: nobody answered in time.".to_owned(),
+        (Status::Expired, _) => "**Expired**: denied because nobody answered in time.".to_owned(),
         (Status::Denied | Status::Open, _) => {
-            "**Void**: its turn has ended, the permissions were changed, or Chorus was started anew.".to_owned()
+            "**Cancelled**: the turn ended, the permissions changed, or Chorus restarted.".to_owned()
         }
     });
     (text, file)
@@ -43,7 +43,7 @@ pub(super) fn closed_message(approval: &Approval) -> (String, Option<File>) {
 fn heading_and_action(approval: &Approval, sheet: &str, asks: &str) -> (String, Option<File>) {
     let name = make_visible(&approval.agent);
     let head =
-        format!("**{name}** {asks} for permission, for {} (`{}`):", format_requester(&approval.requester), approval.id);
+        format!("**{name}** {asks} to run this for {} (`{}`):", format_requester(&approval.requester), approval.id);
     let shown = escape_fences(sheet);
     let beginning: String = shown.chars().take(MAX_ACTION_CHARS).collect();
     let mut text = format!("{head}\n```\n{beginning}\n```");
@@ -51,7 +51,7 @@ fn heading_and_action(approval: &Approval, sheet: &str, asks: &str) -> (String, 
         return (text, None);
     }
     let length = sheet.chars().count();
-    text.push_str(&format!("That is the beginning; all {length} characters are in action.txt."));
+    text.push_str(&format!("The full action ({length} characters) is in action.txt."));
     (text, Some(File { name: "action.txt".into(), bytes: sheet.as_bytes().to_vec() }))
 }
 
@@ -90,7 +90,7 @@ fn reason_text(approval: &Approval) -> String {
 /// are shown instead.
 fn rule_text(rule: &Rule) -> String {
     match rule {
-        Rule::Pattern { list, index, .. } => format!("rule {}[{index}] of the agent's permissions", list.as_str()),
+        Rule::Pattern { list, index, .. } => format!("rule {}[{index}] in the agent's permissions", list.as_str()),
         rule => rule_reason(rule),
     }
 }
@@ -101,7 +101,7 @@ pub(crate) fn format_requester(who: &str) -> String {
     match who.strip_prefix("discord:") {
         Some(id) if !id.is_empty() && id.bytes().all(|b| b.is_ascii_digit()) => format!("<@{id}>"),
         _ if who == "owner" => "the owner".to_owned(),
-        _ if who == "nobody" => "no person".to_owned(),
+        _ if who == "nobody" => "nobody".to_owned(),
         _ => make_visible(who).replace('`', "'"),
     }
 }
@@ -127,8 +127,8 @@ mod tests {
         assert!(file.is_none());
         assert_eq!(
             text,
-            "**a** asks for permission, for <@7> (`k7mq2x`):\n```\ntool:bash:ls<U+202E> -l\ntext:\n  one␤\n  two\n```\n\
-             Because: `no rule matches it`\nDenied by itself <t:0:R>."
+            "**a** wants to run this for <@7> (`k7mq2x`):\n```\ntool:bash:ls<U+202E> -l\ntext:\n  one␤\n  two\n```\n\
+             Reason: `no rule matches it`\nExpires <t:0:R>."
         );
     }
 
@@ -136,13 +136,13 @@ mod tests {
     fn a_pattern_is_no_reason() {
         let rule = Rule::Pattern { list: Decision::Ask, index: 3, pattern: "tool:bash:(rm|mv)( .*)?".into() };
         let (text, _) = open_message(&Approval { rule, ..asked("tool:bash:rm a") });
-        assert!(text.contains("Because: `rule ask[3] of the agent's permissions`"), "{text}");
+        assert!(text.contains("Reason: `rule ask[3] in the agent's permissions`"), "{text}");
         assert!(!text.contains("(rm|mv)"), "{text}");
     }
 
     #[test]
     fn nothing_in_an_action_ends_its_block() {
-        for action in ["```\nBecause: `it is harmless`", "a````b``````c", "x```"] {
+        for action in ["```\nReason: `it is harmless`", "a````b``````c", "x```"] {
             let (text, _) = open_message(&asked(action));
             assert_eq!(text.matches("```").count(), 2, "{text}");
         }
@@ -169,7 +169,7 @@ mod tests {
         };
         assert_eq!(told(Status::Approved, Some("discord:9")), "**Allowed** by <@9>.");
         assert_eq!(told(Status::Denied, Some("owner")), "**Denied** by the owner.");
-        assert_eq!(told(Status::Expired, None), "**Denied**: nobody answered in time.");
-        assert!(told(Status::Denied, None).starts_with("**Void**"));
+        assert_eq!(told(Status::Expired, None), "**Expired**: denied because nobody answered in time.");
+        assert!(told(Status::Denied, None).starts_with("**Cancelled**"));
     }
 }

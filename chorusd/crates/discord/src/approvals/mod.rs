@@ -76,7 +76,7 @@ pub(crate) async fn question_post(ops: &Ops, channels: &AgentChannels, event: &E
     };
     let mut buttons = vec![button(ApprovalButton::Once, "Allow once", Style::Success)];
     if approval.not_always.is_none() {
-        buttons.push(button(ApprovalButton::Always, "Always this", Style::Secondary));
+        buttons.push(button(ApprovalButton::Always, "Always allow this", Style::Secondary));
     }
     buttons.push(button(ApprovalButton::Deny, "Deny", Style::Danger));
     let (content, file) = message::open_message(&approval);
@@ -96,7 +96,7 @@ pub(crate) fn allowed_buttons(
     let theirs = approval.requester == who.to_string() && !reaches_beyond_turn(&approval.action);
     let buttons = [
         (ApprovalButton::Once, "Allow once", whole),
-        (ApprovalButton::Always, "Always this", whole && approver && approval.not_always.is_none()),
+        (ApprovalButton::Always, "Always allow this", whole && approver && approval.not_always.is_none()),
         (ApprovalButton::Deny, "Deny", true),
     ];
     let buttons = buttons.into_iter().filter(|(.., offered)| *offered && (theirs || approver));
@@ -142,25 +142,25 @@ pub(crate) async fn close_stale(ops: &Ops, outbox: &Outbox) -> Result<()> {
 /// `denied` if the person may not answer it, `conflict` if the action is another one by now or the approval was
 /// decided, `expired`, `not_found`. Nothing is done then.
 pub(crate) async fn on_button(ops: &Ops, custom_id: &str, by: &Answerer) -> Result<String> {
-    let unknown = || Error::new(ErrorKind::NotFound, "nobody is asked that any more");
+    let unknown = || Error::new(ErrorKind::NotFound, "This approval no longer exists");
     let (press, id, prefix) = ApprovalButton::parse(custom_id).ok_or_else(unknown)?;
     let asked = get_approval(&ops.store.catalog.approvals, id).await?.ok_or_else(unknown)?;
     if !asked.hash.starts_with(prefix) {
-        return Err(Error::new(ErrorKind::Conflict, "that is another action than the one you were shown")
-            .hint("nothing was done; look at the newest question"));
+        return Err(Error::new(ErrorKind::Conflict, "The action has changed since this was posted")
+            .hint("list pending approvals: `/approvals`"));
     }
     let (id, hash) = (asked.id.clone(), Some(asked.hash.clone()));
     let told = match press {
         ApprovalButton::Once => {
             approve::approve_as(&ops.agent_editor, &ops.approvals, ApproveParams { id, always: false, hash }, by)
                 .await?;
-            "Allowed, this once.".to_owned()
+            "Allowed once.".to_owned()
         }
         ApprovalButton::Always => {
             let done =
                 approve::approve_as(&ops.agent_editor, &ops.approvals, ApproveParams { id, always: true, hash }, by)
                     .await?;
-            let mut told = if done.always { "Allowed, from now on." } else { "Allowed, this once." }.to_owned();
+            let mut told = if done.always { "Always allowed from now on." } else { "Allowed once." }.to_owned();
             done.warnings.iter().for_each(|warning| told.push_str(&format!("\n{warning}")));
             told
         }

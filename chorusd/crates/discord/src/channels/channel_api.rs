@@ -65,18 +65,19 @@ impl ChannelApi for DiscordChannels {
             let found = match app.rest.channel(id).await {
                 Ok(found) => found,
                 Err(RestError::Gone { .. }) => {
-                    return Err(Error::new(ErrorKind::NotFound, format!("Discord knows no channel {channel}"))
-                        .hint("in Discord: Developer Mode on, then right-click the channel, Copy Channel ID"));
+                    return Err(Error::new(ErrorKind::NotFound, format!("Discord has no channel {channel}")).hint(
+                        "in Discord, enable Developer Mode, then right-click the channel and choose Copy Channel ID",
+                    ));
                 }
                 Err(RestError::Refused { status: 403, .. }) => {
-                    return Err(unfit_error("Chorus may not see that channel"));
+                    return Err(unfit_error("Chorus cannot see the channel"));
                 }
                 Err(error) => return Err(error.into()),
             };
             let guild = found.guild_id.filter(|guild| app.channels.serves(*guild));
-            let guild = guild.ok_or_else(|| unfit_error("that channel is in no server that Chorus serves"))?;
+            let guild = guild.ok_or_else(|| unfit_error("the channel is not in an allowed server"))?;
             if !matches!(found.kind, ChannelType::Text | ChannelType::News) {
-                return Err(unfit_error("that is no text channel"));
+                return Err(unfit_error("the channel is not a text channel"));
             }
             if let ChannelFitness::Unfit(why) = app.channels.guild_cache.check_channel(id) {
                 return Err(unfit_error(why));
@@ -130,7 +131,7 @@ impl ChannelApi for DiscordChannels {
             tokio::select! {
                 () = app.stop.cancelled() => {}
                 done = renamed => if let Err(error) = done {
-                    tracing::warn!(agent = %name, channel, %error, "its channel keeps its name");
+                    tracing::warn!(agent = %name, channel, %error, "cannot rename the agent's channel");
                 }
             }
         });
@@ -147,11 +148,11 @@ impl LostChannelListener for DiscordChannels {
     fn channel_forbidden(&self, channel: ChannelId) {
         let agent = self.app().ok().and_then(|app| app.channels.agent_of(channel));
         let agent = agent.map(|agent| agent.settings.name.clone()).unwrap_or_default();
-        tracing::warn!(agent, %channel, "Chorus may not write in this channel: give it the permissions that docs/DISCORD.md lists");
+        tracing::warn!(agent, %channel, "Chorus lacks permission to post in this channel: see docs/DISCORD.md");
     }
 }
 
 fn unfit_error(why: impl Into<String>) -> Error {
     Error::new(ErrorKind::Denied, why.into())
-        .hint("name a text channel that Chorus may see and write in; docs/DISCORD.md lists the permissions")
+        .hint("use a text channel where Chorus can read and write messages; see docs/DISCORD.md for the permissions")
 }

@@ -37,11 +37,11 @@ pub(super) async fn create_for_agent(
     let guilds = candidate_guilds(&app.channels, &app.rest).await?;
     let guild = match (wanted.map(GuildId::new), guilds.as_slice()) {
         (Some(wanted), _) if guilds.contains(&wanted) => wanted,
-        (Some(_), _) => return Ok(CreateOutcome::Skipped("that is no server that Chorus serves".into())),
+        (Some(_), _) => return Ok(CreateOutcome::Skipped("the server is not allowed".into())),
         (None, [only]) => *only,
-        (None, []) => return Ok(CreateOutcome::Skipped("Chorus is in no server".into())),
+        (None, []) => return Ok(CreateOutcome::Skipped("Chorus is not in any server".into())),
         (None, _) => {
-            return Ok(CreateOutcome::Skipped(format!("Chorus is in {} servers, and none was meant", guilds.len())));
+            return Ok(CreateOutcome::Skipped(format!("Chorus is in {} servers, and none was chosen", guilds.len())));
         }
     };
     let _one_at_a_time = app.channels.create_lock.lock().await;

@@ -94,10 +94,10 @@ impl GuildAllowlist {
         // Start the write before anything else is done for these guilds, so that it is committed first.
         let kept = guild_allowlist::store(&self.ops, &ids);
         drop(inner);
-        tracing::info!(servers = ?ids, "these servers of Discord are served, and later ones only when `guilds` lists them");
+        tracing::info!(servers = ?ids, "allowed these Discord servers; list others in `guilds` to allow them");
         chorus_runtime::spawn(async move {
             if let Err(failure) = kept.await {
-                tracing::error!(%failure, "which servers of Discord are served is not kept");
+                tracing::error!(%failure, "cannot store the list of allowed Discord servers");
             }
         });
     }
@@ -157,11 +157,11 @@ pub(super) async fn refresh_after_resume(app: Arc<DiscordApp>) {
                 .filter(|guild| !served.contains(guild.id))
                 .for_each(|guild| served.report_not_allowed(guild.id, &guild.name));
         }
-        Err(error) => tracing::warn!(%error, "Discord does not say in which servers Chorus is"),
+        Err(error) => tracing::warn!(%error, "cannot list the servers that Chorus is in"),
     }
     for guild in served.all() {
         if let Err(error) = app.roles.ensure_loaded(&app.rest, guild).await {
-            tracing::warn!(%error, %guild, "Discord did not say which roles there are");
+            tracing::warn!(%error, %guild, "Discord did not return the roles of this server");
         }
     }
 }

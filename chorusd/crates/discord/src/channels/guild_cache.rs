@@ -205,7 +205,7 @@ impl GuildCache {
         };
         let Some(found) = guild.channels.get(&channel) else { return ChannelFitness::Unknown };
         if !matches!(found.kind, ChannelType::Text | ChannelType::News) {
-            return ChannelFitness::Unfit(format!("{} is no text channel", found.name));
+            return ChannelFitness::Unfit(format!("{} is not a text channel", found.name));
         }
         // Without Chorus's own roles its permissions are not known; Discord will refuse.
         if let Some(me) = inner.own_user_id.and_then(|me| guild.members.get(&me)) {

@@ -136,7 +136,7 @@ pub(crate) fn handle_event(app: &Arc<DiscordApp>, event: &Event) {
             app.tasks.spawn_tracked(sync::on_channel_deleted(app.ops.clone(), event.channel.id));
         }
         Event::GuildDelete(event) if !event.guild.unavailable && rooms.serves(event.guild.id) => {
-            tracing::warn!(guild = %event.guild.id, "Chorus was removed from a server; its agents there hear nobody");
+            tracing::warn!(guild = %event.guild.id, "Chorus was removed from a server; its agents there no longer receive messages");
         }
         _ => {}
     }

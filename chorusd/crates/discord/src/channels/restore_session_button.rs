@@ -32,8 +32,8 @@ pub(crate) async fn restore_session(
     by: &Requester,
 ) -> Result<String> {
     let agent = channels.agent_of(channel).ok_or_else(|| {
-        Error::new(ErrorKind::NotFound, "this channel is no agent's any more")
-            .hint("`/agent list` shows which channel is whose")
+        Error::new(ErrorKind::NotFound, "This channel no longer has an agent")
+            .hint("list agents and their channels: `/agent list`")
     })?;
     let params = RestoreParams {
         agent: Some(agent.settings.name.clone()),
@@ -53,9 +53,10 @@ pub(crate) async fn restore_session(
     );
     let restored = with_expected_agent(agent.settings.id, restoring).await?;
     let count = if restored.messages == 1 { "1 message".to_owned() } else { format!("{} messages", restored.messages) };
-    let mut text = format!("Restored: {count} of {}. Go on here.", restored.session.header.session_id);
+    let mut text =
+        format!("Restored {} ({count}). The conversation continues here.", restored.session.header.session_id);
     if let Some(saved) = &restored.saved_first {
-        text.push_str(&format!(" What was live is saved as {}.", saved.short_id));
+        text.push_str(&format!(" The previous conversation was saved as {}.", saved.short_id));
     }
     for warning in &restored.warnings {
         text.push_str(&format!("\n{}", rewrite_commands(warning)));

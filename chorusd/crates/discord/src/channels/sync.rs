@@ -41,7 +41,7 @@ pub(super) async fn sync_agent(app: Arc<DiscordApp>, agent: uuid::Uuid) {
 /// Detaches the agent of a channel that was deleted.
 pub(super) async fn on_channel_deleted(ops: Arc<Ops>, channel: ChannelId) {
     if let Err(failure) = discord_channel::detach_channel(&ops.agent_editor, channel.get()).await {
-        tracing::error!(%channel, %failure, "an agent keeps a channel that is gone");
+        tracing::error!(%channel, %failure, "cannot remove a deleted channel from its agent");
     }
 }
 
@@ -55,14 +55,14 @@ pub(super) async fn verify_deleted(ops: Arc<Ops>, rest: Arc<RestClient>, channel
 async fn sync_agents(app: &Arc<DiscordApp>, agents: Vec<Arc<AgentEntry>>, doubt: bool) {
     let rows = match app.tables.channels.list(None).await {
         Ok(rows) => rows,
-        Err(failure) => return tracing::error!(%failure, "the channels of agents cannot be looked after"),
+        Err(failure) => return tracing::error!(%failure, "cannot update the agents' channels"),
     };
     for agent in agents {
         if app.stop.is_cancelled() {
             return;
         }
         if let Err(failure) = sync_channel(app, &agent, &rows, doubt).await {
-            tracing::error!(agent = %agent.settings.name, %failure, "its channel cannot be looked after");
+            tracing::error!(agent = %agent.settings.name, %failure, "cannot update the agent's channel");
         }
     }
 }
@@ -95,12 +95,12 @@ async fn sync_channel(app: &Arc<DiscordApp>, agent: &Arc<AgentEntry>, rows: &[Ch
             return Ok(());
         }
         Err(error) => {
-            tracing::warn!(agent = %agent.settings.name, channel, %error, "its channel cannot be looked at");
+            tracing::warn!(agent = %agent.settings.name, channel, %error, "cannot check the agent's channel");
             return Ok(());
         }
     };
     let Some(guild) = found.guild_id.filter(|guild| app.channels.serves(*guild)) else {
-        tracing::warn!(agent = %agent.settings.name, channel, "its channel is in no server that Chorus serves");
+        tracing::warn!(agent = %agent.settings.name, channel, "the agent's channel is not in an allowed server");
         return Ok(());
     };
     if ops.agents.by_channel(channel).is_none_or(|owner| owner.settings.id != id) {

@@ -18,7 +18,7 @@ pub(super) fn channel_topic(prompt: &str) -> String {
 /// profile of its own.
 #[must_use]
 pub(super) fn welcome_text(name: &str, prompt: Option<&str>, permissions: Option<&str>) -> String {
-    let mut text = format!("**{name}** is here. Write in this channel to talk to it.\n");
+    let mut text = format!("**{name}** is ready. Write in this channel to talk to it.\n");
     if let Some(prompt) = prompt {
         // Quoted line by line, so that the prompt cannot imitate other lines of the message.
         let quoted: Vec<String> = prompt.trim().lines().map(|line| format!("> {line}")).collect();
@@ -26,8 +26,8 @@ pub(super) fn welcome_text(name: &str, prompt: Option<&str>, permissions: Option
         text.push_str(&shorten(&quoted.join("\n"), MAX_PROMPT_CHARS));
         text.push('\n');
     }
-    let permissions = permissions.map_or_else(|| "of its own".to_owned(), |name| format!("`{name}`"));
-    text.push_str(&format!("Permission profile: {permissions}. `/context save` keeps the conversation."));
+    let permissions = permissions.map_or_else(|| "custom".to_owned(), |name| format!("`{name}`"));
+    text.push_str(&format!("Permission profile: {permissions}. Save the conversation with `/context save`."));
     text
 }
 
@@ -63,7 +63,7 @@ mod tests {
     fn the_welcome_fits_and_quotes_the_prompt() {
         let text = welcome_text("maps", Some("You keep maps.\n**x**"), Some("standard"));
         assert!(text.contains("> You keep maps.\n> **x**\n") && text.contains("profile: `standard`"), "{text}");
-        assert!(welcome_text("maps", None, None).contains("of its own"));
+        assert!(welcome_text("maps", None, None).contains("custom"));
         let lines = "x\n".repeat(5000);
         assert!(welcome_text(&"n".repeat(64), Some(&lines), Some("standard")).chars().count() <= 2000);
     }

@@ -23,42 +23,45 @@ use crate::rest::{Request, Route};
 /// Keys that `/agent config` sets.
 pub(super) const AGENT_CONFIG_KEYS: &[&str] = &DISCORD_KEYS;
 
-const NAME_OPTION: CommandOption = required("name", "Which agent", OptionKind::Autocomplete(Completion::Agents));
+const NAME_OPTION: CommandOption = required("name", "Name of the agent", OptionKind::Autocomplete(Completion::Agents));
 
 pub(super) const COMMAND: Command = Command {
     name: "agent",
-    description: "Make, change and take away agents",
+    description: "Create, configure, list and delete agents",
     default_permissions: None,
     subcommands: Subcommands::Many(&[
         Subcommand {
             name: "init",
-            description: "Make an agent with a channel of its own",
+            description: "Create an agent with its own channel",
             run: |call| Box::pin(init(call)),
             right: Right::Channels,
             private: false,
             options: &[
-                required("name", "Small letters, digits, - and _", OptionKind::Text(64)),
-                optional("system_prompt", "What it is told to be", OptionKind::Text(6000)),
+                required("name", "Lowercase letters, digits, - and _", OptionKind::Text(64)),
+                optional("system_prompt", "System prompt", OptionKind::Text(6000)),
                 optional("model", "provider/model", OptionKind::Autocomplete(Completion::Models)),
-                optional("permissions", "What it may do: a profile", OptionKind::Autocomplete(Completion::Profiles)),
+                optional("permissions", "Permission profile", OptionKind::Autocomplete(Completion::Profiles)),
                 optional(
                     "idle_timeout",
-                    "When a silent conversation is put away: 30m, 2h, 0 for never",
+                    "Save and clear after this much inactivity, e.g. 30m; 0 = never",
                     OptionKind::Text(32),
                 ),
             ],
         },
         Subcommand {
             name: "destroy",
-            description: "Save its conversation and take an agent away",
+            description: "Save an agent's conversation and delete the agent",
             run: |call| Box::pin(destroy(call)),
             right: Right::Channels,
             private: true,
-            options: &[NAME_OPTION, optional("keep_files", "Leave its directory in place", OptionKind::Bool)],
+            options: &[
+                NAME_OPTION,
+                optional("keep_files", "Keep its files instead of moving them to the trash", OptionKind::Bool),
+            ],
         },
         Subcommand {
             name: "list",
-            description: "The agents there are",
+            description: "List agents",
             run: |call| Box::pin(list(call)),
             right: Right::Read,
             private: true,
@@ -66,14 +69,14 @@ pub(super) const COMMAND: Command = Command {
         },
         Subcommand {
             name: "config",
-            description: "Show or set what an agent is",
+            description: "Show or change an agent's configuration",
             run: |call| Box::pin(config(call)),
             right: Right::Channels,
             private: true,
             options: &[
                 NAME_OPTION,
-                optional("key", "What to show or set", OptionKind::OneOf(AGENT_CONFIG_KEYS)),
-                optional("value", "What it shall be", OptionKind::Autocomplete(Completion::Values)),
+                optional("key", "Key to show or change", OptionKind::OneOf(AGENT_CONFIG_KEYS)),
+                optional("value", "New value", OptionKind::Autocomplete(Completion::Values)),
                 RESET_OPTION,
             ],
         },
@@ -96,12 +99,12 @@ async fn init(call: &Invocation) -> Result<Response> {
     let made =
         init::init_as(&ops.agent_editor, &ops.catalog_sync, params, &by.member.requester, Some(by.guild.get())).await;
     let made = ops.store.escalate_fatal(made)?;
-    let what = if made.revived { "is back" } else { "is there" };
+    let verb = if made.revived { "Restored" } else { "Created" };
     let place = match &made.agent.channel_id {
         Some(channel) => format!(": <#{channel}>"),
-        None => ". It has no channel; `/agent config` with the value `new` for `channel_id` makes one".to_owned(),
+        None => ". It has no channel; to create one, set `channel_id` to `new` with `/agent config`".to_owned(),
     };
-    let text = format!("The agent **{}** {what}{place}.", inline_text(by, &made.agent.name, 64));
+    let text = format!("{verb} agent **{}**{place}.", inline_text(by, &made.agent.name, 64));
     Ok(Response::new(text + &warning_lines(by, &made.warnings)))
 }
 
@@ -111,17 +114,17 @@ async fn destroy(call: &Invocation) -> Result<Response> {
     let agent = by.resolve_agent(Some(call.args.require_text("name")?))?;
     let (id, keep_files) = (agent.settings.id, call.args.flag("keep_files"));
     let live = by.ops().registry.context_info(id).map_or_else(String::new, |info| {
-        format!(" Its conversation of {} is saved first.", pluralize(info.messages, "message"))
+        format!(" Its conversation ({}) is saved first.", pluralize(info.messages, "message"))
     });
-    let files = if keep_files { "stays where it is" } else { "goes to the trash" };
+    let files = if keep_files { "are kept" } else { "are moved to the trash" };
     let name = inline_text(by, &agent.settings.name, 64);
-    let text = format!("Take the agent **{name}** away?{live} Its directory {files}.");
+    let text = format!("Delete agent **{name}**?{live} Its files {files}.");
     Ok(by.app.commands.confirmations.ask(
         by.ops().clock.ticks(),
         &by.member.requester,
         PendingCommand::Destroy { agent: id, keep_files },
         text,
-        "Destroy",
+        "Delete",
     ))
 }
 
@@ -130,18 +133,18 @@ pub(super) async fn destroy_confirmed(by: &Caller, agent: Uuid, keep_files: bool
     by.check_right(Right::Channels)?;
     let ops = by.ops();
     let entry = ops.agents.by_id(agent).filter(|entry| by.is_guild_agent(entry));
-    let entry = entry.ok_or_else(|| Error::new(ErrorKind::AgentNotFound, "that agent is gone already"))?;
+    let entry = entry.ok_or_else(|| Error::new(ErrorKind::AgentNotFound, "This agent was already deleted"))?;
     by.audit(&entry, "agent.destroy", Right::Channels).await?;
     let name = entry.settings.name.clone();
     let params = DestroyParams { name: name.clone(), keep_files, purge: false };
     let gone = with_expected_agent(agent, destroy::destroy(&ops.agent_editor, &ops.tasks, params)).await;
     let gone = ops.store.escalate_fatal(gone)?;
     let saved = gone.saved.map_or_else(String::new, |session| {
-        format!(" Its conversation is saved as {}.", inline_code(by, &session.header.session_id, 80))
+        format!(" Its conversation was saved as {}.", inline_code(by, &session.header.session_id, 80))
     });
-    let said = format!("The agent **{}** was taken away.{saved}", inline_text(by, &name, 64));
+    let said = format!("Agent **{}** was deleted.{saved}", inline_text(by, &name, 64));
     let text = format!("{said}{}", warning_lines(by, &gone.warnings));
-    let aloud = format!("{said} By {}.", inline_text(by, by.member.name(), 64));
+    let aloud = format!("{said} Deleted by {}.", inline_text(by, by.member.name(), 64));
     // If the agent's channel is this one, nobody reads it any more.
     let own = entry.channel_id.as_deref() == Some(&*by.channel.to_string());
     Ok(Response { public_text: (!own).then_some(aloud), ..Response::new(text) })
@@ -151,8 +154,8 @@ pub(super) async fn destroy_confirmed(by: &Caller, agent: Uuid, keep_files: bool
 async fn list(call: &Invocation) -> Result<Response> {
     let visible: Vec<Uuid> = call.caller.visible_agents().iter().map(|entry| entry.settings.id).collect();
     if visible.is_empty() {
-        let hint = if call.caller.member.rights.manage_channels { " `/agent init` makes one." } else { "" };
-        return Ok(Response::new(format!("There are no agents here.{hint}")));
+        let hint = if call.caller.member.rights.manage_channels { " Create one with `/agent init`." } else { "" };
+        return Ok(Response::new(format!("No agents here.{hint}")));
     }
     let ops = call.caller.ops();
     let listing = list::list(
@@ -181,9 +184,8 @@ pub(super) fn agent_line(by: &Caller, agent: &Agent) -> String {
         None => "idle".to_owned(),
     });
     parts.extend(agent.model.as_ref().map(|model| inline_code(by, model, 100)));
-    parts.push(
-        agent.permissions.as_str().map_or_else(|| "a profile of its own".to_owned(), |name| inline_code(by, name, 64)),
-    );
+    parts
+        .push(agent.permissions.as_str().map_or_else(|| "custom profile".to_owned(), |name| inline_code(by, name, 64)));
     parts.extend(agent.problem.as_ref().map(|problem| format!("⚠ {}", inline_text(by, problem, 200))));
     parts.join(" · ")
 }
@@ -198,17 +200,17 @@ async fn config(call: &Invocation) -> Result<Response> {
     if let Some(key) = key.as_deref().filter(|key| !AGENT_CONFIG_KEYS.contains(key)) {
         return Err(Error::new(
             ErrorKind::Denied,
-            format!("{} is no key for a channel", truncate(&by.redact(key), 80)),
+            format!("The key {} cannot be changed from Discord", truncate(&by.redact(key), 80)),
         )
-        .hint(format!("at the terminal `chorusctl agent config {name}` has all of them")));
+        .hint("ask the owner to change it on the computer that runs Chorus"));
     }
     let value = match (given.text("value"), given.flag("reset")) {
-        (Some(_), true) => return Err(Error::invalid("`value` does not go with `reset`")),
+        (Some(_), true) => return Err(Error::invalid("Use either `value` or `reset`, not both")),
         (value, reset) => value.map(str::to_owned).or_else(|| reset.then(String::new)),
     };
     let Some(key) = key else {
         if value.is_some() {
-            return Err(Error::invalid("no key was chosen to be set").hint("choose one with `key`"));
+            return Err(Error::invalid("`key` is missing").hint("choose the key to change"));
         }
         let params = ConfigParams { name: name.clone(), key: None, value: None };
         let all = with_expected_agent(id, config::config(&ops.agent_editor, params)).await?.config;
@@ -232,7 +234,7 @@ async fn config(call: &Invocation) -> Result<Response> {
     let was = done
         .old
         .as_ref()
-        .map_or_else(String::new, |old| format!(" It was {}.", inline_code(by, &config_value_text(old), 300)));
+        .map_or_else(String::new, |old| format!(" It was {} before.", inline_code(by, &config_value_text(old), 300)));
     Ok(Response::new(format!("**{name}**: {key} is now {}.{was}", inline_code(by, &now, 300))))
 }
 
@@ -255,9 +257,9 @@ async fn parse_channel(by: &Caller, given: &str) -> Result<String> {
         return Ok(given.trim().to_owned());
     }
     let id = given.trim().trim_start_matches("<#").trim_end_matches('>').parse().ok().filter(|id| *id != 0);
-    let id: u64 = id.ok_or_else(|| Error::invalid("that is no channel").hint("give it as #name, or by its id"))?;
+    let id: u64 = id.ok_or_else(|| Error::invalid("This is not a channel").hint("enter it as #name or by its ID"))?;
     let request = Request::get(Route::Channel { channel_id: ChannelId::new(id) });
-    let elsewhere = || Error::invalid("there is no such channel in this server").hint("give it as #name, or by its id");
+    let elsewhere = || Error::invalid("No such channel in this server").hint("enter it as #name or by its ID");
     match by.app.rest.call::<ChannelGuild>(request).await {
         Ok(found) if found.guild_id == Some(by.guild) => Ok(id.to_string()),
         Ok(_) => Err(elsewhere()),

@@ -81,12 +81,8 @@ pub(crate) async fn handle_button(app: Arc<DiscordApp>, pressed: ComponentIntera
         return;
     }
     let Some(what) = ButtonKind::parse(&data.custom_id) else {
-        send_initial_response(
-            &app.rest,
-            &way,
-            &InitialResponse::PrivateMessage("Chorus does not know this button any more.".into()),
-        )
-        .await;
+        send_initial_response(&app.rest, &way, &InitialResponse::PrivateMessage("This button no longer works.".into()))
+            .await;
         return;
     };
     let Ok(_room) = app.commands.permits.clone().try_acquire_owned() else {
@@ -117,7 +113,7 @@ async fn run_button(what: ButtonKind, id: &str, by: &Caller) -> Result<ButtonOut
         }
         .map(ButtonOutcome::Edited),
         ButtonKind::Cancel(id) => {
-            take_confirmation(by, id).map(|_| ButtonOutcome::Edited(Response::new("Nothing was done.")))
+            take_confirmation(by, id).map(|_| ButtonOutcome::Edited(Response::new("Cancelled. Nothing was changed.")))
         }
         ButtonKind::Stop { turn } => {
             let done =
@@ -143,11 +139,12 @@ async fn run_button(what: ButtonKind, id: &str, by: &Caller) -> Result<ButtonOut
 fn take_confirmation(by: &Caller, id: Uuid) -> Result<PendingCommand> {
     match by.app.commands.confirmations.take(id, by.ops().clock.ticks(), &by.member.requester) {
         ConfirmOutcome::Confirmed(deed) => Ok(deed),
-        ConfirmOutcome::WrongPerson => {
-            Err(Error::new(ErrorKind::Denied, "somebody else was asked that").hint("run the command yourself"))
+        ConfirmOutcome::WrongPerson => Err(Error::new(ErrorKind::Denied, "This confirmation is for someone else")
+            .hint("to confirm it yourself, run the command")),
+        ConfirmOutcome::Expired => {
+            Err(Error::new(ErrorKind::Expired, "This confirmation was already answered or has expired")
+                .hint("run the command again and confirm within a minute"))
         }
-        ConfirmOutcome::Expired => Err(Error::new(ErrorKind::Expired, "that was answered already, or too late")
-            .hint("run the command again; a question is open for a minute, and not after a restart")),
     }
 }
 

@@ -97,8 +97,8 @@ pub(super) const fn optional(name: &'static str, description: &'static str, kind
 }
 
 pub(super) const AGENT_OPTION: CommandOption =
-    optional("agent", "Another agent than this channel's", OptionKind::Autocomplete(Completion::Agents));
-pub(super) const RESET_OPTION: CommandOption = optional("reset", "Take back what was set here", OptionKind::Bool);
+    optional("agent", "Agent to use instead of this channel's", OptionKind::Autocomplete(Completion::Agents));
+pub(super) const RESET_OPTION: CommandOption = optional("reset", "Reset to the default", OptionKind::Bool);
 
 /// Defines a command without subcommands that only reads.
 pub(super) const fn read_only_command(

@@ -21,57 +21,54 @@ use super::invocation::{Caller, Invocation};
 use super::response::Response;
 use super::text_format::{Redact as _, inline_code, inline_text, pluralize, session_title, truncate, warning_lines};
 
-const SESSION_OPTION: CommandOption = required(
-    "session",
-    "Which one: its name, short id, number, or `latest`",
-    OptionKind::Autocomplete(Completion::Sessions),
-);
+const SESSION_OPTION: CommandOption =
+    required("session", "Name, short ID, history number, or `latest`", OptionKind::Autocomplete(Completion::Sessions));
 
 pub(super) const COMMAND: Command = Command {
     name: "context",
-    description: "The conversation of this channel's agent",
+    description: "Manage the conversation of this channel's agent",
     default_permissions: None,
     subcommands: Subcommands::Many(&[
         Subcommand {
             name: "save",
-            description: "Save the conversation; it goes on",
+            description: "Save a checkpoint (the conversation continues)",
             run: |call| Box::pin(save(call)),
             right: Right::Change,
             private: false,
-            options: &[optional("description", "What it is about", OptionKind::Text(1000)), AGENT_OPTION],
+            options: &[optional("description", "Short description", OptionKind::Text(1000)), AGENT_OPTION],
         },
         Subcommand {
             name: "clear",
-            description: "Discard the conversation",
+            description: "Clear the conversation",
             run: |call| Box::pin(clear(call)),
             right: Right::Change,
             private: true,
-            options: &[optional("save", "Save it first", OptionKind::Bool), AGENT_OPTION],
+            options: &[optional("save", "Save it before clearing", OptionKind::Bool), AGENT_OPTION],
         },
         Subcommand {
             name: "history",
-            description: "Saved conversations, newest first",
+            description: "List saved conversations, newest first",
             run: |call| Box::pin(super::history::history(call)),
             right: Right::Read,
             private: true,
-            options: &[optional("page", "Counted from 1", OptionKind::Number(1)), AGENT_OPTION],
+            options: &[optional("page", "Page number", OptionKind::Number(1)), AGENT_OPTION],
         },
         Subcommand {
             name: "restore",
-            description: "Go on with all messages of a saved conversation",
+            description: "Load a saved conversation and continue it",
             run: |call| Box::pin(restore(call)),
             right: Right::Change,
             private: false,
             options: &[
                 SESSION_OPTION,
-                optional("at", "Only its first messages", OptionKind::Number(1)),
-                optional("discard", "Do not save what is live now", OptionKind::Bool),
+                optional("at", "Load only this many messages from its start", OptionKind::Number(1)),
+                optional("discard", "Discard the current conversation without saving it", OptionKind::Bool),
                 AGENT_OPTION,
             ],
         },
         Subcommand {
             name: "resume",
-            description: "Begin anew from the summary of a saved conversation",
+            description: "Start a new conversation from a saved one's summary",
             run: |call| Box::pin(resume(call)),
             right: Right::Change,
             private: false,
@@ -79,21 +76,21 @@ pub(super) const COMMAND: Command = Command {
         },
         Subcommand {
             name: "compact",
-            description: "Save the conversation and go on from its summary",
+            description: "Save, then continue in a new conversation from its summary",
             run: |call| Box::pin(compact(call)),
             right: Right::Change,
             private: false,
-            options: &[optional("undo", "Take the last automatic one back", OptionKind::Bool), AGENT_OPTION],
+            options: &[optional("undo", "Undo the last automatic compaction", OptionKind::Bool), AGENT_OPTION],
         },
         Subcommand {
             name: "rewind",
-            description: "Drop the last turns of the conversation",
+            description: "Undo the last turns",
             run: |call| Box::pin(rewind(call)),
             right: Right::Change,
             private: false,
             options: &[
-                optional("turns", "How many; one unless given", OptionKind::Number(1)),
-                optional("undo", "Bring back what the last rewind dropped", OptionKind::Bool),
+                optional("turns", "Number of turns (default 1)", OptionKind::Number(1)),
+                optional("undo", "Undo the last rewind", OptionKind::Bool),
                 AGENT_OPTION,
             ],
         },
@@ -130,13 +127,13 @@ async fn save(call: &Invocation) -> Result<Response> {
 /// if there will be none.
 pub(super) async fn wait_for_summary(by: &Caller, (session, below): (Uuid, String)) -> Option<Response> {
     let saved = tokio::time::timeout(SUMMARY_TIMEOUT, command_support::wait_for_summary(by.ops(), session)).await;
-    let saved = saved.ok()?.inspect_err(|failure| tracing::warn!(%failure, "a summary is not shown")).ok()??;
+    let saved = saved.ok()?.inspect_err(|failure| tracing::warn!(%failure, "cannot show a summary")).ok()??;
     Some(Response::new(saved_text(by, &saved, false) + &below))
 }
 
 /// Formats the response to a save. `pending`: a model's summary is on its way.
 fn saved_text(by: &Caller, session: &Session, pending: bool) -> String {
-    let later = if pending { "\n-# A model writes a summary, which takes the place of this one." } else { "" };
+    let later = if pending { "\n-# A model is writing a better summary; it will replace this one." } else { "" };
     format!("Saved as {}.{}{later}", session_label(by, session), summary_text(by, session))
 }
 
@@ -146,15 +143,15 @@ async fn clear(call: &Invocation) -> Result<Response> {
     let agent = by.resolve_agent(call.args.text("agent"))?;
     let id = agent.settings.id;
     let Some(info) = by.ops().registry.context_info(id) else {
-        return Err(Error::new(ErrorKind::NothingToSave, "the conversation is empty").hint("there is nothing to clear"));
+        return Err(Error::new(ErrorKind::NothingToSave, "The conversation is already empty"));
     };
     let messages = pluralize(info.messages, "message");
     let saved = match info.unsaved {
-        _ if save => "It is saved first.".to_owned(),
-        0 => "It is saved already.".to_owned(),
-        unsaved if unsaved == info.messages => "Nothing of it is saved.".to_owned(),
-        1 => "1 of them is not saved.".to_owned(),
-        unsaved => format!("{unsaved} of them are not saved."),
+        _ if save => "It will be saved first.".to_owned(),
+        0 => "It is already saved.".to_owned(),
+        unsaved if unsaved == info.messages => "It is not saved.".to_owned(),
+        1 => "1 message is not saved.".to_owned(),
+        unsaved => format!("{unsaved} messages are not saved."),
     };
     let text =
         format!("Clear the conversation of **{}** ({messages})? {saved}", inline_text(by, &agent.settings.name, 64));
@@ -171,22 +168,20 @@ async fn clear(call: &Invocation) -> Result<Response> {
 pub(super) async fn clear_confirmed(by: &Caller, agent: Uuid, save: bool) -> Result<Response> {
     by.check_right(Right::Change)?;
     let entry = by.ops().agents.by_id(agent).filter(|entry| by.is_guild_agent(entry));
-    let entry = entry.ok_or_else(|| Error::new(ErrorKind::AgentNotFound, "that agent is gone"))?;
+    let entry = entry.ok_or_else(|| Error::new(ErrorKind::AgentNotFound, "This agent was deleted"))?;
     by.resolve_agent(Some(&entry.settings.name))?;
     by.audit(&entry, "context.clear", Right::Change).await?;
     let name = entry.settings.name.clone();
     let params = ClearParams { agent: Some(name.clone()), save };
     let cleared = clear::clear(&by.ops().agent_resolver, &by.ops().registry, params);
     let gone = with_expected_agent(agent, cleared).await?;
-    let saved = gone
-        .saved
-        .as_ref()
-        .map_or_else(String::new, |session| format!(" It is saved as {}.", session_label(by, session)));
+    let saved =
+        gone.saved.as_ref().map_or_else(String::new, |session| format!(" Saved as {}.", session_label(by, session)));
     let pins = if gone.pins > 0 { format!(" and {}", pluralize(gone.pins, "pinned fact")) } else { String::new() };
-    let went = format!("{}{pins} went.{saved}", pluralize(gone.discarded, "message"));
+    let cleared = format!("{}{pins}.{saved}", pluralize(gone.discarded, "message"));
     let (who, name) = (inline_text(by, by.member.name(), 64), inline_text(by, &name, 64));
-    let aloud = format!("{who} cleared the conversation of **{name}**: {went}");
-    Ok(Response { public_text: Some(aloud), ..Response::new(format!("Cleared: {went}")) })
+    let aloud = format!("{who} cleared the conversation of **{name}**: {cleared}");
+    Ok(Response { public_text: Some(aloud), ..Response::new(format!("Cleared {cleared}")) })
 }
 
 async fn restore(call: &Invocation) -> Result<Response> {
@@ -212,7 +207,7 @@ async fn restore(call: &Invocation) -> Result<Response> {
     );
     let done = with_expected_agent(agent.settings.id, work).await?;
     let text = format!(
-        "Restored {}: {}, {} live now.{}",
+        "Restored {}: {} ({}).{}",
         session_label(by, &done.session),
         inline_text(by, &session_title(by, &done.session, 120), 200),
         pluralize(done.messages, "message"),
@@ -230,7 +225,7 @@ async fn resume(call: &Invocation) -> Result<Response> {
     let done = with_expected_agent(agent.settings.id, work).await?;
     let saved = saved_first_text(by, done.saved_first.as_ref());
     let opening = opening_text(&done.acknowledgement, done.generated);
-    let text = format!("Goes on from {}.{saved}\n\n{opening}", session_label(by, &done.session));
+    let text = format!("Resumed from {}.{saved}\n\n{opening}", session_label(by, &done.session));
     Ok(Response::new(text + &warning_lines(by, &done.warnings)))
 }
 
@@ -244,10 +239,13 @@ async fn compact(call: &Invocation) -> Result<Response> {
     let (before, after) = (done.receipt.tokens_before, done.receipt.tokens_after);
     let mut text = match &done.session {
         Some(session) => {
-            format!("Compacted: {before} tokens before, {after} after. It is saved as {}.", session_label(by, session))
+            format!(
+                "Compacted from {before} to {after} tokens. The full conversation was saved as {}.",
+                session_label(by, session)
+            )
         }
         None => {
-            format!("The last compaction is taken back: {} are shown again.", pluralize(done.receipt.left, "message"))
+            format!("Undid the last compaction: the model sees {} again.", pluralize(done.receipt.left, "message"))
         }
     };
     if let Some(said) = &done.acknowledgement {
@@ -264,8 +262,12 @@ async fn rewind(call: &Invocation) -> Result<Response> {
     let rewound = rewind::rewind(&ops.agent_resolver, &ops.registry, params);
     let done = with_expected_agent(agent.settings.id, rewound).await?;
     let moved = pluralize(done.moved, "message");
-    let text = if undo { format!("{moved} came back") } else { format!("{moved} dropped; `undo` brings them back") };
-    Ok(Response::new(format!("{text}. {} live now.", pluralize(done.messages, "message"))))
+    let text = if undo {
+        format!("Restored {moved}")
+    } else {
+        format!("Removed {moved}. To undo this: `/context rewind undo:True`")
+    };
+    Ok(Response::new(format!("{text}. The conversation now has {}.", pluralize(done.messages, "message"))))
 }
 
 /// Formats the opening message of a context. In one that rules generated the commands are rewritten; one by a model
@@ -280,7 +282,7 @@ fn session_label(by: &Caller, session: &Session) -> String {
 
 fn saved_first_text(by: &Caller, session: Option<&Session>) -> String {
     session.map_or_else(String::new, |session| {
-        format!(" What was live before is saved as {}.", session_label(by, session))
+        format!(" The previous conversation was saved as {}.", session_label(by, session))
     })
 }
 

@@ -1,4 +1,4 @@
-//! Rewrites hints for Discord: operations name `chorusctl` commands, which are replaced by slash commands. Pure.
+//! Rewrites texts for Discord: operations name `chorusctl` commands, which are replaced by slash commands. Pure.
 
 use chorus_engine::ops::hints;
 
@@ -8,9 +8,9 @@ use super::command_table::find_subcommand;
 
 /// Hints without a complete command, and their replacements in Discord.
 const PHRASES: [(&str, &str); 3] = [
-    (hints::NAME_AGENT_OF_SESSION, "only the agent that a session is of can use it here"),
-    (hints::APPROVE_ONCE, "it still waits: *Allow once* allows it this time"),
-    (hints::NAME_AGENT, "name one with `agent`"),
+    (hints::NAME_AGENT_OF_SESSION, "use the session in the channel of its agent"),
+    (hints::APPROVE_ONCE, "it is still pending: press *Allow once*"),
+    (hints::NAME_AGENT, "choose one with the option `agent`"),
 ];
 
 /// `chorusctl` commands whose slash command has another name.
@@ -20,20 +20,71 @@ const RENAMED_COMMANDS: [(&[&str], &[&str]); 2] =
 /// Flags without meaning in Discord: the agent is that of the channel, and destructive commands ask for confirmation.
 const IGNORED_FLAGS: [&str; 2] = ["--all-agents", "--yes"];
 
+/// The hint in place of one that names commands for the terminal only.
+const OWNER_ONLY: &str = "ask the owner to do this on the computer that runs Chorus";
+
 const PROGRAM: &str = "chorusctl ";
 
 /// Prefix of the id of a Discord user in the audit log.
 const PERSON_PREFIX: &str = "discord:";
 
-/// Replaces the `chorusctl` commands in `advice` by slash commands. A command that has none is named as one for the
-/// terminal.
+/// Rewrites a text: replaces its `chorusctl` commands by slash commands, and drops the clauses with a command that has
+/// none. Of a text that begins with such a clause, the part before the command is kept.
 #[must_use]
-pub(crate) fn rewrite_commands(advice: &str) -> String {
-    // The text already says that it is about the terminal.
-    if advice.contains("at the terminal") || advice.contains("at a terminal") {
-        return advice.to_owned();
+pub(crate) fn rewrite_commands(text: &str) -> String {
+    rewrite_clauses(text, text_before_command)
+}
+
+/// Rewrites a hint: replaces its `chorusctl` commands by slash commands, and drops the clauses with a command that has
+/// none.
+#[must_use]
+pub(crate) fn rewrite_hint(hint: &str) -> String {
+    rewrite_clauses(hint, |_| "")
+}
+
+/// Rewrites a text clause by clause. `fallback` returns what is kept of the first clause if it has no replacement.
+fn rewrite_clauses(text: &str, fallback: fn(&str) -> &str) -> String {
+    let text = PHRASES.iter().fold(text.to_owned(), |text, (there, here)| text.replace(there, here));
+    if !text.contains(PROGRAM) {
+        return text;
     }
-    let mut rest = PHRASES.iter().fold(advice.to_owned(), |text, (there, here)| text.replace(there, here));
+    let mut said = String::with_capacity(text.len());
+    let mut is_dropped = false;
+    for clause in split_clauses(&text) {
+        let rewritten = rewrite_clause(clause);
+        let kept = match &rewritten {
+            Some(kept) if is_dropped => kept.strip_prefix("or ").unwrap_or(kept),
+            Some(kept) => kept,
+            None if said.is_empty() => fallback(clause),
+            None => "",
+        };
+        is_dropped = rewritten.is_none();
+        said.push_str(kept);
+    }
+    let said = said.trim_end_matches([' ', ';', '\n']);
+    if said.is_empty() { OWNER_ONLY.to_owned() } else { said.to_owned() }
+}
+
+/// Splits a text after each semicolon, sentence and line.
+fn split_clauses(text: &str) -> Vec<&str> {
+    text.split_inclusive('\n')
+        .flat_map(|line| line.split_inclusive("; "))
+        .flat_map(|part| part.split_inclusive(". "))
+        .collect()
+}
+
+/// Returns the part of a clause before its command, up to the last punctuation mark.
+fn text_before_command(clause: &str) -> &str {
+    let before = clause.find(PROGRAM).map_or(clause, |at| &clause[..at]);
+    before.rfind([':', ',', '(']).map_or("", |end| before[..end].trim_end())
+}
+
+/// Replaces the commands in a clause; `None` if one of them has no slash command.
+fn rewrite_clause(clause: &str) -> Option<String> {
+    let mut rest = clause.to_owned();
+    if rest.contains(PROGRAM) && (rest.contains("at the terminal") || rest.contains("at a terminal")) {
+        return None;
+    }
     let mut said = String::with_capacity(rest.len());
     while let Some(at) = rest.find(PROGRAM) {
         let quoted = rest[..at].ends_with('`');
@@ -41,13 +92,13 @@ pub(crate) fn rewrite_commands(advice: &str) -> String {
         let tail = rest.split_off(at);
         let end = if quoted { tail.find('`') } else { tail.find([';', ',', '(', '\n']) }.unwrap_or(tail.len());
         let command = tail[PROGRAM.len()..end].trim_end();
-        said.push_str(&rewrite_command(command));
+        said.push_str(&rewrite_command(command)?);
         // Keep the blank behind a command that is not quoted.
         let blank = if quoted { "" } else { &tail[PROGRAM.len() + command.len()..end] };
         said.push_str(blank);
         rest = tail[(end + usize::from(quoted)).min(tail.len())..].to_owned();
     }
-    said + &rest
+    Some(said + &rest)
 }
 
 /// Replaces `discord:ID`, the form of the audit log, by a mention. Chorus's messages allow no mentions, so it notifies
@@ -69,12 +120,12 @@ pub(super) fn mention_people(text: &str) -> String {
     said + rest
 }
 
-/// Rewrites one `chorusctl` command.
-fn rewrite_command(command: &str) -> String {
+/// Rewrites one `chorusctl` command; `None` if there is no slash command for it.
+fn rewrite_command(command: &str) -> Option<String> {
     if command.split_whitespace().next() == Some("cancel") {
-        return "the Stop button below its answer".to_owned();
+        return Some("the Stop button below its reply".to_owned());
     }
-    to_slash_command(command).unwrap_or_else(|| format!("`{PROGRAM}{command}` at the terminal"))
+    to_slash_command(command)
 }
 
 /// Converts a `chorusctl` command to a slash command; `None` if there is none.
@@ -145,7 +196,7 @@ mod tests {
                 "`/context restore session:k7mq2x` has every message",
             ),
             ("`chorusctl context compact --undo` shows them again", "`/context compact undo:True` shows them again"),
-            ("`chorusctl tasks list --all-agents` shows them", "`/tasks list` shows them"),
+            ("list tasks: `chorusctl tasks list --all-agents`", "list tasks: `/tasks list`"),
             (
                 "`chorusctl models` lists them; `chorusctl agent config maps model NAME` chooses one",
                 "`/models` lists them; `/agent config name:maps key:model value:NAME` chooses one",
@@ -158,28 +209,36 @@ mod tests {
             ("`chorusctl agent show maps`, or choose another", "`/status agent:maps`, or choose another"),
             ("make one: chorusctl agent init NAME", "make one: `/agent init name:NAME`"),
             (
-                "take a preset: chorusctl permissions list (or mend it)",
-                "take a preset: `chorusctl permissions list` at the terminal (or mend it)",
-            ),
-            ("`chorusctl context show` lists them", "`chorusctl context show` at the terminal lists them"),
-            (
-                "`chorusctl agent config maps project NAME`",
-                "`chorusctl agent config maps project NAME` at the terminal",
-            ),
-            (
-                "take it up at the terminal: `chorusctl agent init maps`, or not",
-                "take it up at the terminal: `chorusctl agent init maps`, or not",
-            ),
-            (
                 "wait for its end, or end it with `chorusctl cancel maps`",
-                "wait for its end, or end it with the Stop button below its answer",
+                "wait for its end, or end it with the Stop button below its reply",
             ),
-            (hints::APPROVE_ONCE, "it still waits: *Allow once* allows it this time"),
-            (hints::NAME_AGENT, "name one with `agent`"),
-            (hints::NAME_AGENT_OF_SESSION, "only the agent that a session is of can use it here"),
             ("try again in a moment", "try again in a moment"),
             ("an open ` and `chorusctl ping", "an open ` and `/ping`"),
             ("", ""),
+        ] {
+            assert_eq!((&*rewrite_commands(there), &*rewrite_hint(there)), (due, due));
+        }
+    }
+
+    #[test]
+    fn a_hint_for_the_terminal_only_is_left_out() {
+        for (there, due) in [
+            (hints::APPROVE_ONCE, "it is still pending: press *Allow once*"),
+            (hints::NAME_AGENT, "choose one with the option `agent`"),
+            (hints::NAME_AGENT_OF_SESSION, "use the session in the channel of its agent"),
+            ("see `chorusctl context show`", OWNER_ONLY),
+            ("see `chorusctl agent config maps project NAME`", OWNER_ONLY),
+            ("list presets: chorusctl permissions list; or fix it", "fix it"),
+            ("use its name; list agents: chorusctl agent list", "use its name; list agents: `/agent list`"),
+            ("try again; see the log: `chorusctl daemon logs`", "try again"),
+            ("at the terminal, run `chorusctl agent init maps`; or choose another name", "choose another name"),
+        ] {
+            assert_eq!(rewrite_hint(there), due);
+        }
+        for (there, due) in [
+            ("the files were kept: see `chorusctl trash list`", "the files were kept"),
+            ("It is long. Show it: `chorusctl context show`\nDecided: x", "It is long. Decided: x"),
+            ("see `chorusctl context show`", OWNER_ONLY),
         ] {
             assert_eq!(rewrite_commands(there), due);
         }

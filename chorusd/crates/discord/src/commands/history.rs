@@ -20,7 +20,7 @@ pub(super) async fn history(call: &Invocation) -> Result<Response> {
 /// Shows the page that a button leads to.
 pub(super) async fn show_page(by: &Caller, agent: Uuid, number: u64) -> Result<Response> {
     let entry = by.ops().agents.by_id(agent).filter(|entry| by.is_guild_agent(entry));
-    let gone = || Error::new(chorus_proto::ErrorKind::AgentNotFound, "that agent is gone");
+    let gone = || Error::new(chorus_proto::ErrorKind::AgentNotFound, "This agent was deleted");
     let agent = by.resolve_agent(Some(&entry.ok_or_else(gone)?.settings.name))?;
     page_response(by, &agent, number).await
 }
@@ -44,7 +44,7 @@ async fn page_response(by: &Caller, agent: &AgentEntry, number: u64) -> Result<R
     }
     let name = inline_text(by, &agent.settings.name, 64);
     if found.sessions.is_empty() {
-        return Ok(Response::new(format!("**{name}** has no saved conversations yet. `/context save` makes one.")));
+        return Ok(Response::new(format!("**{name}** has no saved conversations yet. Save one with `/context save`.")));
     }
     let first = (found.page - 1) * super::HISTORY_PAGE_SIZE + 1;
     let mut lines =
@@ -65,7 +65,7 @@ fn session_line(by: &Caller, number: u64, session: &Session) -> String {
     let header = &session.header;
     let amiss = match (&session.corrupt, session.available) {
         (Some(_), _) => " · unreadable",
-        (None, false) => " · file gone",
+        (None, false) => " · file missing",
         (None, true) => "",
     };
     format!(

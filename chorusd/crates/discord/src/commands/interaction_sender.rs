@@ -23,7 +23,7 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(14 * 60);
 pub(super) async fn send_initial_response(rest: &RestClient, way: &InteractionRef, answer: &InitialResponse) -> bool {
     let given = rest.create_response(way, answer).await;
     if let Err(error) = &given {
-        tracing::warn!(%error, "an interaction cannot be answered; nothing is done for it");
+        tracing::warn!(%error, "cannot respond to an interaction; ignoring it");
     }
     given.is_ok()
 }
@@ -66,14 +66,14 @@ async fn send_with_retries<F: Future<Output = Result<(), RestError>>>(stop: &Can
                     sleep(wait).await;
                     wait *= 2;
                 }
-                Err(error) => return tracing::warn!(%error, "an answer did not arrive"),
+                Err(error) => return tracing::warn!(%error, "a response was not delivered"),
                 Ok(()) => return,
             }
         }
     };
     tokio::select! {
         () = sent => {}
-        () = sleep(RESPONSE_TIMEOUT) => tracing::warn!("an answer would come too late"),
-        () = wait_stop_grace(stop) => tracing::warn!("an answer did not arrive before the stop"),
+        () = sleep(RESPONSE_TIMEOUT) => tracing::warn!("a response was not delivered in time"),
+        () = wait_stop_grace(stop) => tracing::warn!("a response was not delivered before the shutdown"),
     }
 }

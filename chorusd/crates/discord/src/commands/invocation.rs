@@ -109,7 +109,7 @@ impl Caller {
         let rights = self.member.rights;
         let (has, needed) = match right {
             Right::Read => (true, "anybody"),
-            Right::Change => (rights.can_change_context(), "Manage Messages or a role of `approvers`"),
+            Right::Change => (rights.can_change_context(), "Manage Messages or an approver role"),
             Right::Channels => (rights.manage_channels, "Manage Channels"),
             Right::Server => (rights.manage_guild, "Manage Server"),
         };
@@ -117,7 +117,7 @@ impl Caller {
             return Ok(needed);
         }
         self.ensure_roles_loaded()?;
-        Err(Error::new(ErrorKind::Denied, "you may not do that here").hint(format!("it needs {needed}")))
+        Err(Error::new(ErrorKind::Denied, "You don't have permission").hint(format!("you need {needed}")))
     }
 
     /// Checks that the roles of the guild are loaded. Without them no request can be denied with certainty.
@@ -125,7 +125,7 @@ impl Caller {
         if self.app.roles.is_loaded(self.guild) {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::DiscordFailed, "Discord did not say which roles there are")
+        Err(Error::new(ErrorKind::DiscordFailed, "Discord did not return the roles of this server")
             .hint("try again in a moment"))
     }
 
@@ -176,8 +176,8 @@ impl Caller {
         let own = self.channel_agent();
         let Some(name) = named else {
             return own.ok_or_else(|| {
-                Error::new(ErrorKind::NoAgent, "this channel has no agent")
-                    .hint("use the command in an agent's channel, or name one with `agent`")
+                Error::new(ErrorKind::NoAgent, "This channel has no agent")
+                    .hint("use the command in an agent's channel, or choose an agent with the option `agent`")
             });
         };
         if let Some(own) = own.filter(|own| own.settings.name == name) {
@@ -186,8 +186,8 @@ impl Caller {
         self.check_other_agents()?;
         self.ops().agents.by_name(name).filter(|entry| self.is_guild_agent(entry)).ok_or_else(|| {
             let shown: String = name.chars().take(80).collect();
-            Error::new(ErrorKind::AgentNotFound, format!("there is no agent {shown:?} here"))
-                .hint("`/agent list` shows them")
+            Error::new(ErrorKind::AgentNotFound, format!("No agent {shown:?} in this server"))
+                .hint("list agents: `/agent list`")
         })
     }
 
@@ -197,8 +197,8 @@ impl Caller {
             return Ok(());
         }
         self.ensure_roles_loaded()?;
-        Err(Error::new(ErrorKind::Denied, "you may not reach for another channel's agent")
-            .hint("it needs Manage Channels"))
+        Err(Error::new(ErrorKind::Denied, "You don't have permission to use another channel's agent")
+            .hint("you need Manage Channels"))
     }
 
     /// Records in the audit log what the caller is about to do.

@@ -41,7 +41,7 @@ use self::response::Response;
 use crate::app::DiscordApp;
 use crate::member::GuildMember;
 use crate::rest::interactions::{InitialResponse, InteractionRef};
-pub(crate) use hint_rewrite::rewrite_commands;
+pub(crate) use hint_rewrite::{rewrite_commands, rewrite_hint};
 pub(crate) use registration::{on_guild_joined, on_guild_left, on_ready, on_resumed};
 
 /// Sessions on a page of history.
@@ -53,8 +53,8 @@ const MAX_RUNNING_COMMANDS: usize = 4096;
 /// How long a running command may go on when the daemon stops.
 const STOP_GRACE: Duration = Duration::from_secs(1);
 
-const GUILDS_ONLY_TEXT: &str = "Chorus is there in servers only.\nHint: use the command in the channel of an agent.";
-const BUSY_TEXT: &str = "Too many commands are waiting.\nHint: try again in a moment.";
+const GUILDS_ONLY_TEXT: &str = "Chorus works only in servers. Use the command in an agent's channel.";
+const BUSY_TEXT: &str = "Too many commands are running. Try again in a moment.";
 
 /// State that all slash commands share.
 #[derive(Debug)]
@@ -103,7 +103,7 @@ async fn with_roles(by: Caller, member: &Member) -> Caller {
     match by.app.roles.ensure_loaded(&by.app.rest, by.guild).await {
         Ok(()) => caller(&by.app, by.guild, by.channel, member),
         Err(error) => {
-            tracing::warn!(%error, guild = %by.guild, "cannot tell how roles are called");
+            tracing::warn!(%error, guild = %by.guild, "cannot load the roles of a server");
             by
         }
     }
@@ -121,7 +121,7 @@ async fn run_command(app: Arc<DiscordApp>, command: CommandInteraction) {
     }
     let given = Arguments::from_data(&data);
     let Some(action) = command_table::find_subcommand(&data.name, given.subcommand.as_deref()) else {
-        let unknown = "Chorus does not know this command any more.\nHint: Discord shows the new ones in a moment.";
+        let unknown = "This command no longer exists. Discord will show the current commands in a moment.";
         send_initial_response(&app.rest, &way, &InitialResponse::PrivateMessage(unknown.into())).await;
         return;
     };
@@ -157,8 +157,8 @@ async fn run_to_completion<T: Send + 'static>(
 ) -> Result<T> {
     tokio::select! {
         done = chorus_runtime::spawn(work) => done.unwrap_or_else(|e| Err(Error::internal(e.to_string()))),
-        () = wait_stop_grace(stop) => Err(Error::new(ErrorKind::Stopping, "the daemon is stopping; it may have been done or not")
-            .hint("look when it has started anew")),
+        () = wait_stop_grace(stop) => Err(Error::new(ErrorKind::Stopping, "Chorus is stopping; the command may or may not have finished")
+            .hint("check after it has restarted")),
     }
 }
 

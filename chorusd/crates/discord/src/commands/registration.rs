@@ -83,7 +83,7 @@ async fn registered_guilds(ops: &Ops) -> Vec<(ApplicationId, GuildId)> {
     match registered_hashes(ops).await {
         Ok(told) => told.keys().filter_map(ids).collect(),
         Err(failure) => {
-            tracing::warn!(%failure, "cannot tell which servers know the commands");
+            tracing::warn!(%failure, "cannot load the record of registered commands");
             Vec::new()
         }
     }
@@ -99,7 +99,7 @@ pub(crate) fn on_guild_left(app: &Arc<DiscordApp>, guild: GuildId) {
         let ending = format!(":{guild}");
         for key in told.keys().filter(|key| key.ends_with(&ending)) {
             if let Err(failure) = set_registered_hash(&app.ops, key, None).await {
-                tracing::warn!(%failure, %guild, "cannot forget what a server was told");
+                tracing::warn!(%failure, %guild, "cannot delete the record of registered commands");
             }
         }
     });
@@ -112,10 +112,10 @@ async fn register_with_retries(app: &DiscordApp, application: ApplicationId, gui
             Ok(()) => return,
             Err(error) if error.is_transient() => {
                 let asked = if let RestError::RateLimited { after, .. } = error { after } else { Duration::ZERO };
-                tracing::warn!(%error, %guild, "the server cannot be told the commands; it is tried again");
+                tracing::warn!(%error, %guild, "cannot register the commands; retrying");
                 sleep(backoff.next_wait().max(asked)).await;
             }
-            Err(error) => return tracing::warn!(%error, %guild, "the server does not take the commands"),
+            Err(error) => return tracing::warn!(%error, %guild, "Discord rejected the commands"),
         }
     }
 }
@@ -125,17 +125,17 @@ async fn register_guild(app: &DiscordApp, application: ApplicationId, guild: Gui
     let bodies: Vec<Value> = COMMANDS.iter().map(Command::to_json).collect();
     let (key, hash) = (format!("{application}:{guild}"), hash_definitions(&bodies));
     let told = registered_hashes(&app.ops).await.unwrap_or_else(|failure| {
-        tracing::warn!(%failure, "cannot tell whether a server knows the commands");
+        tracing::warn!(%failure, "cannot load the record of registered commands");
         Default::default()
     });
     if told.get(&key) == Some(&hash) {
         return Ok(());
     }
     app.rest.set_guild_commands(application, guild, &bodies).await?;
-    tracing::info!(%guild, commands = bodies.len(), "the server was told the commands");
+    tracing::info!(%guild, commands = bodies.len(), "registered the commands");
     let _noting = app.commands.registered_lock.lock().await;
     if let Err(failure) = set_registered_hash(&app.ops, &key, Some(hash)).await {
-        tracing::warn!(%failure, "it is told again after the next start");
+        tracing::warn!(%failure, "cannot record the registered commands; they are registered again at the next start");
     }
     Ok(())
 }

@@ -50,7 +50,7 @@ impl Response {
     pub(super) fn to_request(&self) -> (Value, Option<(String, Vec<u8>)>) {
         let long = self.text.chars().count() > MAX_MESSAGE_CHARS;
         let content = if long {
-            format!("{}\n\nThe whole of it is in the file.", excerpt(&self.text))
+            format!("{}\n\nThe full text is in the attached file.", excerpt(&self.text))
         } else {
             self.text.clone()
         };

@@ -11,19 +11,18 @@ use serenity::model::Permissions;
 use super::command_definition::{
     Command, Completion, OptionKind, RESET_OPTION, Right, Subcommand, Subcommands, optional,
 };
-use super::hint_rewrite::rewrite_commands;
 use super::invocation::Invocation;
 use super::response::Response;
-use super::text_format::{code_block, inline_code, inline_text, pluralize};
+use super::text_format::{code_block, hint_text, inline_code, inline_text, pluralize};
 
 pub(super) const COMMAND: Command = Command {
     name: "settings",
-    description: "What all agents have that say nothing themselves",
+    description: "Defaults for agents",
     default_permissions: Some(Permissions::MANAGE_GUILD),
     subcommands: Subcommands::Many(&[
         Subcommand {
             name: "model",
-            description: "Show or set the model",
+            description: "Show or change the default model",
             run: |call| Box::pin(model(call)),
             right: Right::Server,
             private: true,
@@ -31,23 +30,26 @@ pub(super) const COMMAND: Command = Command {
         },
         Subcommand {
             name: "permissions",
-            description: "Show or set the permission profile",
+            description: "Show or change the default permission profile",
             run: |call| Box::pin(permissions(call)),
             right: Right::Server,
             private: true,
-            options: &[optional("profile", "Its name", OptionKind::Autocomplete(Completion::Profiles)), RESET_OPTION],
+            options: &[
+                optional("profile", "Name of the profile", OptionKind::Autocomplete(Completion::Profiles)),
+                RESET_OPTION,
+            ],
         },
         Subcommand {
             name: "idle",
-            description: "Show or set when a silent conversation is put away",
+            description: "Show or change when idle conversations are saved and cleared",
             run: |call| Box::pin(idle(call)),
             right: Right::Server,
             private: true,
-            options: &[optional("timeout", "30m, 2h; 0 for never", OptionKind::Text(32)), RESET_OPTION],
+            options: &[optional("timeout", "For example 30m or 2h; 0 = never", OptionKind::Text(32)), RESET_OPTION],
         },
         Subcommand {
             name: "show",
-            description: "The settings in force",
+            description: "Show the effective settings",
             run: |call| Box::pin(show(call)),
             right: Right::Server,
             private: true,
@@ -55,7 +57,7 @@ pub(super) const COMMAND: Command = Command {
         },
         Subcommand {
             name: "validate-keys",
-            description: "Ask every provider whether it takes its key",
+            description: "Test the API keys of all model providers",
             run: |call| Box::pin(validate_keys(call)),
             right: Right::Server,
             private: true,
@@ -73,7 +75,7 @@ async fn show_or_set(call: &Invocation, option: &str, name: &str, key: &str) -> 
     let ops = call.caller.ops();
     call.caller.check_right(Right::Server)?;
     let value = match (call.args.text(option), call.args.flag("reset")) {
-        (Some(_), true) => return Err(Error::invalid(format!("`{option}` does not go with `reset`"))),
+        (Some(_), true) => return Err(Error::invalid(format!("Use either `{option}` or `reset`, not both"))),
         (Some(value), false) => value.to_owned(),
         (None, true) => String::new(),
         (None, false) => {
@@ -87,10 +89,9 @@ async fn show_or_set(call: &Invocation, option: &str, name: &str, key: &str) -> 
     let (config, agents, by) = (&ops.effective_config, &ops.agent_resolver, &call.caller.member.requester);
     let set = set::set_as(config, agents, &ops.models, &ops.registry, &ops.clock, (params, by));
     let done = ops.store.escalate_fatal(set.await)?;
-    let was =
-        done.old.map_or_else(String::new, |old| format!(" What was set before: {}.", inline_code(call, &old, 200)));
+    let was = done.old.map_or_else(String::new, |old| format!(" It was {} before.", inline_code(call, &old, 200)));
     let without = done.overridden_by.map_or_else(String::new, |variable| {
-        format!("\nNote: it has no effect while {} is set where chorusd starts.", inline_code(call, &variable, 80))
+        format!("\nNote: {} in the daemon's environment overrides it.", inline_code(call, &variable, 80))
     });
     Ok(Response::new(format!(
         "{} is now {}.{was}{without}",
@@ -120,7 +121,7 @@ async fn show(call: &Invocation) -> Result<Response> {
     let lines: Vec<String> =
         shown.map(|setting| format!("{} = {} ({})", setting.key, value_text(setting), setting.from.as_str())).collect();
     Ok(Response::new(format!(
-        "{}\n`chorusctl settings show` at the terminal has all of them.",
+        "{}\nOther settings are visible only on the computer that runs Chorus.",
         code_block(call, &lines.join("\n"))
     )))
 }
@@ -138,18 +139,18 @@ async fn validate_keys(call: &Invocation) -> Result<Response> {
     let ops = call.caller.ops();
     let found = validate::validate(&ops.models, &ops.effective_config, ModelsParams {}).await?;
     if found.providers.is_empty() {
-        return Ok(Response::new("No provider is configured. `[providers]` of config.toml is the place."));
+        return Ok(Response::new(
+            "No model provider is configured. The owner can add one under `[providers]` in config.toml.",
+        ));
     }
     let lines = found.providers.iter().map(|provider| {
         let name = inline_text(call, &provider.name, 64);
         match provider.found {
             Discovery::Ok => format!("✓ **{name}**: {}", pluralize(provider.models.len() as u64, "model")),
             Discovery::Failed | Discovery::NotRun => {
-                let problem = provider.problem.as_deref().unwrap_or("it was not asked");
-                let hint = provider
-                    .hint
-                    .as_ref()
-                    .map_or_else(String::new, |hint| format!(" Hint: {}", rewrite_commands(hint)));
+                let problem = provider.problem.as_deref().unwrap_or("it was not tested");
+                let hint =
+                    provider.hint.as_ref().map_or_else(String::new, |hint| format!(" {}", hint_text(call, hint)));
                 format!("✗ **{name}**: {problem}.{hint}")
             }
         }

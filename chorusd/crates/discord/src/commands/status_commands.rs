@@ -19,18 +19,20 @@ use super::text_format::{Redact as _, code_block, inline_code, inline_text, plur
 use crate::approvals::{action_text, allowed_buttons, format_requester};
 
 pub(super) const STATUS: Command =
-    read_only_command("status", "How the daemon and the agent are", &[AGENT_OPTION], |call| Box::pin(status(call)));
-pub(super) const MODELS: Command =
-    read_only_command("models", "The models there are", &[], |call| Box::pin(models(call)));
+    read_only_command("status", "Show the status of Chorus and the agent", &[AGENT_OPTION], |call| {
+        Box::pin(status(call))
+    });
+pub(super) const MODELS: Command = read_only_command("models", "List models", &[], |call| Box::pin(models(call)));
 pub(super) const APPROVALS: Command =
-    read_only_command("approvals", "What waits for an answer", &[AGENT_OPTION], |call| Box::pin(approvals(call)));
+    read_only_command("approvals", "List pending approvals", &[AGENT_OPTION], |call| Box::pin(approvals(call)));
 pub(super) const USAGE: Command = read_only_command(
     "usage",
-    "Tokens and cost of the agent",
+    "Show the agent's token usage and cost",
     &[optional("since", "7d, 12h, or a date such as 2026-02-12", OptionKind::Text(32)), AGENT_OPTION],
     |call| Box::pin(usage(call)),
 );
-pub(super) const PING: Command = read_only_command("ping", "Whether Chorus is there", &[], |call| Box::pin(ping(call)));
+pub(super) const PING: Command =
+    read_only_command("ping", "Check that Chorus is online", &[], |call| Box::pin(ping(call)));
 
 /// Models of a provider that are listed by name.
 const MAX_MODELS_PER_PROVIDER: usize = 40;
@@ -66,7 +68,7 @@ async fn status(call: &Invocation) -> Result<Response> {
         (Some(agent), Some(_)) => {
             lines.push(agent_line(by, agent));
             lines.extend(agent_details(agent));
-            lines.push(format!("tasks: {} running, {} ended", found.tasks.running, found.tasks.finished));
+            lines.push(format!("tasks: {} running, {} finished", found.tasks.running, found.tasks.finished));
         }
         _ => lines.push(format!("{} here", pluralize(by.visible_agents().len() as u64, "agent"))),
     }
@@ -76,14 +78,16 @@ async fn status(call: &Invocation) -> Result<Response> {
 fn agent_details(agent: &Agent) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(context) = &agent.context {
-        let unsaved = if context.unsaved == 0 { "all saved".into() } else { format!("{} not saved", context.unsaved) };
+        let unsaved = if context.unsaved == 0 { "all saved".into() } else { format!("{} unsaved", context.unsaved) };
         let window = context.meter.map_or_else(String::new, |meter| match meter.window {
             Some(window) => format!(" · {} of {window} tokens", meter.used),
             None => format!(" · {} tokens", meter.used),
         });
-        lines.push(format!("began {} · {unsaved}{window}", relative_time(context.started_at)));
+        lines.push(format!("started {} · {unsaved}{window}", relative_time(context.started_at)));
         lines.extend(
-            context.idle_deadline_at.map(|at| format!("put away {} unless something is said", relative_time(at))),
+            context
+                .idle_deadline_at
+                .map(|at| format!("saved and cleared {} unless there is a new message", relative_time(at))),
         );
     }
     if let Some(today) = &agent.today {
@@ -91,7 +95,7 @@ fn agent_details(agent: &Agent) -> Vec<String> {
         lines.push(format!("today: {} · {} tokens{cost}", pluralize(today.calls, "call"), today.tokens));
     }
     if agent.approvals > 0 {
-        lines.push(format!("{} waiting for an answer", pluralize(agent.approvals, "approval")));
+        lines.push(pluralize(agent.approvals, "pending approval"));
     }
     lines
 }
@@ -105,13 +109,13 @@ async fn models(call: &Invocation) -> Result<Response> {
         found
             .aliases
             .iter()
-            .map(|(name, model)| format!("{} is {}", inline_code(call, name, 64), inline_code(call, model, 120))),
+            .map(|(name, model)| format!("{}: {}", inline_code(call, name, 64), inline_code(call, model, 120))),
     );
     for provider in &found.providers {
         let amiss = match provider.found {
             Discovery::Ok => "",
-            Discovery::Failed => " (cannot be asked)",
-            Discovery::NotRun => " (not asked yet)",
+            Discovery::Failed => " (unreachable)",
+            Discovery::NotRun => " (not checked yet)",
         };
         lines.push(format!(
             "**{}**{amiss}: {}",
@@ -140,7 +144,7 @@ async fn approvals(call: &Invocation) -> Result<Response> {
         approvals::list::list(&ops.agent_resolver, &ops.approvals, &ops.store.catalog.approvals, &ops.config, params);
     let found = with_expected_agent(agent.settings.id, listed).await?;
     if found.approvals.is_empty() {
-        return Ok(Response::new("Nothing waits for an answer."));
+        return Ok(Response::new("No pending approvals."));
     }
     let (by, alone) = (&call.caller, found.approvals.len() == 1);
     let mut rows = Vec::new();
@@ -150,7 +154,7 @@ async fn approvals(call: &Invocation) -> Result<Response> {
         let sheet = call.redact(&action_text(approval));
         let whole = sheet.chars().count() <= MAX_ACTION_CHARS;
         asked.push(format!(
-            "{id} · asked for {} · expires {until}\n{}",
+            "{id} · requested by {} · expires {until}\n{}",
             format_requester(&approval.requester),
             code_block(call, &truncate(&sheet, MAX_ACTION_CHARS))
         ));
@@ -182,10 +186,10 @@ async fn usage(call: &Invocation) -> Result<Response> {
     let found = with_expected_agent(agent.settings.id, sums).await?;
     let name = inline_text(call, &name, 64);
     if found.days.is_empty() {
-        return Ok(Response::new(format!("**{name}** has called no model.")));
+        return Ok(Response::new(format!("**{name}** has not used a model yet.")));
     }
     let row = |what: &str, sums: &UsageSums| {
-        let cost = sums.cost_usd.map_or_else(|| "price not known".to_owned(), |cost| format!("${cost:.4}"));
+        let cost = sums.cost_usd.map_or_else(|| "cost unknown".to_owned(), |cost| format!("${cost:.4}"));
         let calls = pluralize(sums.calls, "call");
         format!("{what}: {calls}, {} in, {} out, {cost}", sums.input_tokens, sums.output_tokens)
     };
@@ -196,5 +200,5 @@ async fn usage(call: &Invocation) -> Result<Response> {
 }
 
 async fn ping(_: &Invocation) -> Result<Response> {
-    Ok(Response::new(format!("Chorus {} is there.", daemon::VERSION)))
+    Ok(Response::new(format!("Chorus {} is online.", daemon::VERSION)))
 }

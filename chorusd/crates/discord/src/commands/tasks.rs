@@ -13,16 +13,16 @@ use super::invocation::Invocation;
 use super::response::Response;
 use super::text_format::{code_block, inline_code, inline_text, relative_time};
 
-const TASK_OPTION: CommandOption = required("id", "Which task, for example t12", OptionKind::Text(32));
+const TASK_OPTION: CommandOption = required("id", "Task ID, for example t12", OptionKind::Text(32));
 
 pub(super) const COMMAND: Command = Command {
     name: "tasks",
-    description: "Commands that the agent runs in the background",
+    description: "List, show and stop background commands",
     default_permissions: None,
     subcommands: Subcommands::Many(&[
         Subcommand {
             name: "list",
-            description: "Those that run, then the others",
+            description: "List background commands, running ones first",
             run: |call| Box::pin(list(call)),
             right: Right::Read,
             private: true,
@@ -30,7 +30,7 @@ pub(super) const COMMAND: Command = Command {
         },
         Subcommand {
             name: "show",
-            description: "One of them",
+            description: "Show a background command",
             run: |call| Box::pin(show(call)),
             right: Right::Read,
             private: true,
@@ -38,7 +38,7 @@ pub(super) const COMMAND: Command = Command {
         },
         Subcommand {
             name: "stop",
-            description: "End one of them",
+            description: "Stop a background command",
             run: |call| Box::pin(stop(call)),
             right: Right::Change,
             private: false,
@@ -58,19 +58,19 @@ async fn list(call: &Invocation) -> Result<Response> {
     let listed = list::list(&ops.agent_resolver, &ops.store.catalog.tasks, &ops.config, params);
     let found = with_expected_agent(agent.settings.id, listed).await?;
     if found.tasks.is_empty() {
-        return Ok(Response::new(format!("**{}** has run nothing in the background.", inline_text(call, &name, 64))));
+        return Ok(Response::new(format!("**{}** has no background tasks.", inline_text(call, &name, 64))));
     }
     let mut lines: Vec<String> = found.tasks.iter().map(|task| task_line(call, task)).collect();
     if found.next.is_some() {
-        lines.push("There are more: `chorusctl tasks list` shows them.".to_owned());
+        lines.push(format!("Only the newest {MAX_TASKS} tasks are shown."));
     }
     Ok(Response::new(lines.join("\n")))
 }
 
 fn task_line(call: &Invocation, task: &Task) -> String {
     let end = match (task.exit_code, task.signal) {
-        (Some(code), _) if code != 0 => format!(" with {code}"),
-        (None, Some(signal)) => format!(" by signal {signal}"),
+        (Some(code), _) if code != 0 => format!(" (exit code {code})"),
+        (None, Some(signal)) => format!(" (signal {signal})"),
         _ => String::new(),
     };
     let (status, when) = (task.status.as_str(), relative_time(task.ended_at.unwrap_or(task.started_at)));
@@ -82,8 +82,7 @@ async fn find_task(call: &Invocation) -> Result<Task> {
     let id = call.args.require_text("id")?;
     let unknown = || {
         let id: String = id.chars().take(40).collect();
-        Error::new(ErrorKind::NotFound, format!("there is no task {id:?} of an agent that you may look at"))
-            .hint("`/tasks list` shows them")
+        Error::new(ErrorKind::NotFound, format!("No task {id:?} in this channel")).hint("list tasks: `/tasks list`")
     };
     let (ops, params) = (call.caller.ops(), ShowParams { id: id.trim().to_owned() });
     let found = match show::show(&ops.agent_resolver, &ops.store.catalog.tasks, params).await {
@@ -97,9 +96,8 @@ async fn find_task(call: &Invocation) -> Result<Task> {
 
 async fn show(call: &Invocation) -> Result<Response> {
     let task = find_task(call).await?;
-    let began = relative_time(task.started_at);
-    let log = "`chorusctl tasks logs` has what it printed.";
-    Ok(Response::new(format!("{}\nBegan {began}.\n{}\n{log}", task_line(call, &task), code_block(call, &task.command))))
+    let started = relative_time(task.started_at);
+    Ok(Response::new(format!("{}\nStarted {started}.\n{}", task_line(call, &task), code_block(call, &task.command))))
 }
 
 async fn stop(call: &Invocation) -> Result<Response> {
@@ -108,6 +106,6 @@ async fn stop(call: &Invocation) -> Result<Response> {
     call.caller.audit(&agent, &format!("tasks.stop:{}", task.id), Right::Change).await?;
     let (ops, params) = (call.caller.ops(), StopParams { id: task.id });
     let done = stop::stop(&ops.agent_resolver, &ops.store.catalog.tasks, &ops.tasks, params).await?;
-    let what = if done.stopped { "Stopped" } else { "It had ended already" };
+    let what = if done.stopped { "Stopped" } else { "Already finished" };
     Ok(Response::new(format!("{what}: {}", task_line(call, &done.task))))
 }

@@ -5,7 +5,7 @@ use chorus_proto::Session;
 use chorus_proto::visible_text::make_visible;
 use jiff::Timestamp;
 
-use super::hint_rewrite::{mention_people, rewrite_commands};
+use super::hint_rewrite::{mention_people, rewrite_commands, rewrite_hint};
 use super::invocation::{Caller, Invocation};
 use crate::app::DiscordApp;
 
@@ -34,16 +34,39 @@ impl Redact for Invocation {
     }
 }
 
-/// Formats an error: what happened, then its hint.
+/// Formats an error: a sentence that says what happened, then its hint.
 pub(super) fn error_text(clean: &impl Redact, failure: &Error) -> String {
     let message = mention_people(&rewrite_commands(&clean.redact(&failure.message)));
-    // The message keeps its first letter: it may be the name of an agent, for example.
-    let what = truncate(message.trim_end_matches('.'), 1200);
-    let end = if what.ends_with(['?', '!', '…']) { "" } else { "." };
+    let what = end_sentence(&truncate(&message, 1200));
+    // A message may begin with the name of an agent, for example, which keeps its first letter.
+    let first = what.split_whitespace().next().unwrap_or_default();
+    let what = if SENTENCE_STARTS.contains(&first) { capitalize(&what) } else { what };
     match &failure.hint {
-        Some(hint) => format!("Not done: {what}{end}\nHint: {}", truncate(&rewrite_commands(&clean.redact(hint)), 600)),
-        None => format!("Not done: {what}{end}"),
+        Some(hint) => format!("{what} {}", hint_text(clean, hint)),
+        None => what,
     }
+}
+
+/// Words that begin an error message and are no name.
+const SENTENCE_STARTS: [&str; 16] = [
+    "a", "an", "cannot", "each", "it", "no", "not", "nothing", "only", "several", "that", "the", "there", "this",
+    "unknown", "you",
+];
+
+/// Formats a hint as a sentence.
+pub(super) fn hint_text(clean: &impl Redact, hint: &str) -> String {
+    end_sentence(&capitalize(&truncate(&rewrite_hint(&clean.redact(hint)), 600)))
+}
+
+/// Ends a sentence with a period, unless it ends with another mark or a command.
+fn end_sentence(text: &str) -> String {
+    let text = text.trim_end_matches('.');
+    if text.ends_with(['?', '!', '…', '`']) { text.to_owned() } else { format!("{text}.") }
+}
+
+fn capitalize(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// Truncates `text` to `most` characters, the last of which is an ellipsis if something is missing.
@@ -133,7 +156,7 @@ pub(super) mod tests {
         let failure =
             Error::invalid(format!("{}a_secret", "x".repeat(1195))).hint(format!("{}a_secret", "y".repeat(596)));
         let said = error_text(&StarRedactor, &failure);
-        assert!(said.contains("x*.") && said.ends_with("y*"), "{said}");
+        assert!(said.contains("x*.") && said.ends_with("y*."), "{said}");
         assert_eq!(
             warning_lines(&StarRedactor, &[format!("{}a_secret", "z".repeat(396))]),
             format!("\nNote: {}*", "z".repeat(396))
@@ -153,11 +176,15 @@ pub(super) mod tests {
 
     #[test]
     fn a_failure_says_what_happened_and_what_to_do() {
-        let failure = Error::new(ErrorKind::Denied, "that is not yours").hint("ask somebody");
-        assert_eq!(error_text(&StarRedactor, &failure), "Not done: that is not yours.\nHint: ask somebody");
-        assert_eq!(error_text(&StarRedactor, &Error::invalid("no.")), "Not done: no.");
-        assert_eq!(error_text(&StarRedactor, &Error::invalid("which one?")), "Not done: which one?");
-        let failure = Error::invalid("none").hint("`chorusctl tasks list --all-agents` shows them");
-        assert_eq!(error_text(&StarRedactor, &failure), "Not done: none.\nHint: `/tasks list` shows them");
+        let failure = Error::new(ErrorKind::Denied, "this approval is for someone else").hint("ask an approver");
+        assert_eq!(error_text(&StarRedactor, &failure), "This approval is for someone else. Ask an approver.");
+        assert_eq!(error_text(&StarRedactor, &Error::invalid("No.")), "No.");
+        assert_eq!(
+            error_text(&StarRedactor, &Error::invalid("several agents: which one?")),
+            "Several agents: which one?"
+        );
+        assert_eq!(error_text(&StarRedactor, &Error::invalid("api is empty")), "api is empty.", "a name");
+        let failure = Error::invalid("no task t7").hint("list tasks: `chorusctl tasks list --all-agents`");
+        assert_eq!(error_text(&StarRedactor, &failure), "No task t7. List tasks: `/tasks list`");
     }
 }

@@ -9,8 +9,8 @@ pub(super) struct PermanentClose {
 
 /// Discord refuses the token.
 pub(super) const INVALID_TOKEN: PermanentClose = PermanentClose {
-    why: "Discord does not take the token",
-    hint: "make a new one in Discord's developer portal (Bot, Reset Token), set it where chorusd starts, then `chorusctl daemon restart`",
+    why: "Discord rejected the token",
+    hint: "create a new token in Discord's developer portal (Bot > Reset Token), set it in the daemon's environment, then run `chorusctl daemon restart`",
 };
 
 /// Returns the reason if another try would end with the same code.
@@ -19,19 +19,18 @@ pub(super) fn permanent_close(code: u16) -> Option<PermanentClose> {
         4004 => INVALID_TOKEN,
         4010 | 4011 => PermanentClose {
             why: "the application is in too many servers for one connection",
-            hint: "take it out of servers that need it not, then `chorusctl daemon restart`",
+            hint: "remove it from servers that do not need it, then run `chorusctl daemon restart`",
         },
         4012 => PermanentClose {
-            why: "Discord no longer speaks this version of its protocol",
+            why: "Discord no longer supports this version of its API",
             hint: "install a newer version of Chorus",
         },
-        4013 => PermanentClose {
-            why: "Discord does not know what Chorus asks to hear",
-            hint: "install a newer version of Chorus",
-        },
+        4013 => {
+            PermanentClose { why: "Discord rejected the requested intents", hint: "install a newer version of Chorus" }
+        }
         4014 => PermanentClose {
-            why: "the application may not read messages",
-            hint: "in Discord's developer portal turn on Bot, Privileged Gateway Intents, Message Content Intent, then `chorusctl daemon restart`",
+            why: "the Message Content intent is not enabled",
+            hint: "enable it in Discord's developer portal (Bot > Privileged Gateway Intents > Message Content Intent), then run `chorusctl daemon restart`",
         },
         _ => return None,
     })
@@ -46,11 +45,11 @@ pub(super) fn ends_session(code: u16) -> bool {
 pub(super) fn describe_close(code: Option<u16>) -> String {
     let why = match code {
         None => return "Discord closed the connection".to_owned(),
-        Some(1006) => return "the connection broke".to_owned(),
+        Some(1006) => return "the connection was lost".to_owned(),
         Some(1000 | 1001) => "Discord closed the connection",
-        Some(4000) => "an error of Discord",
-        Some(4007 | 4009) => "the session is over",
-        Some(4008) => "Discord wants fewer messages",
+        Some(4000) => "Discord reported an error",
+        Some(4007 | 4009) => "the session ended",
+        Some(4008) => "Discord's rate limit was reached",
         Some(_) => "Discord closed the connection",
     };
     code.map_or_else(|| why.to_owned(), |code| format!("{why} ({code})"))

@@ -80,7 +80,7 @@ pub(super) async fn run_connection(
         true => match Tunnel::open(way.url).await {
             Ok(tunnel) => Some(tunnel),
             Err(why) => {
-                let why = format!("Discord cannot be reached by way of the proxy: {why}");
+                let why = format!("cannot reach Discord through the proxy: {why}");
                 let kept = way.session.cloned();
                 return (ConnectionEnd::Lost { why, stayed: None, reached: false }, kept);
             }
@@ -120,7 +120,7 @@ pub(super) async fn run_connection(
                 return (ConnectionEnd::Stopped, kept);
             }
             Some((why, _leave)) = refused.recv() => break ConnectionEnd::IdentifyDenied(why),
-            () = sleep_until(line.deadline), if line.opened_at.is_none() => break line.connection_lost("Discord does not answer"),
+            () = sleep_until(line.deadline), if line.opened_at.is_none() => break line.connection_lost("Discord does not respond"),
             said = line.shard.next() => match said {
                 Some(Ok(Message::Text(text))) => if let Some(end) = line.handle_text(&text) {
                     parted = true;
@@ -193,10 +193,10 @@ impl Connection<'_> {
             Payload::Control => self.state.events.report_missed(),
             Payload::Resumed => self.mark_opened(true),
             Payload::Unreadable { kind, why, seq } => {
-                tracing::warn!(kind, why, seq, "an event of Discord cannot be read");
+                tracing::warn!(kind, why, seq, "cannot parse a Discord event");
             }
             Payload::Dispatch { event, seq } => {
-                tracing::trace!(seq, "an event of Discord");
+                tracing::trace!(seq, "a Discord event");
                 self.deadline = Instant::now() + SESSION_TIMEOUT;
                 self.handle_dispatch(event);
             }
@@ -204,13 +204,13 @@ impl Connection<'_> {
         let parted = matches!(self.shard.state(), ShardState::Disconnected { .. } | ShardState::FatallyClosed);
         parted.then(|| {
             let over = self.shard.session().is_none();
-            self.connection_lost(if over { "the session is over" } else { "Discord wants a new connection" })
+            self.connection_lost(if over { "the session ended" } else { "Discord requested a new connection" })
         })
     }
 
     fn handle_dispatch(&mut self, event: Box<Dispatch>) {
         if self.is_inherited && matches!(*event, Dispatch::InteractionCreate(_)) {
-            tracing::info!("a command was given while nobody was here to hear it");
+            tracing::info!("missed a command while disconnected");
             return;
         }
         let ready = match &*event {
@@ -243,7 +243,7 @@ impl Connection<'_> {
         if self.early_events.len() < MAX_EARLY_EVENTS {
             self.early_events.push(*event);
         } else {
-            tracing::debug!("Discord tells too much before READY; messages are looked for later");
+            tracing::debug!("too many Discord events before READY; fetching missed messages later");
         }
     }
 
@@ -265,16 +265,16 @@ impl Connection<'_> {
     fn end_for_error(&self, error: &twilight_gateway::error::ReceiveMessageError) -> Option<ConnectionEnd> {
         match error.kind() {
             ReceiveMessageErrorType::Deserializing { .. } => {
-                tracing::warn!("something that Discord said cannot be read");
+                tracing::warn!("cannot parse a message from Discord");
                 None
             }
             _ => {
                 // If the tunnel fails, the library only sees that the connection ended.
-                let way = self.tunnel.and_then(Tunnel::last_error).map(|why| format!("by way of the proxy: {why}"));
+                let way = self.tunnel.and_then(Tunnel::last_error).map(|why| format!("through the proxy: {why}"));
                 let why = way
                     .unwrap_or_else(|| std::error::Error::source(error).map_or_else(|| error.to_string(), root_cause));
                 Some(ConnectionEnd::Lost {
-                    why: format!("Discord cannot be reached: {why}"),
+                    why: format!("cannot reach Discord: {why}"),
                     stayed: self.uptime(),
                     reached: false,
                 })

@@ -24,7 +24,7 @@ impl EventSender {
     pub(super) fn send(&mut self, event: GatewayEvent) {
         self.report_missed();
         if !self.has_missed && matches!(self.events.try_send(event), Err(TrySendError::Full(_))) {
-            tracing::warn!("events of Discord come faster than they are dealt with; messages are looked for later");
+            tracing::warn!("Discord events arrive faster than they are processed; fetching missed messages later");
             self.has_missed = true;
         }
     }

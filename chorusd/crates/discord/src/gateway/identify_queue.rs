@@ -65,7 +65,7 @@ async fn take_identify(ops: &Ops, leave: &oneshot::Sender<()>) -> Result<Result<
         sleep(left).await;
     }
     if leave.is_closed() {
-        return Err(Error::internal("the connection is gone"));
+        return Err(Error::internal("the connection was closed"));
     }
     identify_budget::spend(ops).await
 }

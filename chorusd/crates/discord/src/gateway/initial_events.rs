@@ -22,7 +22,7 @@ pub(super) async fn fetch(rest: &RestClient, session: &GatewaySession) -> Result
     let application: Value = rest.get(Route::Oauth2ApplicationCurrent).await?;
     let guilds: Vec<Value> = rest.get(Route::UserMeGuilds).await?;
     if guilds.len() > MAX_GUILDS {
-        return Err(RestError::Unreadable("there are too many servers".into()));
+        return Err(RestError::Unreadable("too many servers".into()));
     }
     let me = UserId::new(parse_id(&user["id"])?);
     let listed: Vec<Value> = guilds.iter().map(|guild| json!({"id": guild["id"], "unavailable": true})).collect();
@@ -40,7 +40,7 @@ pub(super) async fn fetch(rest: &RestClient, session: &GatewaySession) -> Result
             Ok(server) => told.push(build_event("GUILD_CREATE", &server)?),
             // The guild stays unavailable, as in READY, so that the others need not wait for it.
             Err(error) if error.is_transient() => {
-                tracing::warn!(guild = %id, %error, "a server cannot be looked at now")
+                tracing::warn!(guild = %id, %error, "cannot load a server")
             }
             Err(error) => return Err(error),
         }
@@ -67,7 +67,7 @@ async fn fetch_guild(rest: &RestClient, guild_id: GuildId, user_id: UserId) -> R
 
 fn parse_id(id: &Value) -> Result<u64, RestError> {
     let id = id.as_str().and_then(|id| id.parse().ok()).filter(|id| *id != 0);
-    id.ok_or_else(|| RestError::Unreadable("an id is none".into()))
+    id.ok_or_else(|| RestError::Unreadable("an ID is invalid".into()))
 }
 
 fn build_event(kind: &str, data: &Value) -> Result<Box<Dispatch>, RestError> {

@@ -39,7 +39,7 @@ const INTENTS: Intents = Intents::GUILDS.union(Intents::GUILD_MESSAGES).union(In
 const MAX_FAILED_RESUMES: u32 = 3;
 /// Shorter waits are not reported in the state.
 const MIN_REPORTED_WAIT: Duration = Duration::from_secs(5);
-const IDENTIFIES_EXHAUSTED: &str = "Discord was connected to too often today";
+const IDENTIFIES_EXHAUSTED: &str = "too many connections to Discord today";
 /// A wait until a time of day checks the clock this often, because the clock may be set.
 const CLOCK_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -48,7 +48,7 @@ pub(crate) async fn run(app: &Arc<DiscordApp>, events: mpsc::Sender<GatewayEvent
     let base = match base_config(&app.token).await {
         Ok(base) => base,
         Err(why) => {
-            let hint = "install the certificates of this system, then `chorusctl daemon restart`".to_owned();
+            let hint = "install the system's CA certificates, then run `chorusctl daemon restart`".to_owned();
             return app.ops.discord.set_state(ConnectionState::Stopped { why, hint });
         }
     };
@@ -76,7 +76,7 @@ async fn base_config(token: &Secret) -> Result<Config<()>, String> {
     let token = token.expose().to_owned();
     chorus_tls::install_provider();
     let made = chorus_runtime::spawn_blocking(move || ConfigBuilder::new(token, INTENTS).queue(()).build());
-    made.await.map_err(|_| "this machine has no certificates to check Discord's by".to_owned())
+    made.await.map_err(|_| "no CA certificates found on this system".to_owned())
 }
 
 struct Gateway<'g> {
@@ -112,7 +112,7 @@ impl Gateway<'_> {
                 ConnectionEnd::IdentifyDenied(IdentifyDenied::BudgetUnavailable(failure)) => {
                     (self.backoff_pause(None, true), failure.message)
                 }
-                ConnectionEnd::RateLimited(wait) => (Pause::For(wait), "Discord wants fewer requests".to_owned()),
+                ConnectionEnd::RateLimited(wait) => (Pause::For(wait), "Discord's rate limit was reached".to_owned()),
                 ConnectionEnd::Lost { why, stayed, reached } => (self.backoff_pause(stayed, reached), why),
             };
             tokio::select! {
@@ -177,7 +177,7 @@ impl Gateway<'_> {
                 Err(RestError::Unauthorized) => return Err(ConnectionEnd::Permanent(INVALID_TOKEN)),
                 Err(e) if e.is_transient() => return Err(connection_lost(e.to_string())),
                 Err(error) => {
-                    tracing::info!(%error, "a new session is begun");
+                    tracing::info!(%error, "starting a new session");
                     (self.session, self.is_inherited) = (None, false);
                 }
             }
@@ -213,7 +213,7 @@ impl Gateway<'_> {
         let base = &self.app.ops.config.discord.api_base;
         let url = configured.or_else(|| url_checks::normalize_gateway_url(&starts.url, base));
         self.gateway_url =
-            Some(url.ok_or_else(|| connection_lost("Discord names no gateway that can be connected to".to_owned()))?);
+            Some(url.ok_or_else(|| connection_lost("Discord returned an invalid gateway address".to_owned()))?);
         Ok(self.gateway_url.clone().unwrap_or_default())
     }
 

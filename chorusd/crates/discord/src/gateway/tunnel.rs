@@ -96,15 +96,16 @@ async fn accept_connections(listener: &TcpListener, way: TunnelTarget) {
 
 /// Forwards one WebSocket, from its request to its end.
 async fn forward(near: &mut TcpStream, client: &Client, (target, secret): (&str, &str)) -> Result<(), String> {
-    let request = timeout(CONNECT_TIMEOUT, read_request(near)).await.map_err(|_| "nothing was asked".to_owned())?;
+    let request =
+        timeout(CONNECT_TIMEOUT, read_request(near)).await.map_err(|_| "no request was received".to_owned())?;
     let request = request.map_err(|e| e.to_string())?;
-    let (path, headers) = parse_request(&request).ok_or("no WebSocket was asked for")?;
-    let path = path.strip_prefix(secret).ok_or("somebody else asked")?;
+    let (path, headers) = parse_request(&request).ok_or("not a WebSocket request")?;
+    let path = path.strip_prefix(secret).ok_or("unauthorized request")?;
     let answer = timeout(CONNECT_TIMEOUT, client.get(format!("{target}{path}")).headers(headers).send()).await;
-    let answer = answer.map_err(|_| "the proxy does not answer".to_owned())?;
+    let answer = answer.map_err(|_| "the proxy does not respond".to_owned())?;
     let answer = answer.map_err(|e| root_cause(&e.without_url()))?;
     if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
-        return Err(format!("the gateway or the proxy answered {}", answer.status()));
+        return Err(format!("the gateway or the proxy returned {}", answer.status()));
     }
     near.write_all(&switching_response(&answer)).await.map_err(|e| e.to_string())?;
     let mut far = answer.upgrade().await.map_err(|e| e.to_string())?;

@@ -122,7 +122,7 @@ fn check_file(file: &AttachedFile, images: &mut usize) -> Result<FileKind, Strin
     let most = match kind {
         FileKind::Image(_) => MAX_IMAGE_BYTES,
         FileKind::Text => MAX_TEXT_BYTES,
-        FileKind::Other => return Err("only images and texts can be read".into()),
+        FileKind::Other => return Err("only images and text files are supported".into()),
     };
     if file.size > most {
         return Err(format!("larger than {}", format_size(most)));
@@ -147,7 +147,7 @@ async fn load_file(
     let bytes = match inbound.downloader.download(&file.url, most).await {
         Ok(bytes) => bytes,
         Err(why) => {
-            tracing::info!(file = %file.name, why, "an attachment was not fetched");
+            tracing::info!(file = %file.name, why, "cannot download an attachment");
             return LoadedFile::Omitted(why);
         }
     };
@@ -169,7 +169,7 @@ async fn load_file(
 fn decode_text(bytes: Vec<u8>) -> LoadedFile {
     match String::from_utf8(bytes) {
         Ok(text) if !text.contains('\0') => LoadedFile::Text(text.trim_start_matches('\u{feff}').to_owned()),
-        _ => LoadedFile::Omitted("it is no text in UTF-8".into()),
+        _ => LoadedFile::Omitted("not UTF-8 text".into()),
     }
 }
 
@@ -189,7 +189,7 @@ fn assemble_message(text: &str, files: Vec<(&AttachedFile, LoadedFile)>, room: u
         };
         let part = match taken {
             LoadedFile::Omitted(why) => format!("{said}: {why}]"),
-            _ if needs > room => format!("{said}: the message has no room for it]"),
+            _ if needs > room => format!("{said}: too large for this message]"),
             LoadedFile::Image(image) => {
                 room -= needs;
                 images.push(*image);
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(wanted("a.txt", MAX_TEXT_BYTES), Ok(FileKind::Text));
         assert_eq!(wanted("a.txt", MAX_TEXT_BYTES + 1), Err("larger than 256.0 KiB".into()));
         assert_eq!(wanted("a.png", MAX_IMAGE_BYTES + 1), Err("larger than 5.0 MiB".into()));
-        assert_eq!(wanted("a.mp3", 1), Err("only images and texts can be read".into()));
+        assert_eq!(wanted("a.mp3", 1), Err("only images and text files are supported".into()));
         for _ in 0..10 {
             assert_eq!(wanted("a.png", MAX_IMAGE_BYTES), Ok(FileKind::Image("image/png")));
         }
@@ -268,26 +268,26 @@ mod tests {
             vec![
                 (&notes, decode_text(b"\xef\xbb\xbfa\n\"b\"\n".to_vec())),
                 (&photo, LoadedFile::Image(Box::new(image.clone()))),
-                (&song, LoadedFile::Omitted("only images and texts can be read".into())),
+                (&song, LoadedFile::Omitted("only images and text files are supported".into())),
             ]
         };
         let (text, images) = assemble_message("Look!", files(), 10_000);
         assert_eq!(
             text,
             "Look!\n\n[attachment notes.txt, 6 bytes]\na\n\"b\"\n[end of notes.txt]\n\n\
-             [attachment song.mp3, 2.0 KiB: only images and texts can be read]"
+             [attachment song.mp3, 2.0 KiB: only images and text files are supported]"
         );
         assert_eq!(images, std::slice::from_ref(&image));
         let (text, images) = assemble_message("", files(), 100);
         assert!(text.starts_with("[attachment notes.txt, 6 bytes]\na"), "{text}");
-        assert!(text.contains("[attachment photo.png, 100 bytes: the message has no room for it]"), "{text}");
+        assert!(text.contains("[attachment photo.png, 100 bytes: too large for this message]"), "{text}");
         assert!(images.is_empty());
     }
 
     #[test]
     fn a_text_is_utf_8() {
         for bytes in [&b"\xff\xfe"[..], b"a\0b"] {
-            assert_eq!(decode_text(bytes.to_vec()), LoadedFile::Omitted("it is no text in UTF-8".into()));
+            assert_eq!(decode_text(bytes.to_vec()), LoadedFile::Omitted("not UTF-8 text".into()));
         }
     }
 }

@@ -90,7 +90,7 @@ pub(super) async fn read_channel(app: &DiscordApp, channel: ChannelId) -> Result
     drop(slot);
     // Discord shows an empty channel to an application that may not read its history.
     if listed.is_empty() && !app.channels.may_read_history(channel) {
-        return Err(BackfillError::Denied("Chorus lacks Read Message History there".into()));
+        return Err(BackfillError::Denied("Chorus lacks the Read Message History permission".into()));
     }
     let seen_again: HashMap<MessageId, &Message> = found.iter().map(|message| (message.id, message)).collect();
     let changed = waiting.into_iter().filter(|(message, _)| message.get() > reached).filter_map(|(message, asked)| {

@@ -129,7 +129,7 @@ impl ChannelWorker {
             && !self.needs_backfill
             && let Err(failure) = self.app.tables.channels.mark_seen(self.id.get(), self.newest).await
         {
-            tracing::debug!(channel = %self.id, %failure, "how far it was read is not noted");
+            tracing::debug!(channel = %self.id, %failure, "cannot record the last message read");
         }
     }
 
@@ -166,13 +166,13 @@ impl ChannelWorker {
                 Err(backfill::BackfillError::Denied(why)) => {
                     let mut backoff = self.denied.as_ref().map_or(RETRY_BACKOFF, |denied| denied.backoff);
                     if self.denied.is_none() {
-                        tracing::warn!(channel = %self.id, why, "a channel cannot be read; only what comes from now on is heard");
+                        tracing::warn!(channel = %self.id, why, "cannot read a channel's history; only new messages are answered");
                     }
                     self.denied = Some(ReadDenied { until: Instant::now() + backoff.next_wait(), backoff });
                     return;
                 }
                 Err(backfill::BackfillError::Transient { why, after }) => {
-                    tracing::warn!(channel = %self.id, why, "a channel cannot be read now");
+                    tracing::warn!(channel = %self.id, why, "cannot read a channel's history now");
                     let usual = backoff.next_wait();
                     sleep(after.unwrap_or(usual)).await;
                     continue;
@@ -218,7 +218,7 @@ impl ChannelWorker {
         let guild = channel_guild(&self.app.channels, agent, message.guild_id);
         // After a resumed connection the gateway sends no roles.
         if let Err(error) = self.app.roles.ensure_loaded(&self.app.rest, guild).await {
-            tracing::warn!(%error, %guild, "Discord did not say which roles there are: they are known by their ids");
+            tracing::warn!(%error, %guild, "cannot load the roles of a server; using their IDs");
         }
         match request::classify(&self.app, guild, &message) {
             Incoming::Ignored => self.record_read(message.id).await,
@@ -251,7 +251,7 @@ impl ChannelWorker {
     /// Handles a message of a person whose content Discord withholds.
     async fn handle_unreadable(&mut self, message: MessageId) {
         if self.app.inbound.mark_unreadable(self.id) {
-            tracing::warn!(channel = %self.id, "Discord keeps what people write from Chorus: turn the Message Content intent on");
+            tracing::warn!(channel = %self.id, "Discord withholds message text: enable the Message Content intent");
             if let Some(line) = refusal_notices::content_withheld(self.id) {
                 self.retry_until_ok(|| self.app.tables.outbox.enqueue(vec![line.clone()])).await;
                 self.app.outbox.wake_sender(self.id);
@@ -296,7 +296,9 @@ impl ChannelWorker {
         loop {
             match work().await {
                 Ok(done) => return done,
-                Err(failure) => tracing::warn!(channel = %self.id, %failure, "what was heard cannot be kept now"),
+                Err(failure) => {
+                    tracing::warn!(channel = %self.id, %failure, "cannot store received messages; retrying")
+                }
             }
             sleep(backoff.next_wait()).await;
         }
@@ -318,7 +320,7 @@ async fn apply_edit(inbound: &Inbound, tables: &DiscordTables, message: MessageI
         PendingEdit::Changed(asked) => super::store_edit(tables, message, &asked).await,
         PendingEdit::Deleted => {
             if let Err(failure) = tables.claims.finish_unanswered(message.get()).await {
-                tracing::warn!(%message, %failure, "a deleted message stays taken up");
+                tracing::warn!(%message, %failure, "cannot withdraw a deleted message");
             }
         }
     }

@@ -18,7 +18,7 @@ use super::agent_queue::PendingEdit;
 use super::request::MessageRequest;
 use super::{Claim, RETRY_BACKOFF, attachments};
 use crate::app::DiscordApp;
-use crate::reply::{LiveReply, TurnOwner, TurnStage};
+use crate::reply::{LiveReply, RESTARTED_MESSAGE, TurnOwner, TurnStage};
 
 /// An agent may learn of the stop this much earlier than the Discord front end does.
 const STOP_SIGNAL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -37,7 +37,7 @@ enum TurnOutcome {
 pub(super) async fn process_claim(app: &Arc<DiscordApp>, claim: &Claim, changes: watch::Receiver<Option<PendingEdit>>) {
     let mut backoff = RETRY_BACKOFF;
     while let Err(failure) = try_process(app, claim, changes.clone()).await {
-        tracing::warn!(message = %claim.message, %failure, "what became of a message cannot be kept now");
+        tracing::warn!(message = %claim.message, %failure, "cannot store the result of a message; retrying");
         tokio::select! {
             () = sleep(backoff.next_wait()) => {}
             () = app.stop.cancelled() => return,
@@ -65,8 +65,7 @@ async fn try_process(
 /// Returns the error that the channel is told.
 fn channel_error(claim: &Claim, failure: Error) -> Error {
     if claim.is_inherited && is_unanswered_key_error(&failure) {
-        return Error::new(ErrorKind::Interrupted, "the daemon ended in the middle of this turn, which has no answer")
-            .hint("what came of it is in the conversation; send the message again to have it done anew");
+        return Error::new(ErrorKind::Interrupted, RESTARTED_MESSAGE).hint("Send the message again to retry.");
     }
     failure
 }
@@ -100,7 +99,7 @@ async fn run_turn(
             }
             // Being busy is not a result, so retry however long it lasts.
             Some(Err(failure)) if failure.kind == ErrorKind::Busy => {
-                tracing::info!(message = %claim.message, %failure, "a message waits for its agent");
+                tracing::info!(message = %claim.message, %failure, "the agent is busy; the message waits");
                 tokio::select! {
                     () = sleep(backoff.next_wait()) => {}
                     Ok(()) = changes.changed() => {}
@@ -168,7 +167,7 @@ async fn record_start(tables: &DiscordTables, claim: &Claim, mut stages: watch::
     if stages.wait_for(|stage| *stage == TurnStage::Started).await.is_ok()
         && let Err(failure) = tables.claims.mark_running(claim.message.get()).await
     {
-        tracing::warn!(message = %claim.message, %failure, "that a turn has begun is not noted");
+        tracing::warn!(message = %claim.message, %failure, "cannot record the start of a turn");
     }
 }
 

@@ -58,11 +58,11 @@ impl Downloader {
 
     /// Downloads a file of at most `most` bytes.
     pub(super) async fn download(&self, url: &str, most: u64) -> Result<Vec<u8>, String> {
-        let url = self.check_url(url).ok_or("it is not kept by Discord")?;
+        let url = self.check_url(url).ok_or("not hosted by Discord")?;
         let _slot = self.permits.acquire().await.map_err(|e| e.to_string())?;
         let mut why = String::new();
         for _ in 0..MAX_TRIES {
-            let late = DownloadError { message: "it took too long to fetch".into(), is_transient: true };
+            let late = DownloadError { message: "the download timed out".into(), is_transient: true };
             match timeout(DOWNLOAD_TIMEOUT, self.download_once(&url, most)).await.unwrap_or(Err(late)) {
                 Ok(bytes) => return Ok(bytes),
                 Err(missed) => {
@@ -79,7 +79,7 @@ impl Downloader {
     async fn download_once(&self, url: &Url, most: u64) -> Result<Vec<u8>, DownloadError> {
         // The URL contains a signature, which must not be shown.
         let lost = |e: reqwest::Error| DownloadError {
-            message: format!("it could not be fetched ({})", e.without_url()),
+            message: format!("the download failed ({})", e.without_url()),
             is_transient: true,
         };
         let mut answer = self.client.get(url.clone()).send().await.map_err(lost)?;
@@ -87,7 +87,7 @@ impl Downloader {
         if !status.is_success() {
             let again = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
             return Err(DownloadError {
-                message: format!("it could not be fetched ({})", status.as_u16()),
+                message: format!("the download failed ({})", status.as_u16()),
                 is_transient: again,
             });
         }

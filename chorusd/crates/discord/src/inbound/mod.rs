@@ -99,7 +99,7 @@ pub(crate) async fn resume_claims(app: &Arc<DiscordApp>) {
     let open = loop {
         match app.tables.claims.list_open().await {
             Ok(open) => break open,
-            Err(failure) => tracing::error!(%failure, "messages that wait cannot be read now"),
+            Err(failure) => tracing::error!(%failure, "cannot load pending messages"),
         }
         tokio::select! {
             () = sleep(backoff.next_wait()) => {}
@@ -130,11 +130,11 @@ fn message_id(message: u64) -> Option<MessageId> {
 
 /// Settles a claim that cannot be parsed, and tells the author.
 async fn drop_unreadable(tables: &DiscordTables, outbox: &Outbox, row: &OpenClaim) {
-    tracing::error!(message = row.message, "a message that waits cannot be read; it is not answered");
+    tracing::error!(message = row.message, "a pending message is unreadable and will not be answered");
     let channel = ChannelId::new(row.channel.max(1));
     let line = refusal_notices::claim_unreadable(channel, message_id(row.message));
     if let Err(failure) = tables.claims.finish(row.message, line.into_iter().collect()).await {
-        tracing::warn!(message = row.message, %failure, "it is looked at again at the next start");
+        tracing::warn!(message = row.message, %failure, "cannot discard an unreadable message; retrying at the next start");
     }
     outbox.wake_sender(channel);
 }
@@ -206,6 +206,6 @@ fn send_to_channel(
 async fn store_edit(tables: &DiscordTables, message: MessageId, asked: &MessageRequest) {
     let Ok(asked) = serde_json::to_string(asked) else { return };
     if let Err(failure) = tables.claims.update_request(message.get(), asked).await {
-        tracing::warn!(%message, %failure, "a change of a message is not kept");
+        tracing::warn!(%message, %failure, "cannot store an edited message");
     }
 }

@@ -130,7 +130,7 @@ pub(super) fn classify(app: &DiscordApp, guild: GuildId, message: &Message) -> I
 /// the agent has the files.
 fn quote_replied_message(app: &DiscordApp, guild: GuildId, message: Option<&Message>) -> (String, Vec<AttachedFile>) {
     // Discord sends `null` for one that was deleted: https://discord.com/developers/docs/resources/message, `referenced_message`.
-    let Some(message) = message else { return ("[in reply to a message that cannot be seen]".to_owned(), Vec::new()) };
+    let Some(message) = message else { return ("[in reply to an unavailable message]".to_owned(), Vec::new()) };
     let own = app.channels.own_user_id() == Some(message.author.id);
     let of = if own { "your message".to_owned() } else { one_line(display_name(&message.author)) };
     let names = mention_names(app, guild, &message.mentions, &message.mention_roles, &message.mention_channels);

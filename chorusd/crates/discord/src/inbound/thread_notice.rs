@@ -58,7 +58,7 @@ async fn post_thread_notice(app: Arc<DiscordApp>, thread: ChannelId) {
     let found = match found {
         Ok(found) => found,
         Err(error) => {
-            tracing::debug!(channel = %thread, %error, "a channel without an agent cannot be looked at");
+            tracing::debug!(channel = %thread, %error, "cannot check a channel without an agent");
             return app.inbound.checked_threads.remove(thread);
         }
     };
@@ -66,7 +66,7 @@ async fn post_thread_notice(app: Arc<DiscordApp>, thread: ChannelId) {
     let Some(parent) = found.parent_id.filter(|_| below) else { return };
     let Some(agent) = app.channels.agent_of(parent) else { return };
     let about = format!("thread:{thread}");
-    let text = format!("**{}** does not hear threads. Write in <#{parent}>.", agent.settings.name);
+    let text = format!("**{}** does not read threads. Write in <#{parent}> instead.", agent.settings.name);
     let told = async {
         if app.outbox.keys_with_prefix(&about).await?.contains(&about) {
             return Ok(());
@@ -76,7 +76,7 @@ async fn post_thread_notice(app: Arc<DiscordApp>, thread: ChannelId) {
         app.outbox.enqueue_watched(post).await.map(drop)
     };
     if let Err(failure) = told.await {
-        tracing::warn!(channel = %thread, %failure, "a thread is not told that nobody hears it");
+        tracing::warn!(channel = %thread, %failure, "cannot post the notice in a thread");
         app.inbound.checked_threads.remove(thread);
     }
 }

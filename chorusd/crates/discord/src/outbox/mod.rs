@@ -89,7 +89,7 @@ impl Outbox {
     pub async fn resume(&self) {
         match self.0.table.list_channels().await {
             Ok(channels) => channels.into_iter().for_each(|channel| self.wake_sender(ChannelId::new(channel.max(1)))),
-            Err(failure) => tracing::error!(%failure, "what is to be posted cannot be read"),
+            Err(failure) => tracing::error!(%failure, "cannot load pending posts"),
         }
     }
 

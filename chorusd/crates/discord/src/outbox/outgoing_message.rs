@@ -115,7 +115,7 @@ pub(super) struct StoredPost {
 impl StoredPost {
     /// Encodes the post for the outbox.
     pub(super) fn to_json(&self) -> Result<String> {
-        serde_json::to_string(self).map_err(|e| Error::internal(format!("a post cannot be kept: {e}")))
+        serde_json::to_string(self).map_err(|e| Error::internal(format!("cannot store a post: {e}")))
     }
 }
 

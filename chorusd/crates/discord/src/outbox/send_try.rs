@@ -23,9 +23,10 @@ const MAX_PAGES: usize = 20;
 const DISCORD_EPOCH_MS: i64 = 1_420_070_400_000;
 
 /// Shown if the file cannot be attached.
-const NO_FILE_NOTE: &str = "-# The file could not be attached: Chorus needs the permission Attach Files here.";
+const NO_FILE_NOTE: &str = "-# The file could not be attached: Chorus needs the Attach Files permission here.";
 /// Shown if an approval cannot be answered without the file.
-const UNSEEN_NOTE: &str = " Answer at the terminal: `chorusctl approvals`.";
+const UNSEEN_NOTE: &str =
+    " The action can only be denied here; the owner can allow it on the computer that runs Chorus.";
 
 /// Whether an earlier try may have posted the message although its response was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -20,7 +20,8 @@ const MAX_FORBIDDEN_BACKOFF: Duration = Duration::from_secs(300);
 const FORBIDDEN_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
 /// Posted instead of a post that Discord rejects.
-const REJECTED_NOTE: &str = "-# Discord does not take what belongs here. At the terminal `chorusctl context show` has it, or `chorusctl approvals`.";
+const REJECTED_NOTE: &str =
+    "-# Discord rejected this message, so it cannot be shown here. List pending approvals: `/approvals`";
 
 /// Sends the posts of `channel` until none is left, or the daemon stops while it would have to wait.
 pub(super) async fn run(posts: Outbox, channel: ChannelId) {
@@ -42,7 +43,7 @@ pub(super) async fn run(posts: Outbox, channel: ChannelId) {
             Ok(Step::Empty) => return,
             Ok(Step::Wait(after)) => after,
             Err(failure) => {
-                tracing::warn!(%channel, %failure, "the outbox cannot be used");
+                tracing::warn!(%channel, %failure, "cannot use the outbox");
                 // The failed write may be the record of a post that was sent.
                 unsure = None;
                 RetryAfter::Backoff
@@ -75,7 +76,7 @@ async fn send_next(
     let now = inner.ops.clock.now();
     let Some(due) = inner.table.begin_next(channel.get(), now).await? else { return Ok(Step::Empty) };
     let Ok(kept) = serde_json::from_str::<StoredPost>(&due.body) else {
-        tracing::error!(%channel, post = due.id, "a post cannot be read, and is dropped");
+        tracing::error!(%channel, post = due.id, "dropping an unreadable post");
         return give_up_post(posts, &due).await;
     };
     // A post that the previous daemon was sending may have been posted.
@@ -92,7 +93,7 @@ async fn send_next(
             if *unsure == Some(PossibleDuplicate::No) {
                 inner.table.mark_unsent(due.id).await?;
             }
-            tracing::warn!(%channel, %error, "a post has to wait");
+            tracing::warn!(%channel, %error, "a post is delayed");
             inner.ops.discord.set_post_block(channel.get(), Some(error.to_string()));
             Ok(Step::Wait(retry_after(&error)))
         }
@@ -109,7 +110,7 @@ async fn send_next(
             }
             let since = barred.get_or_insert_with(Instant::now).elapsed();
             if since < FORBIDDEN_TIMEOUT {
-                tracing::warn!(%channel, %error, "a post has to wait until Chorus may post here");
+                tracing::warn!(%channel, %error, "a post is delayed until Chorus has permission to post here");
                 inner.ops.discord.set_post_block(channel.get(), Some(error.to_string()));
                 posts.report_lost_channel(channel, &error);
                 let time = since.clamp(INITIAL_BACKOFF, MAX_FORBIDDEN_BACKOFF);
@@ -119,11 +120,11 @@ async fn send_next(
                     _ => RetryAfter::Time(time),
                 }));
             }
-            tracing::warn!(%channel, %error, "a post is given up");
+            tracing::warn!(%channel, %error, "dropping a rejected post");
             give_up_post(posts, &due).await
         }
         SendOutcome::Rejected(error) => {
-            tracing::warn!(%channel, %error, "a post is given up");
+            tracing::warn!(%channel, %error, "dropping a rejected post");
             // Somebody waits for the post, so say in its place that it cannot be shown.
             let instead = StoredPost { body: MessageBody::from_text(REJECTED_NOTE), ..kept };
             match try_send(posts, channel, &due, &instead, PossibleDuplicate::No).await {
@@ -137,7 +138,7 @@ async fn send_next(
         }
         SendOutcome::ChannelGone(error) => {
             let waited = inner.table.abandon_channel(channel.get()).await?;
-            tracing::warn!(%channel, waited, "a channel is gone, and what was to be posted in it dropped");
+            tracing::warn!(%channel, waited, "a channel was deleted; dropping its posts");
             posts.notify_watcher(&due.nonce, None);
             posts.report_lost_channel(channel, &error);
             Ok(Step::Done)

@@ -44,9 +44,9 @@ pub(crate) fn render_text(text: &str) -> RenderedText {
     let first = first.unwrap_or_else(|| EMPTY_TEXT.into());
     let count = text.chars().count();
     let note = if end < text.len() {
-        format!("-# This is the beginning of {count} characters; answer.md has the first 8 MiB.")
+        format!("-# Cut off: the first 8 MiB of {count} characters are in answer.md.")
     } else {
-        format!("-# This is the beginning; all of the {count} characters are in answer.md.")
+        format!("-# Cut off: all {count} characters are in answer.md.")
     };
     RenderedText::File { beginning: format!("{}\n{note}", first.trim_end()), file: file[..end].to_vec() }
 }

@@ -4,9 +4,12 @@ use chorus_base::error::{Error, Result};
 use chorus_proto::methods::send::SendResult;
 use chorus_redact::Redactor;
 
-use crate::commands::rewrite_commands;
+use crate::commands::rewrite_hint;
 use crate::outbox::{File, MessageBody};
 use crate::render::{RenderedText, render_text, split};
+
+/// The message of an error that says that Chorus restarted in the middle of a turn. It is shown without a prefix.
+pub(crate) const RESTARTED_MESSAGE: &str = "Chorus restarted while answering.";
 
 /// Returns the messages that show the result of a turn; at least one.
 pub(super) fn final_bodies(
@@ -40,9 +43,10 @@ pub(super) fn final_bodies(
 
 /// Formats an error and its hint.
 fn error_text(failure: &Error, redactor: &Redactor) -> String {
-    let what = format!("**Error:** {}", collapse_whitespace(&redactor.redact_message(&failure.message)));
+    let message = collapse_whitespace(&redactor.redact_message(&failure.message));
+    let what = if failure.message == RESTARTED_MESSAGE { message } else { format!("**Error:** {message}") };
     match &failure.hint {
-        Some(hint) => format!("{what}\n-# {}", rewrite_commands(&collapse_whitespace(&redactor.redact_message(hint)))),
+        Some(hint) => format!("{what}\n-# {}", rewrite_hint(&collapse_whitespace(&redactor.redact_message(hint)))),
         None => what,
     }
 }

@@ -62,7 +62,7 @@ async fn keep_typing(rest: Arc<RestClient>, channel: ChannelId, listener: Arc<Re
         if listener.progress().is_working() {
             wait = TYPING_INTERVAL;
             if let Err(error) = rest.trigger_typing(channel).await {
-                tracing::debug!(%channel, %error, "that an answer is being written is not shown");
+                tracing::debug!(%channel, %error, "cannot show the typing indicator");
             }
         }
     }
@@ -87,7 +87,7 @@ async fn post_and_edit(app: Arc<DiscordApp>, place: ReplyTarget, listener: Arc<R
     let posted = match app.outbox.enqueue_watched(post).await {
         Ok(posted) => posted,
         Err(failure) => {
-            tracing::warn!(%failure, "an answer is not shown while it grows");
+            tracing::warn!(%failure, "cannot show the progress of a reply");
             return;
         }
     };
@@ -134,7 +134,7 @@ async fn edit_until_end(
             Err(RestError::RateLimited { after, .. }) => after.max(backoff.next_wait()),
             Err(error) if error.is_transient() => backoff.next_wait(),
             Err(error) => {
-                tracing::info!(%channel, %error, "an answer is not shown while it grows");
+                tracing::info!(%channel, %error, "cannot show the progress of a reply");
                 return;
             }
         };

@@ -18,6 +18,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use self::live_message::ReplyTarget;
 use super::app::DiscordApp;
 use super::outbox::{MessageBody, Post};
+pub(crate) use final_message::RESTARTED_MESSAGE;
 pub(crate) use turn_listener::{ReplyListener, TurnStage};
 pub(crate) use turn_owners::{TurnOwner, TurnOwners, stop_turn};
 
@@ -56,7 +57,7 @@ impl LiveReply {
         drop(self.live_stop);
         let _ = self.live_task.await;
         let posts = &self.app.outbox;
-        posts.update(&self.target.about, MessageBody::from_text("-# The message was taken back.")).await?;
+        posts.update(&self.target.about, MessageBody::from_text("-# The message was deleted.")).await?;
         posts.forget_key(&self.target.about).await
     }
 

@@ -99,12 +99,12 @@ impl TurnProgress {
 
     fn status_line(&self) -> String {
         let doing = match &self.activity {
-            _ if self.open_approvals > 0 => "waits for approval".to_owned(),
-            Activity::Starting => "begins".to_owned(),
-            Activity::Queued(1) => return "-# waits for the turn before it".to_owned(),
-            Activity::Queued(before) => return format!("-# waits for {before} turns before it"),
-            Activity::Thinking => "thinks".to_owned(),
-            Activity::Writing => "writes".to_owned(),
+            _ if self.open_approvals > 0 => "waiting for approval".to_owned(),
+            Activity::Starting => "starting".to_owned(),
+            Activity::Queued(1) => return "-# waiting for 1 earlier message".to_owned(),
+            Activity::Queued(before) => return format!("-# waiting for {before} earlier messages"),
+            Activity::Thinking => "thinking".to_owned(),
+            Activity::Writing => "writing".to_owned(),
             Activity::RunningTool(name) => name.clone(),
             Activity::UsedTool(outcome) => outcome.clone(),
             Activity::Note(note) => note.clone(),
@@ -134,18 +134,18 @@ mod tests {
             heard.live_text()
         };
         let id = Uuid::from_u128(7);
-        assert_eq!(after(TurnEvent::Queued { before: 2, turn_id: Some(id) }), "-# waits for 2 turns before it");
+        assert_eq!(after(TurnEvent::Queued { before: 2, turn_id: Some(id) }), "-# waiting for 2 earlier messages");
         assert!(!TurnProgress { activity: Activity::Queued(2), ..TurnProgress::default() }.is_working());
         assert!(TurnProgress { activity: Activity::Thinking, ..TurnProgress::default() }.is_working());
-        assert_eq!(after(TurnEvent::Started { turn_id: id }), "-# step 1 · thinks · ~0 tokens");
-        assert_eq!(after(said("I look.")), "I look.\n-# step 1 · writes · ~2 tokens");
+        assert_eq!(after(TurnEvent::Started { turn_id: id }), "-# step 1 · thinking · ~0 tokens");
+        assert_eq!(after(said("I look.")), "I look.\n-# step 1 · writing · ~2 tokens");
         let tool = |name: &str| TurnEvent::Tool { id: "1".into(), name: name.into(), gist: None };
         assert_eq!(after(tool("bash")), "I look.\n-# step 1 · bash · ~2 tokens");
         let done = TurnEvent::Result { id: "1".into(), name: "bash".into(), is_error: false, output: None };
         assert_eq!(after(done), "I look.\n-# step 1 · bash, done · ~2 tokens");
         assert_eq!(after(tool("view")), "I look.\n-# step 2 · view · ~2 tokens");
         after(TurnEvent::Result { id: "2".into(), name: "view".into(), is_error: true, output: None });
-        assert_eq!(after(said("Well.")), "Well.\n-# step 3 · writes · ~3 tokens");
+        assert_eq!(after(said("Well.")), "Well.\n-# step 3 · writing · ~3 tokens");
         assert_eq!(heard.turn, Some(id));
     }
 

@@ -50,8 +50,8 @@ impl TurnOwners {
         let turn = turns.get_mut(&turn).ok_or_else(turn_over_error)?;
         let foreign = !is_same_person(&turn.owner.by, by);
         if foreign && !any {
-            return Err(Error::new(ErrorKind::Denied, "only who asked for it can stop it")
-                .hint("whoever may manage messages here, or has a role in `approvers`, can stop any"));
+            return Err(Error::new(ErrorKind::Denied, "You cannot stop another person's turn")
+                .hint("you need Manage Messages or an approver role"));
         }
         if turn.stopped_by.is_none() {
             turn.stopped_by = Some(display_name(by));
@@ -84,7 +84,7 @@ pub(crate) async fn stop_turn(
         let entry = ops.agents.by_id(agent).ok_or_else(turn_over_error)?;
         if foreign {
             let action = format!("discord:stop:{turn}");
-            command_support::audit_action(ops, by, &entry, action, "Manage Messages or a role of `approvers`").await?;
+            command_support::audit_action(ops, by, &entry, action, "Manage Messages or an approver role").await?;
         }
         let params = CancelParams { agent: Some(entry.settings.name.clone()), turn_id: Some(turn) };
         with_expected_agent(agent, cancel::cancel(&ops.agent_resolver, &ops.registry, params)).await
@@ -97,7 +97,7 @@ pub(crate) async fn stop_turn(
 }
 
 fn turn_over_error() -> Error {
-    Error::new(ErrorKind::NotFound, "that turn is over").hint("there is nothing to stop any more")
+    Error::new(ErrorKind::NotFound, "This turn has already ended")
 }
 
 /// Compares people by id, since names and roles change.

@@ -19,23 +19,23 @@ const MAX_RETRY_AFTER: Duration = Duration::from_secs(24 * 3600);
 /// Why a request failed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RestError {
-    #[error("Discord does not know it any more ({message})")]
+    #[error("Discord: not found ({message})")]
     Gone { code: u64, message: String },
-    #[error("Discord does not take the token")]
+    #[error("Discord rejected the token")]
     Unauthorized,
-    #[error("Discord refuses it ({status}): {message}")]
+    #[error("Discord rejected the request ({status}): {message}")]
     Refused { status: u16, code: u64, message: String },
     /// The rate limit allows no request before `after`.
-    #[error("Discord wants fewer requests")]
+    #[error("Discord's rate limit was reached")]
     RateLimited { after: Duration, global: bool },
-    #[error("Discord fails ({0})")]
+    #[error("Discord returned an error ({0})")]
     ServerError(u16),
-    #[error("Discord cannot be reached: {0}")]
+    #[error("cannot reach Discord: {0}")]
     Unreachable(String),
     /// Like `Unreachable`, but the request certainly did not arrive.
-    #[error("Discord cannot be reached: {0}")]
+    #[error("cannot reach Discord: {0}")]
     Unconnected(String),
-    #[error("Discord's answer cannot be read: {0}")]
+    #[error("cannot parse Discord's response: {0}")]
     Unreadable(String),
 }
 
@@ -58,7 +58,7 @@ impl RestError {
             said = Some(error.to_string());
             source = error.source();
         }
-        let usual = if error.is_timeout() { "it took too long" } else { "the request cannot be sent" };
+        let usual = if error.is_timeout() { "timed out" } else { "cannot send the request" };
         Self::Unreachable(said.unwrap_or_else(|| usual.to_owned()))
     }
 
@@ -83,8 +83,8 @@ impl RestError {
                     (false, _) => {
                         said.message + &first_form_error(&said.errors).map(|e| format!(": {e}")).unwrap_or_default()
                     }
-                    (true, true) => "a page stands where its answer should be".to_owned(),
-                    (true, false) => "it does not say why".to_owned(),
+                    (true, true) => "Discord returned a web page".to_owned(),
+                    (true, false) => "no reason given".to_owned(),
                 };
                 Self::Refused { status: status.as_u16(), code: said.code, message }
             }
@@ -102,13 +102,13 @@ impl From<RestError> for Error {
     fn from(error: RestError) -> Self {
         let failure = Self::new(ErrorKind::DiscordFailed, error.to_string());
         match error {
-            RestError::Unauthorized => failure.hint("make a new token and set it where chorusd starts"),
+            RestError::Unauthorized => failure.hint("create a new token and set it in the daemon's environment"),
             RestError::Refused { status: 403, .. } => {
-                failure.hint("give the application the permissions that docs/DISCORD.md lists")
+                failure.hint("grant the application the permissions listed in docs/DISCORD.md")
             }
             RestError::Gone { .. } => failure.hint("it was deleted in Discord"),
             error if error.is_transient() => failure.hint("try again in a moment"),
-            _ => failure.hint("`chorusctl daemon logs` has more"),
+            _ => failure.hint("see the log: `chorusctl daemon logs`"),
         }
     }
 }
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(refused(429, &[], r#"{"retry_after": 1e300}"#), limited(1.0, false));
         assert_eq!(refused(502, &[], "<html>"), RestError::ServerError(502));
         assert_eq!(refused(401, &[], ""), RestError::Unauthorized);
-        let message = "a page stands where its answer should be".to_owned();
+        let message = "Discord returned a web page".to_owned();
         assert_eq!(refused(403, &[], "<html>"), RestError::Refused { status: 403, code: 0, message });
         let gone = r#"{"code": 10003, "message": "Unknown Channel"}"#;
         assert_eq!(refused(404, &[], gone), RestError::Gone { code: 10_003, message: "Unknown Channel".into() });

@@ -37,7 +37,7 @@ impl RestClient {
         let read = |message: Value| {
             let id = message.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
             serde_json::from_value(message)
-                .inspect_err(|e| tracing::warn!(%channel, message = %id, error = describe_json_error(e), "a message cannot be read"))
+                .inspect_err(|e| tracing::warn!(%channel, message = %id, error = describe_json_error(e), "cannot parse a message"))
                 .ok()
         };
         Ok(MessagePage {

@@ -128,7 +128,7 @@ impl Request {
 
     /// Builds the HTTP request to the server at `api_base`.
     pub fn build(&self, client: &Client, api_base: &str) -> Result<RequestBuilder, RestError> {
-        let invalid = |_| RestError::Unreachable("the request cannot be made".into());
+        let invalid = |_| RestError::Unreachable("cannot build the request".into());
         let address = format!("{}{API_PATH}{}", api_base.trim_end_matches('/'), self.path);
         let mut url = reqwest::Url::parse(&address).map_err(invalid)?;
         if !self.query.is_empty() {

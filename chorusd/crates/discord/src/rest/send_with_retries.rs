@@ -39,7 +39,7 @@ impl RestClient {
         tokio::select! {
             biased;
             answer = self.send_with_retries(request, latest) => answer,
-            () = over => Err(RestError::Unreachable("the daemon stops".into())),
+            () = over => Err(RestError::Unreachable("the daemon is stopping".into())),
         }
     }
 
@@ -94,7 +94,7 @@ impl RestClient {
         while let Some(piece) = answer.chunk().await.map_err(lost)? {
             body.extend_from_slice(&piece);
             if body.len() > MAX_BODY_BYTES {
-                let error = RestError::Unreadable("it is too long".into());
+                let error = RestError::Unreadable("the response is too long".into());
                 return Err(FailedTry { error, is_unsent: false });
             }
         }
@@ -112,7 +112,7 @@ impl RestClient {
 
     fn build(&self, request: &Request) -> Result<reqwest::Request, RestError> {
         let mut token = HeaderValue::from_str(self.token.expose())
-            .map_err(|_| RestError::Unreachable("the token has characters that no header takes".into()))?;
+            .map_err(|_| RestError::Unreachable("the token contains invalid characters".into()))?;
         token.set_sensitive(true);
         let mut builder = request.build(&self.client, &self.api_base)?;
         builder = builder.header(USER_AGENT, USER_AGENT_NAME).header(AUTHORIZATION, token);
@@ -141,7 +141,7 @@ impl RestClient {
         match error {
             // The token of the interaction expired, not the application's.
             RestError::Unauthorized if path.has_own_token => {
-                Some(RestError::Gone { code: 0, message: "the interaction is over".into() })
+                Some(RestError::Gone { code: 0, message: "the interaction expired".into() })
             }
             RestError::Unauthorized => {
                 self.auth_backoff.record_refusal(Instant::now());
