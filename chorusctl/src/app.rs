@@ -20,6 +20,8 @@ pub struct App {
     pub global: GlobalOptions,
     pub stdout: Stdout,
     pub stderr: Stderr,
+    /// The first agent is created for whatever request needs one.
+    pub begins_conversation: bool,
     paths: OnceCell<InstancePaths>,
     client: Option<Client>,
     /// Agent set by [`App::set_agent`]. It stays the same even if another client changes the chosen agent.
@@ -52,7 +54,15 @@ impl App {
     pub fn new(global: GlobalOptions) -> Self {
         let stdout = Stdout::new(global.output_format(), global.color, global.quiet);
         let stderr = Stderr::new(global.color);
-        Self { global, stdout, stderr, paths: OnceCell::new(), client: None, fixed_agent: None }
+        Self {
+            global,
+            stdout,
+            stderr,
+            begins_conversation: false,
+            paths: OnceCell::new(),
+            client: None,
+            fixed_agent: None,
+        }
     }
 
     /// Returns the paths of this instance, resolved on first use.
@@ -80,6 +90,13 @@ impl App {
     #[must_use]
     pub fn named_agent(&self) -> Option<String> {
         agent_select::named_agent(self)
+    }
+
+    /// Shows long output in a pager, unless --no-pager is given.
+    pub fn page_if_long(&mut self) {
+        if !self.global.no_pager {
+            self.stdout.page_if_long();
+        }
     }
 
     /// Uses `agent` for all following requests.
@@ -118,7 +135,7 @@ impl App {
     /// first.
     pub fn call_raw<M: Method>(&mut self, params: &(impl Serialize + ?Sized)) -> Result<Box<RawValue>, Error> {
         match self.client()?.call_raw(M::NAME, params, &mut |_| ()) {
-            Err(error) if first_agent::is_needed(M::NAME, &error) && first_agent::create(self)? => {
+            Err(error) if first_agent::is_needed(self, M::NAME, &error) && first_agent::create(self)? => {
                 Ok(self.client()?.call_raw(M::NAME, params, &mut |_| ())?)
             }
             answer => Ok(answer?),
@@ -135,7 +152,7 @@ impl App {
     ) -> Result<Box<RawValue>, StreamingError> {
         match self.call_streaming_once::<M>(params, on_progress) {
             Err(StreamingError::Call(error))
-                if first_agent::is_needed(M::NAME, &error) && first_agent::create(self)? =>
+                if first_agent::is_needed(self, M::NAME, &error) && first_agent::create(self)? =>
             {
                 self.call_streaming_once::<M>(params, on_progress)
             }

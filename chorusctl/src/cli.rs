@@ -63,6 +63,9 @@ pub struct GlobalOptions {
     /// Print only results and errors
     #[arg(long, global = true)]
     pub quiet: bool,
+    /// Do not show long output in a pager
+    #[arg(long, global = true)]
+    pub no_pager: bool,
 }
 
 impl GlobalOptions {

@@ -21,18 +21,12 @@ const MAX_NAME_CHARS: usize = 64;
 /// The methods that begin a conversation.
 const METHODS: [&str; 4] = [Append::NAME, Send::NAME, Restore::NAME, Resume::NAME];
 
-/// Returns true if `method` failed because no agent was named and none is implied.
+/// Returns true if `method` begins a conversation, or `app` is about to, and it failed because no agent was named and
+/// none is implied.
 #[must_use]
-pub(crate) fn is_needed(method: &str, error: &CallError) -> bool {
-    METHODS.contains(&method) && matches!(error, CallError::Rpc(error) if error.kind() == ErrorKind::NoAgent)
-}
-
-/// Creates an agent if none is named and there is none.
-pub(crate) fn create_if_none(app: &mut App) -> Result<(), Error> {
-    if app.agent().is_none() {
-        create(app)?;
-    }
-    Ok(())
+pub(crate) fn is_needed(app: &App, method: &str, error: &CallError) -> bool {
+    (app.begins_conversation || METHODS.contains(&method))
+        && matches!(error, CallError::Rpc(error) if error.kind() == ErrorKind::NoAgent)
 }
 
 /// Creates an agent, named after the git repository around the current directory, and says so. Returns false if there

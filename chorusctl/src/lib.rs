@@ -39,7 +39,7 @@ pub fn main() -> ExitCode {
     let mut app = App::new(cli.global);
     let done = commands::run(cli.command, &mut app);
     // Flush output that was written before an error, then print the error.
-    let flushed = app.stdout.flush();
+    let flushed = app.stdout.finish();
     exit_code(done.and(flushed), &app)
 }
 

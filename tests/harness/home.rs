@@ -101,6 +101,7 @@ impl Home {
             .env("TZ", "UTC")
             .env("LANG", "C.UTF-8")
             .env("NO_COLOR", "1")
+            .env("PAGER", "cat")
             // No TLS connections are made, and loading the system's certificates took a fifth of the tests' processor
             // time.
             .env("SSL_CERT_FILE", concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/tls/ca.pem"))

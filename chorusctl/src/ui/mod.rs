@@ -4,6 +4,7 @@ pub mod confirm;
 mod local_timezone;
 pub mod markdown;
 pub mod markdown_stream;
+mod pager;
 pub mod progress_bar;
 pub mod sanitize;
 pub mod session_tree;

@@ -7,6 +7,7 @@ use std::os::fd::BorrowedFd;
 use clap::ValueEnum;
 use serde_json::value::RawValue;
 
+use super::pager::Pager;
 use super::style::{Style, StyledText, Styler};
 use super::terminal::{self, ColorWhen};
 use super::time::Clock;
@@ -42,6 +43,17 @@ pub struct Stdout {
     width: Option<usize>,
     quiet: bool,
     clock: Option<Clock>,
+    pager: PagerUse,
+}
+
+/// Whether the output goes to a pager.
+#[derive(Debug, Default)]
+enum PagerUse {
+    #[default]
+    Off,
+    /// It does if it is longer than the screen.
+    IfLong,
+    On(Pager),
 }
 
 impl Stdout {
@@ -60,6 +72,7 @@ impl Stdout {
             terminal,
             quiet,
             clock: None,
+            pager: PagerUse::Off,
         }
     }
 
@@ -91,6 +104,23 @@ impl Stdout {
     #[must_use]
     pub fn has_color(&self) -> bool {
         self.paint.enabled
+    }
+
+    /// Shows what is printed from now on in a pager if it is longer than the screen. Nothing happens if the output is not
+    /// text on a terminal.
+    pub fn page_if_long(&mut self) {
+        if self.width.is_some() && matches!(self.pager, PagerUse::Off) {
+            self.pager = PagerUse::IfLong;
+        }
+    }
+
+    /// Writes the buffer, and waits until the user has left the pager.
+    pub fn finish(&mut self) -> Result<(), Error> {
+        let flushed = self.flush();
+        if let PagerUse::On(pager) = std::mem::take(&mut self.pager) {
+            pager.finish();
+        }
+        flushed
     }
 
     /// Formats `text` in `style`.
@@ -153,7 +183,15 @@ impl Stdout {
 
     fn write_buffer(&mut self, at_least: usize) -> Result<(), Error> {
         let Some(stdout) = self.fd.filter(|_| self.buffer.len() >= at_least) else { return Ok(()) };
-        let written = write_all(stdout, self.buffer.as_bytes());
+        if matches!(self.pager, PagerUse::IfLong) {
+            let is_long = self.buffer.lines().count() >= terminal::rows(stdout);
+            let pager = if is_long { Pager::start() } else { None };
+            self.pager = pager.map_or(PagerUse::Off, PagerUse::On);
+        }
+        let written = match &self.pager {
+            PagerUse::On(pager) => pager.input().and_then(|input| write_all(input, self.buffer.as_bytes())),
+            PagerUse::Off | PagerUse::IfLong => write_all(stdout, self.buffer.as_bytes()),
+        };
         self.buffer.clear();
         written.map_err(Error::for_stdout)
     }
@@ -170,6 +208,7 @@ impl Stdout {
             width,
             quiet: false,
             clock: Some(Clock::for_tests()),
+            pager: PagerUse::Off,
         }
     }
 

@@ -45,6 +45,17 @@ pub fn columns(terminal: impl AsFd) -> usize {
         .max(20)
 }
 
+/// Returns the height in rows: LINES, else the terminal's size, else 24.
+#[must_use]
+pub fn rows(terminal: impl AsFd) -> usize {
+    let lines = std::env::var_os("LINES").map(OsString::into_string).and_then(Result::ok);
+    lines
+        .and_then(|lines| lines.parse().ok())
+        .or_else(|| rustix::termios::tcgetwinsize(terminal).ok().map(|size| usize::from(size.ws_row)))
+        .filter(|rows| *rows > 0)
+        .unwrap_or(24)
+}
+
 /// Returns true if the terminal can show box-drawing characters: the locale is UTF-8 and TERM is not `dumb`.
 #[must_use]
 pub fn has_box_drawing() -> bool {

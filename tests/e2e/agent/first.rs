@@ -41,6 +41,15 @@ fn it_is_named_after_the_repository_that_one_is_in() {
 }
 
 #[test]
+fn a_chat_creates_one_too() {
+    let home = home();
+    let _daemon = Daemon::start(&home);
+    let chat = chorusctl_with(&home, ["chat"], b"");
+    assert!(chat.stderr.starts_with(CREATED), "{chat:?}");
+    assert_eq!(agents(&home), ["\"default\""]);
+}
+
+#[test]
 fn what_only_reads_creates_none_and_several_are_not_guessed() {
     let home = home();
     let _daemon = Daemon::start(&home);

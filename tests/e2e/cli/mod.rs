@@ -2,6 +2,7 @@
 
 mod exit_status;
 mod json;
+mod pager;
 mod pipes;
 mod timeouts;
 mod top_level;

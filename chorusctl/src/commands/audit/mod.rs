@@ -35,6 +35,7 @@ enum Verb {
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    app.page_if_long();
     if let Some(Verb::Verify(args)) = args.verb {
         return verify::run(args, app);
     }

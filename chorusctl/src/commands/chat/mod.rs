@@ -3,7 +3,6 @@
 use crate::app::App;
 use crate::commands::send::interrupt::InterruptHandler;
 use crate::error::Error;
-use crate::first_agent;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::terminal;
 
@@ -55,7 +54,9 @@ impl<'a> StartMode<'a> {
 }
 
 pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
-    first_agent::create_if_none(app)?;
+    app.begins_conversation = true;
+    // What a slash command prints stays above the prompt.
+    app.global.no_pager = true;
     let person = terminal::can_chat() && app.stdout.format() == OutputFormat::Text;
     let opened = start::open_conversation(app, StartMode::from_args(args), person)?;
     app.stdout.flush()?;

@@ -66,6 +66,7 @@ struct SessionRow {
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    app.page_if_long();
     let mut params = HistoryParams {
         own: args.agent.is_none() && app.global.agent.is_none(),
         agent: if args.all_agents { None } else { args.agent.or_else(|| app.agent()) },

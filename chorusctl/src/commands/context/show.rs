@@ -29,6 +29,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
 
 /// Prints the messages of the live conversation.
 pub fn show(app: &mut App, range: MessageRange) -> Result<(), Error> {
+    app.page_if_long();
     let agent = app.agent();
     let following =
         |offset, limit| ShowParams { agent: agent.clone(), offset: Some(offset), limit, ..ShowParams::default() };

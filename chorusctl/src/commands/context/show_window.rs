@@ -11,6 +11,7 @@ use crate::ui::units::{self, format_token_count, pluralize};
 use crate::ui::{Column, Stdout, Style, Table, sanitize};
 
 pub(crate) fn run(app: &mut App) -> Result<(), Error> {
+    app.page_if_long();
     let params = ShowParams { agent: app.agent(), window: true, ..ShowParams::default() };
     app.call_and_print::<Show>(&params, |app, result| {
         let Some(window) = result.window else {

@@ -34,6 +34,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    app.page_if_long();
     let (agent, own) = (app.agent(), app.global.agent.is_none());
     let asked = |a: &str, b: &str, offset, limit| DiffParams {
         agent: agent.clone(),

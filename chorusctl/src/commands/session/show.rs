@@ -31,6 +31,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
 
 /// Prints the messages of a saved conversation.
 pub fn show(app: &mut App, session: &str, range: MessageRange) -> Result<(), Error> {
+    app.page_if_long();
     let agent = app.agent();
     let own = app.global.agent.is_none();
     let get = |session: &str, offset, limit| {

@@ -22,6 +22,7 @@ use crate::ui::{Stdout, Style, sanitize, terminal, text};
 pub struct Args {}
 
 pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
+    app.page_if_long();
     let agent = app.agent();
     let params = |offset| TreeParams { agent: agent.clone(), offset, limit: None };
     if app.stdout.format() != OutputFormat::Text {
