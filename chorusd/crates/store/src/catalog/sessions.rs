@@ -8,7 +8,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Row, params, param
 use uuid::Uuid;
 
 use super::CatalogDb;
-use super::short_ids::{select_short_ids, uuid_range};
+use super::short_ids::select_short_ids;
 use super::summary_queue::{self, PendingSummary};
 use crate::journal::{from_nanos, to_nanos};
 use crate::sqlite::{StoreError, StoreResult};
@@ -50,9 +50,9 @@ pub struct SessionQuery {
     pub limit: u64,
 }
 
-const COLUMNS: &str = "header, sha256, file_stamp, corrupt, last_used_at, place";
+pub(super) const COLUMNS: &str = "header, sha256, file_stamp, corrupt, last_used_at, place";
 
-fn read_session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
+pub(super) fn read_session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
     let header = row.get_ref(0)?.as_str()?;
     Ok(SessionRow {
         header: serde_json::from_str(header)
@@ -213,102 +213,6 @@ impl SessionTable {
             .await
     }
 
-    /// Returns the sessions with exactly this name, of `agent` or of all agents, at most 20.
-    pub async fn list_named(&self, agent: Option<Uuid>, session_id: String) -> Result<Vec<SessionRow>> {
-        self.db
-            .reader
-            .submit(move |conn| {
-                let of_agent = if agent.is_some() { "AND agent_id = ?2" } else { "" };
-                let mut statement = conn.prepare_cached(&format!(
-                    "SELECT {COLUMNS} FROM sessions WHERE session_id = ?1 {of_agent} ORDER BY place DESC LIMIT 20"
-                ))?;
-                let mut values = vec![Value::from(session_id)];
-                values.extend(agent.map(|agent| Value::Blob(agent.as_bytes().to_vec())));
-                let rows =
-                    statement.query_map(params_from_iter(values), read_session)?.collect::<rusqlite::Result<_>>()?;
-                Ok(rows)
-            })
-            .await
-    }
-
-    /// Returns the sessions whose session_id or UUID begins with `prefix`, of `agent` or of all agents, newest first,
-    /// at most 20.
-    pub async fn list_with_prefix(&self, agent: Option<Uuid>, prefix: String) -> Result<Vec<SessionRow>> {
-        self.db
-            .reader
-            .submit(move |conn| {
-                let (low, high) = uuid_range(&prefix).unwrap_or(([0xFF; 16], [0; 16]));
-                let of_agent = if agent.is_some() { "AND agent_id = ?5" } else { "" };
-                // substr instead of LIKE, because `_` is a wildcard in LIKE and occurs in every name.
-                let mut statement = conn.prepare_cached(&format!(
-                    "SELECT {COLUMNS} FROM sessions
-                     WHERE (substr(session_id, 1, length(?1)) = ?1 OR id BETWEEN ?2 AND ?3) AND ?4 {of_agent}
-                     ORDER BY place DESC, rowid DESC LIMIT 20"
-                ))?;
-                let mut values =
-                    vec![Value::from(prefix), Value::Blob(low.to_vec()), Value::Blob(high.to_vec()), Value::Integer(1)];
-                values.extend(agent.map(|agent| Value::Blob(agent.as_bytes().to_vec())));
-                let rows =
-                    statement.query_map(params_from_iter(values), read_session)?.collect::<rusqlite::Result<_>>()?;
-                Ok(rows)
-            })
-            .await
-    }
-
-    /// Returns the sessions of `agents` whose slug, the session_id without its date, begins with `slug`, newest first, at
-    /// most 20; only those with exactly this slug, if there are any.
-    pub async fn list_with_slug(&self, agents: Vec<Uuid>, slug: String) -> Result<Vec<SessionRow>> {
-        self.list_in(agents, slug.clone(), "substr(session_id, 12, length(?1)) = ?1", move |row| {
-            row.header.session_id.get(11..).is_some_and(|found| found == slug)
-        })
-        .await
-    }
-
-    /// Returns the sessions of `agents` with these words in their title, in any case, newest first, at most 20; only
-    /// those with exactly this title, if there are any.
-    pub async fn list_with_title_words(&self, agents: Vec<Uuid>, words: String) -> Result<Vec<SessionRow>> {
-        let lower = words.to_lowercase();
-        // The header is searched first, because reading JSON takes longer.
-        let condition = "instr(lower(header), ?1) AND instr(lower(json_extract(header, '$.description')), ?1)";
-        let rows = self.list_in(agents, lower.clone(), condition, move |row| {
-            row.header.description.as_deref().is_some_and(|title| title.eq_ignore_ascii_case(&words))
-        });
-        let mut rows = rows.await?;
-        rows.retain(|row| {
-            row.header.description.as_deref().is_some_and(|title| has_words(&title.to_lowercase(), &lower))
-        });
-        Ok(rows)
-    }
-
-    /// Returns the sessions of `agents` that meet `condition`, in which `?1` is `text`; those of them that are `exact`, if
-    /// there are any.
-    async fn list_in(
-        &self,
-        agents: Vec<Uuid>,
-        text: String,
-        condition: &'static str,
-        exact: impl Fn(&SessionRow) -> bool + Send + 'static,
-    ) -> Result<Vec<SessionRow>> {
-        self.db
-            .reader
-            .submit(move |conn| {
-                let others = ", ?".repeat(agents.len().saturating_sub(1));
-                let mut statement = conn.prepare_cached(&format!(
-                    "SELECT {COLUMNS} FROM sessions WHERE {condition} AND agent_id IN (?{others})
-                     ORDER BY place DESC, rowid DESC LIMIT 20"
-                ))?;
-                let mut values = vec![Value::from(text)];
-                values.extend(agents.iter().map(|agent| Value::Blob(agent.as_bytes().to_vec())));
-                let mut rows: Vec<SessionRow> =
-                    statement.query_map(params_from_iter(values), read_session)?.collect::<rusqlite::Result<_>>()?;
-                if rows.iter().any(&exact) {
-                    rows.retain(exact);
-                }
-                Ok(rows)
-            })
-            .await
-    }
-
     /// Returns the agent's session names that are `base` or begin with `base-`.
     pub async fn names_with_base(&self, agent: Uuid, base: String) -> Result<Vec<String>> {
         self.db.reader.submit(move |conn| select_names_with_base(conn, agent, &base)).await
@@ -353,15 +257,6 @@ fn insert_saved(
         summary_queue::enqueue(conn, row.header.id, wanted)?;
     }
     Ok(select_short_ids(conn, &[row.header.id])?.pop().unwrap_or_default())
-}
-
-/// Returns true if `words` occur in `title` and are not a part of longer words there.
-fn has_words(title: &str, words: &str) -> bool {
-    title.match_indices(words).any(|(at, found)| {
-        let before = title[..at].chars().next_back();
-        let after = title[at + found.len()..].chars().next();
-        !before.is_some_and(char::is_alphanumeric) && !after.is_some_and(char::is_alphanumeric)
-    })
 }
 
 fn select_nth_newest(conn: &Connection, agent: Uuid, n: u64) -> StoreResult<Option<SessionRow>> {

@@ -1,5 +1,7 @@
 //! `chorusctl events`: lists events and follows new ones.
 
+mod sentence;
+
 use chorus_proto::event::{Event, Lagged};
 use chorus_proto::methods::events::{List, ListParams, ListResult, Subscribe, SubscribeParams};
 use serde_json::value::RawValue;
@@ -12,7 +14,7 @@ use crate::ui::units::pluralize;
 
 /// Show or follow events
 ///
-/// Events are numbered. The last 10,000 are kept, across restarts of the daemon.
+/// Each event is a line: its number, time, type, agent and what happened; --json has its data. Events are numbered. The last 10,000 are kept, across restarts of the daemon.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Keep printing new events until interrupted
@@ -88,11 +90,7 @@ fn print_json(app: &mut App, value: &impl serde::Serialize) -> Result<(), Error>
 
 fn print_event(app: &mut App, event: &Event) -> Result<(), Error> {
     let agent = event.agent.as_deref().unwrap_or("-");
-    let about = match event.data.get("text").and_then(serde_json::Value::as_str) {
-        Some(text) => text.to_owned(),
-        None => event.data.to_string(),
-    };
-    let (agent, about) = (sanitize::one_line(agent), sanitize::one_line(&about));
+    let (agent, about) = (sanitize::one_line(agent), sanitize::one_line(&sentence::describe(event)));
     let time = app.stdout.clock().local_date_time(event.time);
     writeln!(app.stdout, "{:>6}  {time}  {:<16}  {agent}  {about}", event.seq, event.kind.as_str())
 }
