@@ -53,7 +53,7 @@ impl App {
     #[must_use]
     pub fn new(global: GlobalOptions) -> Self {
         let stdout = Stdout::new(global.output_format(), global.color, global.quiet);
-        let stderr = Stderr::new(global.color);
+        let stderr = Stderr::new(global.color).with_json(global.output_format() != OutputFormat::Text);
         Self {
             global,
             stdout,

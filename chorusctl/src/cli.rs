@@ -76,6 +76,14 @@ impl GlobalOptions {
     }
 }
 
+/// Returns true if a command line that cannot be parsed asks for JSON.
+#[must_use]
+pub fn asks_for_json(arguments: &[String]) -> bool {
+    let options: Vec<&str> = arguments.iter().map(String::as_str).take_while(|word| *word != "--").collect();
+    let named = options.windows(2).any(|pair| matches!(pair, ["--format", "json" | "jsonl"]));
+    named || options.iter().any(|word| matches!(*word, "--json" | "--format=json" | "--format=jsonl"))
+}
+
 /// Returns the clap command. The arguments of its subcommands are built when they are parsed.
 #[must_use]
 pub fn command() -> clap::Command {

@@ -57,14 +57,14 @@ fn ensure_not_listening(socket: &Path, error: &io::Error) -> Result<(), Error> {
     match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Ok(()),
         _ if socket.as_os_str().len() > MAX_SOCKET_PATH_BYTES => {
-            Err(Error::usage(format!("the socket's path is longer than {MAX_SOCKET_PATH_BYTES} bytes: {shown}"))
-                .with_hint("set CHORUS_SOCKET to a shorter one"))
+            Err(Error::usage(format!("the socket path is longer than {MAX_SOCKET_PATH_BYTES} bytes: {shown}"))
+                .with_hint("set CHORUS_SOCKET to a shorter path"))
         }
         _ if ForeignServer::is_cause_of(error) => Err(untrusted_error(error)),
         io::ErrorKind::PermissionDenied => Err(Error::refused(format!("no permission to connect to {shown}"))
-            .with_hint("only the daemon's own user and root may")),
+            .with_hint("only the daemon's user and root can connect")),
         _ => Err(Error::no_daemon(format!("failed to connect to {shown}: {}", os_error_text(error)))
-            .with_hint("chorusctl daemon status; --socket and CHORUS_SOCKET name another socket")),
+            .with_hint("check the daemon: chorusctl daemon status")),
     }
 }
 
@@ -74,20 +74,20 @@ pub fn untrusted_error(error: &io::Error) -> Error {
     let failure = Error::refused(error.to_string());
     match ForeignServer::find_in(error).and_then(ForeignServer::owner_for_root) {
         Some(owner) => failure.with_hint(format!(
-            "nothing was sent; run chorusctl as that user: sudo -u '#{owner}' chorusctl …, or choose a socket of your own \
-             with --socket or CHORUS_SOCKET"
+            "nothing was sent; run chorusctl as that user (sudo -u '#{owner}' chorusctl …), or use your own socket with \
+             --socket or CHORUS_SOCKET"
         )),
-        None => failure.with_hint("nothing was sent; choose a socket of your own with --socket or CHORUS_SOCKET"),
+        None => failure.with_hint("nothing was sent; use your own socket with --socket or CHORUS_SOCKET"),
     }
 }
 
 /// The error if no daemon can be reached and none is to be started.
 #[must_use]
 pub fn no_daemon_error(places: &InstancePaths) -> Error {
-    let failure = Error::no_daemon(format!("no daemon listens at {}", places.socket.display()));
+    let socket = places.socket.display();
     match lock_file::lock_holder(&places.home) {
-        None => failure.with_hint("chorusctl daemon start"),
-        Some(holder) => describe_holder(failure, places, &holder),
+        None => Error::no_daemon(format!("no daemon running ({socket})")).with_hint("chorusctl daemon start"),
+        Some(holder) => describe_holder(Error::no_daemon(format!("no daemon listens on {socket}")), places, &holder),
     }
 }
 
@@ -96,11 +96,11 @@ fn describe_holder(failure: Error, places: &InstancePaths, holder: &LockHolder) 
     let failure = failure.with_detail(&holder.describe(&places.home));
     match holder.socket.as_ref().filter(|socket| **socket != places.socket) {
         Some(socket) if places.socket_is_explicit => {
-            failure.with_hint(format!("use that one: --socket {}", socket.display()))
+            failure.with_hint(format!("use that socket: --socket {}", socket.display()))
         }
         // This socket was tried already.
         Some(_) => failure.with_hint("chorusctl daemon restart"),
-        None => failure.with_hint("it is starting, stopping or about to listen again: try again in a second"),
+        None => failure.with_hint("it is starting or stopping; try again in a second"),
     }
 }
 
@@ -120,7 +120,7 @@ pub fn start(places: &InstancePaths, global: &GlobalOptions) -> Result<StartedDa
         Ok(()) => match connect_if_running(places, global)? {
             Some(client) => Ok(StartedDaemon { client, is_ours: true }),
             None => {
-                let what = format!("the daemon started, but nobody listens at {}", places.socket.display());
+                let what = format!("the daemon started, but does not listen on {}", places.socket.display());
                 Err(Error::no_daemon(what).with_hint("chorusctl daemon logs"))
             }
         },

@@ -6,6 +6,7 @@ use std::io;
 use chorus_proto::error::exit;
 use chorus_proto::peer_check::ForeignServer;
 use chorus_proto::{CallError, ErrorKind, RpcError};
+use serde::Serialize;
 
 use crate::connect;
 use crate::ui::Stderr;
@@ -20,20 +21,44 @@ enum Reason {
         what: Cow<'static, str>,
         hint: Option<Cow<'static, str>>,
         status: u8,
+        /// The kind that the daemon reported.
+        kind: Option<ErrorKind>,
     },
+    /// The user answered no to a confirmation.
+    Cancelled,
     /// The message was printed already.
-    Reported {
-        status: u8,
-    },
+    Reported { status: u8 },
     /// Nobody reads standard output any more (`| head`). This counts as success.
     StdoutClosed,
+}
+
+/// The line of JSON that reports an error.
+#[derive(Serialize)]
+struct JsonReport<'a> {
+    error: JsonError<'a>,
+}
+
+#[derive(Serialize)]
+struct JsonError<'a> {
+    kind: JsonKind,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<&'a str>,
+}
+
+/// The kind that the daemon reported, or a name for the exit status.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum JsonKind {
+    Daemon(ErrorKind),
+    Status(&'static str),
 }
 
 impl Error {
     /// Creates an error with this exit status.
     #[must_use]
     pub fn new(status: u8, what: impl Into<Cow<'static, str>>) -> Self {
-        Self(Box::new(Reason::Message { what: what.into(), hint: None, status }))
+        Self(Box::new(Reason::Message { what: what.into(), hint: None, status, kind: None }))
     }
 
     /// The operation failed: exit status 1.
@@ -60,6 +85,12 @@ impl Error {
         Self::new(exit::REFUSED, what)
     }
 
+    /// The user answered no to a confirmation: exit status 6.
+    #[must_use]
+    pub fn cancelled() -> Self {
+        Self(Box::new(Reason::Cancelled))
+    }
+
     /// An error whose message was printed already.
     #[must_use]
     pub fn reported(status: u8) -> Self {
@@ -72,8 +103,10 @@ impl Error {
         let what = format!("{name}: {}", os_error_text(error));
         match error.kind() {
             io::ErrorKind::NotFound => Self::new(exit::NOT_FOUND, what)
-                .with_hint("check the path; a relative one begins at the current directory"),
-            io::ErrorKind::PermissionDenied => Self::refused(what).with_hint("ls -ld shows who may read and write it"),
+                .with_hint("check the path; a relative path starts at the current directory"),
+            io::ErrorKind::PermissionDenied => {
+                Self::refused(what).with_hint(format!("check its permissions: ls -ld {name}"))
+            }
             _ => Self::failed(what),
         }
     }
@@ -122,6 +155,7 @@ impl Error {
     pub fn message(&self) -> &str {
         match &*self.0 {
             Reason::Message { what, .. } => what,
+            Reason::Cancelled => "cancelled",
             Reason::Reported { .. } | Reason::StdoutClosed => "",
         }
     }
@@ -131,6 +165,7 @@ impl Error {
     pub fn exit_status(&self) -> u8 {
         match *self.0 {
             Reason::Message { status, .. } | Reason::Reported { status } => status,
+            Reason::Cancelled => exit::REFUSED,
             Reason::StdoutClosed => exit::SUCCESS,
         }
     }
@@ -141,27 +176,58 @@ impl Error {
         matches!(*self.0, Reason::StdoutClosed)
     }
 
-    /// Prints the `error:` and `hint:` lines.
+    /// Prints the `error:` and `hint:` lines; with a JSON format one line of JSON instead.
     pub fn print(&self, notes: Stderr) {
-        if let Reason::Message { what, hint, .. } = &*self.0 {
-            notes.error(what);
-            if let Some(hint) = hint {
-                notes.hint(hint);
+        match &*self.0 {
+            Reason::Message { .. } | Reason::Cancelled if notes.is_json() => notes.json_line(&self.json_report()),
+            Reason::Message { what, hint, .. } => {
+                notes.error(what);
+                if let Some(hint) = hint {
+                    notes.hint(hint);
+                }
             }
+            Reason::Cancelled => notes.line("cancelled"),
+            Reason::Reported { .. } | Reason::StdoutClosed => {}
         }
+    }
+
+    fn json_report(&self) -> JsonReport<'_> {
+        let (kind, hint) = match &*self.0 {
+            Reason::Message { kind, hint, .. } => (*kind, hint.as_deref()),
+            _ => (None, None),
+        };
+        let kind = kind.filter(|kind| *kind != ErrorKind::Unknown);
+        let kind = kind.map_or_else(|| JsonKind::Status(status_name(self.exit_status())), JsonKind::Daemon);
+        JsonReport { error: JsonError { kind, message: self.message(), hint } }
+    }
+}
+
+/// Returns the name of an exit status in JSON.
+fn status_name(status: u8) -> &'static str {
+    match status {
+        exit::USAGE => "usage",
+        exit::NOT_FOUND => "not_found",
+        exit::NO_DAEMON => "no_daemon",
+        exit::NOTHING_TO_DO => "nothing_to_do",
+        exit::REFUSED => "refused",
+        exit::CONFLICT => "conflict",
+        _ => "failed",
     }
 }
 
 impl From<RpcError> for Error {
     fn from(error: RpcError) -> Self {
         let kind = error.kind();
-        let failure = Self::new(kind.exit_status(), error.message);
+        let mut failure = Self::new(kind.exit_status(), error.message);
+        if let Reason::Message { kind: reported, .. } = &mut *failure.0 {
+            *reported = Some(kind);
+        }
         match (error.data.and_then(|data| data.hint), kind) {
             (Some(hint), _) => failure.with_hint(hint),
             (None, ErrorKind::Unsupported) => {
-                failure.with_hint("the daemon may be of an older release: chorusctl daemon restart")
+                failure.with_hint("the daemon may be an older version; restart it: chorusctl daemon restart")
             }
-            (None, ErrorKind::Internal) => failure.with_hint("chorusctl daemon logs"),
+            (None, ErrorKind::Internal) => failure.with_hint("see the daemon's log: chorusctl daemon logs"),
             (None, _) => failure,
         }
     }
@@ -169,20 +235,21 @@ impl From<RpcError> for Error {
 
 impl From<CallError> for Error {
     fn from(error: CallError) -> Self {
-        const LOGS: &str = "chorusctl daemon logs; the request may have been carried out";
+        const LOGS: &str = "the request may have been carried out; see the daemon's log: chorusctl daemon logs";
         match error {
             CallError::Rpc(error) => error.into(),
-            CallError::Malformed(error) => Self::failed(format!("the daemon's answer cannot be read: {error}"))
-                .with_hint("chorusctl and chorusd may be of different releases: chorusctl daemon restart"),
+            CallError::Malformed(error) => Self::failed(format!("cannot read the daemon's answer: {error}")).with_hint(
+                "chorusctl and chorusd may be different versions; restart the daemon: chorusctl daemon restart",
+            ),
             CallError::Io(error) => match error.kind() {
                 // The client refused the request before sending anything.
                 io::ErrorKind::InvalidInput => Self::usage(format!("the request is too long: {error}"))
-                    .with_hint("send it in parts; whole transcripts go through: chorusctl session import FILE"),
+                    .with_hint("send it in parts, or import a whole transcript: chorusctl import FILE"),
                 io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
                     Self::failed("the daemon did not answer in time").with_hint(LOGS)
                 }
                 io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
-                    Self::failed("the daemon went away before it answered").with_hint(LOGS)
+                    Self::failed("lost connection to the daemon").with_hint(LOGS)
                 }
                 _ if ForeignServer::is_cause_of(&error) => connect::untrusted_error(&error),
                 _ => {
@@ -190,6 +257,17 @@ impl From<CallError> for Error {
                 }
             },
         }
+    }
+}
+
+impl From<&clap::Error> for Error {
+    fn from(error: &clap::Error) -> Self {
+        let text = error.render().to_string();
+        let mut paragraphs = text.split("\n\n").map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
+        let what = paragraphs.next().unwrap_or_default();
+        let tip = paragraphs.find_map(|text| text.strip_prefix("tip: ").map(str::to_owned));
+        let failure = Self::usage(what.strip_prefix("error: ").unwrap_or(&what).to_owned());
+        failure.with_hint(tip.unwrap_or_else(|| "use --help to show the options".to_owned()))
     }
 }
 
@@ -205,6 +283,8 @@ pub fn os_error_text(error: &io::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use chorus_proto::error::{CODE_CHORUS, ErrorData};
+
     use super::*;
 
     #[test]
@@ -216,6 +296,17 @@ mod tests {
     #[test]
     fn errors_of_the_system_read_as_fragments() {
         assert_eq!(os_error_text(&io::Error::from_raw_os_error(2)), "no such file or directory");
+    }
+
+    #[test]
+    fn json_has_the_kind_of_the_daemon_or_that_of_the_exit_status() {
+        let json = |failure: Error| serde_json::to_string(&failure.json_report()).expect("JSON");
+        let data = Some(ErrorData { kind: ErrorKind::SessionNotFound, hint: None });
+        let failure = Error::from(RpcError { code: CODE_CHORUS, message: "no such session".into(), data });
+        assert_eq!(json(failure), r#"{"error":{"kind":"session_not_found","message":"no such session"}}"#);
+        let failure = Error::no_daemon("none").with_hint("start one");
+        assert_eq!(json(failure), r#"{"error":{"kind":"no_daemon","message":"none","hint":"start one"}}"#);
+        assert_eq!(json(Error::cancelled()), r#"{"error":{"kind":"refused","message":"cancelled"}}"#);
     }
 
     #[test]

@@ -47,11 +47,14 @@ pub fn main() -> ExitCode {
 fn report_usage_error(error: &clap::Error) -> ExitCode {
     let arguments: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let tree = cli::command_tree();
+    let mut app = App::new(GlobalOptions { json: cli::asks_for_json(&arguments), ..GlobalOptions::default() });
     let Some(UnknownCommand { path, word, rest }) = unknown_command::find(error, &tree, &arguments) else {
+        if error.use_stderr() && app.stderr.is_json() {
+            return exit_code(Err(Error::from(error)), &app);
+        }
         let _ = error.print();
         return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(chorus_proto::error::exit::USAGE));
     };
-    let mut app = App::new(GlobalOptions::default());
     let printed = if word == "help" {
         // `chorusctl context help save` is `chorusctl help context save`.
         let command: Vec<String> = path.into_iter().chain(rest).filter(|word| !word.starts_with('-')).collect();

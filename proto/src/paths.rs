@@ -26,7 +26,7 @@ pub struct NoHomeError;
 
 impl std::fmt::Display for NoHomeError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("no home directory is known: set CHORUS_HOME")
+        f.write_str("no home directory: set CHORUS_HOME")
     }
 }
 

@@ -77,7 +77,7 @@ pub(crate) fn check_peer(stream: &impl StreamCommon, path: &Path) -> io::Result<
         Some(owner) => owner,
         None => path.symlink_metadata()?.uid(),
     };
-    refuse_others(owner, || format!("the program that listens at {}", path.display()))
+    refuse_others(owner, || format!("the program listening on {}", path.display()))
 }
 
 #[cfg(unix)]

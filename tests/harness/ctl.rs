@@ -67,19 +67,20 @@ impl Output {
         serde_json::from_str(&self.expect_success()).expect("one JSON value")
     }
 
-    /// Checks the exit status of a failed command, that it printed an `error:` line and nothing on standard output.
+    /// Checks the exit status of a failed command, that it printed an `error:` line, or an error as JSON, and nothing on standard output.
     /// Returns its standard error.
     pub fn expect_failure(&self, status: i32) -> &str {
         assert_eq!(self.status, status, "{}{}", self.stdout, self.stderr);
-        assert!(self.stderr.lines().any(|line| line.starts_with("error: ")), "no error line: {}", self.stderr);
+        let is_error = |line: &str| line.starts_with("error: ") || line.starts_with(r#"{"error":{"kind":"#);
+        assert!(self.stderr.lines().any(is_error), "no error line: {}", self.stderr);
         assert_eq!(self.stdout, "", "a failure prints no result");
         &self.stderr
     }
 
-    /// The same as [`Output::expect_failure`], and checks that there is a `hint:` line.
+    /// The same as [`Output::expect_failure`], and checks that there is a hint.
     pub fn expect_failure_with_hint(&self, status: i32) -> &str {
         let said = self.expect_failure(status);
-        assert!(said.lines().any(|line| line.starts_with("hint: ")), "no hint: {said}");
+        assert!(said.lines().any(|line| line.starts_with("hint: ") || line.contains(r#","hint":"#)), "no hint: {said}");
         said
     }
 }

@@ -38,12 +38,13 @@ pub fn cancel_turn(params: CancelParams, app: &mut App) -> Result<(), Error> {
         app.stdout.json_line(&raw)?;
     }
     match parse_result::<CancelResult>(&raw)?.turn_id {
-        Some(turn) if text => app.stdout.status_line(&format!("cancelled the turn {turn}; what came is kept")),
+        Some(turn) if text => app.stdout.status_line(&format!("cancelled turn {turn}; the partial reply was kept")),
         Some(_) => Ok(()),
         None if !text => Err(Error::reported(exit::NOTHING_TO_DO)),
         None => {
-            let what = if params.turn_id.is_some() { "this turn is over, or never was" } else { "no turn is running" };
-            Err(Error::new(exit::NOTHING_TO_DO, what).with_hint("chorusctl status shows which agents are in a turn"))
+            let what =
+                if params.turn_id.is_some() { "no such turn is running or waiting" } else { "no turn is running" };
+            Err(Error::new(exit::NOTHING_TO_DO, what).with_hint("see which agents are running: chorusctl status"))
         }
     }
 }

@@ -74,14 +74,15 @@ fn print_salvaged(app: &mut App, salvaged: &Salvaged) -> Result<(), Error> {
         pluralize(*messages, "message")
     ))?;
     if !restored.is_empty() {
-        app.stdout.status_line(&format!("live again: {}", sanitize::one_line(&restored.join(", "))))?;
+        app.stdout
+            .status_line(&format!("loaded as live conversations: {}", sanitize::one_line(&restored.join(", "))))?;
     }
     for dir in set_aside {
-        app.stdout.status_line(&format!("the damaged files are kept in {}", sanitize::one_line(dir)))?;
+        app.stdout.status_line(&format!("kept the damaged files in {}", sanitize::one_line(dir)))?;
     }
     for dir in nothing_readable {
         app.stdout
-            .status_line(&format!("nothing readable in {}: keep it, it is the only copy", sanitize::one_line(dir)))?;
+            .status_line(&format!("nothing readable in {}; keep it, it is the only copy", sanitize::one_line(dir)))?;
     }
     Ok(())
 }
@@ -105,5 +106,5 @@ fn print_rebuilt(app: &mut App, rebuilt: &Rebuilt) -> Result<(), Error> {
     let corrupt = if rebuilt.corrupt > 0 { format!(" ({} corrupt)", rebuilt.corrupt) } else { String::new() };
     app.stdout.status_line(&format!("rebuilt: {agents}, {sessions}{corrupt}, in {} ms", rebuilt.duration_ms))?;
     let Some(aside) = &rebuilt.set_aside else { return Ok(()) };
-    app.stdout.status_line(&format!("the damaged database is kept as {}", sanitize::one_line(aside)))
+    app.stdout.status_line(&format!("kept the damaged database as {}", sanitize::one_line(aside)))
 }

@@ -23,10 +23,16 @@ pub fn session_name(out: &Stdout, session: &Session) -> String {
     )
 }
 
+/// Formats `found 2 secrets and kept them`.
+#[must_use]
+pub fn found_secrets(number: u64) -> String {
+    format!("found {} and kept {}", pluralize(number, "secret"), if number == 1 { "it" } else { "them" })
+}
+
 /// Prints which session holds the live context that was replaced, if one was saved.
 pub fn print_saved_first(out: &mut Stdout, saved: Option<&Session>) -> Result<(), Error> {
     let Some(saved) = saved else { return Ok(()) };
-    let line = format!("the live conversation is kept: {}", session(out, saved));
+    let line = format!("saved the previous conversation as {}", session(out, saved));
     out.status_line(&line)
 }
 
@@ -134,7 +140,7 @@ pub fn context(context: &ContextInfo) -> String {
 /// Formats `resuming cost 135 tokens`.
 #[must_use]
 pub fn restoration_cost(cost: TokenPair) -> String {
-    format!("resuming cost {}", format_token_count(cost.input.saturating_add(cost.output)))
+    format!("resume cost {}", format_token_count(cost.input.saturating_add(cost.output)))
 }
 
 /// Formats `~12k/200k`: tokens of the next request, and the model's context length. Adds `few tools` or `no tools` if

@@ -28,11 +28,11 @@ pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
         return app.stdout.text(&String::from_utf8_lossy(&page));
     };
     let failed = |error: &std::io::Error| {
-        Error::failed(format!("failed to write the pages into {}: {}", dir.display(), os_error_text(error)))
+        Error::failed(format!("failed to write the pages to {}: {}", dir.display(), os_error_text(error)))
     };
     fs::create_dir_all(dir).map_err(|error| failed(&error))?;
     let pages = write_pages(&tree, dir).map_err(|error| failed(&error))?;
-    app.stdout.status_line(&format!("written: {pages} pages in {}", sanitize::one_line(&dir.to_string_lossy())))
+    app.stdout.status_line(&format!("wrote {pages} pages to {}", sanitize::one_line(&dir.to_string_lossy())))
 }
 
 /// Writes the page of `command` and of all its subcommands; returns how many were written.

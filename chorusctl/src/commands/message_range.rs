@@ -28,5 +28,5 @@ impl MessageRange {
 #[must_use]
 pub fn no_message_error(number: u64, count: u64) -> Error {
     Error::new(exit::NOT_FOUND, format!("no message {number}: the conversation has {}", pluralize(count, "message")))
-        .with_hint("`chorusctl show` numbers the messages")
+        .with_hint("list the messages with their numbers: chorusctl show")
 }

@@ -52,7 +52,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     if status.agents.is_empty() {
         app.stdout.flush()?;
         app.stderr.line("no agents yet");
-        app.stderr.hint("chorusctl agent init NAME");
+        app.stderr.hint("create one: chorusctl agent init NAME");
     }
     Ok(())
 }
@@ -81,29 +81,18 @@ pub fn daemon_line(out: &Stdout, daemon: &DaemonInfo) -> String {
     )
 }
 
-/// Formats `bubblewrap, Landlock 7, seccomp, memory by cgroup, processes by namespace`, and what is missing.
+/// Formats `ok (details: chorusctl doctor)`, or the mechanism and what is missing.
 fn describe_sandbox(sandbox: &SandboxInfo) -> String {
-    let mut text = sanitize::one_line(&sandbox.way);
-    if let Some(version) = sandbox.landlock {
-        text.push_str(&format!(", Landlock {version}"));
+    if sandbox.missing.is_empty() {
+        return "ok (details: chorusctl doctor)".to_owned();
     }
-    if sandbox.seccomp {
-        text.push_str(", seccomp");
-    }
-    for (what, by) in [("memory", &sandbox.memory), ("processes", &sandbox.processes)] {
-        text.push_str(&format!(", {what} by {}", sanitize::one_line(by)));
-    }
-    for missing in &sandbox.missing {
-        text.push_str("; missing: ");
-        text.push_str(&sanitize::one_line(missing));
-    }
-    text
+    format!("{}; missing: {}", sanitize::one_line(&sandbox.way), sanitize::one_line(&sandbox.missing.join(", ")))
 }
 
 /// Formats the state of the Discord connection, for example `connected, 2 servers`; `None` if there is nothing to say.
 fn describe_discord(out: &mut Stdout, info: &DiscordInfo) -> Option<String> {
     let why = info.why.as_deref().map(|why| format!(": {}", sanitize::one_line(why))).unwrap_or_default();
-    let next = info.until.map(|at| format!("; next try in {}", out.clock().until(at))).unwrap_or_default();
+    let next = info.until.map(|at| format!("; retry in {}", out.clock().until(at))).unwrap_or_default();
     let hint = info.hint.as_deref().map(|hint| format!(" ({})", sanitize::one_line(hint))).unwrap_or_default();
     if info.connected {
         return Some(format!("connected, {}{why}{hint}", pluralize(info.guilds, "server")));
@@ -151,7 +140,7 @@ fn print_status(out: &mut Stdout, status: &StatusResult) -> Result<(), Error> {
         Column::new("TOKENS").align_right().optional(),
         Column::new("WINDOW").align_right().optional(),
         Column::new("ACTIVITY"),
-        Column::new("PUT AWAY").optional(),
+        Column::new("AUTO-SAVE").optional(),
         Column::new("TODAY").align_right().optional(),
         Column::new("LAST SESSION").flexible(),
     ]);

@@ -14,7 +14,7 @@ use crate::ui::Stderr;
 pub fn text_argument(text: Option<String>, command: &str, verb: &str) -> Result<Option<String>, Error> {
     match text.filter(|text| text != "-") {
         Some(text) if looks_like_option(&text) => Err(Error::usage(format!("unexpected option {text}"))
-            .with_hint(format!("chorusctl {command} --help; to {verb} just this: chorusctl {command} -- {text}"))),
+            .with_hint(format!("to {verb} it as text: chorusctl {command} -- {text}"))),
         text => Ok(text),
     }
 }
@@ -38,8 +38,8 @@ pub fn read_stdin() -> Result<String, Error> {
     let read = stdin.by_ref().take(MAX_FRAME as u64 + 1).read_to_end(&mut bytes);
     read.map_err(|error| stdin_error(&error))?;
     if bytes.len() > MAX_FRAME {
-        return Err(Error::usage("standard input is longer than 16 MiB, the most that one request holds")
-            .with_hint("add it in parts; whole transcripts go through: chorusctl session import FILE"));
+        return Err(Error::usage("standard input is larger than 16 MiB, the limit of one request")
+            .with_hint("add it in parts, or import a whole transcript: chorusctl import FILE"));
     }
     String::from_utf8(bytes).map_err(|error| not_utf8_error(error.utf8_error().valid_up_to()))
 }
@@ -63,5 +63,5 @@ pub fn stdin_error(error: &io::Error) -> Error {
 #[must_use]
 pub fn not_utf8_error(valid: usize) -> Error {
     Error::usage(format!("standard input is not UTF-8 (byte {})", valid + 1))
-        .with_hint("transcripts in other encodings go through: chorusctl session import FILE")
+        .with_hint("to import a transcript in another encoding: chorusctl import FILE")
 }

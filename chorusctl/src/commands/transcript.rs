@@ -155,7 +155,7 @@ fn print_folded(out: &mut Stdout, content: &str, mark: &str, fold: Option<(usize
         writeln!(out, "{}", line.trim_end())?;
     }
     if let Some((most, hint)) = fold {
-        let rest = format!("… {} more lines, {hint} shows them", lines.len() - most);
+        let rest = format!("… {} more lines (show with {hint})", lines.len() - most);
         writeln!(out, "{:INDENT$}{mark}{}", "", out.style(Style::Faint, &rest))?;
     }
     Ok(())

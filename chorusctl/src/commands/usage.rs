@@ -35,7 +35,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
 
 fn print_usage(app: &mut App, used: &UsageResult) -> Result<(), Error> {
     if used.days.is_empty() {
-        app.stderr.line("no model was called");
+        app.stderr.line("no model calls");
         return Ok(());
     }
     let mut table = Table::new([
@@ -64,15 +64,15 @@ fn print_usage(app: &mut App, used: &UsageResult) -> Result<(), Error> {
     if used.total.estimated_calls > 0 {
         app.stdout.flush()?;
         let calls = pluralize(used.total.estimated_calls, "call");
-        app.stderr.line(&format!("{calls} with estimated tokens: the server reported none, or the call was cut off"));
+        app.stderr.line(&format!("{calls} with estimated token counts: not reported by the server, or cut off"));
     }
     if used.total.unpriced_calls > 0 {
         app.stdout.flush()?;
         app.stderr.line(&format!(
-            "{} without a known price: the cost is without them",
+            "{} without a known price, not included in the cost",
             pluralize(used.total.unpriced_calls, "call")
         ));
-        app.stderr.hint("[prices.\"provider/model\"] in config.toml sets one");
+        app.stderr.hint("set a price in config.toml: [prices.\"provider/model\"]");
     }
     Ok(())
 }

@@ -89,7 +89,7 @@ fn newest_sessions(client: &mut Client, agent: Option<String>) -> Option<NamesWi
         let about = format::subject(header.description.as_deref(), header.summary.as_deref());
         (header.session_id, about)
     });
-    Some(named.chain([("latest".to_owned(), "the newest one".to_owned())]).collect())
+    Some(named.chain([("latest".to_owned(), "the newest session".to_owned())]).collect())
 }
 
 /// Returns aliases, then all discovered models.

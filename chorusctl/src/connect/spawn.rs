@@ -73,8 +73,9 @@ impl StartingDaemon {
         // Keep the statuses for refusals and conflicts; all others mean that no daemon runs.
         let shown = if matches!(status, exit::REFUSED | exit::CONFLICT) { status } else { exit::NO_DAEMON };
         let failure = parse_daemon_error(shown, complaint).unwrap_or_else(|| {
-            let how = code.map_or_else(|| "by a signal".to_owned(), |code| format!("with status {code}"));
-            Error::new(shown, format!("{} ended {how} before it was ready", self.program.display()))
+            let how =
+                code.map_or_else(|| "was killed by a signal".to_owned(), |code| format!("exited with status {code}"));
+            Error::new(shown, format!("{} {how} before it was ready", self.program.display()))
                 .with_hint("chorusctl daemon logs")
         });
         StartError::Exited { status, failure }
@@ -125,8 +126,12 @@ pub fn program_error(program: &Path, status: ExitStatus, complaint: &[u8]) -> Er
 /// The error for a program that cannot be started.
 #[must_use]
 pub fn spawn_error(program: &Path, error: &io::Error) -> Error {
-    Error::no_daemon(format!("no daemon runs, and {} cannot be started: {}", program.display(), os_error_text(error)))
-        .with_hint("put chorusd beside chorusctl or into PATH, or set CHORUSD")
+    Error::no_daemon(format!(
+        "no daemon running, and {} cannot be started: {}",
+        program.display(),
+        os_error_text(error)
+    ))
+    .with_hint("install chorusd next to chorusctl or in PATH, or set CHORUSD")
 }
 
 /// Output read from a pipe; `pipe` is `None` at its end.

@@ -21,14 +21,15 @@ pub fn ask(command: &str, question: &str) -> Result<(), Error> {
         (Ok(_), "y" | "yes") => Ok(()),
         (Ok(0), _) => {
             let _ = writeln!(stderr);
-            Err(Error::refused("not confirmed: nothing was changed"))
+            Err(Error::cancelled())
         }
-        _ => Err(Error::refused("not confirmed: nothing was changed")),
+        _ => Err(Error::cancelled()),
     }
 }
 
 /// The error if there is no terminal to ask on.
 #[must_use]
 pub fn no_terminal_error(command: &str) -> Error {
-    Error::refused(format!("{command} wants a confirmation and this is not a terminal")).with_hint("pass --yes")
+    Error::refused(format!("{command} needs confirmation, and this is not a terminal"))
+        .with_hint("pass --yes to confirm")
 }

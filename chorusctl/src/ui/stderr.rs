@@ -2,6 +2,8 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 
+use serde::Serialize;
+
 use super::sanitize;
 use super::style::{Style, Styler};
 use super::terminal::ColorWhen;
@@ -10,13 +12,35 @@ use super::terminal::ColorWhen;
 #[derive(Debug, Clone, Copy)]
 pub struct Stderr {
     color: ColorWhen,
+    json: bool,
 }
 
 impl Stderr {
     /// Creates it with this colour setting.
     #[must_use]
     pub fn new(color: ColorWhen) -> Self {
-        Self { color }
+        Self { color, json: false }
+    }
+
+    /// Reports errors as JSON if `json` is true. Warnings and hints stay text.
+    #[must_use]
+    pub fn with_json(self, json: bool) -> Self {
+        Self { json, ..self }
+    }
+
+    /// Returns true if errors are reported as JSON.
+    #[must_use]
+    pub fn is_json(self) -> bool {
+        self.json
+    }
+
+    /// Prints one line of JSON.
+    pub fn json_line(self, value: &impl Serialize) {
+        if let Ok(json) = serde_json::to_string(value) {
+            let mut stderr = io::stderr().lock();
+            let json = if stderr.is_terminal() { sanitize::escape_json(&json) } else { json.into() };
+            let _ = writeln!(stderr, "{json}");
+        }
     }
 
     /// Prints a plain line.

@@ -3,7 +3,11 @@
 /// Formats `1 message`, `2 messages`.
 #[must_use]
 pub fn pluralize(number: u64, thing: &str) -> String {
-    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+    match thing.strip_suffix("ry") {
+        _ if number == 1 => format!("{number} {thing}"),
+        Some(stem) => format!("{number} {stem}ries"),
+        None => format!("{number} {thing}s"),
+    }
 }
 
 /// Groups digits: `9,940`.

@@ -34,7 +34,7 @@ fn from_then_on_it_is_not_asked_about_and_nothing_else_changes() {
     let before = fixture.client().call::<Show>(&ShowParams { name: "asking".into() }).expect("a profile").profile;
     let (asked, turn) = ask(&fixture, 1);
     let said = chorusctl(&fixture.home, ["approvals", "approve", &asked[0].id, "--always"]);
-    assert!(said.stderr.contains("a has a profile of its own now, made from asking"), "{}", said.stderr);
+    assert!(said.stderr.contains("a now has its own copy of the `asking` profile"), "{}", said.stderr);
     said.expect_success();
     turn.join().expect("the client").expect("a turn");
     // The next one runs at once.
@@ -173,11 +173,7 @@ fn where_it_cannot_work_it_is_refused_and_the_question_stays() {
     set(&fixture, json!({"ask": ["tool:list_models:.*"], "allow": rules}));
     let (asked, turn) = ask(&fixture, 1);
     let refused = chorusctl(&fixture.home, ["approvals", "approve", &asked[0].id, "--always"]);
-    assert!(
-        refused.expect_failure(6).contains("it cannot be approved for ever: the profile has 1000 rules"),
-        "{}",
-        refused.stderr
-    );
+    assert!(refused.expect_failure(6).contains("the profile has 1000 rules"), "{}", refused.stderr);
     assert!(refused.stderr.contains("hint: it still waits"), "{}", refused.stderr);
     assert_eq!(list(&mut fixture.client()).len(), 1);
     let open = open(&mut fixture.client(), 1).remove(0);

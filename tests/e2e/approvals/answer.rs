@@ -29,14 +29,10 @@ fn what_is_approved_is_done_and_all_of_it_is_written_down() {
     assert_eq!(status.agents[0].approvals, 1);
     let shown = chorusctl(&fixture.home, ["approvals"]).expect_success();
     assert!(shown.contains(&asked.id) && shown.contains(&format!("│ {ACTION}")) && shown.contains("ask[0]"), "{shown}");
-    assert!(
-        chorusctl(&fixture.home, ["status"])
-            .expect_success()
-            .contains("1 action waits for an answer: chorusctl approvals")
-    );
+    assert!(chorusctl(&fixture.home, ["status"]).expect_success().contains("1 pending approval: chorusctl approvals"));
     assert_eq!(results(&mut fixture.client(), "a").len(), 0, "nothing is done before");
     let said = chorusctl(&fixture.home, ["approvals", "approve", &asked.id.to_uppercase()]).expect_success();
-    assert!(said.contains(&format!("approved {} of a", asked.id)), "{said}");
+    assert!(said.contains(&format!("approved {} for a", asked.id)), "{said}");
     assert_eq!(turn.join().expect("the client").expect("a turn").reply, "Done.");
     assert!(!results(&mut fixture.client(), "a")[0].0, "{:?}", results(&mut fixture.client(), "a"));
     assert!(list(&mut fixture.client()).is_empty());

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{ACTION, approve, calls_of, decisions, list, queue_calls, results, start_fixture};
 
-const QUESTION: &str = "approve? [y] once, [a] always exactly this, [N] no: ";
+const QUESTION: &str = "Allow? [y]es, [a]lways exactly this, [N]o: ";
 
 fn send(fixture: &Fixture) -> InteractiveCommand {
     let mut command = fixture.home.command(fixture.home.bins.chorusctl);
@@ -35,9 +35,9 @@ fn the_whole_action_is_shown_and_y_does_it_once() {
     let fixture = start_fixture();
     let mut running = asked(&fixture);
     let shown = running.stdout.text();
-    assert!(shown.contains("a asks; ") && shown.contains("left to answer"), "{shown}");
-    assert!(shown.contains(&format!("  │ {ACTION}\r\n")) && shown.contains("because: ask[0]"), "{shown}");
-    running.type_and_wait("maybe\r", "y, a or n; nothing is no\r\n");
+    assert!(shown.contains("a asks for approval (expires in "), "{shown}");
+    assert!(shown.contains(&format!("  │ {ACTION}\r\n")) && shown.contains("rule: ask[0]"), "{shown}");
+    running.type_and_wait("maybe\r", "enter y, a or n (default: n)\r\n");
     running.type_and_wait("y\r", "Done.");
     let (status, out) = end(running);
     assert_eq!(status, 0, "{out}");
@@ -62,12 +62,12 @@ fn a_is_always_and_says_what_it_changed() {
     let fixture = start_fixture();
     let mut running = asked(&fixture);
     let shown = running.type_and_wait("a\r", "Done.");
-    assert!(shown.contains("from now on a may do exactly this without asking"), "{shown}");
-    assert!(shown.contains("made from asking"), "{shown}");
+    assert!(shown.contains("a may now do exactly this without asking"), "{shown}");
+    assert!(shown.contains("its own copy of the `asking` profile"), "{shown}");
     assert_eq!(end(running).0, 0);
     queue_calls(&fixture, 1);
     let (status, out) = end(send(&fixture));
-    assert!(status == 0 && out.contains("Done.") && !out.contains("approve?"), "{out}");
+    assert!(status == 0 && out.contains("Done.") && !out.contains("Allow?"), "{out}");
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn an_answer_from_elsewhere_takes_the_question_back() {
     chorusctl(&fixture.home, ["approvals", "approve", &id]).expect_success();
     let (status, out) = end(running);
     assert_eq!(status, 0, "{out}");
-    assert!(out.contains("approved elsewhere, by owner\r\n") && out.contains("Done."), "{out}");
+    assert!(out.contains("approved elsewhere by owner\r\n") && out.contains("Done."), "{out}");
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn ctrl_c_at_the_question_ends_the_turn() {
     running.type_text("\u{3}");
     let (status, out) = end(running);
     assert_eq!(status, 1, "{out}");
-    assert!(out.contains("the turn was cancelled"), "{out}");
+    assert!(out.contains("cancelled; the partial reply was kept"), "{out}");
     assert_eq!(decisions(&fixture), ["ask", "withdrawn"]);
 }
 
@@ -114,8 +114,8 @@ fn where_it_cannot_be_for_ever_that_is_not_offered() {
     fixture.client().call::<Config>(&params).expect("set");
     queue_calls(&fixture, 1);
     let mut running = send(&fixture);
-    running.stdout.wait_for("approve? [y] once, [N] no: ");
-    running.type_and_wait("a\r", "it cannot be approved for ever: the profile has 1000 rules");
+    running.stdout.wait_for("Allow? [y]es, [N]o: ");
+    running.type_and_wait("a\r", "cannot be approved permanently: the profile has 1000 rules");
     running.type_and_wait("y\r", "Done.");
     assert_eq!(end(running).0, 0);
 }
@@ -139,7 +139,7 @@ fn without_a_terminal_it_says_that_it_waits_and_how_to_answer() {
     approve(&mut fixture.client(), &id).expect("heard");
     let (status, out, err) = running.wait_for_exit();
     assert_eq!((status.code(), &*out), (Some(0), "Done.\n"), "{err}");
-    assert!(err.contains(&format!("{id}: approved, by owner")), "{err}");
+    assert!(err.contains(&format!("{id}: approved by owner")), "{err}");
 }
 
 #[test]

@@ -131,7 +131,7 @@ fn an_empty_log_is_whole() {
     daemon.client().init("a");
     let found = daemon.client().call::<Verify>(&VerifyParams {}).expect("a walk");
     assert_eq!(found, VerifyResult { rows: 0, intact: true, broken_at: None, reason: None, head: None });
-    assert_eq!(chorusctl(&home, ["audit", "verify"]).expect_success(), "0 rows, each fits the one before it\n");
+    assert_eq!(chorusctl(&home, ["audit", "verify"]).expect_success(), "0 entries, hash chain intact\n");
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn the_command_line_shows_them_and_destroyed_agents_too() {
     assert_eq!(lines.lines().count(), 4);
     assert_eq!(chorusctl(&fixture.home, ["audit", "--limit", "0"]).status, 2);
     let verified = chorusctl(&fixture.home, ["audit", "verify"]).expect_success();
-    assert!(verified.starts_with("4 rows, each fits the one before it; the newest is "), "{verified}");
+    assert!(verified.starts_with("4 entries, hash chain intact; newest "), "{verified}");
 }
 
 #[test]

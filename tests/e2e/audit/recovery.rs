@@ -41,7 +41,7 @@ fn out_of_a_damaged_catalog_come_the_rows_that_the_copy_lacks() {
         }
         damage(&fixture.home.path.join("db/chorus.db"));
         let said = chorusctl(&fixture.home, ["doctor", "--rebuild"]).expect_success();
-        assert!(said.contains("is kept as"), "{said}");
+        assert!(said.contains("kept the damaged database as"), "{said}");
         fixture.start();
         assert_eq!(audit(&mut fixture.client()), before, "with a copy: {keep_copy}");
         assert!(fixture.client().call::<Verify>(&VerifyParams {}).expect("a walk").intact);

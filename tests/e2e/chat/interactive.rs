@@ -21,7 +21,7 @@ fn it_goes_on_with_the_live_context_and_says_so() {
         asked.send_result(context(30, 12, last));
     });
     let out = leave(chat(&plain(&home)));
-    assert!(out.contains("atlas · going on with 12 messages since 2026-11-21 10:30"), "{out}");
+    assert!(out.contains("atlas · continuing (12 messages since 2026-11-21 10:30"), "{out}");
     assert!(out.contains("  you: Why does the import drop rows?\r\n  atlas: The loader skips␛[2J falsy"), "{out}");
 }
 
@@ -80,7 +80,7 @@ fn ctrl_c_in_a_turn_cancels_it_and_returns_to_the_prompt() {
     let mut running = chat(&plain(&home));
     say(&mut running, "go on\r", "Half");
     let shown = running.type_and_wait("\u{3}", PROMPT);
-    assert!(shown.contains("the turn was cancelled; what came is kept"), "{shown}");
+    assert!(shown.contains("cancelled; the partial reply was kept"), "{shown}");
     say(&mut running, "after\r", "heard \"after\"");
     leave(running);
     assert_eq!(calls.of("send.cancel").len(), 1);
@@ -110,7 +110,7 @@ fn a_daemon_that_goes_away_is_told_and_the_next_message_connects_again() {
     let calls = daemon(&home, turn, |mut asked| asked.send_result(context(0, 0, &[])));
     let mut running = chat(&plain(&home));
     let shown = say(&mut running, "one\r", PROMPT);
-    assert!(shown.contains("error: the daemon went away") && shown.contains("connects again"), "{shown}");
+    assert!(shown.contains("error: lost connection to the daemon") && shown.contains("to reconnect"), "{shown}");
     say(&mut running, "two\r", "heard \"two\"");
     leave(running);
     assert_eq!(texts(&calls), ["one", "two"], "nothing was sent twice");
@@ -150,7 +150,7 @@ fn in_another_conversation_the_same_words_are_another_message() {
     });
     let mut running = chat(&plain(&home));
     say(&mut running, "one\r", PROMPT);
-    say(&mut running, "/new\r", "a new conversation");
+    say(&mut running, "/new\r", "new conversation");
     say(&mut running, "one\r", "heard \"one\"");
     leave(running);
     let keys: Vec<_> = calls.of("send").into_iter().map(|params| params["key"].clone()).collect();
@@ -187,7 +187,7 @@ fn a_conversation_that_was_put_away_meanwhile_is_told() {
     });
     let mut running = chat(&plain(&home));
     let shown = say(&mut running, "hello\r", "heard \"hello\"");
-    assert!(shown.contains("put away meanwhile: this message begins another"), "{shown}");
+    assert!(shown.contains("saved and cleared after being idle; this message starts a new one"), "{shown}");
     let shown = say(&mut running, "again\r", "heard \"again\"");
     assert!(!shown.contains("meanwhile"), "{shown}");
     leave(running);

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::send::cli::{Calls, command, daemon, replies, started, text};
 
 /// A line of the opening that tells that it is there.
-const OPENED: &str = "/help lists the commands";
+const OPENED: &str = "type /help for commands";
 /// The prompt, once it is read at.
 const PROMPT: &str = "atlas> ";
 /// The same with the cursor behind it, as the line editor draws it.

@@ -11,14 +11,14 @@ use crate::home;
 fn each_line_is_a_message() {
     let home = home();
     let calls = echoes(&home);
-    let said = chorusctl_with(&home, ["chat"], "one\n\n/help me \\\r\n two".as_bytes());
+    let said = chorusctl_with(&home, ["--agent", "atlas", "chat"], "one\n\n/help me \\\r\n two".as_bytes());
     assert_eq!(texts(&calls), ["one", "/help me \\", " two"]);
     assert_eq!(said.stdout, "heard \"one\"\nheard \"/help me \\\\\"\nheard \" two\"\n");
-    assert_eq!((said.status, &*said.stderr), (0, "atlas · a new conversation\n"));
+    assert_eq!((said.status, &*said.stderr), (0, "atlas · new conversation\n"));
     for sent in calls.of("send") {
         assert_eq!(sent["agent"], "atlas", "it goes on with the agent it began with");
     }
-    let said = chorusctl_with(&home, ["--json", "--quiet", "chat"], b"one\ntwo\n");
+    let said = chorusctl_with(&home, ["--agent", "atlas", "--json", "--quiet", "chat"], b"one\ntwo\n");
     assert_eq!((said.stdout.lines().count(), &*said.stderr), (2, ""));
     assert!(said.stdout.lines().all(|line| line.starts_with('{')), "{}", said.stdout);
 }
@@ -71,7 +71,7 @@ fn ctrl_c_cancels_the_turn_and_ends_it() {
     running.interrupt();
     let (status, out, err) = running.wait_for_exit();
     assert_eq!((status.code(), &*out), (Some(1), "Half\n"));
-    assert!(err.ends_with("the turn was cancelled; what came is kept\n"), "{err}");
+    assert!(err.ends_with("cancelled; the partial reply was kept\n"), "{err}");
     assert_eq!(texts(&calls), ["one"]);
     assert!(!out.contains(PROMPT));
 }
@@ -87,6 +87,6 @@ fn a_new_conversation_keeps_the_one_before() {
             asked.send_result(if asked.method == "context.clear" { cleared } else { context(0, 0, &[]) });
         },
     );
-    assert_eq!(chorusctl_with(&home, ["chat", "--new"], b"hi\n").expect_success(), "hello\n");
-    assert_eq!(calls.of("context.clear"), [json!({"save": true})]);
+    assert_eq!(chorusctl_with(&home, ["--agent", "atlas", "chat", "--new"], b"hi\n").expect_success(), "hello\n");
+    assert_eq!(calls.of("context.clear"), [json!({"agent": "atlas", "save": true})]);
 }

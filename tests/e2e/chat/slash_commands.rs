@@ -30,10 +30,10 @@ fn they_are_the_verbs_for_this_agent() {
     let mut running = chat(&plain(&home));
     say(&mut running, "/save before lunch\r", PROMPT);
     say(&mut running, "/restore 2\r", "restored ");
-    say(&mut running, "/compact\r", "gave way to");
+    say(&mut running, "/compact\r", "compacted ");
     say(&mut running, "/history\r", PROMPT);
     say(&mut running, "/status\r", "chorusd ");
-    say(&mut running, "/new\r", "a new conversation\r\n");
+    say(&mut running, "/new\r", "new conversation\r\n");
     say(&mut running, "/help\r", "/exit");
     at_prompt(&running);
     running.type_text("/exit\r");
@@ -68,7 +68,10 @@ fn what_is_told_at_the_beginning_shows_no_escape_sequences() {
         let mut command = plain(&home);
         command.args(["--color", "always"]).args(begin);
         let out = leave(chat(&command));
-        assert!(out.contains(if begin[0] == "--new" { "is kept: " } else { "resumed " }), "{out}");
+        assert!(
+            out.contains(if begin[0] == "--new" { "saved the previous conversation as " } else { "resumed " }),
+            "{out}"
+        );
         assert!(!out.contains('\u{241b}'), "{out}");
     }
 }
@@ -79,7 +82,7 @@ fn a_slip_is_told_and_not_sent() {
     let calls = echoes(&home);
     let mut running = chat(&plain(&home));
     let shown = say(&mut running, "/etc/hosts is wrong\r", PROMPT);
-    assert!(shown.contains("error: no command /etc/hosts") && shown.contains("a space before it"), "{shown}");
+    assert!(shown.contains("error: unknown command /etc/hosts") && shown.contains("start with a space"), "{shown}");
     say(&mut running, " /etc/hosts is wrong\r", "heard \" /etc/hosts is wrong\"");
     leave(running);
     assert_eq!(texts(&calls), [" /etc/hosts is wrong"]);

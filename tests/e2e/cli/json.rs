@@ -56,3 +56,27 @@ fn json_may_be_asked_for_in_three_ways() {
     let lines = chorusctl(&home, ["--format", "jsonl", "agent", "list"]).expect_success();
     assert!(lines.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{lines}");
 }
+
+#[test]
+fn a_failure_is_one_line_of_json() {
+    let home = home();
+    let _daemon = Daemon::start(&home);
+    chorusctl(&home, ["agent", "init", "a"]).expect_success();
+    let cases: [(&[&str], u8, &str); 6] = [
+        (&["--json", "restore", "nothing-like-it"], 3, "session_not_found"),
+        (&["--format", "jsonl", "agent", "show", "b"], 3, "agent_not_found"),
+        (&["--json", "import", "/nothing/like/it"], 3, "not_found"),
+        (&["--json", "agent", "destroy", "a"], 6, "refused"),
+        (&["status", "--json", "--nonsense"], 2, "usage"),
+        (&["--format=json", "nonsense"], 2, "usage"),
+    ];
+    for (command, status, kind) in cases {
+        let said = chorusctl(&home, command.iter().copied());
+        assert_eq!(said.status, i32::from(status), "{command:?} {}", said.stderr);
+        let report: Value = serde_json::from_str(&said.stderr).expect("one value");
+        assert_eq!(said.stderr.lines().count(), 1, "{}", said.stderr);
+        assert_eq!(keys(&report), ["error"]);
+        assert_eq!(keys(&report["error"]), ["hint", "kind", "message"], "{report}");
+        assert_eq!(report["error"]["kind"], kind, "{report}");
+    }
+}

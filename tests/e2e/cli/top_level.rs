@@ -22,7 +22,7 @@ fn everyday_commands_do_as_their_full_forms() {
         assert_eq!(run(list), run(&["context", "history"]), "{list:?}");
     }
     assert_eq!(run(&["show", "latest"]), run(&["session", "show", "1"]));
-    assert!(run(&["undo"]).contains("dropped 2 messages; chorusctl undo --redo restores them (2 total)"));
+    assert!(run(&["undo"]).contains("dropped 2 messages (2 total); undo: chorusctl undo --redo"));
     assert_eq!(client.message_texts("a"), ["q1", "a1"]);
     assert!(run(&["undo", "--redo"]).contains("restored 2 messages (4 total)"));
     run(&["context", "clear", "--yes"]);

@@ -138,7 +138,7 @@ fn files_come_back_in_a_new_commit_and_ignored_and_unknown_ones_stay() {
     fs::write(workspace.join("notes.txt"), "unknown to git\n").expect("a file");
 
     let text = chorusctl(&home, ["context", "restore", &first.short_id, "--files"]).expect_success();
-    assert!(text.contains("the files of the workspace are back: commit "), "{text}");
+    assert!(text.contains("restored the workspace files (commit "), "{text}");
     assert_eq!(read(&workspace, "plan.md"), "first\n");
     assert_eq!((read(&workspace, "src/gone.rs").len(), workspace.join("later.md").exists()), (13, false));
     assert_eq!((read(&workspace, "build.log").len(), read(&workspace, "notes.txt").len()), (8, 15));

@@ -65,7 +65,10 @@ fn without_a_copy_the_directories_are_enough() {
     fs::write(&path, "nonsense").expect("written");
     fs::write(path.with_extension("db.bak"), "nonsense too").expect("written");
     let said = chorusctl(&home, ["doctor", "--rebuild"]).expect_success();
-    assert!(said.contains("rebuilt: 2 agents, 1 session, in ") && said.contains("is kept as"), "{said}");
+    assert!(
+        said.contains("rebuilt: 2 agents, 1 session, in ") && said.contains("kept the damaged database as"),
+        "{said}"
+    );
     let daemon = Daemon::start(&home);
     assert_eq!(daemon.client().history("a").len(), 1);
 }

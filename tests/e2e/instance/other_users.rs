@@ -140,7 +140,7 @@ fn root_is_told_to_use_the_home_of_another_user_as_that_user() {
     lchown(home.path.join("run"), Some(NOBODY), Some(NOBODY)).expect("given away");
     let said = status();
     assert!(
-        said.expect_failure_with_hint(6).contains("run chorusctl as that user: sudo -u '#65534' chorusctl"),
+        said.expect_failure_with_hint(6).contains("run chorusctl as that user (sudo -u '#65534' chorusctl"),
         "{said:?}"
     );
 }

@@ -181,7 +181,12 @@ fn a_page_that_was_overwritten_costs_what_was_in_it() {
     assert!(found.salvaged.is_none() && trouble(&found)[0].hint.as_deref().is_some_and(|h| h.contains("daemon stop")));
     drop(daemon);
     let said = chorusctl(&home, ["doctor", "--salvage"]).stdout;
-    assert!(said.contains("salvaged: ") && said.contains("live again: ") && said.contains("are kept in "), "{said}");
+    assert!(
+        said.contains("salvaged: ")
+            && said.contains("loaded as live conversations: ")
+            && said.contains("kept the damaged files in "),
+        "{said}"
+    );
     let daemon = Daemon::start(&home);
     let found = daemon.client().message_texts("b");
     let expected: Vec<&String> = long.iter().collect();

@@ -23,14 +23,14 @@ fn the_command_line_adds_lists_finds_and_removes() {
     assert_eq!(id.len(), 8, "{said}");
     let again =
         chorusctl(&home, ["memory", "add", "  The NORTH gate sticks.\n", "--path", "gates.md"]).expect_success();
-    assert_eq!(again, format!("remembered already: {id}\n"));
+    assert_eq!(again, format!("already remembered ({id})\n"));
     chorusctl_with(&home, ["memory", "add", "-"], b"Shearing is in May.\n\x1b[2J").expect_success();
     let list = chorusctl(&home, ["memory", "list"]).expect_success();
     assert!(list.contains("The NORTH gate sticks. (gates.md)") && list.contains("hand"), "{list}");
     assert!(!list.contains('\x1b') && !list.contains("SHOWN"), "{list}");
     fs::remove_file(home.agent_dir("a").join("workspace/gates.md")).expect("it goes");
     let list = chorusctl(&home, ["memory", "list"]).expect_success();
-    assert!(list.contains("(gates.md, which is not there)"), "{list}");
+    assert!(list.contains("(gates.md, missing)"), "{list}");
     let found = chorusctl(&home, ["memory", "search", "north", "GATE"]).expect_success();
     assert!(found.contains(&id) && !found.contains("Shearing"), "{found}");
     chorusctl(&home, ["memory", "search", " "]).expect_failure(2);
@@ -126,9 +126,9 @@ fn secrets_are_counted_and_replaced_where_that_is_asked_for() {
     client.init("a");
     let key = format!("the key is ghp_{}", "9fQ2xLm7Rt4KpZ8vWc3BnY6sDh1JgT5aEuXo");
     let kept = chorusctl(&home, ["memory", "add", &key]);
-    assert!(kept.stderr.contains("1 secret in it, kept") && kept.stderr.contains("--redact"), "{}", kept.stderr);
+    assert!(kept.stderr.contains("found 1 secret and kept it") && kept.stderr.contains("--redact"), "{}", kept.stderr);
     let replaced = chorusctl(&home, ["memory", "add", "--redact", &key]);
-    assert!(replaced.stderr.contains("1 secret replaced"), "{}", replaced.stderr);
+    assert!(replaced.stderr.contains("redacted 1 secret"), "{}", replaced.stderr);
     let known = client.known("a");
     assert!(known[1] == key && known[0].contains("[redacted:"), "{known:?}");
     // What was done is written down without it.

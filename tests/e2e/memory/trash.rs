@@ -33,7 +33,7 @@ fn it_comes_back_as_it_was_unless_it_is_known_again() {
     let new = client.remembered("a").entries[0].id;
     client.call::<Remove>(&RemoveParams { agent: Some("a".into()), id: new.to_string() }).expect("removed");
     let said = chorusctl(&home, ["trash", "restore", &id.to_string()[..8]]).expect_success();
-    assert!(said.starts_with("remembered again as "), "{said}");
+    assert!(said.starts_with("restored memory "), "{said}");
     assert_eq!(client.remembered("a").entries[0].id, id);
     assert!(chorusctl(&home, ["trash", "list"]).expect_success().contains("memory"));
     assert_eq!(client.call::<Empty>(&EmptyParams::default()).expect("emptied").entries.len(), 1);

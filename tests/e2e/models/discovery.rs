@@ -107,7 +107,7 @@ fn without_a_provider_it_is_said_how_to_get_one() {
     let home = home();
     let _daemon = Daemon::start(&home);
     let said = chorusctl(&home, ["models"]);
-    assert!(said.stderr.contains("no provider of models is configured") && said.stderr.contains("ANTHROPIC_API_KEY"));
+    assert!(said.stderr.contains("no model provider configured") && said.stderr.contains("ANTHROPIC_API_KEY"));
     assert_eq!(chorusctl(&home, ["models", "validate", "--json"]).expect_json()["providers"], json!([]));
     assert!(!home.path.join(model_client::MODEL_CATALOG_FILE).exists());
 }

@@ -63,7 +63,7 @@ fn the_command_line_shows_them_and_ends_well_whatever_the_verdict() {
     let shown = chorusctl(&home, ["permissions", "show", "standard"]).expect_success();
     assert!(shown.contains("ask[0]") && shown.contains("tool:bash:.*"), "{}", shown);
     let denied = chorusctl(&home, ["permissions", "check", "a", "tool:unheard_of:x"]).expect_success();
-    assert_eq!(denied, "deny  the default: no rule matches\n");
+    assert_eq!(denied, "deny  default (no rule matches)\n");
     let asked = chorusctl(&home, ["permissions", "check", "a", "tool:bash:ls && pwd"]).expect_success();
     assert_eq!(
         asked,
@@ -107,7 +107,7 @@ fn a_check_says_which_rule_does_not_name_the_program() {
     let asked = said("tool:bash:cargo test");
     let why =
         "allow[1] matches any program, and `cargo` is not known to run nothing else: name it in a rule to allow it";
-    assert!(asked.starts_with(&format!("ask  asked about because {why}\n")), "{asked}");
+    assert!(asked.starts_with(&format!("ask  needs approval because {why}\n")), "{asked}");
     let asked = said("tool:bash:gcc @options");
     assert!(asked.contains("(`@options`), and no rule spells that out"), "{asked}");
     let asked = said("tool:bash:sort -T x y");

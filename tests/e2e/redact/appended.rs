@@ -17,12 +17,16 @@ fn what_is_appended_is_kept_and_counted_or_replaced() {
     let secret = &sixty()[2].text;
     let text = format!("the key is {secret}, twice: {secret}");
     let said = chorusctl(&home, ["context", "append", &text]);
-    assert!(said.stderr.contains("hint: 2 secrets in it") && said.stderr.contains("--redact"), "{}", said.stderr);
+    assert!(
+        said.stderr.contains("hint: found 2 secrets and kept them") && said.stderr.contains("--redact"),
+        "{}",
+        said.stderr
+    );
     said.expect_success();
     assert_eq!(chorusctl(&home, ["context", "append", "nothing", "--json"]).expect_json()["secrets_found"], 0);
     assert_eq!(chorusctl(&home, ["context", "append", &text, "--json"]).expect_json()["secrets_found"], 2);
     let said = chorusctl(&home, ["context", "append", &text, "--redact"]);
-    assert!(said.stderr.contains("2 secrets replaced"), "{}", said.stderr);
+    assert!(said.stderr.contains("redacted 2 secrets"), "{}", said.stderr);
     said.expect_success();
     let texts = client.message_texts("a");
     assert_eq!((&texts[0], &texts[2]), (&text, &text));
@@ -49,7 +53,11 @@ fn what_is_imported_is_kept_and_counted_or_replaced() {
     let kept = chorusctl(&home, ["session", "import", file, "--json"]).expect_json();
     assert_eq!(kept["secrets_found"], 2, "{kept}");
     let said = chorusctl(&home, ["session", "import", file]);
-    assert!(said.stderr.contains("2 secrets found") && said.stderr.contains("--redact"), "{}", said.stderr);
+    assert!(
+        said.stderr.contains("found 2 secrets and kept them") && said.stderr.contains("--redact"),
+        "{}",
+        said.stderr
+    );
     let clean = chorusctl(&home, ["session", "import", file, "--redact", "--json"]).expect_json();
     assert_eq!(clean["secrets_found"], 2, "{clean}");
     let read = |result: &serde_json::Value| {

@@ -105,7 +105,7 @@ fn the_command_line_branches() {
     client.save("a", "first");
     let said =
         chorusctl(&home, ["--agent", "a", "session", "branch", "latest", "--at", "1", "--as", "b"]).expect_success();
-    assert!(said.contains("b goes on from ") && said.contains("the first 1 of 2 messages"), "{said}");
+    assert!(said.contains("b: branched from ") && said.contains("at message 1 of 2"), "{said}");
     let value = chorusctl(&home, ["--agent", "a", "session", "branch", "latest", "--json"]).expect_json();
     assert_eq!((value["messages"].as_u64(), value["agent"].as_str()), (Some(2), Some("a")));
     chorusctl(&home, ["--agent", "a", "session", "branch", "latest", "--as", "c"]).expect_failure_with_hint(3);

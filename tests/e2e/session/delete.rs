@@ -33,7 +33,7 @@ fn a_deleted_session_comes_back_as_it_was() {
     let listed = chorusctl(&home, ["trash", "list"]).expect_success();
     assert!(listed.contains(&saved.header.session_id), "{listed}");
     // The words of the hint are a command that works.
-    let command = said.split("back with: chorusctl ").nth(1).expect("a hint").trim();
+    let command = said.split("undo: chorusctl ").nth(1).expect("a hint").trim();
     chorusctl(&home, command.split(' ')).expect_success();
     assert_eq!(client.history("a"), std::slice::from_ref(&saved));
     assert_eq!(fs::read(&saved.file_path).expect("the file"), bytes);

@@ -64,7 +64,11 @@ fn long_lines_are_capped_with_a_hint_and_come_in_pages() {
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let (one, other) = parted(&mut client, &texts, &["Short."]);
     let output = chorusctl(&home, ["session", "diff", &one.short_id, &other.short_id]);
-    assert!(output.stderr.contains("20 more messages") && output.stderr.contains("hint: `--all`"), "{}", output.stderr);
+    assert!(
+        output.stderr.contains("20 more messages") && output.stderr.contains("hint: show everything: --all"),
+        "{}",
+        output.stderr
+    );
     let text = output.expect_success();
     assert_eq!((text.matches("@@ -").count(), text.matches("@@ +").count()), (10, 1));
     assert!(text.contains("- … 13 more lines"), "{text}");

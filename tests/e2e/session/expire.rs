@@ -119,7 +119,7 @@ fn a_dry_run_changes_nothing_and_what_it_lists_goes_and_comes_back() {
     );
     assert!(dry.sessions.iter().all(|session| session.trash.is_none()));
     let said = chorusctl(&home, ["session", "expire", "--dry-run", "--unused-for", "15d"]).expect_success();
-    assert!(said.contains("2 sessions unused for 15d would go to the trash"), "{said}");
+    assert!(said.contains("2 sessions unused for 15d would be moved to the trash"), "{said}");
     let paged = ExpireParams {
         unused_for: Some("15d".into()),
         dry_run: true,

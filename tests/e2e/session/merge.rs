@@ -145,7 +145,7 @@ fn the_command_line_merges_lines_of_which_one_says_nothing_more() {
     client.init("a");
     let (one, other) = parted(&mut client, &["The port is 80."], &["The port is 81."]);
     let said = chorusctl(&home, ["session", "merge", &one.short_id, &other.short_id]).expect_success();
-    assert!(said.contains("2 messages of both, and an account"), "{said}");
+    assert!(said.contains("2 shared messages plus a summary of both branches"), "{said}");
     let base = tree(&mut client, "a").roots[0].to_string();
     let value = chorusctl(&home, ["session", "merge", &base, &one.short_id, "--json"]).expect_json();
     assert_eq!((value["common"].as_u64(), value["messages"].as_u64()), (Some(2), Some(3)));

@@ -67,7 +67,7 @@ fn nothing_of_it_is_left_in_any_file() {
     let session = client.history("a").pop().expect("the session").header;
     chorusctl(&home, ["session", "purge", &session.session_id]).expect_failure_with_hint(6);
     let said = chorusctl(&home, ["session", "purge", &session.session_id, "--yes"]).expect_success();
-    assert!(said.starts_with("purged "), "{said}");
+    assert!(said.starts_with("permanently deleted "), "{said}");
     forgotten(&home);
     assert_eq!(client.message_texts("a"), ["something else"]);
     assert!(client.history("a").iter().all(|other| other.header.id != session.id));
@@ -110,7 +110,7 @@ fn a_live_context_goes_on_and_is_named() {
     client.append("a", SECRET);
     client.save("a", "A talk");
     let said = chorusctl(&home, ["session", "purge", "latest", "--yes"]);
-    assert!(said.stderr.contains("live context of a"), "{}", said.stderr);
+    assert!(said.stderr.contains("live conversation of a"), "{}", said.stderr);
     assert_eq!(client.message_texts("a"), [SECRET]);
     chorusctl(&home, ["context", "clear", "--yes"]).expect_success();
 }

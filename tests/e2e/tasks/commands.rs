@@ -19,7 +19,7 @@ fn tasks_are_listed_shown_and_stopped() {
     let fixture = start_fixture();
     let none = chorusctl(&fixture.home, ["tasks"]);
     assert_eq!((none.status, none.stdout.as_str()), (0, ""));
-    assert!(none.stderr.contains("no tasks"), "{}", none.stderr);
+    assert!(none.stderr.contains("no background tasks"), "{}", none.stderr);
     let failed = start_task(&fixture, "exit 3");
     wait_for_end(&fixture, &failed);
     let runs = start_task(&fixture, &format!("printf 'a\\033[2Jb\\n'; {GATE} # 'quoted'"));
@@ -36,7 +36,7 @@ fn tasks_are_listed_shown_and_stopped() {
     assert_eq!(lines.lines().count(), 2);
 
     let shown = chorusctl(&fixture.home, ["tasks", "show", &runs]).expect_success();
-    assert!(shown.starts_with("t2  running  of a\n") && shown.contains("/logs/t2.log"), "{shown}");
+    assert!(shown.starts_with("t2  running  agent a\n") && shown.contains("/logs/t2.log"), "{shown}");
     let status = chorusctl(&fixture.home, ["status", "a"]).expect_success();
     assert!(status.contains("tasks 1 running, 1 finished"), "{status}");
     assert!(status.contains("\nRunning tasks:\n  [t2] printf "), "{status}");
@@ -51,7 +51,7 @@ fn tasks_are_listed_shown_and_stopped() {
     assert!(
         chorusctl(&fixture.home, ["tasks", "stop", &failed])
             .expect_success()
-            .contains("t1 had ended already: failed (exit 3)")
+            .contains("t1 has already ended: failed (exit 3)")
     );
     for verb in ["show", "logs", "stop"] {
         chorusctl(&fixture.home, ["tasks", verb, "t99"]).expect_failure_with_hint(3);
@@ -145,7 +145,7 @@ fn of_many_a_person_is_shown_the_newest_and_a_program_all() {
     let listed = chorusctl(&fixture.home, ["tasks"]);
     let ids: Vec<&str> = listed.stdout.lines().skip(1).filter_map(|line| line.split(' ').next()).collect();
     assert_eq!((ids.len(), ids[0], ids[1], ids[2], ids[20]), (21, &*runs, "t1", "t1400", "t1382"), "{listed:?}");
-    assert!(listed.stderr.contains("there are older tasks: chorusctl tasks list --limit 200"), "{}", listed.stderr);
+    assert!(listed.stderr.contains("show older tasks: chorusctl tasks list --limit 200"), "{}", listed.stderr);
     let more = chorusctl(&fixture.home, ["tasks", "list", "--limit", "200"]);
     assert_eq!((more.stdout.lines().count(), more.stderr.as_str()), (201, ""));
     let json: Value = chorusctl(&fixture.home, ["--json", "tasks"]).expect_json();

@@ -34,7 +34,7 @@ fn an_agent_comes_back_with_its_id_its_sessions_and_its_work() {
     fs::write(home.agent_dir("a").join("workspace/work.txt"), "work").expect("a file");
     let id = destroy(&mut client, "a");
     let said = chorusctl(&home, ["trash", "restore", "a"]).expect_success();
-    assert_eq!(said, "restored the agent a\n");
+    assert_eq!(said, "restored agent a\n");
     daemon.kill9();
     daemon = Daemon::start(&home);
     client = daemon.client();
@@ -102,7 +102,7 @@ fn emptying_deletes_for_good_and_asks_first() {
     );
     assert_eq!(expect_error_kind(restore(&mut client, "odd")), ErrorKind::Unsupported);
     let said = chorusctl(&home, ["trash", "empty", "--yes"]).expect_success();
-    assert_eq!(said, "deleted 3 things\n");
+    assert_eq!(said, "permanently deleted 3 items\n");
     assert_eq!(fs::read_dir(home.path.join("trash")).expect("the trash").count(), 0);
     let lines = chorusctl(&home, ["trash", "list", "--json"]).expect_json();
     assert_eq!(lines["entries"], serde_json::json!([]));

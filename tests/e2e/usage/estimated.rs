@@ -58,7 +58,7 @@ fn a_server_that_reports_nothing_is_counted_by_the_estimate() {
     assert_eq!((sums.calls, sums.estimated_calls), (1, 1), "{sums:?}");
     assert!(sums.input_tokens > 20 && sums.output_tokens >= 100, "{sums:?}");
     let said = chorusctl(&home, ["usage"]);
-    assert!(said.stderr.contains("1 call with estimated tokens"), "{}", said.stderr);
+    assert!(said.stderr.contains("1 call with estimated token counts"), "{}", said.stderr);
     // The cap sees it.
     set(&mut client, "a", "daily_token_limit", "100");
     assert_eq!(expect_error_kind(send(&mut client)), ErrorKind::LimitReached);

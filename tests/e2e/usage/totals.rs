@@ -126,7 +126,7 @@ fn nothing_is_nothing() {
     assert_eq!((nothing.days.len(), nothing.total.calls), (0, 0));
     let said = chorusctl(&home, ["usage"]);
     assert_eq!((said.status, &*said.stdout), (0, ""));
-    assert!(said.stderr.contains("no model was called"), "{}", said.stderr);
+    assert!(said.stderr.contains("no model calls"), "{}", said.stderr);
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         Some(key) => match result.config.get(key).filter(|value| !value.is_null()) {
             Some(value) => writeln!(app.stdout, "{}", sanitize::multi_line(&show::value_text(value))),
             None => {
-                app.stderr.line(&format!("{key} is not set: the default holds"));
+                app.stderr.line(&format!("{key} is not set (using the default)"));
                 Ok(())
             }
         },

@@ -30,19 +30,24 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     if !args.yes {
         confirm(&args, app)?;
     }
-    let params = DestroyParams { name: args.name, keep_files: args.keep_files, purge: args.purge };
+    let keep_files = args.keep_files;
+    let params = DestroyParams { name: args.name, keep_files, purge: args.purge };
     app.call_and_print::<Destroy>(&params, |app, destroyed| {
         if let Some(session) = &destroyed.saved {
             format::print_saved(&mut app.stdout, session)?;
         }
-        let line = format!("destroyed {}", app.stdout.style(Style::Strong, &sanitize::one_line(&destroyed.agent.name)));
+        let line = format!("deleted {}", app.stdout.style(Style::Strong, &sanitize::one_line(&destroyed.agent.name)));
         app.stdout.status_line(&line)?;
         for warning in &destroyed.warnings {
             app.stderr.warning(warning);
         }
         match destroyed.files {
-            Some(files) if !app.stdout.is_quiet() => {
-                writeln!(app.stdout, "  its files are in {}", sanitize::one_line(&files))
+            Some(files) if keep_files && !app.stdout.is_quiet() => {
+                writeln!(app.stdout, "  kept its files in {}", sanitize::one_line(&files))
+            }
+            Some(_) if !app.stdout.is_quiet() => {
+                let name = sanitize::one_line(&destroyed.agent.name);
+                writeln!(app.stdout, "  moved to trash (undo: chorusctl trash restore {name})")
             }
             _ => Ok(()),
         }
@@ -55,10 +60,10 @@ fn confirm(args: &Args, app: &mut App) -> Result<(), Error> {
     }
     let shown = app.call::<Show>(&ShowParams { name: Some(args.name.clone()) })?;
     let what = match (args.purge, args.keep_files) {
-        (true, _) => "and delete its files for good",
-        (_, true) => "and leave its files in place",
+        (true, _) => "and permanently delete its files",
+        (_, true) => "and keep its files",
         _ => "and move its files to the trash",
     };
     let sessions = units::pluralize(shown.sessions, "session");
-    confirm::ask("agent destroy", &format!("Destroy {} ({sessions}) {what}?", shown.agent.name))
+    confirm::ask("agent destroy", &format!("Delete {} ({sessions}) {what}?", shown.agent.name))
 }

@@ -38,12 +38,12 @@ pub struct Args {
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let to_stdout = args.output.as_deref() == Some(Path::new("-"));
     if to_stdout && io::stdout().is_terminal() {
-        return Err(Error::usage("an archive does not go to a terminal").with_hint("--output FILE, or a pipe"));
+        return Err(Error::usage("cannot write an archive to a terminal").with_hint("use --output FILE or a pipe"));
     }
     let output = args.output.clone().unwrap_or_else(|| format!("{}.agent.tar", args.name).into());
     if args.output.is_none() && output.symlink_metadata().is_ok() {
         return Err(
-            Error::usage(format!("{} is there already", output.display())).with_hint("--output FILE replaces it")
+            Error::usage(format!("{} already exists", output.display())).with_hint("to replace it, use --output FILE")
         );
     }
     let mut progress = ProgressBar::new(format!("export {}", sanitize::one_line(&args.name)), !app.global.quiet);
@@ -80,12 +80,12 @@ fn print_summary(app: &mut App, made: &ExportBeginResult, output: &Path) -> Resu
         format::print_saved(&mut app.stdout, session)?;
     }
     let line = format!(
-        "exported {} to {} ({}, {}, {} remembered)",
+        "exported {} to {} ({}, {}, {})",
         app.stdout.style(Style::Strong, &sanitize::one_line(&made.agent_name)),
         sanitize::one_line(&output.to_string_lossy()),
         format_bytes(made.size),
         pluralize(made.sessions, "session"),
-        pluralize(made.memories, "thing"),
+        pluralize(made.memories, "memory"),
     );
     app.stdout.status_line(&line)
 }
@@ -93,9 +93,9 @@ fn print_summary(app: &mut App, made: &ExportBeginResult, output: &Path) -> Resu
 /// Writes the archive to a temporary file beside `output`, syncs it and renames it.
 fn write_file(app: &mut App, made: &ExportBeginResult, output: &Path, progress: &mut ProgressBar) -> Result<(), Error> {
     let failed = |error: io::Error| Error::for_file(&output.to_string_lossy(), &error);
-    let name = output
-        .file_name()
-        .ok_or_else(|| Error::usage(format!("{} is no file", output.display())).with_hint("name the file to write"))?;
+    let name = output.file_name().ok_or_else(|| {
+        Error::usage(format!("{} is not a file", output.display())).with_hint("use --output with a file name")
+    })?;
     let dir = output.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let temporary = dir.join(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary);
@@ -121,7 +121,7 @@ fn copy_archive(
     loop {
         let piece = app.call::<ExportRead>(&params)?;
         let bytes = STANDARD.decode(&piece.data_base64);
-        let bytes = bytes.map_err(|error| Error::failed(format!("the daemon sent no base64: {error}")))?;
+        let bytes = bytes.map_err(|error| Error::failed(format!("the daemon sent invalid base64: {error}")))?;
         out.write_all(&bytes).map_err(&failed)?;
         match piece.next.filter(|next| Some(*next) > params.offset) {
             Some(next) => {

@@ -62,27 +62,25 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
 
 fn print_summary(app: &mut App, result: &ImportCommitResult) -> Result<(), Error> {
     let line = format!(
-        "imported {} ({}, {} remembered)",
+        "imported {} ({}, {})",
         app.stdout.style(Style::Strong, &sanitize::one_line(&result.agent.name)),
         pluralize(result.sessions, "session"),
-        pluralize(result.memories, "thing"),
+        pluralize(result.memories, "memory"),
     );
     app.stdout.status_line(&line)?;
     app.stdout.flush()?;
     if result.new_id {
-        app.stderr.line("its id is taken here: it has a new one");
+        app.stderr.line("its ID is already in use here, so it got a new one");
     }
     if result.new_session_ids > 0 {
         app.stderr.line(&format!(
-            "{} taken here: those sessions have new ones",
-            pluralize(result.new_session_ids, "session id")
+            "{} already in use here, so those sessions got new ones",
+            pluralize(result.new_session_ids, "session ID")
         ));
     }
     if result.corrupt > 0 {
-        app.stderr.warning(&format!(
-            "{} cannot be read; `chorusctl context history` shows them",
-            pluralize(result.corrupt, "session")
-        ));
+        app.stderr
+            .warning(&format!("{} unreadable; list them: chorusctl history", pluralize(result.corrupt, "session")));
     }
     for warning in &result.warnings {
         app.stderr.warning(warning);

@@ -39,7 +39,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         idle_timeout: args.idle_timeout,
     };
     app.call_and_print::<Init>(&params, |app, made| {
-        let verb = if made.revived { "revived" } else { "created" };
+        let verb = if made.revived { "restored" } else { "created" };
         let line = format!("{verb} {}", app.stdout.style(Style::Strong, &sanitize::one_line(&made.agent.name)));
         app.stdout.status_line(&line)?;
         for warning in &made.warnings {

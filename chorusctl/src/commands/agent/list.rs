@@ -29,7 +29,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
             let list: ListResult = parse_result(&raw)?;
             if list.agents.is_empty() {
                 app.stderr.line("no agents yet");
-                app.stderr.hint("chorusctl agent init NAME");
+                app.stderr.hint("create one: chorusctl agent init NAME");
                 return Ok(());
             }
             write_table(&mut app.stdout, &list)

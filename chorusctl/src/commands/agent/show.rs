@@ -36,7 +36,7 @@ fn print_agent(out: &mut Stdout, shown: &ShowResult) -> Result<(), Error> {
     write_field(out, "state", &context)?;
     if let Some(deadline) = agent.context.as_ref().and_then(|context| context.idle_deadline_at) {
         let until = out.clock().until(deadline);
-        write_field(out, "put away", &format!("in {until} without a message"))?;
+        write_field(out, "auto-save", &format!("in {until} unless a message arrives"))?;
     }
     let created = out.clock().local_date_time(agent.created_at);
     write_field(out, "created", &created)?;
@@ -46,10 +46,10 @@ fn print_agent(out: &mut Stdout, shown: &ShowResult) -> Result<(), Error> {
     write_field(out, "id", &agent.id.to_string())?;
     let silent = |key: &str| shown.config.get(key).is_none_or(Value::is_null);
     if let Some(model) = agent.model.as_ref().filter(|_| silent("model")) {
-        write_field(out, "model", &format!("{model} (the default)"))?;
+        write_field(out, "model", &format!("{model} (default)"))?;
     }
     if silent("permissions") {
-        write_field(out, "permissions", &format!("{} (the default)", value_text(&agent.permissions)))?;
+        write_field(out, "permissions", &format!("{} (default)", value_text(&agent.permissions)))?;
     }
     let told = ["id", "name", "created_at"];
     for (key, value) in shown.config.iter().filter(|(key, value)| !told.contains(&key.as_str()) && !value.is_null()) {

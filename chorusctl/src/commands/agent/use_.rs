@@ -21,7 +21,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         // Warn if CHORUS_AGENT or the current directory overrides the choice, which would otherwise seem to have no
         // effect.
         if let Some(other) = app.agent().filter(|other| other != name && app.global.agent.is_none()) {
-            app.stderr.warning(&format!("here {other} is still meant: CHORUS_AGENT or the current directory says so"));
+            app.stderr.warning(&format!("{other} is still used here: set by CHORUS_AGENT or the current directory"));
         }
         Ok(())
     })

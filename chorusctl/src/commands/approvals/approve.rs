@@ -27,7 +27,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     app.call_and_print::<Approve>(&ApproveParams { id: args.id, always: args.always, hash: None }, |app, done| {
         let approval = &done.approval;
         app.stdout.status_line(&format!(
-            "approved {} of {}",
+            "approved {} for {}",
             sanitize::one_line(&approval.id),
             sanitize::one_line(&approval.agent)
         ))?;
@@ -47,10 +47,10 @@ pub fn describe_consequences(done: &ApproveResult) -> Vec<String> {
         return Vec::new();
     }
     let agent = sanitize::one_line(&done.approval.agent);
-    let mut lines = vec![format!("from now on {agent} may do exactly this without asking")];
+    let mut lines = vec![format!("{agent} may now do exactly this without asking")];
     if let Some(profile) = &done.profile_before {
         let profile = sanitize::one_line(profile);
-        lines.push(format!("{agent} has a profile of its own now, made from {profile}; {profile} stays as it is, and later changes of it do not reach {agent}"));
+        lines.push(format!("{agent} now has its own copy of the `{profile}` profile; later changes to `{profile}` will not apply to {agent}"));
     }
     lines
 }

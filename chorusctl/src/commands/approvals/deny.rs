@@ -20,7 +20,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     app.call_and_print::<Deny>(&DenyParams { id: args.id }, |app, done| {
         let approval = &done.approval;
         app.stdout.status_line(&format!(
-            "denied {} of {}",
+            "denied {} for {}",
             sanitize::one_line(&approval.id),
             sanitize::one_line(&approval.agent)
         ))

@@ -21,7 +21,7 @@ pub fn format_approval(approval: &Approval, width: Option<usize>, clock: &Clock)
     let room = width.unwrap_or(DEFAULT_WIDTH).saturating_sub(4).max(16);
     let agent = sanitize::one_line(&approval.agent);
     let state = match approval.status {
-        Status::Open => format!("{} left to answer", clock.until(approval.expires_at)),
+        Status::Open => format!("expires in {}", clock.until(approval.expires_at)),
         decided => {
             let by =
                 approval.decided_by.as_deref().map(|by| format!(" by {}", sanitize::one_line(by))).unwrap_or_default();
@@ -32,14 +32,15 @@ pub fn format_approval(approval: &Approval, width: Option<usize>, clock: &Clock)
         "owner" => String::new(),
         other => format!(" for {}", sanitize::one_line(other)),
     };
-    let head = format!("{}  {agent} asks{on_behalf}; {state}", sanitize::one_line(&approval.id));
+    let wish = if approval.action.starts_with("tool:bash:") { "wants to run a command" } else { "asks for approval" };
+    let head = format!("{}  {agent} {wish}{on_behalf} ({state})", sanitize::one_line(&approval.id));
     let mut below = Vec::new();
     push_quoted(&approval.action, "  │ ", room, &mut below);
     for detail in &approval.details {
         below.push(format!("  {}:", sanitize::one_line(&detail.name)));
         push_quoted(&detail.text, "  │   ", room, &mut below);
     }
-    below.push(format!("  because: {}", format_rule(&approval.rule)));
+    below.push(format!("  rule: {}", format_rule(&approval.rule)));
     let asked: Vec<&Part> = approval.parts.iter().filter(|part| part.decision != Decision::Allow).collect();
     let alone = matches!(approval.parts.as_slice(), [part] if part.action == approval.action);
     for part in asked.iter().filter(|_| !alone).take(MAX_PARTS) {
@@ -47,7 +48,7 @@ pub fn format_approval(approval: &Approval, width: Option<usize>, clock: &Clock)
         below.push(format!("      {}", format_rule(&part.rule)));
     }
     if let Some(more) = asked.len().checked_sub(MAX_PARTS).filter(|more| *more > 0 && !alone) {
-        below.push(format!("  and {more} more parts of it are asked about"));
+        below.push(format!("  and {more} more parts that need approval"));
     }
     (head, below)
 }
@@ -55,8 +56,7 @@ pub fn format_approval(approval: &Approval, width: Option<usize>, clock: &Clock)
 /// Tells that `actions` approvals are open, and how to list them.
 #[must_use]
 pub fn format_waiting(actions: u64) -> String {
-    let waits = if actions == 1 { "waits" } else { "wait" };
-    format!("{} {waits} for an answer: chorusctl approvals", pluralize(actions, "action"))
+    format!("{}: chorusctl approvals", pluralize(actions, "pending approval"))
 }
 
 /// Appends untrusted text with `bar` before each line, wrapped to `room` columns.
@@ -97,12 +97,12 @@ mod tests {
 
     #[test]
     fn all_of_an_action_is_shown_and_nothing_of_it_passes_for_ours() {
-        let action = format!("tool:bash:ls\nbecause: harmless\x1b[2K\u{202e}{}; rm x", "a ".repeat(500));
+        let action = format!("tool:bash:ls\nrule: harmless\x1b[2K\u{202e}{}; rm x", "a ".repeat(500));
         let (_, below) = format_approval(&approval(&action), Some(60), &Clock::now());
         let barred: Vec<&str> = below.iter().filter_map(|line| line.strip_prefix("  │ ")).collect();
-        assert_eq!(below.len(), barred.len() + 1, "only the reason is ours");
+        assert_eq!(below.len(), barred.len() + 1, "only the rule is ours");
         assert_eq!(barred.concat(), make_visible(&action).replace('\n', ""));
         assert!(below.iter().all(|line| text::width(line) <= 60), "{below:?}");
-        assert_eq!(barred[1].chars().take(8).collect::<String>(), "because:");
+        assert_eq!(barred[1].chars().take(5).collect::<String>(), "rule:");
     }
 }

@@ -38,7 +38,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         next = page.next;
     }
     if !some {
-        app.stderr.line("nothing waits for an answer");
+        app.stderr.line("no pending approvals");
     }
     Ok(())
 }

@@ -63,7 +63,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     match app.stdout.format() {
         OutputFormat::Json => print_json(app, &whole),
         OutputFormat::Text if !some => {
-            app.stderr.line("nothing was decided yet");
+            app.stderr.line("the audit log is empty");
             Ok(())
         }
         _ => Ok(()),

@@ -26,20 +26,20 @@ pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
     match (found.intact, found.broken_at) {
         (true, _) if app.stdout.format() != OutputFormat::Text => Ok(()),
         (true, _) => {
-            let head = found.head.as_deref().map(|head| format!("; the newest is {}", sanitize::one_line(head)));
+            let head = found.head.as_deref().map(|head| format!("; newest {}", sanitize::one_line(head)));
             app.stdout.status_line(&format!(
-                "{}, each fits the one before it{}",
-                pluralize(found.rows, "row"),
+                "{}, hash chain intact{}",
+                pluralize(found.rows, "entry"),
                 head.unwrap_or_default()
             ))
         }
         (false, at) => {
-            let at = at.map_or_else(String::new, |at| format!("row {at}: "));
+            let at = at.map_or_else(String::new, |at| format!("entry {at}: "));
             Err(Error::failed(format!(
-                "the log is not as it was written: {at}{why} ({} in all)",
-                pluralize(found.rows, "row")
+                "the audit log was changed: {at}{why} ({} in total)",
+                pluralize(found.rows, "entry")
             ))
-            .with_hint("something other than chorusd has changed db/chorus.db, or an older copy was put in its place"))
+            .with_hint("another program changed db/chorus.db, or an older copy of it was restored"))
         }
     }
 }

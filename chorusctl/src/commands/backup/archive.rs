@@ -22,7 +22,7 @@ pub(super) fn run(app: &mut App) -> Result<(), Error> {
     loop {
         let piece = app.call::<ArchiveRead>(&ArchiveReadParams { archive })?;
         let bytes = STANDARD.decode(&piece.data_base64);
-        let bytes = bytes.map_err(|error| Error::failed(format!("the daemon sent no base64: {error}")))?;
+        let bytes = bytes.map_err(|error| Error::failed(format!("the daemon sent invalid base64: {error}")))?;
         // A closed pipe is an error here, unlike for other output: the backup would be incomplete.
         let unwritten =
             |error| Error::failed(format!("failed to write the archive: {}", crate::error::os_error_text(&error)));
@@ -33,7 +33,7 @@ pub(super) fn run(app: &mut App) -> Result<(), Error> {
             out.flush().map_err(unwritten)?;
             progress.finish();
             if !made.keys.is_empty() && !app.global.quiet {
-                app.stderr.line(&format!("it contains keys: {}", made.keys.join(", ")));
+                app.stderr.line(&format!("contains keys: {}", made.keys.join(", ")));
             }
             return super::print_warnings(app, &made);
         }

@@ -15,7 +15,7 @@ pub(super) fn run(dir: &Path, prune: bool, app: &mut App) -> Result<(), Error> {
     let shown = sanitize::one_line(&dir.to_string_lossy());
     let absolute = std::path::absolute(dir).map_err(|error| Error::for_file(&shown, &error))?;
     let Some(path) = absolute.to_str() else {
-        return Err(Error::usage(format!("{shown} is not UTF-8")).with_hint("name a directory whose path is"));
+        return Err(Error::usage(format!("{shown} is not UTF-8")).with_hint("use a directory with a UTF-8 path"));
     };
     let params = CreateParams { dir: path.to_owned(), prune };
     let mut progress = ProgressBar::new("backup".into(), !app.global.quiet);

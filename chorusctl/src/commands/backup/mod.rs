@@ -56,16 +56,16 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         (Some(Verb::Restore(args)), _) => restore::run(&args, app),
         (None, Some(dir)) if dir == Path::new("-") => {
             if args.prune {
-                return Err(Error::usage("--prune is for a directory").with_hint("chorusctl backup -"));
+                return Err(Error::usage("--prune needs a directory").with_hint("chorusctl backup DIR --prune"));
             }
             if stdout().is_terminal() {
-                return Err(Error::usage("an archive is not written to a terminal")
-                    .with_hint("redirect it to a file or a pipe"));
+                return Err(Error::usage("cannot write an archive to a terminal")
+                    .with_hint("redirect the output to a file or a pipe"));
             }
             archive::run(app)
         }
         (None, Some(dir)) => create::run(&dir, args.prune, app),
-        (None, None) => Err(Error::usage("no directory was given").with_hint("chorusctl backup DIR")),
+        (None, None) => Err(Error::usage("no directory given").with_hint("chorusctl backup DIR")),
     }
 }
 
@@ -86,7 +86,7 @@ fn print_warnings(app: &mut App, made: &Summary) -> Result<(), Error> {
             pluralize(missing, "file"),
             if missing == 1 { "is" } else { "are" }
         ))
-        .with_hint("correct their permissions, and back up again")),
+        .with_hint("fix their permissions, then run the backup again")),
     }
 }
 
@@ -103,7 +103,7 @@ fn print_summary(app: &mut App, made: &Summary, to: &str) -> Result<(), Error> {
         app.stdout.status_line(&format!("deleted {} of earlier backups", pluralize(made.pruned_files, "file")))?;
     }
     if !made.keys.is_empty() {
-        app.stdout.status_line(&format!("it contains keys: {}", sanitize::one_line(&made.keys.join(", "))))?;
+        app.stdout.status_line(&format!("contains keys: {}", sanitize::one_line(&made.keys.join(", "))))?;
     }
     Ok(())
 }

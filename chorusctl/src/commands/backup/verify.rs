@@ -41,8 +41,7 @@ pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
             let (agents, sessions) = (pluralize(found.agents, "agent"), pluralize(found.sessions, "session"));
             let (files, size) = (pluralize(found.files, "file"), format_bytes(found.bytes));
             let made = app.stdout.clock().local_date_time(found.created_at);
-            app.stdout
-                .status_line(&format!("the backup of {made} is complete: {agents}, {sessions}, {files}, {size}"))?;
+            app.stdout.status_line(&format!("backup of {made} is complete: {agents}, {sessions}, {files}, {size}"))?;
         }
     }
     if found.ok { Ok(()) } else { Err(Error::reported(exit::FAILED)) }

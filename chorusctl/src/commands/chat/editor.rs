@@ -92,7 +92,7 @@ impl Editor {
             .map_err(ReadlineError::from)
             .and_then(|()| self.inner.append_history(file));
         if let Err(error) = kept {
-            self.stderr.warning(&format!("what is typed cannot be remembered in {}: {error}", file.display()));
+            self.stderr.warning(&format!("cannot save the input history in {}: {error}", file.display()));
             // Warn only once.
             self.history_file = None;
         }
@@ -100,7 +100,7 @@ impl Editor {
 }
 
 fn terminal_error(error: &ReadlineError) -> Error {
-    Error::failed(format!("the terminal cannot be read: {error}"))
+    Error::failed(format!("cannot read from the terminal: {error}"))
 }
 
 /// Completes slash commands, and session names after `/restore`.

@@ -11,8 +11,7 @@ use crate::commands::send::interrupt::InterruptHandler;
 use crate::commands::send::turn::{self, DisplayOptions, TurnOutcome};
 use crate::error::Error;
 
-const RECONNECT_HINT: &str =
-    "the next message connects again; the same one waits for its reply, or gives it, and is not sent twice";
+const RECONNECT_HINT: &str = "send the message again to reconnect and get its reply; it is not sent twice";
 
 /// Runs the chat until the user leaves. Errors of turns and commands are printed, and the chat continues.
 pub(super) fn run(
@@ -98,10 +97,10 @@ impl Conversation {
         };
         if self.started_at.is_some() && since != self.started_at {
             app.stderr.warning(match since {
-                None => "the conversation was put away meanwhile: this message begins another",
-                Some(_) => "the conversation was put away meanwhile: this message goes on with the one in its place",
+                None => "the conversation was saved and cleared after being idle; this message starts a new one",
+                Some(_) => "another conversation was loaded; this message continues that one",
             });
-            app.stderr.hint("/history shows where it is, /restore goes on with it");
+            app.stderr.hint("/history lists it, /restore loads it");
         }
         Ok(())
     }

@@ -25,8 +25,8 @@ pub(super) fn run(app: &mut App, interrupts: &InterruptHandler, thinking: bool) 
             return Ok(());
         }
         if length > MAX_FRAME {
-            return Err(Error::usage("a line is longer than 16 MiB, the most that one request holds")
-                .with_hint("send it in parts: each line is a message"));
+            return Err(Error::usage("a line is larger than 16 MiB, the limit of one request")
+                .with_hint("split it: each line is sent as one message"));
         }
         let text =
             std::str::from_utf8(&line).map_err(|error| text_input::not_utf8_error(before + error.valid_up_to()))?;

@@ -28,14 +28,14 @@ impl Command {
 
 /// Name, argument and description of each command.
 pub(super) const COMMANDS: [(&str, &str, &str); 8] = [
-    ("/save", "[DESCRIPTION]", "save the conversation; it goes on"),
-    ("/restore", "SESSION", "put a saved conversation back as the live one"),
-    ("/compact", "", "save the conversation, and go on from its summary"),
+    ("/save", "[DESCRIPTION]", "save a checkpoint (the conversation continues)"),
+    ("/restore", "SESSION", "load a saved conversation"),
+    ("/compact", "", "save, then continue from a summary"),
     ("/history", "", "list saved conversations"),
     ("/status", "", "show the daemon and this agent"),
-    ("/new", "", "begin a new conversation; what is not saved is saved first"),
+    ("/new", "", "save, then start a new conversation"),
     ("/help", "", "list these commands"),
-    ("/exit", "", "leave, as Ctrl-D does"),
+    ("/exit", "", "exit (also: Ctrl-D)"),
 ];
 
 /// Parses a line; `None` if it is a message.
@@ -47,10 +47,8 @@ pub(super) fn parse(line: &str) -> Option<Result<Command, Error>> {
     let alone = |command: Command| if argument.is_empty() { Ok(command) } else { Err(unexpected_argument(name)) };
     Some(match name {
         "save" => Ok(Command::Save(Some(argument.to_owned()).filter(|argument| !argument.is_empty()))),
-        "restore" if argument.is_empty() => {
-            Err(Error::usage("/restore wants a session")
-                .with_hint("/history shows them; /restore latest, or its number"))
-        }
+        "restore" if argument.is_empty() => Err(Error::usage("/restore needs a session")
+            .with_hint("list sessions with /history, then use /restore latest or /restore NUMBER")),
         "restore" => Ok(Command::Restore(argument.to_owned())),
         "compact" => alone(Command::Compact),
         "history" => alone(Command::History),
@@ -58,13 +56,13 @@ pub(super) fn parse(line: &str) -> Option<Result<Command, Error>> {
         "new" => alone(Command::New),
         "help" => alone(Command::Help),
         "exit" => alone(Command::Exit),
-        _ => Err(Error::usage(format!("no command /{name}"))
-            .with_hint("/help lists them; with a space before it the line is a message")),
+        _ => Err(Error::usage(format!("unknown command /{name}"))
+            .with_hint("list commands with /help, or start with a space to send it as a message")),
     })
 }
 
 fn unexpected_argument(name: &str) -> Error {
-    Error::usage(format!("nothing follows /{name}")).with_hint("with a space before it the line is a message")
+    Error::usage(format!("/{name} takes no argument")).with_hint("start with a space to send it as a message")
 }
 
 /// Runs a slash command.
@@ -77,7 +75,7 @@ pub(super) fn run(app: &mut App, command: Command) -> Result<(), Error> {
         Command::Status => status::run(status::Args::for_agent(app.agent()), app),
         Command::New => {
             start::start_new(app)?;
-            app.stderr.line("a new conversation");
+            app.stderr.line("new conversation");
             Ok(())
         }
         Command::Help => COMMANDS.iter().try_for_each(|(name, argument, what)| {

@@ -53,7 +53,7 @@ pub(super) fn fetch_started_at(app: &mut App) -> Result<Option<Timestamp>, Error
 pub(super) fn start_new(app: &mut App) -> Result<(), Error> {
     let cleared = app.call::<Clear>(&ClearParams { agent: app.agent(), save: true })?;
     if let Some(session) = &cleared.saved {
-        let line = format!("the conversation before is kept: {}", format::plain_session(session));
+        let line = format!("saved the previous conversation as {}", format::plain_session(session));
         print_note(app, &line);
     }
     Ok(())
@@ -70,13 +70,13 @@ fn started_at(context: Option<&ContextInfo>) -> Option<Timestamp> {
 
 fn print_recap(app: &mut App, shown: &ShowResult, person: bool) {
     let agent = sanitize::one_line(&shown.agent_name);
-    let help = if person { "; /help lists the commands" } else { "" };
+    let help = if person { "; type /help for commands" } else { "" };
     let Some(context) = shown.context.as_ref().filter(|context| context.messages > 0) else {
-        return print_note(app, &format!("{agent} · a new conversation{help}"));
+        return print_note(app, &format!("{agent} · new conversation{help}"));
     };
     let began = app.stdout.clock().local_date_time(context.started_at);
     let messages = pluralize(context.messages, "message");
-    print_note(app, &format!("{agent} · going on with {messages} since {began}{help}"));
+    print_note(app, &format!("{agent} · continuing ({messages} since {began}){help}"));
     for message in &shown.messages {
         for line in recap_lines(message, &agent, app.stdout.width().unwrap_or(MAX_RECAP_WIDTH).min(MAX_RECAP_WIDTH)) {
             app.stderr.styled_line(Style::Faint, &line);

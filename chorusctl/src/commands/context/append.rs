@@ -5,10 +5,11 @@ use chorus_proto::methods::context::Append;
 use chorus_proto::{NewMessage, Role};
 use clap::ValueEnum;
 use serde::Serialize;
+use serde_json::error::Category;
 use serde_json::value::RawValue;
 
 use crate::app::App;
-use crate::commands::text_input;
+use crate::commands::{format, text_input};
 use crate::error::Error;
 use crate::ui::units::pluralize;
 
@@ -91,13 +92,12 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         params.role = Some(args.role.into());
     }
     app.call_and_print::<Append>(&params, |app, result| {
-        let line = format!("appended {} ({} in the context)", pluralize(result.appended, "message"), result.messages);
+        let line = format!("appended {} ({} total)", pluralize(result.appended, "message"), result.messages);
         app.stdout.status_line(&line)?;
         match result.secrets_found.filter(|found| *found > 0) {
-            Some(found) if redact => app.stderr.line(&format!("{} replaced", pluralize(found, "secret"))),
+            Some(found) if redact => app.stderr.line(&format!("redacted {}", pluralize(found, "secret"))),
             Some(found) => {
-                app.stderr
-                    .hint(&format!("{} in it, kept as they came; --redact replaces them", pluralize(found, "secret")));
+                app.stderr.hint(&format!("{}; use --redact to remove secrets", format::found_secrets(found)));
             }
             None => {}
         }
@@ -112,18 +112,22 @@ fn parse_messages(text: &str) -> Result<Vec<&RawValue>, Error> {
         // serde would accept a JSON list as the fields of a message in their order. Replace it, so that parsing fails.
         let line = if line.trim_start().starts_with('[') { "0" } else { line };
         let wrong = |error: serde_json::Error| {
-            let error = error.to_string();
-            let error = error.split(" at line ").next().unwrap_or_default();
-            Error::usage(format!("line {}: {error}; nothing was appended", at + 1))
-                .with_hint(r#"a line is one object such as {"role":"user","content":"hello"}"#)
+            let line = at + 1;
+            let reason = error.to_string();
+            let reason = reason.split(" at line ").next().unwrap_or_default();
+            Error::usage(match error.classify() {
+                Category::Data => format!("line {line}: {reason}; nothing was appended"),
+                _ => format!("line {line} is not valid JSON; nothing was appended"),
+            })
+            .with_hint(r#"each line is one JSON object, e.g. {"role":"user","content":"hello"}"#)
         };
         // Parse each line to report which one is invalid, but send it unchanged.
         serde_json::from_str::<NewMessage>(line).map_err(wrong)?;
         messages.push(serde_json::from_str(line).map_err(wrong)?);
     }
     if messages.is_empty() {
-        return Err(Error::new(exit::NOTHING_TO_DO, "no messages: nothing to append")
-            .with_hint("each line is a message as JSON: {\"role\": \"user\", \"content\": \"…\"}"));
+        return Err(Error::new(exit::NOTHING_TO_DO, "no messages to append")
+            .with_hint(r#"each line is one JSON object, e.g. {"role":"user","content":"hello"}"#));
     }
     Ok(messages)
 }
@@ -148,7 +152,7 @@ mod tests {
             let taken = parse_messages(&text).map_err(|failure| (failure.exit_status(), format!("{failure:?}")));
             let Err((status, told)) = taken else { panic!("{bad} was taken") };
             assert_eq!(status, exit::USAGE);
-            assert!(told.contains("line 3: ") && !told.contains("at line 1"), "{told}");
+            assert!(told.contains("line 3") && !told.contains("at line 1"), "{told}");
         }
     }
 }

@@ -32,7 +32,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         }
         let what = describe_contents(result.discarded, result.pins);
         let line = match (what.is_empty(), &result.saved) {
-            (true, _) => "the context was empty already".to_owned(),
+            (true, _) => "the conversation is already empty".to_owned(),
             (false, None) => format!("discarded {what}"),
             (false, Some(_)) => format!("cleared {what}"),
         };
@@ -57,7 +57,7 @@ fn confirm(agent: Option<String>, app: &mut App) -> Result<(), Error> {
         // The context is empty, so no confirmation is needed.
         return Ok(());
     }
-    confirm::ask("context clear", &format!("Discard the context of {} ({question})?", shown.agent_name))
+    confirm::ask("context clear", &format!("Discard the conversation of {} ({question})?", shown.agent_name))
 }
 
 /// Formats `3 messages and 2 pinned facts`; empty if both are 0.

@@ -44,17 +44,17 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
 /// are only suggested, never stored automatically.
 fn print_notes(app: &App, receipt: &Receipt) {
     if let Some(why) = &receipt.fallback {
-        let who = if receipt.source == Some(ItemSource::Model) { "by the model and by rules" } else { "by rules" };
-        app.stderr.line(&format!("the working set is made {who}: {}", sanitize::one_line(why)));
+        let who = if receipt.source == Some(ItemSource::Model) { "the model and " } else { "" };
+        app.stderr.line(&format!("used {who}the built-in summarizer: {}", sanitize::one_line(why)));
     }
     for task in &receipt.done {
-        app.stderr.line(&format!("no longer open: {}", sanitize::one_line(task)));
+        app.stderr.line(&format!("completed: {}", sanitize::one_line(task)));
     }
     for fact in &receipt.offered {
-        app.stderr.line(&format!("may be worth remembering: {}", sanitize::one_line(fact)));
+        app.stderr.line(&format!("suggested memory: {}", sanitize::one_line(fact)));
     }
     if !receipt.offered.is_empty() {
-        app.stderr.hint("chorusctl memory add TEXT keeps one for later conversations");
+        app.stderr.hint("remember one for later conversations: chorusctl memory add TEXT");
     }
 }
 
@@ -62,14 +62,14 @@ fn print_notes(app: &App, receipt: &Receipt) {
 pub fn describe_receipt(receipt: &Receipt, undone: bool) -> String {
     let left = pluralize(receipt.left, "message");
     if undone {
-        return format!("{left} can be shown to the model again");
+        return format!("restored {left} to the model's window");
     }
     let (before, after) = (format_token_count(receipt.tokens_before), format_token_count(receipt.tokens_after));
     let pins = match receipt.pins.len() as u64 {
         0 => String::new(),
-        pins => format!("; {} stayed", pluralize(pins, "pinned fact")),
+        pins => format!("; kept {}", pluralize(pins, "pinned fact")),
     };
-    format!("compacted: {left}, {before}, gave way to {after}{pins}")
+    format!("compacted {left} ({before}) to {after}{pins}")
 }
 
 #[cfg(test)]
@@ -79,9 +79,9 @@ mod tests {
     #[test]
     fn a_receipt_says_what_went_and_what_stayed() {
         let receipt = Receipt { tokens_before: 12_400, tokens_after: 300, left: 120, ..Receipt::default() };
-        assert_eq!(describe_receipt(&receipt, false), "compacted: 120 messages, ~12k tokens, gave way to 300 tokens");
+        assert_eq!(describe_receipt(&receipt, false), "compacted 120 messages (~12k tokens) to 300 tokens");
         let pinned = Receipt { pins: vec!["a".into()], ..receipt };
-        assert!(describe_receipt(&pinned, false).ends_with("; 1 pinned fact stayed"));
-        assert_eq!(describe_receipt(&pinned, true), "120 messages can be shown to the model again");
+        assert!(describe_receipt(&pinned, false).ends_with("; kept 1 pinned fact"));
+        assert_eq!(describe_receipt(&pinned, true), "restored 120 messages to the model's window");
     }
 }

@@ -146,10 +146,10 @@ fn print_page(
             0 if filtered => app.stderr.line("no sessions match"),
             0 => {
                 app.stderr.line("no sessions yet");
-                app.stderr.hint("chorusctl context save, or chorusctl session import FILE");
+                app.stderr.hint("chorusctl save, or chorusctl import FILE");
             }
             total => app.stderr.line(&format!(
-                "there are {} on {}",
+                "no such page: {} on {}",
                 pluralize(total, "session"),
                 pluralize(result.pages, "page")
             )),
@@ -205,7 +205,7 @@ fn write_long(out: &mut Stdout, sessions: &[SessionRow], first: u64) -> Result<(
         ];
         let cost = session.restoration_tokens;
         if !cost.is_zero() {
-            facts.push(format!("resuming used {}", format_token_count(cost.input.saturating_add(cost.output))));
+            facts.push(format!("resume cost {}", format_token_count(cost.input.saturating_add(cost.output))));
         }
         writeln!(out, "   {}", out.style(Style::Faint, &facts.join(" · ")))?;
         format::print_paragraph(out, session.summary.as_deref().unwrap_or_default())?;
@@ -214,7 +214,7 @@ fn write_long(out: &mut Stdout, sessions: &[SessionRow], first: u64) -> Result<(
     Ok(())
 }
 
-/// Returns the title on one line: the description, else the beginning of the summary, else the name; then the tags.
+/// Returns the title on one line: the description, else the start of the summary, else the name; then the tags.
 fn title(session: &SessionRow) -> String {
     let title = [session.description.as_deref(), session.summary.as_deref(), Some(&*session.session_id)]
         .into_iter()

@@ -54,7 +54,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         let line = format!("restored {}: {how_many}", format::session_name(&app.stdout, &result.session));
         app.stdout.status_line(&line)?;
         if let Some(commit) = &result.files_commit {
-            let line = format!("the files of the workspace are back: commit {}", sanitize::one_line(commit));
+            let line = format!("restored the workspace files (commit {})", sanitize::one_line(commit));
             app.stdout.status_line(&line)?;
         }
         format::print_paragraph(&mut app.stdout, result.session.header.summary.as_deref().unwrap_or_default())

@@ -48,7 +48,7 @@ pub fn run_for_chat(session: &str, app: &mut App) -> Result<(), Error> {
         return Ok(());
     }
     if let Some(before) = &result.saved_first {
-        app.stderr.line(&format!("the live conversation is kept: {}", format::plain_session(before)));
+        app.stderr.line(&format!("saved the previous conversation as {}", format::plain_session(before)));
     }
     app.stderr.line(&format!("resumed {}", format::plain_session_name(&result.session)));
     Ok(())
@@ -73,8 +73,9 @@ fn is_file_name(session: &str) -> bool {
 /// Returns the session of a file, importing it if it is not in this home yet.
 fn session_of_file(file: &str, app: &mut App) -> Result<String, Error> {
     if let Err(error) = fs::metadata(file) {
-        return Err(Error::for_file(file, &error)
-            .with_hint("a session has no slash or dot in its name: `chorusctl context history`"));
+        return Err(
+            Error::for_file(file, &error).with_hint("to resume a session by name, list them: chorusctl history")
+        );
     }
     if let Some(known) = find_own_session(file, app) {
         return Ok(known);
@@ -90,8 +91,8 @@ fn session_of_file(file: &str, app: &mut App) -> Result<String, Error> {
             Ok(session.header.id.to_string())
         }
         sessions => {
-            Err(Error::usage(format!("{file} holds {}; which one?", pluralize(sessions.len() as u64, "session")))
-                .with_hint("they are saved now: `chorusctl context history` shows them, resume one of them"))
+            Err(Error::usage(format!("{file} contains {}: which one?", pluralize(sessions.len() as u64, "session")))
+                .with_hint("they were imported; list them: chorusctl history"))
         }
     }
 }

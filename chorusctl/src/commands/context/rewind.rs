@@ -21,7 +21,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
-    rewind(app, args.n, args.undo, "--undo")
+    rewind(app, args.n, args.undo, "chorusctl context rewind --undo")
 }
 
 /// Drops `turns` turns, or with `undo` restores those that were dropped last. `redo` is the command or option that
@@ -30,7 +30,7 @@ pub fn rewind(app: &mut App, turns: Option<u64>, undo: bool, redo: &str) -> Resu
     let params = RewindParams { agent: app.agent(), n: turns, undo };
     app.call_and_print::<Rewind>(&params, |app, result| {
         let moved = pluralize(result.moved, "message");
-        let what = if undo { format!("restored {moved}") } else { format!("dropped {moved}; {redo} restores them") };
-        app.stdout.status_line(&format!("{what} ({} total)", result.messages))
+        let (what, undo) = if undo { ("restored", String::new()) } else { ("dropped", format!("; undo: {redo}")) };
+        app.stdout.status_line(&format!("{what} {moved} ({} total){undo}", result.messages))
     })
 }

@@ -60,7 +60,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         } else {
             format!("after {}", time::format_two_units(patience.as_secs()))
         };
-        app.stderr.warning(&format!("the summary is not there {after}; `chorusctl session show latest` has it later"));
+        app.stderr.warning(&format!("the summary is not ready {after}; see it later: chorusctl show latest"));
     } else if waited {
         saved.summary_pending = false;
     }
@@ -72,7 +72,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         app.stderr.warning(warning);
     }
     format::print_saved(&mut app.stdout, &saved.session)?;
-    if saved.cleared { app.stdout.status_line("the context is clear") } else { Ok(()) }
+    if saved.cleared { app.stdout.status_line("cleared the conversation") } else { Ok(()) }
 }
 
 /// Returns how long to wait for a generated summary.

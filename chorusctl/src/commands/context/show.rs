@@ -48,8 +48,8 @@ pub fn show(app: &mut App, range: MessageRange) -> Result<(), Error> {
     let mut page = app.call::<Show>(&first(range.is_all().then_some(PAGE_SIZE)))?;
     let Some(context) = page.context.filter(|context| context.messages > 0) else {
         write_pinned_facts(&mut app.stdout, &page.working_set.pinned_facts)?;
-        app.stderr.line(&format!("the context of {} is empty", page.agent_name));
-        app.stderr.hint("chorusctl context append TEXT, or chorusctl context restore latest");
+        app.stderr.line(&format!("the conversation of {} is empty", page.agent_name));
+        app.stderr.hint("chorusctl chat, or chorusctl restore latest");
         return Ok(());
     };
     if let Some(number) = range.at {

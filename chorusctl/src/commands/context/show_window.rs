@@ -15,11 +15,14 @@ pub(crate) fn run(app: &mut App) -> Result<(), Error> {
     let params = ShowParams { agent: app.agent(), window: true, ..ShowParams::default() };
     app.call_and_print::<Show>(&params, |app, result| {
         let Some(window) = result.window else {
-            return Err(Error::failed("the daemon shows no window").with_hint("restart it: `chorusctl daemon restart`"));
+            return Err(
+                Error::failed("the daemon does not support --window").with_hint("restart it: chorusctl daemon restart")
+            );
         };
         if let Some(receipt) = &window.compacts {
             let told = compact::describe_receipt(receipt, false);
-            app.stderr.line(&format!("the next call compacts first, and this is shown as rules do it: {told}"));
+            app.stderr
+                .line(&format!("the next request compacts first, shown here with the built-in summarizer: {told}"));
         }
         let model = window.model.as_deref().map_or("no model".into(), sanitize::one_line);
         let agent = sanitize::one_line(&result.agent_name);
@@ -40,12 +43,12 @@ fn print_contents(out: &mut Stdout, window: &Window) -> Result<(), Error> {
         let mends = window.mended.iter().filter(|mend| mend.message_id == shown.message.id);
         let mut mends: Vec<_> = mends.map(|mend| describe_repair(mend.how).to_owned()).collect();
         let short = window.shortened.iter().filter(|short| short.message_id == shown.message.id);
-        mends.extend(short.map(|short| format!("too long, {} left out", units::format_bytes(short.bytes))));
+        mends.extend(short.map(|short| format!("truncated by {}", units::format_bytes(short.bytes))));
         let mended = if mends.is_empty() { String::new() } else { format!(" ({})", mends.join(", ")) };
         writeln!(out, "    {}", out.style(Style::Faint, &format!("{}{mended}", format_token_count(shown.tokens))))?;
     }
     if !window.tools.is_empty() {
-        print_heading(out, "schemas of tools")?;
+        print_heading(out, "tool schemas")?;
         let named = window.tools.iter().map(|tool| format!("{} ({})", sanitize::one_line(&tool.name), tool.tokens));
         print_body(out, &named.collect::<Vec<_>>().join(", "), "")?;
     }
@@ -57,7 +60,7 @@ fn print_heading(out: &mut Stdout, text: &str) -> Result<(), Error> {
 }
 
 fn print_budget(out: &mut Stdout, budget: &WindowBudget, shown: u64) -> Result<(), Error> {
-    print_heading(out, "tokens, as they are estimated")?;
+    print_heading(out, "estimated tokens")?;
     let limit = budget.limit.to_string();
     let most = budget.window_messages;
     let messages = match budget.left_out {
@@ -65,17 +68,17 @@ fn print_budget(out: &mut Stdout, budget: &WindowBudget, shown: u64) -> Result<(
         left_out => format!("{} of at most {most}; {left_out} left out", pluralize(shown, "message")),
     };
     let takes = match budget.takes {
-        Some(takes) => format!("the model takes {takes}, with an answer of up to {}", budget.answer),
-        None => format!("with an answer of up to {}", budget.answer),
+        Some(takes) => format!("limit of the model {takes}, with a reply of up to {}", budget.answer),
+        None => format!("with a reply of up to {}", budget.answer),
     };
     let mut table =
         Table::new([Column::new("PART"), Column::new("TOKENS").align_right(), Column::new("OF").flexible()]);
     let rows = [
         ("system", budget.system, String::new()),
-        ("working set", budget.working_set, format!("{limit} with the messages")),
+        ("working set", budget.working_set, format!("{limit} including messages")),
         ("messages", budget.messages, messages),
         ("tools", budget.tools, String::new()),
-        ("together", budget.tokens, takes),
+        ("total", budget.tokens, takes),
     ];
     for (part, tokens, of) in rows {
         table.add_row([part.into(), tokens.to_string().into(), of.into()]);
@@ -89,18 +92,18 @@ fn piece_name(kind: PieceKind) -> &'static str {
         PieceKind::Docs => "docs",
         PieceKind::Memory => "memory",
         PieceKind::WorkingSet => "working set",
-        PieceKind::LastWord => "last word",
+        PieceKind::LastWord => "step limit notice",
     }
 }
 
 /// Describes how a message was repaired for the model.
 fn describe_repair(kind: MendKind) -> &'static str {
     match kind {
-        MendKind::Opened => "a note stands before it",
+        MendKind::Opened => "note added before it",
         MendKind::Quoted => "quoted",
-        MendKind::Renamed => "calls renamed",
-        MendKind::Answered => "calls without results are answered",
-        MendKind::Stray => "a result without its call, quoted",
+        MendKind::Renamed => "tool calls renamed",
+        MendKind::Answered => "missing tool results added",
+        MendKind::Stray => "tool result without a call, quoted",
         MendKind::Empty => "empty",
     }
 }

@@ -46,20 +46,19 @@ pub fn run(Args { print }: Args, app: &mut App) -> Result<(), Error> {
     match fs::read_to_string(&path) {
         Ok(there) if !there.starts_with(unit::HEADER) => {
             return Err(Error::new(exit::CONFLICT, format!("{shown} exists and was not written by chorusctl"))
-                .with_hint("move it away; changes to a unit belong beside it: systemctl --user edit chorusd"));
+                .with_hint("move it away; to customize the unit, use: systemctl --user edit chorusd"));
         }
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Error::for_file(&shown, &error)),
         _ => {}
     }
     write_atomically(&path, &unit)
         .map_err(|error| Error::failed(format!("failed to write {shown}: {}", os_error_text(&error))))?;
-    app.stdout.status_line(&format!("written: {}", sanitize::one_line(&shown)))?;
+    app.stdout.status_line(&format!("wrote {}", sanitize::one_line(&shown)))?;
     app.stdout.status_line("enable it with:")?;
-    app.stdout.status_line("  chorusctl daemon stop                       (where one runs already)")?;
+    app.stdout.status_line("  chorusctl daemon stop                       (if one is running)")?;
     app.stdout.status_line("  systemctl --user daemon-reload")?;
     app.stdout.status_line("  systemctl --user enable --now chorusd")?;
-    app.stdout
-        .status_line("  loginctl enable-linger                      (so that it also runs while you are not logged in)")
+    app.stdout.status_line("  loginctl enable-linger                      (to keep it running after you log out)")
 }
 
 /// Returns the directory of user units.
@@ -67,7 +66,7 @@ fn unit_directory() -> Result<PathBuf, Error> {
     // Relative paths are invalid here (XDG Base Directory Specification).
     let given = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let config = given.or_else(|| Some(std::env::home_dir()?.join(".config")));
-    let config = config.ok_or_else(|| Error::usage("no home directory is known: set HOME"))?;
+    let config = config.ok_or_else(|| Error::usage("no home directory: set HOME"))?;
     Ok(config.join("systemd/user"))
 }
 
@@ -79,8 +78,8 @@ fn resolve_program(program: PathBuf) -> Result<PathBuf, Error> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).map(|dir| dir.join(&program)).find(|file| file.is_file());
     let found = found.ok_or_else(|| {
-        Error::new(exit::NOT_FOUND, format!("{} is not found", program.display()))
-            .with_hint("put chorusd beside chorusctl or into PATH, or set CHORUSD")
+        Error::new(exit::NOT_FOUND, format!("{} not found", program.display()))
+            .with_hint("install chorusd next to chorusctl or in PATH, or set CHORUSD")
     })?;
     absolute(&found)
 }

@@ -30,7 +30,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let path = resolve_home(app)?.join("log").join("chorusd.log");
     let failed = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => Error::new(exit::NOT_FOUND, format!("no log at {} yet", path.display()))
-            .with_hint("the daemon writes it: chorusctl daemon start"),
+            .with_hint("start the daemon: chorusctl daemon start"),
         _ => Error::for_file(&path.display().to_string(), &error),
     };
     let (mut tail, last) = Tail::open(&path, TAIL_LINES).map_err(failed)?;

@@ -109,19 +109,19 @@ fn has_open_file(_: u32, _: &[&Path]) -> bool {
 fn terminate(pid: u32, home: &Path) -> Result<(), String> {
     use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-    let number = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or("its pid is not a number of a process")?;
+    let number = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or("its pid is not valid")?;
     // Open the pidfd before the check, so that the process that is checked is the one that gets the signal.
     let handle = match pidfd_open(number, PidfdFlags::empty()) {
         Ok(handle) => handle,
         Err(rustix::io::Errno::SRCH) => return Ok(()),
-        Err(error) => return Err(format!("process {pid} cannot be opened: {error}")),
+        Err(error) => return Err(format!("cannot open process {pid}: {error}")),
     };
     if !has_open_file(pid, &[home, &home.join(lock_file::LOCK_FILE)]) {
-        return Err(format!("process {pid} does not hold the lock as far as can be seen from here"));
+        return Err(format!("cannot confirm that process {pid} holds the lock"));
     }
     match pidfd_send_signal(&handle, Signal::TERM) {
         Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
-        Err(error) => Err(format!("process {pid} cannot be sent a signal: {error}")),
+        Err(error) => Err(format!("cannot send a signal to process {pid}: {error}")),
     }
 }
 

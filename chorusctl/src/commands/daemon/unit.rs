@@ -22,11 +22,11 @@ pub(super) fn render(program: &Path, socket: Option<&Path>, environment: &[(&str
     }
     Ok(format!(
         "\
-{HEADER} Changes of your own belong beside it:
+{HEADER} To customize it, run:
 # systemctl --user edit chorusd
 
 [Unit]
-Description=Chorus, keeper of the conversations of AI agents
+Description=Chorus, conversation store for AI agents
 StartLimitIntervalSec=60
 StartLimitBurst=5
 
@@ -36,33 +36,33 @@ NotifyAccess=main
 ExecStart={start}
 {variables}Restart=on-failure
 RestartSec=1
-# Bad configuration, a daemon that runs already, or a refusal, as after the home or its databases were moved: another try
-# would end the same way, or begin an empty home.
+# Do not restart after invalid configuration (2), a refusal such as a moved home or database (6), or if another daemon
+# is running (7): a retry would fail again, or start with an empty home.
 RestartPreventExitStatus=2 6 7
-# Fed through the writer of the journal: a disk that hangs ends the daemon, and nothing acknowledged is lost.
+# The journal writer sends the keep-alive: if the disk hangs, systemd restarts the daemon. No acknowledged data is lost.
 WatchdogSec=60
 TimeoutStartSec=5min
-# Longer than `stop_timeout` (10s), in which every conversation is saved.
+# Longer than `stop_timeout` (10s), during which every conversation is saved.
 TimeoutStopSec=30
-# A stop is told to the daemon alone; it ends what it started.
+# Send SIGTERM only to the daemon; it stops its own child processes.
 KillMode=mixed
 
-# Whatever is made is for its owner only, and memory full of conversations is never dumped to a file.
+# New files are private to their owner. Core dumps are off, because memory contains conversations.
 UMask=0077
 LimitCORE=0
 LimitNOFILE=16384
 TasksMax=4096
-# Each command of an agent is bounded as a whole, by a control group below the daemon's.
+# Each command of an agent runs in its own control group below the daemon's, with limits on memory and processes.
 Delegate=memory pids
-# One command of an agent that eats all memory must not take the daemon with it.
+# If a command of an agent runs out of memory, keep the daemon running.
 OOMPolicy=continue
 UnsetEnvironment=LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT
-# Left out on purpose: Chorus puts the commands of agents into sandboxes of its own, tighter than any of these.
-#   NoNewPrivileges=, and all that implies it in a user unit (SystemCallFilter=, LockPersonality=,
-#   RestrictSUIDSGID=, MemoryDenyWriteExecute=, ...): a setuid bwrap could not start.
-#   RestrictNamespaces=: there would be no user namespaces to build a sandbox of.
-#   ProtectSystem=, ProtectHome=, PrivateTmp=, PrivateUsers=: a user unit gets them by a user namespace, in which
-#   mounts are locked and further namespaces may be refused.
+# Not set, because Chorus runs the commands of agents in its own, stricter sandboxes:
+#   NoNewPrivileges=, and settings that imply it in a user unit (SystemCallFilter=, LockPersonality=,
+#   RestrictSUIDSGID=, MemoryDenyWriteExecute=, ...): they would prevent a setuid bwrap from starting.
+#   RestrictNamespaces=: the sandbox needs user namespaces.
+#   ProtectSystem=, ProtectHome=, PrivateTmp=, PrivateUsers=: in a user unit they use a user namespace, in which
+#   mounts are locked and more namespaces may be refused.
 
 [Install]
 WantedBy=default.target
@@ -71,13 +71,13 @@ WantedBy=default.target
 }
 
 fn path_str(path: &Path) -> Result<&str, String> {
-    path.to_str().ok_or_else(|| format!("{} is not UTF-8, which a unit must be", path.display()))
+    path.to_str().ok_or_else(|| format!("{} is not UTF-8, which a systemd unit requires", path.display()))
 }
 
 /// Quotes the program path of ExecStart; systemd accepts neither quotes nor backslashes in it.
 fn quote_program(text: &str) -> Result<String, String> {
     match text.chars().find(|c| "\"'\\".contains(*c)) {
-        Some(c) => Err(format!("{text} holds {c}, which the program of a unit cannot")),
+        Some(c) => Err(format!("{text} contains {c}, which ExecStart= does not allow in the program path")),
         None => quote(text),
     }
 }
@@ -90,7 +90,7 @@ fn quote_argument(text: &str) -> Result<String, String> {
 /// Quotes a word if necessary; escapes `%`, which would be a specifier.
 fn quote(text: &str) -> Result<String, String> {
     if let Some(c) = text.chars().find(|c| c.is_control()) {
-        return Err(format!("{text:?} holds {c:?}, which a unit cannot"));
+        return Err(format!("{text:?} contains {c:?}, which a systemd unit does not allow"));
     }
     let escaped = text.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%");
     let plain = |c: char| c.is_alphanumeric() || "/._-=+:,@%$~".contains(c);

@@ -78,8 +78,7 @@ fn parse_params<T: serde::de::DeserializeOwned>(params: &RawValue) -> Result<T, 
 
 fn warn_lagged(app: &mut App, missed: u64) {
     if missed > 0 {
-        app.stderr
-            .warning(&format!("{} missed: they are no longer kept, or came too fast", pluralize(missed, "event")));
+        app.stderr.warning(&format!("missed {}: expired, or too many at once", pluralize(missed, "event")));
     }
 }
 

@@ -3,7 +3,7 @@
 use chorus_proto::methods::memory::{Add, AddParams};
 
 use crate::app::App;
-use crate::commands::text_input;
+use crate::commands::{format, text_input};
 use crate::error::Error;
 use crate::ui::units::pluralize;
 use crate::ui::{Style, sanitize};
@@ -28,7 +28,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
-    let text = match text_input::text_argument(Some(args.text), "memory add", "remember")? {
+    let text = match text_input::text_argument(Some(args.text), "memory add", "add")? {
         Some(text) => text,
         None => text_input::read_stdin()?,
     };
@@ -38,23 +38,22 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         let id = sanitize::one_line(&result.entry.short_id);
         let id = app.stdout.style(Style::Id, &id).to_string();
         let line = match (result.added, &result.entry.project) {
-            (false, _) => format!("remembered already: {id}"),
-            (true, Some(project)) => format!("remembered as {id}, shared in {}", sanitize::one_line(project)),
+            (false, _) => format!("already remembered ({id})"),
+            (true, Some(project)) => format!("remembered as {id} (shared in project {})", sanitize::one_line(project)),
             (true, None) => format!("remembered as {id}"),
         };
         app.stdout.status_line(&line)?;
         if !result.entry.shown {
-            app.stderr.warning("there is no room for it in what the model is shown: chorusctl memory list");
+            app.stderr
+                .warning("the memory budget is full, so the model does not see this entry: chorusctl memory list");
         }
         if result.entry.path_exists == Some(false) {
-            app.stderr.line("the path is not there (yet)");
+            app.stderr.line("the path does not exist yet");
         }
         match result.secrets_found {
             0 => {}
-            found if redact => app.stderr.line(&format!("{} replaced", pluralize(found, "secret"))),
-            found => app
-                .stderr
-                .hint(&format!("{} in it, kept as they came; --redact replaces them", pluralize(found, "secret"))),
+            found if redact => app.stderr.line(&format!("redacted {}", pluralize(found, "secret"))),
+            found => app.stderr.hint(&format!("{}; use --redact to remove secrets", format::found_secrets(found))),
         }
         Ok(())
     })

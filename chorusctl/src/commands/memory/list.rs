@@ -42,14 +42,14 @@ pub fn run(Args { limit }: Args, app: &mut App) -> Result<(), Error> {
 
 fn print_entries(result: &ListResult, entries: &[MemoryEntry], app: &mut App) -> Result<(), Error> {
     if result.total == 0 {
-        app.stderr.line("nothing is remembered; `chorusctl memory add TEXT` adds something");
+        app.stderr.line("no memories; add one: chorusctl memory add TEXT");
         return Ok(());
     }
     super::write_table(entries, &mut app.stdout)?;
     app.stdout.flush()?;
     let used = format!("{} of {}", result.tokens, format_token_count(result.token_budget));
     if result.shown < result.total {
-        app.stderr.line(&format!("the model is shown {} of {} ({used})", result.shown, result.total));
+        app.stderr.line(&format!("the model sees {} of {} entries ({used})", result.shown, result.total));
     }
     Ok(())
 }

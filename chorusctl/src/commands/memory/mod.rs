@@ -61,7 +61,7 @@ fn write_table(entries: &[MemoryEntry], out: &mut Stdout) -> Result<(), Error> {
 
 /// Formats an entry's text, path and session as one line.
 fn entry_summary(entry: &MemoryEntry) -> String {
-    let gone = if entry.path_exists == Some(false) { ", which is not there" } else { "" };
+    let gone = if entry.path_exists == Some(false) { ", missing" } else { "" };
     let path = entry.path.as_ref().map(|path| format!("{}{gone}", sanitize::one_line(path)));
     let from = entry.session_id.as_ref().map(|session| format!("from {}", sanitize::one_line(session)));
     let about: Vec<String> = path.into_iter().chain(from).collect();

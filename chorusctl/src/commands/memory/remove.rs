@@ -21,6 +21,6 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         let id = sanitize::one_line(&removed.entry.short_id);
         let line = format!("removed {}: {}", app.stdout.style(Style::Id, &id), super::entry_summary(&removed.entry));
         app.stdout.status_line(&line)?;
-        if app.stdout.is_quiet() { Ok(()) } else { writeln!(app.stdout, "  back with: chorusctl trash restore {id}") }
+        if app.stdout.is_quiet() { Ok(()) } else { writeln!(app.stdout, "  undo: chorusctl trash restore {id}") }
     })
 }

@@ -28,14 +28,14 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     }
     app.call_and_print::<Search>(&params, |app, result| {
         if result.entries.is_empty() {
-            app.stderr.line("nothing that is remembered has all these words in it");
+            app.stderr.line("no memory matches all these words");
             return Ok(());
         }
         super::write_table(&result.entries, &mut app.stdout)?;
         app.stdout.flush()?;
         let told = result.entries.len() as u64;
         if told < result.total {
-            app.stderr.line(&format!("{told} of {} that were found", result.total));
+            app.stderr.line(&format!("showing {told} of {} matches", result.total));
         }
         Ok(())
     })

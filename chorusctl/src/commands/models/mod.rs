@@ -25,8 +25,10 @@ group! {
 /// Prints one line per provider, then the models as a table.
 fn print_models(app: &mut App, found: &ModelsResult) -> Result<(), Error> {
     if found.providers.is_empty() {
-        app.stderr.line("no provider of models is configured");
-        app.stderr.hint("set ANTHROPIC_API_KEY where chorusd starts, or add [providers.NAME] to config.toml");
+        app.stderr.line("no model provider configured");
+        app.stderr.hint(
+            "export ANTHROPIC_API_KEY and run `chorusctl daemon restart`, or add [providers.NAME] to config.toml",
+        );
         return Ok(());
     }
     let width = found.providers.iter().map(|provider| provider.name.chars().count()).max().unwrap_or(0);
@@ -35,7 +37,7 @@ fn print_models(app: &mut App, found: &ModelsResult) -> Result<(), Error> {
     }
     if found.providers.iter().any(|provider| provider.found == Discovery::NotRun) {
         app.stdout.flush()?;
-        app.stderr.hint("`chorusctl models validate` asks now");
+        app.stderr.hint("check now: chorusctl models validate");
     }
     let models: Vec<&Model> = found.providers.iter().flat_map(|provider| &provider.models).collect();
     if models.is_empty() {
@@ -48,7 +50,7 @@ fn print_models(app: &mut App, found: &ModelsResult) -> Result<(), Error> {
         Column::new("CONTEXT").align_right(),
         Column::new("INPUT").align_right().optional(),
         Column::new("OUTPUT").align_right().optional(),
-        Column::new("ALSO").flexible(),
+        Column::new("ALIASES").flexible(),
     ]);
     for model in models {
         let price =
@@ -63,7 +65,7 @@ fn print_models(app: &mut App, found: &ModelsResult) -> Result<(), Error> {
     }
     table.write(&mut app.stdout)?;
     if found.providers.iter().any(|provider| provider.models.iter().any(|model| model.price.is_some())) {
-        app.stdout.text("\ninput and output in US dollars per million tokens\n")?;
+        app.stdout.text("\nprices in US dollars per million tokens\n")?;
     }
     Ok(())
 }
@@ -76,7 +78,7 @@ fn print_provider(app: &mut App, provider: &ModelProvider, width: usize) -> Resu
     };
     let text = match (&provider.problem, provider.found) {
         (Some(problem), _) => sanitize::one_line(problem),
-        (None, Discovery::NotRun) => "not asked yet".to_owned(),
+        (None, Discovery::NotRun) => "not checked yet".to_owned(),
         (None, _) => {
             let local = if provider.local { "found on this machine, " } else { "" };
             let models = pluralize(provider.models.len() as u64, "model");

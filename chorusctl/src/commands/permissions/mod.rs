@@ -33,8 +33,8 @@ fn decision_style(decision: Decision) -> Style {
 pub fn format_rule(rule: &Rule) -> String {
     match rule {
         Rule::Pattern { list, index, pattern } => format!("{}[{index}] {}", list.as_str(), sanitize::one_line(pattern)),
-        Rule::Always { index } => format!("always[{index}]: this very action was approved for ever"),
-        Rule::Default => "the default: no rule matches".to_owned(),
-        Rule::Shell { reason } => format!("asked about because {}", sanitize::one_line(reason)),
+        Rule::Always { index } => format!("always[{index}]: approved permanently"),
+        Rule::Default => "default (no rule matches)".to_owned(),
+        Rule::Shell { reason } => format!("needs approval because {}", sanitize::one_line(reason)),
     }
 }

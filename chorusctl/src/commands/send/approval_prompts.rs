@@ -124,11 +124,11 @@ impl ApprovalPrompts {
             if cancellable_prompt::is_possible() {
                 match Prompt::spawn(approval, self.paths.clone(), self.stderr) {
                     Ok(prompt) => self.current = Some(prompt),
-                    Err(error) => self.stderr.warning(&format!("nobody can be asked here: {error}")),
+                    Err(error) => self.stderr.warning(&format!("cannot prompt on this terminal: {error}")),
                 }
             }
             if self.current.is_none() {
-                self.stderr.line("it waits for an answer, from any terminal:");
+                self.stderr.line("waiting for approval; answer from any terminal with:");
                 self.stderr.hint(&format!("chorusctl approvals approve {id}, or chorusctl approvals deny {id}"));
             }
         }
@@ -139,9 +139,9 @@ impl ApprovalPrompts {
 fn format_decision(status: Status, by: Option<&str>, elsewhere: bool) -> String {
     let at = if elsewhere { " elsewhere" } else { "" };
     match (status, by) {
-        (Status::Approved, Some(by)) => format!("approved{at}, by {}", sanitize::one_line(by)),
-        (Status::Denied, Some(by)) => format!("denied{at}, by {}", sanitize::one_line(by)),
-        (Status::Expired, _) => "nobody answered in time: it is denied".to_owned(),
-        _ => "it is denied: the turn has ended".to_owned(),
+        (Status::Approved, Some(by)) => format!("approved{at} by {}", sanitize::one_line(by)),
+        (Status::Denied, Some(by)) => format!("denied{at} by {}", sanitize::one_line(by)),
+        (Status::Expired, _) => "expired without an answer: denied".to_owned(),
+        _ => "denied: the turn has ended".to_owned(),
     }
 }

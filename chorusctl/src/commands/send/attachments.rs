@@ -25,8 +25,8 @@ pub(super) fn read_attachments(paths: &[PathBuf]) -> Result<Vec<Attachment>, Err
         // Check the length first, so that a file that is too long or never ends is not read.
         let length = path.metadata().map_err(|error| Error::for_file(&shown, &error))?.len();
         let too_long = || {
-            Error::usage(format!("{shown}: too long; all files of a message together have at most 11 MiB"))
-                .with_hint("put it where the agent can read it, and name it in the message")
+            Error::usage(format!("{shown}: too large; the files of one message can have 11 MiB in total"))
+                .with_hint("put it where the agent can read it, and give its path in the message")
         };
         if length > left as u64 {
             return Err(too_long());

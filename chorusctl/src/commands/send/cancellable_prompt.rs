@@ -81,20 +81,20 @@ impl PromptThread {
     fn run(&self) -> bool {
         let always = self.approval.not_always.is_none();
         loop {
-            let words = if always { "[y] once, [a] always exactly this, [N] no" } else { "[y] once, [N] no" };
-            self.stderr.styled_part(Style::Strong, &format!("approve? {words}: "));
+            let words = if always { "[y]es, [a]lways exactly this, [N]o" } else { "[y]es, [N]o" };
+            self.stderr.styled_part(Style::Strong, &format!("Allow? {words}: "));
             let Some(line) = self.read_line() else { return false };
             let choice = match &*line.trim().to_ascii_lowercase() {
                 "y" | "yes" => Choice::Once,
                 "a" | "always" if always => Choice::Always,
                 "a" | "always" => {
                     let why = self.approval.not_always.as_deref().unwrap_or_default();
-                    self.stderr.line(&format!("it cannot be approved for ever: {why}"));
+                    self.stderr.line(&format!("cannot be approved permanently: {why}"));
                     continue;
                 }
                 "" | "n" | "no" => Choice::No,
                 _ => {
-                    self.stderr.line("y, a or n; nothing is no");
+                    self.stderr.line("enter y, a or n (default: n)");
                     continue;
                 }
             };

@@ -59,8 +59,8 @@ impl CancelOutcome {
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::Cancelled => "the turn was cancelled; what came is kept",
-            Self::Withdrawn => "the message was taken back before its turn came; nothing of it is kept",
+            Self::Cancelled => "cancelled; the partial reply was kept",
+            Self::Withdrawn => "cancelled before it started; the message was not kept",
         }
     }
 }
@@ -176,11 +176,11 @@ impl SharedState {
             InterruptState::Prompting => {}
             InterruptState::WarnBeforeExit => {
                 *now = InterruptState::Exit;
-                self.stderr.line("\nCtrl-C again leaves");
+                self.stderr.line("\npress Ctrl-C again to exit");
             }
             InterruptState::Requested => {
                 *now = InterruptState::CancelPending;
-                self.stderr.line("\nit is cancelled when its turn comes; Ctrl-C again leaves it waiting");
+                self.stderr.line("\ncancelling when it starts; press Ctrl-C again to exit and leave it waiting");
             }
             InterruptState::Queued(turn) => {
                 *now = InterruptState::Withdrawn;
@@ -204,12 +204,12 @@ impl SharedState {
         let shared = self.clone();
         let notes = self.stderr;
         let failed = move |what: Error| {
-            notes.line("\nthe turn could not be cancelled; Ctrl-C again leaves it running");
+            notes.line("\ncould not cancel the turn; press Ctrl-C again to exit and leave it running");
             what.print(notes);
         };
         let asking = move || shared.send_cancel(turn).unwrap_or_else(|error| failed(error.into()));
         if let Err(error) = thread::Builder::new().name("cancel".into()).spawn(asking) {
-            failed(Error::failed(format!("no thread for it: {}", os_error_text(&error))));
+            failed(Error::failed(format!("failed to start a thread: {}", os_error_text(&error))));
         }
     }
 

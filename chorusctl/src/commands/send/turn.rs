@@ -16,8 +16,7 @@ use crate::ui::Stdout;
 use crate::ui::stdout::OutputFormat;
 
 /// Hint for a daemon that went away during a turn.
-pub const DAEMON_GONE_HINT: &str =
-    "what it had acknowledged is kept: chorusctl context show; chorusctl daemon logs may say why";
+pub const DAEMON_GONE_HINT: &str = "acknowledged messages are saved; see: chorusctl show, chorusctl daemon logs";
 
 /// How a turn is displayed.
 #[derive(Debug, Clone, Copy)]
@@ -114,7 +113,7 @@ fn turn_error(error: CallError, gone: &'static str) -> Error {
     let failure = Error::from(error);
     match kind {
         UnexpectedEof | BrokenPipe | ConnectionReset => failure.with_hint(gone),
-        WouldBlock | TimedOut => failure.with_hint("the turn goes on: chorusctl context show has the reply later"),
+        WouldBlock | TimedOut => failure.with_hint("the turn continues; see the reply later: chorusctl show"),
         _ => failure,
     }
 }

@@ -6,6 +6,7 @@ use crate::app::App;
 use crate::commands::format;
 use crate::error::Error;
 use crate::ui::sanitize;
+use crate::ui::units::pluralize;
 
 /// Continue from a saved conversation on a second branch
 ///
@@ -36,9 +37,12 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
             app.stderr.warning(warning);
         }
         format::print_saved_first(&mut app.stdout, result.saved_first.as_ref())?;
-        let how_many = format::loaded_messages(result.messages, &result.session);
         let from = format::session_name(&app.stdout, &result.session);
-        let line = format!("{} goes on from {from}: {how_many}", sanitize::one_line(&result.agent));
+        let at = match result.session.header.message_count {
+            all if result.messages == all => format!("after {}", pluralize(all, "message")),
+            all => format!("at message {} of {all}", result.messages),
+        };
+        let line = format!("{}: branched from {from} {at}", sanitize::one_line(&result.agent));
         app.stdout.status_line(&line)
     })
 }

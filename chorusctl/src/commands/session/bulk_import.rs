@@ -7,6 +7,7 @@ use chorus_proto::methods::import::{CommitResult, ImportFormat};
 
 use super::import::{self, ImportOptions};
 use crate::app::{App, parse_result};
+use crate::commands::format;
 use crate::error::Error;
 use crate::print_pages;
 use crate::ui::sanitize;
@@ -94,7 +95,7 @@ impl Totals {
     fn print(&self, app: &mut App, redact: bool) -> Result<(), Error> {
         for (cause, count) in self.causes.iter().filter(|(_, count)| **count > 1) {
             let more = pluralize(count - 1, "other file");
-            app.stderr.line(&format!("the same for {more}: {}", sanitize::one_line(cause)));
+            app.stderr.line(&format!("same error for {more}: {}", sanitize::one_line(cause)));
         }
         let conversations = pluralize(self.conversations, "conversation");
         let messages = match self.messages {
@@ -118,7 +119,7 @@ impl Totals {
             app.stdout.status_line(&line)?;
         }
         if self.secrets > 0 && !redact {
-            app.stderr.warning(&format!("found {} and kept them", pluralize(self.secrets, "secret")));
+            app.stderr.warning(&format::found_secrets(self.secrets));
             app.stderr
                 .hint("use --redact to remove secrets; `chorusctl session purge` deletes a conversation permanently");
         }

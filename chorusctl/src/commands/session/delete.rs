@@ -27,9 +27,9 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         match deleted.trash {
             Some(entry) => {
                 let short = entry.split_once('_').and_then(|(_, uuid)| uuid.get(..8)).unwrap_or(&entry);
-                writeln!(app.stdout, "  back with: chorusctl trash restore {}", sanitize::one_line(short))
+                writeln!(app.stdout, "  undo: chorusctl trash restore {}", sanitize::one_line(short))
             }
-            None => writeln!(app.stdout, "  its file was gone already"),
+            None => writeln!(app.stdout, "  its file was already missing"),
         }
     })
 }

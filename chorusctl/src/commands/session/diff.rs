@@ -86,7 +86,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let left = (of_a + of_b).saturating_sub(shown);
     if left > 0 {
         app.stderr.line(&pluralize(left, "more message"));
-        app.stderr.hint("`--all` shows them, and texts to their ends; so does --json");
+        app.stderr.hint("show everything: --all");
     }
     Ok(())
 }
@@ -98,11 +98,11 @@ fn print_heading(out: &mut Stdout, diff: &DiffResult) -> Result<(), Error> {
         writeln!(out, "{line}")?;
     }
     let same = match diff.common {
-        0 => "no message is the same".to_owned(),
+        0 => "no common messages".to_owned(),
         1 => "the first message is the same".to_owned(),
         common => format!("the first {common} messages are the same"),
     };
-    let parts = if diff.lines.is_empty() { ", and there are no others" } else { "" };
+    let parts = if diff.lines.is_empty() { "; there are no other messages" } else { "" };
     let line = format!("{same}{parts}");
     writeln!(out, "{}", out.style(Style::Faint, &line))
 }

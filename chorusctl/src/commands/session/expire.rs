@@ -67,8 +67,8 @@ fn print_json(app: &mut App, value: &impl Serialize) -> Result<(), Error> {
 
 fn print_text(app: &mut App, whole: &ExpireResult, dry_run: bool) -> Result<(), Error> {
     let Some(age) = whole.unused_for.as_deref().map(sanitize::one_line) else {
-        app.stderr.line("nothing goes: `sessions_unused_for` is not set");
-        app.stderr.hint("set it in [retention] of config.toml; `--dry-run --unused-for 30d` shows what would go");
+        app.stderr.line("nothing expires: `sessions_unused_for` is not set");
+        app.stderr.hint("set it in [retention] of config.toml, or preview with --dry-run --unused-for 30d");
         return Ok(());
     };
     if !whole.sessions.is_empty() && !app.stdout.is_quiet() {
@@ -91,13 +91,12 @@ fn print_text(app: &mut App, whole: &ExpireResult, dry_run: bool) -> Result<(), 
     }
     let sessions = pluralize(whole.sessions.len() as u64, "session");
     app.stdout.status_line(&match (whole.sessions.is_empty(), dry_run) {
-        (true, _) => format!("nothing to move: unused for {age}"),
-        (false, true) => format!("{sessions} unused for {age} would go to the trash"),
+        (true, _) => format!("no sessions unused for {age}"),
+        (false, true) => format!("{sessions} unused for {age} would be moved to the trash"),
         (false, false) => format!("moved {sessions} unused for {age} to the trash"),
     })?;
     if whole.kept > 0 {
-        app.stderr
-            .line(&format!("{} of that age kept: live conversations need them", pluralize(whole.kept, "session")));
+        app.stderr.line(&format!("kept {} that live conversations need", pluralize(whole.kept, "session")));
     }
     Ok(())
 }

@@ -98,7 +98,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
                 .with_hint("name the files: chorusctl import FILE"));
         }
         if !args.yes {
-            confirm::ask("import", &format!("import {}?", transcripts::describe(&found)))?;
+            confirm::ask("import", &format!("Import {}?", transcripts::describe(&found)))?;
         }
         let files: Vec<String> = found.into_iter().flat_map(|found| found.files).collect();
         return bulk_import::run(app, &files, (args.from.into(), args.redact), true);
@@ -191,7 +191,7 @@ pub fn open_source(file: &str) -> Result<(Box<dyn Read>, u64), Error> {
     let opened = File::open(file).map_err(failed)?;
     let metadata = opened.metadata().map_err(failed)?;
     if metadata.is_dir() {
-        return Err(Error::usage(format!("{file} is a directory")).with_hint("name the files in it"));
+        return Err(Error::usage(format!("{file} is a directory")).with_hint("give the name of a file"));
     }
     Ok((Box::new(opened), metadata.len()))
 }
@@ -214,12 +214,12 @@ fn print_result(app: &mut App, file: &str, result: &RawValue, (several, redacted
     }
     print_skipped(app, several.then_some(file), &result);
     if let Some(secrets) = result.secrets_found.filter(|found| *found > 0) {
-        let secrets = pluralize(secrets, "secret");
         if redacted {
-            app.stderr.line(&format!("{secrets} replaced"));
+            app.stderr.line(&format!("redacted {}", pluralize(secrets, "secret")));
         } else {
-            app.stderr.warning(&format!("{secrets} found in what was imported"));
-            app.stderr.hint("import with --redact replaces them; `chorusctl session purge` forgets what came in");
+            app.stderr.warning(&format::found_secrets(secrets));
+            app.stderr
+                .hint("use --redact to remove secrets; `chorusctl session purge` deletes a conversation permanently");
         }
     }
     Ok(())
@@ -254,7 +254,7 @@ pub fn print_warning(app: &App, file: Option<&str>, result: &CommitResult) {
     let file = file.map(|file| format!("{file}: ")).unwrap_or_default();
     if let Some(warning) = &result.warning {
         app.stderr.warning(&format!("{file}{}", sanitize::one_line(warning)));
-        app.stderr.hint("`--from FORMAT` names the format; `chorusctl session purge` forgets what came in");
+        app.stderr.hint("set the format with --from; `chorusctl session purge` deletes a conversation permanently");
     }
 }
 

@@ -30,13 +30,13 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         }
         format::print_saved_first(&mut app.stdout, result.saved_first.as_ref())?;
         let [a, b] = [&result.a, &result.b].map(|session| format::session_name(&app.stdout, session));
-        let common = pluralize(result.common, "message");
-        let line = format!("merged {a} and {b}: {common} of both, and an account");
+        let common = pluralize(result.common, "shared message");
+        let line = format!("merged {a} and {b}: {common} plus a summary of both branches");
         app.stdout.status_line(&line)?;
         format::print_paragraph(&mut app.stdout, &result.account)?;
         if !result.conflicts.is_empty() {
-            let there_are = pluralize(result.conflicts.len() as u64, "contradiction");
-            app.stderr.warning(&format!("{there_are}: nothing was chosen, say which holds"));
+            let conflicts = pluralize(result.conflicts.len() as u64, "conflict");
+            app.stderr.warning(&format!("{conflicts} to resolve; nothing was decided for you"));
         }
         Ok(())
     })

@@ -28,10 +28,13 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     app.call_and_print::<Purge>(
         &PurgeParams { agent, session: args.session, own: app.global.agent.is_none() },
         |app, purged| {
-            let line = format!("purged {}", app.stdout.style(Style::Strong, &sanitize::one_line(&purged.session_id)));
+            let line = format!(
+                "permanently deleted {}",
+                app.stdout.style(Style::Strong, &sanitize::one_line(&purged.session_id))
+            );
             app.stdout.status_line(&line)?;
             for agent in &purged.live {
-                app.stderr.warning(&format!("the live context of {agent} still holds its messages"));
+                app.stderr.warning(&format!("the live conversation of {agent} still contains its messages"));
                 app.stderr.hint(&format!("chorusctl --agent {agent} context clear"));
             }
             Ok(())
@@ -52,5 +55,5 @@ fn confirm(agent: Option<String>, session: &str, app: &mut App) -> Result<(), Er
         // The session may be corrupt or in the trash.
         Err(_) => session.to_owned(),
     };
-    confirm::ask("session purge", &format!("Forget {what} for good?"))
+    confirm::ask("session purge", &format!("Permanently delete {what}?"))
 }

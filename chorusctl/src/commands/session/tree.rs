@@ -37,7 +37,7 @@ pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
     }
     if tree.sessions.is_empty() && tree.live.is_none() {
         app.stderr.line("no sessions yet");
-        app.stderr.hint("chorusctl context save, or chorusctl session import FILE");
+        app.stderr.hint("chorusctl save, or chorusctl import FILE");
         return Ok(());
     }
     print_tree(&mut app.stdout, &tree)
@@ -67,10 +67,10 @@ fn print_session(out: &mut Stdout, lead: &str, session: &TreeSession) -> Result<
     let facts = format!("{ago} · {} · {}", session.trigger.as_str(), pluralize(session.message_count, "message"));
     let mut about: String = session.tags.iter().map(|tag| format!("#{} ", sanitize::one_line(tag))).collect();
     if session.cycle {
-        about.push_str("(its parent hangs from itself) ");
+        about.push_str("(cycle of parents) ");
     }
     match &session.corrupt {
-        Some(reason) => about.push_str(&format!("unreadable: {}", sanitize::one_line(reason))),
+        Some(reason) => about.push_str(&format!("unreadable file: {}", sanitize::one_line(reason))),
         None => about.push_str(&format::subject(session.description.as_deref(), session.summary.as_deref())),
     }
     print_line(out, lead, &sanitize::one_line(&session.short_id), &facts, &about)
@@ -85,7 +85,7 @@ fn print_live(out: &mut Stdout, lead: &str, live: &TreeLive) -> Result<(), Error
 fn describe_gap(id: Uuid, gap: Option<&TreeGap>) -> String {
     match gap.and_then(|gap| gap.agent_name.as_deref().zip(gap.session_id.as_deref())) {
         Some((agent, session)) => format!("{} of {}", sanitize::one_line(session), sanitize::one_line(agent)),
-        None => format!("{id} is gone"),
+        None => format!("{id} (deleted)"),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::ui::{Style, sanitize};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  chorusctl settings set default_model anthropic/claude-sonnet-4-5\n  \
                         chorusctl settings set idle_timeout 1h\n  \
-                        chorusctl settings set idle_timeout ''        take it back")]
+                        chorusctl settings set idle_timeout ''        remove it")]
 pub struct Args {
     /// Setting: default_model, permissions or idle_timeout
     key: String,
@@ -24,15 +24,14 @@ pub struct Args {
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = SetParams { key: args.key, value: args.value.into() };
     app.call_and_print::<Set>(&params, |app, done| {
-        let value = if done.setting.value.is_null() { "nothing".to_owned() } else { value_text(&done.setting.value) };
+        let value = if done.setting.value.is_null() { "(not set)".to_owned() } else { value_text(&done.setting.value) };
         let key = sanitize::one_line(&done.setting.key);
         let key = app.stdout.style(Style::Strong, &key);
         let line = format!("{key}: {} ({})", sanitize::one_line(&value), done.setting.from.as_str());
         app.stdout.status_line(&line)?;
         if let Some(variable) = &done.overridden_by {
             let variable = sanitize::one_line(variable);
-            app.stderr
-                .warning(&format!("it is kept, but {variable} is set where chorusd was started, and goes before it"));
+            app.stderr.warning(&format!("saved, but {variable} in the daemon's environment overrides it"));
         }
         Ok(())
     })

@@ -75,7 +75,7 @@ fn print_json(app: &mut App, value: &impl Serialize) -> Result<(), Error> {
 
 fn print_table(tasks: &[Task], args: &Args, app: &mut App) -> Result<(), Error> {
     if tasks.is_empty() {
-        app.stderr.line("no tasks; an agent starts one with `bash` in the background");
+        app.stderr.line("no background tasks");
         return Ok(());
     }
     let shown =
@@ -95,7 +95,7 @@ fn print_table(tasks: &[Task], args: &Args, app: &mut App) -> Result<(), Error> 
     table.write(&mut app.stdout)?;
     if shown < tasks.len() {
         app.stdout.flush()?;
-        app.stderr.line(&format!("there are older tasks: chorusctl tasks list --limit {SUGGESTED_LIMIT}"));
+        app.stderr.line(&format!("show older tasks: chorusctl tasks list --limit {SUGGESTED_LIMIT}"));
     }
     Ok(())
 }

@@ -36,7 +36,8 @@ enum Verb {
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     if args.verb.is_some() && args.list != list::Args::default() {
-        return Err(Error::usage("options of a list go with no other command").with_hint("chorusctl tasks list --help"));
+        return Err(Error::usage("list options cannot be used with another subcommand")
+            .with_hint("chorusctl tasks list --help"));
     }
     match args.verb {
         None => list::run(&args.list, app),

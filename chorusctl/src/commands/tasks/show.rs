@@ -23,7 +23,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
 fn print_task(out: &mut Stdout, task: &Task) -> Result<(), Error> {
     let (id, agent) = (sanitize::one_line(&task.id), sanitize::one_line(&task.agent));
     let (id, state) = (out.style(Style::Id, &id), describe_state(task));
-    let first = format!("{id}  {}  of {agent}", out.style(status_style(task.status), &state));
+    let first = format!("{id}  {}  agent {agent}", out.style(status_style(task.status), &state));
     writeln!(out, "{first}")?;
     let started = format!("{}, {}", out.clock().local_date_time(task.started_at), out.clock().ago(task.started_at));
     writeln!(out, "started  {started}")?;

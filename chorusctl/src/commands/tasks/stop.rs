@@ -23,7 +23,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         let id = app.stdout.style(Style::Id, &id);
         let line = match done.stopped {
             true => format!("stopped {id}: {}", sanitize::one_line(&done.task.command)),
-            false => format!("{id} had ended already: {}", describe_state(&done.task)),
+            false => format!("{id} has already ended: {}", describe_state(&done.task)),
         };
         app.stdout.status_line(&line)
     })

@@ -19,7 +19,7 @@ pub struct Args {}
 
 pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
     if app.stdout.format() != OutputFormat::Text {
-        return Err(Error::usage("the tour is for people: it has no JSON").with_hint("leave --json and --format out"));
+        return Err(Error::usage("the tour has no JSON output").with_hint("run it without --json and --format"));
     }
     let mut stage = TempHome::new(app.global.color)?;
     let told = steps::run(&mut stage, &mut app.stdout);

@@ -9,8 +9,12 @@ use crate::ui::{Stdout, Style};
 /// Runs all steps.
 pub(super) fn run(stage: &mut TempHome, out: &mut Stdout) -> Result<(), Error> {
     let home = stage.directory().display().to_string();
-    writeln!(out, "{}", out.style(Style::Strong, "Chorus keeps the conversations of AI agents, and never loses one."))?;
-    writeln!(out, "Every command below is really run, in a home that is gone afterwards:\n{home}")?;
+    writeln!(
+        out,
+        "{}",
+        out.style(Style::Strong, "Chorus saves the conversations of AI agents and does not lose any.")
+    )?;
+    writeln!(out, "These commands run for real in a temporary directory that is deleted afterwards:\n{home}")?;
     import_step(stage, out)?;
     restore_step(stage, out)?;
     crash_step(stage, out)?;
@@ -19,39 +23,36 @@ pub(super) fn run(stage: &mut TempHome, out: &mut Stdout) -> Result<(), Error> {
 }
 
 fn import_step(stage: &TempHome, out: &mut Stdout) -> Result<(), Error> {
-    print_text(out, "First an agent. The daemon that keeps it starts by itself.")?;
+    print_text(out, "Create an agent. The daemon starts automatically.")?;
     stage.run(out, &["agent", "init", "atlas"])?;
     print_text(
         out,
-        "Mara has a conversation from another program: she and a model moved invoice\namounts from floats to exact numbers. It becomes a session of atlas.",
+        "Mara has a conversation from another program, in which she and a model changed\ninvoice amounts from floats to exact numbers. Import it as a session of atlas.",
     )?;
     stage.run(out, &["session", "import", "transcript.jsonl"])?;
-    print_text(out, "Saved conversations are listed, newest first.")?;
+    print_text(out, "List saved conversations, newest first.")?;
     stage.run(out, &["context", "history"])
 }
 
 fn restore_step(stage: &TempHome, out: &mut Stdout) -> Result<(), Error> {
-    print_text(
-        out,
-        "The next morning she goes on where she stopped: every message and tool call is\nback, as it was.",
-    )?;
+    print_text(out, "The next morning she continues where she left off. Every message and tool call\nis restored.")?;
     stage.run(out, &["context", "restore", "latest"])?;
     stage.run(out, &["context", "append", "Morning! First the DATEV export, as promised."])?;
     stage.run(out, &["context", "show", "--last", "3"])?;
-    print_text(out, "A save is a checkpoint: it is on disk, and the conversation goes on.")?;
+    print_text(out, "Save a checkpoint. The conversation continues.")?;
     stage.run(out, &["context", "save", "DATEV export first", "--tag", "billing"])?;
     stage.run(out, &["context", "append", "And ask Kenji to look at the 31 yen invoices."])
 }
 
 fn crash_step(stage: &TempHome, out: &mut Stdout) -> Result<(), Error> {
     let before = stage.run_json(&["context", "show"])?;
-    print_text(out, "That last message is in no session yet. Now the worst that can happen:")?;
+    print_text(out, "The last message is not in a saved session yet. Now kill the daemon:")?;
     stage.kill_daemon(out)?;
-    print_text(out, "The next command starts a new daemon, and nothing is missing.")?;
+    print_text(out, "The next command starts a new daemon. No message is missing.")?;
     stage.run(out, &["context", "show", "--last", "2"])?;
     let after = stage.run_json(&["context", "show"])?;
     let kept = compare_messages(&before, &after)?;
-    print_text(out, &format!("Compared with the state before: {kept} of {kept} messages, not one byte changed."))
+    print_text(out, &format!("Compared with the state before the crash: {kept} of {kept} messages are identical."))
 }
 
 /// Returns the number of messages, which must be the same on both sides.
@@ -66,25 +67,25 @@ fn compare_messages(before: &Value, after: &Value) -> Result<usize, Error> {
 }
 
 fn cleanup_step(stage: &TempHome, out: &mut Stdout) -> Result<(), Error> {
-    print_text(out, "Enough for today: save, and start afresh.")?;
+    print_text(out, "Done for today: save and start fresh.")?;
     stage.run(out, &["context", "clear", "--save"])?;
     stage.run(out, &["context", "history"])?;
-    print_text(out, "Any of them comes back, by its number, its id or its name.")?;
+    print_text(out, "Restore any of them by number, ID or name.")?;
     stage.run(out, &["context", "restore", "2"])?;
     stage.run(out, &["status"])?;
-    print_text(out, "Even an agent that is destroyed only goes to the trash.")?;
+    print_text(out, "Delete the agent. It is moved to the trash.")?;
     stage.run(out, &["agent", "destroy", "atlas", "--yes"])?;
     stage.run(out, &["daemon", "stop"])
 }
 
 fn print_next_commands(out: &mut Stdout) -> Result<(), Error> {
-    writeln!(out, "\n{}", out.style(Style::Strong, "What next"))?;
+    writeln!(out, "\n{}", out.style(Style::Strong, "Next steps"))?;
     let lines = [
-        ("chorusctl agent init NAME", "make an agent of your own"),
-        ("chorusctl session import FILE..", "bring your conversations along"),
-        ("chorusctl context append TEXT", "add a message, from any shell or script"),
-        ("chorusctl context history", "find what was saved"),
-        ("chorusctl COMMAND --help", "everything else"),
+        ("chorusctl agent init NAME", "create an agent"),
+        ("chorusctl import", "import your conversations"),
+        ("chorusctl context append TEXT", "add a message from a shell or script"),
+        ("chorusctl history", "list saved conversations"),
+        ("chorusctl --help", "list all commands"),
     ];
     for (command, what) in lines {
         writeln!(out, "  {command:<34}{what}")?;

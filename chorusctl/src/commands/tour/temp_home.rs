@@ -81,13 +81,13 @@ impl TempHome {
         let failed = |why: &str| Error::failed(format!("the tour failed at `kill -9`: {why}"));
         let status = self.run_json(&["status"])?;
         let number = status["daemon"]["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
-        let number = number.ok_or_else(|| failed("the daemon does not tell its pid"))?;
+        let number = number.ok_or_else(|| failed("the daemon did not report its pid"))?;
         let pid = i32::try_from(number).ok().and_then(Pid::from_raw).ok_or_else(|| failed("no such pid"))?;
         writeln!(out, "\n{}", out.style(Style::Strong, &format!("$ kill -9 {number}")))?;
         kill_process(pid, Signal::KILL).map_err(|error| failed(&os_error_text(&error.into())))?;
         let socket = self.home().join("run").join("chorusd.sock");
         if !wait_exit::wait_for_exit(number, &socket, Duration::from_secs(5)) || Client::connect(&socket).is_ok() {
-            return Err(failed("the daemon still runs"));
+            return Err(failed("the daemon is still running"));
         }
         Ok(())
     }

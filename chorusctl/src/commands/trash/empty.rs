@@ -25,7 +25,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     app.call_and_print::<Empty>(&EmptyParams { older_than: args.older_than }, |app, result| {
         match result.entries.len() {
             0 => app.stdout.status_line("nothing to delete"),
-            entries => app.stdout.status_line(&format!("deleted {}", pluralize(entries as u64, "thing"))),
+            entries => app.stdout.status_line(&format!("permanently deleted {}", pluralize(entries as u64, "item"))),
         }
     })
 }
@@ -37,8 +37,8 @@ fn confirm(older_than: Option<&str>, app: &mut App) -> Result<(), Error> {
     let entries = app.call::<List>(&ListParams {})?.entries.len() as u64;
     let what = match older_than {
         None if entries == 0 => return Ok(()),
-        None => format!("all {} in the trash", pluralize(entries, "thing")),
-        Some(age) => format!("what was put in the trash more than {age} ago"),
+        None => format!("all {} in the trash", pluralize(entries, "item")),
+        Some(age) => format!("everything that was moved to the trash more than {age} ago"),
     };
-    confirm::ask("trash empty", &format!("Delete {what} for good?"))
+    confirm::ask("trash empty", &format!("Permanently delete {what}?"))
 }

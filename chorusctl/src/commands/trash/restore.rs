@@ -19,8 +19,7 @@ pub struct Args {
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     app.call_and_print::<Restore>(&RestoreParams { id: args.id }, |app, back| {
         if let Some(agent) = &back.agent {
-            let line =
-                format!("restored the agent {}", app.stdout.style(Style::Strong, &sanitize::one_line(&agent.name)));
+            let line = format!("restored agent {}", app.stdout.style(Style::Strong, &sanitize::one_line(&agent.name)));
             app.stdout.status_line(&line)?;
         }
         if let Some(session) = &back.session {
@@ -29,7 +28,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         }
         if let Some(entry) = &back.memory {
             let id = sanitize::one_line(&entry.short_id);
-            app.stdout.status_line(&format!("remembered again as {}", app.stdout.style(Style::Id, &id)))?;
+            app.stdout.status_line(&format!("restored memory {}", app.stdout.style(Style::Id, &id)))?;
         }
         Ok(())
     })

@@ -70,14 +70,14 @@ fn an_agent_is_the_same_in_another_home() {
     let archive = archive.to_str().expect("UTF-8");
     let said = chorusctl(&one, ["agent", "export", "atlas", "--output", archive]);
     assert!(said.stderr.contains("docs/link"), "{}", said.stderr);
-    assert!(said.expect_success().contains("2 things remembered"));
+    assert!(said.expect_success().contains("2 memories"));
     assert_eq!(fs::metadata(archive).expect("the file").permissions().mode() & 0o777, 0o600);
     assert_eq!(client.message_texts("atlas"), ["hello", "not saved yet"], "the conversation goes on");
 
     let there = Daemon::start(&two);
     let said = chorusctl(&two, ["agent", "import", archive]);
-    assert!(said.stderr.contains("1 session cannot be read"), "{}", said.stderr);
-    assert!(said.expect_success().starts_with("imported atlas (3 sessions, 2 things remembered)"));
+    assert!(said.stderr.contains("1 session unreadable"), "{}", said.stderr);
+    assert!(said.expect_success().starts_with("imported atlas (3 sessions, 2 memories)"));
     let mut client = there.client();
     let sessions = client.history("atlas");
     assert_eq!(sessions.iter().filter(|session| session.corrupt.is_none()).count(), 2);

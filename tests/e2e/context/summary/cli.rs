@@ -92,5 +92,5 @@ fn a_daemon_that_goes_away_meanwhile_is_no_failure_of_the_save() {
     late(&home, None, Vec::new(), true);
     let output = chorusctl(&home, ["context", "save"]);
     assert_eq!(output.status, 0, "{}", output.stderr);
-    assert!(output.stdout.contains("saved ") && output.stderr.contains("not there yet"), "{output:?}");
+    assert!(output.stdout.contains("saved ") && output.stderr.contains("not ready yet"), "{output:?}");
 }

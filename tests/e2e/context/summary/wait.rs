@@ -59,7 +59,7 @@ fn it_waits_for_so_long_and_says_that_the_summary_comes_later() {
     server.anthropic().queue(Response::empty().gate("go").then_text(&answer()));
     let said = chorusctl(&home, ["--timeout", "2s", "context", "save"]);
     assert_eq!(said.status, 0, "{}", said.stderr);
-    assert!(said.stderr.contains("the summary is not there after 2 s"), "{}", said.stderr);
+    assert!(said.stderr.contains("the summary is not ready after 2 s"), "{}", said.stderr);
     server.open_gate("go");
     let session = client.history("a").remove(0).header.id;
     ready(&mut client, session);

@@ -157,8 +157,7 @@ fn it_is_shown_without_a_context_and_without_a_model_and_goes_with_no_page() {
     assert_eq!(expect_error_kind(client.call::<Show>(&params)), ErrorKind::InvalidParams);
     fill(&fixture);
     let text = chorusctl(&fixture.home, ["context", "show", "--window"]).expect_success();
-    for part in
-        ["next request to anthropic/claude-test", "You are kind.", "The sheep are", "quoted", "view (", "together"]
+    for part in ["next request to anthropic/claude-test", "You are kind.", "The sheep are", "quoted", "view (", "total"]
     {
         assert!(text.contains(part), "{part}: {text}");
     }
@@ -189,7 +188,7 @@ fn what_alone_is_too_much_is_cut_in_the_window_and_told_and_the_record_is_whole(
     let block = window.system.iter().find(|piece| piece.kind == PieceKind::WorkingSet).expect("a working set");
     assert!(block.text.contains("older ones are left out here") && block.text.contains("- 199 is a fact"));
     let text = chorusctl(&fixture.home, ["context", "show", "--window"]).expect_success();
-    assert!(text.contains("too long, 1.0 MiB left out"), "{text}");
+    assert!(text.contains("truncated by 1.0 MiB"), "{text}");
     assert_eq!(client.message_texts("a"), [long]);
     assert_eq!(client.pinned_facts("a").len(), 200);
 }

@@ -23,10 +23,14 @@ fn each_kind_of_failure_has_its_status_and_its_hint() {
         // Without an agent chorusctl looks whether there is any: here there are some.
         let turn = move |mut asked: FakeRequest<'_>| asked.send_error(kind, "it did not work", "do this");
         daemon(&home, turn, |mut asked| asked.send_result(json!({"agents": [agent()], "chosen": null})));
-        for args in [&["send", "x"][..], &["--json", "send", "x"], &["send", "x", "--no-stream"]] {
+        for args in [&["send", "x"][..], &["send", "x", "--no-stream"]] {
             let said = chorusctl(&home, args.iter().copied());
             assert_eq!(said.expect_failure_with_hint(status), "error: it did not work\nhint: do this\n", "{kind}");
         }
+        let said = chorusctl(&home, ["--json", "send", "x"]);
+        assert_eq!(said.status, status);
+        let told = format!(r#"{{"error":{{"kind":"{kind}","message":"it did not work","hint":"do this"}}}}"#);
+        assert_eq!(said.stderr, told + "\n");
     }
 }
 
@@ -52,7 +56,7 @@ fn a_daemon_that_goes_away_is_told() {
     });
     let said = chorusctl(&home, ["send", "x"]);
     let said = said.expect_failure_with_hint(1);
-    assert!(said.contains("went away") && said.contains("context show"), "{said}");
+    assert!(said.contains("lost connection") && said.contains("chorusctl show"), "{said}");
 }
 
 #[test]
@@ -66,5 +70,5 @@ fn a_timeout_that_was_asked_for_holds_however_much_comes() {
     });
     let said = chorusctl(&home, ["--timeout", "300ms", "send", "x"]);
     assert_eq!(said.status, 1, "{said:?}");
-    assert!(said.stdout.starts_with("on ") && said.stderr.contains("the turn goes on"), "{said:?}");
+    assert!(said.stdout.starts_with("on ") && said.stderr.contains("the turn continues"), "{said:?}");
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{Calls, TURN, command, daemon, replies, started, talks, text};
 use crate::home;
 
-const KEPT: &str = "error: the turn was cancelled; what came is kept\n";
+const KEPT: &str = "error: cancelled; the partial reply was kept\n";
 
 fn interrupted(asked: &mut super::FakeRequest<'_>) {
     asked.send_error("interrupted", "the turn was cancelled", "what came is kept");
@@ -91,7 +91,7 @@ fn a_turn_that_waits_without_an_id_is_cancelled_when_it_begins() {
     let mut running = InteractiveCommand::piped(command(&home, &["send", "go on"]));
     running.stderr.wait_for("waiting for 1 earlier message");
     running.interrupt();
-    running.stderr.wait_for("it is cancelled when its turn comes");
+    running.stderr.wait_for("cancelling when it starts");
     assert!(calls.of("send.cancel").is_empty(), "it has no id yet");
     begin.open();
     let (status, out, err) = running.wait_for_exit();
@@ -120,7 +120,7 @@ fn a_message_that_waits_is_taken_back_at_once() {
     running.interrupt();
     let (status, out, err) = running.wait_for_exit();
     assert_eq!((status.code(), &*out), (Some(1), ""));
-    assert!(err.ends_with("error: the message was taken back before its turn came; nothing of it is kept\n"), "{err}");
+    assert!(err.ends_with("error: cancelled before it started; the message was not kept\n"), "{err}");
     assert_eq!(calls.of("send.cancel"), [json!({"turn_id": TURN})]);
 }
 
@@ -182,7 +182,7 @@ fn ctrl_c_at_a_terminal_is_the_same() {
     running.type_text("\u{3}");
     let (status, out, _) = running.wait_for_exit();
     assert_eq!(status.code(), Some(1), "{out}");
-    assert!(out.contains("the turn was cancelled; what came is kept"), "{out}");
+    assert!(out.contains("cancelled; the partial reply was kept"), "{out}");
 }
 
 /// `chorusctl send … &` in a script.

@@ -38,7 +38,7 @@ impl AgentDirs {
         let known = self.0.get(&session.agent_id.to_string());
         let name = known.unwrap_or(&session.agent_name);
         if name.is_empty() || name.contains('/') || name.starts_with('.') {
-            return Err(Error::failed(format!("{name:?} cannot be the name of a directory")));
+            return Err(Error::failed(format!("{name:?} is not a valid directory name")));
         }
         Ok(name.into())
     }

@@ -84,10 +84,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         Some(output) if !one || output.is_dir() || ends_in_slash(&output) => export_to_dir(args, app, form, &output),
         Some(output) => export_to_file(args, app, form, &output),
         None if one => export_to_stdout(args, app, form),
-        None => {
-            Err(Error::usage("several sessions do not go to standard output")
-                .with_hint("name a directory: --output DIR"))
-        }
+        None => Err(Error::usage("cannot write several sessions to standard output").with_hint("use --output DIR")),
     }
 }
 
@@ -111,9 +108,9 @@ fn export_to_stdout(args: Args, app: &mut App, form: ExportFormat) -> Result<(),
 fn export_to_file(args: Args, app: &mut App, form: ExportFormat, output: &Path) -> Result<(), Error> {
     let session = single_session(select_sessions(args, app)?)?;
     let bytes = session_text::read_session(app, &session, form)?;
-    let name = output
-        .file_name()
-        .ok_or_else(|| Error::usage(format!("{} is no file", output.display())).with_hint("name the file to write"))?;
+    let name = output.file_name().ok_or_else(|| {
+        Error::usage(format!("{} is not a file", output.display())).with_hint("use --output with a file name")
+    })?;
     let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match OutputDir::new(parent).write_file(Path::new(name), &bytes)? {
         WriteOutcome::Written => print_report(app, &[output.to_owned()], 0, output),
@@ -122,7 +119,7 @@ fn export_to_file(args: Args, app: &mut App, form: ExportFormat, output: &Path) 
 }
 
 fn single_session(mut sessions: Vec<ExportSession>) -> Result<ExportSession, Error> {
-    sessions.pop().ok_or_else(|| Error::failed("the daemon named no session"))
+    sessions.pop().ok_or_else(|| Error::failed("the daemon returned no session"))
 }
 
 fn export_to_dir(args: Args, app: &mut App, form: ExportFormat, output: &Path) -> Result<(), Error> {
@@ -178,7 +175,7 @@ fn session_path(session: &ExportSession, owners: Option<&AgentDirs>, form: Expor
     let name = &session.session_id;
     // The name comes from the daemon and becomes a file name: reject anything that could leave the directory.
     if name.contains('/') || name.starts_with('.') || name.is_empty() {
-        return Err(Error::failed(format!("{name:?} cannot be the name of a file")));
+        return Err(Error::failed(format!("{name:?} is not a valid file name")));
     }
     let file = format!("{name}.{}", form.as_str());
     match owners {

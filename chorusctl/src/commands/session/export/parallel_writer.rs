@@ -59,7 +59,7 @@ pub(super) fn write_parallel(
                 }
             };
             let started = thread::Builder::new().name("export".into()).spawn_scoped(scope, work);
-            started.map_err(|error| Error::failed(format!("cannot start a thread: {error}")))?;
+            started.map_err(|error| Error::failed(format!("failed to start a thread: {error}")))?;
         }
         drop(give);
         take.into_iter().for_each(|(at, done)| told(at, done));
