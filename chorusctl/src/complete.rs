@@ -4,7 +4,7 @@
 use std::ffi::OsStr;
 use std::process::ExitCode;
 
-use clap::{Arg, Command};
+use clap::{Arg, Command, ValueHint};
 use clap_complete::env::CompleteEnv;
 use clap_complete::{ArgValueCompleter, CompletionCandidate};
 
@@ -39,6 +39,7 @@ fn add_completers(command: Command, above: &str) -> Command {
     let below: Vec<String> = command.get_subcommands().map(|below| below.get_name().to_owned()).collect();
     let command = command.mut_args(|arg| match names_for_arg(&arg, &name, above) {
         Some(names) => arg.add(ArgValueCompleter::new(move |begun: &OsStr| filter_prefix(names.fetch(), begun))),
+        None if takes_file(&arg) => arg.value_hint(ValueHint::AnyPath),
         None => arg,
     });
     below
@@ -60,9 +61,18 @@ fn names_for_arg(arg: &Arg, command: &str, above: &str) -> Option<NameKind> {
         (_, "ID") if above == "approvals" => Some(NameKind::Approvals),
         ("tag" | "tags", _) => Some(NameKind::Tags),
         (_, "ID") if above == "memory" => Some(NameKind::Memory),
+        (_, "ID") if above == "trash" => Some(NameKind::Trash),
+        ("key", _) if above == "agent" => Some(NameKind::AgentKeys),
+        ("key", _) if above == "settings" => Some(NameKind::SettingKeys),
         (_, value) if value.starts_with("SESSION") => Some(NameKind::Sessions),
         _ => None,
     }
+}
+
+/// Returns true if the argument is a file or directory of this machine.
+fn takes_file(arg: &Arg) -> bool {
+    let value = arg.get_value_names().and_then(|names| names.first()).map_or("", |name| name.as_str());
+    value.starts_with("FILE") || value.starts_with("DIR")
 }
 
 fn filter_prefix(candidates: Vec<CompletionCandidate>, begun: &OsStr) -> Vec<CompletionCandidate> {
@@ -99,7 +109,9 @@ mod tests {
         assert_eq!(of(&["approvals", "approve"], "id"), Some(NameKind::Approvals));
         assert_eq!(of(&["approvals", "deny"], "id"), Some(NameKind::Approvals));
         assert_eq!(of(&["memory", "remove"], "id"), Some(NameKind::Memory));
-        assert_eq!(of(&["trash", "restore"], "id"), None);
+        assert_eq!(of(&["trash", "restore"], "id"), Some(NameKind::Trash));
+        assert_eq!(of(&["agent", "config"], "key"), Some(NameKind::AgentKeys));
+        assert_eq!(of(&["settings", "set"], "key"), Some(NameKind::SettingKeys));
         assert_eq!(of(&["context", "restore"], "session"), sessions);
         assert_eq!(of(&["session", "show"], "session"), sessions);
         assert_eq!([of(&["session", "diff"], "a"), of(&["session", "merge"], "b")], [sessions; 2]);

@@ -5,19 +5,20 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use chorus_proto::Client;
-use chorus_proto::methods::agent::{List, ListParams};
+use chorus_proto::methods::agent::{Config, ConfigParams, List, ListParams};
 use chorus_proto::methods::approvals::{Approval, List as Approvals, ListParams as ApprovalsParams};
 use chorus_proto::methods::context::{History, HistoryParams};
 use chorus_proto::methods::memory::{List as Memory, ListParams as MemoryParams};
 use chorus_proto::methods::models::{List as Models, ModelsParams};
 use chorus_proto::methods::permissions::{List as Profiles, ListParams as ProfilesParams};
 use chorus_proto::methods::tasks::{List as Tasks, ListParams as TasksParams, Task};
+use chorus_proto::methods::trash::{List as Trash, ListParams as TrashParams};
 use chorus_proto::paths::InstancePaths;
 use clap_complete::CompletionCandidate;
 
 use crate::app::App;
 use crate::cli::GlobalOptions;
-use crate::commands::format;
+use crate::commands::{format, trash};
 use crate::ui::sanitize;
 
 /// Longest time that a completion may take.
@@ -26,6 +27,11 @@ const QUERY_TIMEOUT: Duration = Duration::from_millis(45);
 const MAX_NAMES: u64 = 100;
 /// Characters of an action or text that are shown beside its id.
 const MAX_HELP_CHARS: usize = 80;
+
+/// The keys that `settings set` takes.
+const SETTING_KEYS: [&str; 3] = ["default_model", "permissions", "idle_timeout"];
+/// Keys of agent.json that only Chorus writes.
+const MANAGED_KEYS: [&str; 5] = ["id", "created_at", "guild_id", "import_source", "running_tasks"];
 
 /// Kind of name to complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +44,11 @@ pub(super) enum NameKind {
     Approvals,
     Tags,
     Memory,
+    Trash,
+    /// Keys of `agent config`.
+    AgentKeys,
+    /// Keys of `settings set`.
+    SettingKeys,
 }
 
 impl NameKind {
@@ -53,6 +64,9 @@ impl NameKind {
             Self::Approvals => approvals(),
             Self::Tags => tags(),
             Self::Memory => memory(),
+            Self::Trash => trashed(),
+            Self::AgentKeys => agent_keys(),
+            Self::SettingKeys => SETTING_KEYS.iter().map(|key| CompletionCandidate::new(*key)).collect(),
         }
     }
 }
@@ -160,6 +174,24 @@ fn memory() -> Vec<CompletionCandidate> {
         let entries = client.call::<Memory>(&params).ok()?.entries;
         let about = |text: &str| text.chars().take(MAX_HELP_CHARS).collect::<String>();
         Some(entries.into_iter().map(|entry| (entry.short_id, about(&entry.text))).collect())
+    })
+}
+
+/// Returns the trashed items, newest first.
+fn trashed() -> Vec<CompletionCandidate> {
+    run_query(|client, _| {
+        let entries = client.call::<Trash>(&TrashParams {}).ok()?.entries;
+        Some(entries.into_iter().map(|entry| (trash::short_id(&entry), entry.name)).collect())
+    })
+}
+
+/// Returns the keys that an agent has, and `name`, which renames it.
+fn agent_keys() -> Vec<CompletionCandidate> {
+    run_query(|client, _| {
+        let name = client.call::<List>(&ListParams::default()).ok()?.agents.into_iter().next()?.name;
+        let config = client.call::<Config>(&ConfigParams { name, key: None, value: None }).ok()?.config;
+        let keys = config.into_iter().filter(|(key, _)| !MANAGED_KEYS.contains(&key.as_str()));
+        Some(keys.map(|(key, value)| (key, value.to_string().chars().take(MAX_HELP_CHARS).collect())).collect())
     })
 }
 

@@ -21,7 +21,7 @@ group! {
 }
 
 /// Returns the short form of an entry's id, which the user types.
-fn short_id(entry: &TrashEntry) -> String {
+pub fn short_id(entry: &TrashEntry) -> String {
     let uuid = entry.id.split_once('_').map_or(&*entry.id, |(_, uuid)| uuid);
     sanitize::one_line(uuid.get(..8).unwrap_or(uuid))
 }

@@ -13,6 +13,7 @@ use crate::ui::{Style, sanitize};
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// ID of the trashed item or a prefix of it, or its former name (for a memory, its former ID)
+    #[arg(value_name = "ID")]
     id: String,
 }
 

@@ -85,3 +85,26 @@ fn a_daemon_that_does_not_answer_is_not_waited_for() {
     assert_eq!(offered(&home, &["agent", "show", "a"]), Vec::<String>::new());
     std::fs::remove_file(home.socket()).expect("the socket goes");
 }
+
+#[test]
+fn files_keys_and_trashed_items_are_offered() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("atlas");
+    client.append("atlas", "hello");
+    let session = client.save("atlas", "first light").header.session_id;
+    chorusctl(&home, ["rm", &session]).expect_success();
+    assert_eq!(named(&home, &["agent", "config", "atlas", "idle"]), ["idle_timeout"]);
+    assert_eq!(named(&home, &["settings", "set", "def"]), ["default_model"]);
+    let trashed = wait_until("names", DEADLINE, || {
+        let offered = offered(&home, &["trash", "restore", ""]);
+        offered.into_iter().find(|name| !name.starts_with("--"))
+    });
+    assert_eq!(named(&home, &["trash", "restore", &trashed[..6]]), [trashed]);
+    let dir = home.temp_dir().join("talks");
+    std::fs::create_dir(&dir).expect("a directory");
+    std::fs::write(dir.join("one.jsonl"), "").expect("a file");
+    let begun = format!("{}/o", dir.display());
+    assert_eq!(offered(&home, &["import", &begun]), [format!("{}/one.jsonl", dir.display())]);
+}
