@@ -94,8 +94,9 @@ fn a_model_that_is_not_listed_is_refused_with_those_that_are_near() {
     chorusctl(&home, ["agent", "init", "a", "--model", "anthropic/claude-test"]).expect_success();
     let refused = chorusctl(&home, ["agent", "config", "a", "model", "local/huge"]);
     assert!(refused.expect_failure_with_hint(exit::FAILED.into()).contains("it has: large, small"));
-    // A provider that nobody asked, or that did not answer, is trusted.
-    chorusctl(&home, ["agent", "config", "a", "model", "elsewhere/huge"]).expect_success();
+    let refused = chorusctl(&home, ["settings", "set", "default_model", "elsewhere/huge"]);
+    assert!(refused.expect_failure_with_hint(exit::FAILED.into()).contains("no provider \"elsewhere\""));
+    // A provider that did not answer is trusted.
     server.set_openai_models(500, &json!({}));
     chorusctl(&home, ["models", "validate"]);
     chorusctl(&home, ["agent", "config", "a", "model", "local/huge"]).expect_success();

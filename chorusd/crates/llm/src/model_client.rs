@@ -121,8 +121,8 @@ impl Models {
         self.with_resolver(|known| known.resolve(name))
     }
 
-    /// Checks that an agent may be assigned the model `name`. Refuses only a model whose provider was asked and does
-    /// not list it.
+    /// Checks that an agent may be assigned the model `name`. Refuses a model whose provider was asked and does
+    /// not list it, and one of a provider that is not configured.
     ///
     /// # Errors
     /// `model_unavailable` with the most similar names.

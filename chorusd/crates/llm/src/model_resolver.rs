@@ -35,15 +35,17 @@ impl ModelResolver<'_> {
         }
     }
 
-    /// Checks that `name` may be stored for later. Refuses only a model whose provider was asked and does not list it.
+    /// Checks that `name` may be stored for later. Refuses a model whose provider was asked and does not list it, and, if
+    /// there are providers, one of a provider that is not configured.
     ///
     /// # Errors
     /// `model_unavailable` with the most similar names.
     pub(crate) fn check_assignable(&self, name: &str) -> Result<()> {
         let meant = self.aliases.get(name).map_or(name, String::as_str);
-        match ModelRef::parse(meant).filter(|target| self.providers.contains(&target.provider)) {
-            Some(target) => self.check_listed(target).map(|_| ()),
-            None => Ok(()),
+        match ModelRef::parse(meant) {
+            Some(target) if self.providers.contains(&target.provider) => self.check_listed(target).map(|_| ()),
+            Some(target) if !self.providers.is_empty() => Err(self.unknown_provider(&target)),
+            _ => Ok(()),
         }
     }
 
