@@ -12,8 +12,19 @@ use serde_json::{Value, json};
 use crate::home;
 
 /// What reads about the agent of the channel. Every other command there is, and every one to come, is to be refused.
-const READS: [&str; 9] =
-    ["agent list", "context history", "tasks list", "tasks show", "status", "models", "approvals", "usage", "ping"];
+const READS: [&str; 11] = [
+    "help",
+    "cancel",
+    "agent list",
+    "context history",
+    "tasks list",
+    "tasks show",
+    "status",
+    "models",
+    "approvals",
+    "usage",
+    "ping",
+];
 
 /// `scribe` has a room and a conversation of mara's; `vault` has one of its own that nobody here should reach.
 struct TwoAgentFixture {

@@ -77,16 +77,16 @@ fn what_has_to_wait_for_a_turn_is_told_how_to_end_it_here() {
     let id = fixture.client().save("scribe", "as it was").short_id;
     models.anthropic().queue(Response::text(["So far"]).stall());
     fixture.room.say(&fixture.mara, "tell me all");
-    let live = fixture.room.wait_for_post_with_button("Stop");
+    fixture.room.wait_for_post_with_button("Stop");
     for (command, options) in
         [("context rewind", vec![]), ("context restore", vec![("session", &*id)]), ("context compact", vec![])]
     {
         let answer = refused(&fixture.slash(command, &options), "turn of scribe is running");
         let foreign = ["chorusctl", "socket", "Ctrl-C", "send.cancel", "terminal"];
         assert!(foreign.iter().all(|word| !answer.content.contains(word)), "{command}: {answer:?}");
-        assert!(answer.content.contains("the Stop button below its reply"), "{command}: {answer:?}");
+        assert!(answer.content.contains("`/cancel agent:scribe`"), "{command}: {answer:?}");
     }
-    fixture.mara.press_button(&live, "Stop").wait_for_acknowledgement();
+    fixture.slash("cancel", &[("agent", "scribe")]).response_with("Stopped the current turn");
     fixture.room.wait_for_post("Stopped by mara");
     fixture.slash("context rewind", &[]).response_with("Removed");
 }

@@ -9,6 +9,7 @@ mod overview;
 mod permissions;
 mod registration;
 mod settings;
+mod shortcuts;
 
 use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::methods::audit::{Audit, AuditParams, AuditRow};

@@ -13,7 +13,7 @@ use super::{CommandFixture, refused};
 type Given = &'static [(&'static str, &'static str)];
 
 /// What changes something or shows what is not the channel's, with what it needs.
-const GUARDED: [(&str, Given, u64); 15] = [
+const GUARDED: [(&str, Given, u64); 17] = [
     ("agent init", &[("name", "poet")], MANAGE_CHANNELS),
     ("agent destroy", &[("name", "scribe")], MANAGE_CHANNELS),
     ("agent config", &[("name", "scribe")], MANAGE_CHANNELS),
@@ -23,6 +23,8 @@ const GUARDED: [(&str, Given, u64); 15] = [
     ("context resume", &[("session", "latest")], MANAGE_MESSAGES),
     ("context compact", &[], MANAGE_MESSAGES),
     ("context rewind", &[], MANAGE_MESSAGES),
+    ("undo", &[], MANAGE_MESSAGES),
+    ("pin", &[("text", "x")], MANAGE_MESSAGES),
     ("tasks stop", &[("id", "t1")], MANAGE_MESSAGES),
     ("settings model", &[], MANAGE_GUILD),
     ("settings permissions", &[], MANAGE_GUILD),

@@ -16,7 +16,21 @@ fn commands_are_told_once_and_anew_to_a_server_that_comes_back() {
     assert_eq!(fixture.discord.registrations(), 1);
     let names: Vec<String> =
         fixture.server.commands().iter().map(|command| command["name"].as_str().expect("a name").to_owned()).collect();
-    let due = ["agent", "context", "settings", "tasks", "status", "models", "approvals", "usage", "ping"];
+    let due = [
+        "help",
+        "cancel",
+        "undo",
+        "pin",
+        "agent",
+        "context",
+        "settings",
+        "tasks",
+        "status",
+        "models",
+        "approvals",
+        "usage",
+        "ping",
+    ];
     assert_eq!(names, due);
     let other = fixture.discord.create_guild("other");
     let guilds = format!("guilds = [\"{}\", \"{}\"]", fixture.server.id, other.id);

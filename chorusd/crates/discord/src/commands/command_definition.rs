@@ -115,7 +115,7 @@ pub(super) const fn read_only_command(
 const MAX_AUTOCOMPLETE_CHARS: u16 = 1000;
 
 impl Command {
-    #[cfg(test)]
+    /// Returns the subcommands, or the command itself if it has none.
     pub(super) fn all_subcommands(&self) -> &[Subcommand] {
         match &self.subcommands {
             Subcommands::One(action) => std::slice::from_ref(action),

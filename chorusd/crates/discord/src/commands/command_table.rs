@@ -1,9 +1,13 @@
 //! The table of all slash commands. A command is defined beside the functions that run it.
 
 use super::command_definition::{Command, Subcommand, Subcommands};
-use super::{agent, context, settings, status_commands, tasks};
+use super::{agent, cancel, context, help, settings, shortcuts, status_commands, tasks};
 
 pub(super) static COMMANDS: &[Command] = &[
+    help::COMMAND,
+    cancel::COMMAND,
+    shortcuts::UNDO,
+    shortcuts::PIN,
     agent::COMMAND,
     context::COMMAND,
     settings::COMMAND,

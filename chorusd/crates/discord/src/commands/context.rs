@@ -101,7 +101,7 @@ pub(super) const COMMAND: Command = Command {
 const SUMMARY_TIMEOUT: Duration = Duration::from_secs(13 * 60);
 
 /// Returns the agent that a change is about, after recording the change and its requester in the audit log.
-async fn audited_agent(call: &Invocation, action: &str) -> Result<std::sync::Arc<AgentEntry>> {
+pub(super) async fn audited_agent(call: &Invocation, action: &str) -> Result<std::sync::Arc<AgentEntry>> {
     let agent = call.caller.resolve_agent(call.args.text("agent"))?;
     call.caller.audit(&agent, action, Right::Change).await?;
     Ok(agent)
@@ -254,7 +254,7 @@ async fn compact(call: &Invocation) -> Result<Response> {
     Ok(Response::new(text + &warning_lines(by, &done.warnings)))
 }
 
-async fn rewind(call: &Invocation) -> Result<Response> {
+pub(super) async fn rewind(call: &Invocation) -> Result<Response> {
     let agent = audited_agent(call, "context.rewind").await?;
     let undo = call.args.flag("undo");
     let params = RewindParams { agent: Some(agent.settings.name.clone()), n: call.args.number("turns"), undo };

@@ -92,7 +92,7 @@ fn rewrite_clause(clause: &str) -> Option<String> {
         let tail = rest.split_off(at);
         let end = if quoted { tail.find('`') } else { tail.find([';', ',', '(', '\n']) }.unwrap_or(tail.len());
         let command = tail[PROGRAM.len()..end].trim_end();
-        said.push_str(&rewrite_command(command)?);
+        said.push_str(&to_slash_command(command)?);
         // Keep the blank behind a command that is not quoted.
         let blank = if quoted { "" } else { &tail[PROGRAM.len() + command.len()..end] };
         said.push_str(blank);
@@ -118,14 +118,6 @@ pub(super) fn mention_people(text: &str) -> String {
         rest = &rest[taken..];
     }
     said + rest
-}
-
-/// Rewrites one `chorusctl` command; `None` if there is no slash command for it.
-fn rewrite_command(command: &str) -> Option<String> {
-    if command.split_whitespace().next() == Some("cancel") {
-        return Some("the Stop button below its reply".to_owned());
-    }
-    to_slash_command(command)
 }
 
 /// Converts a `chorusctl` command to a slash command; `None` if there is none.
@@ -210,7 +202,7 @@ mod tests {
             ("make one: chorusctl agent init NAME", "make one: `/agent init name:NAME`"),
             (
                 "wait for its end, or end it with `chorusctl cancel maps`",
-                "wait for its end, or end it with the Stop button below its reply",
+                "wait for its end, or end it with `/cancel agent:maps`",
             ),
             ("try again in a moment", "try again in a moment"),
             ("an open ` and `chorusctl ping", "an open ` and `/ping`"),

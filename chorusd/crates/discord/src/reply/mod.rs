@@ -20,7 +20,7 @@ use super::app::DiscordApp;
 use super::outbox::{MessageBody, Post};
 pub(crate) use final_message::RESTARTED_MESSAGE;
 pub(crate) use turn_listener::{ReplyListener, TurnStage};
-pub(crate) use turn_owners::{TurnOwner, TurnOwners, stop_turn};
+pub(crate) use turn_owners::{TurnOwner, TurnOwners, stop_running_turn, stop_turn};
 
 /// The reply to one message. If it is dropped before `finish`, the live message stays as it is; the turn is resumed
 /// after a restart.

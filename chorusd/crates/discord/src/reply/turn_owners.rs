@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
 use chorus_base::sync::Mutex;
+use chorus_engine::agent::agent_index::AgentEntry;
 use chorus_engine::ops::Ops;
 use chorus_engine::ops::discord::command_support;
 use chorus_engine::ops::resolve_agent::with_expected_agent;
@@ -35,6 +36,10 @@ impl TurnOwners {
         self.0.lock().entry(turn).or_insert_with(|| RunningTurn { owner: asked.clone(), stopped_by: None });
     }
 
+    pub fn contains(&self, turn: Uuid) -> bool {
+        self.0.lock().contains_key(&turn)
+    }
+
     pub fn remove(&self, turn: Uuid) {
         self.0.lock().remove(&turn);
     }
@@ -50,8 +55,7 @@ impl TurnOwners {
         let turn = turns.get_mut(&turn).ok_or_else(turn_over_error)?;
         let foreign = !is_same_person(&turn.owner.by, by);
         if foreign && !any {
-            return Err(Error::new(ErrorKind::Denied, "You cannot stop another person's turn")
-                .hint("you need Manage Messages or an approver role"));
+            return Err(foreign_turn_error());
         }
         if turn.stopped_by.is_none() {
             turn.stopped_by = Some(display_name(by));
@@ -82,18 +86,48 @@ pub(crate) async fn stop_turn(
     let (agent, foreign) = running_turns.mark_stopped(turn, by, any)?;
     let cancelled = async {
         let entry = ops.agents.by_id(agent).ok_or_else(turn_over_error)?;
-        if foreign {
-            let action = format!("discord:stop:{turn}");
-            command_support::audit_action(ops, by, &entry, action, "Manage Messages or an approver role").await?;
-        }
-        let params = CancelParams { agent: Some(entry.settings.name.clone()), turn_id: Some(turn) };
-        with_expected_agent(agent, cancel::cancel(&ops.agent_resolver, &ops.registry, params)).await
+        cancel_turn(ops, &entry, turn, by, foreign).await
     };
-    let cancelled = cancelled.await;
-    if !matches!(&cancelled, Ok(cancelled) if cancelled.turn_id.is_some()) {
-        running_turns.clear_stopped(turn);
+    cancelled.await.inspect_err(|_| running_turns.clear_stopped(turn))
+}
+
+/// Stops the running turn of an agent, requested in a channel or elsewhere. This is what `/cancel` does. `any`: the
+/// person may stop turns of others.
+///
+/// # Errors
+/// As [`stop_turn`].
+pub(crate) async fn stop_running_turn(
+    ops: &Ops,
+    running_turns: &TurnOwners,
+    agent: &AgentEntry,
+    turn: Uuid,
+    by: &Requester,
+    any: bool,
+) -> Result<()> {
+    if running_turns.contains(turn) {
+        return stop_turn(ops, running_turns, turn, by, any).await;
     }
-    cancelled?.turn_id.map(drop).ok_or_else(turn_over_error)
+    if !any {
+        return Err(foreign_turn_error());
+    }
+    cancel_turn(ops, agent, turn, by, true).await
+}
+
+/// Cancels a turn. That of somebody else (`foreign`) is recorded in the audit log first.
+async fn cancel_turn(ops: &Ops, agent: &AgentEntry, turn: Uuid, by: &Requester, foreign: bool) -> Result<()> {
+    if foreign {
+        let action = format!("discord:stop:{turn}");
+        command_support::audit_action(ops, by, agent, action, "Manage Messages or an approver role").await?;
+    }
+    let params = CancelParams { agent: Some(agent.settings.name.clone()), turn_id: Some(turn) };
+    let cancelled = cancel::cancel(&ops.agent_resolver, &ops.registry, params);
+    let cancelled = with_expected_agent(agent.settings.id, cancelled).await?;
+    cancelled.turn_id.map(drop).ok_or_else(turn_over_error)
+}
+
+fn foreign_turn_error() -> Error {
+    Error::new(ErrorKind::Denied, "You cannot stop another person's turn")
+        .hint("you need Manage Messages or an approver role")
 }
 
 fn turn_over_error() -> Error {
