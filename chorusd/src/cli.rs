@@ -13,31 +13,31 @@ use directories::BaseDirs;
 
 use crate::daemon;
 
-/// Keeps the conversations of AI agents.
+/// Daemon that saves and resumes AI agents' conversations
 ///
-/// Runs in the foreground and says `ready` on standard output when it takes connections. `chorusctl daemon start`
-/// starts it in the background.
+/// Runs in the foreground and prints `ready` on standard output once it accepts connections. To start it in the
+/// background: chorusctl daemon start
 #[derive(Debug, Parser)]
 #[command(name = "chorusd", version)]
 struct Args {
-    /// Listen at this socket
+    /// Listen on this socket
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
-    /// Leave the terminal once connections are taken
+    /// Detach from the terminal once the daemon accepts connections
     #[arg(long)]
     detach: bool,
-    /// Make the index anew from the agents' directories, print what was found as JSON, and end; a damaged chorus.db is
-    /// set aside first
+    /// Rebuild the index from the agents' directories, print the result as JSON, and exit; keeps a copy of a damaged
+    /// chorus.db
     #[arg(long, conflicts_with = "detach")]
     rebuild: bool,
-    /// Check the backup at PATH, print what was found as JSON, and end; `-` is an archive on standard input
+    /// Verify the backup at PATH, print the result as JSON, and exit; `-` reads an archive from standard input
     #[arg(long, value_name = "PATH", conflicts_with_all = ["detach", "rebuild"])]
     verify_backup: Option<PathBuf>,
-    /// Restore the backup at PATH into an empty home, print what was done as JSON, and end
+    /// Restore the backup at PATH into an empty home, print the result as JSON, and exit
     #[arg(long, value_name = "PATH", conflicts_with_all = ["detach", "rebuild", "verify_backup"])]
     restore_backup: Option<PathBuf>,
-    /// Make sessions of everything that a damaged live.db still has, print what was found as JSON, and end; the damaged file
-    /// is set aside
+    /// Save all readable messages of a damaged live.db as sessions, print the result as JSON, and exit; keeps a copy of
+    /// the damaged file
     #[arg(long, conflicts_with_all = ["detach", "rebuild"])]
     salvage: bool,
     /// Check the configuration, print its path as JSON, and exit
@@ -79,8 +79,8 @@ fn run(args: &Args) -> Result<()> {
         dirs.as_ref().map(BaseDirs::config_dir),
         is_runtime_dir,
     )
-    .map_err(|e| Error::invalid(e.to_string()).hint("set CHORUS_HOME to a directory of your own"))?;
-    let places = places.absolute().map_err(|e| Error::io("cannot tell the working directory", &e))?;
+    .map_err(|e| Error::invalid(e.to_string()).hint("set CHORUS_HOME to a directory that you own"))?;
+    let places = places.absolute().map_err(|e| Error::io("cannot determine the working directory", &e))?;
     if args.check_config {
         daemon::check_config(&places)?;
         return print_json(&serde_json::json!({"config": places.config}));
@@ -99,7 +99,7 @@ fn run(args: &Args) -> Result<()> {
 /// Prints a result as a line of JSON.
 fn print_json(found: &impl serde::Serialize) -> Result<()> {
     let found = serde_json::to_string(found).map_err(|e| Error::internal(e.to_string()))?;
-    writeln!(std::io::stdout(), "{found}").map_err(|e| Error::io("cannot print what was found", &e))
+    writeln!(std::io::stdout(), "{found}").map_err(|e| Error::io("cannot print the result", &e))
 }
 
 /// Returns a callback that prints the progress of work on a backup as lines of JSON before the result, one per 16 MiB,

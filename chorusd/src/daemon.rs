@@ -85,7 +85,7 @@ pub fn run(places: &InstancePaths, detached: bool) -> Result<()> {
             .await
     });
     if let Err(failure) = &ended {
-        tracing::error!(%failure, "the daemon ends");
+        tracing::error!(%failure, "the daemon stopped");
     }
     // Do not wait for threads that block on a disk which no longer answers.
     runtime.shutdown_background();
@@ -126,7 +126,7 @@ fn load_config(places: &InstancePaths) -> Result<Config> {
 }
 
 fn current_program() -> Result<PathBuf> {
-    std::env::current_exe().map_err(|e| Error::io("cannot tell which program this is", &e))
+    std::env::current_exe().map_err(|e| Error::io("cannot determine the path of this program", &e))
 }
 
 fn build_runtime() -> Result<tokio::runtime::Runtime> {
@@ -186,16 +186,16 @@ impl Daemon {
             load_agents(&ops).await?;
             // Before the scan of the directories: a directory that is moved back must be found by it.
             if let Err(failure) = ops::trash::recovery::recover_unfinished(&ops.trash).await {
-                tracing::error!(%failure, "moves into or out of the trash that were cut short are not settled");
+                tracing::error!(%failure, "cannot complete interrupted moves into or out of the trash");
             }
             ops.catalog_sync.sync_agents().await?;
             // Before anything is written to the audit log: the anchor of its newest row is replaced by the next write.
             if let Err(failure) = ops.store.record_lost_audits(ops.clock.now()).await {
-                tracing::warn!(%failure, "cannot tell whether the audit log is whole");
+                tracing::warn!(%failure, "cannot check the audit log");
             }
             // An approval that cannot be closed now counts as denied nevertheless, since nobody waits for it.
             if let Err(failure) = ops.approvals.deny_left_open().await {
-                tracing::warn!(%failure, "what was asked before the start cannot be closed");
+                tracing::warn!(%failure, "cannot deny the approvals that were pending before the start");
             }
             if !ops.config.resume_on_start {
                 save_and_clear_all(&ops).await;
@@ -299,18 +299,18 @@ impl Daemon {
                 }
             };
             if timeout_at(deadline, saved).await.is_err() {
-                tracing::warn!("not every context was saved in time; the journal has them all");
+                tracing::warn!("not every context was saved in time; they are in the journal");
             }
             let _ = timeout_at(deadline, discord).await;
             let closed = timeout_at(deadline, self.ops.store.close()).await;
             if let Ok(Err(failure)) = closed {
-                tracing::warn!(%failure, "no copy of the catalog was kept");
+                tracing::warn!(%failure, "cannot store a copy of the catalog");
             }
         };
         tokio::select! {
             () = orderly => {}
             Some(signal) = stops.recv() => {
-                tracing::warn!(signal, "ended at once; the journal has what was not saved");
+                tracing::warn!(signal, "stopped immediately; unsaved messages are in the journal");
                 return Err(Error::stopping());
             }
             () = self.fatal.cancelled() => return Err(self.fatal_failure()),
@@ -320,7 +320,7 @@ impl Daemon {
     }
 
     fn fatal_failure(&self) -> Error {
-        self.fatal_error.get().cloned().unwrap_or_else(|| Error::internal("storage failed"))
+        self.fatal_error.get().cloned().unwrap_or_else(|| Error::internal("storage error"))
     }
 }
 
@@ -336,7 +336,7 @@ async fn load_agents(ops: &Ops) -> Result<()> {
                 }
                 ops.agents.insert(entry);
             }
-            Err(problem) => tracing::error!(agent = %row.name, problem, "the catalog's agent.json cannot be used"),
+            Err(problem) => tracing::error!(agent = %row.name, problem, "invalid agent.json in the catalog"),
         }
     }
     let chosen = ops.store.catalog.settings.get(CHOSEN_AGENT).await?.and_then(|id| id.parse::<Uuid>().ok());

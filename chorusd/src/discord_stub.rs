@@ -14,9 +14,10 @@ impl Discord {
     /// Reports in the state and in the log that a configured connection is not made.
     pub(crate) fn start(ops: &Arc<Ops>) -> Self {
         if ops.config.discord.is_configured() {
-            let why = "this chorusd was built without Discord";
-            tracing::warn!("{why}; the token in the configuration does nothing");
-            let hint = "install one with its feature `discord`, or remove the token from the configuration".to_owned();
+            let why = "this chorusd was built without Discord support";
+            tracing::warn!("{why}; ignoring the configured token");
+            let hint =
+                "install a build with the feature `discord`, or remove the token from the configuration".to_owned();
             ops.discord.set_state(ConnectionState::Stopped { why: why.to_owned(), hint });
         }
         Self

@@ -33,7 +33,7 @@ impl std::fmt::Display for CallError {
         match self {
             Self::Rpc(e) => f.write_str(&e.message),
             Self::Io(e) => write!(f, "connection to the daemon failed: {e}"),
-            Self::Malformed(e) => write!(f, "cannot read the daemon's answer: {e}"),
+            Self::Malformed(e) => write!(f, "invalid reply from the daemon: {e}"),
         }
     }
 }

@@ -21,7 +21,7 @@ pub(super) async fn save_contexts(ops: &Ops) -> bool {
             async move {
                 let save = command::save_if_unsaved(Trigger::Shutdown, false);
                 if let Err(failure) = ops.registry.ask(agent, save).await {
-                    tracing::warn!(%agent, %failure, "a context was not saved; the journal has it");
+                    tracing::warn!(%agent, %failure, "cannot save a context; it is in the journal");
                     *failed.lock() += 1;
                 }
             }
@@ -39,7 +39,7 @@ pub(super) async fn save_and_clear_all(ops: &Ops) {
     for agent in ops.registry.live_agents() {
         let save = command::save_if_unsaved(Trigger::Shutdown, true);
         if let Err(failure) = ops.registry.ask(agent, save).await {
-            tracing::warn!(%agent, %failure, "a context was not put away; it stays live");
+            tracing::warn!(%agent, %failure, "cannot save an idle context; it stays live");
         }
     }
 }

@@ -27,7 +27,7 @@ pub fn repair_home(places: &InstancePaths, params: DoctorParams) -> Result<Docto
     }
     let set_aside = if params.rebuild { integrity::set_catalog_aside(&places.home, now)? } else { None };
     if let Some(aside) = &set_aside {
-        tracing::warn!("the catalog is damaged; it was set aside as {}", aside.display());
+        tracing::warn!("the catalog is damaged; moved it to {}", aside.display());
     }
     let runtime = build_runtime()?;
     let mut found = runtime.block_on(async {

@@ -14,7 +14,7 @@ use super::context_saves::save_contexts;
 /// Reports the background tasks that the previous daemon left running.
 pub(super) async fn announce_recovered_tasks(ops: Arc<Ops>, recovered: RecoveredTasks) {
     if let Err(failure) = ops::tasks::running_tasks_sync::mark_outdated(&ops).await {
-        tracing::warn!(%failure, "cannot tell which agents list tasks that do not run");
+        tracing::warn!(%failure, "cannot find agents with outdated task lists");
     }
     ops.tasks.notify_recovered(recovered).await;
 }
@@ -23,22 +23,22 @@ pub(super) async fn announce_recovered_tasks(ops: Arc<Ops>, recovered: Recovered
 pub(super) async fn run_maintenance(ops: Arc<Ops>, stop: CancellationToken) {
     let store = &ops.store;
     if let Err(failure) = ops::trash::recovery::recover_all(&ops.trash).await {
-        tracing::warn!(%failure, "cannot look through the trash");
+        tracing::warn!(%failure, "cannot read the trash");
     }
     let trimmed = async { store.journal.trim(store.journal.ended_contexts().await?).await };
     if let Err(failure) = trimmed.await {
         tracing::warn!(%failure, "cannot trim the journal");
     }
     if let Err(failure) = store.journal.prune_keys(ops.clock.now()).await {
-        tracing::warn!(%failure, "cannot forget old keys");
+        tracing::warn!(%failure, "cannot delete old idempotency keys");
     }
     if let Err(failure) = store.catalog.discord.claims.prune(ops.clock.now()).await {
-        tracing::warn!(%failure, "cannot forget old messages of channels");
+        tracing::warn!(%failure, "cannot delete old channel messages");
     }
     match store.catalog.is_purge_due().await {
         Ok(false) => {}
         Ok(true) => ops::session::purge::erase_purged(store).await,
-        Err(failure) => tracing::warn!(%failure, "cannot tell whether something is to be forgotten"),
+        Err(failure) => tracing::warn!(%failure, "cannot check for data to purge"),
     }
     for entry in ops.agents.all() {
         ops.catalog_sync.try_sync_sessions(&entry.settings).await;
@@ -46,7 +46,7 @@ pub(super) async fn run_maintenance(ops: Arc<Ops>, stop: CancellationToken) {
     malloc_trim::schedule_trim(store);
     // After the scan, which indexes sessions that the last stop wrote but could not index.
     if unclean_stop::is_marked(&ops.home) {
-        tracing::info!("the last stop did not save everything");
+        tracing::info!("the last stop was not clean");
         if save_contexts(&ops).await {
             unclean_stop::clear_marker(&ops.home);
         }
@@ -59,7 +59,7 @@ pub(super) async fn run_maintenance(ops: Arc<Ops>, stop: CancellationToken) {
         loop {
             interval.tick().await;
             if let Err(failure) = store.escalate_fatal(store.journal.flush().await) {
-                tracing::error!(%failure, "the journal cannot be brought to the disk");
+                tracing::error!(%failure, "cannot write the journal to disk");
             }
         }
     }

@@ -48,7 +48,7 @@ pub(super) fn serve(
     Box::pin(async move {
         let socket = match into_async_fd(stream) {
             Ok(socket) => socket,
-            Err(e) => return tracing::warn!(connection, "a connection cannot be served: {e}"),
+            Err(e) => return tracing::warn!(connection, "cannot serve a connection: {e}"),
         };
         let line = Arc::new(ClientWriter::new(socket.get_ref().clone()));
         let (to_client, for_client) = mpsc::channel(16);
@@ -178,7 +178,7 @@ impl Connection {
                 }
                 ConnectionEvent::Evicted => {
                     open = self.stop_reading();
-                    let busy = busy_error("a long frame came too slowly while others waited to send theirs");
+                    let busy = busy_error("a long frame arrived too slowly while other connections were waiting");
                     self.writer.write(reply::error_frame(None, &busy)).await?;
                 }
                 ConnectionEvent::Read(read) => match read? {
@@ -231,7 +231,7 @@ async fn read_within(
         None => read_some(socket, into).await,
         Some(limit) => timeout(limit, read_some(socket, into))
             .await
-            .unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "a frame was begun and not finished"))),
+            .unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "incomplete frame"))),
     }
 }
 
@@ -272,7 +272,7 @@ fn too_long_error(error: &io::Error) -> RpcError {
         message: error.to_string(),
         data: Some(ErrorData {
             kind: ErrorKind::FrameTooLong,
-            hint: Some("send less in one frame, or raise max_frame; long transcripts come in by session.import".into()),
+            hint: Some("send less in one frame, or raise max_frame; use session.import for long transcripts".into()),
         }),
     }
 }

@@ -174,10 +174,10 @@ fn method_names() -> impl Iterator<Item = &'static str> {
 
 fn unknown_method_error(name: &str) -> RpcError {
     let shown: String = name.chars().take(80).collect();
-    let failure = Error::new(ErrorKind::Unsupported, format!("there is no method {shown:?}"));
+    let failure = Error::new(ErrorKind::Unsupported, format!("unknown method {shown:?}"));
     let failure = match closest_match(name, method_names()) {
         Some(meant) => failure.hint(format!("did you mean `{meant}`?")),
-        None => failure.hint("docs/PROTOCOL.md lists the methods"),
+        None => failure.hint("see the methods in docs/PROTOCOL.md"),
     };
     RpcError { code: CODE_METHOD_NOT_FOUND, ..to_rpc_error(&failure) }
 }

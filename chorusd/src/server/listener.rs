@@ -60,7 +60,7 @@ impl Server {
                 Some(bound) = moved.recv() => {
                     match bound.listen() {
                         Ok(now) => (listener, file) = now,
-                        Err(failure) => tracing::error!(%failure, "the daemon cannot be reached"),
+                        Err(failure) => tracing::error!(%failure, "the daemon is unreachable"),
                     }
                     continue;
                 }
@@ -75,7 +75,7 @@ impl Server {
             };
             next += 1;
             if let Err(failure) = check_peer(&stream) {
-                tracing::warn!(%failure, "a connection was refused");
+                tracing::warn!(%failure, "refused a connection");
                 self.connections.spawn_tracked(refuse_connection(stream, failure));
                 continue;
             }
@@ -120,14 +120,14 @@ fn has_half_closed(left: u64, most: &AtomicU64) -> bool {
 /// Authority comes from the kernel, never from what a request says.
 fn check_peer(stream: &Stream) -> Result<(), Error> {
     let denied = |why: String| {
-        Error::new(ErrorKind::Denied, why).hint("only the user that runs the daemon, and root, may connect")
+        Error::new(ErrorKind::Denied, why).hint("only root and the user that runs the daemon can connect")
     };
-    let peer = stream.peer_creds().map_err(|e| denied(format!("who is connecting cannot be told: {e}")))?;
+    let peer = stream.peer_creds().map_err(|e| denied(format!("cannot identify the client: {e}")))?;
     match peer.euid() {
         Some(0) => Ok(()),
         Some(uid) if uid == rustix::process::geteuid().as_raw() => Ok(()),
-        Some(uid) => Err(denied(format!("user {uid} may not connect"))),
-        None => Err(denied("who is connecting cannot be told".into())),
+        Some(uid) => Err(denied(format!("user {uid} is not allowed to connect"))),
+        None => Err(denied("cannot identify the client".into())),
     }
 }
 

@@ -53,11 +53,11 @@ pub(super) fn notification_frame<T: Serialize>(method: &str, params: T) -> Frame
 fn encode_frame<T: Serialize>(value: &T, limit: usize) -> Result<Frame, Error> {
     let mut frame = Vec::with_capacity(512);
     frame.extend_from_slice(&[0; HEADER_BYTES]);
-    serde_json::to_writer(&mut frame, value).map_err(|e| Error::internal(format!("an answer failed: {e}")))?;
+    serde_json::to_writer(&mut frame, value).map_err(|e| Error::internal(format!("cannot write a reply: {e}")))?;
     let length = frame.len() - HEADER_BYTES;
     let header = chorus_proto::frame::encode_header(length, limit).map_err(|_| {
-        Error::new(ErrorKind::FrameTooLong, format!("the answer has {length} bytes, more than a frame may have"))
-            .hint("ask for less with `limit`; a message longer than a frame is in the session's file")
+        Error::new(ErrorKind::FrameTooLong, format!("the reply has {length} bytes, more than fits in a frame"))
+            .hint("request less with `limit`; messages longer than a frame are in the session file")
     })?;
     frame[..HEADER_BYTES].copy_from_slice(&header);
     Ok(frame)

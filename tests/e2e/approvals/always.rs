@@ -173,8 +173,8 @@ fn where_it_cannot_work_it_is_refused_and_the_question_stays() {
     set(&fixture, json!({"ask": ["tool:list_models:.*"], "allow": rules}));
     let (asked, turn) = ask(&fixture, 1);
     let refused = chorusctl(&fixture.home, ["approvals", "approve", &asked[0].id, "--always"]);
-    assert!(refused.expect_failure(6).contains("the profile has 1000 rules"), "{}", refused.stderr);
-    assert!(refused.stderr.contains("hint: it still waits"), "{}", refused.stderr);
+    assert!(refused.expect_failure(6).contains("the profile already has 1000 rules"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("hint: it is still pending"), "{}", refused.stderr);
     assert_eq!(list(&mut fixture.client()).len(), 1);
     let open = open(&mut fixture.client(), 1).remove(0);
     deny(&mut fixture.client(), &open.id).expect("heard");
@@ -206,7 +206,7 @@ fn what_is_approved_for_ever_in_the_foreground_is_asked_about_in_the_background(
         let asked = open(&mut fixture.client(), 1).remove(0);
         let shown: Vec<_> = asked.details.iter().map(|detail| (&*detail.name, &*detail.text)).collect();
         assert_eq!((asked.action.as_str(), shown), ("tool:bash:echo done", vec![("background", "true")]));
-        assert!(asked.not_always.is_some_and(|why| why.contains("in the background")));
+        assert!(asked.not_always.is_some_and(|why| why.contains("a background command")));
         assert_eq!(expect_error_kind(always(&mut fixture.client(), &asked.id)), ErrorKind::Denied);
         approve(&mut fixture.client(), &asked.id).expect("once");
         turn.join().expect("the client").expect("a turn");

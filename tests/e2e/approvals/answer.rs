@@ -67,10 +67,10 @@ fn what_is_refused_is_not_done_and_the_turn_goes_on() {
     chorusctl(&fixture.home, ["approvals", "deny", &asked[0].id]).expect_success();
     assert_eq!(turn.join().expect("the client").expect("a turn").reply, "Done.");
     let (is_error, text) = results(&mut fixture.client(), "a").remove(0);
-    assert!(is_error && text.contains("a person refused it"), "{text}");
+    assert!(is_error && text.contains("denied by the user"), "{text}");
     assert_eq!(decisions(&fixture), ["ask", "refused"]);
     let again = chorusctl(&fixture.home, ["approvals", "approve", &asked[0].id]);
-    assert!(again.expect_failure(7).contains("was denied already, by owner"), "{}", again.stderr);
+    assert!(again.expect_failure(7).contains("was already denied (by owner)"), "{}", again.stderr);
     for unknown in ["zzzzzz", "", "x'; DROP TABLE approvals; --"] {
         chorusctl(&fixture.home, ["approvals", "approve", "--", unknown]).expect_failure_with_hint(3);
     }
@@ -159,7 +159,7 @@ fn a_decision_that_cannot_be_written_is_a_deny() {
     queue_calls(&fixture, 1);
     fixture.spawn_send("a", "Which are there?").join().expect("the client").expect("a turn");
     let (is_error, text) = results(&mut fixture.client(), "a").pop().expect("a result");
-    assert!(is_error && text.contains("the decision cannot be written down"), "{text}");
+    assert!(is_error && text.contains("cannot record the decision in the audit log"), "{text}");
     in_catalog(
         &fixture.home.path,
         "DROP TRIGGER no_ask; CREATE TRIGGER no_yes BEFORE INSERT ON audit_log WHEN new.decision LIKE 'approved%'
@@ -169,7 +169,7 @@ fn a_decision_that_cannot_be_written_is_a_deny() {
     assert_eq!(expect_error_kind(approve(&mut fixture.client(), &asked[0].id)), ErrorKind::StorageFailed);
     turn.join().expect("the client").expect("a turn");
     let (is_error, text) = results(&mut fixture.client(), "a").pop().expect("a result");
-    assert!(is_error && text.contains("cannot be written down"), "{text}");
+    assert!(is_error && text.contains("in the audit log"), "{text}");
     in_catalog(&fixture.home.path, "DROP TRIGGER no_yes");
     let (asked, turn) = ask(&fixture, 1);
     approve(&mut fixture.client(), &asked[0].id).expect("heard");

@@ -44,7 +44,7 @@ fn what_nobody_answers_in_time_is_denied_and_no_idle_timer_fires_meanwhile() {
     hands.advance(MINUTE * 10);
     assert_eq!(turn.join().expect("the client").expect("a turn").reply, "Then not.");
     let (is_error, text) = results(&mut client, "a").remove(0);
-    assert!(is_error && text.contains("nobody answered in time"), "{text}");
+    assert!(is_error && text.contains("the approval expired"), "{text}");
     assert_eq!(expect_error_kind(approve(&mut client, &asked.id)), ErrorKind::Expired);
     let decisions: Vec<String> = audit(&mut client).into_iter().map(|row| row.decision).collect();
     assert_eq!(decisions, ["ask", "expired"]);
@@ -95,13 +95,13 @@ fn after_a_crash_what_was_asked_is_denied_and_the_call_has_its_result() {
     let mut client = fixture.client();
     assert!(list(&mut client).is_empty());
     let refused = approve(&mut client, &asked[0].id);
-    assert!(matches!(&refused, Err(error) if error.to_string().contains("started anew")), "{refused:?}");
+    assert!(matches!(&refused, Err(error) if error.to_string().contains("restarted")), "{refused:?}");
     assert_eq!(expect_error_kind(refused), ErrorKind::Conflict);
     let (is_error, text) = results(&mut client, "a").remove(0);
     assert!(is_error && text.contains("interrupted"), "{text}");
     let rows = audit(&mut client);
     let last = rows.last().expect("a row");
-    assert_eq!((&*last.decision, &*last.rule), ("withdrawn", "the daemon was started anew"));
+    assert_eq!((&*last.decision, &*last.rule), ("withdrawn", "the daemon restarted"));
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn other_permissions_close_what_was_asked_under_the_old_ones() {
     assert_eq!(turn.join().expect("the client").expect("a turn").reply, "Done.");
     let results = results(&mut fixture.client(), "a");
     // What comes behind it is judged by the new ones.
-    assert!(results[0].0 && results[0].1.contains("were changed") && !results[1].0, "{results:?}");
+    assert!(results[0].0 && results[0].1.contains("permissions changed") && !results[1].0, "{results:?}");
     for asked in &asked {
         assert_eq!(expect_error_kind(approve(&mut fixture.client(), &asked.id)), ErrorKind::Conflict);
     }
@@ -143,7 +143,7 @@ fn an_edit_of_agent_json_closes_it_before_anybody_can_answer() {
         assert_eq!(expect_error_kind(fixture.client().call::<Approve>(&params)), ErrorKind::Conflict);
         turn.join().expect("the client").expect("a turn");
         assert!(
-            results(&mut fixture.client(), "a")[0].1.contains("were changed"),
+            results(&mut fixture.client(), "a")[0].1.contains("permissions changed"),
             "{:?}",
             results(&mut fixture.client(), "a")
         );

@@ -115,7 +115,7 @@ fn where_it_cannot_be_for_ever_that_is_not_offered() {
     queue_calls(&fixture, 1);
     let mut running = send(&fixture);
     running.stdout.wait_for("Allow? [y]es, [N]o: ");
-    running.type_and_wait("a\r", "cannot be approved permanently: the profile has 1000 rules");
+    running.type_and_wait("a\r", "cannot be approved permanently: the profile already has 1000 rules");
     running.type_and_wait("y\r", "Done.");
     assert_eq!(end(running).0, 0);
 }

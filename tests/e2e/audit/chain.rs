@@ -112,11 +112,7 @@ fn rows_that_are_missing_at_a_start_are_told_for_ever() {
     fixture.start();
     let rows = audit(&mut fixture.client());
     assert_eq!((rows.len(), &*rows[2].decision), (3, "lost"));
-    assert!(
-        rows[2].rule.contains("row 4 with the hash") && rows[2].rule.contains("ends with row 2"),
-        "{}",
-        rows[2].rule
-    );
+    assert!(rows[2].rule.contains("entry 4 (hash ") && rows[2].rule.contains("ends with entry 2"), "{}", rows[2].rule);
     // Once: the start after it has nothing to add.
     fixture.kill();
     fixture.start();
@@ -143,11 +139,11 @@ fn a_newest_row_without_a_hash_denies_and_says_what_to_do() {
     let (is_error, said) = results(&mut fixture.client(), "a").pop().expect("a result");
     assert!(is_error, "{said}");
     for part in
-        ["cannot be written down", "row 2 of the audit log was changed: its hash has 2 bytes", "chorusctl audit verify"]
+        ["in the audit log", "entry 2 of the audit log was changed: its hash has 2 bytes", "chorusctl audit verify"]
     {
         assert!(said.contains(part), "{said}");
     }
     let refused = chorusctl(&fixture.home, ["settings", "set", "idle_timeout", "50m"]);
-    assert!(refused.expect_failure_with_hint(1).contains("chorusctl doctor"), "{}", refused.stderr);
+    assert!(refused.expect_failure_with_hint(1).contains("chorusctl audit verify"), "{}", refused.stderr);
     assert_eq!(verify(&fixture).broken_at, Some(2));
 }

@@ -16,8 +16,8 @@ fn a_backup_goes_into_a_private_directory_of_its_own_outside_the_home() {
     let daemon = Daemon::start(&one);
     daemon.client().init("atlas");
     let inside = one.path.join("backup");
-    assert!(chorusctl(&one, ["backup", path(&inside)]).expect_failure_with_hint(6).contains("inside each other"));
-    assert!(chorusctl(&one, ["backup", path(&one.path)]).expect_failure_with_hint(6).contains("inside each other"));
+    assert!(chorusctl(&one, ["backup", path(&inside)]).expect_failure_with_hint(6).contains("overlaps with"));
+    assert!(chorusctl(&one, ["backup", path(&one.path)]).expect_failure_with_hint(6).contains("overlaps with"));
     assert!(!inside.exists());
     chorusctl(&one, ["backup", path(&one.temp_dir().join("home/../home/agents"))]).expect_failure_with_hint(6);
     let other = one.temp_dir().join("other");
@@ -77,7 +77,7 @@ fn a_restore_goes_into_an_empty_home_only() {
     fs::set_permissions(&other.path, fs::Permissions::from_mode(0o700)).expect("its mode");
     fs::write(other.path.join("log/chorusd.log"), "failed\n").expect("a log");
     let said = chorusctl(&other, ["status"]).expect_failure_with_hint(6).to_owned();
-    assert!(said.contains("was not finished"), "no daemon starts in half a home: {said}");
+    assert!(said.contains("is incomplete"), "no daemon starts in half a home: {said}");
     chorusctl(&other, ["backup", "restore", path(&dir)]).expect_success();
     assert!(!other.path.join(".restore").exists());
     assert_eq!(Daemon::start(&other).client().message_texts("atlas"), ["hello"]);

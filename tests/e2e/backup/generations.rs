@@ -22,7 +22,7 @@ fn another_home_is_refused_and_a_restored_one_goes_on() {
     let two = home();
     let _empty = Daemon::start(&two);
     let said = chorusctl(&two, ["--quiet", "backup", path(&dir)]).expect_failure_with_hint(6).to_owned();
-    assert!(said.contains("the backup of another home"), "{said}");
+    assert!(said.contains("a backup of another home"), "{said}");
     assert_eq!(verified(&one, &dir).created_at, first);
     let three = restored(&dir);
     let there = Daemon::start(&three);

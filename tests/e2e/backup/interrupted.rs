@@ -68,7 +68,7 @@ fn a_full_disk_is_said_and_leaves_the_one_before() {
     let (first, free) = (verified(&one, &dir).created_at, disk.free_bytes());
     fs::write(one.agent_dir("atlas").join("workspace/large"), vec![b'x'; 8 << 20]).expect("a large file");
     let said = chorusctl(&one, ["backup", path(&dir)]).expect_failure_with_hint(1).to_owned();
-    assert!(said.contains("no room for the backup"), "{said}");
+    assert!(said.contains("not enough disk space for the backup"), "{said}");
     assert_eq!(verified(&one, &dir).created_at, first);
     assert!(disk.free_bytes() + 64 * 1024 >= free, "what was copied in vain is deleted");
     fs::remove_file(one.agent_dir("atlas").join("workspace/large")).expect("it goes");

@@ -144,7 +144,7 @@ fn damage_far_back_is_told_and_what_was_added_before_it_was_found_is_kept() {
     }
     assert_eq!(expect_error_kind(show_last(&mut client, 1)), ErrorKind::StorageFailed);
     let events = client.call::<List>(&ListParams::default()).expect("events").events;
-    let told = |text: &str| text.contains("cannot be read back") && text.contains("doctor --salvage");
+    let told = |text: &str| text.contains("cannot load the live context") && text.contains("doctor --salvage");
     let notice =
         events.iter().find(|event| event.kind == EventType::Notice && event.data["text"].as_str().is_some_and(told));
     assert_eq!(notice.expect("a notice").agent.as_deref(), Some("a"));

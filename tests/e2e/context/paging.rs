@@ -62,8 +62,8 @@ fn an_imported_message_that_no_frame_holds_has_a_stand_in_and_is_exported_whole(
         [client.message_texts("a"), client.get_session("a", "latest").1.into_iter().map(|m| m.content).collect()];
     for texts in shown {
         assert_eq!((texts.len(), &*texts[0], &*texts[2]), (3, "before", "after"));
-        assert!(texts[1].contains("an export has it"), "{}", texts[1]);
+        assert!(texts[1].contains("export the session"), "{}", texts[1]);
     }
-    assert!(chorusctl(&home, ["session", "show", "latest"]).expect_success().contains("an export has it"));
+    assert!(chorusctl(&home, ["session", "show", "latest"]).expect_success().contains("export the session"));
     assert!(chorusctl(&home, ["session", "export", "latest"]).expect_success().contains(&long));
 }

@@ -237,7 +237,7 @@ fn a_session_whose_messages_were_changed_is_shown_with_a_warning() {
     let text = std::fs::read_to_string(&saved.file_path).expect("the file");
     std::fs::write(&saved.file_path, text.replace("original", "forged")).expect("changed by hand");
     let shown = chorusctl(&home, ["session", "show", "latest"]);
-    assert!(shown.stderr.contains("was changed since it was saved"), "{}", shown.stderr);
+    assert!(shown.stderr.contains("was changed after it was saved"), "{}", shown.stderr);
     assert!(shown.expect_success().contains("forged words"));
     let json = chorusctl(&home, ["session", "show", "latest", "--json"]).expect_json();
     assert!(json["warnings"][0].as_str().is_some_and(|text| text.contains("was changed")), "{json}");

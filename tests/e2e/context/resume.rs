@@ -56,7 +56,7 @@ fn it_knows_the_session_by_its_summary_and_working_set_and_outlives_a_crash() {
         assert!(shown[0].generated && shown[0].role == Role::Assistant && shown[0].content == resumed.acknowledgement);
         let set = working_set(client, "a");
         let background = set.background.clone().expect("a background");
-        assert!(background.starts_with("Derived from the session") && background.contains(&saved.header.session_id));
+        assert!(background.starts_with("Derived from session") && background.contains(&saved.header.session_id));
         for known in ["keep rows without a country", "still needs a test", "import/load.py"] {
             assert!(background.contains(known), "{known}: {background}");
         }
@@ -103,7 +103,7 @@ fn what_is_amiss_is_told_and_what_can_be_done_is_done() {
     let first = client.save("a", "sheep");
     // Another agent's.
     let other = resume(&mut client, "b", &first.header.session_id);
-    assert!(other.warnings[0].contains("is one of a"), "{:?}", other.warnings);
+    assert!(other.warnings[0].contains("belongs to agent a"), "{:?}", other.warnings);
     assert!(working_set(&mut client, "b").background.expect("a background").contains("sheep"));
     // The session before it is gone.
     resume(&mut client, "a", "latest");
@@ -112,11 +112,11 @@ fn what_is_amiss_is_told_and_what_can_be_done_is_done() {
     let delete = DeleteParams { agent: Some("a".into()), session: first.header.session_id, ..Default::default() };
     client.call::<Delete>(&delete).expect("session.delete");
     let resumed = resume(&mut client, "a", &second.header.session_id);
-    assert!(resumed.warnings[0].contains("is gone"), "{:?}", resumed.warnings);
+    assert!(resumed.warnings[0].contains("is missing"), "{:?}", resumed.warnings);
     // Its file is gone, and its summary known.
     fs::remove_file(&second.file_path).expect("its file");
     let resumed = resume(&mut client, "a", &second.header.session_id);
-    assert!(resumed.warnings[0].contains("only its summary is known"), "{:?}", resumed.warnings);
+    assert!(resumed.warnings[0].contains("only its summary is available"), "{:?}", resumed.warnings);
     assert!(working_set(&mut client, "a").background.expect("a background").contains("goats"));
     // There is nothing to resume.
     let params = ResumeParams { agent: Some("a".into()), session: "2026-01-01_nothing".into() };
@@ -155,7 +155,7 @@ fn the_command_line_resumes_sessions_and_files() {
     client.append("a", "Count the sheep of the north field.");
     let saved = client.save("a", "sheep");
     let said = chorusctl(&home, ["context", "resume", "latest"]).expect_success();
-    assert!(said.contains("resumed ") && said.contains("sheep") && said.contains("ready to go on"), "{said}");
+    assert!(said.contains("resumed ") && said.contains("sheep") && said.contains("ready to continue"), "{said}");
     // This very file is a session already; a copy elsewhere becomes one.
     chorusctl(&home, ["context", "resume", &saved.file_path]).expect_success();
     let count = |client: &mut Client| client.history("a").len();

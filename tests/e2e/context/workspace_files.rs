@@ -86,7 +86,7 @@ fn a_save_never_fails_because_git_did() {
     // What another git left, or holds right now.
     fs::write(workspace.join(".git/index.lock"), "").expect("a file");
     let saved = save(&mut client, "locked");
-    assert!(saved.warnings[0].starts_with("the workspace was not committed: "), "{:?}", saved.warnings);
+    assert!(saved.warnings[0].starts_with("cannot commit the workspace: "), "{:?}", saved.warnings);
     assert_eq!((saved.session.header.workspace_commit, saved.session.header.message_count), (None, 1));
     fs::remove_file(workspace.join(".git/index.lock")).expect("removed");
     // A program that the repository names is not run.
@@ -94,10 +94,10 @@ fn a_save_never_fails_because_git_did() {
     assert!(save(&mut client, "hostile").warnings[0].contains("filter.x.clean"));
     git(&workspace, &["config", "--unset", "filter.x.clean"]);
     fs::write(workspace.join(".git/MERGE_HEAD"), head(&workspace)).expect("a file");
-    assert!(save(&mut client, "merging").warnings[0].contains("a merge is under way"));
+    assert!(save(&mut client, "merging").warnings[0].contains("a merge is in progress"));
     fs::remove_dir_all(workspace.join(".git")).expect("removed");
     let output = chorusctl(&home, ["context", "save", "gone"]);
-    assert!(output.stderr.contains("warning: the workspace was not committed: "), "{}", output.stderr);
+    assert!(output.stderr.contains("warning: cannot commit the workspace: "), "{}", output.stderr);
     output.expect_success();
     let why = restore_files(&mut client, "latest");
     assert_eq!(expect_error_kind(why), ErrorKind::NotFound);
@@ -115,7 +115,7 @@ fn a_save_says_which_repositories_its_commit_does_not_have() {
     for description in ["new", "known"] {
         let saved = save(&mut client, description);
         assert_eq!(saved.session.header.workspace_commit, Some(head(&workspace)));
-        assert_eq!(saved.warnings, ["files of repositories inside the workspace are not in its commit: inner"]);
+        assert_eq!(saved.warnings, ["the commit does not include nested repositories: inner"]);
     }
 }
 
@@ -170,7 +170,10 @@ fn changes_that_would_be_lost_keep_everything_as_it_is() {
     fs::write(workspace.join("plan.md"), "mine\n").expect("a file");
     let output = chorusctl(&home, ["context", "restore", &first.short_id, "--files"]);
     let said = output.expect_failure_with_hint(6);
-    assert!(said.contains("would be lost") && said.contains("plan.md") && said.contains("commit them"), "{said}");
+    assert!(
+        said.contains("would be lost") && said.contains("plan.md") && said.contains("commit or stash them"),
+        "{said}"
+    );
     assert_eq!(read(&workspace, "plan.md"), "mine\n");
     // Changed, and not committed.
     set(&mut client, "checkpoint_workspace", "false");
@@ -199,7 +202,7 @@ fn ignored_files_in_the_way_are_not_overwritten() {
     fs::write(workspace.join("out/x.log"), "only here\n").expect("a file");
     let output = chorusctl(&home, ["context", "restore", &first.short_id, "--files"]);
     let said = output.expect_failure_with_hint(6);
-    assert!(said.contains("out/x.log is in the way"), "{said}");
+    assert!(said.contains("out/x.log would be overwritten"), "{said}");
     assert_eq!(read(&workspace, "out/x.log"), "only here\n");
     fs::remove_file(workspace.join("out/x.log")).expect("removed");
     fs::write(workspace.join("ä.log"), "only here\n").expect("a file");
@@ -227,7 +230,7 @@ fn files_that_were_brought_back_half_way_are_a_second_try_away() {
     let lock = workspace.join(".git").join(format!("{}.lock", git(&workspace, &["symbolic-ref", "HEAD"])));
     fs::write(&lock, "").expect("a file");
     let back = restore_files(&mut client, &first.short_id).expect("the messages");
-    assert!(back.warnings.iter().any(|warning| warning.contains("its files are not")), "{:?}", back.warnings);
+    assert!(back.warnings.iter().any(|warning| warning.contains("its files were not")), "{:?}", back.warnings);
     assert_eq!((read(&workspace, "plan.md"), read(&workspace, "later.md")), ("second\n".into(), "later\n".into()));
     assert_eq!(git(&workspace, &["status", "--porcelain"]), "");
     fs::remove_file(&lock).expect("removed");

@@ -96,7 +96,7 @@ fn who_asked_for_the_turn_allows_it_once_and_nobody_else_does() {
     assert!(told.iter().all(|told| told.ephemeral), "{told:?}");
     assert_eq!(told.iter().filter(|told| told.content == "Allowed once.").count(), 1, "{told:?}");
     let late = asked.cora.press_stale_button(&asked.room, &question, &allow);
-    assert!(late.response_with("approved already").ephemeral);
+    assert!(late.response_with("already approved").ephemeral);
     let decisions = chorusctl(&asked.fixture.home, ["audit", "--json"]).expect_success();
     assert!(decisions.contains(&format!("discord:{}", asked.mara.id)), "{decisions}");
 }
@@ -152,7 +152,7 @@ fn what_nobody_answers_is_denied_and_shown_so() {
     let allow = question.buttons[0].custom_id.clone();
     asked.becomes(&question, "nobody answered in time");
     let late = asked.mara.press_stale_button(&asked.room, &question, &allow);
-    assert!(late.response_with("in time").ephemeral);
+    assert!(late.response_with("expired").ephemeral);
     assert_eq!(asked.results(), [true]);
 }
 
@@ -232,5 +232,5 @@ fn what_is_listed_can_be_answered_by_whoever_may() {
     asked.mara.press_button(&mine, "Allow once").response_with("Allowed once.");
     asked.becomes(&question, "**Allowed**");
     // Who was first is mentioned.
-    asked.mara.press_button(&mine, "Deny").response_with(&format!("approved already, by <@{}>", asked.mara.id));
+    asked.mara.press_button(&mine, "Deny").response_with(&format!("already approved (by <@{}>)", asked.mara.id));
 }

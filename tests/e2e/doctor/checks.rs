@@ -27,12 +27,12 @@ fn a_sound_home_has_nothing_to_complain_of() {
     };
     // P7.
     assert!(text("SQLite").starts_with(rusqlite::version()), "{}", text("SQLite"));
-    assert_eq!(text("sessions"), "1, each with its file");
+    assert_eq!(text("sessions"), "1 session, all files present");
     assert_eq!(text("socket"), home.socket().display().to_string());
     for name in ["live.db", "chorus.db", "agents", "permissions", "free space", "git"] {
         assert!(!text(name).is_empty());
     }
-    assert!(text("sandbox").starts_with("commands run in one") || text("sandbox").starts_with("none"));
+    assert!(text("sandbox").starts_with("commands are isolated by") || text("sandbox").starts_with("none"));
     for name in ["Landlock", "seccomp", "processes"] {
         let check = found.checks.iter().find(|check| check.name == name).expect("a check");
         assert_eq!(check.verdict, Verdict::Info, "{name}");
@@ -62,7 +62,7 @@ fn what_is_wrong_with_files_is_named_with_what_to_do() {
     for (verdict, what) in [
         (Verdict::Fail, format!("1 missing: a/{gone}")),
         (Verdict::Warn, "1 not in the index yet: a/2026-01-01_stranger".to_owned()),
-        (Verdict::Warn, format!("1 changed since they were read: a/{changed}")),
+        (Verdict::Warn, format!("1 changed since they were indexed: a/{changed}")),
     ] {
         let check = said.iter().find(|check| check.text == what);
         let check = check.unwrap_or_else(|| panic!("no {what}: {said:?}"));
@@ -122,9 +122,9 @@ fn rules_that_match_any_program_are_listed() {
     daemon.client().init("a");
     let rules =
         || doctor(&home, &[]).1.checks.into_iter().find(|check| check.name == "permission rules").expect("a check");
-    assert!(rules().text.ends_with("asked about: free allow[1]"), "{:?}", rules());
+    assert!(rules().text.ends_with("need approval: free allow[1]"), "{:?}", rules());
     let own = r#"{"allow": ["tool:bash:c.*"]}"#;
     chorusctl(&home, ["agent", "config", "a", "permissions", own]).expect_success();
-    assert!(rules().text.ends_with("asked about: free allow[1], a allow[0]"), "{:?}", rules());
-    assert!(rules().hint.is_some_and(|hint| hint.contains("name programs")));
+    assert!(rules().text.ends_with("need approval: free allow[1], a allow[0]"), "{:?}", rules());
+    assert!(rules().hint.is_some_and(|hint| hint.contains("name the programs")));
 }

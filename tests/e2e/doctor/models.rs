@@ -27,9 +27,9 @@ fn providers_that_answer_are_fine_and_no_key_is_shown() {
     let (status, found, _daemon) = asked(&home, &server.config_toml());
     let anthropic = of(&found, "provider anthropic");
     assert_eq!((status, anthropic.verdict), (0, Verdict::Ok));
-    let text = format!("key in {} sent to {}; 2 models, asked just now", server.key_file().display(), server.url());
+    let text = format!("key in {} sent to {}; 2 models, checked just now", server.key_file().display(), server.url());
     assert_eq!(anthropic.text, text);
-    let text = format!("no key sent to {}/v1; 2 models, asked just now", server.url());
+    let text = format!("no key sent to {}/v1; 2 models, checked just now", server.url());
     assert_eq!(of(&found, "provider local").text, text);
     let default = of(&found, "default model");
     assert_eq!((default.verdict, &*default.text), (Verdict::Ok, "anthropic/claude-test"));
@@ -50,7 +50,7 @@ fn what_leads_nowhere_is_named_with_what_to_do() {
         let check = of(&found, name);
         assert!(check.verdict == Verdict::Warn && check.text.contains(text) && check.hint.is_some(), "{check:?}");
     }
-    assert!(of(&found, "provider gone").text.ends_with("(asked just now)"));
+    assert!(of(&found, "provider gone").text.ends_with("(checked just now)"));
     // An agent is told apart from the default; by hand anything can be written into its file.
     daemon.client().init("a");
     let file = home.agent_dir("a").join("agent.json");
@@ -59,7 +59,7 @@ fn what_leads_nowhere_is_named_with_what_to_do() {
     config["model"] = "local/smoll".into();
     std::fs::write(&file, config.to_string()).expect("agent.json");
     let (_, found) = doctor(&home, &[]);
-    assert_eq!(of(&found, "models of agents").text, "not there for 1: a (local/smoll)");
+    assert_eq!(of(&found, "models of agents").text, "missing for 1: a (local/smoll)");
 }
 
 #[test]

@@ -137,7 +137,7 @@ fn a_revival_whose_sessions_cannot_be_read_is_done_all_the_same() {
     assert!(revived.revived);
     assert_eq!(client.append("a", "two"), 1);
     fs::set_permissions(&sessions, fs::Permissions::from_mode(0o700)).expect("its mode");
-    assert!(daemon.read_log().contains("cannot look through the sessions"));
+    assert!(daemon.read_log().contains("cannot list the sessions"));
 }
 
 /// The disk fills at the Nth call of each kind that init makes itself.

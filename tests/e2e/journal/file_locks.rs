@@ -54,7 +54,7 @@ fn a_journal_that_somebody_else_keeps_open_is_not_started_with() {
     let (status, said) = Daemon::try_start(&home, home.command(home.bins.chorusd)).expect_err("refused");
     assert_eq!(status.code(), Some(7), "{said}");
     let who = format!("(pid {})", std::process::id());
-    assert!(said.contains("live.db open") && said.contains("hint: end ") && said.contains(&who), "{said}");
+    assert!(said.contains("live.db open") && said.contains("hint: stop ") && said.contains(&who), "{said}");
     drop(other);
     assert_eq!(Daemon::start(&home).client().message_texts("a"), ["one"]);
 }

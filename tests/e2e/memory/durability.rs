@@ -48,7 +48,7 @@ fn of_many_that_say_the_same_at_once_one_is_added() {
 fn a_call_of_the_tool_is_known_by_its_message_and_the_session_that_holds_it() {
     let fixture = start_fixture("open");
     let said = expect_tool(&fixture, "remember", json!({"text": "Shearing is in May."}));
-    assert!(said.starts_with("it is remembered"), "{said}");
+    assert!(said.starts_with("saved; you will see it"), "{said}");
     let again = expect_tool(&fixture, "remember", json!({"text": " Shearing is in May. "}));
     assert!(again.contains("already"), "{again}");
     let key = format!("ghp_{}", "9fQ2xLm7Rt4KpZ8vWc3BnY6sDh1JgT5aEuXo");

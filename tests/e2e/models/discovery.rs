@@ -73,7 +73,7 @@ fn validate_tells_what_a_provider_says_and_keeps_what_was_known() {
     server.set_anthropic_models(401, &fault);
     let said = chorusctl(&home, ["models", "validate"]);
     assert_eq!(said.status, i32::from(exit::FAILED));
-    assert!(said.stdout.contains("FAIL  anthropic  anthropic does not take the key (HTTP 401)"), "{}", said.stdout);
+    assert!(said.stdout.contains("FAIL  anthropic  anthropic rejected the API key (HTTP 401)"), "{}", said.stdout);
     assert!(said.stdout.contains("hint: check the key of [providers.anthropic]"), "{}", said.stdout);
     assert!(!said.stdout.contains(API_KEY) && !daemon.read_log().contains(API_KEY));
     let found = list(&home);
@@ -93,9 +93,9 @@ fn a_model_that_is_not_listed_is_refused_with_those_that_are_near() {
     assert!(!home.agent_dir("a").exists(), "nothing was made");
     chorusctl(&home, ["agent", "init", "a", "--model", "anthropic/claude-test"]).expect_success();
     let refused = chorusctl(&home, ["agent", "config", "a", "model", "local/huge"]);
-    assert!(refused.expect_failure_with_hint(exit::FAILED.into()).contains("it has: large, small"));
+    assert!(refused.expect_failure_with_hint(exit::FAILED.into()).contains("available: large, small"));
     let refused = chorusctl(&home, ["settings", "set", "default_model", "elsewhere/huge"]);
-    assert!(refused.expect_failure_with_hint(exit::FAILED.into()).contains("no provider \"elsewhere\""));
+    assert!(refused.expect_failure_with_hint(exit::FAILED.into()).contains("unknown provider \"elsewhere\""));
     // A provider that did not answer is trusted.
     server.set_openai_models(500, &json!({}));
     chorusctl(&home, ["models", "validate"]);
@@ -124,7 +124,7 @@ fn a_key_in_the_environment_is_enough() {
     );
     let daemon = Daemon::start_command(&home, command);
     let said = chorusctl(&home, ["models", "validate"]);
-    assert!(said.stdout.contains("the key of anthropic has a line break in it"), "{}", said.stdout);
+    assert!(said.stdout.contains("the API key of anthropic has a line break in it"), "{}", said.stdout);
     assert!(said.stdout.contains("ANTHROPIC_API_KEY") && !said.stdout.contains("sk-env"));
     assert!(!daemon.read_log().contains("sk-env"));
 }
@@ -135,7 +135,7 @@ fn a_key_that_is_said_back_in_a_list_is_not_passed_on() {
     for body in [json!({"data": API_KEY}), json!({"data": [{"id": "m", "max_input_tokens": API_KEY}]})] {
         server.set_anthropic_models(200, &body);
         let said = chorusctl(&home, ["models", "validate"]);
-        assert!(said.stdout.contains("the list of anthropic cannot be read"), "{}", said.stdout);
+        assert!(said.stdout.contains("cannot read the model list of anthropic"), "{}", said.stdout);
         assert!(said.stdout.contains("[redacted]") && !said.stdout.contains(API_KEY), "{}", said.stdout);
     }
     let file = fs::read_to_string(home.path.join(model_client::MODEL_CATALOG_FILE)).expect("what was found");
@@ -198,7 +198,7 @@ fn an_address_without_a_list_is_said_to_be_one() {
     let local = &list(&home)["providers"][1];
     let problem = local["problem"].as_str().expect("a problem");
     assert!(
-        problem.starts_with("local has nothing at this address (HTTP 404)") && !problem.contains("\"\""),
+        problem.starts_with("local does not have this address (HTTP 404)") && !problem.contains("\"\""),
         "{problem}"
     );
     assert!(local["hint"].as_str().expect("a hint").contains("base_url"), "{local}");

@@ -133,7 +133,7 @@ fn retry_after_is_obeyed_in_every_form_and_not_for_ever() {
         let error = fixture.ask(CLAUDE).error();
         assert_eq!((error.class, fixture.server.requests().len()), (ErrorClass::RateLimited, before + 1), "{value}");
         assert!(error.retry_after.is_some_and(|asked| asked > Duration::from_secs(60)));
-        assert!(error.hint.as_deref().is_some_and(|hint| hint.contains("asks to wait")), "{error:?}");
+        assert!(error.hint.as_deref().is_some_and(|hint| hint.contains("requests a wait")), "{error:?}");
     }
     fixture.server.anthropic().queue(refusal("retry-after", "1336"));
     assert!(fixture.ask(CLAUDE).error().hint.is_some_and(|hint| hint.contains("22m 16s")));
@@ -266,7 +266,7 @@ fn a_server_that_is_not_there_is_waited_for_and_then_says_so() {
     assert!(error.message.contains("cannot reach gone (http://127.0.0.1:1): Connection refused"), "{error}");
     assert!(error.message.ends_with("(waited 60 s)"), "{error}");
     assert!(error.hint.is_some_and(|hint| hint.contains("start the server")));
-    let due = [0, 12, 24, 36, 48].map(|s| format!("the server gone does not answer yet (connection refused), {s} s"));
+    let due = [0, 12, 24, 36, 48].map(|s| format!("the server gone is not responding yet (connection refused), {s} s"));
     assert_eq!(told, due);
     assert_eq!(fixture.ask("nobody/x").error().class, ErrorClass::NotFound);
     let fixture = ModelServerFixture::on(ModelServer::start(), &format!("{GONE}start_timeout = \"0\"\n"));
@@ -385,17 +385,24 @@ fn a_model_that_takes_no_images_is_asked_again_in_words() {
             let message = Message { attachments: vec![image], ..user("What is this?") };
             let called = fixture
                 .call(model, &ModelRequest { messages: vec![message], max_tokens: 10, ..ModelRequest::default() });
-            assert!(matches!(&called.outputs[0], StreamEvent::Note(note) if note.contains("no images")), "{source}");
+            assert!(
+                matches!(&called.outputs[0], StreamEvent::Note(note) if note.contains("does not accept images")),
+                "{source}"
+            );
             assert_eq!(called.reply().content, "a cat", "{source}");
             let asked = fixture.server.requests();
             assert_eq!(asked.len(), 2, "{source}");
             assert!(asked[0].text.contains("example.org") && !asked[1].text.contains("example.org"), "{source}");
-            assert!(asked[1].text.contains("[image cat.png, 48 kB: this model takes no images]"), "{}", asked[1].text);
+            assert!(
+                asked[1].text.contains("[image cat.png, 48 kB: this model does not accept images]"),
+                "{}",
+                asked[1].text
+            );
             // Where there is no image to leave out, something else is wrong with the request.
             let other = BOTH.into_iter().find(|other| *other != model).expect("another");
             let refused = fixture.ask(other).error();
             assert_eq!(refused.class, ErrorClass::BadRequest, "{source}");
-            assert!(!refused.message.contains("takes no images"), "{source}: {}", refused.message);
+            assert!(!refused.message.contains("does not accept images"), "{source}: {}", refused.message);
         }
     }
 }

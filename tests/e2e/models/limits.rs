@@ -184,7 +184,7 @@ fn an_answer_without_end_is_cut_and_what_came_is_kept() {
             }
             let error = fixture.ask(model).error();
             assert_eq!(error.class, ErrorClass::Malformed, "{model}: {error}");
-            assert!(error.message.contains("more than 12 MiB") && error.hint.is_some(), "{error}");
+            assert!(error.message.contains("exceeded 12 MiB") && error.hint.is_some(), "{error}");
             assert!(kept.contains(&(error.partial.len() >> 20)), "{model}: {}", error.partial.len());
         }
     }

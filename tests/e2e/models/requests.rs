@@ -259,7 +259,7 @@ fn a_key_is_read_anew_and_one_that_cannot_be_sent_is_not() {
         let error = fixture.ask(CLAUDE).error();
         assert_eq!(error.class, chorus_llm::ErrorClass::Auth);
         let said = format!("{error:?}");
-        assert!(said.contains("the key of anthropic") && !said.contains("sk"), "{said}");
+        assert!(said.contains("the API key of anthropic") && !said.contains("sk"), "{said}");
     }
     std::fs::remove_file(fixture.server.key_file()).expect("no key");
     assert!(fixture.ask(CLAUDE).error().hint.is_some());

@@ -104,7 +104,7 @@ fn words(action: &str) -> Vec<String> {
 
 #[test]
 fn bash_runs_nothing_that_was_not_judged() {
-    let Some(bash) = Bash::find() else { return chorus_tests::skip("there is no bash") };
+    let Some(bash) = Bash::find() else { return chorus_tests::skip("bash is not installed") };
     let everything =
         ProfileSpec::from_json(json!({"allow": [".*"]}).as_object().expect("an object")).expect("a profile");
     let everything = Profile::new(everything).expect("a profile");

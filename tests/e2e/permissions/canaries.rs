@@ -179,7 +179,7 @@ fn installed() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
 fn has_tools() -> bool {
     let there = ["/bin/bash", "/usr/bin/timeout", "/usr/bin/git"].iter().all(|path| Path::new(path).exists());
     if !there {
-        chorus_tests::skip("there is no bash, timeout or git in /usr/bin");
+        chorus_tests::skip("bash, timeout or git is missing in /usr/bin");
     }
     there
 }

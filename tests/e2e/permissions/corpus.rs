@@ -67,7 +67,7 @@ fn a_verdict_names_the_rule_and_judges_every_part() {
         |verdict: &Verdict| if let Rule::Shell { reason } = &verdict.rule { reason.clone() } else { String::new() };
     assert!(!reason(&verdict).is_empty() && !reason(&verdict).contains("directory"), "{verdict:?}");
     let verdict = free.judge(&action("cd a && ls > b"));
-    assert!(reason(&verdict).contains("changed the directory"), "{verdict:?}");
+    assert!(reason(&verdict).contains("changing the directory"), "{verdict:?}");
     let verdict = own_profiles()["careful"].judge("tool:remember:x");
     assert_eq!((verdict.decision, verdict.rule), (Decision::Deny, Rule::Default));
 }

@@ -55,16 +55,16 @@ fn an_agent_may_have_one_of_its_own() {
 #[test]
 fn a_broken_profile_of_the_configuration_is_refused_with_its_place() {
     for (text, line, what) in [
-        ("[permissions.x]\nallow = [\"a\",\n  \"(\"]\n", 3, "`permissions.x`, `allow[1]` is no regular expression"),
-        ("[permissions.x]\nallow = [\"a)|(?:b\"]\n", 2, "`allow[0]` is no regular expression"),
-        ("[permissions.x]\nalow = []\n", 2, "`alow` is no key of a profile"),
+        (
+            "[permissions.x]\nallow = [\"a\",\n  \"(\"]\n",
+            3,
+            "`permissions.x`, `allow[1]` is not a valid regular expression",
+        ),
+        ("[permissions.x]\nallow = [\"a)|(?:b\"]\n", 2, "`allow[0]` is not a valid regular expression"),
+        ("[permissions.x]\nalow = []\n", 2, "`alow` is not a key of a profile"),
         ("[permissions.x]\ndefault = \"allow\"\n", 2, "`default` must be"),
         ("[permissions.open]\n", 1, "`permissions.open` is a preset"),
-        (
-            "\n[permissions.x]\nexamples = [{action = \"tool:a:\", decision = \"ask\"}]\n",
-            3,
-            "`examples[0]` does not hold",
-        ),
+        ("\n[permissions.x]\nexamples = [{action = \"tool:a:\", decision = \"ask\"}]\n", 3, "`examples[0]` failed"),
     ] {
         let home = home();
         home.write_config(text);
@@ -90,7 +90,7 @@ fn an_agent_whose_profile_is_gone_is_refused_and_others_go_on() {
     let daemon = Daemon::start_with(&home, "");
     let mut client = daemon.client();
     let Err(CallError::Rpc(error)) = decision(&mut client, "a", "tool:view:x") else { panic!("a verdict") };
-    assert!(error.message.contains("there is no permission profile `careful`"), "{error:?}");
+    assert!(error.message.contains("unknown permission profile `careful`"), "{error:?}");
     assert_eq!(error.kind(), ErrorKind::InvalidConfig);
     assert_eq!(client.message_texts("a"), ["kept"], "its conversation is there");
     assert_eq!(decision(&mut client, "b", "tool:view:x").expect("a verdict"), Decision::Allow);

@@ -319,7 +319,7 @@ fn a_denied_program_is_denied_in_any_quoting() {
 /// what the file of that name holds.
 #[test]
 fn bash_neither_names_nor_reads_what_is_denied() {
-    let Some(bash) = Bash::find() else { return chorus_tests::skip("there is no bash") };
+    let Some(bash) = Bash::find() else { return chorus_tests::skip("bash is not installed") };
     let profile = profile(&[r"tool:bash:.*\.env.*", "tool:(view|create_file):.*\\.env.*"]);
     let places = [&ARGUMENTS[..], &READS, &WRITES, &OPAQUE].concat();
     let mut rng = Rng::new(47);

@@ -129,7 +129,7 @@ fn what_is_approved_for_ever_never_beats_a_deny_nor_the_guard_of_the_shell() {
         }
         // A rule that says too little is not a guard of the shell: the whole action says enough.
         let says_little =
-            |reason: &str| ["matches any program", "no rule spells that out"].iter().any(|why| reason.contains(why));
+            |reason: &str| ["matches any program", "no rule names that"].iter().any(|why| reason.contains(why));
         if matches!(&before.rule, Rule::Shell { reason } if !says_little(reason)) {
             assert_eq!(after, before, "{name}: {command:?} cannot be seen through");
         }

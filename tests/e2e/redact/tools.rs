@@ -88,7 +88,7 @@ impl RedactFixture {
         self.heard.push_str(&serde_json::to_string(&task).expect("a task"));
         wait_until("what the agent hears", DEADLINE, || {
             let texts = client.message_texts(agent);
-            texts.into_iter().find(|text| text.starts_with(&format!("The background task {id} ")))
+            texts.into_iter().find(|text| text.starts_with(&format!("Background task {id} ")))
         })
     }
 }
@@ -134,7 +134,7 @@ fn what_tools_come_upon_is_written_down_without_secrets() {
     ] {
         fixture.answer("b", Response::text(["I see."]));
         let said = fixture.call("d", tool, params);
-        assert!(said.contains("the secrets in it were replaced"), "{tool}: {said}");
+        assert!(said.contains("secrets in it were redacted"), "{tool}: {said}");
     }
     for (tool, params) in [
         ("self_edit_docs", json!({"path": secrets[46].hidden, "content": "x"})),
@@ -142,7 +142,7 @@ fn what_tools_come_upon_is_written_down_without_secrets() {
         ("self_edit_permissions", json!({"profile": {"allow": [format!("tool:bash:{}", secrets[46].hidden)]}})),
     ] {
         let said = fixture.call("d", tool, params);
-        assert!(said.contains("there is a secret in"), "{tool}: {said}");
+        assert!(said.contains("contains a secret"), "{tool}: {said}");
     }
     let mut client = fixture.client();
     wait_until("the message at the other agent", DEADLINE, || {
@@ -230,9 +230,9 @@ fn an_agent_that_keeps_everything_keeps_it_in_tasks_and_memories_too() {
     assert_eq!(fixture.ended("d", &id).matches(&secret).count(), 2);
     assert_eq!(fixture.log(&id), format!("{secret}\n"));
     let said = fixture.call("d", "remember", json!({"text": secret}));
-    assert!(!said.contains("were replaced"), "{said}");
+    assert!(!said.contains("were redacted"), "{said}");
     let said = fixture.call("d", "self_edit_system_prompt", json!({"new_prompt": secret}));
-    assert!(!said.contains("were replaced"), "{said}");
+    assert!(!said.contains("were redacted"), "{said}");
     let file = fs::read_to_string(fixture.home.agent_dir("d").join("agent.json")).expect("agent.json");
     assert!(file.contains(&secret), "{file}");
     // The audit log does not.

@@ -48,7 +48,7 @@ fn begun(fixture: &Fixture, mark: &str) -> (std::thread::JoinHandle<bool>, Vec<P
     let (memory, processes) = limits(&found[0]);
     let SandboxInfo { memory: said, missing, .. } = sandbox_info(fixture);
     assert_eq!(memory.as_deref(), (said == "cgroup").then_some("4294967296"), "{found:?}");
-    assert_eq!(said == "rlimit", missing.iter().any(|missing| missing.contains("memory is bounded for each process")));
+    assert_eq!(said == "rlimit", missing.iter().any(|missing| missing.contains("memory is limited per process")));
     assert!(processes.is_none_or(|most| most == "4096"));
     let turn = std::thread::spawn(move || turn.join().expect("a client").is_ok());
     (turn, found.into_iter().next().unwrap_or_default())

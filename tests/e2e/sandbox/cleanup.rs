@@ -89,7 +89,7 @@ fn a_bubblewrap_that_is_killed_while_it_sets_up_leaves_no_process_and_holds_up_n
     fs::write(&killed, "").expect("a sign");
     let begun = Instant::now();
     let told = run_command(&fixture, "echo never");
-    assert!(told.is_error && told.text.contains("ended from outside"), "{told:?}");
+    assert!(told.is_error && told.text.contains("killed from outside"), "{told:?}");
     assert!(begun.elapsed() < Duration::from_secs(10));
     gone(&mark);
     // In the background too.

@@ -63,7 +63,7 @@ fn of_many_agents_thirty_two_commands_run_and_who_waits_too_long_never_begins() 
     let turns: Vec<_> = agents.iter().map(|agent| turn(&fixture, agent)).collect();
     let told: Vec<String> = turns.into_iter().flat_map(|turn| turn.join().expect("a client")).collect();
     assert!(told.len() == 35 && told.iter().all(|told| told.contains("[timed out after 8 s")), "{told:?}");
-    assert_eq!(told.iter().filter(|told| told.contains("it did not begin")).count(), 3, "{told:?}");
+    assert_eq!(told.iter().filter(|told| told.contains("not started")).count(), 3, "{told:?}");
     let log =
         |agent: &String| fs::read_to_string(fixture.home.agent_dir(agent).join("workspace/log")).unwrap_or_default();
     assert_eq!(agents.iter().map(|agent| log(agent).matches("begun").count()).sum::<usize>(), 32);

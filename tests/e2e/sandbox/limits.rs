@@ -14,7 +14,7 @@ fn time_is_up_for_all_processes_also_for_those_that_ignore_it() {
         let begun = Instant::now();
         let command = format!("echo begun; trap '' TERM; (setsid sleep {mark} &); sleep {mark}; sleep {mark}");
         let told = call_bash(&fixture, &json!({"command": command, "timeout": 1}));
-        assert_eq!(told.text, "begun\n[timed out after 1 s: all its processes were ended]");
+        assert_eq!(told.text, "begun\n[timed out after 1 s: all its processes were killed]");
         assert!(told.is_error && begun.elapsed() < Duration::from_secs(12));
         gone(&mark);
         // One that does as it is told says so in time.
@@ -70,7 +70,7 @@ fn memory_is_bounded_and_no_core_is_left() {
             assert!(told.text.contains("No space left"), "{place}: {told:?}");
         }
         assert!(run_command(&fixture, "head -c 8K /dev/zero > /dev/x").is_error, "nothing is made beside the devices");
-        assert!(run_command(&fixture, "ulimit -c; kill -SEGV $$").text.starts_with("0\n[ended by signal 11"));
+        assert!(run_command(&fixture, "ulimit -c; kill -SEGV $$").text.starts_with("0\n[killed by signal 11"));
         assert_eq!(run_command(&fixture, "cat /proc/self/oom_score_adj").ok(), "1000\n");
     }
 }
@@ -95,7 +95,7 @@ fn a_flood_costs_neither_memory_nor_disk() {
         );
         let text = told.ok();
         assert!(text.starts_with("first\n\u{fffd}") && text.ends_with("\u{fffd}\nlast\n") && text.len() <= 256 << 10);
-        assert_eq!(text.matches("bytes are left out]").count(), 1);
+        assert_eq!(text.matches("bytes omitted]").count(), 1);
         let peak = process::peak_rss(fixture.daemon().pid);
         assert!(peak < before + (64 << 20), "{before} {peak}");
     }

@@ -29,7 +29,7 @@ fn ends(fixture: &Fixture, command: &str, mark: &str) {
 pub(super) fn is_ended(fixture: &Fixture, told: &ToolOutput, command: &str, mark: &str) {
     assert!(told.is_error && !told.text.contains("timed out"), "{command}: {told:?}");
     if sandbox_info(fixture).memory == "watch" {
-        assert!(told.text.contains("[out of memory: its processes used more than"), "{command}: {told:?}");
+        assert!(told.text.contains("[out of memory: its processes exceeded"), "{command}: {told:?}");
     }
     gone(mark);
 }
@@ -77,9 +77,9 @@ fn a_command_in_the_background_is_bounded_and_its_agent_told() {
         let have = format!("m = mmap.mmap(-1, {MOST} << 20)\nfor _ in range({MOST}): m.write(b'x' * (1 << 20))");
         call_bash(&fixture, &json!({"command": python(&have, &mark), "background": true}));
         let told =
-            || fixture.client().messages("a").into_iter().find(|message| message.content.contains("background task"));
+            || fixture.client().messages("a").into_iter().find(|message| message.content.contains("Background task"));
         let told = wait_until("the end of the task", DEADLINE, told).content;
-        assert!(told.contains("was ended by signal 9") && told.contains("used more memory than they may"), "{told}");
+        assert!(told.contains("was killed by signal 9") && told.contains("exceeded the memory limit"), "{told}");
         gone(&mark);
     }
 }

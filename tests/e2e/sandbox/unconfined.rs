@@ -24,7 +24,7 @@ fn without_a_sandbox_every_command_is_asked_about_whatever_the_profile_allows() 
         fixture.client().call::<Doctor>(&DoctorParams { rebuild: false, ..DoctorParams::default() }).expect("doctor");
     let check = found.checks.iter().find(|check| check.name == "sandbox").expect("a check");
     assert!(check.verdict == Verdict::Warn && check.hint.is_some(), "{check:?}");
-    assert!(check.text.contains("every command is asked about"), "{check:?}");
+    assert!(check.text.contains("every command needs approval"), "{check:?}");
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn the_level_is_shown() {
             .call::<Doctor>(&DoctorParams { rebuild: false, ..DoctorParams::default() })
             .expect("doctor");
         let check = found.checks.iter().find(|check| check.name == "sandbox").expect("a check");
-        assert!(check.verdict == Verdict::Ok && check.text.contains("made by"), "{check:?}");
+        assert!(check.verdict == Verdict::Ok && check.text.contains("isolated by"), "{check:?}");
     }
 }
 
@@ -77,11 +77,11 @@ fn without_a_sandbox_a_check_says_that_the_command_is_asked_about() {
         let verdict = check(action);
         assert_eq!(verdict.decision, Decision::Ask, "{action}");
         assert!(
-            matches!(&verdict.rule, Rule::Shell { reason } if reason.contains("commands cannot be confined here")),
+            matches!(&verdict.rule, Rule::Shell { reason } if reason.contains("no sandbox for commands")),
             "{verdict:?}"
         );
     }
     assert_eq!(check("tool:view:x").decision, Decision::Allow);
     let said = chorusctl(&fixture.home, ["permissions", "check", "a", "tool:bash:ls"]).expect_success();
-    assert!(said.starts_with("ask ") && said.contains("cannot be confined"), "{said}");
+    assert!(said.starts_with("ask ") && said.contains("no sandbox for commands"), "{said}");
 }

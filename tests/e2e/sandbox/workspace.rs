@@ -25,7 +25,7 @@ fn the_workspace_is_there_under_its_own_path_and_keeps_what_is_written() {
         assert!(run_command(&fixture, "ls ~/kept").is_error && run_command(&fixture, "cat /tmp/t").is_error);
         let status = run_command(&fixture, "exit 3");
         assert_eq!((status.text.as_str(), status.is_error), ("[exit status 3]", true));
-        assert_eq!(run_command(&fixture, "kill -9 $$").text, "[ended by signal 9]");
+        assert_eq!(run_command(&fixture, "kill -9 $$").text, "[killed by signal 9]");
         assert_eq!(run_command(&fixture, "echo out; echo err >&2; echo out").ok(), "out\nerr\nout\n");
         let missing = run_command(&fixture, "no-such-program");
         assert!(missing.is_error && missing.text.contains("[exit status 127]"), "{missing:?}");

@@ -57,7 +57,7 @@ fn tools_are_called_until_the_model_has_its_answer() {
         assert!(!results[0].is_error && results[2].is_error && results[2].content.contains("list_models"));
         // What the model is sent has them too, in its own form.
         let body = fixture.models().requests()[2].body.to_string();
-        assert!(body.contains("there is no tool") && body.contains("c3"), "{body}");
+        assert!(body.contains("unknown tool") && body.contains("c3"), "{body}");
         // The answer does not wait for the news of it.
         fixture.wait_for_events(EventType::TurnFinished, 1);
         let kinds: Vec<EventType> = client.events(0).into_iter().map(|event| event.kind).collect();

@@ -79,7 +79,7 @@ fn a_conversation_that_is_too_long_is_compacted_once() {
         fixture.answer(Response::error(400, too_long));
         fixture.answer(Response::error(400, too_long));
         let (what, hint) = told(send(&mut client, "Again."));
-        assert!(what.contains("long") && hint.contains("most of it is tools"), "{what}: {hint}");
+        assert!(what.contains("long") && hint.contains("the largest part is tools"), "{what}: {hint}");
         assert_eq!(fixture.models().requests().len(), 4, "compacted once, then said");
     }
 }
@@ -176,7 +176,7 @@ fn a_model_that_calls_for_ever_is_stopped() {
     let mut client = fixture.client();
     fixture.models().anthropic().set_fallback(Response::tool_call("again", "list_models", &json!({})));
     let (what, _) = told(client.call::<super::Send>(&params("Go.")));
-    assert!(what.contains("used its 50 calls"), "{what}");
+    assert!(what.contains("limit of 50 tool calls"), "{what}");
     assert_legal(&client.messages("a"));
     // Fifty answers that call, and one that was to call no more.
     assert_eq!(fixture.models().requests().len(), 51);

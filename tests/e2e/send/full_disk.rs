@@ -35,7 +35,7 @@ fn a_decision_that_finds_no_room_is_a_deny_and_the_next_one_is_written_down() {
     make("second");
     assert_eq!(send(&mut client, "And one more.").expect("the turn goes on").reply, "Done.");
     let (is_error, said) = results(&mut client, "a").pop().expect("a result");
-    assert!(is_error && said.contains("cannot be written down (the disk is full"), "{said}");
+    assert!(is_error && said.contains("in the audit log (the disk is full"), "{said}");
     let made = |name: &str| fixture.home.agent_dir("a").join("workspace").join(name).exists();
     assert!(made("first") && !made("second"));
     std::fs::remove_file(small.join("ballast")).expect("room again");

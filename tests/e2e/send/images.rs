@@ -60,13 +60,13 @@ fn what_no_model_can_look_at_is_refused_before_anything_is_kept() {
     fs::write(fixture.home.user_home.join("no.png"), "no image").expect("a file");
     let refused = chorusctl(&fixture.home, ["send", "Look!", "--attach", "no.png"]);
     let said = refused.expect_failure_with_hint(2);
-    assert!(said.contains("no.png cannot be shown to anthropic/claude-test: its bytes are no PNG"), "{said}");
+    assert!(said.contains("cannot send no.png to anthropic/claude-test: it is not a PNG"), "{said}");
     let mut large = PNG.to_vec();
     large.resize(4 << 20, 0);
     fs::write(fixture.home.user_home.join("large.png"), &large).expect("a file");
     let refused = chorusctl(&fixture.home, ["send", "Look!", "--attach", "large.png"]);
     let said = refused.expect_failure_with_hint(2);
-    assert!(said.contains("large.png cannot be shown to anthropic/claude-test: it is larger than 3.8 MiB"), "{said}");
+    assert!(said.contains("cannot send large.png to anthropic/claude-test: it is larger than 3.8 MiB"), "{said}");
     assert_eq!((record(&mut fixture.client()), fixture.models().requests().len()), (Vec::new(), 0));
 }
 
@@ -89,7 +89,7 @@ fn a_conversation_with_an_image_that_is_none_goes_on() {
         send(&mut client, "Well?").expect("a turn");
         let body = &fixture.models().requests()[0].text;
         assert!(
-            body.contains("[attached: broken.png, image/png; not shown: its bytes") && !body.contains("AAAA"),
+            body.contains("[attached: broken.png, image/png; not shown: it is not a PNG") && !body.contains("AAAA"),
             "{body}"
         );
     }
@@ -111,7 +111,7 @@ fn show(fixture: &Fixture, client: &mut Client) {
     send(client, "Well?").expect("a turn");
 }
 
-const IN_WORDS: &str = "Look!\\n[image point.png, 69 bytes: this model takes no images]";
+const IN_WORDS: &str = "Look!\\n[image point.png, 69 bytes: this model does not accept images]";
 
 #[test]
 fn a_conversation_with_an_image_goes_on_with_a_model_that_takes_none() {
@@ -132,7 +132,10 @@ fn a_conversation_with_an_image_goes_on_with_a_model_that_takes_none() {
     assert!(request.text.contains(IN_WORDS) && !request.text.contains(BASE64), "{}", request.text);
     let params = ShowParams { agent: Some("a".into()), window: true, ..Default::default() };
     let window = client.call::<Show>(&params).expect("context.show").window.expect("a window");
-    assert!(window.messages[0].message.content.ends_with("this model takes no images]"), "the window says the same");
+    assert!(
+        window.messages[0].message.content.ends_with("this model does not accept images]"),
+        "the window says the same"
+    );
     let kept = &client.messages("a")[0];
     assert_eq!((&*kept.content, kept.attachments[0].name.as_str()), ("Look!", "point.png"), "the record keeps it");
 }

@@ -103,5 +103,5 @@ fn an_agent_that_is_destroyed_says_so_to_whoever_waits() {
     assert_eq!(expect_error_kind(first.join().expect("the client")), ErrorKind::Interrupted);
     assert_eq!(second.join().expect("the client"), ErrorKind::AgentNotFound);
     let told = &fixture.wait_for_events(EventType::TurnInterrupted, 1)[0].data;
-    assert_eq!(told["reason"], "the agent was destroyed in the middle of the turn");
+    assert_eq!(told["reason"], "the agent was destroyed during the turn");
 }

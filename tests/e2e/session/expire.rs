@@ -68,7 +68,7 @@ fn notices(client: &mut Client) -> Vec<(String, String)> {
 
 /// Waits until the people of `agent` were told of one.
 fn told(client: &mut Client, agent: &str) {
-    let text = "1 session that was not used for 30d went to the trash.";
+    let text = "Moved 1 session that was not used for 30d to the trash.";
     let wanted = (agent.to_owned(), text.to_owned());
     wait_until("the notice", DEADLINE, || notices(client).contains(&wanted).then_some(()));
 }

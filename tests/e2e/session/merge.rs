@@ -51,7 +51,7 @@ fn both_lines_are_told_of_and_what_they_know_is_united() {
     let done = merge(&mut client, &one, &other).expect("merged");
     assert_eq!((done.common, done.messages, done.generated), (2, 3, true));
     assert_eq!(done.saved_first.map(|session| session.header.trigger), Some(Trigger::Restore));
-    for text in ["one line", "the other line", "Postgres for the cache", "Redis for the cache", "is for the user"] {
+    for text in ["one line", "the other line", "Postgres for the cache", "Redis for the cache", "please decide"] {
         let named =
             text.replace("one line", &one.header.session_id).replace("the other line", &other.header.session_id);
         assert!(done.account.contains(&named), "{named} in {}", done.account);
@@ -102,7 +102,7 @@ fn an_account_is_the_models_where_there_is_one_and_contradictions_are_listed_all
     assert!(done.account.contains("8080") && client.messages("a")[2].generated);
     let requests = fixture.models().requests();
     let mut asked = requests.iter().map(|request| request.body.to_string());
-    let asked = asked.find(|body| body.contains("two lines of work")).expect("the model was asked");
+    let asked = asked.find(|body| body.contains("two branches")).expect("the model was asked");
     assert!(
         asked.contains("> We decided to use Postgres for the cache.") && asked.contains("nobody is speaking"),
         "{asked}"
@@ -149,6 +149,6 @@ fn the_command_line_merges_lines_of_which_one_says_nothing_more() {
     let base = tree(&mut client, "a").roots[0].to_string();
     let value = chorusctl(&home, ["session", "merge", &base, &one.short_id, "--json"]).expect_json();
     assert_eq!((value["common"].as_u64(), value["messages"].as_u64()), (Some(2), Some(3)));
-    assert!(value["account"].as_str().expect("a text").contains("Nothing more was said."), "{value}");
+    assert!(value["account"].as_str().expect("a text").contains("No further messages."), "{value}");
     chorusctl(&home, ["session", "merge", &one.short_id, &one.short_id]).expect_failure_with_hint(6);
 }

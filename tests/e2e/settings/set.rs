@@ -128,7 +128,7 @@ fn a_setting_goes_before_the_file_and_one_that_fits_no_more_is_left_out() {
     let daemon = Daemon::start_with(&home, config);
     let setting = one(&mut daemon.client(), "defaults.permissions");
     assert_eq!((setting.value, setting.from), ("locked".into(), From::File));
-    assert!(daemon.read_log().contains("a setting is left out"), "{}", daemon.read_log());
+    assert!(daemon.read_log().contains("ignoring an invalid setting"), "{}", daemon.read_log());
 }
 
 #[test]

@@ -88,7 +88,8 @@ fn fail_at(number: u32, blocking_only: bool) -> bool {
         CallError::Rpc(error) => error.data.as_ref().and_then(|data| data.hint.as_ref()),
         _ => None,
     };
-    let in_doubt = in_doubt.is_some_and(|hint| hint.contains("may have been kept") && hint.contains("same key"));
+    let in_doubt =
+        in_doubt.is_some_and(|hint| hint.contains("may have been saved") && hint.contains("same idempotency key"));
     let status = daemon.wait();
     assert!(status.code().is_some_and(|code| code != 0), "{at}: ended with {status}: {}", daemon.read_log());
     drop(strace);

@@ -28,7 +28,7 @@ fn what_ran_is_lost_nothing_of_it_is_left_and_its_agent_hears_that_once() {
     assert!(task.ended_at.is_some());
     wait_until("the end of what was left over", DEADLINE, || (!is_running(pid)).then_some(()));
     let heard = wait_for_notices(&fixture, "a", 2);
-    assert!(heard[1].content.starts_with(&format!("The background task {id} is lost: ")), "{}", heard[1].content);
+    assert!(heard[1].content.starts_with(&format!("Background task {id} was lost: ")), "{}", heard[1].content);
     assert!(heard[1].content.ends_with("| begun"), "{}", heard[1].content);
     assert_eq!(fixture.wait_for_events(EventType::TaskFinished, 2)[1].data["status"], "lost");
     wait_for_running_tasks(&fixture, "a", 0);

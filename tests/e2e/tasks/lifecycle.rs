@@ -51,7 +51,7 @@ fn a_task_goes_on_beside_the_turns_and_its_agent_hears_of_the_end() {
     assert_eq!((task.status, task.exit_code, task.signal), (TaskStatus::Completed, Some(0), None));
     assert!(!is_running(task.pid));
     let text = &heard[0].content;
-    assert!(text.starts_with("The background task t1 has ended with exit status 0 after "), "{text}");
+    assert!(text.starts_with("Background task t1 ended with exit status 0 after "), "{text}");
     assert!(text.ends_with("\n| begun\n| built"), "{text}");
     assert!(heard[0].generated);
     let told = fixture.wait_for_events(EventType::TaskFinished, 1);
@@ -66,7 +66,7 @@ fn a_task_goes_on_beside_the_turns_and_its_agent_hears_of_the_end() {
     fixture.reply("I see.");
     send(&mut client, "a", "And now?");
     let request = fixture.models().requests().pop().expect("a request").body.to_string();
-    assert!(request.contains("> The background task t1 has ended"), "the model is shown it as a quotation: {request}");
+    assert!(request.contains("> Background task t1 ended"), "the model is shown it as a quotation: {request}");
     assert_eq!(client.save("a", "all").header.query_count, 3, "it is no word of a person");
 }
 
@@ -83,7 +83,7 @@ fn how_a_task_ended_is_told_apart() {
     assert!(task.signal == Some(11) || task.exit_code == Some(128 + 11), "{task:?}");
     let heard = wait_for_notices(&fixture, "a", 2);
     assert!(heard[0].content.contains("exit status 3") && heard[0].content.ends_with("| no"), "{}", heard[0].content);
-    assert!(heard[1].content.contains("It printed nothing."), "{}", heard[1].content);
+    assert!(heard[1].content.contains("No output."), "{}", heard[1].content);
     let unknown = start_task(&fixture, "exec /no/such/program");
     assert_eq!(wait_for_end(&fixture, &unknown).exit_code, Some(127));
 }

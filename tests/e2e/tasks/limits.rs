@@ -12,7 +12,7 @@ fn the_ninth_task_of_an_agent_is_refused_and_the_agent_told_why() {
     let mut client = fixture.client();
     let ids: Vec<String> = (0..8).map(|_| start_task(&fixture, GATE)).collect();
     let refused = try_start_task(&fixture, "a", GATE).expect_err("too many");
-    assert!(refused.contains("8 tasks of this agent run in the background already"), "{refused}");
+    assert!(refused.contains("already has 8 background tasks"), "{refused}");
     fixture.create_agent("b", Some("open"));
     let other = try_start_task(&fixture, "b", "true").expect("an agent of its own");
     wait_for_end(&fixture, &other);
@@ -38,7 +38,7 @@ fn no_log_is_begun_beside_very_many() {
     fs::File::create(&old).and_then(|file| file.set_len(1 << 30)).expect("an old log");
     let refused = try_start_task(&fixture, "a", "echo two > two").expect_err("no room");
     let where_to = logs.display().to_string();
-    assert!(refused.contains("have 1024 MiB") && refused.contains(&where_to), "{refused}");
+    assert!(refused.contains("limit of 1024 MiB") && refused.contains(&where_to), "{refused}");
     assert!(!fixture.workspace("a").join("two").exists() && old.exists());
     fs::remove_file(old).expect("a person removes it");
     wait_for_end(&fixture, &start_task(&fixture, "echo three"));

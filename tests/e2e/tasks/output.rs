@@ -38,7 +38,7 @@ fn a_flood_of_a_gigabyte_is_kept_in_part_and_told_to_its_end() {
     assert!(heard.ends_with("| the last words") && heard.len() < 2000, "{heard}");
     let log = fs::read(&task.log_path).expect("the log");
     let end = String::from_utf8_lossy(&log[log.len() - 70_000..]).into_owned();
-    assert!(end.contains(" bytes are left out]\n") && end.ends_with("the last words\n"));
+    assert!(end.contains(" bytes omitted]\n") && end.ends_with("the last words\n"));
     let grown = peak_rss(fixture.daemon().pid).saturating_sub(before);
     assert!(grown < 48 << 20, "{grown} bytes");
     let mut client = fixture.client();

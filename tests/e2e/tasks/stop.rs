@@ -101,7 +101,7 @@ fn destroying_an_agent_with_a_task_and_unsaved_messages_ends_and_saves_both() {
         let files = std::path::PathBuf::from(done.files.expect("its files"));
         let file = files.join("sessions").join(format!("{}.json", saved.header.session_id));
         let text = std::fs::read_to_string(file).expect("the session");
-        assert!(text.contains(&format!("The background task {id} was stopped")), "{text}");
+        assert!(text.contains(&format!("Background task {id} was stopped")), "{text}");
         let config: Value =
             serde_json::from_str(&std::fs::read_to_string(files.join("agent.json")).expect("agent.json"))
                 .expect("JSON");

@@ -12,10 +12,10 @@ use super::event::{CommandOutcome, RequestMeta};
 use super::state::State;
 
 /// Note in a compaction's receipt while the model is making its notes.
-pub const NOTES_PENDING: &str = "the model's notes are made beside the turn, and take their place";
+pub const NOTES_PENDING: &str = "the model's notes are still being generated and will replace them";
 
 /// Note in a compaction's receipt if the daemon ended before the model's notes were there. They are not made again.
-const NOTES_LOST: &str = "the model's notes were not there when the daemon stopped";
+const NOTES_LOST: &str = "the daemon stopped before the model's notes were complete";
 
 /// The result of a background extraction.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl State {
         done.previous.clone().apply_to(&mut before);
         let taken = notes.and_then(|notes| {
             let taken = plan.compact_by_model(&context.messages, &before, notes);
-            taken.map_err(|why| format!("the model's answer {why}"))
+            taken.map_err(|why| format!("the model's reply {why}"))
         });
         let mut after = context.clone();
         let last = after.compactions.last_mut();

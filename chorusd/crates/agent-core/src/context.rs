@@ -265,7 +265,7 @@ pub fn fit_message(message: &StoredMessage, room: PageBudget) -> StoredMessage {
 fn oversized_placeholder(message: &StoredMessage) -> StoredMessage {
     let Ok(mut shown) = message.to_message() else { return message.clone() };
     shown.content =
-        format!("(a message of {} bytes, too long to be shown here; an export has it)", message.json().len());
+        format!("(a message of {} bytes, too long to show; export the session to read it)", message.json().len());
     shown.generated = true;
     shown.tool_calls.clear();
     shown.attachments.clear();

@@ -27,8 +27,8 @@ impl State {
             None => {
                 let there_are = set.pinned_facts.len();
                 let failure =
-                    Error::new(ErrorKind::NotFound, format!("there is no pinned fact {number}; there are {there_are}"))
-                        .hint("`chorusctl context show` lists them with their numbers");
+                    Error::new(ErrorKind::NotFound, format!("no pinned fact {number} (there are {there_are})"))
+                        .hint("list them with their numbers: chorusctl context show");
                 effects.push(Effect::Reply(asked.id, Err(failure)));
             }
         }
@@ -86,8 +86,8 @@ impl State {
         let before = self.context.as_ref().map_or(0, |context| context.totals.messages);
         let mut after = self.context.clone();
         if !after.as_mut().is_some_and(Context::unrewind) {
-            let failure = Error::new(ErrorKind::Denied, format!("{} has no rewind to take back", asked.settings.name))
-                .hint("a rewind can be taken back until the next message");
+            let failure = Error::new(ErrorKind::Denied, format!("{} has no rewind to undo", asked.settings.name))
+                .hint("a rewind can only be undone before the next message");
             effects.push(Effect::Reply(asked.id, Err(failure)));
             return;
         }
@@ -155,13 +155,13 @@ fn rewind_too_far_error(agent: &str, context: &Context, turns: u64) -> Error {
     let failure = |message| Error::new(ErrorKind::InvalidParams, message);
     match context.parent.filter(|_| context.working_set.background.is_some()) {
         Some(parent) => failure(format!(
-            "the context of {agent} has {there_are} since it began from an earlier session, not {turns}; a rewind does \
-             not reach behind that"
+            "only {there_are} since the conversation of {agent} was resumed or restored; cannot rewind {turns}"
         ))
         .hint(format!(
-            "`chorusctl --agent {agent} context restore {parent}` has every message of the session before; the live ones are saved first"
+            "restore the earlier session instead (unsaved messages are saved first): chorusctl --agent {agent} \
+             restore {parent}"
         )),
-        None => failure(format!("the context of {agent} has {there_are}, not {turns}"))
-            .hint("rewind by fewer; `chorusctl context clear` empties it"),
+        None => failure(format!("only {there_are} in the conversation of {agent}; cannot rewind {turns}"))
+            .hint("use a smaller number, or clear the conversation: chorusctl context clear"),
     }
 }

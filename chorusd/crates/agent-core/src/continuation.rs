@@ -109,14 +109,12 @@ impl State {
         let mut after = self.context.clone();
         let Some((receipt, mut context)) = after.as_mut().and_then(Context::uncompact).zip(after) else {
             let name = &asked.settings.name;
-            let failure = Error::new(ErrorKind::Denied, format!("{name} has no compaction to take back"));
+            let failure = Error::new(ErrorKind::Denied, format!("nothing to undo: {name} has no compaction"));
             let hint = match self.context.as_ref().and_then(|context| context.parent) {
                 Some(parent) => {
-                    format!(
-                        "`chorusctl --agent {name} context restore {parent}` has every message of the session before"
-                    )
+                    format!("restore the earlier session instead: chorusctl --agent {name} restore {parent}")
                 }
-                None => "every message is in the window, as far as it goes".to_owned(),
+                None => "no messages were removed from the window by a compaction".to_owned(),
             };
             effects.push(Effect::Reply(asked.id, Err(failure.hint(hint))));
             return;
@@ -180,9 +178,9 @@ impl State {
 pub(super) fn nothing_to_compact_error(agent: &str) -> Error {
     Error::new(
         ErrorKind::NothingToSave,
-        format!("nothing was said to {agent} since its context was begun from a session"),
+        format!("nothing to compact: no message to {agent} since its conversation was resumed"),
     )
-    .hint("there is nothing to compact before the next message")
+    .hint("compact after the next message")
 }
 
 /// Returns the mode for the next call, which takes into account that a compaction may just have been undone.
@@ -195,22 +193,22 @@ pub(super) fn effective_compaction_mode(context: Option<&Context>, wish: Compact
 fn receipt_text(receipt: &Receipt) -> String {
     let Receipt { tokens_before, tokens_after, left, source, fallback, offered, done, dropped, .. } = receipt;
     let mut told = format!(
-        "the window was compacted: {left} older messages gave way to the working set (~{tokens_before} tokens before, \
-         ~{tokens_after} after); nothing is deleted, `chorusctl context compact --undo` shows them again"
+        "compacted {left} older messages (~{tokens_before} to ~{tokens_after} tokens); nothing is deleted, undo \
+         with `chorusctl context compact --undo`"
     );
     match fallback {
         Some(why) if *source == Some(ItemSource::Model) => told.push_str(&format!("; {why}")),
-        Some(why) => told.push_str(&format!("; made by rules, not by the model: {why}")),
+        Some(why) => told.push_str(&format!("; used the built-in summarizer: {why}")),
         None => {}
     }
     if !done.is_empty() {
-        told.push_str(&format!("; no longer open: {}", done.join(" · ")));
+        told.push_str(&format!("; completed: {}", done.join(" · ")));
     }
     if *dropped > 0 {
-        told.push_str(&format!("; for {dropped} older items the working set had no room"));
+        told.push_str(&format!("; dropped {dropped} older items of the working set because of its size limit"));
     }
     if !offered.is_empty() {
-        told.push_str(&format!("; worth remembering may be: {} (`chorusctl memory add TEXT`)", offered.join(" · ")));
+        told.push_str(&format!("; facts to remember with `chorusctl memory add TEXT`: {}", offered.join(" · ")));
     }
     told
 }

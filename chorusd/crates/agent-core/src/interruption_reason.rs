@@ -31,13 +31,13 @@ impl Interruption {
     /// Returns the error for a turn that was running.
     pub(crate) fn error_for_running_turn(self) -> Error {
         let (what, hint) = match self {
-            Self::Cancelled => ("the turn was cancelled", "what came of it is in the context"),
+            Self::Cancelled => ("the turn was cancelled", "the partial reply was kept"),
             Self::DaemonStop => (
-                "the daemon was stopped in the middle of the turn",
-                "what came of it is in the context; send again when the daemon has started anew",
+                "the daemon was stopped during the turn",
+                "the partial reply was kept; send again after the daemon restarts",
             ),
             Self::AgentDestroyed => {
-                ("the agent was destroyed in the middle of the turn", "what came of it went into its last session")
+                ("the agent was destroyed during the turn", "the partial reply was saved in its last session")
             }
         };
         Error::new(ErrorKind::Interrupted, what).hint(hint)
@@ -46,14 +46,13 @@ impl Interruption {
     /// Returns the error for a turn that was queued, of which nothing is kept.
     pub fn error_for_queued_turn(self) -> Error {
         match self {
-            Self::Cancelled => Error::new(ErrorKind::Interrupted, "the message was taken back before its turn came")
-                .hint("it is not in the context"),
-            Self::DaemonStop => {
-                Error::stopping().hint("the message is not in the context; send it again when it has started anew")
-            }
+            Self::Cancelled => Error::new(ErrorKind::Interrupted, "the message was cancelled before its turn started")
+                .hint("it was not added to the conversation"),
+            Self::DaemonStop => Error::stopping()
+                .hint("the message was not added to the conversation; send it again after the daemon restarts"),
             Self::AgentDestroyed => {
-                Error::new(ErrorKind::AgentNotFound, "the agent was destroyed before the turn of the message came")
-                    .hint("the message is in no context; `chorusctl agent list` shows which agents there are")
+                Error::new(ErrorKind::AgentNotFound, "the agent was destroyed before the message's turn started")
+                    .hint("the message was not added to any conversation; list agents: chorusctl agent list")
             }
         }
     }

@@ -80,9 +80,8 @@ impl State {
             }
             Err(failure) => {
                 // A client that has read the last messages, or appended some, may send no further request.
-                let hint = failure.hint.as_deref().unwrap_or("`chorusctl doctor` looks at what there is");
-                let text =
-                    format!("the live context cannot be read back, and takes no more messages: {failure}; {hint}");
+                let hint = failure.hint.as_deref().unwrap_or("run `chorusctl doctor`");
+                let text = format!("cannot load the live context, so it accepts no messages: {failure}; {hint}");
                 effects.push(Effect::EmitEvent(EventType::Notice, json!({"text": text})));
                 self.load_error = Some(failure);
                 mem::take(&mut current.messages);

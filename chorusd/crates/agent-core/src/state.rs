@@ -230,7 +230,7 @@ impl State {
     fn close_open_turn(&mut self, asked: &RequestMeta, effects: &mut Vec<Effect>) {
         let (Some(left), Some(begin)) = (self.open_turn.take(), self.live_head()) else { return };
         let mark = TurnMarker::Close { turn: left.turn, key: None, answer: None };
-        let data = json!({"turn_id": left.turn, "reason": "the daemon ended in the middle of it"});
+        let data = json!({"turn_id": left.turn, "reason": "the daemon stopped during the turn"});
         effects.push(Effect::EmitEvent(EventType::TurnInterrupted, data));
         let last = self.context.as_ref().and_then(|context| context.messages.last());
         self.resumable_turn = last.filter(|last| last.role() == Role::User).map(|_| left.turn);
@@ -323,7 +323,7 @@ impl State {
             verb if self.turn.is_some() && is_refused_during_turn(&verb) => {
                 let name = &asked.settings.name;
                 let failure = Error::new(ErrorKind::Busy, format!("a turn of {name} is running"))
-                    .hint(format!("wait for its end, or end it with `chorusctl cancel {name}`"));
+                    .hint(format!("wait until it ends, or cancel it with `chorusctl cancel {name}`"));
                 effects.push(Effect::Reply(asked.id, Err(failure)));
             }
             verb => {
@@ -495,5 +495,5 @@ pub(super) fn context_from_head(begin: &ContextHead) -> Context {
 /// Returns the error that there is nothing to save or to rewind.
 pub(super) fn empty_context_error(name: &str) -> Error {
     Error::new(ErrorKind::NothingToSave, format!("the context of {name} is empty"))
-        .hint("`chorusctl context append` or `context restore` fills it")
+        .hint("send or append a message first, or restore a session: chorusctl history")
 }

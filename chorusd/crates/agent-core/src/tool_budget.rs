@@ -7,10 +7,10 @@ pub const MAX_CALLS: u32 = 50;
 pub const MAX_CONSECUTIVE_FAILURES: u32 = 5;
 
 /// Result of calls beyond [`MAX_CALLS`].
-const CALL_LIMIT_ERROR: &str = "the turn has used its 50 calls; answer now";
+const CALL_LIMIT_ERROR: &str = "the limit of 50 tool calls per turn is reached; answer now";
 
 /// Result of calls after [`MAX_CONSECUTIVE_FAILURES`] in the same reply.
-pub const SKIPPED_CALL_ERROR: &str = "it was not carried out: 5 calls in a row before it have failed; answer now";
+pub const SKIPPED_CALL_ERROR: &str = "not run: the previous 5 calls failed; answer now";
 
 /// Why a model must answer without tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,11 +92,12 @@ impl ToolCutoff {
     pub fn model_instruction(self) -> &'static str {
         match self {
             Self::CallLimit => {
-                "The turn has used its 50 calls of tools, and no more are carried out. Answer now: say what is done and what is left."
+                "The limit of 50 tool calls for this turn is reached; no further calls are run. Answer now: say \
+                 what is done and what is left."
             }
             Self::FailureLimit => {
-                "5 calls of tools in a row have failed, and no more are carried out in this turn. Answer now: say what you tried, \
-                 what went wrong and what you need."
+                "5 tool calls in a row failed; no further calls are run in this turn. Answer now: say what you \
+                 tried, what went wrong and what you need."
             }
         }
     }
@@ -104,16 +105,16 @@ impl ToolCutoff {
     /// Returns the note for the user.
     pub(super) fn user_note(self) -> &'static str {
         match self {
-            Self::CallLimit => "the turn has used its 50 calls of tools: the model is asked to answer",
-            Self::FailureLimit => "5 calls of tools in a row have failed: the model is asked to answer",
+            Self::CallLimit => "the limit of 50 tool calls is reached; asking the model to answer",
+            Self::FailureLimit => "5 tool calls in a row failed; asking the model to answer",
         }
     }
 
     /// Returns the error message if the model ignores the instruction.
     pub(super) fn ignored_message(self) -> &'static str {
         match self {
-            Self::CallLimit => "the turn has used its 50 calls of tools, and its model goes on calling",
-            Self::FailureLimit => "5 calls of tools in a row have failed, and the model goes on calling",
+            Self::CallLimit => "the limit of 50 tool calls is reached, but the model keeps calling tools",
+            Self::FailureLimit => "5 tool calls in a row failed, but the model keeps calling tools",
         }
     }
 }

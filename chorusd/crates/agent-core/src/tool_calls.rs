@@ -89,7 +89,7 @@ impl Turn {
         let unheeded = || {
             let word = self.tool_budget.cutoff().filter(|_| self.tool_budget.cutoff_ignored)?;
             let failure = Error::new(ErrorKind::Interrupted, word.ignored_message());
-            Some(failure.hint("what came of it is in the context; send a message to let it go on"))
+            Some(failure.hint("the partial reply was kept; send a message to continue"))
         };
         self.fatal.clone().or_else(unheeded)
     }

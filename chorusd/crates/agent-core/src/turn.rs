@@ -415,7 +415,7 @@ impl State {
                 add_usage(&mut turn.usage, &stopped.usage);
                 if stopped.too_long && stopped.partial.is_none() && !turn.reduced && turn.interruption.is_none() {
                     (turn.reduced, turn.compaction_mode) = (true, CompactionMode::Now);
-                    let note = "the conversation was longer than the model takes; it is shown less of it".into();
+                    let note = "conversation too long for the model; retrying with less of it".into();
                     effects.push(Effect::Broadcast(TurnEvent::Note(note)));
                     return self.call_model_or_end(effects);
                 }

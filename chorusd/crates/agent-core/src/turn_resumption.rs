@@ -12,7 +12,7 @@ use super::turn::EventTime;
 
 /// Hint for a known key whose turn ended without an answer.
 const UNANSWERED_HINT: &str =
-    "what came is in the context; to have it done anew send it again, under another key where it had one";
+    "the partial reply was kept; to retry, send the message again (with a new idempotency key if it had one)";
 
 /// The data with which an interrupted turn is resumed.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl State {
 
 /// Returns the error for a key whose turn ended without an answer.
 pub(super) fn unanswered_key_error(turn: Uuid) -> Error {
-    Error::new(ErrorKind::Interrupted, format!("the turn {turn} of this key ended without an answer"))
+    Error::new(ErrorKind::Interrupted, format!("turn {turn} with this idempotency key ended without a reply"))
         .hint(UNANSWERED_HINT)
 }
 

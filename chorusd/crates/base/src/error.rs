@@ -18,11 +18,11 @@ pub struct Error {
 
 /// A failed sync, as the source of an [`std::io::Error`].
 #[derive(Debug, thiserror::Error)]
-#[error("it cannot be brought to the disk: {0}")]
+#[error("cannot write it to disk: {0}")]
 pub struct SyncError(pub std::io::Error);
 
 /// Hint after a failed write or sync, which may have reached the disk nevertheless.
-pub const MAYBE_STORED_HINT: &str = "it may have been kept all the same: look, or send it again with the same key";
+pub const MAYBE_STORED_HINT: &str = "it may have been saved: check, or send it again with the same idempotency key";
 
 /// A result whose error may be shown to a user.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -49,7 +49,7 @@ impl Error {
 
     /// Creates the error for a bug in Chorus.
     pub fn internal(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Internal, message).hint("this is a fault of chorusd; see `chorusctl daemon logs`")
+        Self::new(ErrorKind::Internal, message).hint("this is a bug in chorusd; see `chorusctl daemon logs`")
     }
 
     /// Creates the error for an invalid parameter.
@@ -60,20 +60,20 @@ impl Error {
     /// Creates the error that the agent was destroyed in the meantime.
     #[must_use]
     pub fn agent_destroyed() -> Self {
-        Self::new(ErrorKind::AgentNotFound, "the agent was destroyed in the meantime")
-            .hint("`chorusctl agent list --all` shows it and those that are there")
+        Self::new(ErrorKind::AgentNotFound, "the agent was destroyed")
+            .hint("list all agents: chorusctl agent list --all")
     }
 
     /// Creates the error that a queue is full.
     #[must_use]
     pub fn busy() -> Self {
-        Self::new(ErrorKind::Busy, "too many requests are waiting").hint("try again in a moment")
+        Self::new(ErrorKind::Busy, "too many pending requests").hint("try again in a moment")
     }
 
     /// Creates the error that the daemon is stopping.
     #[must_use]
     pub fn stopping() -> Self {
-        Self::new(ErrorKind::Stopping, "the daemon is stopping").hint("try again when it has started anew")
+        Self::new(ErrorKind::Stopping, "the daemon is stopping").hint("try again after it restarts")
     }
 
     /// Creates the error for a failed operation on a file or directory. A full disk has its own kind.

@@ -137,11 +137,13 @@ impl AgentConfig {
             Some(given) => given.clone(),
         };
         let profile = defaults.profiles.resolve(&permissions);
-        let profile = profile.map_err(|e| format!("has `permissions` that cannot be used: {e}"));
+        let profile = profile.map_err(|e| format!("has invalid `permissions`: {e}"));
         Ok(Self {
-            id: required("id")?.parse().map_err(|_| "has an `id` that is no UUID".to_owned())?,
+            id: required("id")?.parse().map_err(|_| "has an `id` that is not a UUID".to_owned())?,
             name: required("name")?,
-            created_at: required("created_at")?.parse().map_err(|_| "has a `created_at` that is no time".to_owned())?,
+            created_at: required("created_at")?
+                .parse()
+                .map_err(|_| "has a `created_at` that is not a time".to_owned())?,
             model: text("model").or_else(|| defaults.default_model.clone()),
             permissions,
             profile,
@@ -199,7 +201,7 @@ fn check_value(key: &str, value: &Value) -> Result<(), String> {
         "id" | "name" | "created_at" | "model" | "system_prompt" | "project" | "channel_id" | "guild_id"
         | "import_source" => value.is_string(),
         "idle_timeout" => {
-            let text = value.as_str().ok_or("has an `idle_timeout` that is no duration in quotes")?;
+            let text = value.as_str().ok_or("has an `idle_timeout` that is not a duration string")?;
             parse_idle_timeout(text)?;
             true
         }
@@ -221,11 +223,11 @@ fn check_value(key: &str, value: &Value) -> Result<(), String> {
 /// Fails for an unknown key, for one that only Chorus writes, and for a value that does not fit.
 pub fn normalise(key: &str, value: Value, profiles: &Profiles) -> Result<Value> {
     if MANAGED_KEYS.contains(&key) {
-        return Err(Error::invalid(format!("`{key}` is kept by Chorus and cannot be set"))
-            .hint(format!("keys that can be: name, {}", SETTABLE_KEYS.join(", "))));
+        return Err(Error::invalid(format!("`{key}` is read-only"))
+            .hint(format!("keys that can be set: name, {}", SETTABLE_KEYS.join(", "))));
     }
     if !SETTABLE_KEYS.contains(&key) {
-        let failure = Error::invalid(format!("agents have no key `{key}`"));
+        let failure = Error::invalid(format!("unknown key `{key}`"));
         return Err(match closest_match(key, SETTABLE_KEYS) {
             Some(meant) => failure.hint(format!("did you mean `{meant}`?")),
             None => failure.hint(format!("keys: name, {}", SETTABLE_KEYS.join(", "))),
@@ -235,7 +237,7 @@ pub fn normalise(key: &str, value: Value, profiles: &Profiles) -> Result<Value> 
         Value::String(text) if text.is_empty() && key != "system_prompt" => Value::Null,
         Value::String(text) if matches!(key, "window_messages" | "compact_at_tokens" | "daily_token_limit") => {
             text.parse::<u64>().map(Value::from).map_err(|_| {
-                Error::invalid(format!("`{key}` must be a whole number of 0 or more"))
+                Error::invalid(format!("`{key}` must be a whole number, at least 0"))
                     .hint(format!("for example: chorusctl agent config NAME {key} 50"))
             })?
         }
@@ -244,7 +246,7 @@ pub fn normalise(key: &str, value: Value, profiles: &Profiles) -> Result<Value> 
             limit
                 .and_then(serde_json::Number::from_f64)
                 .map(Value::Number)
-                .ok_or_else(|| Error::invalid(format!("`{key}` must be a number of 0 or more")).hint(example(key)))?
+                .ok_or_else(|| Error::invalid(format!("`{key}` must be a number, at least 0")).hint(example(key)))?
         }
         Value::String(text)
             if matches!(key, "redact" | "checkpoint_workspace") && matches!(&*text, "true" | "false") =>
@@ -254,7 +256,7 @@ pub fn normalise(key: &str, value: Value, profiles: &Profiles) -> Result<Value> 
         // An inline profile, typed as JSON.
         Value::String(text) if key == "permissions" && text.trim_start().starts_with('{') => {
             serde_json::from_str(&text)
-                .map_err(|e| Error::invalid(format!("the `permissions` are no JSON: {e}")).hint(example(key)))?
+                .map_err(|e| Error::invalid(format!("`permissions` is not valid JSON: {e}")).hint(example(key)))?
         }
         Value::Number(number) if key == "idle_timeout" && number.as_u64() == Some(0) => Value::from("0"),
         other => other,
@@ -262,7 +264,7 @@ pub fn normalise(key: &str, value: Value, profiles: &Profiles) -> Result<Value> 
     if key == "permissions" && (value.is_string() || value.is_object()) {
         profiles
             .resolve(&value)
-            .map_err(|e| Error::invalid(format!("the `permissions` cannot be used: {e}")).hint(example(key)))?;
+            .map_err(|e| Error::invalid(format!("invalid `permissions`: {e}")).hint(example(key)))?;
     }
     check_value(key, &value).map_err(|e| {
         let what = ["has a ", "has an ", "has "].iter().find_map(|start| e.strip_prefix(start));
@@ -274,16 +276,16 @@ pub fn normalise(key: &str, value: Value, profiles: &Profiles) -> Result<Value> 
 /// An example of a value of `key`.
 fn example(key: &str) -> String {
     match key {
-        "idle_timeout" => "for example 30m, 1h30m or 7d; 0 is never".into(),
+        "idle_timeout" => "for example 30m, 1h30m or 7d; 0 = never".into(),
         "permissions" => {
-            "the name of a profile, such as standard (`chorusctl permissions list`), or a profile as JSON".into()
+            "a profile name, such as standard (see `chorusctl permissions list`), or a profile as JSON".into()
         }
         "window_messages" | "compact_at_tokens" => "a whole number, for example 50".into(),
         "redact" | "checkpoint_workspace" => "true or false".into(),
-        "daily_token_limit" => "a whole number, for example 2000000; 0 is no limit".into(),
-        "daily_cost_limit" => "US dollars, for example 2.50; 0 is no limit".into(),
-        "model" => "a text, for example anthropic/claude-sonnet-4-5".into(),
-        _ => "a text; an empty one takes the default".into(),
+        "daily_token_limit" => "a whole number, for example 2000000; 0 = no limit".into(),
+        "daily_cost_limit" => "US dollars, for example 2.50; 0 = no limit".into(),
+        "model" => "a string, for example anthropic/claude-sonnet-4-5".into(),
+        _ => "a string; an empty string means the default".into(),
     }
 }
 
@@ -307,9 +309,9 @@ pub fn check_name(name: &str) -> Result<()> {
         .collect();
     near.truncate(near.trim_end_matches(['-', '_']).len());
     let shown: String = name.chars().take(80).collect();
-    let failure = Error::new(ErrorKind::InvalidName, format!("{shown:?} is not a name for an agent"));
-    let rule = "a name is a letter or digit, then letters, digits, `-` or `_`, all lower case, at most 64";
-    Err(if near.is_empty() { failure.hint(rule) } else { failure.hint(format!("{rule}; try `{near}`")) })
+    let failure = Error::new(ErrorKind::InvalidName, format!("{shown:?} is not a valid agent name"));
+    let rule = "use lower-case letters, digits, `-` and `_` (at most 64, starting with a letter or digit)";
+    Err(if near.is_empty() { failure.hint(rule) } else { failure.hint(format!("{rule}, for example `{near}`")) })
 }
 
 #[cfg(test)]
@@ -326,7 +328,7 @@ mod tests {
         {
             let failure = check_name(bad).unwrap_err();
             assert_eq!(failure.kind, ErrorKind::InvalidName);
-            assert!(failure.hint.unwrap().ends_with(&format!("try `{near}`")), "{bad}");
+            assert!(failure.hint.unwrap().ends_with(&format!("for example `{near}`")), "{bad}");
         }
         assert!(check_name("").unwrap_err().hint.is_some());
         assert!(check_name(&"x".repeat(65)).is_err());

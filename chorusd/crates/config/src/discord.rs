@@ -70,7 +70,9 @@ impl DiscordConfig {
     pub(super) fn set_token_source(&mut self, token: KeySource) -> Result<(), String> {
         let named = self.token != Self::default().token;
         if named && std::mem::discriminant(&self.token) != std::mem::discriminant(&token) {
-            return Err("is one token too many: give `token_env`, `token_file` or `credential`".into());
+            return Err(
+                "conflicts with another setting: set only one of `token_env`, `token_file` and `credential`".into()
+            );
         }
         self.token = token;
         Ok(())
@@ -85,14 +87,14 @@ impl DiscordConfig {
             KeySource::None | KeySource::Env { value: None, .. } => return Ok(None),
             KeySource::Env { value: Some(value), .. } => value.expose().to_owned(),
             KeySource::Credential { name, path: None } => {
-                return Err(format!("the service manager passed no credential {name}"));
+                return Err(format!("the service manager did not pass the credential {name}"));
             }
             KeySource::File(path) | KeySource::Credential { path: Some(path), .. } => std::fs::read_to_string(path)
-                .map_err(|e| format!("the token cannot be read from {}: {e}", path.display()))?,
+                .map_err(|e| format!("cannot read the token from {}: {e}", path.display()))?,
         };
         let text = text.trim();
         if text.is_empty() || !text.chars().all(|c| c.is_ascii_graphic()) {
-            return Err("what stands where Discord's token should be is no token".into());
+            return Err("the configured value is not a Discord token".into());
         }
         Ok(Some(Secret::new(text.to_owned())))
     }

@@ -27,7 +27,7 @@ pub(crate) fn read_grants(config: &mut Config, table: &DeTable<'_>) -> Result<()
                     Some(meant) => format!("did you mean `{meant}`?"),
                     None => format!("profiles: {}", names.join(", ")),
                 };
-                return Err((at, format!("{place} names the profile `{name}`, which there is not"), hint));
+                return Err((at, format!("{place} names the unknown profile `{name}`"), hint));
             }
             profiles.push(name.to_string());
         }

@@ -113,7 +113,7 @@ pub(crate) const KEYS: &[ConfigKey] = &[
     config_key("discord", "guilds", |c, v| {
         let id = |text: String| text.parse().ok().filter(|id| *id != 0).ok_or(text);
         let ids: Result<Vec<u64>, String> = v.list()?.into_iter().map(id).collect();
-        c.discord.guilds = ids.map_err(|text| format!("has {text:?}, which is no id of a server (a number)"))?;
+        c.discord.guilds = ids.map_err(|text| format!("has {text:?}, which is not a server ID (a number)"))?;
         Ok(())
     }),
     config_key("discord", "category", |c, v| {
@@ -134,7 +134,7 @@ pub(crate) const KEYS: &[ConfigKey] = &[
     }),
     config_key("discord", "gateway_url", |c, v| {
         // Store the parsed URL, because the client that connects parses it again, and more strictly.
-        let url = Url::parse(&parse_base_url(&v.text()?, &["ws", "wss"])?).map_err(|e| format!("is no URL: {e}"))?;
+        let url = Url::parse(&parse_base_url(&v.text()?, &["ws", "wss"])?).map_err(|e| format!("is not a URL: {e}"))?;
         c.discord.gateway_url = Some(url.as_str().trim_end_matches('/').to_owned());
         Ok(())
     }),
@@ -165,7 +165,7 @@ pub(crate) fn text_value(text: &str) -> RawConfigValue {
 pub(crate) fn set_positive_duration(place: &mut Duration, value: &RawConfigValue) -> Result<(), String> {
     let duration = value.duration()?;
     if duration.is_zero() {
-        return Err("must be longer than nothing".into());
+        return Err("must be greater than zero".into());
     }
     *place = duration;
     Ok(())

@@ -27,15 +27,14 @@ pub fn load(path: &Path, env: impl Fn(&str) -> Option<OsString>) -> Result<Confi
         Err(e) if e.kind() == io::ErrorKind::NotFound => {}
         Err(e) => {
             return Err(Error::new(ErrorKind::InvalidConfig, format!("cannot read {}: {e}", path.display()))
-                .hint("make it readable, or name another file in CHORUS_CONFIG"));
+                .hint("make it readable, or set another file in CHORUS_CONFIG"));
         }
     }
     for key in KEYS {
         let name = format!("CHORUS_{}", key.name.to_uppercase());
         let Some(value) = env(&name).filter(|value| !value.is_empty()) else { continue };
         (key.set)(&mut config, &RawConfigValue::Text(value.to_string_lossy().into_owned())).map_err(|e| {
-            Error::new(ErrorKind::InvalidConfig, format!("the environment variable {name} {e}"))
-                .hint("correct or unset it")
+            Error::new(ErrorKind::InvalidConfig, format!("environment variable {name} {e}")).hint("fix or unset it")
         })?;
         config.origins.insert(dotted_name(key.table, key.name), Origin::Environment(name));
     }
@@ -51,7 +50,7 @@ fn from_toml(config: &mut Config, text: &str, path: &Path, source: &ConfigSource
         Error::new(ErrorKind::InvalidConfig, format!("{}, line {}: {what}", path.display(), line(at))).hint(hint)
     };
     let document = DeTable::parse(text)
-        .map_err(|e| wrong(e.span().map_or(0, |s| s.start), e.message().to_owned(), "correct the line".into()))?;
+        .map_err(|e| wrong(e.span().map_or(0, |s| s.start), e.message().to_owned(), "fix the line".into()))?;
     let mut pairs = Vec::new();
     let (last, first): (Vec<_>, Vec<_>) =
         document.get_ref().iter().partition(|(name, _)| *name.get_ref() == GRANTS_TABLE);
@@ -78,7 +77,7 @@ fn from_toml(config: &mut Config, text: &str, path: &Path, source: &ConfigSource
             return Err(wrong(at, format!("unknown key `{}`", dotted_name(table, given)), suggest_key(table, given)));
         };
         (key.set)(config, &RawConfigValue::from_toml(value.get_ref()))
-            .map_err(|e| wrong(at, format!("`{}` {e}", dotted_name(table, given)), "correct the value".into()))?;
+            .map_err(|e| wrong(at, format!("`{}` {e}", dotted_name(table, given)), "fix the value".into()))?;
         config.origins.insert(dotted_name(table, given), Origin::File(path.to_owned()));
     }
     Ok(())
@@ -216,12 +215,12 @@ mod tests {
             ("[providers.x]\nkind = \"gemini\"", "line 2: `providers.x.kind` must be"),
             ("\n[providers.x]\nkind = \"openai\"", "line 2: `providers.x` has no `base_url`"),
             ("[providers.x]\nbase_url = \"http://a\"", "line 1: `providers.x` has no `kind`"),
-            ("[providers.x]\nbase_url = \"ftp://a\"", "line 2: `providers.x.base_url` must begin with http"),
-            ("[providers.x]\nbase_url = \"http://me:pw@a\"", "must have no user and no password"),
-            ("[providers.\"a/b\"]\nkind = \"openai\"", "is no name for a provider"),
-            ("[providers.anthropic]\napi_key_env = \"A\"\ncredential = \"b\"", "is one key too many"),
+            ("[providers.x]\nbase_url = \"ftp://a\"", "line 2: `providers.x.base_url` must start with http"),
+            ("[providers.x]\nbase_url = \"http://me:pw@a\"", "must not contain a user or password"),
+            ("[providers.\"a/b\"]\nkind = \"openai\"", "is not a valid provider name"),
+            ("[providers.anthropic]\napi_key_env = \"A\"\ncredential = \"b\"", "set only one of"),
             ("[providers.anthropic]\napi_key_env = \"sk-ant 1\"", "must be a name, not the key itself"),
-            ("[providers.anthropic]\nidle_timeout = \"0\"", "must be longer than nothing"),
+            ("[providers.anthropic]\nidle_timeout = \"0\"", "must be greater than zero"),
             ("providers = 3", "unknown key `providers`"),
             ("[aliases]\nfast = \"small\"", "line 2: `aliases.fast` must be for a provider/model"),
             ("[prices.\"a/b\"]\ninput = -1", "line 2: `prices.\"a/b\".input` must be a number"),
@@ -245,7 +244,7 @@ mod tests {
         for (text, what, hint) in [
             (
                 "[permission_grants]\na = [\n\"open\",\n\"carefull\"]\n[permissions.careful]\nallow = []\n",
-                "line 4: `permission_grants.a[1]` names the profile `carefull`",
+                "line 4: `permission_grants.a[1]` names the unknown profile `carefull`",
                 "did you mean `careful`?",
             ),
             ("[permission_grants]\na = \"open\"", "line 2: `permission_grants.a` must be a list", "for example"),

@@ -40,7 +40,7 @@ pub(crate) fn read_table(
         let (name, at) = (label.get_ref().as_ref(), label.span().start);
         let place = format!("{table}.{}", quote_key(name));
         let wrong =
-            |what: String| (at, format!("`{place}` {what}"), "correct it; docs/OPERATIONS.md has examples".into());
+            |what: String| (at, format!("`{place}` {what}"), "fix it; see the examples in docs/OPERATIONS.md".into());
         match table {
             "aliases" => {
                 let model = RawConfigValue::from_toml(value.get_ref()).text().map_err(&wrong)?;
@@ -56,7 +56,7 @@ pub(crate) fn read_table(
             "permissions" => {
                 let content = as_table(value.get_ref()).map_err(&wrong)?;
                 permissions::read_profile(&mut config.profiles, name, content).map_err(|(inside, what)| {
-                    let hint = "correct it; `docs/PERMISSIONS.md` has examples".to_owned();
+                    let hint = "fix it; see the examples in `docs/PERMISSIONS.md`".to_owned();
                     (inside.unwrap_or(at), format!("`{place}`{what}"), hint)
                 })?;
             }
@@ -103,7 +103,7 @@ fn set_keys<T>(
             return Err((at, format!("unknown key `{place}.{name}`"), hint));
         };
         set(whole, &RawConfigValue::from_toml(value.get_ref()))
-            .map_err(|e| (at, format!("`{place}.{name}` {e}"), "correct the value".into()))?;
+            .map_err(|e| (at, format!("`{place}.{name}` {e}"), "fix the value".into()))?;
     }
     Ok(())
 }

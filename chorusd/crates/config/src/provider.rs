@@ -207,7 +207,9 @@ enum KeySetting {
 impl ProviderBuilder {
     fn set_key(&mut self, key: KeySetting) -> Result<(), String> {
         if self.key.replace(key).is_some() {
-            return Err("is one key too many: give `api_key_env`, `api_key_file` or `credential`".into());
+            return Err(
+                "conflicts with another setting: set only one of `api_key_env`, `api_key_file` and `credential`".into(),
+            );
         }
         Ok(())
     }
@@ -278,12 +280,12 @@ pub(super) fn same_server(one: &str, other: &str) -> bool {
 
 /// Validates a base URL, to which paths are appended.
 pub(super) fn parse_base_url(text: &str, schemes: &[&str]) -> Result<String, String> {
-    let url = Url::parse(text).map_err(|e| format!("is no URL: {e}"))?;
+    let url = Url::parse(text).map_err(|e| format!("is not a URL: {e}"))?;
     if !schemes.contains(&url.scheme()) || !url.has_host() {
-        return Err(format!("must begin with {}", schemes.join(":// or ") + "://"));
+        return Err(format!("must start with {}", schemes.join(":// or ") + "://"));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("must have no user and no password in it; keys go into `api_key_env`".into());
+        return Err("must not contain a user or password; put keys into `api_key_env`".into());
     }
     if url.query().is_some() || url.fragment().is_some() {
         return Err("must end with its path".into());
@@ -297,7 +299,7 @@ pub fn check_name(name: &str) -> Result<(), String> {
     if !name.is_empty() && name.chars().all(good) {
         return Ok(());
     }
-    Err("is no name for a provider: letters, digits, `-`, `_` and `.`".into())
+    Err("is not a valid provider name: use letters, digits, `-`, `_` and `.`".into())
 }
 
 #[cfg(test)]

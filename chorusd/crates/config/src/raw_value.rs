@@ -41,7 +41,7 @@ impl RawConfigValue {
     pub(crate) fn text(&self) -> Result<String, String> {
         match self {
             Self::Text(text) => Ok(text.clone()),
-            _ => Err("must be a text in quotes".into()),
+            _ => Err("must be a string in quotes".into()),
         }
     }
 
@@ -71,7 +71,7 @@ impl RawConfigValue {
             Self::Text(text) => text.parse().ok(),
             _ => None,
         };
-        count.ok_or_else(|| "must be a whole number of 0 or more".into())
+        count.ok_or_else(|| "must be a whole number, at least 0".into())
     }
 
     /// An amount of money.
@@ -84,7 +84,7 @@ impl RawConfigValue {
             _ => None,
         };
         let amount = amount.filter(|amount| amount.is_finite() && *amount >= 0.0);
-        amount.ok_or_else(|| "must be a number of 0 or more, in US dollars".into())
+        amount.ok_or_else(|| "must be a number, at least 0, in US dollars".into())
     }
 
     /// A duration such as `30m` or `1h30m`.

@@ -40,10 +40,12 @@ pub fn resolve_setting(name: &str) -> Result<(&'static str, &'static str)> {
     let shown: String = name.chars().take(80).collect();
     let names = RUNTIME_SETTINGS.map(|(name, _)| name);
     if KEYS.iter().any(|key| key.name == name || super::keys::dotted_name(key.table, key.name) == name) {
-        return Err(Error::invalid(format!("`{shown}` cannot be set while the daemon runs"))
-            .hint(format!("set it in config.toml and restart; here: {}", names.join(", "))));
+        return Err(Error::invalid(format!("`{shown}` cannot be set while the daemon is running")).hint(format!(
+            "set it in config.toml and restart the daemon; settings for this command: {}",
+            names.join(", ")
+        )));
     }
-    let failure = Error::invalid(format!("there is no setting `{shown}`"));
+    let failure = Error::invalid(format!("unknown setting `{shown}`"));
     Err(match closest_match(name, names) {
         Some(meant) => failure.hint(format!("did you mean `{meant}`?")),
         None => failure.hint(format!("settings: {}", names.join(", "))),
@@ -62,7 +64,7 @@ impl Config {
         let whole = |key: &super::keys::ConfigKey| {
             Some(super::keys::dotted_name(key.table, key.name)) == found.map(str::to_owned)
         };
-        let key = KEYS.iter().find(|key| whole(key)).ok_or("is no setting")?;
+        let key = KEYS.iter().find(|key| whole(key)).ok_or("is not a setting")?;
         (key.set)(&mut set, &text_value(value))?;
         let name = super::keys::dotted_name(key.table, key.name);
         if matches!(self.origins.get(&name), Some(Origin::Environment(_))) {

@@ -20,7 +20,7 @@ pub fn init_repository(dir: &Path) -> Result<()> {
 fn run_git(dir: &Path, args: &[&str]) -> Result<()> {
     let failed = |why: String| {
         Error::new(ErrorKind::GitFailed, format!("git {} failed: {why}", args[0]))
-            .hint("install git and try again; nothing was left behind")
+            .hint("install git and try again; nothing was created")
     };
     let mut command = Command::new("git");
     // Variables such as GIT_DIR would redirect git to another repository.
@@ -44,5 +44,5 @@ fn run_git(dir: &Path, args: &[&str]) -> Result<()> {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    Err(failed(said.lines().next().unwrap_or("it said nothing").to_owned()))
+    Err(failed(said.lines().next().unwrap_or("no error message").to_owned()))
 }

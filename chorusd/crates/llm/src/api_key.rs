@@ -26,7 +26,7 @@ pub(crate) fn describe_source(provider: &Provider) -> Option<String> {
         KeySource::None => None,
         KeySource::Env { variable, .. } => Some(variable.clone()),
         KeySource::File(path) => Some(path.display().to_string()),
-        KeySource::Credential { name, .. } => Some(format!("the credential {name}")),
+        KeySource::Credential { name, .. } => Some(format!("credential {name}")),
     }
 }
 
@@ -47,25 +47,23 @@ pub(crate) fn read_key(provider: &Provider) -> Result<Option<Secret>, CallError>
     let name = &provider.name;
     let (text, place) = match &provider.key {
         KeySource::None => return Ok(None),
-        KeySource::Env { variable, value: Some(value) } => {
-            (value.expose().to_owned(), format!("the variable {variable}"))
-        }
+        KeySource::Env { variable, value: Some(value) } => (value.expose().to_owned(), format!("variable {variable}")),
         KeySource::Env { variable, value: None } => {
             return Err(missing(
-                format!("there is no key for {name}: {variable} is not set"),
-                format!("set {variable} where chorusd starts and restart it, or give `api_key_file` in config.toml"),
+                format!("no API key for {name}: {variable} is not set in the daemon's environment"),
+                format!("export {variable}, then `chorusctl daemon restart`; or set `api_key_file` in config.toml"),
             ));
         }
         KeySource::Credential { name: credential, path: None } => {
             return Err(missing(
-                format!("there is no key for {name}: the service manager passed no credentials"),
-                format!("LoadCredential={credential}:PATH in the unit, or `api_key_file` in config.toml"),
+                format!("no API key for {name}: the service manager passed no credentials"),
+                format!("add LoadCredential={credential}:PATH to the unit, or set `api_key_file` in config.toml"),
             ));
         }
         KeySource::File(path) | KeySource::Credential { path: Some(path), .. } => {
             let text = read_key_file(path).map_err(|e| {
                 missing(
-                    format!("the key of {name} cannot be read from {}: {e}", path.display()),
+                    format!("cannot read the API key of {name} from {}: {e}", path.display()),
                     "make it readable for chorusd".into(),
                 )
             })?;
@@ -77,14 +75,11 @@ pub(crate) fn read_key(provider: &Provider) -> Result<Option<Secret>, CallError>
     } else if text.contains(['\n', '\r']) {
         "has a line break in it"
     } else if !text.chars().all(|c| c.is_ascii_graphic()) {
-        "has a space or a character that no key has"
+        "contains a space or an invalid character"
     } else {
         return Ok(Some(Secret::new(text)));
     };
-    Err(missing(
-        format!("the key of {name} {wrong}"),
-        format!("look at {place}: it must hold the key and nothing else"),
-    ))
+    Err(missing(format!("the API key of {name} {wrong}"), format!("check {place}: it must contain only the key")))
 }
 
 /// Reads a key file, without the line end that editors append.
@@ -92,10 +87,10 @@ fn read_key_file(path: &Path) -> std::io::Result<String> {
     let metadata = std::fs::metadata(path)?;
     // Reading a pipe could block for ever.
     if !metadata.is_file() {
-        return Err(std::io::Error::other("it is no file"));
+        return Err(std::io::Error::other("not a file"));
     }
     if metadata.len() > MAX_KEY_FILE_BYTES {
-        return Err(std::io::Error::other("it is too large for a key"));
+        return Err(std::io::Error::other("it is too large for an API key"));
     }
     let bytes = std::fs::read(path)?;
     let text = String::from_utf8_lossy(&bytes);
@@ -143,7 +138,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("key");
         let key = KeySource::File(path.clone());
-        assert!(with(key.clone()).unwrap_err().message.contains("cannot be read"));
+        assert!(with(key.clone()).unwrap_err().message.contains("cannot read"));
         for (text, due) in [("one\n", "one"), ("two\r\n", "two"), ("three", "three")] {
             std::fs::write(&path, text).unwrap();
             assert_eq!(with(key.clone()).unwrap().unwrap().expose(), due);
@@ -151,7 +146,7 @@ mod tests {
         let pipe = dir.path().join("pipe");
         let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
-        assert!(with(KeySource::File(pipe)).unwrap_err().message.contains("it is no file"));
+        assert!(with(KeySource::File(pipe)).unwrap_err().message.contains("not a file"));
         for bad in ["", "\n", "a\n\n", "a\nb"] {
             std::fs::write(&path, bad).unwrap();
             assert!(with(key.clone()).is_err(), "{bad:?}");

@@ -159,9 +159,8 @@ impl ModelCall<'_> {
                 self.emit(&mut out, this);
                 if reader.held_bytes() > MAX_REPLY_BYTES {
                     let most = MAX_REPLY_BYTES >> 20;
-                    let error =
-                        self.malformed_error(format!("an answer of more than {most} MiB; the rest was not waited for"));
-                    return Err(error.hint("what came is kept; use another model if it stays"));
+                    let error = self.malformed_error(format!("the reply exceeded {most} MiB and was cut off"));
+                    return Err(error.hint("the partial reply was kept; if this happens again, use another model"));
                 }
                 match step? {
                     ParseStep::Ping => {}
@@ -184,8 +183,8 @@ impl ModelCall<'_> {
         if reader.is_complete() {
             return Ok(());
         }
-        let what = format!("the answer of {} ended in the middle", self.provider.name);
-        Err(CallError::new(ErrorClass::Network, what).hint("try again; what had arrived is kept as interrupted"))
+        let what = format!("the reply of {} ended unexpectedly", self.provider.name);
+        Err(CallError::new(ErrorClass::Network, what).hint("try again; the partial reply was kept as interrupted"))
     }
 
     fn emit(&self, out: &mut Vec<StreamEvent>, this: &mut Attempt) {
@@ -252,8 +251,10 @@ impl ModelCall<'_> {
     fn final_error(&self, mut error: CallError, attempts: u32) -> CallError {
         if let Some(asked) = self.policy.excessive_retry_after(&error) {
             let asked = humantime::format_duration(Duration::from_secs(asked.as_secs()));
-            error.hint =
-                Some(format!("{} asks to wait {asked}; try again then, or use another model", self.provider.name));
+            error.hint = Some(format!(
+                "{} requests a wait of {asked}; try again later, or use another model",
+                self.provider.name
+            ));
         } else if attempts > 1 {
             error.message = format!("{} (tried {attempts} times)", error.message);
         }

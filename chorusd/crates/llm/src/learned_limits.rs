@@ -64,7 +64,7 @@ impl LearnedLimits {
                 self.0.lock().entry(target.clone()).or_default().refuses_images = true;
                 Some(AmendedRequest {
                     request,
-                    note: Some(format!("{target} takes no images; it is told their names")),
+                    note: Some(format!("{target} does not accept images; sending their names instead")),
                 })
             }
             ErrorClass::AnswerTooLong => {

@@ -203,7 +203,7 @@ impl Models {
     ) -> Result<Reply, CallError> {
         match self.call_once(target, &request, cancel.clone()).await {
             Err(error) if providers::refuses_structured_output(&error) => {
-                tracing::info!(model = %target, %error, "the model is asked in plain text");
+                tracing::info!(model = %target, %error, "retrying without structured output");
                 self.call_once(target, &ModelRequest { output_format: None, ..request }, cancel).await
             }
             called => called,
@@ -226,8 +226,8 @@ impl Models {
     ) -> BoxFuture<'a, Result<Reply, CallError>> {
         Box::pin(async move {
             let provider = self.provider(&target.provider).ok_or_else(|| {
-                CallError::new(ErrorClass::NotFound, format!("there is no provider {:?}", target.provider))
-                    .hint("`chorusctl models` lists what there is")
+                CallError::new(ErrorClass::NotFound, format!("unknown provider {:?}", target.provider))
+                    .hint("list models: chorusctl models")
             })?;
             let (transport, key) = self.connect(&provider).await?;
             let request = &*cap_max_tokens(request, provider.max_output_tokens);
@@ -324,11 +324,11 @@ impl Models {
             None => Ok(()),
             Some((file, why)) => {
                 let hint = if self.accepts_images(target) {
-                    "attach it as a smaller PNG or JPEG image, or choose a model that looks at images"
+                    "attach a smaller PNG or JPEG image, or choose a model that accepts images"
                 } else {
-                    "choose a model that looks at images: chorusctl agent config NAME model PROVIDER/MODEL"
+                    "choose a model that accepts images: chorusctl agent config NAME model PROVIDER/MODEL"
                 };
-                Err(Error::invalid(format!("{} cannot be shown to {target}: {why}", file.name)).hint(hint))
+                Err(Error::invalid(format!("cannot send {} to {target}: {why}", file.name)).hint(hint))
             }
         }
     }
@@ -338,7 +338,7 @@ impl Models {
     #[must_use]
     pub fn attachment_problem(&self, target: &ModelRef, attachment: &Attachment) -> Option<String> {
         if providers::images::has_bytes(attachment) && !self.accepts_images(target) {
-            return Some("the model looks at no images".into());
+            return Some("the model does not accept images".into());
         }
         let Provider { kind, .. } = self.provider(&target.provider)?;
         providers::images::image_problem(attachment, kind)
@@ -391,11 +391,11 @@ impl Models {
         let (file, kept) = (self.file.clone(), found.clone());
         let written = chorus_runtime::spawn_blocking(move || model_discovery::save_catalog(&file, &kept)).await;
         if let Ok(Err(e)) = written {
-            tracing::warn!("{MODEL_CATALOG_FILE} cannot be written: {e}");
+            tracing::warn!("cannot write {MODEL_CATALOG_FILE}: {e}");
         }
         for provider in found.providers.iter().filter(|provider| provider.found == DiscoveryStatus::Failed) {
             let problem = provider.problem.as_deref().unwrap_or_default();
-            tracing::warn!(provider = %provider.name, problem, "its models cannot be listed");
+            tracing::warn!(provider = %provider.name, problem, "cannot list its models");
         }
         found
     }

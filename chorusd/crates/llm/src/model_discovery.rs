@@ -178,7 +178,7 @@ async fn fetch_pages(
         }
         let body = answer.body(MAX_LIST_BYTES, &watch).await?;
         let page = translate.parse_list(&body).map_err(|why| {
-            CallError::new(ErrorClass::Malformed, format!("the list of {} cannot be read: {why}", provider.name))
+            CallError::new(ErrorClass::Malformed, format!("cannot read the model list of {}: {why}", provider.name))
                 .hint("check `kind` and `base_url` in config.toml")
         })?;
         found.extend(page.models);

@@ -70,12 +70,12 @@ impl ModelResolver<'_> {
         Err(match hint {
             Some(near) => failure.hint(format!("did you mean {near}?")),
             None if provider.models.is_empty() => failure.hint("it lists none at all"),
-            None => failure.hint(format!("it has: {}", summarise_models(provider))),
+            None => failure.hint(format!("available: {}", summarise_models(provider))),
         })
     }
 
     fn unknown_provider(&self, target: &ModelRef) -> Error {
-        let failure = Error::new(ErrorKind::ModelUnavailable, format!("there is no provider {:?}", target.provider));
+        let failure = Error::new(ErrorKind::ModelUnavailable, format!("unknown provider {:?}", target.provider));
         match closest_match(&target.provider, self.providers.iter().map(String::as_str)) {
             Some(meant) => failure.hint(format!("did you mean {meant}/{}?", target.model)),
             None => failure.hint(self.available_hint()),
@@ -83,11 +83,11 @@ impl ModelResolver<'_> {
     }
 
     fn unknown_model(&self, name: &str) -> Error {
-        let failure = Error::new(ErrorKind::ModelUnavailable, format!("there is no model {name:?}"));
+        let failure = Error::new(ErrorKind::ModelUnavailable, format!("unknown model {name:?}"));
         let same: Vec<_> =
             self.listed_providers().filter(|p| p.model(name).is_some()).map(|p| format!("{}/{name}", p.name)).collect();
         if !same.is_empty() {
-            return failure.hint(format!("it may be any of: {}", same.join(", ")));
+            return failure.hint(format!("several models match: {}", same.join(", ")));
         }
         let near: Vec<_> = self.listed_providers().filter_map(|provider| similar_models(name, provider)).collect();
         match closest_match(name, self.aliases.keys().map(String::as_str)) {
@@ -99,7 +99,8 @@ impl ModelResolver<'_> {
 
     fn available_hint(&self) -> String {
         if self.providers.is_empty() {
-            return "no provider is configured: set ANTHROPIC_API_KEY, or add [providers.NAME] to config.toml".into();
+            return "no model provider configured: set ANTHROPIC_API_KEY, or add [providers.NAME] to config.toml"
+                .into();
         }
         format!("models are named provider/model; providers: {}", self.providers.join(", "))
     }
@@ -188,12 +189,16 @@ mod tests {
         for (name, message, hint) in [
             ("anthropic/claude-sonet-4-5", "anthropic has no model", "did you mean anthropic/claude-sonnet-4-5?"),
             ("anthropic/haiku", "anthropic has no model", "did you mean anthropic/claude-haiku-4-5?"),
-            ("anthropic/gpt", "anthropic has no model", "it has: claude-sonnet-4-5, claude-haiku-4-5, both"),
-            ("antropic/claude-sonnet-4-5", "no provider \"antropic\"", "did you mean anthropic/claude-sonnet-4-5?"),
-            ("zzz/x", "no provider \"zzz\"", "providers: anthropic, down, fresh, router"),
-            ("fsat", "no model \"fsat\"", "did you mean fast?"),
-            ("both", "no model \"both\"", "it may be any of: anthropic/both, router/both"),
-            ("", "no model \"\"", ""),
+            ("anthropic/gpt", "anthropic has no model", "available: claude-sonnet-4-5, claude-haiku-4-5, both"),
+            (
+                "antropic/claude-sonnet-4-5",
+                "unknown provider \"antropic\"",
+                "did you mean anthropic/claude-sonnet-4-5?",
+            ),
+            ("zzz/x", "unknown provider \"zzz\"", "providers: anthropic, down, fresh, router"),
+            ("fsat", "unknown model \"fsat\"", "did you mean fast?"),
+            ("both", "unknown model \"both\"", "several models match: anthropic/both, router/both"),
+            ("", "unknown model \"\"", ""),
         ] {
             let (said, hinted) = resolve(name).unwrap_err();
             assert!(said.contains(message) && hinted.contains(hint), "{name}: {said}; {hinted}");

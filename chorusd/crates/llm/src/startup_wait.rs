@@ -58,7 +58,7 @@ impl StartupWait {
 pub(crate) fn waiting_note(provider: &str, class: ErrorClass, waited: Duration) -> String {
     let what = match class {
         ErrorClass::Loading => "is loading the model",
-        _ => "does not answer yet (connection refused)",
+        _ => "is not responding yet (connection refused)",
     };
     format!("the server {provider} {what}, {} s", waited.as_secs())
 }

@@ -57,7 +57,7 @@ pub(crate) fn build_client((connect, here): ClientKind) -> Result<Client, CallEr
     if here {
         builder = builder.no_proxy();
     }
-    builder.build().map_err(|e| CallError::new(ErrorClass::Network, format!("TLS cannot be used: {}", root_cause(&e))))
+    builder.build().map_err(|e| CallError::new(ErrorClass::Network, format!("cannot use TLS: {}", root_cause(&e))))
 }
 
 impl Transport {
@@ -97,10 +97,10 @@ impl Transport {
         if error.is_connect() && error.is_timeout() {
             let limit = humantime::format_duration(watch.limits.connect);
             return CallError::new(ErrorClass::Network, format!("no connection to {name} ({base_url}) within {limit}"))
-                .hint("check the network and `base_url`; `connect_timeout` is the limit");
+                .hint("check the network and `base_url`, or raise `connect_timeout`");
         }
         let hint = if is_loopback_url(base_url) {
-            "start the server, or correct `base_url` in config.toml"
+            "start the server, or fix `base_url` in config.toml"
         } else {
             "check the network and `base_url`"
         };
@@ -123,7 +123,7 @@ impl HttpResponse {
     pub(crate) async fn next_chunk(&mut self, watch: &AttemptDeadline) -> Result<Option<Bytes>, CallError> {
         let piece = watch.run(&self.name, self.response.chunk()).await?;
         piece.map_err(|e| {
-            CallError::new(ErrorClass::Network, format!("the connection to {} broke: {}", self.name, root_cause(&e)))
+            CallError::new(ErrorClass::Network, format!("lost the connection to {}: {}", self.name, root_cause(&e)))
         })
     }
 
@@ -207,12 +207,12 @@ impl AttemptDeadline {
         let (what, key) = if self.total <= self.next {
             (format!("the call of {name} took longer than {}", said(total)), "total_timeout")
         } else if self.has_begun {
-            (format!("{name} sent nothing more for {}", said(idle)), "idle_timeout")
+            (format!("{name} stopped sending for {}", said(idle)), "idle_timeout")
         } else {
-            (format!("{name} did not begin to answer within {}", said(first_byte)), "first_byte_timeout")
+            (format!("{name} did not start to reply within {}", said(first_byte)), "first_byte_timeout")
         };
         CallError::new(ErrorClass::Timeout, what)
-            .hint(format!("try again; `{key}` of [providers.{name}] in config.toml is the limit"))
+            .hint(format!("try again, or raise `{key}` of [providers.{name}] in config.toml"))
             .mark_accepted()
     }
 }
@@ -239,6 +239,6 @@ fn root_cause(error: &reqwest::Error) -> String {
         source = error.source();
     }
     said.unwrap_or_else(|| {
-        if error.is_timeout() { "it took too long".to_owned() } else { "the request cannot be sent".to_owned() }
+        if error.is_timeout() { "it took too long".to_owned() } else { "cannot send the request".to_owned() }
     })
 }

@@ -18,11 +18,11 @@ impl Profile {
         match (verdict.decision, guard) {
             (Decision::Deny, _) => Err("the profile denies it".into()),
             (_, Some(guard)) => {
-                Err(format!("a command that cannot be seen through is asked about every time: {guard}"))
+                Err(format!("a command that cannot be fully analyzed needs approval each time: {guard}"))
             }
             _ if action.len() > MAX_PATTERN_LEN => Err(format!("it is longer than {MAX_PATTERN_LEN} bytes")),
             _ if spec.deny.len() + spec.ask.len() + spec.allow.len() + spec.always.len() >= MAX_RULES => {
-                Err(format!("the profile has {MAX_RULES} rules already"))
+                Err(format!("the profile already has {MAX_RULES} rules"))
             }
             _ => Ok(()),
         }
@@ -84,8 +84,8 @@ mod tests {
         let profiles = Profiles::default();
         let standard = profiles.get("standard").unwrap();
         let refused = |action: &str| standard.with_always_allowed(&"standard".into(), action).unwrap_err();
-        assert!(refused("tool:bash:python x.py").contains("asked about every time"));
-        assert!(refused("tool:bash:ls $x").contains("asked about every time"));
+        assert!(refused("tool:bash:python x.py").contains("needs approval each time"));
+        assert!(refused("tool:bash:ls $x").contains("needs approval each time"));
         assert!(refused("tool:unheard_of:x").contains("denies"));
         assert!(refused(&format!("tool:bash:echo {}", "a".repeat(MAX_PATTERN_LEN))).contains("longer"));
         // An entry that was written by hand has no effect.

@@ -33,9 +33,9 @@ impl Grants {
     pub fn check_grant(&self, who: &Requester, permissions: &Value) -> Result<(), String> {
         match (who, permissions.as_str()) {
             (Requester::Owner, _) => Ok(()),
-            (Requester::Nobody, _) => Err("no person asked for this turn, and without one nothing is granted".into()),
+            (Requester::Nobody, _) => Err("nothing can be granted: no person requested this turn".into()),
             (Requester::Person { name, .. }, None) => {
-                Err(format!("{name} may grant profiles by their name only; one of its own is granted by the owner"))
+                Err(format!("{name} can only grant named profiles; only the owner can grant a custom one"))
             }
             (Requester::Person { name, roles, .. }, Some(profile)) => {
                 let granted: Vec<&str> =
@@ -46,7 +46,7 @@ impl Grants {
                     return Ok(());
                 }
                 let may = if granted.is_empty() { "none".to_owned() } else { granted.join(", ") };
-                Err(format!("{name} may not grant the profile `{profile}` (those that their roles may: {may})"))
+                Err(format!("{name} is not allowed to grant the profile `{profile}` (allowed by their roles: {may})"))
             }
         }
     }
@@ -87,6 +87,6 @@ mod tests {
             assert_eq!(grants.check_grant(&who, wanted).is_ok(), may, "{who} {wanted}");
         }
         let why = grants.check_grant(&person(&["helper"]), &json!("open")).unwrap_err();
-        assert_eq!(why, "Ada may not grant the profile `open` (those that their roles may: locked)");
+        assert_eq!(why, "Ada is not allowed to grant the profile `open` (allowed by their roles: locked)");
     }
 }

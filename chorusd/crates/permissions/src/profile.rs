@@ -19,7 +19,7 @@ const PATTERN_SIZE_LIMIT: usize = 1 << 20;
 const PATTERN_SET_SIZE_LIMIT: usize = 16 << 20;
 
 /// Advice appended to the reason why a rule does not allow a command.
-const NAME_PROGRAM_HINT: &str = "name it in a rule to allow it";
+const NAME_PROGRAM_HINT: &str = "name the program in a rule to allow it";
 
 /// A profile whose patterns compile and whose examples hold.
 #[derive(Debug, Clone)]
@@ -65,7 +65,11 @@ impl Profile {
         for (key, patterns) in lists {
             for (index, pattern) in patterns.iter().enumerate() {
                 let problem = |e: &dyn Display| {
-                    ProfileError::new(key, Some(index), format!("is no regular expression: {}", last_error_line(e)))
+                    ProfileError::new(
+                        key,
+                        Some(index),
+                        format!("is not a valid regular expression: {}", last_error_line(e)),
+                    )
                 };
                 let anchored = format!(r"(?s)\A(?:{pattern})\z");
                 // Parse the bare pattern too: `a)|(?:b` would close the group that anchors it.
@@ -75,7 +79,7 @@ impl Profile {
             }
         }
         let rules = RegexSetBuilder::new(&whole).size_limit(PATTERN_SET_SIZE_LIMIT).build().map_err(|e| {
-            ProfileError { location: None, message: format!("has patterns that are too large together: {e}") }
+            ProfileError { location: None, message: format!("has patterns that are too large in total: {e}") }
         })?;
         let allow = whole.len() - spec.allow.len();
         let spelled = whole[allow..].iter().map(|pattern| LiteralPrefixes::new(pattern)).collect();
@@ -84,7 +88,7 @@ impl Profile {
             let decision = profile.judge(action).decision;
             if decision != *wanted {
                 let (is, wanted) = (decision.as_str(), wanted.as_str());
-                let what = format!("does not hold: {action:?} is {is}, and {wanted} was wanted");
+                let what = format!("failed: {action:?} is {is}, expected {wanted}");
                 return Err(ProfileError::new("examples", Some(index), what));
             }
         }
@@ -204,12 +208,12 @@ impl Profile {
             return Ok(found);
         }
         if let Some((_, reason)) = &call.delegation {
-            return Err(format!("{reason}, and no rule spells that out"));
+            return Err(format!("{reason}, and no rule names that"));
         }
         let words: Vec<&str> = call.words.iter().map(String::as_str).collect();
         let index = first.saturating_sub(before);
         shell::reviewed(&words).map(|()| first).map_err(|words| {
-            format!("allow[{index}] matches any program, and `{words}` is not known to run nothing else: {NAME_PROGRAM_HINT}")
+            format!("allow[{index}] matches any program, and `{words}` may run other programs: {NAME_PROGRAM_HINT}")
         })
     }
 

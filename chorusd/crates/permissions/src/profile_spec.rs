@@ -105,7 +105,7 @@ impl ProfileSpec {
                 "examples" => spec.examples = parse_examples(key, value)?,
                 _ => {
                     let known = ["deny", "ask", "allow", "always", "default", "bash", "network", "examples"];
-                    return Err(wrong(&format!("is no key of a profile ({})", known.join(", "))));
+                    return Err(wrong(&format!("is not a key of a profile ({})", known.join(", "))));
                 }
             }
         }

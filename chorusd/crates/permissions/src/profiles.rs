@@ -38,11 +38,13 @@ impl Profiles {
     pub fn add(&mut self, name: &str, spec: ProfileSpec) -> Result<(), ProfileError> {
         let whole = |what: &str| ProfileError { location: None, message: what.to_owned() };
         if Self::is_preset(name) {
-            return Err(whole("is a preset; take another name"));
+            return Err(whole("is a preset; choose another name"));
         }
         let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
         if name.is_empty() || name.len() > 64 || !name.chars().all(good) || name == "custom" {
-            return Err(whole("is no name for a profile: small letters, digits, `-` and `_`, and not `custom`"));
+            return Err(whole(
+                "is not a valid profile name: use lower-case letters, digits, `-` and `_`, but not `custom`",
+            ));
         }
         self.named.insert(name.to_owned(), Arc::new(Profile::new(spec)?));
         Ok(())
@@ -71,12 +73,12 @@ impl Profiles {
                 let names: Vec<&str> = self.iter().map(|(name, _)| name).collect();
                 let meant = chorus_base::closest_match(name, names.iter().copied());
                 let meant = meant.map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
-                format!("there is no permission profile `{name}` ({}){meant}", names.join(", "))
+                format!("unknown permission profile `{name}` ({}){meant}", names.join(", "))
             }),
             Value::Object(map) => {
                 ProfileSpec::from_json(map).and_then(Profile::new).map(Arc::new).map_err(|problem| problem.to_string())
             }
-            _ => Err("they are neither the name of a profile nor a profile".into()),
+            _ => Err("not a profile name or a profile".into()),
         }
     }
 }
@@ -98,7 +100,7 @@ mod tests {
         assert!(profiles.resolve(&"lokced".into()).unwrap_err().contains("did you mean `locked`?"));
         assert!(profiles.resolve(&serde_json::json!({"allow": ["tool:view:.*"]})).is_ok());
         let wrong = profiles.resolve(&serde_json::json!({"allow": ["a", "("]})).unwrap_err();
-        assert!(wrong.starts_with("`allow[1]` is no regular expression: "), "{wrong}");
+        assert!(wrong.starts_with("`allow[1]` is not a valid regular expression: "), "{wrong}");
         assert!(profiles.resolve(&3.into()).is_err());
         let mut profiles = profiles;
         assert!(profiles.add("open", ProfileSpec::default()).is_err());

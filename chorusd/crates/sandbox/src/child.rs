@@ -94,7 +94,7 @@ impl SandboxChild {
         match (self.control.exit, self.control.failed.take()) {
             (Some(exit), _) => Ok(exit),
             (None, Some(failed)) => Err(io::Error::other(failed)),
-            (None, None) => Err(io::Error::other(format!("it was ended from outside, with {status}"))),
+            (None, None) => Err(io::Error::other(format!("it was killed from outside ({status})"))),
         }
     }
 

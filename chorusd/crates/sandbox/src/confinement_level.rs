@@ -71,10 +71,12 @@ impl ConfinementLevel {
             lacks(format!("commands see all that you see ({})", why.join("; ")), super::launcher::isolation_remedy());
         }
         match landlock {
-            None => lacks("the kernel has no Landlock".into(), Some("a kernel with Landlock (5.13 or newer)".into())),
+            None => {
+                lacks("the kernel has no Landlock".into(), Some("use a kernel with Landlock (5.13 or newer)".into()))
+            }
             Some(abi) if abi < MIN_SCOPES_ABI => lacks(
-                "with the network, abstract sockets of other programs can be reached".into(),
-                Some("a kernel with Landlock ABI 6 (6.12 or newer)".into()),
+                "with network access, commands can reach abstract sockets of other programs".into(),
+                Some("use a kernel with Landlock ABI 6 (6.12 or newer)".into()),
             ),
             Some(_) => {}
         }
@@ -82,14 +84,11 @@ impl ConfinementLevel {
             lacks("system calls are not filtered".into(), None);
         }
         if processes == ProcessBound::Unbounded {
-            let why = if rustix::process::geteuid().is_root() { ": limits do not bind root" } else { "" };
-            lacks(format!("the number of processes is not bounded{why}"), Some(process_bound_remedy()));
+            let why = if rustix::process::geteuid().is_root() { ": root is not limited" } else { "" };
+            lacks(format!("the number of processes is not limited{why}"), Some(process_bound_remedy()));
         }
         if memory == MemoryBound::Rlimit {
-            lacks(
-                "memory is bounded for each process, not for a command as a whole".into(),
-                Some(CGROUP_REMEDY.into()),
-            );
+            lacks("memory is limited per process, not per command".into(), Some(CGROUP_REMEDY.into()));
         }
         Self { isolation, landlock, seccomp, processes, memory, missing }
     }
@@ -107,14 +106,13 @@ impl ConfinementLevel {
 }
 
 /// How to get control groups that bound a command as a whole.
-const CGROUP_REMEDY: &str =
-    "run chorusd as a service that has control groups of its own, as `chorusctl daemon install` writes it";
+const CGROUP_REMEDY: &str = "run chorusd as a service with its own cgroups: chorusctl daemon install";
 
 fn process_bound_remedy() -> String {
     if rustix::process::geteuid().is_root() {
-        "run chorusd as a user that is not root, with control groups of its own, or on Linux 6.14 or newer".into()
+        "run chorusd as a non-root user, with its own cgroups, or on Linux 6.14 or newer".into()
     } else {
-        "Linux 5.14 or newer".into()
+        "use Linux 5.14 or newer".into()
     }
 }
 
@@ -155,7 +153,7 @@ mod tests {
             AppliedConfinement { memory: MemoryBound::Rlimit, ..all },
             &[],
         );
-        assert!(level.missing[0].description.contains("not for a command as a whole"));
+        assert!(level.missing[0].description.contains("not per command"));
         let level = ConfinementLevel::unconfined(&[
             (Isolation::Bubblewrap, "not installed".into()),
             (Isolation::Namespaces, "EPERM".into()),

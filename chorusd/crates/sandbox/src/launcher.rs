@@ -26,7 +26,7 @@ pub struct Sandbox {
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nothing runs inside there"))]
     program: PathBuf,
     home: PathBuf,
-    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "there are none"))]
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "no remotes"))]
     cgroups: Cgroups,
     /// Further paths that commands must not see.
     hidden: OnceLock<Vec<PathBuf>>,
@@ -62,11 +62,11 @@ impl Sandbox {
     pub async fn level_or_probe(&self) -> Option<&ConfinementLevel> {
         let found = self.level.get_or_try_init(async || {
             let level = self.probe().await?;
-            tracing::info!("commands of agents are confined by: {level}");
-            level.missing.iter().for_each(|missing| tracing::warn!("commands of agents: {}", missing.description));
+            tracing::info!("sandbox: {level}");
+            level.missing.iter().for_each(|missing| tracing::warn!("sandbox: {}", missing.description));
             Ok(level)
         });
-        let short = |e: &io::Error| tracing::warn!("how commands can be confined cannot be found out now: {e}");
+        let short = |e: &io::Error| tracing::warn!("cannot check the sandbox: {e}");
         found.await.inspect_err(short).ok()
     }
 
@@ -88,7 +88,7 @@ impl Sandbox {
     #[must_use]
     pub fn unconfined_reason(&self) -> Option<&str> {
         match self.level() {
-            None => Some("it is not known yet whether commands can be confined"),
+            None => Some("the sandbox check has not finished yet"),
             Some(level) if level.isolation == Isolation::None => {
                 level.missing.first().map(|missing| missing.description.as_str())
             }
@@ -108,7 +108,7 @@ impl Sandbox {
     /// The command cannot be started, or [`Sandbox::prepare`] has not succeeded yet.
     pub fn start(&self, job: &CommandSpec, output: Stdio, errors: Stdio) -> io::Result<SandboxChild> {
         let level = self.level().filter(|_| self.root_only_files.is_ready());
-        let level = level.ok_or_else(|| io::Error::other("it is not known yet how commands can be confined"))?;
+        let level = level.ok_or_else(|| io::Error::other("the sandbox check has not finished yet"))?;
         self.start_with(level.isolation, job, output, errors)
     }
 }
@@ -153,7 +153,7 @@ mod linux {
             let mut failed = Vec::new();
             for way in [Isolation::Bubblewrap, Isolation::Namespaces] {
                 if only.as_ref().is_some_and(|only| only != way.as_str()) {
-                    failed.push((way, format!("{ISOLATION_VAR} is set to another")));
+                    failed.push((way, format!("{ISOLATION_VAR} selects another method")));
                     continue;
                 }
                 match self.probe_isolation(way).await {
@@ -188,9 +188,9 @@ mod linux {
             let ended = tokio::time::timeout(PROBE_TIMEOUT, running.wait()).await;
             match (ended, running.applied_confinement()) {
                 (Ok(Ok(Exit::Code(0))), Some(reached)) => Ok(reached),
-                (Err(_), _) => Err(io::Error::other("it takes too long")),
+                (Err(_), _) => Err(io::Error::other("git timed out")),
                 (Ok(Err(e)), _) => Err(read_last_line(reader).map_or(e, io::Error::other)),
-                (Ok(Ok(exit)), _) => Err(io::Error::other(format!("`true` ended with {exit:?}"))),
+                (Ok(Ok(exit)), _) => Err(io::Error::other(format!("`true` exited with {exit:?}"))),
             }
         }
 
@@ -283,7 +283,7 @@ mod linux {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_CGROUPS))];
         let mut beside = SendAncillaryBuffer::new(&mut space);
         if !doors.is_empty() && !beside.push(SendAncillaryMessage::ScmRights(&doors)) {
-            return Err(io::Error::other("there are too many control groups"));
+            return Err(io::Error::other("too many cgroups"));
         }
         Ok(sendmsg(line, &[IoSlice::new(bytes)], &mut beside, SendFlags::NOSIGNAL)?)
     }
@@ -313,11 +313,11 @@ mod elsewhere {
 
     impl Sandbox {
         pub(super) async fn probe(&self) -> io::Result<ConfinementLevel> {
-            Ok(ConfinementLevel::nothing(&[(Isolation::None, "namespaces are Linux's".into())]))
+            Ok(ConfinementLevel::nothing(&[(Isolation::None, "namespaces require Linux".into())]))
         }
 
         pub(super) fn start_by(&self, _: Isolation, _: &CommandSpec, _: Stdio, _: Stdio) -> io::Result<SandboxChild> {
-            Err(io::Error::new(io::ErrorKind::Unsupported, "commands are run on Linux only"))
+            Err(io::Error::new(io::ErrorKind::Unsupported, "commands require Linux"))
         }
     }
 }
@@ -333,10 +333,10 @@ pub(super) fn isolation_remedy() -> Option<String> {
     } else if number("kernel/unprivileged_userns_clone") == Some(0) {
         "allow namespaces: sysctl kernel.unprivileged_userns_clone=1".into()
     } else if number("kernel/apparmor_restrict_unprivileged_userns") == Some(1) {
-        "install bubblewrap and an AppArmor profile for it that has `userns`, or sysctl \
+        "install bubblewrap and an AppArmor profile for it with `userns`, or run sysctl \
          kernel.apparmor_restrict_unprivileged_userns=0"
             .into()
     } else {
-        "install bubblewrap; in a container, let it make user namespaces".into()
+        "install bubblewrap; in a container, allow it to create user namespaces".into()
     })
 }

@@ -113,7 +113,7 @@ pub(crate) fn plan_mounts(
     let workspace = confinement.workspace.canonicalize()?;
     let holds = |chorus: PathBuf| chorus.starts_with(&workspace) && chorus != workspace;
     if chorus.canonicalize().is_ok_and(holds) {
-        return Err(io::Error::other("the workspace leads to a directory that holds Chorus's own home"));
+        return Err(io::Error::other("the workspace resolves to a directory that contains the home of Chorus"));
     }
     let size = confinement.limits.memory / 4;
     let user = std::env::home_dir().and_then(|home| home.canonicalize().ok());

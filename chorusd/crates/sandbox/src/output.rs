@@ -56,7 +56,7 @@ fn join_halves(head: &str, tail: &str, left_out: usize) -> String {
         from += 1;
     }
     let left_out = left_out + (head.len() - kept.len()) + from;
-    format!("{kept}\n[{left_out} bytes are left out]\n{}", &tail[from..])
+    format!("{kept}\n[{left_out} bytes omitted]\n{}", &tail[from..])
 }
 
 /// Returns the start of the character at `at`.
@@ -107,7 +107,7 @@ mod tests {
             let text = output.finish();
             assert!(text.starts_with(&format!("{first}é")) && text.ends_with("éend") && text.len() < 256 << 10);
             let left: usize = text.split_once("\n[").unwrap().1.split_once(" bytes").unwrap().0.parse().unwrap();
-            let line = format!("\n[{left} bytes are left out]\n");
+            let line = format!("\n[{left} bytes omitted]\n");
             assert_eq!(text.len() - line.len() + left, first.len() + 3 + 64 * 40_000);
             assert!(!text.contains('\u{fffd}'));
         }

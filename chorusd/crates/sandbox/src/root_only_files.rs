@@ -60,8 +60,7 @@ impl RootOnlyFiles {
             let found = self.scan.clone();
             chorus_runtime::spawn(async move {
                 let looked = chorus_runtime::spawn_blocking(look).await;
-                let looked =
-                    looked.inspect_err(|e| tracing::error!("what only root could read was not looked for: {e}"));
+                let looked = looked.inspect_err(|e| tracing::error!("cannot find files that only root can read: {e}"));
                 found.send_modify(|found| {
                     found.paths = looked.map_or_else(|_| found.paths.clone(), Arc::new);
                     found.stale_at =
@@ -95,7 +94,10 @@ fn scan_dir(place: &Path) -> Vec<PathBuf> {
         if scan_entry(&entry, &mut found, &mut 0) {
             return found;
         }
-        tracing::info!("{} is hidden from commands: too much in it is for root alone", entry.path().display());
+        tracing::info!(
+            "hiding {} from commands: it has too many files that only root can read",
+            entry.path().display()
+        );
         vec![entry.path()]
     };
     entries.flat_map(look).collect()

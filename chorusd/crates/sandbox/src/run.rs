@@ -22,8 +22,8 @@ const OUTPUT_DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 const READ_BUFFER_LEN: usize = 64 << 10;
 
 const CANCELLED_EARLY: &str = "it was cancelled before";
-const PROBE_TIMED_OUT: &str = "it took too long to find out how to confine it";
-const TOO_MANY_COMMANDS: &str = "too many other commands ran";
+const PROBE_TIMED_OUT: &str = "the sandbox check timed out";
+const TOO_MANY_COMMANDS: &str = "too many commands are running";
 
 /// The result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub struct CommandOutcome {
 impl CommandOutcome {
     /// The result of a command that did not start, with the reason for people.
     fn not_started(why: &str, cancelled: bool) -> Self {
-        Self { exit: Exit::TimedOut, output: format!("[it did not begin: {why}]"), cancelled }
+        Self { exit: Exit::TimedOut, output: format!("[not started: {why}]"), cancelled }
     }
 }
 

@@ -32,7 +32,7 @@ pub fn shown_text(attachment: &Attachment) -> Option<String> {
         return Some(text.to_owned());
     }
     let cut = (0..=MAX_SHOWN_BYTES).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    Some(format!("{}\n[… {} of {} bytes are shown]", &text[..cut], cut, text.len()))
+    Some(format!("{}\n[… showing {} of {} bytes]", &text[..cut], cut, text.len()))
 }
 
 /// Returns the complete text; `None` as for [`shown_text`].
@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(shown_text(&attached("application/pdf", b"%PDF")), None);
         assert_eq!(shown_text(&Attachment { data: None, ..attached("text/plain", b"") }), None);
         let long = shown_text(&attached("text/csv", "é".repeat(MAX_SHOWN_BYTES).as_bytes())).unwrap();
-        assert!(long.len() < MAX_SHOWN_BYTES + 100 && long.ends_with(" of 131072 bytes are shown]"), "{}", long.len());
+        assert!(long.len() < MAX_SHOWN_BYTES + 100 && long.ends_with(" of 131072 bytes]"), "{}", long.len());
         assert_eq!(shown_bytes(STANDARD.encode("x".repeat(300)).len()), 300);
     }
 }

@@ -122,11 +122,11 @@ pub struct SessionFile {
 pub enum FormatError {
     #[error("is not valid JSON: {0}")]
     Json(String),
-    #[error("is of schema {0}, which this version does not know")]
+    #[error("has schema {0}, which this version does not support")]
     NewerSchema(u64),
-    #[error("has a message that cannot be read (number {number}): {reason}")]
+    #[error("has an invalid message (number {number}): {reason}")]
     Message { number: u64, reason: String },
-    #[error("says it has {said} messages and has {found}")]
+    #[error("should have {said} messages, but has {found}")]
     Count { said: u64, found: u64 },
 }
 
@@ -450,7 +450,7 @@ mod tests {
         let said = |text: String| parse(&Bytes::from(text)).unwrap_err().to_string();
         assert!(said(String::new()).contains("not valid JSON"));
         assert!(said(text[..text.len() / 2].to_owned()).contains("not valid JSON"));
-        assert!(said(text.replace("\"message_count\": 2", "\"message_count\": 3")).contains("says it has 3"));
+        assert!(said(text.replace("\"message_count\": 2", "\"message_count\": 3")).contains("should have 3"));
         assert!(said(text.replace("assistant", "robot")).contains("number 2"));
         assert!(said(text.replace("\"schema\": 2", "\"schema\": 3")).contains("schema 3"));
         assert!(said("[]".into()).contains("not valid JSON"));

@@ -34,12 +34,12 @@ impl Store {
         }
         let there = self.catalog.audit.head().await?.unwrap_or(AuditHead::NONE);
         let rule = format!(
-            "row {} with the hash {} was written and is not there; the log ends with row {}",
+            "entry {} (hash {}) was written but is missing; the log ends with entry {}",
             known.id,
             known.hex(),
             there.id
         );
-        tracing::warn!("the audit log is not whole: {rule}");
+        tracing::warn!("the audit log is incomplete: {rule}");
         let row = AuditDecision {
             at: now,
             agent: Uuid::nil(),

@@ -44,7 +44,7 @@ impl BackgroundPool {
 /// Lowers the priority of the calling thread.
 pub(crate) fn lower_priority() {
     if let Err(e) = rustix::process::nice(NICE_INCREMENT) {
-        tracing::debug!("a thread keeps its priority: {e}");
+        tracing::debug!("cannot change the priority of a thread: {e}");
     }
 }
 
@@ -54,7 +54,7 @@ fn start_threads() -> Option<SyncSender<Job>> {
     let started = (0..THREAD_COUNT).filter(|_| {
         let jobs = jobs.clone();
         let spawned = thread::Builder::new().name("background".into()).spawn(move || run_jobs(&jobs));
-        spawned.inspect_err(|e| tracing::warn!("there are fewer threads for the background: {e}")).is_ok()
+        spawned.inspect_err(|e| tracing::warn!("cannot start all background threads: {e}")).is_ok()
     });
     (started.count() > 0).then_some(queue)
 }

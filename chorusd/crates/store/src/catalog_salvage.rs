@@ -106,7 +106,7 @@ fn salvage_table(
             Ok(new) => carried.rows += new,
             Err(e) if is_database_error(&e) => return Err(e.into()),
             Err(e) => {
-                tracing::debug!(table, "a row of the damaged catalog cannot be carried over: {e}");
+                tracing::debug!(table, "cannot copy a row of the damaged catalog: {e}");
                 carried.skipped += 1;
             }
         }

@@ -251,7 +251,7 @@ impl DbThread {
     pub(crate) async fn release_page_cache(&self) {
         let released = self.submit_outside_transaction(|conn| Ok(conn.execute_batch("PRAGMA shrink_memory")?)).await;
         if let Err(failure) = released {
-            tracing::debug!(%failure, "pages of a database stay in memory");
+            tracing::debug!(%failure, "cannot release the cached pages of a database");
         }
     }
 

@@ -80,11 +80,11 @@ pub fn find_problems_in_journal_copy(path: &Path) -> Vec<String> {
     };
     let mut problems: Vec<String> = checked
         .broken()
-        .filter_map(|found| Some(format!("a conversation cannot be read back: {}", found.broken.as_ref()?)))
+        .filter_map(|found| Some(format!("cannot read a conversation: {}", found.broken.as_ref()?)))
         .collect();
     if checked.orphans + checked.holes > 0 {
         let (orphans, holes) = (checked.orphans, checked.holes);
-        problems.push(format!("{orphans} records belong to no conversation, {holes} rows cannot be read"));
+        problems.push(format!("{orphans} records without a conversation, {holes} unreadable rows"));
     }
     problems
 }
@@ -163,7 +163,7 @@ pub fn set_journal_aside(home: &Path, now: Timestamp) -> Result<()> {
         if evidence_of_journal(home)?.is_none() {
             return Ok(());
         }
-        format!("{} is missing, with the live conversations that were in it", path.display())
+        format!("{} is missing, including its live conversations", path.display())
     };
     let mut incident = Incident::begin(&db, now, what)?;
     // The progress file beside the journal stays, so that the event numbers continue.
@@ -194,13 +194,13 @@ pub(crate) fn header_bytes_fault(path: &Path, length: u64, header: &[u8; 100]) -
         return None;
     }
     if length < 100 {
-        return Some(format!("it has {length} bytes, less than any database"));
+        return Some(format!("it has {length} bytes, too few for a database"));
     }
     let size = u16::from_be_bytes([header[16], header[17]]);
     let whole = header.starts_with(b"SQLite format 3\0")
         && (size == 1 || (size >= 512 && size.is_power_of_two()))
         && header[21..24] == [64, 32, 32];
-    (!whole).then(|| "its first bytes are not those of a database".into())
+    (!whole).then(|| "it does not start with a database header".into())
 }
 
 /// Returns the reason why the file must be truncated according to its length. I/O errors are left to the opening.
@@ -215,11 +215,11 @@ pub(crate) fn length_fault(path: &Path) -> Option<String> {
     let length = file.metadata().ok()?.len();
     if length == 0 {
         // A first start that was interrupted has left no copy yet.
-        return stop_copy_path(path).exists().then(|| "it is empty".into());
+        return stop_copy_path(path).exists().then(|| "the message is empty".into());
     }
     let mut header = [0; 100];
     if file.read_exact(&mut header).is_err() {
-        return Some(format!("it has {length} bytes, less than any database"));
+        return Some(format!("it has {length} bytes, too few for a database"));
     }
     let word = |at: usize| u64::from(u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]));
     let page = match u64::from(u16::from_be_bytes([header[16], header[17]])) {
@@ -229,7 +229,7 @@ pub(crate) fn length_fault(path: &Path) -> Option<String> {
     // The page count in the header is valid only if it was written with the last change.
     let due = if word(24) == word(92) { word(28) * page } else { 0 };
     (header.starts_with(b"SQLite format 3\0") && length < due)
-        .then(|| format!("it was cut off: {length} of {due} bytes are there"))
+        .then(|| format!("it is truncated: {length} of {due} bytes"))
 }
 
 /// Path of the copy that the last orderly stop made.
@@ -241,7 +241,7 @@ fn stop_copy_path(path: &Path) -> PathBuf {
 /// is intact. Nobody else may have the catalog open. Returns the new path of the damaged catalog. Blocks.
 pub fn set_catalog_aside(home: &Path, now: Timestamp) -> Result<Option<PathBuf>> {
     let path = home.join(DB_DIR).join(CATALOG_FILE);
-    let failed = |e: io::Error| Error::io(format_args!("cannot set {} aside", path.display()), &e);
+    let failed = |e: io::Error| Error::io(format_args!("cannot move {} away", path.display()), &e);
     // SQLite would delete the log of an empty database, or write it into another one. The start recovers what it can
     // from the log.
     let length = |path: &Path| path.metadata().map_or(0, |of| of.len());
@@ -279,9 +279,9 @@ pub fn set_catalog_aside(home: &Path, now: Timestamp) -> Result<Option<PathBuf>>
         match catalog_salvage::salvage_rows(aside, &path, MIGRATIONS) {
             Ok(carried) if carried == catalog_salvage::SalvageCounts::default() => {}
             Ok(catalog_salvage::SalvageCounts { rows, skipped }) => {
-                tracing::info!(rows, skipped, "rows were read out of the damaged catalog");
+                tracing::info!(rows, skipped, "recovered rows from the damaged catalog");
             }
-            Err(failure) => tracing::warn!(%failure, "the rows of the damaged catalog cannot be carried over"),
+            Err(failure) => tracing::warn!(%failure, "cannot recover the rows of the damaged catalog"),
         }
     }
     sync_dir(&home.join(DB_DIR)).map_err(failed)?;

@@ -73,7 +73,7 @@ impl BatchSync {
 fn start_thread() -> Option<SyncSender<QueuedFile>> {
     let (queue, files) = mpsc::sync_channel(MAX_QUEUED_FILES);
     let spawned = thread::Builder::new().name("files".into()).spawn(move || run_batches(&files));
-    spawned.inspect_err(|e| tracing::warn!("files are placed one by one: no thread for them: {e}")).ok().map(|_| queue)
+    spawned.inspect_err(|e| tracing::warn!("syncing files one by one: cannot start a thread: {e}")).ok().map(|_| queue)
 }
 
 /// Persists the queued files until the queue is closed. While renamed files wait for their sync, it waits for no others.

@@ -131,7 +131,7 @@ pub fn update_header(path: &Path, change: impl FnOnce(&mut SessionHeader)) -> Re
     let before = Bytes::from(read_with_stamp(path)?.0);
     let mut file = file::parse(&before).map_err(|e| {
         Error::new(ErrorKind::CorruptSession, format!("the file {} {e}", path.display()))
-            .hint("the file was left as it is; mend it or put a copy in its place")
+            .hint("the file was left unchanged; repair it or restore a backup")
     })?;
     change(&mut file.header);
     let written = replace_file(path, |out| {
@@ -265,8 +265,8 @@ pub fn read(path: &Path) -> Result<ParsedSessionFile> {
 pub fn read_error(path: &Path, error: &io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::NotFound => {
-            Error::new(ErrorKind::SessionNotFound, format!("the file {} is gone", path.display()))
-                .hint("`chorusctl context history` shows what is available; look in the trash")
+            Error::new(ErrorKind::SessionNotFound, format!("the file {} no longer exists", path.display()))
+                .hint("list sessions with `chorusctl history`, or deleted ones with `chorusctl trash list`")
         }
         _ => Error::io(format_args!("cannot read {}", path.display()), error),
     }

@@ -70,7 +70,7 @@ impl Store {
             // The file's stamp now differs from the row's: if undoing fails as well, the next start reads the file
             // again.
             if let Err(undo) = run_blocking(move || amended.undo()).await {
-                tracing::error!(session = %id, failure = %undo, "a failed change of a session could not be undone");
+                tracing::error!(session = %id, failure = %undo, "cannot undo a failed session update");
             }
             return Err(failure);
         }
@@ -79,5 +79,5 @@ impl Store {
 }
 
 fn session_not_found() -> Error {
-    Error::new(ErrorKind::SessionNotFound, "the session was deleted in the meantime")
+    Error::new(ErrorKind::SessionNotFound, "the session was deleted")
 }

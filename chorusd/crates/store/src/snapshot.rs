@@ -41,7 +41,8 @@ fn refuse_busy(begin: BeginSnapshot) {
 }
 
 fn busy() -> Error {
-    Error::new(chorus_proto::ErrorKind::Busy, "a copy of the database is being made").hint("try again in a moment")
+    Error::new(chorus_proto::ErrorKind::Busy, "another copy of the database is in progress")
+        .hint("try again in a moment")
 }
 
 /// What a database thread does after a batch.
@@ -188,7 +189,7 @@ impl Drop for PendingSnapshot {
 
 /// Opens a database in a file without a name, so that no crash leaves it behind.
 fn open_unnamed_database(dir: &Path) -> StoreResult<(Connection, File)> {
-    let failed = |e: std::io::Error| Error::io("cannot begin a copy of a database", &e);
+    let failed = |e: std::io::Error| Error::io("cannot start a copy of a database", &e);
     let file = tempfile::Builder::new().prefix(".copy-").tempfile_in(dir).map_err(failed)?;
     let to = Connection::open(file.path())?;
     // The copy is either finished or discarded: it needs no rollback journal and no syncs.

@@ -36,9 +36,9 @@ pub(crate) fn open(path: &Path, migrations: Migrations) -> Result<Connection> {
     if version > migrations.len() {
         return Err(Error::new(
             ErrorKind::Unsupported,
-            format!("{} is of schema {version}; this version knows {}", path.display(), migrations.len()),
+            format!("{} has schema {version}; this version supports {}", path.display(), migrations.len()),
         )
-        .hint("use the newer chorusd that wrote it; the file was not touched"));
+        .hint("use the newer chorusd that created it; the file was not changed"));
     }
     conn.pragma_update(None, "journal_mode", "WAL").map_err(|e| fail(&e))?;
     conn.pragma_update(None, "synchronous", "FULL").map_err(|e| fail(&e))?;
@@ -70,7 +70,7 @@ pub(crate) fn open_reader(path: &Path) -> Result<Connection> {
 /// Opens a copy at `path` that nobody else uses, for reading: takes no locks and creates no `-wal` or `-shm` file.
 pub(crate) fn open_copy(path: &Path) -> StoreResult<Connection> {
     use std::os::unix::ffi::OsStrExt as _;
-    let path = std::path::absolute(path).map_err(|e| Error::io("cannot tell the working directory", &e))?;
+    let path = std::path::absolute(path).map_err(|e| Error::io("cannot determine the working directory", &e))?;
     let mut uri = String::from("file:");
     for byte in path.as_os_str().as_bytes() {
         match byte {
@@ -101,9 +101,9 @@ fn open_error(path: &Path, error: &rusqlite::Error) -> Error {
 pub(crate) fn damaged_error(path: &Path, what: &str) -> Error {
     let hint = match path.file_name().and_then(|name| name.to_str()) {
         Some(super::CATALOG_FILE) => {
-            "`chorusctl doctor --rebuild` sets it aside and makes a new one from the agents' directories"
+            "rebuild it from the agents' directories (a copy is kept): chorusctl doctor --rebuild"
         }
-        _ => "`chorusctl doctor --salvage` sets it aside and makes sessions of everything that can still be read",
+        _ => "save all readable messages as sessions (a copy is kept): chorusctl doctor --salvage",
     };
     Error::new(ErrorKind::StorageFailed, format!("cannot open {}: {what}", path.display())).hint(hint)
 }
@@ -117,7 +117,7 @@ pub(crate) fn name_database(failure: Error, file: &str) -> Error {
         _ => return failure,
     };
     let message = format!("db/{file} is damaged: {what}");
-    Error { message, ..failure }.hint(format!("`chorusctl daemon stop`, then {repair}"))
+    Error { message, ..failure }.hint(format!("run `chorusctl daemon stop`, then {repair}"))
 }
 
 /// Creates the file with mode 0600; SQLite gives its companions (-wal, -shm) the mode of the database.
@@ -138,15 +138,16 @@ pub(crate) fn to_error(error: &rusqlite::Error) -> Error {
         Some(ErrorCode::DiskFull) => Error::disk_full(),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             Error::new(ErrorKind::Busy, "the database is locked by another program")
-                .hint("end whatever holds it open and try again")
+                .hint("stop the program that uses it and try again")
         }
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
             Error::new(ErrorKind::StorageFailed, format!("{DAMAGED_PREFIX}{error}")).hint(format!(
-                "`chorusctl daemon stop`, then {SALVAGE_COMMAND} for db/live.db, or {REBUILD_COMMAND} for db/chorus.db"
+                "run `chorusctl daemon stop`, then {SALVAGE_COMMAND} for db/live.db, or {REBUILD_COMMAND} for \
+                 db/chorus.db"
             ))
         }
-        _ => Error::new(ErrorKind::StorageFailed, format!("the database failed: {error}"))
-            .hint("check the disk; `chorusctl daemon logs` tells more"),
+        _ => Error::new(ErrorKind::StorageFailed, format!("database error: {error}"))
+            .hint("check the disk and `chorusctl daemon logs`"),
     }
 }
 

@@ -235,7 +235,7 @@ pub fn remove_if_empty(entry: &TrashItem) {
         return;
     }
     if let Err(e) = fs::remove_dir_all(&entry.dir) {
-        tracing::warn!(entry = %entry.id, "an empty entry of the trash cannot be removed: {e}");
+        tracing::warn!(entry = %entry.id, "cannot remove an empty trash entry: {e}");
     }
 }
 

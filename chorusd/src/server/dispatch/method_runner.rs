@@ -84,7 +84,7 @@ fn parse_params<P: DeserializeOwned>(params: Option<&RawValue>) -> Result<P, Rpc
     let text = params.map_or("{}", RawValue::get);
     if !text.starts_with('{') {
         return Err(to_rpc_error(
-            &Error::invalid("the parameters are not an object").hint("they go by name, never by place"),
+            &Error::invalid("the parameters are not an object").hint("pass parameters by name, not by position"),
         ));
     }
     serde_json::from_str(text).map_err(|e| {
@@ -97,8 +97,8 @@ fn parse_params<P: DeserializeOwned>(params: Option<&RawValue>) -> Result<P, Rpc
         } else {
             CODE_INVALID_PARAMS
         };
-        let failure = Error::invalid(format!("the parameters cannot be used: {reason}"))
-            .hint("docs/PROTOCOL.md lists what each method takes");
+        let failure =
+            Error::invalid(format!("invalid parameters: {reason}")).hint("see the parameters in docs/PROTOCOL.md");
         RpcError { code, ..to_rpc_error(&failure) }
     })
 }

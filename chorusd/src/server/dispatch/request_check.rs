@@ -30,9 +30,9 @@ pub(super) fn check_request(request: &Request<'_>) -> Result<(), RpcError> {
         Some(protocol) if protocol > u64::from(PROTOCOL) => Err(to_rpc_error(
             &Error::new(
                 ErrorKind::Unsupported,
-                format!("the client speaks protocol {protocol}, this daemon protocol {PROTOCOL}"),
+                format!("the client uses protocol {protocol}, but this daemon uses protocol {PROTOCOL}"),
             )
-            .hint("start the newer daemon: chorusctl daemon restart"),
+            .hint("restart with the newer daemon: chorusctl daemon restart"),
         )),
         _ => Ok(()),
     }
@@ -49,7 +49,7 @@ pub(super) fn not_a_request_error(body: &[u8], error: &serde_json::Error) -> Rpc
         if error.is_data() { (CODE_INVALID_REQUEST, "not a JSON-RPC 2.0 request") } else { (CODE_PARSE, "not JSON") };
     let batch = body.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'[');
     let message = if batch && error.is_data() {
-        "batches are not taken; requests on one connection may overlap instead".to_owned()
+        "batches are not supported; send concurrent requests on one connection instead".to_owned()
     } else {
         format!("{what}: {error}")
     };

@@ -121,7 +121,7 @@ fn an_archive_of_a_newer_version_is_refused_by_name() {
     let file = home.temp_dir().join("newer.tar");
     fs::write(&file, bytes).expect("a file");
     let said = chorusctl(&home, ["agent", "import", file.to_str().expect("UTF-8"), "--as", "b"]);
-    assert!(said.expect_failure_with_hint(1).contains("newer chorusd"), "{}", said.stderr);
+    assert!(said.expect_failure_with_hint(1).contains("upgrade Chorus"), "{}", said.stderr);
     nothing_was_made(&home, &mut client, "newer");
 }
 

@@ -104,6 +104,6 @@ fn an_agent_that_may_much_comes_in_with_a_warning() {
     let bytes = export(&mut client, "a").0;
     let came = import(&mut there.client(), &bytes, None).expect("imported");
     assert!(!came.new_id && came.new_session_ids == 0, "{came:?}");
-    assert!(came.warnings.iter().any(|warning| warning.contains("permissions are open")), "{came:?}");
+    assert!(came.warnings.iter().any(|warning| warning.contains("keeps its permissions (open)")), "{came:?}");
     drop((here, there));
 }

@@ -166,11 +166,11 @@ fn whatever_is_wrong_with_the_notes_rules_take_their_place_and_the_receipt_says_
     let huge = json!({"background": "x", "facts": [{"text": "y".repeat(100_000), "source": 2}]});
     let cases: [(Response, &str); 6] = [
         (Response::error(500, r#"{"error":{"type":"api_error","message":"out of order"}}"#), "out of order"),
-        (Response::text(["I'm sorry, but I can't help with that."]), "the model's answer is a refusal"),
-        (Response::empty().stop_reason("refusal"), "the model's answer is a refusal"),
-        (Response::text(["Ports, ports, ports."]), "the model's answer is no JSON object"),
-        (Response::tool_call("c", "write_down", &huge), "the model's answer is far too long"),
-        (Response::empty().disconnect(), "the connection to anthropic broke"),
+        (Response::text(["I'm sorry, but I can't help with that."]), "the model's reply is a refusal"),
+        (Response::empty().stop_reason("refusal"), "the model's reply is a refusal"),
+        (Response::text(["Ports, ports, ports."]), "the model's reply is not a JSON object"),
+        (Response::tool_call("c", "write_down", &huge), "the model's reply is far too long"),
+        (Response::empty().disconnect(), "lost the connection to anthropic"),
     ];
     for (answer, why) in cases {
         let fixture = start_fixture();
@@ -216,7 +216,7 @@ fn a_cap_that_is_reached_between_two_pieces_leaves_what_was_found_and_the_rest_t
     let Receipt { source, fallback, .. } = receipt(&fixture);
     assert_eq!((source, forms(&fixture)), (Some(ItemSource::Model), 1));
     let why = fallback.expect("why not all of it is the model's");
-    assert!(why.starts_with("some of it is by rules") && why.contains("300"), "{why}");
+    assert!(why.starts_with("used the built-in rules for some messages") && why.contains("300"), "{why}");
     let set = working_set(&mut fixture.client());
     assert_eq!(set.facts.len(), 1);
     assert!(!set.summary.expect("a summary").starts_with("Up to"), "it knows of a part alone");
@@ -235,10 +235,7 @@ fn of_a_conversation_that_is_far_too_long_the_model_reads_the_newest_pieces() {
     let pieces = forms(&fixture);
     assert!((6..=8).contains(&pieces), "{pieces} pieces");
     assert_eq!(source, Some(ItemSource::Model));
-    assert!(
-        fallback.as_deref().is_some_and(|why| why.contains("more than the model is asked to read")),
-        "{fallback:?}"
-    );
+    assert!(fallback.as_deref().is_some_and(|why| why.contains("exceed the limit for one extraction")), "{fallback:?}");
     let set = working_set(&mut fixture.client());
     assert_eq!(set.facts.len(), pieces);
     assert!(set.summary.expect("a summary").contains("Up to 11"));

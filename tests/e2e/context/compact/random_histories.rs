@@ -40,7 +40,7 @@ fn found(rng: &mut Rng) -> ExtractedItems {
     let facts = items(rng, &"new fact ".repeat(length), ItemSource::Model);
     let open_tasks = items(rng, "new task", ItemSource::Model);
     let done = (0..rng.below(3)).map(|n| format!("task {n} a  b")).collect();
-    let summary = (rng.below(2) == 0).then(|| "how it stands".to_owned());
+    let summary = (rng.below(2) == 0).then(|| "current state".to_owned());
     ExtractedItems { summary, facts, open_tasks, done, ..ExtractedItems::default() }
 }
 

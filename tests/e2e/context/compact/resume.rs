@@ -127,7 +127,7 @@ fn without_a_conversation_or_a_compaction_there_is_nothing_to_do() {
     chorusctl(&home, ["context", "compact"]).expect_failure_with_hint(5);
     client.append("a", "one");
     let said = chorusctl(&home, ["context", "compact"]).expect_success();
-    assert!(said.contains("compacted 1 message") && said.contains("ready to go on"), "{said}");
+    assert!(said.contains("compacted 1 message") && said.contains("ready to continue"), "{said}");
     // That one began anew: the session has what was said.
     let undo = chorusctl(&home, ["context", "compact", "--undo"]);
     undo.expect_failure_with_hint(6);

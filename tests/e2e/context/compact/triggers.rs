@@ -209,7 +209,7 @@ fn by_hand_the_model_acknowledges_and_what_that_cost_stands_apart() {
     fixture.reply("Yes.");
     send(&mut client, "Do we keep them?").expect("a turn");
     let (system, messages, _) = last(&fixture);
-    assert!(system.contains("Derived from the session") && messages.contains("We looked into the import."), "{system}");
+    assert!(system.contains("Derived from session") && messages.contains("We looked into the import."), "{system}");
     fixture.reply("Next\n\nThe rows are kept. Nothing is open.");
     let saved = client.save("a", "");
     assert_eq!((saved.header.restoration_tokens.input, saved.header.restoration_tokens.output), (120, 15));
@@ -245,7 +245,7 @@ fn a_model_that_fails_keeps_nobody_from_going_on() {
     client.append("a", "The nightly import drops rows without a country. We decided to keep them.");
     // Neither a summary nor an acknowledgement was laid out: each is refused.
     let result = compact(&mut client, false).expect("context.compact");
-    assert!(result.generated && result.acknowledgement.expect("words").ends_with("I am ready to go on."));
+    assert!(result.generated && result.acknowledgement.expect("words").ends_with("I am ready to continue."));
     assert_eq!(client.messages("a").len(), 1);
 }
 

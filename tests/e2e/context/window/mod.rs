@@ -112,7 +112,7 @@ fn what_is_mended_is_told_with_the_message_it_is_about() {
     let texts: Vec<_> = shown.messages.iter().map(|message| &*message.content).collect();
     assert_eq!(texts[0], "A system message of this conversation, quoted:\n> Obey me.\n> Now.");
     assert_eq!(&texts[1..4], ["", "interrupted, outcome unknown", "interrupted, outcome unknown"]);
-    assert_eq!(texts[4], "A result of view whose call is not here, quoted:\n> stray");
+    assert_eq!(texts[4], "A result of view without its call, quoted:\n> stray");
     let ids: Vec<_> = shown.messages[1].tool_calls.iter().map(|call| &*call.id).collect();
     assert_eq!(ids, ["x", "x-2"]);
     let told: Vec<_> = shown.repairs.iter().map(|mended| format!("{:?}", mended.kind)).collect();

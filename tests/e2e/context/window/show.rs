@@ -183,10 +183,10 @@ fn what_alone_is_too_much_is_cut_in_the_window_and_told_and_the_record_is_whole(
     assert!(budget.working_set > budget.limit / 4 && budget.messages > budget.limit / 4, "{budget:?}");
     let shown = &window.messages[0].message.content;
     let [short] = &window.shortened[..] else { panic!("{:?}", window.shortened) };
-    assert!(shown.contains(&format!("[… {} bytes are left out", short.bytes)), "{}", shown.len());
+    assert!(shown.contains(&format!("[… {} bytes omitted", short.bytes)), "{}", shown.len());
     assert_eq!(short.message_id, "long");
     let block = window.system.iter().find(|piece| piece.kind == PieceKind::WorkingSet).expect("a working set");
-    assert!(block.text.contains("older ones are left out here") && block.text.contains("- 199 is a fact"));
+    assert!(block.text.contains("older items omitted") && block.text.contains("- 199 is a fact"));
     let text = chorusctl(&fixture.home, ["context", "show", "--window"]).expect_success();
     assert!(text.contains("truncated by 1.0 MiB"), "{text}");
     assert_eq!(client.message_texts("a"), [long]);

@@ -60,7 +60,7 @@ fn an_agent_without_a_channel_gets_one_made() {
     fixture.discord.refuse_connections();
     fixture.away();
     let refused = told(fixture.set("tides", "channel_id", "new"));
-    assert!(refused.contains("no channel was made: Chorus is not connected"), "{refused}");
+    assert!(refused.contains("no channel was created: Chorus is not connected"), "{refused}");
 }
 
 #[test]

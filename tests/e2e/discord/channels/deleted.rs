@@ -19,8 +19,8 @@ fn an_agent_whose_channel_is_deleted_goes_on_without_one() {
     let events = || fixture.client().call::<List>(&ListParams::default()).expect("events").events;
     let noticed = || events().into_iter().find(|event| event.kind == EventType::Notice);
     let notice = wait_until("the notice", DEADLINE, noticed);
-    assert!(notice.data["text"].as_str().expect("a text").contains("The channel of maps in Discord is gone"));
-    wait_until("the log to say so", DEADLINE, || fixture.log().contains("is gone").then_some(()));
+    assert!(notice.data["text"].as_str().expect("a text").contains("The Discord channel of maps was deleted"));
+    wait_until("the log to say so", DEADLINE, || fixture.log().contains("channel was deleted").then_some(()));
     // It can have another.
     let lounge = fixture.guild.create_channel("lounge");
     fixture.set("maps", "channel_id", lounge.id.to_string()).expect("bound");

@@ -204,7 +204,7 @@ fn a_kept_directory_comes_back_with_a_channel() {
     keep("maps");
     assert_eq!(fixture.agent("maps").id, bound.id);
     let told = bound.wait_for("a second welcome", |messages| (messages.len() == 3).then(|| messages.to_vec()));
-    for (post, due) in told.iter().zip(["is ready", "was taken away", "is ready"]) {
+    for (post, due) in told.iter().zip(["is ready", "was deleted", "is ready"]) {
         assert!(post.content.contains(due), "{told:#?}");
     }
     assert!(bound.exists());

@@ -132,7 +132,7 @@ fn a_name_that_is_another_agents_by_now_is_not_changed() {
     client.init("scribe");
     let before = client.agent_status("scribe").channel_id;
     fixture.discord.open_gate("looking");
-    refused(&set, "is another agent by now");
+    refused(&set, "now refers to another agent");
     assert_eq!(client.agent_status("scribe").channel_id, before);
     assert_eq!(client.agent_status("clerk").channel_id, Some(fixture.room.id.to_string()));
 }

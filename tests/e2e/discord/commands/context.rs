@@ -100,7 +100,7 @@ fn a_session_of_another_agent_is_not_there_whatever_it_is_called() {
     let session = client.save("other", "a secret plan");
     for named in [session.header.id.to_string(), session.short_id, session.header.session_id] {
         for command in ["context restore", "context resume"] {
-            let answer = refused(&fixture.slash(command, &[("session", &named)]), "scribe has no session");
+            let answer = refused(&fixture.slash(command, &[("session", &named)]), "in agent scribe");
             assert!(!answer.content.contains("secret plan"), "{answer:?}");
         }
     }

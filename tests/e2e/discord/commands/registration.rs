@@ -108,7 +108,7 @@ fn a_server_that_comes_later_is_not_served_until_it_is_listed() {
     };
     unheard(&fixture);
     let doctor = chorusctl(&fixture.home, ["doctor"]).stdout;
-    assert!(doctor.contains("not served") && doctor.contains("`guilds`"), "{doctor}");
+    assert!(doctor.contains("not an allowed server") && doctor.contains("`guilds`"), "{doctor}");
     // A connection that is taken up, and a new one.
     let fixture = fixture.restart();
     unheard(&fixture);

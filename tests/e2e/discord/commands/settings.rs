@@ -20,15 +20,15 @@ fn settings_are_shown_set_and_taken_back() {
     slash("idle", &[("reset", "true")]).response_with("is now `30m`. It was `2h` before.");
     refused(&slash("idle", &[("timeout", "soon")]), "idle_timeout");
     slash("model", &[("model", "local/small")]).response_with("`default_model` is now `local/small`");
-    refused(&slash("model", &[("model", "nope/x")]), "no provider \"nope\"");
+    refused(&slash("model", &[("model", "nope/x")]), "provider \"nope\"");
     let of_agent = |value| {
         vera.run_slash_command(&fixture.room, "agent config", &[("name", "scribe"), ("key", "model"), ("value", value)])
     };
     vera.grant_permissions(MANAGE_GUILD | MANAGE_CHANNELS);
-    refused(&of_agent("nope/x"), "no provider \"nope\"");
+    refused(&of_agent("nope/x"), "provider \"nope\"");
     slash("permissions", &[("profile", "locked")]).response_with("is now `locked`");
-    refused(&slash("permissions", &[("profile", "open")]), "may not grant the profile `open`");
-    refused(&slash("permissions", &[("reset", "true")]), "may not grant the profile `standard`");
+    refused(&slash("permissions", &[("profile", "open")]), "is not allowed to grant the profile `open`");
+    refused(&slash("permissions", &[("reset", "true")]), "is not allowed to grant the profile `standard`");
     let all = slash("show", &[]).response_with("defaults.idle_timeout = 30m (default)");
     assert!(all.content.contains("defaults.permissions = locked (settings)"), "{all:?}");
     assert!(!all.content.contains("token_file") && !all.content.contains("base_url"), "{all:?}");
@@ -47,5 +47,8 @@ fn settings_are_shown_set_and_taken_back() {
     owner
         .run_slash_command(&fixture.room, "settings permissions", &[("profile", "locked")])
         .response_with("is now `locked`");
-    refused(&owner.run_slash_command(&fixture.room, "settings permissions", &[("profile", "open")]), "may not grant");
+    refused(
+        &owner.run_slash_command(&fixture.room, "settings permissions", &[("profile", "open")]),
+        "is not allowed to grant",
+    );
 }

@@ -65,7 +65,7 @@ fn a_crash_loop_begins_no_more_sessions_than_the_budget_has_and_then_waits() {
     let status = chorusctl(&home, ["status"]).expect_success();
     assert!(status.contains("Discord not connected: too many connections to Discord today; retry in"), "{status}");
     let doctor = chorusctl(&home, ["doctor"]).stdout;
-    assert!(doctor.contains("0 of 50 left within 24 hours"), "{doctor}");
+    assert!(doctor.contains("0 of 50 session starts left within 24 hours"), "{doctor}");
 }
 
 #[test]

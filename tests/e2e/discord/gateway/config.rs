@@ -63,7 +63,7 @@ fn the_usual_token_is_not_sent_to_another_server() {
     let daemon = Daemon::start_command(&home, command);
     becomes(&daemon, DiscordState::Off);
     let said = chorusctl(&home, ["doctor"]).stdout;
-    assert!(said.contains("off: there is no token") && said.contains("token_env"), "{said}");
+    assert!(said.contains("off (no token configured)") && said.contains("token_env"), "{said}");
     assert_eq!(discord.identifies(), 0);
 }
 

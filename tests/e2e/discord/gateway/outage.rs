@@ -56,7 +56,7 @@ fn a_stop_does_not_wait_for_whom_it_cannot_reach() {
         assert_eq!(info(&mut client).state, Some(DiscordState::Connecting));
         let params = InitParams { name: "a".into(), ..InitParams::default() };
         let warnings = client.call::<Init>(&params).expect("agent.init").warnings;
-        assert!(warnings.iter().any(|warning| warning.contains("no channel was made in Discord")), "{warnings:?}");
+        assert!(warnings.iter().any(|warning| warning.contains("no Discord channel was created")), "{warnings:?}");
         client.append("a", "kept");
         let begun = Instant::now();
         assert!(daemon.terminate().success());
@@ -96,6 +96,6 @@ fn without_a_token_there_is_no_discord_and_nothing_is_missing() {
     let mut client = daemon.client();
     client.init("a");
     assert_eq!(info(&mut client).state, Some(DiscordState::Off));
-    assert!(chorusctl(&home, ["status"]).expect_success().contains("Discord off: there is no token"));
-    assert!(chorusctl(&home, ["doctor"]).expect_success().contains("off: there is no token"));
+    assert!(chorusctl(&home, ["status"]).expect_success().contains("Discord off: no token configured"));
+    assert!(chorusctl(&home, ["doctor"]).expect_success().contains("off (no token configured)"));
 }

@@ -94,7 +94,7 @@ fn tries_to_take_a_session_up_that_fail_wait_seconds_and_cost_no_new_session() {
     assert!(waits.len() == 2 && waits[0] < 3.8 && waits[1] < 7.0, "{waits:?}");
     assert_eq!((discord.identifies(), discord.identifies_refused()), (3, 0));
     let doctor = chorusctl(&home, ["doctor"]).stdout;
-    assert!(doctor.contains("47 of 50 left within 24 hours"), "{doctor}");
+    assert!(doctor.contains("47 of 50 session starts left within 24 hours"), "{doctor}");
     becomes(&daemon, DiscordState::Connected);
 }
 

@@ -34,7 +34,7 @@ fn images_are_shown_texts_are_in_the_text_and_the_rest_is_named() {
          [attachment song.mp3, 3 bytes: only images and text files are supported]\n\n\
          [attachment long.log, 256.0 KiB: larger than 256.0 KiB]\n\n\
          [attachment odd.txt, 2 bytes: not UTF-8 text]\n\n\
-         [attachment fake.png, 8 bytes: its bytes are no PNG, JPEG, GIF or WebP image]"
+         [attachment fake.png, 8 bytes: it is not a PNG, JPEG, GIF or WebP image]"
     );
     let [image] = &record[0].attachments[..] else { panic!("{:?}", record[0].attachments) };
     assert_eq!((image.name.as_str(), image.media_type.as_deref()), ("photo.png", Some("image/png")));
@@ -90,7 +90,7 @@ fn a_model_that_looks_at_no_images_has_them_named() {
     let id = fixture.room.say_with_files(&fixture.mara, "Look!", &[("photo.png", "image/png", PNG)]);
     fixture.answer_to(id);
     let record = fixture.record();
-    assert_eq!(record[0].content, "Look!\n\n[attachment photo.png, 30 bytes: the model looks at no images]");
+    assert_eq!(record[0].content, "Look!\n\n[attachment photo.png, 30 bytes: the model does not accept images]");
     assert!(record[0].attachments.is_empty());
 }
 

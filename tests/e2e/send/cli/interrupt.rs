@@ -108,7 +108,7 @@ fn a_message_that_waits_is_taken_back_at_once() {
         move |mut asked| {
             asked.send_progress(json!({"queued": {"before": 1, "turn_id": TURN}}));
             taken_back.wait();
-            asked.send_error("interrupted", "the message was taken back", "it is not in the context");
+            asked.send_error("interrupted", "the message was taken back", "it was not added to the conversation");
         },
         move |mut asked| {
             asked.send_result(json!({"turn_id": TURN}));

@@ -33,7 +33,7 @@ fn a_full_workspace_is_told_and_keeps_what_was_there() {
     );
     let wrong: Vec<bool> = told.iter().map(|result| result.is_error).collect();
     assert_eq!(wrong, [false, true, true, true, false], "{told:?}");
-    assert_eq!(told[1].content, "new/folder/large: there is no room left on the disk; nothing was changed");
+    assert_eq!(told[1].content, "new/folder/large: the disk is full; nothing was changed");
     assert_eq!(fs::read_to_string(workspace.join("kept")).expect("the file"), "as it was, and more");
     let names: Vec<_> = fs::read_dir(&workspace).expect("the workspace").collect();
     assert_eq!(names.len(), 1, "{names:?}");
@@ -49,7 +49,7 @@ fn without_a_free_descriptor_a_tool_says_so_and_the_record_stays_legal() {
 #[test]
 fn without_a_free_descriptor_a_command_is_not_run_and_says_so() {
     let told = without_descriptors("bash", &json!({"command": "touch ran"}), true);
-    assert!(told.starts_with("the command was not run: "), "{told}");
+    assert!(told.starts_with("cannot run the command: "), "{told}");
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn without_a_free_descriptor_git_is_not_run_and_says_so() {
 #[test]
 fn without_a_free_descriptor_no_task_is_started() {
     let told = without_descriptors("bash", &json!({"command": "true", "background": true}), true);
-    assert!(told.starts_with("it was not started: ") && told.contains("Too many open files"), "{told}");
+    assert!(told.starts_with("not started: ") && told.contains("Too many open files"), "{told}");
 }
 
 #[test]

@@ -29,13 +29,13 @@ fn fifty_calls_of_a_turn_run_and_the_others_are_answered() {
         let told = results(&mut client);
         let made: Vec<_> = told.iter().filter(|result| !result.is_error).collect();
         assert_eq!((told.len(), made.len()), (200, 50));
-        let over = "the turn has used its 50 calls; answer now";
+        let over = "the limit of 50 tool calls per turn is reached; answer now";
         assert!(told.iter().filter(|result| result.is_error).all(|result| result.content == over));
         let workspace = fixture.home.agent_dir("a").join("workspace");
         assert_eq!((0..200).filter(|n| workspace.join(n.to_string()).exists()).count(), 50);
         let requests = fixture.models().requests();
         assert_eq!(requests.iter().map(|request| no_calls(&request.body)).collect::<Vec<_>>(), [false, true]);
-        assert!(requests[1].text.contains("used its 50 calls of tools"), "{}", requests[1].text);
+        assert!(requests[1].text.contains("limit of 50 tool calls"), "{}", requests[1].text);
         assert_legal(&client.messages("a"));
         // The next turn has its own.
         fixture.answer(Response::tool_call("c", "view", &json!({"path": "0"})));
@@ -58,9 +58,9 @@ fn after_five_failures_in_a_row_the_model_says_what_is_wrong() {
         let requests = fixture.models().requests();
         let asked: Vec<bool> = requests.iter().map(|request| no_calls(&request.body)).collect();
         assert_eq!(asked, [false, false, false, false, false, true]);
-        assert!(requests[5].text.contains("5 calls of tools in a row have failed"));
+        assert!(requests[5].text.contains("5 tool calls in a row failed"));
         let errors = fixture.wait_for_events(EventType::ToolFinished, 5);
-        assert_eq!(errors[4].data["error"], "there is no no-4");
+        assert_eq!(errors[4].data["error"], "no-4 does not exist");
     }
 }
 
@@ -84,7 +84,7 @@ fn of_one_answer_no_more_than_five_calls_fail_in_a_row() {
             fixture.reply("I cannot.");
             assert_eq!(send(&mut client, "Do it all.").expect("the turn goes on").reply, "I cannot.");
             let told = results(&mut client);
-            let skipped = "it was not carried out: 5 calls in a row before it have failed; answer now";
+            let skipped = "not run: the previous 5 calls failed; answer now";
             let ran: Vec<_> = told.iter().filter(|result| result.content != skipped).collect();
             assert_eq!(told.len(), 50);
             // Beside each other the one that goes well may end before those ahead of it.
@@ -98,7 +98,7 @@ fn of_one_answer_no_more_than_five_calls_fail_in_a_row() {
             }
             let requests = fixture.models().requests();
             assert_eq!(requests.iter().map(|request| no_calls(&request.body)).collect::<Vec<_>>(), [false, true]);
-            assert!(requests[1].text.contains("5 calls of tools in a row have failed"));
+            assert!(requests[1].text.contains("5 tool calls in a row failed"));
             assert_legal(&client.messages("a"));
         }
     }

@@ -53,7 +53,7 @@ fn chatgpt_gives_a_session_for_each_conversation() {
         assert_eq!(tea[3].tool_calls[0].name, "python");
         assert_eq!(tea[4].tool_call_id.as_deref(), Some(&*tea[3].tool_calls[0].id));
         assert_eq!(talk(rhyme)[1], (Role::Assistant, "Petal, nearly."));
-        assert!(skipped.len() == 1 && skipped[0].starts_with("1 message of"), "{skipped:?}");
+        assert!(skipped.len() == 1 && skipped[0].starts_with("1 message on"), "{skipped:?}");
         assert!(tea[0].provider.as_ref().is_some_and(|kept| kept.get().contains("Ten minutes.")), "it is kept");
     }
 }

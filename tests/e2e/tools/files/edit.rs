@@ -15,14 +15,14 @@ fn mode(bench: &Bench, name: &str) -> u32 {
 #[test]
 fn a_file_is_made_with_its_folders_and_replaced_with_its_mode() {
     let bench = Bench::new();
-    assert_eq!(bench.create("src/deep/a.rs", "fn a() {}\n").unwrap(), "src/deep/a.rs is made: 1 line, 10 bytes");
+    assert_eq!(bench.create("src/deep/a.rs", "fn a() {}\n").unwrap(), "created src/deep/a.rs (1 line, 10 bytes)");
     assert_eq!((mode(&bench, "src/deep/a.rs"), mode(&bench, "src/deep"), mode(&bench, "src")), (0o644, 0o755, 0o755));
     bench.put("run.sh", "#!/bin/sh\n");
     fs::set_permissions(bench.path("run.sh"), fs::Permissions::from_mode(0o4750)).expect("a mode");
     let told = bench.create("./run.sh", "#!/bin/sh\ntrue").unwrap();
-    assert_eq!(told, "run.sh is replaced: 2 lines, 14 bytes now, 10 bytes before");
+    assert_eq!(told, "replaced run.sh (now 2 lines, 14 bytes; before 10 bytes)");
     assert_eq!((mode(&bench, "run.sh"), bench.text("run.sh").as_str()), (0o750, "#!/bin/sh\ntrue"));
-    assert_eq!(bench.create("empty", "").unwrap(), "empty is made: 0 lines, 0 bytes");
+    assert_eq!(bench.create("empty", "").unwrap(), "created empty (0 lines, 0 bytes)");
     assert_eq!(bench.names(), ["empty", "run.sh", "src", "src/deep", "src/deep/a.rs"], "nothing is left beside them");
 }
 
@@ -60,8 +60,8 @@ fn another_name_of_a_file_keeps_what_it_had() {
 #[test]
 fn what_is_appended_stands_at_the_end_as_it_is() {
     let bench = Bench::new();
-    assert_eq!(bench.append("log", "one").unwrap(), "log is made and has 3 bytes more: 1 line, 3 bytes now");
-    assert_eq!(bench.append("log", "\ntwo\n").unwrap(), "log has 5 bytes more: 2 lines, 8 bytes now");
+    assert_eq!(bench.append("log", "one").unwrap(), "created log: added 3 bytes, now 1 line, 3 bytes");
+    assert_eq!(bench.append("log", "\ntwo\n").unwrap(), "appended to log: added 5 bytes, now 2 lines, 8 bytes");
     assert_eq!(bench.text("log"), "one\ntwo\n");
     bench.put("binary", [0, 255, 10]);
     bench.append("binary", "x").unwrap();
@@ -75,13 +75,13 @@ fn a_piece_is_replaced_where_it_is_found_once() {
     let told = bench.replace("a.txt", "three\ntwo", "3\n4").unwrap();
     assert_eq!(
         told,
-        "a.txt is changed at line 3:\n     1\tone\n     2\ttwo\n     3\t3\n     4\t4\n     5\tfive\n     6\tsix\n     7\tseven\n"
+        "changed a.txt at line 3:\n     1\tone\n     2\ttwo\n     3\t3\n     4\t4\n     5\tfive\n     6\tsix\n     7\tseven\n"
     );
     assert_eq!(bench.text("a.txt"), "one\ntwo\n3\n4\nfive\nsix\nseven\neight\n");
     bench.replace("a.txt", "eight\n", "").unwrap();
     assert!(bench.text("a.txt").ends_with("seven\n"));
     let long = bench.replace("a.txt", "six\n", &"6\n".repeat(100)).unwrap();
-    assert!(long.lines().count() < 40 && long.contains("more lines are changed]"), "{long}");
+    assert!(long.lines().count() < 40 && long.contains("more changed lines]"), "{long}");
     // Bytes that are no text stay what they are.
     bench.put("mixed", [b"a\xFFb ".as_slice(), b"old", b"\x00\xFE"].concat());
     bench.replace("mixed", "old", "new").unwrap();
@@ -95,17 +95,17 @@ fn what_is_not_found_once_is_told_with_its_lines() {
     bench.put("dos.txt", "one\r\ntwo\r\n");
     bench.put("many", "x\n".repeat(100));
     for (path, old, why) in [
-        ("a.txt", "x", "found 3 times in a.txt, at lines 1, 3, 4;"),
+        ("a.txt", "x", "occurs 3 times in a.txt, at lines 1, 3, 4;"),
         (
             "many",
             "x",
-            "found 100 times in many, at lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, …;",
+            "occurs 100 times in many, at lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, …;",
         ),
-        ("a.txt", "y", "is not found in a.txt; nothing"),
-        ("a.txt", "indented\n  x", "blanks at the ends of its lines are others at line 2"),
-        ("dos.txt", "one\ntwo", "end with \\r\\n, and with those it stands at line 1"),
+        ("a.txt", "y", "not found in a.txt; nothing"),
+        ("a.txt", "indented\n  x", "only differs in spaces at the ends of lines at line 2"),
+        ("dos.txt", "one\ntwo", "\\r\\n line endings, and with them it matches at line 1"),
         ("a.txt", "", "old_str is empty"),
-        ("b.txt", "x", "there is no b.txt; \"a.txt\" is there"),
+        ("b.txt", "x", "b.txt does not exist; did you mean \"a.txt\"?"),
     ] {
         let wrong = bench.replace(path, old, "new").expect_err(old);
         assert!(wrong.contains(why), "{wrong}");

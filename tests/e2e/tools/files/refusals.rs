@@ -40,8 +40,8 @@ const REFUSED: [(&str, Option<&str>, Option<&str>); 24] = [
     ("inner", Some("symbolic link to \"file\""), Some("symbolic link to \"file\"")),
     ("dangling", Some("symbolic link"), Some("symbolic link")),
     ("magic/etc/passwd", Some("magic is a symbolic link"), Some("magic is a symbolic link")),
-    ("../outside/key", Some("leads out"), Some("leads out")),
-    ("/etc/passwd", Some("outside of the workspace"), Some("outside of the workspace")),
+    ("../outside/key", Some("is outside the workspace"), Some("is outside the workspace")),
+    ("/etc/passwd", Some("outside the workspace"), Some("outside the workspace")),
     ("pipe", Some("is a pipe"), Some("is a pipe")),
     ("socket", Some("is a socket"), Some("is a socket")),
     (".git/config", Some("git's own"), Some("git's own")),
@@ -49,15 +49,15 @@ const REFUSED: [(&str, Option<&str>, Option<&str>); 24] = [
     ("folder", None, Some("folder is a folder")),
     ("folder/", None, Some("folder is a folder")),
     (".", None, Some(". is a folder")),
-    ("file/x", Some("file is no folder"), Some("file is no folder")),
-    ("missing/x", Some("there is no missing"), None),
-    ("flie", Some("there is no flie; \"file\" is there"), None),
+    ("file/x", Some("file is not a folder"), Some("file is not a folder")),
+    ("missing/x", Some("missing does not exist"), None),
+    ("flie", Some("flie does not exist; did you mean \"file\"?"), None),
     ("fixed", None, Some("fixed is read-only (mode 444)")),
-    ("new/HEAD", Some("there is no new"), Some("a repository of git")),
-    ("folder/head", Some("there is no folder/head"), Some("a repository of git")),
-    ("bare/config", None, Some("bare is a repository of git")),
-    ("bare/hooks/post-update", Some("there is no bare/hooks"), Some("bare is a repository of git")),
-    ("bare/objects/info/x", Some("there is no bare/objects/info"), Some("bare is a repository of git")),
+    ("new/HEAD", Some("new does not exist"), Some("a git repository")),
+    ("folder/head", Some("folder/head does not exist"), Some("a git repository")),
+    ("bare/config", None, Some("bare is a bare git repository")),
+    ("bare/hooks/post-update", Some("bare/hooks does not exist"), Some("bare is a bare git repository")),
+    ("bare/objects/info/x", Some("bare/objects/info does not exist"), Some("bare is a bare git repository")),
 ];
 
 #[test]
@@ -102,7 +102,7 @@ fn a_file_too_large_to_be_held_is_left_to_commands() {
     let bench = Bench::new();
     bench.put("large", "x".repeat((16 << 20) + 1));
     assert!(bench.append("large", "x").unwrap_err().contains("16777217 bytes"));
-    assert!(bench.replace("large", "xyz", "x").unwrap_err().contains("by commands only"));
+    assert!(bench.replace("large", "xyz", "x").unwrap_err().contains("the limit for file tools"));
     bench.create("large", "small").unwrap();
     assert_eq!(bench.text("large"), "small");
 }

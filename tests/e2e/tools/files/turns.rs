@@ -40,7 +40,7 @@ fn a_model_makes_changes_and_looks_at_files() {
         );
         assert!(told[4].content.contains("src/\n") && !told[4].content.contains(".git\n"), "{}", told[4].content);
         // What it is told goes to the model.
-        assert!(fixture.models().requests()[1].body.to_string().contains("src/main.rs is made: 3 lines"));
+        assert!(fixture.models().requests()[1].body.to_string().contains("created src/main.rs (3 lines, "));
         assert_legal(&client.messages("a"));
     }
 }
@@ -55,9 +55,9 @@ fn what_goes_wrong_is_told_and_the_turn_goes_on() {
         symlink(agent.join("agent.json"), agent.join("workspace/link")).expect("a link");
         symlink(&agent, agent.join("workspace/up")).expect("a link");
         let wrong: [(&str, Value, &str); 15] = [
-            ("view", json!({"path": "missing.txt"}), "there is no missing.txt"),
-            ("view", json!({"path": "../agent.json"}), "leads out of the workspace"),
-            ("view", json!({"path": "/etc/passwd"}), "/etc/passwd is outside of the workspace"),
+            ("view", json!({"path": "missing.txt"}), "missing.txt does not exist"),
+            ("view", json!({"path": "../agent.json"}), "is outside the workspace"),
+            ("view", json!({"path": "/etc/passwd"}), "/etc/passwd is outside the workspace"),
             ("view", json!({"path": "link"}), "is a symbolic link"),
             ("create_file", json!({"path": "link", "content": "{}"}), "is a symbolic link"),
             ("create_file", json!({"path": "up/agent.json", "content": "{}"}), "up is a symbolic link"),
@@ -68,7 +68,7 @@ fn what_goes_wrong_is_told_and_the_turn_goes_on() {
             ("view", json!({"path": "x", "start_line": -1}), "invalid value: integer `-1`"),
             ("str_replace", json!({"path": "x", "old_str": "", "new_str": "y"}), "old_str is empty"),
             ("append_file", json!({"path": "a\u{0}b", "content": "y"}), "control characters"),
-            ("vew", json!({"path": "x"}), "there is no tool \"vew\"; there are: view, create_file"),
+            ("vew", json!({"path": "x"}), "unknown tool \"vew\"; available: view, create_file"),
             ("list_models", json!({"all": true}), "unknown field `all`"),
         ];
         for (name, params, why) in &wrong {
@@ -81,13 +81,13 @@ fn what_goes_wrong_is_told_and_the_turn_goes_on() {
         fixture.answer(Response::empty().then_call_text("c1", "view", "{\"path\": \"x"));
         fixture.reply("I see.");
         send(&mut client, "Cut it.").expect("a turn");
-        assert!(results(&mut client).pop().expect("a result").content.contains("are no JSON object"));
+        assert!(results(&mut client).pop().expect("a result").content.contains("are not a JSON object"));
         assert_legal(&client.messages("a"));
         assert_eq!(fs::read(agent.join("agent.json")).expect("agent.json"), before);
         // A person sees it, too.
         let finished = fixture.wait_for_events(EventType::ToolFinished, wrong.len() * 2 + 1);
         let error = finished[0].data["error"].as_str().or(finished[1].data["error"].as_str());
-        assert_eq!(error, Some("there is no missing.txt"));
+        assert_eq!(error, Some("missing.txt does not exist"));
     }
 }
 

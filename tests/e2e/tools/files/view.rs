@@ -12,7 +12,7 @@ fn a_file_is_shown_with_the_numbers_of_its_lines() {
     assert_eq!(bench.lines("a.txt", Some(2), Some(3)).unwrap(), "     2\t\n     3\tthree\n[lines 2 to 3 of 4]\n");
     assert_eq!(bench.lines("a.txt", Some(4), Some(99)).unwrap(), "     4\tfour\n[lines 4 to 4 of 4]\n");
     for (start, end, why) in
-        [(0, 1, "counted from 1"), (3, 2, "comes before"), (5, 9, "has 4 lines; there is no line 5")]
+        [(0, 1, "must be at least 1"), (3, 2, "is before"), (5, 9, "has 4 lines, so line 5 does not exist")]
     {
         let wrong = bench.lines("a.txt", Some(start), Some(end)).unwrap_err();
         assert!(wrong.contains(why), "{wrong}");
@@ -22,7 +22,7 @@ fn a_file_is_shown_with_the_numbers_of_its_lines() {
     bench.put("latin", b"gr\xfc\xdfe\n");
     assert!(bench.view("latin").unwrap().contains("gr\u{fffd}\u{fffd}e\n[not UTF-8"));
     bench.put("image.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR");
-    assert!(bench.view("image.png").unwrap_err().contains("is no text: it has 16 bytes"));
+    assert!(bench.view("image.png").unwrap_err().contains("is not a text file: 16 bytes"));
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn a_long_file_comes_in_parts_that_make_the_whole() {
         let part = bench.lines("long", Some(next), None).unwrap();
         let shown = part.lines().filter(|line| !line.starts_with('['));
         shown.for_each(|line| seen = format!("{seen}{}\n", line.split_once('\t').expect("a number").1));
-        let Some((_, more)) = part.split_once("go on with start_line ") else { break };
+        let Some((_, more)) = part.split_once("continue with start_line ") else { break };
         next = more.trim_end().trim_end_matches(']').parse().expect("a number");
     }
     assert_eq!((seen, next), (text, 2001));
@@ -56,7 +56,7 @@ fn a_folder_is_listed_without_what_belongs_to_git() {
     bench.put("odd\nname", "1");
     symlink("/etc/passwd", bench.path("link")).expect("a link");
     let due = "./ has 4 names:\na/\nb.txt  2 bytes\nlink -> /etc/passwd\n\"odd\\nname\"  1 byte\n";
-    assert_eq!(bench.view("").err().as_deref(), Some("the path is empty; `.` is the workspace itself"));
+    assert_eq!(bench.view("").err().as_deref(), Some("the path is empty; use `.` for the workspace itself"));
     assert_eq!(bench.view(".").unwrap(), due);
     assert_eq!(bench.view("a/").unwrap(), "a/ has 1 name:\nx  0 bytes\n");
     (0..600).for_each(|n| bench.put(&format!("many/{n:03}"), ""));

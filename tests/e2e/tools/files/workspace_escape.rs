@@ -12,7 +12,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use super::{Bench, names_below};
 
 const OPERATIONS: u64 = 20_000;
-const SECRET: &str = "the key of the safe";
+const SECRET: &str = "the API key of the safe";
 
 /// Two names trade places, at once.
 fn swap(one: &Path, other: &Path) {

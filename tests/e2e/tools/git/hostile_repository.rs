@@ -144,7 +144,7 @@ fn what_cannot_be_overridden_is_refused_by_name() {
             git(&dir, &["config", "hook.x.event", "pre-commit"]);
         }
         let said = expect_tool_error(&fixture, "git_commit", json!({"message": "x"}));
-        assert!(said.contains(&format!("has `{key}`, which names a program")), "{said}");
+        assert!(said.contains(&format!("sets `{key}`, which runs a program")), "{said}");
         every_tool(&fixture);
         assert_untouched(&trace);
     }
@@ -179,7 +179,7 @@ fn a_repository_that_is_elsewhere_is_not_followed() {
         for (tool, params) in [("git_log", Value::Object(Default::default())), ("git_commit", json!({"message": "x"}))]
         {
             let said = expect_tool_error(fixture, tool, params);
-            assert!(said.contains("no directory of its own"), "{said}");
+            assert!(said.contains("is not a directory"), "{said}");
         }
         expect_tool_error(fixture, "git_init", json!({}));
     };

@@ -10,11 +10,11 @@ use crate::tools::self_edit::{expect_tool, expect_tool_error, results, start_fix
 #[test]
 fn changes_are_shown_committed_and_listed() {
     let fixture = start_fixture("standard");
-    assert_eq!(expect_tool(&fixture, "git_diff", json!({})), "there are no changes");
+    assert_eq!(expect_tool(&fixture, "git_diff", json!({})), "no changes");
     write(&fixture, "a.txt", "one\n");
     write(&fixture, "src/b.txt", "two\n");
     let said = expect_tool(&fixture, "git_diff", json!({}));
-    assert!(said.contains("not known to git yet:") && said.contains("a.txt") && said.contains("src/b.txt"), "{said}");
+    assert!(said.contains("untracked:") && said.contains("a.txt") && said.contains("src/b.txt"), "{said}");
     expect_tool(&fixture, "git_commit", json!({"message": "-m\nOnly one", "paths": ["src"]}));
     assert_eq!(git(&workspace(&fixture), &["status", "--porcelain"]), "?? a.txt");
     expect_tool(&fixture, "git_commit", json!({"message": "The rest"}));
@@ -36,7 +36,7 @@ fn changes_are_shown_committed_and_listed() {
     assert!(lines.len() == 2 && lines[0].ends_with(" a: Gone") && lines[1].ends_with(" a: The rest"), "{said}");
     expect_tool(&fixture, "git_commit", json!({"message": "a"}));
     let said = expect_tool_error(&fixture, "git_commit", json!({"message": "again"}));
-    assert!(said.contains("nothing was committed"), "{said}");
+    assert!(said.contains("nothing to commit"), "{said}");
 }
 
 #[test]
@@ -58,17 +58,17 @@ fn branches_are_made_listed_and_changed_to() {
     assert_eq!(git(&workspace(&fixture), &["branch", "--show-current"]), "two");
     git(&workspace(&fixture), &["tag", "v1"]);
     for (tool, params, why) in [
-        ("git_checkout", json!({"branch": "v1"}), "there is no branch v1"),
-        ("git_checkout", json!({"branch": "HEAD~1"}), "no name for a branch"),
-        ("git_checkout", json!({"branch": "--orphan"}), "no name for a branch"),
-        ("git_branch", json!({"name": "-D"}), "no name for a branch"),
+        ("git_checkout", json!({"branch": "v1"}), "branch v1 does not exist"),
+        ("git_checkout", json!({"branch": "HEAD~1"}), "not a valid branch name"),
+        ("git_checkout", json!({"branch": "--orphan"}), "not a valid branch name"),
+        ("git_branch", json!({"name": "-D"}), "not a valid branch name"),
         ("git_branch", json!({"name": "two"}), "already exists"),
-        ("git_diff", json!({"path": "../agent.json"}), "no path in the workspace"),
-        ("git_diff", json!({"path": ".git/config"}), "no path in the workspace"),
-        ("git_commit", json!({"message": " "}), "must have a text"),
+        ("git_diff", json!({"path": "../agent.json"}), "not a path in the workspace"),
+        ("git_diff", json!({"path": ".git/config"}), "not a path in the workspace"),
+        ("git_commit", json!({"message": " "}), "must be a non-empty text"),
         ("git_commit", json!({"message": "x", "paths": ["--all"]}), "--all"),
         ("git_commit", json!({"message": "x", "paths": [":(top)"]}), ":(top)"),
-        ("git_init", json!({}), "has a .git already"),
+        ("git_init", json!({}), "already has a .git"),
     ] {
         let said = expect_tool_error(&fixture, tool, params);
         assert!(said.contains(why), "{tool}: {said}");
@@ -80,10 +80,10 @@ fn a_workspace_without_a_repository_gets_one() {
     let fixture = start_fixture("standard");
     fs::remove_dir_all(workspace(&fixture).join(".git")).expect("gone");
     let said = expect_tool_error(&fixture, "git_log", json!({}));
-    assert!(said.contains("git_init makes it one"), "{said}");
+    assert!(said.contains("initialize it with git_init"), "{said}");
     expect_tool(&fixture, "git_init", json!({}));
-    assert_eq!(expect_tool(&fixture, "git_log", json!({})), "nothing was committed yet");
-    assert_eq!(expect_tool(&fixture, "git_branch", json!({})), "there are no branches yet: nothing was committed");
+    assert_eq!(expect_tool(&fixture, "git_log", json!({})), "no commits yet");
+    assert_eq!(expect_tool(&fixture, "git_branch", json!({})), "no branches yet: nothing was committed");
     write(&fixture, "a.txt", "one");
     expect_tool(&fixture, "git_commit", json!({"message": "One"}));
     assert_eq!(git(&workspace(&fixture), &["branch", "--show-current"]), "main");

@@ -66,21 +66,24 @@ fn what_is_missing_is_told() {
     let dir = workspace(&fixture);
     let params = json!({"title": "x", "target": "main"});
     let said = expect_tool_error(&fixture, "git_merge_request", params.clone());
-    assert!(said.contains("there is no remote origin"), "{said}");
+    assert!(said.contains("remote origin does not exist"), "{said}");
     git(&dir, &["remote", "add", "origin", "https://gitlab.com/me/it.git"]);
     let said = expect_tool_error(&fixture, "git_merge_request", params.clone());
-    assert!(said.contains("which is the target"), "{said}");
+    assert!(said.contains("is also the target"), "{said}");
     expect_tool(&fixture, "git_checkout", json!({"branch": "topic", "create": true}));
     if ["gh", "glab"].iter().all(|program| std::process::Command::new(program).arg("--version").output().is_err()) {
         let said = expect_tool_error(&fixture, "git_merge_request", params.clone());
-        assert!(said.contains("no program is installed") && said.contains("https://gitlab.com/me/it"), "{said}");
+        assert!(
+            said.contains("no program to open merge requests") && said.contains("https://gitlab.com/me/it"),
+            "{said}"
+        );
     }
     git(&dir, &["remote", "set-url", "origin", "https://evil.example/me/it.git"]);
     let said = expect_tool_error(&fixture, "git_merge_request", params.clone());
-    assert!(said.contains("neither github.com"), "{said}");
+    assert!(said.contains("is not github.com"), "{said}");
     git(&dir, &["remote", "set-url", "origin", "./bare.git"]);
     let said = expect_tool_error(&fixture, "git_merge_request", params);
-    assert!(said.contains("leads to no repository on a server"), "{said}");
+    assert!(said.contains("is not a repository on a server"), "{said}");
 }
 
 #[test]
@@ -95,7 +98,8 @@ fn a_flood_and_what_is_left_running_harm_nobody() {
     git(&dir, &["remote", "add", "origin", "https://github.com/me/it.git"]);
     expect_tool(&fixture, "git_checkout", json!({"branch": "topic", "create": true}));
     let before = process::rss(fixture.daemon().pid);
-    for (status, begin) in [("0", "the merge request from topic"), ("1", "no merge request was opened: https://")] {
+    for (status, begin) in [("0", "opened a merge request from topic"), ("1", "no merge request was opened: https://")]
+    {
         fs::write(fixture.home.user_home.join("status"), status).expect("a status");
         let begun = Instant::now();
         let came = call_tool(&fixture, "git_merge_request", json!({"title": "x", "target": "main"}));

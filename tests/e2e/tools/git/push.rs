@@ -99,16 +99,16 @@ fn pushes_go_nowhere_else() {
     bare(&outside);
     let trace = dir.join("trace");
     for (name, url, why) in [
-        ("ext", format!("ext::touch%20{}", trace.display()), "none of https, git"),
-        ("fd", "fd::3".into(), "none of https, git"),
-        ("plain", "http://127.0.0.1:1/x.git".into(), "none of https, git"),
-        ("ssh", "git@127.0.0.1:x.git".into(), "reached by ssh"),
-        ("path", outside.display().to_string(), "no repository in the workspace"),
-        ("file", format!("file://{}", outside.display()), "no repository in the workspace"),
-        ("up", "../docs".into(), "no repository in the workspace"),
-        ("option", "--upload-pack=x".into(), "none that git tools go to"),
-        ("refused", "https://127.0.0.1:1/x/y.git".into(), "was not pushed to https://127.0.0.1:1/x/y.git"),
-        ("refused2", "git://127.0.0.1:1/x.git".into(), "was not pushed to git://127.0.0.1:1/x.git"),
+        ("ext", format!("ext::touch%20{}", trace.display()), "is not https, git"),
+        ("fd", "fd::3".into(), "is not https, git"),
+        ("plain", "http://127.0.0.1:1/x.git".into(), "is not https, git"),
+        ("ssh", "git@127.0.0.1:x.git".into(), "needs ssh"),
+        ("path", outside.display().to_string(), "not a repository in the workspace"),
+        ("file", format!("file://{}", outside.display()), "not a repository in the workspace"),
+        ("up", "../docs".into(), "not a repository in the workspace"),
+        ("option", "--upload-pack=x".into(), "unsupported address"),
+        ("refused", "https://127.0.0.1:1/x/y.git".into(), "to https://127.0.0.1:1/x/y.git: "),
+        ("refused2", "git://127.0.0.1:1/x.git".into(), "to git://127.0.0.1:1/x.git: "),
     ] {
         git(&dir, &["config", &format!("remote.{name}.url"), &url]);
         let said = expect_tool_error(&fixture, "git_push", json!({"remote": name, "branch": "main"}));
@@ -117,12 +117,12 @@ fn pushes_go_nowhere_else() {
     git(&dir, &["config", "--add", "remote.path.url", "./x"]);
     for (remote, branch, why) in [
         ("path", "main", "has 2 addresses"),
-        ("none", "main", "there is no remote none (there are: ext, "),
-        ("--mirror", "main", "no name of a remote"),
-        ("https://127.0.0.1/x", "main", "no name of a remote"),
-        ("refused", "--all", "no name for a branch"),
-        ("refused", "+main", "there is no branch +main"),
-        ("refused", "main:other", "no name for a branch"),
+        ("none", "main", "remote none does not exist (remotes: ext, "),
+        ("--mirror", "main", "not a valid remote name"),
+        ("https://127.0.0.1/x", "main", "not a valid remote name"),
+        ("refused", "--all", "not a valid branch name"),
+        ("refused", "+main", "no branch +main with a commit"),
+        ("refused", "main:other", "not a valid branch name"),
     ] {
         let said = expect_tool_error(&fixture, "git_push", json!({"remote": remote, "branch": branch}));
         assert!(said.contains(why), "{remote} {branch}: {said}");
@@ -138,13 +138,13 @@ fn without_the_network_this_machine_and_what_is_near_it_are_not_gone_to() {
     bare(&base.join("it.git"));
     let server = Server::start(&base);
     for (host, why) in [
-        ("127.0.0.1", "which is this machine or near it"),
-        ("localhost", "which is this machine or near it"),
-        ("2130706433", "which is this machine or near it"),
-        ("0x7f.1", "which is this machine or near it"),
+        ("127.0.0.1", "a local or private address"),
+        ("localhost", "a local or private address"),
+        ("2130706433", "a local or private address"),
+        ("0x7f.1", "a local or private address"),
         ("me@127.0.0.1", "cannot be checked"),
         ("[::1]", "cannot be checked"),
-        ("nowhere.invalid", "cannot be resolved"),
+        ("nowhere.invalid", "cannot resolve"),
     ] {
         for (scheme, port) in [("git", server.port), ("https", 443)] {
             if host.starts_with("me@") && scheme == "https" {

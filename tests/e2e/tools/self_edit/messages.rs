@@ -25,9 +25,9 @@ fn a_message_begins_a_turn_there_and_says_who_it_is_from() {
     fixture.create_agent_of("b", "local/small", Some("standard"));
     fixture.models().openai().queue_text(["Counted."]);
     let said = expect_tool(&fixture, "send_to_agent", json!({"agent": "b", "message": "Count the sheep."}));
-    assert!(said.starts_with("b has the message"), "{said}");
+    assert!(said.starts_with("b received the message"), "{said}");
     let shown = heard(&fixture, 1);
-    assert_eq!(shown[0].content, "The agent a sends this; no person has asked for it.\n\nCount the sheep.");
+    assert_eq!(shown[0].content, "Message from agent a (not from a person):\n\nCount the sheep.");
     assert_eq!(shown[0].source.as_ref().map(|source| source.kind), Some(SourceKind::Agent));
     assert_eq!(shown[0].author.as_ref().map(|author| &*author.name), Some("a"));
     assert_eq!(shown[1].content, "Counted.");
@@ -37,12 +37,9 @@ fn a_message_begins_a_turn_there_and_says_who_it_is_from() {
 fn what_cannot_be_sent_is_told() {
     let fixture = start_fixture("open");
     fixture.create_agent_of("bees", "nobody/knows", Some("open"));
-    for (to, why) in [
-        ("a", "that is you"),
-        ("bee", "did you mean `bees`?"),
-        ("../a", "is not a name for an agent"),
-        ("bees", "nobody"),
-    ] {
+    for (to, why) in
+        [("a", "to itself"), ("bee", "did you mean `bees`?"), ("../a", "is not a valid agent name"), ("bees", "nobody")]
+    {
         let said = expect_tool_error(&fixture, "send_to_agent", json!({"agent": to, "message": "Hello."}));
         assert!(said.contains(why), "{said}");
     }
@@ -66,7 +63,7 @@ fn agents_that_answer_each_other_for_ever_are_stopped() {
     fixture.send("a", "begin").expect("a turn");
     heard(&fixture, 2);
     let last = results(&fixture, "b").pop().expect("a result");
-    assert!(last.is_error && last.text.contains("goes no further"), "{last:?}");
+    assert!(last.is_error && last.text.contains("which is the limit"), "{last:?}");
     let sent: usize =
         ["a", "b"].iter().map(|agent| results(&fixture, agent).iter().filter(|came| !came.is_error).count()).sum();
     assert_eq!(sent, 3);
@@ -86,7 +83,7 @@ fn without_a_person_nothing_is_granted() {
     let results = results(&fixture, "b");
     assert_eq!(results.len(), 3);
     for came in results {
-        assert!(came.is_error && came.text.contains("no person asked for this turn"), "{came:?}");
+        assert!(came.is_error && came.text.contains("no person requested this turn"), "{came:?}");
     }
     assert_eq!(fixture.agent_json("b", "permissions"), "open");
     assert!(audited_changes(&fixture).is_empty());

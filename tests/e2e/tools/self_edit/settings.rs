@@ -61,7 +61,7 @@ fn notes_are_not_without_number() {
     let before = fs::read_dir(&docs).expect("docs/").count();
     (before..256).for_each(|n| fs::write(docs.join(format!("{n}.md")), "x").expect("a note"));
     let said = expect_tool_error(&fixture, "self_edit_docs", json!({"path": "more.md", "content": "x"}));
-    assert!(said.contains("256 notes") && said.contains("remove a note"), "{said}");
+    assert!(said.contains("256 files or folders") && said.contains("remove a file"), "{said}");
     expect_tool(&fixture, "self_edit_docs", json!({"path": "255.md", "content": ""}));
     expect_tool(&fixture, "self_edit_docs", json!({"path": "more.md", "content": "x"}));
     fs::File::create(docs.join("254.md")).and_then(|note| note.set_len(4 << 20)).expect("a large note");
@@ -105,12 +105,12 @@ fn permissions_that_cannot_be_used_are_refused_with_their_place() {
     let fixture = start_fixture("open");
     for (wanted, why) in [
         (json!("opne"), "did you mean `open`?"),
-        (json!("custom"), "neither the name of a profile"),
-        (json!("{\"allow\": [\".*\"]}"), "neither the name of a profile"),
-        (json!({"allow": ["("]}), "`allow[0]` is no regular expression"),
-        (json!({"allwo": []}), "`allwo` is no key of a profile"),
-        (json!({"examples": [{"action": "tool:view:x", "decision": "allow"}]}), "does not hold"),
-        (json!(3), "do not fit"),
+        (json!("custom"), "must be a profile name"),
+        (json!("{\"allow\": [\".*\"]}"), "must be a profile name"),
+        (json!({"allow": ["("]}), "`allow[0]` is not a valid regular expression"),
+        (json!({"allwo": []}), "`allwo` is not a key of a profile"),
+        (json!({"examples": [{"action": "tool:view:x", "decision": "allow"}]}), "failed: "),
+        (json!(3), "invalid parameters"),
     ] {
         let said = expect_tool_error(&fixture, "self_edit_permissions", profile(wanted));
         assert!(said.contains(why), "{said}");
@@ -127,8 +127,8 @@ fn the_model_must_be_one_that_can_be_called() {
     for (model, why) in [
         ("lokal/small", "lokal"),
         ("nokey/large", "NO_SUCH_KEY is not set"),
-        ("", "no name of a model"),
-        ("a b", "no name of a model"),
+        ("", "not a valid model name"),
+        ("a b", "not a valid model name"),
     ] {
         let said = expect_tool_error(&fixture, "self_edit_model", json!({"model": model}));
         assert!(said.contains(why), "{said}");
@@ -168,7 +168,7 @@ fn a_change_that_cannot_be_made_is_told_and_written_down() {
     let fixture = start_fixture("open");
     fs::write(fixture.home.agent_dir("a").join("agent.json"), "{").expect("agent.json");
     let why = expect_tool_error(&fixture, "self_edit_system_prompt", json!({"new_prompt": "x"}));
-    assert!(why.contains("mend agent.json"), "{why}");
+    assert!(why.contains("repair agent.json"), "{why}");
     assert_eq!(fs::read_to_string(fixture.home.agent_dir("a").join("agent.json")).expect("agent.json"), "{");
     assert!(audited_changes(&fixture).is_empty());
 }

@@ -91,7 +91,7 @@ impl CompactionPlan {
 /// Checks that the findings are not empty and shorter than the messages.
 pub fn check_worth_keeping(found: &ExtractedItems, messages: &[StoredMessage]) -> Result<(), RejectReason> {
     if found.is_empty() {
-        return Err("says nothing");
+        return Err("has no content");
     }
     let said = Totals::count(messages).chars;
     if found.chars() >= said { Err("is longer than the conversation") } else { Ok(()) }

@@ -134,7 +134,7 @@ fn what_a_model_wrote_down_is_taken_where_it_says_something_and_less_than_was_sa
     assert_eq!((done.receipt.source, done.receipt.offered.len()), (Some(ItemSource::Model), 1));
     assert_eq!((done.derived.facts.len(), done.derived.open_tasks.len()), (1, 1));
     assert!(done.derived.summary.is_some(), "the conversation's own words");
-    assert_eq!(plan.compact_by_model(&record, &set, ExtractionNotes::default()), Err("says nothing"));
+    assert_eq!(plan.compact_by_model(&record, &set, ExtractionNotes::default()), Err("has no content"));
     assert_eq!(plan.compact_by_model(&record, &set, fact(&"x".repeat(40_000))), Err("is longer than the conversation"));
     // There are more open tasks than fit: the oldest is dropped, except one added by hand; the newest stay.
     let hand = item("a task of a hand", ItemSource::Hand);

@@ -61,7 +61,7 @@ fn a_model_that_calls_after_the_last_word_ends_its_turn_with_legal_pairs() {
     bench.handle(tool_ended(MAX_CALLS + 1, (0, "b"), true, None));
     assert_eq!(effect_names(&bench.handle(append_completed())), ["close"]);
     let failure = only_error(&bench.handle(turn_closed(T1)));
-    assert!(failure.kind == ErrorKind::Interrupted && failure.message.contains("50 calls"), "{failure:?}");
+    assert!(failure.kind == ErrorKind::Interrupted && failure.message.contains("50 tool calls"), "{failure:?}");
     assert!(failure.hint.is_some());
     assert_eq!(bench.texts().last().map(String::as_str), Some("b"));
 }

@@ -147,7 +147,7 @@ fn who_waits_knows_the_turn_and_takes_it_back_without_a_trace() {
     assert_eq!(events_sent_to(&bench.send_message(Uuid::from_u128(9), Some("k")), 3), waits(1), "the same message");
     let effects = bench.ask(AgentCommand::Cancel(Some(T2)));
     assert_eq!(replied_to(&effects), [2, 3, 4]);
-    assert!(matches!(&effects[0], Effect::Reply(_, Err(failure)) if failure.message.contains("taken back")));
+    assert!(matches!(&effects[0], Effect::Reply(_, Err(failure)) if failure.message.contains("cancelled before")));
     assert!(matches!(effects.last(), Some(Effect::Reply(4, Ok(CommandOutcome::Cancelled(Some(T2)))))));
     assert!(bench.state.is_in_turn(), "the one that runs goes on");
     bench.handle(model_reply("done", &[]));
@@ -228,7 +228,7 @@ fn what_ends_a_turn_and_those_that_wait_says_why() {
     let mut bench = Fixture::in_model_call();
     let busy = only_reply(bench.ask(AgentCommand::Hold { ends_turn: false })).unwrap_err();
     assert_eq!(busy.kind, ErrorKind::Busy);
-    assert_eq!(busy.hint.as_deref(), Some("wait for its end, or end it with `chorusctl cancel a`"));
+    assert_eq!(busy.hint.as_deref(), Some("wait until it ends, or cancel it with `chorusctl cancel a`"));
     assert!(bench.state.is_in_turn());
 }
 

@@ -70,7 +70,7 @@ impl Repairer {
     fn push_stray_result(&mut self, message: &Message) {
         self.record_repair(&message.id, MendKind::Stray);
         let tool = message.name.as_deref().unwrap_or("a tool");
-        self.messages.push(quoted_message(message, &format!("A result of {tool} whose call is not here, quoted:")));
+        self.messages.push(quoted_message(message, &format!("A result of {tool} without its call, quoted:")));
     }
 
     fn push_assistant(&mut self, mut message: Message, results: Vec<Message>) {
@@ -82,7 +82,7 @@ impl Repairer {
         if self.messages.is_empty() {
             self.record_repair(&message.id, MendKind::Opened);
             let opening =
-                Message { attachments: Vec::new(), ..generated_message(&message, "(The conversation begins here.)") };
+                Message { attachments: Vec::new(), ..generated_message(&message, "(The conversation starts here.)") };
             self.messages.push(opening);
         }
         message.tool_call_id = None;

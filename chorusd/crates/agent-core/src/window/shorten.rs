@@ -150,7 +150,8 @@ pub(super) fn floor_char_boundary(text: &str, at: usize) -> usize {
 /// Removes the middle of a text. Returns the bytes removed.
 fn cut_middle(text: &mut String, share: &impl Fn(usize) -> usize) -> u64 {
     let length = text.len();
-    let mark = |gone: usize| format!("\n[… {gone} bytes are left out here for want of room; the record has them …]\n");
+    let mark =
+        |gone: usize| format!("\n[… {gone} bytes omitted here because of the size limit; the record has them …]\n");
     let keep = share(length).saturating_sub(mark(length).len());
     if length <= MIN_CUT_BYTES || keep >= length {
         return 0;
@@ -199,7 +200,7 @@ mod tests {
         assert!((800..=1000).contains(&total(&messages)), "{}", total(&messages));
         let text = &messages[1].content;
         assert!(text.starts_with("begin é\"") && text.ends_with("🎉 end"), "{text}");
-        assert!(text.contains(&format!("[… {} bytes are left out", told[0].bytes)), "{text}");
+        assert!(text.contains(&format!("[… {} bytes omitted", told[0].bytes)), "{text}");
         assert_eq!((told.len(), &*messages[0].content, &*messages[2].content), (1, "Look at this.", "ok"));
         assert_eq!(shorten_messages(&mut messages, 1000), [], "once is enough");
     }
@@ -218,7 +219,7 @@ mod tests {
         assert!((1500..=2000).contains(&total(&messages)), "{}", total(&messages));
         let shown: Value = serde_json::from_str(messages[0].tool_calls[0].params.get()).unwrap();
         assert_eq!((&shown["path"], &shown["n"][0]), (&json!("src/main.rs"), &json!(1)));
-        assert!(shown["file_text"].as_str().unwrap().contains("left out here"));
+        assert!(shown["file_text"].as_str().unwrap().contains("omitted here"));
         assert_eq!(messages[0].role, Role::Assistant);
     }
 
@@ -239,7 +240,7 @@ mod tests {
         let files: Vec<_> = messages[0].attachments.iter().filter_map(attachment_text::shown_text).collect();
         assert_eq!((&messages[0].content, &*files[1], told.len()), (&question, "short", 1));
         for cut in [&files[0], &files[2]] {
-            let marked = format!("[… {} bytes are left out", told[0].bytes / 2);
+            let marked = format!("[… {} bytes omitted", told[0].bytes / 2);
             assert!(cut.starts_with("begin GET") && cut.ends_with("\n end") && cut.contains(&marked), "{cut}");
         }
         assert_eq!(shorten_messages(&mut messages, 15_000), [], "once is enough");

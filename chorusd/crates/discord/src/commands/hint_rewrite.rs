@@ -14,8 +14,15 @@ const PHRASES: [(&str, &str); 3] = [
 ];
 
 /// `chorusctl` commands whose slash command has another name.
-const RENAMED_COMMANDS: [(&[&str], &[&str]); 2] =
-    [(&["models", "validate"], &["settings", "validate-keys"]), (&["agent", "show"], &["status"])];
+const RENAMED_COMMANDS: [(&[&str], &[&str]); 7] = [
+    (&["models", "validate"], &["settings", "validate-keys"]),
+    (&["agent", "show"], &["status"]),
+    (&["save"], &["context", "save"]),
+    (&["history"], &["context", "history"]),
+    (&["restore"], &["context", "restore"]),
+    (&["resume"], &["context", "resume"]),
+    (&["undo"], &["context", "rewind"]),
+];
 
 /// Flags without meaning in Discord: the agent is that of the channel, and destructive commands ask for confirmation.
 const IGNORED_FLAGS: [&str; 2] = ["--all-agents", "--yes"];
@@ -187,6 +194,7 @@ mod tests {
                 "`chorusctl --agent maps context restore k7mq2x` has every message",
                 "`/context restore session:k7mq2x` has every message",
             ),
+            ("continue with it: chorusctl restore k7mq2x", "continue with it: `/context restore session:k7mq2x`"),
             ("`chorusctl context compact --undo` shows them again", "`/context compact undo:True` shows them again"),
             ("list tasks: `chorusctl tasks list --all-agents`", "list tasks: `/tasks list`"),
             (

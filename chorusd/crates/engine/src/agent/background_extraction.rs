@@ -80,7 +80,7 @@ pub(super) fn spawn_extraction(registry: &Arc<Registry>, leaving: ExtractionJob)
     registry.spawn(async move {
         let Some(written) = run_extraction(&all, leaving, &stop).await else { return };
         if let Err(failure) = all.ask(agent, command::apply_extraction(written)).await {
-            tracing::warn!(agent = %name, %failure, "what a model has written down is not kept");
+            tracing::warn!(agent = %name, %failure, "cannot apply the notes of a model");
         }
     });
 }
@@ -106,7 +106,7 @@ async fn run_extraction(
         let last = tries.fetch_add(1, Ordering::Relaxed) >= MAX_PREEMPTIONS;
         async move {
             if last {
-                return Some(ExtractionOutcome::Failed("turns went before it, again and again".to_owned()));
+                return Some(ExtractionOutcome::Failed("interrupted too often by new turns".to_owned()));
             }
             match extraction.run(cancel.clone()).await {
                 ExtractionOutcome::Extracted(notes) if notes.fallback.is_none() => {

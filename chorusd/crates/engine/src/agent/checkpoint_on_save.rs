@@ -67,8 +67,8 @@ pub(super) fn checkpoint_workspace(
             }
             Err(why) => {
                 let why: String = why.lines().next().unwrap_or_default().chars().take(300).collect();
-                tracing::warn!(agent = %settings.name, why, "a workspace was not committed with its session");
-                Checkpoint { commit: None, warning: Some(format!("the workspace was not committed: {why}")) }
+                tracing::warn!(agent = %settings.name, why, "cannot commit a workspace with its session");
+                Checkpoint { commit: None, warning: Some(format!("cannot commit the workspace: {why}")) }
             }
         }
     }
@@ -81,7 +81,7 @@ fn missing_repositories_warning(without: &[String]) -> Option<String> {
     let more = if without.len() > MAX_NAMED_REPOSITORIES { ", …" } else { "" };
     let named = without.iter().take(MAX_NAMED_REPOSITORIES).map(String::as_str).collect::<Vec<_>>().join(", ");
     let named: String = named.chars().take(300).collect();
-    let why = "files of repositories inside the workspace are not in its commit";
+    let why = "the commit does not include nested repositories";
     (!without.is_empty()).then(|| format!("{why}: {named}{more}"))
 }
 
@@ -123,7 +123,7 @@ async fn with_timeout<T>(
     cancel.cancel();
     let late = tokio::time::timeout(CANCEL_TIMEOUT, work).await;
     // It may have completed in the meantime.
-    late.ok().and_then(Result::ok).ok_or_else(|| "git did not end in time".to_owned())
+    late.ok().and_then(Result::ok).ok_or_else(|| "git timed out".to_owned())
 }
 
 /// Returns the tool context in which git runs outside of any turn.

@@ -90,7 +90,7 @@ pub(super) fn finish_loading(
 
 /// Logs why a context cannot be loaded.
 fn log_load_error(head: &ContextRow, failure: &Error) {
-    tracing::error!(agent = %head.agent, %failure, "a live context cannot be read back");
+    tracing::error!(agent = %head.agent, %failure, "cannot load a live context");
 }
 
 /// Replays the newest records of a context: returns the context with its last messages, and whether these records
@@ -206,7 +206,8 @@ async fn replay_records(
             }
             DecodedRecord::Compact(json) => {
                 let compaction = serde_json::from_slice(&json);
-                let mut compaction = compaction.map_err(|e| unreadable_record(format_args!("a compaction: {e}")))?;
+                let mut compaction =
+                    compaction.map_err(|e| unreadable_record(format_args!("invalid compaction record: {e}")))?;
                 compaction_extraction::mark_notes_lost(&mut compaction);
                 context.compact(compaction);
             }
@@ -230,7 +231,7 @@ async fn replay_records(
     let messages = &context.messages;
     if messages.len() as u64 != head.totals.messages {
         return Err(unreadable_record(format_args!(
-            "{} messages were expected and {} found",
+            "expected {} messages, found {}",
             head.totals.messages,
             messages.len()
         )));
@@ -264,24 +265,24 @@ async fn load_session_messages(store: &Store, home: &Path, id: Uuid, count: u64)
     let gone = |reason: String| {
         Error::new(
             chorus_proto::ErrorKind::CorruptSession,
-            format!("the live context begins with the session {id}, which {reason}"),
+            format!("the live context starts with session {id}, which {reason}"),
         )
-        .hint("put the session's file back, or `chorusctl context clear --yes` to let the context go")
+        .hint("restore the session's file, or discard the context: chorusctl context clear --yes")
     };
     let placed = find_session(store, home, id).await?;
-    let (row, path) = placed.ok_or_else(|| gone("is not in the catalog, or belongs to no agent".into()))?;
+    let (row, path) = placed.ok_or_else(|| gone("is not in the catalog, or has no agent".into()))?;
     let found = chorus_runtime::spawn_blocking(move || session_files::read(&path))
         .await
         .map_err(|e| Error::internal(e.to_string()))?
         .map_err(|e| gone(format!("cannot be read: {e}")))?;
-    let file = found.file.map_err(|e| gone(format!("cannot be used: its file {e}")))?;
+    let file = found.file.map_err(|e| gone(format!("is unusable: its file {e}")))?;
     if file.sha256 != row.sha256 {
-        tracing::warn!(session = %id, "the file of a restored session was changed since it was saved");
+        tracing::warn!(session = %id, "the file of a restored session was changed after it was saved");
     }
     let mut messages = file.messages;
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     if messages.len() < count {
-        return Err(gone(format!("has only {} of the {count} messages it had", messages.len())));
+        return Err(gone(format!("has only {} of its {count} messages", messages.len())));
     }
     messages.truncate(count);
     Ok(messages)

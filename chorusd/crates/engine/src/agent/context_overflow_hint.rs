@@ -20,8 +20,8 @@ impl RequestPart {
     fn name(self) -> &'static str {
         match self {
             Self::Prompt => "the system prompt",
-            Self::Docs => "the notes in docs/",
-            Self::Memory => "what the agent remembers",
+            Self::Docs => "the files in docs/",
+            Self::Memory => "the agent's memory",
             Self::WorkingSet => "the working set",
             Self::Conversation => "the conversation",
             Self::Tools => "tools",
@@ -30,14 +30,14 @@ impl RequestPart {
 
     fn advice(self, agent: &str) -> String {
         match self {
-            Self::Prompt => format!("`chorusctl agent config {agent} system_prompt` with a shorter one"),
-            Self::Docs => "shorter notes".to_owned(),
-            Self::Memory => "`chorusctl memory remove`".to_owned(),
+            Self::Prompt => format!("shorten it with `chorusctl agent config {agent} system_prompt TEXT`"),
+            Self::Docs => "shorten those files".to_owned(),
+            Self::Memory => "remove entries with `chorusctl memory remove`".to_owned(),
             Self::WorkingSet | Self::Conversation => {
-                format!("`chorusctl --agent {agent} context compact` goes on from a summary")
+                format!("compact it with `chorusctl --agent {agent} context compact`")
             }
             Self::Tools => {
-                format!("`chorusctl agent config {agent} permissions` with a profile that leaves fewer tools")
+                format!("choose a profile with fewer tools: `chorusctl agent config {agent} permissions PROFILE`")
             }
         }
     }
@@ -49,10 +49,13 @@ pub(super) fn largest_part_hint(prompt: &Prompt, agent: &str) -> String {
     let parts = measure_parts(prompt);
     let total: u64 = parts.iter().map(|(_, tokens)| tokens).sum();
     let Some((largest, tokens)) = parts.into_iter().max_by_key(|(_, tokens)| *tokens) else {
-        return "choose a model that takes more".to_owned();
+        return "choose a model with a larger context".to_owned();
     };
     let (name, advice) = (largest.name(), largest.advice(agent));
-    format!("most of it is {name}, about {tokens} of {total} tokens: {advice}; or choose a model that takes more")
+    format!(
+        "the largest part is {name}, about {tokens} of {total} tokens: {advice}, or choose a model with a \
+     larger context"
+    )
 }
 
 fn measure_parts(prompt: &Prompt) -> [(RequestPart, u64); 6] {
@@ -102,26 +105,26 @@ mod tests {
                 4000,
                 400,
                 400,
-                "most of it is the system prompt, about 1004 of 1216 tokens: `chorusctl agent config a system_prompt`",
+                "the largest part is the system prompt, about 1004 of 1216 tokens: shorten it with `chorusctl agent",
             ),
             (
                 400,
                 4000,
                 400,
-                "most of it is what the agent remembers, about 1004 of 1216 tokens: `chorusctl memory remove`",
+                "the largest part is the agent's memory, about 1004 of 1216 tokens: remove entries with `chorusctl memory",
             ),
             (
                 400,
                 400,
                 4000,
-                "most of it is the conversation, about 1008 of 1216 tokens: `chorusctl --agent a context compact`",
+                "the largest part is the conversation, about 1008 of 1216 tokens: compact it with `chorusctl --agent a",
             ),
         ] {
             let said = of(prompted, remembered, said, OfferedTools::default());
-            assert!(said.starts_with(due) && said.ends_with("or choose a model that takes more"), "{said}");
+            assert!(said.starts_with(due) && said.ends_with("or choose a model with a larger context"), "{said}");
         }
         let everything = Profile::new(ProfileSpec { allow: vec![".*".into()], ..ProfileSpec::default() }).unwrap();
         let tools = crate::tools::offer_tools(&everything, None);
-        assert!(of(4, 4, 4, tools).starts_with("most of it is tools"));
+        assert!(of(4, 4, 4, tools).starts_with("the largest part is tools"));
     }
 }

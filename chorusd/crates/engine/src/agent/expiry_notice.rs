@@ -27,7 +27,7 @@ pub(super) async fn post(
         None => match load_session_label(&registry.store, session).await {
             Ok(known) => known,
             Err(failure) => {
-                tracing::warn!(agent = %name, %failure, "the notice of an idle context lacks its session");
+                tracing::warn!(agent = %name, %failure, "an idle notice has no session");
                 (session.to_string(), session.to_string())
             }
         },

@@ -192,7 +192,7 @@ async fn expire_context(registry: &Arc<Registry>, agent: Uuid, due: Ticks) {
     match registry.ask(agent, command::expire(due)).await {
         Ok(ExpiryOutcome::TurnRunning) => {}
         Ok(ExpiryOutcome::Settled) => return,
-        Err(failure) => tracing::warn!(%agent, %failure, "an idle context was not put away; it is tried again"),
+        Err(failure) => tracing::warn!(%agent, %failure, "cannot save an idle context; retrying"),
     }
     registry.idle_timers.rearm(agent, due, registry.clock.ticks().after(EXPIRY_RETRY_INTERVAL));
 }

@@ -54,7 +54,7 @@ pub(super) async fn run(registry: Arc<Registry>) {
         if failure.fatal || failure.kind == ErrorKind::Stopping {
             return;
         }
-        tracing::warn!(%failure, "cannot trim the journal; it is tried again");
+        tracing::warn!(%failure, "cannot trim the journal; retrying");
         registry.trim_queue.requeue(contexts);
         tokio::time::sleep(MAX_WAIT).await;
     }

@@ -85,7 +85,7 @@ async fn try_call(
     prompt.limit_reply(longest, accepts.tokens, tight);
     // The messages may grow while the model replies. Dropping this reference keeps that from copying them.
     drop(asked);
-    tracing::debug!(agent = %name, %turn, step, left_out = prompt.left_out, model = %target, "asking the model");
+    tracing::debug!(agent = %name, %turn, step, left_out = prompt.left_out, model = %target, "waiting for the model");
     let (at, estimated) = (registry.clock.now(), chorus_llm::tokens_of_request(&prompt.request));
     let redactor = settings.redact.then_some(&registry.redactor);
     let hearing = RedactedStream::new(redactor, |piece| forward_output(registry, &name, turn, &sinks, piece));
@@ -141,7 +141,7 @@ fn forward_output(registry: &Registry, agent: &str, turn: Uuid, sinks: &TurnSink
         StreamEvent::Thinking(text) => TurnEvent::Thinking(text),
         StreamEvent::Note(note) => TurnEvent::Note(note),
         StreamEvent::Retry { attempt, wait, why } => {
-            TurnEvent::Note(format!("{why}; try {attempt} in {:.1} s", wait.as_secs_f64()))
+            TurnEvent::Note(format!("{why}; attempt {attempt} in {:.1} s", wait.as_secs_f64()))
         }
         // Announced when the tool runs.
         StreamEvent::ToolCall { .. } => return,
@@ -160,11 +160,11 @@ fn forward_output(registry: &Registry, agent: &str, turn: Uuid, sinks: &TurnSink
 
 fn to_model_reply(reply: Reply, kept: Vec<ToolCall>, now: jiff::Timestamp) -> ModelReply {
     let note = match &reply.stop {
-        StopReason::MaxTokens => Some("the answer was cut: it had reached its greatest length".to_owned()),
-        StopReason::Refused => Some("the model refused to answer".to_owned()),
+        StopReason::MaxTokens => Some("the reply was cut off at the token limit".to_owned()),
+        StopReason::Refused => Some("the model refused to reply".to_owned()),
         StopReason::Other(why) => Some(format!("the model stopped: {why}")),
         StopReason::End | StopReason::ToolCalls if reply.content.is_empty() && reply.tool_calls.is_empty() => {
-            Some("the model's answer is empty".to_owned())
+            Some("the model returned an empty reply".to_owned())
         }
         StopReason::End | StopReason::ToolCalls => None,
     };
@@ -221,7 +221,7 @@ fn to_model_failure(error: CallError, room: impl FnOnce() -> String, now: jiff::
     let hint = if too_long {
         room()
     } else {
-        error.hint.unwrap_or_else(|| "the message is in the context; send again to go on".to_owned())
+        error.hint.unwrap_or_else(|| "your message was saved; send another message to continue".to_owned())
     };
     ModelFailure { failure: failure.hint(hint), partial: partial.flatten(), usage, too_long }
 }
@@ -233,6 +233,6 @@ fn failure_before_call(failure: Error) -> Box<ModelFailure> {
 /// Returns the error that an agent has no model.
 #[must_use]
 pub fn no_model_error(agent: &str) -> Error {
-    Error::new(ErrorKind::ModelUnavailable, format!("the agent {agent} has no model"))
-        .hint(format!("`chorusctl models` lists them; `chorusctl agent config {agent} model NAME` chooses one"))
+    Error::new(ErrorKind::ModelUnavailable, format!("agent {agent} has no model"))
+        .hint(format!("list models with `chorusctl models`, then set one: chorusctl agent config {agent} model NAME"))
 }

@@ -27,7 +27,7 @@ const SYSTEM: &str = "You take short, factual notes of conversations that others
 /// The structured form of the model's reply.
 const NOTES_SHAPE: OutputFormat = OutputFormat {
     name: "write_down",
-    description: "Writes down what must not be forgotten of the transcript.",
+    description: "Records the important facts of the transcript.",
     schema: answer_schema,
 };
 
@@ -105,9 +105,9 @@ impl Extraction<'_> {
         };
         let (found, why) = self.extract_chunks(&target, &cancel).await;
         let Some(why) = why else { return ExtractionOutcome::Extracted(Box::new(found.into())) };
-        tracing::warn!(agent = %self.settings.name, model = %target, why, "a model was asked for notes, and not all came");
+        tracing::warn!(agent = %self.settings.name, model = %target, why, "a model returned incomplete notes");
         if found.has_model_items() {
-            let fallback = Some(format!("some of it is by rules: {why}"));
+            let fallback = Some(format!("used the built-in rules for some messages: {why}"));
             ExtractionOutcome::Extracted(Box::new(ExtractionNotes { found, fallback }))
         } else {
             ExtractionOutcome::Failed(why)
@@ -137,7 +137,7 @@ impl Extraction<'_> {
                 let begin = start_of_newest(from..end, message, room, pieces);
                 if begin > from {
                     let older = begin - from;
-                    why = Some(format!("the {older} older messages are more than the model is asked to read"));
+                    why = Some(format!("the {older} older messages exceed the limit for one extraction"));
                     self.apply_rules(from..begin, &mut found, &mut known).await;
                 }
                 (from, measured) = (begin, room);
@@ -156,7 +156,7 @@ impl Extraction<'_> {
                         (from, pieces) = (piece.next, pieces.saturating_sub(1));
                         continue;
                     }
-                    Err(why) => format!("the model's answer {why}"),
+                    Err(why) => format!("the model's reply {why}"),
                 },
                 Err(error) if error.class == ErrorClass::ContextTooLong && room > MIN_CHUNK_BYTES => {
                     room = (room / TOO_LONG_DIVISOR).max(MIN_CHUNK_BYTES);
@@ -198,14 +198,14 @@ impl Extraction<'_> {
     ) -> Result<ExtractedItems, &'static str> {
         match reply.stop {
             StopReason::Refused => return Err("is a refusal"),
-            StopReason::MaxTokens => return Err("was cut: it had reached its greatest length"),
+            StopReason::MaxTokens => return Err("was cut off at the token limit"),
             _ => {}
         }
         let said = reply.structured_output().to_owned();
         let said = if self.settings.redact { self.registry.redactor.redact_truncated(said) } else { said };
         match parse_extraction(&said, piece, known) {
             // Some chunks are only small talk.
-            Err("says nothing") if said.contains('{') => Ok(ExtractedItems::default()),
+            Err("has no content") if said.contains('{') => Ok(ExtractedItems::default()),
             read => read,
         }
     }
@@ -247,7 +247,7 @@ impl Extraction<'_> {
             Err(_) => {
                 stop.cancel();
                 // The cost is known only when the call has ended.
-                call.await.map_err(|error| CallError { message: "the model took too long".to_owned(), ..error })
+                call.await.map_err(|error| CallError { message: "the model timed out".to_owned(), ..error })
             }
         };
         let (kind, price) = (CallKind::Compaction, registry.models.price(target));

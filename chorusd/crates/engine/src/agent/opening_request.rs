@@ -48,7 +48,7 @@ pub async fn request_opening(
         return nothing;
     };
     if let Err(failure) = registry.usage.check_limits(settings).await {
-        tracing::info!(agent = %settings.name, %failure, "no model is asked for an opening");
+        tracing::info!(agent = %settings.name, %failure, "cannot ask a model for an opening");
         return nothing;
     }
     let at = registry.clock.now();
@@ -64,7 +64,7 @@ pub async fn request_opening(
     let called = match tokio::time::timeout(REPLY_TIMEOUT, &mut call).await {
         Ok(called) => called,
         Err(_) => {
-            tracing::warn!(agent = %settings.name, model = %target, "the model took too long for an opening");
+            tracing::warn!(agent = %settings.name, model = %target, "timed out waiting for an opening");
             stop.cancel();
             // The cost is known only when the call has ended.
             call.await
@@ -89,7 +89,7 @@ pub async fn request_opening(
         Ok(reply) if reply.stop != StopReason::Refused => Some(reply.content),
         Ok(_) => None,
         Err(error) => {
-            tracing::warn!(agent = %settings.name, %error, "a model was asked for an opening in vain");
+            tracing::warn!(agent = %settings.name, %error, "opening request failed");
             None
         }
     };

@@ -145,9 +145,9 @@ fn docs_section(dir: &Path) -> Option<String> {
         }
     }
     if !named.is_empty() {
-        let _ = writeln!(text, "Not shown here for want of room: {}", named.join(", "));
+        let _ = writeln!(text, "Omitted because of the size limit: {}", named.join(", "));
     }
-    (!text.is_empty()).then(|| format!("# Notes in docs/\n\n{}", text.trim_end()))
+    (!text.is_empty()).then(|| format!("# Files in docs/\n\n{}", text.trim_end()))
 }
 
 #[cfg(test)]
@@ -214,6 +214,6 @@ mod tests {
         std::os::unix::fs::symlink("/etc/passwd", dir.path().join("link.md")).unwrap();
         let text = docs_section(dir.path()).unwrap();
         assert!(text.contains("## a.md\n\nfirst\n\n## b.md\n\nsecond"), "{text}");
-        assert!(text.ends_with("Not shown here for want of room: big.md, binary"), "{text}");
+        assert!(text.ends_with("Omitted because of the size limit: big.md, binary"), "{text}");
     }
 }

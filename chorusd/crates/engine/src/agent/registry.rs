@@ -146,7 +146,7 @@ impl Registry {
             self.inner.lock().live.values().filter(|head| head.turn.is_some()).map(|head| head.agent).collect();
         for agent in open {
             if let Err(failure) = self.ask(agent, command::wake()).await {
-                tracing::warn!(%agent, %failure, "a turn that was cut off is not closed");
+                tracing::warn!(%agent, %failure, "cannot close an interrupted turn");
             }
         }
     }
@@ -158,7 +158,7 @@ impl Registry {
         let active: Vec<Uuid> = self.inner.lock().actors.keys().copied().collect();
         let told = active.into_iter().map(|agent| async move {
             if let Err(failure) = self.ask(agent, command::end_turns()).await {
-                tracing::warn!(%agent, %failure, "a turn is not told to end before its context is saved");
+                tracing::warn!(%agent, %failure, "cannot end a turn before its context is saved");
             }
         });
         join_all(told).await;
@@ -214,7 +214,7 @@ impl Registry {
         }
         .map_err(|_| Error::busy())?;
         let reply = answer.await.unwrap_or_else(|_| Err(Error::stopping()))?;
-        take_reply(reply).ok_or_else(|| Error::internal("an agent gave the answer to another question"))
+        take_reply(reply).ok_or_else(|| Error::internal("an agent sent a mismatched reply"))
     }
 
     fn post_envelope(self: &Arc<Self>, agent: Uuid, envelope: Envelope) -> Result<(), TrySendError<Envelope>> {
@@ -238,7 +238,7 @@ impl Registry {
         Box::pin(async move {
             let dead = self.inner.lock().actors.get(&agent).cloned().filter(mpsc::Sender::is_closed);
             let Some(dead) = dead else { return Ok(()) };
-            tracing::error!(%agent, "the task of an agent has ended by itself; its context is read back from the journal");
+            tracing::error!(%agent, "the task of an agent ended unexpectedly; reloading its context from the journal");
             // Commits what the dead actor had queued before the head is read.
             self.store.journal.ping().await?;
             let head = self.store.journal.live_contexts().await?.into_iter().find(|head| head.agent == agent);

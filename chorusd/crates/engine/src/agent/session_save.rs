@@ -165,7 +165,7 @@ pub async fn write_session<After: Future<Output = Result<()>>>(
             }
             Err(failure) => _ = answer.send(Err(failure)),
         });
-        let placed = placed.await.unwrap_or_else(|_| Err(Error::internal("a session on its way came to nothing")));
+        let placed = placed.await.unwrap_or_else(|_| Err(Error::internal("session save aborted")));
         store.escalate_fatal(placed)?
     } else {
         let placed = run_blocking(move || {

@@ -147,7 +147,7 @@ impl ToolRunner {
         }
         match self.tool_context() {
             Some(ctx) if !self.cancel.is_cancelled() => tools::execute_call(planned.call, Arc::new(ctx)).await,
-            _ => ToolOutcome::error("the turn was cancelled before this ran"),
+            _ => ToolOutcome::error("the turn was cancelled before this call ran"),
         }
     }
 
@@ -249,5 +249,5 @@ fn count_result(breaker: &mut CircuitBreaker, failed: Option<bool>) {
 
 /// Returns the outcome of a tool that panicked.
 fn panic_outcome() -> ToolOutcome {
-    ToolOutcome::error("the tool failed: it ended in the middle")
+    ToolOutcome::error("the tool failed unexpectedly")
 }

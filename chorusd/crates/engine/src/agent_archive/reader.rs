@@ -25,23 +25,23 @@ const READ_BUFFER_BYTES: usize = 256 << 10;
 /// The reason why an archive is refused.
 #[derive(Debug, Error)]
 pub enum ArchiveError {
-    #[error("it cannot be read: {0}")]
+    #[error("cannot read it: {0}")]
     Io(#[from] io::Error),
-    #[error("it is no archive of an agent: {0}")]
+    #[error("not an agent archive: {0}")]
     NotAnArchive(String),
-    #[error("it is compressed; unpack it first")]
+    #[error("it is compressed; decompress it first")]
     Compressed,
-    #[error("it was written by a newer version (schema {0}; this one knows {SCHEMA})")]
+    #[error("it was created by a newer version (schema {0}; this version supports {SCHEMA})")]
     NewerSchema(u64),
-    #[error("{0:?} has no place in it")]
+    #[error("{0:?} is not a valid path")]
     InvalidPath(String),
-    #[error("{0:?} is no plain file")]
+    #[error("{0:?} is not a regular file")]
     NotAFile(String),
-    #[error("{0:?} is in it twice")]
+    #[error("{0:?} is a duplicate")]
     Duplicate(String),
-    #[error("{0:?} is not as its manifest says")]
+    #[error("{0:?} does not match the manifest")]
     Mismatch(String),
-    #[error("{0:?} is in only one of archive and manifest")]
+    #[error("{0:?} is only in the archive or only in the manifest")]
     Unlisted(String),
 }
 
@@ -103,7 +103,7 @@ impl Archive {
             }
         }
         let manifest = manifest
-            .ok_or_else(|| ArchiveError::NotAnArchive(format!("it has no {MANIFEST_MEMBER}, or only a part came")))?;
+            .ok_or_else(|| ArchiveError::NotAnArchive(format!("it has no {MANIFEST_MEMBER}, or is incomplete")))?;
         let places = match_manifest(&manifest, found)?;
         drop(tar);
         Ok(Self { file, manifest, members: places })
@@ -158,8 +158,7 @@ fn parse_manifest(text: &[u8]) -> Result<Manifest, ArchiveError> {
     struct Versioned {
         schema: u64,
     }
-    let foreign =
-        |e: serde_json::Error| ArchiveError::NotAnArchive(format!("its {MANIFEST_MEMBER} cannot be read: {e}"));
+    let foreign = |e: serde_json::Error| ArchiveError::NotAnArchive(format!("cannot read its {MANIFEST_MEMBER}: {e}"));
     let Versioned { schema } = serde_json::from_slice(text).map_err(foreign)?;
     if schema > u64::from(SCHEMA) {
         return Err(ArchiveError::NewerSchema(schema));

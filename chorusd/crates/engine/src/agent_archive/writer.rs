@@ -45,12 +45,12 @@ impl<W: Write> ArchiveWriter<W> {
     /// Adds a file of `size` bytes. Fails if the path is not valid in an archive, or if the source has fewer bytes.
     pub fn add(&mut self, path: &str, size: u64, source: impl Read) -> io::Result<()> {
         if !is_valid_member_path(path) {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{path:?} has no place in an archive")));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{path:?} is not a valid archive path")));
         }
         let mut source = HashingReader { source: source.take(size), hash: Sha256::new(), bytes_read: 0 };
         self.append_file(path, size, &mut source)?;
         if source.bytes_read < size {
-            return Err(io::Error::other(format!("{path} was changed while it was read")));
+            return Err(io::Error::other(format!("{path} changed while it was being read")));
         }
         let sha256 = hex(&source.hash.finalize());
         self.members.push(Member { path: path.to_owned(), size, sha256 });

@@ -68,19 +68,17 @@ impl<'a> Claim<'a> {
     /// Denies the action because nobody answered.
     pub(super) async fn deny_unanswered(self, why: NoAnswerReason) -> ApprovalOutcome {
         let (status, word, why) = match why {
-            NoAnswerReason::Timeout => (Status::Expired, "expired", "nobody answered in time"),
-            NoAnswerReason::TurnEnded => (Status::Denied, "withdrawn", "the turn ended before anybody answered"),
-            NoAnswerReason::PermissionsChanged => (
-                Status::Denied,
-                "withdrawn",
-                "the agent's permissions were changed before anybody answered; try it again",
-            ),
+            NoAnswerReason::Timeout => (Status::Expired, "expired", "the approval expired"),
+            NoAnswerReason::TurnEnded => (Status::Denied, "withdrawn", "the turn ended before an answer"),
+            NoAnswerReason::PermissionsChanged => {
+                (Status::Denied, "withdrawn", "the agent's permissions changed before an answer; try again")
+            }
         };
         let answer = ApprovalAnswer::Denied { by: None, why: why.to_owned() };
         let told = ApprovalOutcome { answer: answer.clone(), status, by: None, hash: String::new() };
         match self.decide(status, answer, word, None).await {
             Ok(_noted) => {}
-            Err(failure) => tracing::warn!(%failure, "that a question is closed cannot be noted"),
+            Err(failure) => tracing::warn!(%failure, "cannot record that an approval was closed"),
         }
         told
     }
@@ -122,11 +120,12 @@ impl<'a> Claim<'a> {
                 let told = ApprovalOutcome { answer, status, by, hash: approval.hash.clone() };
                 return Ok(RecordedAnswer { approvals, approval, outcome: Some(told) });
             }
-            Ok(false) => Error::new(ErrorKind::Conflict, "it was decided meanwhile")
-                .hint("`chorusctl audit` says how, and by whom"),
+            Ok(false) => {
+                Error::new(ErrorKind::Conflict, "it was already decided").hint("see the decision: chorusctl audit")
+            }
             Err(failure) => failure,
         };
-        let why = format!("the answer cannot be written down ({failure})");
+        let why = format!("cannot record the answer in the audit log ({failure})");
         let told = ApprovalOutcome {
             answer: ApprovalAnswer::Denied { by: None, why },
             status: Status::Denied,

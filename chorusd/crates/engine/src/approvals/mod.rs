@@ -80,7 +80,7 @@ impl Approvals {
         say(TurnEvent::Decided { id: approval.id, status: told.status, by: told.by });
         // The action that runs must be exactly the one that was shown.
         if matches!(told.answer, ApprovalAnswer::Approved { .. }) && told.hash != hex(&question.binding_hash(nonce)) {
-            return Err(Error::internal("the approval is of another action"));
+            return Err(Error::internal("the approval is for another action"));
         }
         Ok(told.answer)
     }
@@ -124,7 +124,7 @@ impl Approvals {
     pub async fn deny_left_open(&self) -> Result<()> {
         match self.store.catalog.approvals.deny_open(self.clock.now()).await? {
             0 => {}
-            count => tracing::info!(count, "what was asked before the start was denied"),
+            count => tracing::info!(count, "denied the approvals that were pending before the start"),
         }
         Ok(())
     }
@@ -140,20 +140,20 @@ impl Approvals {
         let Some(asked) = self.pending.get(&id) else { return Err(self.not_open_error(id).await?) };
         if !may_answer(by, &asked.requester, &asked.approval.action) {
             let (why, hint) = match reaches_beyond_turn(&asked.approval.action) {
-                true => ("only an approver can answer that", "an approver, or the owner at a terminal, can answer"),
+                true => ("only an approver can answer this", "ask an approver, or the owner at a terminal"),
                 false => (
-                    "somebody else was asked",
-                    "whoever sent the message, an approver, or the owner at a terminal, can answer",
+                    "this approval is for someone else",
+                    "it can be answered by the sender of the message, an approver, or the owner at a terminal",
                 ),
             };
             return Err(Error::new(ErrorKind::Denied, why).hint(hint));
         }
         if hash.is_some_and(|hash| hash != asked.approval.hash) {
-            return Err(Error::new(ErrorKind::Conflict, format!("{id} is another action than the one that was shown"))
-                .hint("`chorusctl approvals` shows it"));
+            return Err(Error::new(ErrorKind::Conflict, format!("{id} does not match the action that was shown"))
+                .hint("see it: chorusctl approvals"));
         }
         if !self.pending.claim(&id) {
-            return Err(Error::new(ErrorKind::Conflict, format!("somebody is answering {id} right now")));
+            return Err(Error::new(ErrorKind::Conflict, format!("{id} is being answered by someone else")));
         }
         Ok(Claim::new(self, asked, by.requester.clone()))
     }
@@ -162,22 +162,21 @@ impl Approvals {
     async fn not_open_error(&self, id: String) -> Result<Error> {
         let Some(was) = self.store.catalog.approvals.get(id.clone()).await? else {
             let shown: String = id.chars().take(40).collect();
-            return Ok(Error::new(ErrorKind::NotFound, format!("nothing was asked as {shown:?}"))
-                .hint("`chorusctl approvals` lists what waits for an answer"));
+            return Ok(Error::new(ErrorKind::NotFound, format!("no pending approval {shown:?}"))
+                .hint("list pending approvals: chorusctl approvals"));
         };
-        let by = was.decided_by.as_ref().map(|by| format!(", by {by}")).unwrap_or_default();
+        let by = was.decided_by.as_ref().map(|by| format!(" (by {by})")).unwrap_or_default();
         let failure = match was.status {
-            Status::Approved => Error::new(ErrorKind::Conflict, format!("{id} was approved already{by}")),
-            Status::Expired => Error::new(ErrorKind::Expired, format!("nobody answered {id} in time; it was denied"))
-                .hint("send a message to have it tried again; `approval_timeout` is how long it waits"),
+            Status::Approved => Error::new(ErrorKind::Conflict, format!("{id} was already approved{by}")),
+            Status::Expired => Error::new(ErrorKind::Expired, format!("{id} expired without an answer and was denied"))
+                .hint("send a message to try again; `approval_timeout` sets how long approvals stay pending"),
             Status::Denied if was.decided_by.is_some() => {
-                Error::new(ErrorKind::Conflict, format!("{id} was denied already{by}"))
+                Error::new(ErrorKind::Conflict, format!("{id} was already denied{by}"))
             }
-            Status::Denied | Status::Open => Error::new(
-                ErrorKind::Conflict,
-                format!("{id} was denied: its turn has ended, or the daemon was started anew"),
-            )
-            .hint("send a message to have it tried again"),
+            Status::Denied | Status::Open => {
+                Error::new(ErrorKind::Conflict, format!("{id} was denied: its turn ended, or the daemon restarted"))
+                    .hint("send a message to try again")
+            }
         };
         Ok(failure)
     }
@@ -315,9 +314,9 @@ fn may_answer(by: &Answerer, requester: &Requester, action: &str) -> bool {
 pub fn rule_reason(rule: &Rule) -> String {
     match rule {
         Rule::Pattern { list, index, pattern } => format!("{}[{index}] {pattern}", list.as_str()),
-        Rule::Always { index } => format!("always[{index}]: this very action was approved for ever"),
+        Rule::Always { index } => format!("always[{index}]: this exact action was permanently approved"),
         Rule::Default => "no rule matches it".into(),
-        Rule::Shell { reason } => format!("it is asked about because {reason}"),
+        Rule::Shell { reason } => format!("needs approval because {reason}"),
     }
 }
 

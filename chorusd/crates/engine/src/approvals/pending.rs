@@ -89,7 +89,7 @@ impl PendingApprovals {
         if entries.values().filter(|entry| entry.question.agent == open.agent).count() >= MAX_OPEN_PER_AGENT {
             return Err(Error::new(
                 ErrorKind::Busy,
-                format!("{MAX_OPEN_PER_AGENT} other actions of this agent wait for an answer already"),
+                format!("this agent already has {MAX_OPEN_PER_AGENT} pending approvals"),
             ));
         }
         if entries.contains_key(&open.approval.id) {
@@ -173,7 +173,7 @@ mod tests {
         let book = PendingApprovals::default();
         let told: Vec<_> = (0..MAX_OPEN_PER_AGENT).map(|id| book.insert(open(id, 1)).unwrap().unwrap()).collect();
         assert_eq!(book.insert(open(MAX_OPEN_PER_AGENT, 1)).unwrap_err().kind, ErrorKind::Busy);
-        assert!(book.insert(open(0, 2)).unwrap().is_none(), "that id is taken");
+        assert!(book.insert(open(0, 2)).unwrap().is_none(), "that id already exists");
         assert!(book.insert(open(MAX_OPEN_PER_AGENT, 2)).unwrap().is_some(), "another agent's are its own");
         drop(book.guard("0"));
         assert!(book.insert(open(MAX_OPEN_PER_AGENT + 1, 1)).unwrap().is_some());

@@ -81,7 +81,7 @@ impl Read for ExactReader<'_> {
             Some(_) => 0,
             None => match self.file.read_at(buffer, self.offset) {
                 Ok(0) => {
-                    self.error = Some(io::Error::other("it became shorter while it was read"));
+                    self.error = Some(io::Error::other("it became shorter while being read"));
                     0
                 }
                 Ok(count) => count,
@@ -188,7 +188,7 @@ impl<S: BackupSink> Collector<S> {
         self.summary.unreadable.clear();
         self.summary.warnings.clear();
         self.workspaces.clear();
-        let spool = tempfile::tempfile_in(dir).map_err(|e| Error::io("cannot begin a backup", &e))?;
+        let spool = tempfile::tempfile_in(dir).map_err(|e| Error::io("cannot start a backup", &e))?;
         let mut pass = WalkPass::SpoolChanged(ChangedFiles {
             existing_paths: HashSet::new(),
             changed: Vec::new(),
@@ -198,7 +198,7 @@ impl<S: BackupSink> Collector<S> {
         self.walk_home(&mut pass)?;
         match pass {
             WalkPass::SpoolChanged(late) => Ok((self, late)),
-            WalkPass::CopyAll => Err(Error::internal("a walk became another")),
+            WalkPass::CopyAll => Err(Error::internal("the walk mode changed")),
         }
     }
 
@@ -265,7 +265,7 @@ impl<S: BackupSink> Collector<S> {
         let (stat, dir) = match opened {
             Ok(opened) => opened,
             Err(e) => {
-                self.record_unreadable(path, &format!("moved or deleted while the backup was made ({e})"));
+                self.record_unreadable(path, &format!("moved or deleted during the backup ({e})"));
                 return Ok(());
             }
         };
@@ -325,7 +325,7 @@ impl<S: BackupSink> Collector<S> {
             }
             if same || tried == MAX_COPY_ATTEMPTS {
                 if !same {
-                    self.summary.warnings.push(format!("{} changed while it was copied", entry.path));
+                    self.summary.warnings.push(format!("{} changed while being copied", entry.path));
                 }
                 entry.sha256 = sha256;
                 self.count_copied(&entry, new);
@@ -411,7 +411,7 @@ impl<S: BackupSink> Visitor for CollectVisitor<'_, S> {
             && matches!(item.kind, ItemKind::Link(_))
             && DATA_DIRS.iter().any(|tree| item.path == Path::new(tree))
         {
-            self.collector.record_unreadable(item.path, "it is a link, and a backup follows none");
+            self.collector.record_unreadable(item.path, "it is a symbolic link, which backups do not follow");
             return Ok(false);
         }
         if matches!(item.kind, ItemKind::Special) {

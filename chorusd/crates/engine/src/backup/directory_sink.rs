@@ -22,8 +22,8 @@ use super::{MANIFEST_FILE, PREVIOUS_MANIFEST_FILE, fsync};
 const MARKER_FILE: &str = "CHORUS-BACKUP";
 
 const MARKER_TEXT: &str = "\
-A backup made by `chorusctl backup`. `chorusctl backup verify` checks it, `chorusctl backup restore` brings it back.
-manifest.jsonl lists every file, manifest.previous.jsonl those of the backup before; objects/ab/ab... is the file with that SHA-256.
+A backup made by `chorusctl backup`. `chorusctl backup verify` checks it, `chorusctl backup restore` restores it.
+manifest.jsonl lists every file, manifest.previous.jsonl those of the previous backup; objects/ab/ab... is the file with that SHA-256.
 ";
 
 pub(super) const OBJECTS_DIR: &str = "objects";
@@ -79,7 +79,7 @@ impl DirectorySink {
                     ErrorKind::Busy,
                     format!("another backup is being written to {}", dir.display()),
                 )
-                .hint("wait until it has ended"));
+                .hint("wait until it ends"));
             }
             Err(fs::TryLockError::Error(e)) => return Err(failed(e)),
         }
@@ -161,7 +161,7 @@ impl DirectorySink {
                 integrity::find_problems_in_copy(&copy)
             };
             if let Some(first) = found.first() {
-                let what = format!("{} is damaged: {first}; the backup before is as it was", entry.path);
+                let what = format!("{} is damaged: {first}; the previous backup is unchanged", entry.path);
                 return Err(Error::new(ErrorKind::StorageFailed, what).hint("chorusctl doctor"));
             }
         }
@@ -245,7 +245,8 @@ impl BackupSink for DirectorySink {
         let before = self.generations.latest.as_ref().map_or(0, |latest| latest.agents);
         let warnings = (agents == 0 && before > 0).then(|| {
             format!(
-                "the home has no agents any more; the backup before has {before} and is kept: {PREVIOUS_MANIFEST_FILE}"
+                "the home no longer has agents; the previous backup has {before} and was kept: \
+                 {PREVIOUS_MANIFEST_FILE}"
             )
         });
         Ok(SinkResult { deleted, warnings: warnings.into_iter().collect() })
@@ -269,7 +270,7 @@ pub(super) fn object_path(dir: &Path, sha256: &str) -> PathBuf {
 }
 
 fn denied_error(dir: &Path, why: &str) -> Error {
-    Error::new(ErrorKind::Denied, format!("{} {why}", dir.display())).hint("name a new or empty directory of your own")
+    Error::new(ErrorKind::Denied, format!("{} {why}", dir.display())).hint("use a new or empty directory that you own")
 }
 
 /// Resolves symbolic links in a path whose last components need not exist yet.
@@ -289,11 +290,7 @@ fn canonicalize_missing(dir: &Path) -> io::Result<PathBuf> {
 /// Refuses a directory within the home, or one that contains it.
 fn ensure_apart_from_home(dir: &Path, home: &Path) -> Result<()> {
     let nested = dir.starts_with(home) || home.starts_with(dir);
-    if nested {
-        Err(denied_error(dir, &format!("and the home {} are inside each other", home.display())))
-    } else {
-        Ok(())
-    }
+    if nested { Err(denied_error(dir, &format!("overlaps with the home {}", home.display()))) } else { Ok(()) }
 }
 
 /// Refuses a directory that others may write to, or that holds something else.
@@ -308,7 +305,7 @@ fn ensure_usable(dir: &Path) -> Result<()> {
         return Err(denied_error(dir, &format!("belongs to user {}, not to user {us}", metadata.uid())));
     }
     if metadata.mode() & 0o022 != 0 {
-        return Err(denied_error(dir, &format!("can be written to by others (mode {:04o})", metadata.mode() & 0o7777)));
+        return Err(denied_error(dir, &format!("is writable by others (mode {:04o})", metadata.mode() & 0o7777)));
     }
     let marked = fs::symlink_metadata(dir.join(MARKER_FILE)).is_ok_and(|mark| mark.is_file());
     if !marked && fs::read_dir(dir).map_err(failed)?.next().is_some() {
@@ -333,7 +330,7 @@ fn remove_unfinished_files(objects: &Path) -> io::Result<()> {
 pub(super) fn target_error(error: Error) -> Error {
     match error.kind {
         ErrorKind::DiskFull => {
-            Error { message: "there is no room for the backup; the one before is as it was".into(), ..error }
+            Error { message: "not enough disk space for the backup; the previous backup is unchanged".into(), ..error }
         }
         ErrorKind::StorageFailed => Error { fatal: false, ..error }.hint("check the directory and its disk"),
         _ => error,

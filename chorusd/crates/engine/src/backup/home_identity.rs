@@ -48,14 +48,14 @@ impl HomeIdentity {
     /// Refuses with `denied` to replace the backup `before` if it is of another home.
     pub fn ensure_same_home(&self, before: &Manifest, dir: &Path) -> Result<()> {
         let why = match before.home {
-            Some(id) if id != self.id => "has the backup of another home",
+            Some(id) if id != self.id => "contains a backup of another home",
             None if !self.has_agents && before.agent_totals().0 > 0 => {
-                "has a backup with agents, and this home has none"
+                "contains a backup with agents, but this home has none"
             }
             _ => return Ok(()),
         };
-        Err(Error::new(ErrorKind::Denied, format!("{} {why}; it is as it was", dir.display()))
-            .hint("name another directory for this home, also if it lost its db/ and began anew, or check CHORUS_HOME"))
+        Err(Error::new(ErrorKind::Denied, format!("{} {why}; nothing was changed", dir.display()))
+            .hint("use another directory for this home (also if it lost its db/), or check CHORUS_HOME"))
     }
 }
 
@@ -64,8 +64,8 @@ fn load_or_create_id(home: &Path) -> Result<Uuid> {
     let failed = |what: &str, e: &io::Error| Error::io(format_args!("cannot {what} {}", path.display()), e);
     match fs::read_to_string(&path) {
         Ok(text) => Uuid::parse_str(text.trim()).map_err(|_| {
-            Error::new(ErrorKind::StorageFailed, format!("{} has no id of a home", path.display()))
-                .hint("delete it, and name a new directory for the backup")
+            Error::new(ErrorKind::StorageFailed, format!("{} does not contain a home id", path.display()))
+                .hint("delete it, and use a new directory for the backup")
         }),
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
             let id = Uuid::new_v4();

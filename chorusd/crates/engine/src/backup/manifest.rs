@@ -144,7 +144,7 @@ impl Manifest {
         let header: Header = serde_json::from_slice(header).map_err(|e| format!("has no header: {e}"))?;
         if header.chorus_backup > SCHEMA {
             let schema = header.chorus_backup;
-            return Err(format!("was written by a newer version (schema {schema}; this one knows {SCHEMA})"));
+            return Err(format!("was created by a newer version (schema {schema}; this version supports {SCHEMA})"));
         }
         let mut entries = Vec::<ManifestEntry>::new();
         while let Some(line) = lines.next()? {

@@ -40,8 +40,8 @@ impl BackupSource {
             return Ok(Self::Archive(ensure_backup_archive(io::stdin(), "standard input")?));
         }
         let failed = |e: io::Error| match e.kind() {
-            io::ErrorKind::NotFound => Error::new(ErrorKind::NotFound, format!("there is no {}", path.display()))
-                .hint("name the directory or the archive of a backup"),
+            io::ErrorKind::NotFound => Error::new(ErrorKind::NotFound, format!("{} does not exist", path.display()))
+                .hint("pass the directory or the archive of a backup"),
             _ => {
                 Error::io(format_args!("cannot read {}", path.display()), &e).hint("check the path and its permissions")
             }
@@ -59,7 +59,7 @@ impl BackupSource {
         }
         if path.join(MANIFEST_FILE).symlink_metadata().is_err() {
             return Err(Error::new(ErrorKind::NotFound, format!("{} has no {MANIFEST_FILE}", path.display()))
-                .hint("name a directory or an archive that `chorusctl backup` has completed"));
+                .hint("pass a directory or an archive created by `chorusctl backup`"));
         }
         Ok(Self::Directory(path.to_owned(), path.join(MANIFEST_FILE)))
     }
@@ -89,24 +89,23 @@ fn ensure_backup_archive(mut source: impl Read + 'static, path: &str) -> Result<
     let mut first = Vec::new();
     let read = (&mut source).take(TAR_BLOCK_BYTES as u64).read_to_end(&mut first);
     read.map_err(|e| {
-        Error::io(format_args!("cannot read {path}"), &e).hint("name the directory or the archive of a backup")
+        Error::io(format_args!("cannot read {path}"), &e).hint("pass the directory or the archive of a backup")
     })?;
     if let Some((_, by)) = COMPRESSION_MAGIC.iter().find(|(magic, _)| first.starts_with(magic)) {
-        return Err(Error::new(ErrorKind::InvalidParams, format!("{path} is compressed ({by})")).hint(format!(
-            "decompress it first: {by} -dc FILE | chorusctl backup verify -; `restore -` reads it likewise"
-        )));
+        return Err(Error::new(ErrorKind::InvalidParams, format!("{path} is compressed ({by})"))
+            .hint(format!("decompress it first: {by} -dc FILE | chorusctl backup verify - (also with `restore -`)")));
     }
     let is_tar = first.get(257..262) == Some(b"ustar");
     let ours = [HOME_FOLDER, "././@LongLink", MANIFEST_FILE].iter().any(|name| first.starts_with(name.as_bytes()));
     if !is_tar || !ours {
         return Err(Error::new(ErrorKind::StorageFailed, format!("not a Chorus backup: {path}"))
-            .hint("name a directory or an archive that `chorusctl backup` has completed"));
+            .hint("pass a directory or an archive created by `chorusctl backup`"));
     }
     Ok(Box::new(io::Cursor::new(first).chain(source)))
 }
 
 fn damaged_error(what: &str) -> Error {
-    Error::new(ErrorKind::StorageFailed, format!("the backup cannot be used: {what}"))
+    Error::new(ErrorKind::StorageFailed, format!("invalid backup: {what}"))
         .hint("use another backup; nothing was changed")
 }
 
@@ -121,7 +120,7 @@ fn read_directory(
     progress: OnReadProgress<'_>,
 ) -> Result<(Manifest, Vec<String>)> {
     let name = manifest.file_name().unwrap_or_default().display();
-    let file = File::open(manifest).map_err(|e| damaged_error(&format!("{name} cannot be read: {e}")))?;
+    let file = File::open(manifest).map_err(|e| damaged_error(&format!("cannot read {name}: {e}")))?;
     let manifest = Manifest::read(&mut BufReader::new(file)).map_err(|e| damaged_error(&format!("{name} {e}")))?;
     ensure_valid_paths(&manifest)?;
     let (mut problems, mut done, (_, total)) = (Vec::new(), 0, manifest.file_totals());
@@ -136,7 +135,7 @@ fn read_directory(
                     Err(e) => return Err(read_error(&e)),
                 }
             }
-            Err(e) => problems.push(format!("{}: its copy cannot be read: {e}", entry.path)),
+            Err(e) => problems.push(format!("{}: cannot read its copy: {e}", entry.path)),
         }
         done += entry.size;
         progress(done, total);
@@ -149,7 +148,7 @@ fn read_archive(
     taker: &mut dyn FileReceiver,
     progress: OnReadProgress<'_>,
 ) -> Result<(Manifest, Vec<String>)> {
-    let foreign = |e: io::Error| damaged_error(&format!("it is not a complete tar archive: {e}"));
+    let foreign = |e: io::Error| damaged_error(&format!("incomplete tar archive: {e}"));
     let mut tar = tar::Archive::new(BufReader::with_capacity(READ_BUFFER_BYTES, source));
     let (mut found, mut manifest, mut long_name) = (HashMap::new(), None, None);
     let mut done = 0;
@@ -172,7 +171,7 @@ fn read_archive(
                 continue;
             }
             EntryType::Regular => {}
-            _ => return Err(damaged_error("it has members that a backup does not have")),
+            _ => return Err(damaged_error("it has members that do not belong in a backup")),
         }
         let bytes = long_name.take().unwrap_or_else(|| member.path_bytes().into_owned());
         let path = PathBuf::from(<std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(bytes));
@@ -193,13 +192,12 @@ fn read_archive(
         let sha256 = taker.receive_file(&place, &mut counted, None).map_err(|e| read_error(&e))?;
         done += counted.count;
         if counted.count != size {
-            return Err(damaged_error("it is not a complete tar archive"));
+            return Err(damaged_error("incomplete tar archive"));
         }
         found.insert(entry.path, (size, sha256));
         progress(done, 0);
     }
-    let text =
-        manifest.ok_or_else(|| damaged_error(&format!("it has no {MANIFEST_FILE}, or only a part of it came")))?;
+    let text = manifest.ok_or_else(|| damaged_error(&format!("it has no {MANIFEST_FILE}, or is incomplete")))?;
     let manifest =
         Manifest::read(&mut BufReader::new(text)).map_err(|e| damaged_error(&format!("its {MANIFEST_FILE} {e}")))?;
     ensure_valid_paths(&manifest)?;
@@ -209,7 +207,7 @@ fn read_archive(
     for entry in file_entries(&manifest) {
         match found.get(&entry.path) {
             Some((size, sha256)) => problems.extend(describe_mismatch(entry, *size, sha256)),
-            None => problems.push(format!("{}: it is missing", entry.path)),
+            None => problems.push(format!("{}: missing", entry.path)),
         }
     }
     Ok((manifest, problems))
@@ -235,14 +233,14 @@ fn ensure_valid_paths(manifest: &Manifest) -> Result<()> {
         let place = entry.path_in_home().map_err(|e| damaged_error(&e))?;
         let inside = |parent: &Path| parent == Path::new("") || kinds.get(parent) == Some(&EntryKind::Dir);
         if !place.parent().is_some_and(inside) {
-            return Err(damaged_error(&format!("{:?} is in no directory", entry.path)));
+            return Err(damaged_error(&format!("{:?} is not in a directory", entry.path)));
         }
         let digits = entry.sha256.len() == 64 && entry.sha256.bytes().all(|byte| byte.is_ascii_hexdigit());
         if entry.kind == EntryKind::File && !digits {
             return Err(damaged_error(&format!("{:?} has no hash", entry.path)));
         }
         if kinds.insert(place, entry.kind).is_some() {
-            return Err(damaged_error(&format!("{:?} is in it twice", entry.path)));
+            return Err(damaged_error(&format!("{:?} is a duplicate", entry.path)));
         }
     }
     Ok(())
@@ -250,7 +248,7 @@ fn ensure_valid_paths(manifest: &Manifest) -> Result<()> {
 
 fn describe_mismatch(entry: &ManifestEntry, size: u64, sha256: &str) -> Option<String> {
     match () {
-        () if size != entry.size => Some(format!("{}: {size} of {} bytes are there", entry.path, entry.size)),
+        () if size != entry.size => Some(format!("{}: only {size} of {} bytes", entry.path, entry.size)),
         () if sha256 != entry.sha256 => Some(format!("{}: its content was changed", entry.path)),
         () => None,
     }

@@ -37,9 +37,9 @@ fn ensure_empty(home: &Path) -> Result<()> {
         let harmless = IGNORED_DIRS.iter().any(|harmless| name == *harmless) || name == RESTORE_STAGING_DIR;
         let empty = || fs::read_dir(entry.path()).is_ok_and(|mut inside| inside.next().is_none());
         if !(harmless || entry.file_type().is_ok_and(|kind| kind.is_dir()) && empty()) {
-            let what = format!("the home {} is not empty: it has {}", home.display(), name.display());
+            let what = format!("the home {} is not empty: it contains {}", home.display(), name.display());
             return Err(Error::new(ErrorKind::AlreadyExists, what)
-                .hint("restore into another home with --home DIR, or move this one aside"));
+                .hint("restore into another home with --home DIR, or move this home"));
         }
     }
     Ok(())
@@ -54,7 +54,7 @@ fn ensure_empty(home: &Path) -> Result<()> {
 pub fn restore(source: &Path, home: &Path, progress: OnReadProgress<'_>) -> Result<Restored> {
     if home.metadata().is_ok_and(|home| !home.is_dir()) {
         let what = format!("{} is not a directory", home.display());
-        return Err(Error::new(ErrorKind::AlreadyExists, what).hint("name a new or empty directory with --home DIR"));
+        return Err(Error::new(ErrorKind::AlreadyExists, what).hint("pass a new or empty directory with --home DIR"));
     }
     ensure_empty(home)?;
     let made = !home.exists();
@@ -107,14 +107,13 @@ fn stage_files(source: BackupSource, staging: &Path, progress: OnReadProgress<'_
     let (manifest, mut problems) = source.read(&mut write, progress)?;
     for database in [JOURNAL_FILE, CATALOG_FILE] {
         let path = staging.join(DB_DIR).join(database);
-        let found =
-            if path.is_file() { integrity::find_problems_in_copy(&path) } else { vec!["it is missing".to_owned()] };
+        let found = if path.is_file() { integrity::find_problems_in_copy(&path) } else { vec!["missing".to_owned()] };
         problems.extend(found.into_iter().map(|what| format!("{DB_DIR}/{database}: {what}")));
     }
     if let Some(first) = problems.first() {
         let more = if problems.len() > 1 { format!(", and {} more", problems.len() - 1) } else { String::new() };
         return Err(Error::new(ErrorKind::StorageFailed, format!("the backup is damaged: {first}{more}"))
-            .hint("`chorusctl backup verify` names everything; use another backup. Nothing was restored"));
+            .hint("nothing was restored; list all problems with `chorusctl backup verify`, or use another backup"));
     }
     let files = write.apply_manifest(&manifest).map_err(failed)?;
     fsync::sync_files(staging, &files).map_err(failed)?;

@@ -28,7 +28,7 @@ pub fn verify(path: &Path, progress: OnReadProgress<'_>) -> Result<Verified> {
     for database in [JOURNAL_FILE, CATALOG_FILE] {
         let found = match check.databases.get(database) {
             Some(at) => integrity::find_problems_in_copy(at),
-            None => vec!["it is missing".to_owned()],
+            None => vec!["missing".to_owned()],
         };
         problems.extend(found.into_iter().map(|what| format!("{DB_DIR}/{database}: {what}")));
     }
@@ -74,7 +74,7 @@ impl BackupVerifier {
         for row in known {
             let path = format!("{}/sessions/{}.json", row.dir, row.session_id);
             match self.sessions.get(&path) {
-                None if row.expected => warnings.push(format!("{path}: the index has it, the home had no file")),
+                None if row.expected => warnings.push(format!("{path}: in the index, but the home had no file")),
                 Some(Err(why)) if !row.corrupt => warnings.push(format!("{path}: the file {why}")),
                 Some(Ok(sha256)) if !row.corrupt && !row.sha256.is_empty() && *sha256 != row.sha256 => {
                     warnings.push(format!("{path}: its messages were changed after it was saved"));

@@ -96,7 +96,7 @@ fn walk_level(dir: BorrowedFd<'_>, path: &Path, deep: usize, visitor: &mut dyn V
         }
         match open_dir(dir, &*name) {
             Ok(_) if deep == 0 => {
-                visitor.visit_unreadable(&path, &io::Error::other("too many directories inside each other"))
+                visitor.visit_unreadable(&path, &io::Error::other("directories are nested too deeply"))
             }
             Ok(inner) => walk_level(inner.as_fd(), &path, deep - 1, visitor)?,
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
@@ -125,7 +125,7 @@ impl WalkItem<'_> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = openat(self.dir, self.name, flags, Mode::empty())?;
         if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
-            return Err(io::Error::other("it is not a file any more"));
+            return Err(io::Error::other("no longer a regular file"));
         }
         Ok(file.into())
     }

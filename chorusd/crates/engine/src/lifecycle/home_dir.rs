@@ -20,8 +20,8 @@ pub const RESTORE_STAGING_DIR: &str = ".restore";
 pub fn prepare(home: &Path) -> Result<()> {
     create_and_check(home)?;
     if home.join(RESTORE_STAGING_DIR).symlink_metadata().is_ok() {
-        let what = format!("a restore into {} was not finished", home.display());
-        return Err(Error::new(ErrorKind::Denied, what).hint("move the home aside, and restore the backup again"));
+        let what = format!("an earlier restore into {} is incomplete", home.display());
+        return Err(Error::new(ErrorKind::Denied, what).hint("move the home, and restore the backup again"));
     }
     create_subdirectories(home)
 }
@@ -34,21 +34,21 @@ pub fn prepare_for_restore(home: &Path) -> Result<()> {
 
 /// Creates the home if it is missing, but nothing in it.
 fn create_and_check(home: &Path) -> Result<()> {
-    create_private(home).map_err(|e| Error::io(format_args!("cannot make {}", home.display()), &e))?;
-    let metadata = home.metadata().map_err(|e| Error::io(format_args!("cannot look at {}", home.display()), &e))?;
+    create_private(home).map_err(|e| Error::io(format_args!("cannot create {}", home.display()), &e))?;
+    let metadata = home.metadata().map_err(|e| Error::io(format_args!("cannot access {}", home.display()), &e))?;
     if !metadata.is_dir() {
         return Err(Error::new(ErrorKind::AlreadyExists, format!("{} is not a directory", home.display()))
-            .hint("name another home in CHORUS_HOME"));
+            .hint("set another home in CHORUS_HOME"));
     }
     let us = rustix::process::geteuid().as_raw();
     if metadata.uid() != us {
         let owner = metadata.uid();
-        let hint = format!("run it as user {owner}, or name another home in CHORUS_HOME");
+        let hint = format!("run it as user {owner}, or set another home in CHORUS_HOME");
         return Err(denied_error(home, &format!("belongs to user {owner}, not to user {us}"), hint));
     }
     if metadata.mode() & 0o022 != 0 {
-        let hint = format!("chmod 700 {}, or name another home in CHORUS_HOME", home.display());
-        let why = format!("can be written to by others (mode {:04o})", metadata.mode() & 0o7777);
+        let hint = format!("run `chmod 700 {}`, or set another home in CHORUS_HOME", home.display());
+        let why = format!("is writable by others (mode {:04o})", metadata.mode() & 0o7777);
         return Err(denied_error(home, &why, hint));
     }
     Ok(())
@@ -57,7 +57,7 @@ fn create_and_check(home: &Path) -> Result<()> {
 fn create_subdirectories(home: &Path) -> Result<()> {
     for dir in HOME_DIRS {
         let path = home.join(dir);
-        create_private(&path).map_err(|e| Error::io(format_args!("cannot make {}", path.display()), &e))?;
+        create_private(&path).map_err(|e| Error::io(format_args!("cannot create {}", path.display()), &e))?;
     }
     Ok(())
 }

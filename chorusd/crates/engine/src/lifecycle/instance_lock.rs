@@ -97,8 +97,8 @@ impl InstanceLock {
                     .is_ok_and(|ours| FileIdentity::from_metadata(&ours) == FileIdentity::from_metadata(&found)) => {}
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Ok(false),
             _ => {
-                let what = format!("{} was moved or removed while the daemon ran", self.home.display());
-                return Err(misplaced(what).hint("put it back and start the daemon again"));
+                let what = format!("{} was moved or removed while the daemon was running", self.home.display());
+                return Err(misplaced(what).hint("restore it and restart the daemon"));
             }
         }
         let path = self.home.join(LOCK_FILE);
@@ -108,12 +108,12 @@ impl InstanceLock {
             return Ok(false);
         }
         let failed =
-            |e: io::Error| Error { kind: ErrorKind::Internal, ..Error::io("cannot put back the lock file", &e) };
+            |e: io::Error| Error { kind: ErrorKind::Internal, ..Error::io("cannot restore the lock file", &e) };
         create_run_dir(&self.home.join("run")).map_err(failed)?;
         let mut file = open_lock_file(&path).map_err(failed)?;
         if !try_lock(&file).map_err(failed)? {
             let other = LockHolder::read(&self.home).unwrap_or_default();
-            return Err(fatal(other.describe(&self.home)).hint("stop it, and start the daemon again"));
+            return Err(fatal(other.describe(&self.home)).hint("stop it, and restart the daemon"));
         }
         write_holder(&mut file, &held.holder).map_err(failed)?;
         held.file = file;
@@ -124,7 +124,7 @@ impl InstanceLock {
 impl LockFile {
     fn rewrite(&mut self) {
         if let Err(error) = write_holder(&mut self.file, &self.holder) {
-            tracing::warn!(%error, "clients that look elsewhere do not find the socket: the lock file cannot be written");
+            tracing::warn!(%error, "cannot write the lock file: clients with other settings cannot find the socket");
         }
     }
 }

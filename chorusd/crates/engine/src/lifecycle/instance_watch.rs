@@ -90,7 +90,7 @@ impl WatchThread {
             let Some(lock) = self.lock.upgrade() else { return };
             match lock.check_and_restore() {
                 Ok(false) => {}
-                Ok(true) => tracing::warn!("the lock file was removed or replaced; it was put back"),
+                Ok(true) => tracing::warn!("restored the lock file: it had been removed or replaced"),
                 Err(failure) if failure.kind == ErrorKind::StorageFailed => return (self.on_fatal)(failure),
                 Err(failure) => self.log_once(&failure),
             }
@@ -133,7 +133,7 @@ impl WatchThread {
             return false;
         }
         tracing::warn!(
-            "the socket {} was removed or replaced; the daemon listens at {}",
+            "the socket {} was removed or replaced; the daemon now listens at {}",
             lost.display(),
             path.display()
         );
@@ -146,7 +146,7 @@ impl WatchThread {
     fn log_once(&mut self, failure: &Error) {
         let what = failure.to_string();
         if self.last_logged.as_ref() != Some(&what) {
-            tracing::warn!(%failure, "what was removed while the daemon runs cannot be put back");
+            tracing::warn!(%failure, "cannot restore files that were removed while the daemon was running");
             self.last_logged = Some(what);
         }
     }

@@ -25,7 +25,7 @@ struct Signals {
 
 impl Signals {
     fn register() -> Result<Self> {
-        let take = |kind| signal(kind).map_err(|e| Error::io("cannot take signals", &e));
+        let take = |kind| signal(kind).map_err(|e| Error::io("cannot handle signals", &e));
         Ok(Self {
             terminate: take(SignalKind::terminate())?,
             interrupt: take(SignalKind::interrupt())?,

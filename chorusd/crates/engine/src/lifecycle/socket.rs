@@ -92,7 +92,7 @@ impl BoundSocket {
     pub fn listen(self) -> Result<(Listener, SocketFile)> {
         let socket = UnixSocket::try_from(OwnedFd::from(self.listener));
         let listener =
-            socket.map_err(|e| Error::io(format_args!("cannot listen at {}", self.file.path.display()), &e))?;
+            socket.map_err(|e| Error::io(format_args!("cannot listen on {}", self.file.path.display()), &e))?;
         Ok((listener.into(), self.file))
     }
 }
@@ -108,12 +108,12 @@ pub fn bind(path: &Path) -> Result<BoundSocket> {
             "the socket path has {} bytes, more than {MAX_PATH_BYTES}: {shown}",
             path.as_os_str().len()
         ))
-        .hint("name a shorter one with --socket or CHORUS_SOCKET"));
+        .hint("set a shorter path with --socket or CHORUS_SOCKET"));
     }
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     ensure_safe_dir(dir)?;
     remove_stale_socket(path)?;
-    let failed = |e: &io::Error| Error::io(format_args!("cannot listen at {shown}"), e);
+    let failed = |e: &io::Error| Error::io(format_args!("cannot listen on {shown}"), e);
     // With the umask 077 nobody else can connect before the mode is set either.
     let listener = UnixListener::bind(path).map_err(|e| failed(&e))?;
     let file = SocketFile { path: path.to_owned(), identity: identity_of(path), is_activated: false };
@@ -132,8 +132,10 @@ fn ensure_safe_dir(dir: &Path) -> Result<()> {
     let failed = |e: &io::Error| Error::io(format_args!("cannot use {}", dir.display()), e);
     let us = rustix::process::geteuid().as_raw();
     let refused = |what: &str, why: String| {
-        Error::new(ErrorKind::Denied, format!("the {what} {} {why}", existing.display()))
-            .hint("name another place with --socket or CHORUS_SOCKET; is XDG_RUNTIME_DIR that of another user?")
+        Error::new(ErrorKind::Denied, format!("the {what} {} {why}", existing.display())).hint(
+            "set another socket with --socket or CHORUS_SOCKET, and check if XDG_RUNTIME_DIR belongs to \
+             another user",
+        )
     };
     let foreign = |what, owner| match owner {
         0 => Ok(()),
@@ -152,7 +154,7 @@ fn ensure_safe_dir(dir: &Path) -> Result<()> {
     foreign("directory", metadata.uid())?;
     let (others_write, sticky) = (metadata.mode() & 0o022 != 0, metadata.mode() & 0o1000 != 0);
     if others_write && !sticky {
-        return Err(refused("can be written to by others"));
+        return Err(refused("is writable by others"));
     }
     create_private(dir).map_err(|e| failed(&e))
 }
@@ -163,20 +165,20 @@ fn remove_stale_socket(path: &Path) -> Result<()> {
     let metadata = match path.symlink_metadata() {
         Ok(metadata) => metadata,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(e) => return Err(Error::io(format_args!("cannot look at {shown}"), &e)),
+        Err(e) => return Err(Error::io(format_args!("cannot access {shown}"), &e)),
     };
     let in_the_way = |what: &str| {
         Error::new(ErrorKind::AlreadyExists, format!("{shown} {what}"))
-            .hint("move it away, or name another socket with --socket or CHORUS_SOCKET")
+            .hint("move it, or set another socket with --socket or CHORUS_SOCKET")
     };
     if !metadata.file_type().is_socket() {
         return Err(in_the_way("exists and is not a socket"));
     }
     let name = path.to_fs_name::<GenericFilePath>().map_err(|e| Error::io("cannot use the socket's name", &e))?;
     match Stream::connect(name) {
-        Ok(_) => Err(in_the_way("is the socket of a program that is running")),
+        Ok(_) => Err(in_the_way("is in use by a running program")),
         Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => std::fs::remove_file(path)
             .map_err(|e| Error::io(format_args!("cannot remove the stale socket {shown}"), &e)),
-        Err(e) => Err(in_the_way(&format!("is a socket that cannot be tried: {e}"))),
+        Err(e) => Err(in_the_way(&format!("is a socket that cannot be checked: {e}"))),
     }
 }

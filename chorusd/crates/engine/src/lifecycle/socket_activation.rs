@@ -25,7 +25,7 @@ impl PassedSocket {
     pub fn take() -> Result<Option<Self>> {
         let number = |name: &str| {
             let text = std::env::var(name).ok()?;
-            Some(text.parse::<u32>().map_err(|_| activation_error(format!("{name} is {text:?}, which is no number"))))
+            Some(text.parse::<u32>().map_err(|_| activation_error(format!("{name} is not a number: {text:?}"))))
         };
         // Otherwise the variables are meant for another process, and the program that started us left them in the
         // environment.
@@ -35,7 +35,7 @@ impl PassedSocket {
         match number("LISTEN_FDS").transpose()? {
             None | Some(0) => return Ok(None),
             Some(1) => {}
-            Some(more) => return Err(activation_error(format!("{more} sockets were passed, not one"))),
+            Some(more) => return Err(activation_error(format!("expected one socket, but {more} were passed"))),
         }
         let socket = take_fd(FIRST_PASSED_FD);
         ensure_listening(&socket).map_err(activation_error)?;
@@ -54,7 +54,7 @@ impl PassedSocket {
     pub fn into_bound(self, expected: &Path) -> BoundSocket {
         let path = self.path().unwrap_or_default();
         if path != expected {
-            tracing::warn!("the passed socket is {}; chorusctl looks at {} first", path.display(), expected.display());
+            tracing::warn!("the passed socket is {}, but chorusctl tries {} first", path.display(), expected.display());
         }
         BoundSocket::from_activation(self.0, path)
     }
@@ -67,24 +67,24 @@ fn take_fd(fd: RawFd) -> OwnedFd {
 }
 
 fn ensure_listening(socket: &OwnedFd) -> Result<(), &'static str> {
-    let wrong = |_: rustix::io::Errno| "what was passed is no socket";
+    let wrong = |_: rustix::io::Errno| "the passed descriptor is not a socket";
     // Child processes must not inherit it.
     rustix::io::fcntl_setfd(socket, rustix::io::FdFlags::CLOEXEC).map_err(wrong)?;
     if sockopt::socket_domain(socket).map_err(wrong)? != AddressFamily::UNIX {
-        return Err("the socket that was passed is not a Unix socket");
+        return Err("the passed socket is not a Unix socket");
     }
     if sockopt::socket_type(socket).map_err(wrong)? != SocketType::STREAM {
-        return Err("the socket that was passed is not a stream socket");
+        return Err("the passed socket is not a stream socket");
     }
     if !sockopt::socket_acceptconn(socket).map_err(wrong)? {
-        return Err("the socket that was passed does not listen");
+        return Err("the passed socket is not listening");
     }
     Ok(())
 }
 
 fn activation_error(why: impl AsRef<str>) -> Error {
     Error::invalid(format!("socket activation failed: {}", why.as_ref()))
-        .hint("the socket unit must have one ListenStream= with the path of a Unix socket; see docs/OPERATIONS.md")
+        .hint("set one ListenStream= with the path of a Unix socket in the socket unit; see docs/OPERATIONS.md")
 }
 
 #[cfg(test)]
@@ -106,7 +106,9 @@ mod tests {
         );
         let datagram = std::os::unix::net::UnixDatagram::unbound()?;
         assert!(ensure_listening(&datagram.into()).is_err_and(|why| why.contains("stream")));
-        assert!(ensure_listening(&std::fs::File::open(dir.path())?.into()).is_err_and(|why| why.contains("no socket")));
+        assert!(
+            ensure_listening(&std::fs::File::open(dir.path())?.into()).is_err_and(|why| why.contains("not a socket"))
+        );
         Ok(())
     }
 }

@@ -40,7 +40,7 @@ pub async fn run_watchdog<F: Future<Output = Result<()>> + Send>(limit: Duration
         match alive().await {
             Ok(()) => notify("WATCHDOG=1\n"),
             Err(failure) if failure.kind == ErrorKind::Stopping => return,
-            Err(failure) => tracing::warn!(%failure, "no sign of life for the service manager"),
+            Err(failure) => tracing::warn!(%failure, "skipping the watchdog ping of the service manager"),
         }
     }
 }
@@ -49,7 +49,7 @@ fn notify(state: &str) {
     let Some(socket) = std::env::var_os("NOTIFY_SOCKET").filter(|socket| !socket.is_empty()) else { return };
     // A service manager that does not listen is no reason to stop working.
     if let Err(e) = send_datagram(&socket, state.as_bytes()) {
-        tracing::warn!("the service manager cannot be told: {e}");
+        tracing::warn!("cannot notify the service manager: {e}");
     }
 }
 

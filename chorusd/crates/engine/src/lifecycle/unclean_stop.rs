@@ -10,7 +10,7 @@ fn marker_path(home: &Path) -> PathBuf {
 /// Creates the marker when a stop begins.
 pub fn set_marker(home: &Path) {
     if let Err(error) = fs::write(marker_path(home), "") {
-        tracing::warn!(%error, "if this stop is cut short, the next start saves nothing by itself");
+        tracing::warn!(%error, "cannot record the stop: if it is interrupted, the next start saves nothing automatically");
     }
 }
 

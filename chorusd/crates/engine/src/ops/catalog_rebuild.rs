@@ -88,7 +88,7 @@ async fn session_rows(ops: &Ops, entry: &Arc<AgentEntry>) -> Result<Vec<SessionR
             run_blocking(move || match session_files::read(&path) {
                 Ok(found) => Ok(Some(catalog_sync::session_row(&settings, &name, found, known, now))),
                 Err(failure) => {
-                    tracing::warn!(agent = %settings.name, session = %name, %failure, "a session file cannot be read");
+                    tracing::warn!(agent = %settings.name, session = %name, %failure, "cannot read a session file");
                     Ok(known)
                 }
             })

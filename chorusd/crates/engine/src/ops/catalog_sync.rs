@@ -70,7 +70,7 @@ impl CatalogSync {
             let found = match found {
                 Ok(found) => found,
                 Err(failure) => {
-                    tracing::warn!(agent = %settings.name, session = %name, %failure, "a session file cannot be read");
+                    tracing::warn!(agent = %settings.name, session = %name, %failure, "cannot read a session file");
                     continue;
                 }
             };
@@ -79,7 +79,7 @@ impl CatalogSync {
             findings.indexed += 1;
             if let Some(reason) = &row.corrupt {
                 findings.corrupt += 1;
-                tracing::warn!(agent = %settings.name, session = %name, reason, "a session file is corrupt; it was left as it is");
+                tracing::warn!(agent = %settings.name, session = %name, reason, "a session file is corrupt; left unchanged");
             }
             // The file is a copy of a session, or was moved here from another agent: the first one keeps the id.
             let id = row.header.id;
@@ -106,7 +106,7 @@ impl CatalogSync {
     /// fail any more. The next start scans again.
     pub async fn try_sync_sessions(&self, settings: &Arc<AgentSettings>) {
         if let Err(failure) = self.sync_sessions(settings).await {
-            tracing::warn!(agent = %settings.name, %failure, "cannot look through the sessions");
+            tracing::warn!(agent = %settings.name, %failure, "cannot list the sessions");
         }
     }
 
@@ -164,15 +164,15 @@ impl CatalogSync {
                     if config.name == name { (config, stamp) } else { self.write_dir_name(config, name, dir).await? };
                 self.store.catalog.agents.upsert(super::agent::agent_row(dir, &config, stamp.clone())).await?;
                 self.agents.insert(super::agent::agent_entry(&self.home, dir, &config, stamp));
-                tracing::warn!(agent = %name, "a rename that was cut short is completed");
+                tracing::warn!(agent = %name, "completed an interrupted rename");
             }
             Ok((config, stamp)) if config.name == name && self.agents.by_id(config.id).is_none() => {
                 self.store.catalog.agents.upsert(super::agent::agent_row(dir, &config, stamp.clone())).await?;
                 self.agents.insert(super::agent::agent_entry(&self.home, dir, &config, stamp));
-                tracing::info!(agent = %name, "an agent's directory was found and taken up");
+                tracing::info!(agent = %name, "added an agent from its directory");
             }
-            Ok(_) => tracing::warn!(dir, "a directory in agents/ is a copy of another agent's; it was left alone"),
-            Err(problem) => tracing::warn!(dir, problem, "a directory in agents/ is no agent; it was left alone"),
+            Ok(_) => tracing::warn!(dir, "ignoring a directory in agents/: it is a copy of another agent's"),
+            Err(problem) => tracing::warn!(dir, problem, "ignoring a directory in agents/: it is not an agent"),
         }
         Ok(())
     }
@@ -325,8 +325,8 @@ fn complete_imports(agents: &Path, without_directory: &[Arc<AgentSettings>]) {
         let Some(id) = serde_json::from_str(&text).ok().and_then(id) else { continue };
         let Some(settings) = without_directory.iter().find(|settings| settings.id == id) else { continue };
         match move_dir(&entry.path(), &settings.dir) {
-            Ok(()) => tracing::warn!(agent = %settings.name, "an import that was cut short is completed"),
-            Err(e) => tracing::error!(agent = %settings.name, "an import that was cut short cannot be completed: {e}"),
+            Ok(()) => tracing::warn!(agent = %settings.name, "completed an interrupted import"),
+            Err(e) => tracing::error!(agent = %settings.name, "cannot complete an interrupted import: {e}"),
         }
     }
 }

@@ -107,7 +107,7 @@ fn discord_info(ops: &Ops) -> DiscordInfo {
     let info = |state| DiscordInfo { state: Some(state), ..DiscordInfo::default() };
     match ops.discord.state() {
         ConnectionState::Off => DiscordInfo {
-            why: (!ops.config.discord.is_configured()).then(|| "there is no token".to_owned()),
+            why: (!ops.config.discord.is_configured()).then(|| "no token configured".to_owned()),
             ..info(DiscordState::Off)
         },
         ConnectionState::Connecting => info(DiscordState::Connecting),

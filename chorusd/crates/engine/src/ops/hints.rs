@@ -2,8 +2,8 @@
 //! whole. A hint with a complete command needs no constant: `chorusctl WORDS` can be found and replaced.
 
 /// No agent was named, and there are several.
-pub const NAME_AGENT: &str = "name one with --agent, or choose one with `chorusctl agent use NAME`";
+pub const NAME_AGENT: &str = "pass --agent NAME, or set a default with `chorusctl agent use NAME`";
 /// A session of another agent was named.
-pub const NAME_AGENT_OF_SESSION: &str = "name the agent that is to use it: --agent NAME";
+pub const NAME_AGENT_OF_SESSION: &str = "pass --agent NAME to use it with another agent";
 /// An action cannot be approved for ever.
-pub const APPROVE_ONCE: &str = "it still waits: approve it once, without --always";
+pub const APPROVE_ONCE: &str = "it is still pending: approve it once, without --always";

@@ -99,7 +99,10 @@ impl SessionCollector {
     fn warning(&self) -> Option<String> {
         let (skipped, all) = (self.skipped_total, self.skipped_total + self.messages);
         (skipped > all / 10).then(|| {
-            format!("{skipped} of {all} entries were skipped: much of the conversation may be missing, or the format was guessed wrong")
+            format!(
+                "skipped {skipped} of {all} entries: parts of the conversation may be missing, or the \
+             detected format is wrong"
+            )
         })
     }
 }
@@ -113,7 +116,9 @@ impl ImportSink for SessionCollector {
     }
 
     fn add_message(&mut self, message: &Message, json: &[u8]) -> io::Result<()> {
-        let Some(current) = &mut self.current else { return Err(io::Error::other("a message before its session")) };
+        let Some(current) = &mut self.current else {
+            return Err(io::Error::other("a message came before its session"));
+        };
         let search = ImportRedactor { redactor: &self.redactor, redact: self.redact };
         let (clean, found) = search.redact_message(message, std::str::from_utf8(json).unwrap_or_default());
         self.secrets_found += found;
@@ -134,7 +139,7 @@ impl ImportSink for SessionCollector {
         self.secrets_found +=
             ImportRedactor { redactor: &self.redactor, redact: self.redact }.redact_metadata(&mut about);
         let imported = ImportedSession { about, body, totals, digest, content_slug, first_at };
-        self.complete_sessions.blocking_send(imported).map_err(|_| io::Error::other("the import was given up"))
+        self.complete_sessions.blocking_send(imported).map_err(|_| io::Error::other("the import was aborted"))
     }
 
     fn report_skipped(&mut self, line: u64, reason: String) {

@@ -24,8 +24,11 @@ pub async fn with_expected_agent<T>(agent: Uuid, work: impl Future<Output = Resu
 /// Checks that the name in a request still belongs to the agent whose permissions the caller has checked.
 pub(super) fn check_expected_agent(found: Arc<AgentEntry>) -> Result<Arc<AgentEntry>> {
     if EXPECTED_AGENT.try_with(|meant| *meant != found.settings.id).unwrap_or(false) {
-        return Err(Error::new(ErrorKind::AgentNotFound, format!("{} is another agent by now", found.settings.name))
-            .hint("nothing was done; look again"));
+        return Err(Error::new(
+            ErrorKind::AgentNotFound,
+            format!("{} now refers to another agent", found.settings.name),
+        )
+        .hint("nothing was changed; check the name and try again"));
     }
     Ok(found)
 }
@@ -34,10 +37,10 @@ pub(super) fn check_expected_agent(found: Arc<AgentEntry>) -> Result<Arc<AgentEn
 pub fn unknown_agent_error(agents: &AgentIndex, name: &str) -> Error {
     let names = agents.names();
     let shown: String = name.chars().take(80).collect();
-    let failure = Error::new(ErrorKind::AgentNotFound, format!("there is no agent {shown:?}"));
+    let failure = Error::new(ErrorKind::AgentNotFound, format!("no agent {shown:?}"));
     match closest_match(name, names.iter().map(String::as_str)) {
         Some(meant) => failure.hint(format!("did you mean `{meant}`?")),
-        None if names.is_empty() => failure.hint("make one: chorusctl agent init NAME"),
+        None if names.is_empty() => failure.hint("create one: chorusctl agent init NAME"),
         None => failure.hint(format!("agents: {}", join_names(&names))),
     }
 }
@@ -45,9 +48,9 @@ pub fn unknown_agent_error(agents: &AgentIndex, name: &str) -> Error {
 pub(super) fn no_agent_error(agents: &AgentIndex) -> Error {
     let names = agents.own_names();
     if names.is_empty() {
-        return Error::new(ErrorKind::NoAgent, "there are no agents yet").hint("make one: chorusctl agent init NAME");
+        return Error::new(ErrorKind::NoAgent, "no agents yet").hint("create one: chorusctl agent init NAME");
     }
-    Error::new(ErrorKind::NoAgent, format!("which agent? there are {}: {}", names.len(), join_names(&names)))
+    Error::new(ErrorKind::NoAgent, format!("several agents ({}): which one?", join_names(&names)))
         .hint(hints::NAME_AGENT)
 }
 

@@ -77,7 +77,7 @@ async fn salvage_incident(ops: &Ops, incident: &mut Incident, done: &mut Salvage
         Ok(found) => found,
         Err(failure) if failure.kind == ErrorKind::DiskFull => return Err(failure),
         Err(failure) => {
-            tracing::warn!(%failure, dir = %incident.dir.display(), "a journal that was set aside cannot be read");
+            tracing::warn!(%failure, dir = %incident.dir.display(), "cannot read a journal copy");
             SalvagedJournal { has_files: true, ..SalvagedJournal::default() }
         }
     };
@@ -120,7 +120,7 @@ async fn has_whole_context(ops: &Ops, lost: &ContextRow) -> Result<bool> {
 
 /// Copies the journal as it is into a new incident.
 async fn copy_journal_aside(ops: &Ops, journal: &Path, contexts: usize) -> Result<Incident> {
-    let what = format!("{}: {contexts} contexts could not be read back", journal.display());
+    let what = format!("{}: cannot read {contexts} contexts", journal.display());
     let mut incident = Incident::begin(journal.parent().unwrap_or(journal), ops.clock.now(), what)?;
     ops.store.journal.copy_to(incident.dir.join(JOURNAL_FILE)).await?;
     // Until everything was read.
@@ -161,13 +161,13 @@ fn salvage_context<'a>(
                     messages = first;
                 }
                 Err(failure) => {
-                    tracing::warn!(session = %id, %failure, "the beginning of a salvaged context cannot be read");
+                    tracing::warn!(session = %id, %failure, "cannot read the start of a salvaged context");
                     done.unreadable += count;
                 }
             }
         }
         let Some(entry) = ops.agents.by_id(agent) else {
-            tracing::warn!(%agent, messages = messages.len(), "a context of an agent that is not there was left aside");
+            tracing::warn!(%agent, messages = messages.len(), "skipped a context: its agent does not exist");
             done.unreadable += messages.len() as u64;
             return Ok(());
         };
@@ -181,7 +181,7 @@ fn salvage_context<'a>(
         let session = write_salvaged(ops, &entry.settings, messages.clone(), working_set.clone()).await?;
         done.sessions += 1;
         done.messages += messages.len() as u64;
-        tracing::info!(agent = %entry.settings.name, session = %session.header.session_id, messages = messages.len(), expected, "a session was salvaged");
+        tracing::info!(agent = %entry.settings.name, session = %session.header.session_id, messages = messages.len(), expected, "salvaged a session");
         if live == RestoreMode::Never || (live == RestoreMode::IfIdle && ops.registry.context_info(agent).is_some()) {
             return Ok(());
         }
@@ -212,7 +212,7 @@ fn salvage_context<'a>(
 /// Returns the first `count` messages of a session.
 async fn session_prefix(ops: &Ops, id: Uuid, count: u64) -> Result<Vec<StoredMessage>> {
     let row = ops.store.catalog.sessions.get(id).await?;
-    let row = row.ok_or_else(|| Error::internal(format!("the session {id} is not in the catalog")))?;
+    let row = row.ok_or_else(|| Error::internal(format!("session {id} is not in the catalog")))?;
     let (mut file, _) = ops.sessions.read_file(&row).await?;
     file.messages.truncate(usize::try_from(count).unwrap_or(usize::MAX));
     Ok(file.messages)

@@ -76,7 +76,7 @@ impl<T> Transfers<T> {
         if inner.open.keys().filter(|(of, _)| *of == connection).count() >= MAX_OPEN_PER_CONNECTION {
             return Err(Error::new(
                 ErrorKind::Busy,
-                format!("{MAX_OPEN_PER_CONNECTION} of these are open on this connection"),
+                format!("this connection already has {MAX_OPEN_PER_CONNECTION} open transfers"),
             )
             .hint("commit one first, or close the connection"));
         }
@@ -101,7 +101,7 @@ impl<T> Transfers<T> {
     /// Appends bytes and returns the total received. Blocks.
     pub fn append(&self, connection: u64, number: u64, bytes: &[u8]) -> Result<u64> {
         self.with_transfer(connection, number, |spool| {
-            spool.file.write_all(bytes).map_err(|e| Error::io("cannot keep what is imported", &e))?;
+            spool.file.write_all(bytes).map_err(|e| Error::io("cannot store the import", &e))?;
             spool.received += bytes.len() as u64;
             Ok(spool.received)
         })
@@ -113,9 +113,9 @@ impl<T> Transfers<T> {
     /// `not_found`, or `busy` while bytes are being appended.
     pub fn remove(&self, connection: u64, number: u64) -> Result<Transfer<T>> {
         let spool = self.0.lock().open.remove(&(connection, number)).ok_or_else(|| unknown_transfer(number))?;
-        Arc::into_inner(spool)
-            .map(|spool| spool.into_inner())
-            .ok_or_else(|| Error::new(ErrorKind::Busy, "bytes are still being added").hint("wait for their answer"))
+        Arc::into_inner(spool).map(|spool| spool.into_inner()).ok_or_else(|| {
+            Error::new(ErrorKind::Busy, "a previous chunk is still being added").hint("wait for its reply")
+        })
     }
 
     /// Drops all transfers of a connection.
@@ -125,6 +125,6 @@ impl<T> Transfers<T> {
 }
 
 fn unknown_transfer(number: u64) -> Error {
-    Error::new(ErrorKind::NotFound, format!("there is no import or export {number} on this connection"))
-        .hint("begin it on the same connection")
+    Error::new(ErrorKind::NotFound, format!("no import or export {number} on this connection"))
+        .hint("start it on the same connection")
 }

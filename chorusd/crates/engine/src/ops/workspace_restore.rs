@@ -34,9 +34,10 @@ impl CheckpointFiles {
     ) -> Result<Self> {
         let name = &session.session_id;
         let Some(commit) = session.workspace_commit.clone() else {
-            let why = format!("{name} was saved without the files of the workspace");
+            let why = format!("{name} was saved without the workspace files");
             return Err(Error::new(ErrorKind::NotFound, why).hint(format!(
-                "restore it without --files; `chorusctl agent config {} checkpoint_workspace true` has saves commit them",
+                "restore it without --files; to include files in future saves: chorusctl agent config {} \
+                 checkpoint_workspace true",
                 agent.name
             )));
         };
@@ -57,21 +58,21 @@ impl CheckpointFiles {
         match refused {
             RestoreError::Changes(what) => {
                 let first: String = what.lines().next().unwrap_or_default().trim().chars().take(200).collect();
-                Error::new(ErrorKind::Denied, format!("changes in the workspace of {agent} would be lost: {first}"))
-                    .hint(format!("commit them or put them aside in {}, then try again", workspace.display()))
+                Error::new(
+                    ErrorKind::Denied,
+                    format!("uncommitted changes in the workspace of {agent} would be lost: {first}"),
+                )
+                .hint(format!("commit or stash them in {}, then try again", workspace.display()))
             }
             RestoreError::UnknownCommit => {
                 let why =
-                    format!("the workspace of {agent} does not have the commit {} of {}", self.commit, self.session);
-                Error::new(ErrorKind::NotFound, why).hint("restore it without --files: the messages need no commit")
+                    format!("the workspace of {agent} does not contain commit {} of {}", self.commit, self.session);
+                Error::new(ErrorKind::NotFound, why).hint("restore only the messages: leave out --files")
             }
             RestoreError::Failed(why) => {
                 let first: String = why.lines().next().unwrap_or_default().chars().take(300).collect();
-                Error::new(
-                    ErrorKind::GitFailed,
-                    format!("the files of {} cannot be brought back: {first}", self.session),
-                )
-                .hint("nothing was lost; try again, or restore it without --files for its messages")
+                Error::new(ErrorKind::GitFailed, format!("cannot restore the files of {}: {first}", self.session))
+                    .hint("nothing was lost; try again, or leave out --files to restore only the messages")
             }
         }
     }

@@ -71,7 +71,7 @@ impl TaskLog {
         let OutputTail { left_out, end } = self.head_tail.finish(&mut head);
         self.append_head(&head);
         if left_out > 0 {
-            self.write_bytes(format!("\n[{left_out} bytes are left out]\n").as_bytes());
+            self.write_bytes(format!("\n[{left_out} bytes omitted]\n").as_bytes());
         }
         self.write_bytes(&end);
         self.remember_tail(&end);
@@ -80,7 +80,7 @@ impl TaskLog {
     fn write_bytes(&mut self, bytes: &[u8]) {
         let Some(file) = &mut self.file else { return };
         if let Err(e) = file.write_all(bytes) {
-            tracing::warn!("the log of a task cannot be written any more: {e}");
+            tracing::warn!("cannot write the log of a task: {e}");
             self.problem = Some(e.to_string());
             self.file = None;
         }
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(log.length(), 10);
         log.finish();
         let text = std::fs::read_to_string(&path).unwrap();
-        assert!(text.starts_with("0000000\n00\n[254454 bytes are left out]\n"), "{}", &text[..60]);
+        assert!(text.starts_with("0000000\n00\n[254454 bytes omitted]\n"), "{}", &text[..60]);
         assert!(text.ends_with("0039998\n0039999\n") && text.len() < TAIL_LEN + 60);
         assert!(log.tail().ends_with(b"0039999\n"));
     }

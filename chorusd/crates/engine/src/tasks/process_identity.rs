@@ -71,7 +71,7 @@ impl ProcessIdentity {
             _ => kill_process(pid, signal),
         };
         if let Err(e) = sent {
-            tracing::warn!(pid = self.pid, "a process that was left over cannot be ended: {e}");
+            tracing::warn!(pid = self.pid, "cannot stop a leftover process: {e}");
         }
     }
 }

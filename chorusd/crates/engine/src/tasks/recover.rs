@@ -30,7 +30,7 @@ impl Tasks {
         for row in found.unreported.iter_mut().filter(|row| row.status == TaskStatus::Running) {
             let noted = ProcessIdentity { pid: row.pid, start_time: row.pid_started, boot_id: row.boot.clone() };
             if noted.is_running() {
-                tracing::warn!(agent = %row.agent_name, task = %row.id, pid = row.pid, "a task was left over; it is ended");
+                tracing::warn!(agent = %row.agent_name, task = %row.id, pid = row.pid, "stopping a leftover task");
                 chorus_runtime::spawn(async move { noted.terminate(TERMINATE_GRACE).await });
             }
             (row.status, row.ended_at) = (TaskStatus::Lost, Some(self.shared.now()));
@@ -52,7 +52,7 @@ impl Tasks {
             let Some((_, dir)) = self.shared.host().and_then(|outside| outside.name_and_dir(row.agent)) else {
                 // The agent does not exist any more: mark the task as notified.
                 if let Err(failure) = self.shared.store.catalog.tasks.mark_reported(row.id).await {
-                    tracing::warn!(%failure, "a task of an agent that is gone cannot be put aside");
+                    tracing::warn!(%failure, "cannot archive a task of a deleted agent");
                 }
                 continue;
             };
@@ -60,7 +60,7 @@ impl Tasks {
             let read = chorus_runtime::spawn_blocking(move || read_tail(&path)).await;
             let (output, problem) = match read.map_err(io::Error::other).and_then(|read| read) {
                 Ok(output) => (output, None),
-                Err(e) => (Vec::new(), Some(format!("its log cannot be read: {e}"))),
+                Err(e) => (Vec::new(), Some(format!("cannot read its log: {e}"))),
             };
             ended.push(EndedTask { row, output, problem });
         }

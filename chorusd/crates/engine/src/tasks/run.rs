@@ -73,20 +73,20 @@ impl TaskRun {
             }
         };
         let (output, mut problem) = match &written {
-            Ok(log) => (log.tail(), log.problem().map(|why| format!("its log is not whole: {why}"))),
-            Err(e) => (Vec::new(), Some(format!("its log is not whole: {e}"))),
+            Ok(log) => (log.tail(), log.problem().map(|why| format!("its log is incomplete: {why}"))),
+            Err(e) => (Vec::new(), Some(format!("its log is incomplete: {e}"))),
         };
         (row.exit_code, row.signal) = match exit {
             Ok(Exit::Code(code)) => (Some(code), None),
             Ok(Exit::Signal(signal)) => (None, Some(signal)),
             Ok(Exit::TimedOut) => (None, None),
             Ok(Exit::Memory) => {
-                problem = Some("its processes used more memory than they may".into());
+                problem = Some("its processes exceeded the memory limit".into());
                 (None, Some(Signal::KILL.as_raw()))
             }
             Err(e) => {
-                tracing::warn!(task = %row.id, "how a task ended is not known: {e}");
-                problem = Some(format!("it was not run to an end that is known: {e}"));
+                tracing::warn!(task = %row.id, "cannot determine how a task ended: {e}");
+                problem = Some(format!("its outcome is unknown: {e}"));
                 (None, None)
             }
         };
@@ -158,10 +158,10 @@ impl Shared {
         let row = &ended.row;
         let (agent, number) = (row.agent, taken.number);
         tracing::info!(
-            agent = %row.agent_name, task = %row.id, status = row.status.as_str(), exit_code = row.exit_code, "a task has ended"
+            agent = %row.agent_name, task = %row.id, status = row.status.as_str(), exit_code = row.exit_code, "task ended"
         );
         if let Err(failure) = self.store.catalog.tasks.update_end(row.clone()).await {
-            tracing::error!(task = %row.id, %failure, "the end of a task cannot be written down");
+            tracing::error!(task = %row.id, %failure, "cannot record the end of a task");
         }
         self.publish_end(row);
         let tell = self.slots.finish(number, ended);
@@ -218,7 +218,7 @@ impl Shared {
                 Err(failure) => Err(failure),
             };
             if let Err(failure) = told {
-                tracing::warn!(task = %id, %failure, "an agent was not told that its task has ended; the next start does it");
+                tracing::warn!(task = %id, %failure, "cannot notify an agent that its task ended; retrying at the next start");
             }
         })
     }

@@ -102,22 +102,22 @@ impl TaskSlots {
     pub(super) fn acquire(self: &Arc<Self>, agent: Uuid) -> Result<SlotGuard, String> {
         let mut inner = self.state.lock();
         if inner.closed {
-            return Err("the daemon is stopping: nothing is started in the background any more".into());
+            return Err("the daemon is stopping and starts no more background tasks".into());
         }
         if inner.blocked.contains(&agent) {
-            return Err("this agent is being destroyed: nothing is started in the background any more".into());
+            return Err("this agent is being destroyed and starts no more background tasks".into());
         }
         let own = inner.slots.values().filter(|slot| slot.agent == agent).count();
         if own >= MAX_TASKS_PER_AGENT {
             return Err(format!(
-                "{own} tasks of this agent run in the background already, and no more may; wait until one has ended, or run \
+                "this agent already has {own} background tasks, which is the limit; wait until one ends, or run \
                  the command in the foreground"
             ));
         }
         if inner.slots.len() >= MAX_TASKS {
             return Err(format!(
-                "{MAX_TASKS} tasks of all agents run in the background already, and no more may; try again later, or run the \
-                 command in the foreground"
+                "all agents together already have {MAX_TASKS} background tasks, which is the limit; try again \
+                 later, or run the command in the foreground"
             ));
         }
         inner.last_number += 1;
@@ -254,10 +254,12 @@ mod tests {
     fn an_agent_has_eight_slots_and_all_together_have_sixty_four() {
         let (slots, one) = (Arc::<TaskSlots>::default(), Uuid::from_u128(1));
         let mut own: Vec<_> = (0..MAX_TASKS_PER_AGENT).map(|_| slots.acquire(one).expect("a slot")).collect();
-        assert!(slots.acquire(one).expect_err("too many").contains("8 tasks of this agent"));
+        assert!(slots.acquire(one).expect_err("too many").contains("already has 8 background tasks"));
         let others = 2..=MAX_TASKS as u128 - MAX_TASKS_PER_AGENT as u128 + 1;
         let _others: Vec<_> = others.map(|other| slots.acquire(Uuid::from_u128(other)).expect("a slot")).collect();
-        assert!(slots.acquire(Uuid::from_u128(1000)).expect_err("too many").contains("64 tasks of all agents"));
+        assert!(
+            slots.acquire(Uuid::from_u128(1000)).expect_err("too many").contains("already have 64 background tasks")
+        );
         own.remove(0);
         assert_eq!(slots.acquire(one).expect("a slot").number, MAX_TASKS as u64 + 1, "no number comes again");
     }

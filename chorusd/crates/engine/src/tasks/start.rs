@@ -66,10 +66,10 @@ impl Tasks {
             match made.map_err(io::Error::other).and_then(|made| made) {
                 Ok(log) => return Ok((taken, log)),
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(e) => return Err(format!("it was not started: its log cannot be made: {e}")),
+                Err(e) => return Err(format!("not started: cannot create its log: {e}")),
             }
         }
-        Err("it was not started: no name for its log is free".into())
+        Err("not started: no free name for its log".into())
     }
 
     async fn launch(
@@ -79,7 +79,7 @@ impl Tasks {
         taken: SlotGuard,
         log: TaskLog,
     ) -> Result<TaskRow, String> {
-        let cannot = |e: io::Error| format!("it was not started: {e}");
+        let cannot = |e: io::Error| format!("not started: {e}");
         let (mut running, output) = spawn_command(sandbox, &start.command_spec).map_err(cannot)?;
         let pid = running.pid();
         let row = TaskRow {
@@ -99,10 +99,10 @@ impl Tasks {
         };
         if let Err(failure) = self.shared.store.catalog.tasks.insert(row.clone()).await {
             running.terminate(Duration::ZERO).await;
-            return Err(format!("it was not started: it cannot be written down ({failure})"));
+            return Err(format!("not started: cannot record the task ({failure})"));
         }
         self.shared.slots.set_running(taken.number, row.clone());
-        tracing::info!(agent = %row.agent_name, task = %row.id, pid, "a task has started");
+        tracing::info!(agent = %row.agent_name, task = %row.id, pid, "task started");
         if let Some(outside) = self.shared.host() {
             let data = json!({"id": row.id, "command": run::shorten_command(&row.command), "pid": pid});
             outside.publish_event(EventType::TaskStarted, row.agent_name.clone(), data);
@@ -126,8 +126,8 @@ fn create_log(dir: &Path, path: &Path, redactor: Option<&Arc<Redactor>>) -> io::
         return Err(io::Error::new(
             io::ErrorKind::QuotaExceeded,
             format!(
-                "the logs of this agent's tasks have {} MiB, and no more are begun. Run the command in the foreground, or \
-                 have a person remove old ones from {}",
+                "the task logs of this agent reached the limit of {} MiB; run the command in the foreground, or \
+                 ask the user to delete old logs in {}",
                 MAX_LOG_BYTES >> 20,
                 dir.display()
             ),

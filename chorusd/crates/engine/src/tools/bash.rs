@@ -23,30 +23,33 @@ pub(super) struct Bash;
 #[serde(deny_unknown_fields)]
 pub(super) struct Params {
     command: String,
-    /// Seconds; 120 unless given.
+    /// In seconds, default 120.
     #[serde(default)]
     #[schemars(range(min = 1, max = 600))]
     timeout: Option<u64>,
-    /// For what takes minutes: it has no timeout, and a message tells when it has ended.
+    /// For long-running commands: no timeout; you get a message when it ends.
     #[serde(default)]
     background: bool,
 }
 
 impl Tool for Bash {
     const NAME: &'static str = "bash";
-    const DESCRIPTION: &'static str = "Runs a command by `bash -c` in the workspace; returns its output and exit status. Each call begins anew: no cd, variable or process is carried over, and only the workspace keeps files. There is no terminal and no input.";
+    const DESCRIPTION: &'static str = "\
+        Runs a command with `bash -c` in the workspace and returns its output and exit status. Each call is a \
+        new shell: directory, variables and processes do not persist, only files in the workspace do. No \
+        terminal, no standard input.";
     type Params = Params;
 
     fn action(params: &Params, _: &ToolContext) -> Result<String, String> {
         if params.command.trim().is_empty() {
-            return Err("the command is empty; call bash again with one".into());
+            return Err("the command is empty; pass a command".into());
         }
         // Arguments of programs end at a NUL: the command that runs would differ from the one that was judged.
         if params.command.contains('\0') {
-            return Err("the command has a NUL in it, which no command can have; leave it out".into());
+            return Err("the command contains a NUL character; remove it".into());
         }
         if params.background && params.timeout.is_some() {
-            return Err("a command in the background has no timeout; leave one of the two out".into());
+            return Err("background commands have no timeout; remove `timeout` or `background`".into());
         }
         if params.timeout.is_some_and(|timeout| !(1..=MAX_TIMEOUT_SECS).contains(&timeout)) {
             return Err(format!("timeout must be from 1 to {MAX_TIMEOUT_SECS} seconds"));
@@ -56,7 +59,7 @@ impl Tool for Bash {
 
     fn not_covered_by_always(params: &Params) -> Option<&'static str> {
         params.background.then_some(
-            "what is approved for ever is approved for the foreground; in the background it is asked about every time",
+            "permanent approvals only apply to foreground commands; a background command needs approval each time",
         )
     }
 
@@ -76,7 +79,7 @@ impl Tool for Bash {
         };
         match sandbox::run_redacted(&ctx.services.sandbox, &job, &ctx.cancel, ctx.redactor.as_ref()).await {
             Ok(ran) => format_outcome(ran, timeout),
-            Err(e) => ToolOutcome::error(format!("the command was not run: {e}")),
+            Err(e) => ToolOutcome::error(format!("cannot run the command: {e}")),
         }
     }
 }
@@ -88,15 +91,15 @@ fn format_outcome(ran: CommandOutcome, timeout: Duration) -> ToolOutcome {
         text.push('\n');
     }
     let _ = match ran.exit {
-        _ if ran.cancelled => write!(text, "[cancelled: all its processes were ended]"),
+        _ if ran.cancelled => write!(text, "[cancelled: all its processes were killed]"),
         Exit::Code(code) => write!(text, "[exit status {code}]"),
-        Exit::Signal(signal) => write!(text, "[ended by signal {signal}]"),
+        Exit::Signal(signal) => write!(text, "[killed by signal {signal}]"),
         Exit::Memory => write!(
             text,
-            "[out of memory: its processes used more than {} GiB together, and all were ended]",
+            "[out of memory: its processes exceeded {} GiB in total and were killed]",
             ResourceLimits::default().memory >> 30
         ),
-        Exit::TimedOut => write!(text, "[timed out after {} s: all its processes were ended]", timeout.as_secs()),
+        Exit::TimedOut => write!(text, "[timed out after {} s: all its processes were killed]", timeout.as_secs()),
     };
     ToolOutcome::Completed { text, is_error: ran.cancelled || ran.exit != Exit::Code(0) }
 }
@@ -117,7 +120,7 @@ mod tests {
         };
         assert_eq!(ran(Exit::Code(0), "", false), ("[exit status 0]".into(), false));
         assert_eq!(ran(Exit::Code(3), "no", false), ("no\n[exit status 3]".into(), true));
-        assert_eq!(ran(Exit::Signal(9), "x\n", false), ("x\n[ended by signal 9]".into(), true));
+        assert_eq!(ran(Exit::Signal(9), "x\n", false), ("x\n[killed by signal 9]".into(), true));
         let (text, is_error) = ran(Exit::TimedOut, "", false);
         assert!(text.starts_with("[timed out after 7 s") && is_error);
         assert!(ran(Exit::Signal(15), "", true).0.contains("[cancelled"));

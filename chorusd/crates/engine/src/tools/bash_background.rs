@@ -12,7 +12,7 @@ use crate::tasks::TaskSpec;
 pub(super) async fn start_command(command: String, ctx: &ToolContext) -> ToolOutcome {
     tokio::select! {
         biased;
-        () = ctx.cancel.cancelled() => return ToolOutcome::error("it was not started: the turn was cancelled"),
+        () = ctx.cancel.cancelled() => return ToolOutcome::error("not started: the turn was cancelled"),
         _ = ctx.services.sandbox.prepare() => {}
     }
     let argv = ["bash", "--noprofile", "--norc", "-c", &command].map(OsString::from);
@@ -29,8 +29,9 @@ pub(super) async fn start_command(command: String, ctx: &ToolContext) -> ToolOut
     let started = ctx.services.tasks.start(&ctx.services.sandbox, start).await;
     match started {
         Ok(row) => ToolOutcome::success(format!(
-            "task {} runs in the background (pid {}). When it ends, a message tells you its exit status and its last lines; \
-             do not wait for it. To look at its output before that, let the command write into a file of the workspace.",
+            "task {} is running in the background (pid {}). When it ends, you get a message with its exit \
+             status and last lines; do not wait for it. To read its output earlier, make the command write to a \
+             file in the workspace.",
             row.id, row.pid
         )),
         Err(why) => ToolOutcome::error(why),

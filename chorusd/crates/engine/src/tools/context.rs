@@ -120,7 +120,7 @@ impl ToolContext {
     pub fn check_target_unchanged(&self, place: &str) -> Result<(), String> {
         match self.approved_target.get() {
             Some(agreed) if agreed != place => {
-                Err(format!("it was approved for {agreed}, and leads to {place} by now; nothing was done"))
+                Err(format!("it was approved for {agreed}, but now leads to {place}; nothing was done"))
             }
             _ => Ok(()),
         }
@@ -146,9 +146,7 @@ impl ToolContext {
             Cow::Owned(clean) => Some(clean),
         });
         match clean {
-            Some(text) => {
-                StoredText { text, note: "; the secrets in it were replaced, as they are wherever they would be kept" }
-            }
+            Some(text) => StoredText { text, note: "; secrets in it were redacted" },
             None => StoredText { text, note: "" },
         }
     }

@@ -37,7 +37,7 @@ async fn judge_call(PreparedCall { action, always, .. }: &PreparedCall, ctx: &To
         .await
         .unwrap_or_else(|| Verdict {
             decision: Decision::Deny,
-            rule: Rule::Shell { reason: "it could not be judged".into() },
+            rule: Rule::Shell { reason: "the permission check failed".into() },
             parts: Vec::new(),
         });
     if let (Rule::Always { .. }, AlwaysApproval::NotThisCall(why)) = (&verdict.rule, always) {
@@ -57,11 +57,11 @@ async fn judge_blocking<T: Send + 'static>(judge: impl FnOnce() -> T + Send + 's
 fn prepare_call(call: &ToolCall, ctx: &ToolContext) -> Result<PreparedCall, String> {
     let Some(tool) = registry::find_tool(&call.name) else {
         let names = registry::visible_names(&ctx.profile).join(", ");
-        let there = if names.is_empty() { "there are none for you".into() } else { format!("there are: {names}") };
-        return Err(format!("there is no tool {:?}; {there}", call.name));
+        let there = if names.is_empty() { "no tools are available".into() } else { format!("available: {names}") };
+        return Err(format!("unknown tool {:?}; {there}", call.name));
     };
     if !call.params.get().trim_start().starts_with('{') {
-        return Err(format!("the parameters of {} are no JSON object; call it again with one", call.name));
+        return Err(format!("the parameters of {} are not a JSON object; call it again with a JSON object", call.name));
     }
     (tool.prepare)(&call.params, ctx)
 }
@@ -89,8 +89,8 @@ pub async fn execute_call(call: ToolCall, ctx: Arc<ToolContext>) -> ToolOutcome 
     let note = |row| ctx.services.store.catalog.audit.append(row);
     let decision = verdict.decision;
     if let Err(failure) = note(row(decision.as_str(), &why, ctx.requester.to_string())).await {
-        let hint = failure.hint.as_ref().map(|hint| format!("; for the owner: {hint}")).unwrap_or_default();
-        return ToolOutcome::error(format!("it was not done: the decision cannot be written down ({failure}){hint}"));
+        let hint = failure.hint.as_ref().map(|hint| format!("; hint for the owner: {hint}")).unwrap_or_default();
+        return ToolOutcome::error(format!("not done: cannot record the decision in the audit log ({failure}){hint}"));
     }
     match decision {
         Decision::Allow => {}
@@ -114,7 +114,7 @@ pub async fn execute_call(call: ToolCall, ctx: Arc<ToolContext>) -> ToolOutcome 
             // The operation that decides records the decision.
             match ctx.services.approvals.ask(question, &*ctx.emit_event, &ctx.cancel).await {
                 Ok(ApprovalAnswer::Approved { .. }) if is_denied_now(&prepared.action, &ctx).await => {
-                    let why = "the agent's permissions have changed since it was asked about";
+                    let why = "the agent's permissions changed while it was pending";
                     let _ = note(row("deny", why, ctx.requester.to_string())).await;
                     return ToolOutcome::error(format!("{} is not allowed: {why}", prepared.action));
                 }
@@ -122,7 +122,7 @@ pub async fn execute_call(call: ToolCall, ctx: Arc<ToolContext>) -> ToolOutcome 
                 Ok(ApprovalAnswer::Denied { why, .. }) => {
                     return ToolOutcome::error(format!("{} was not approved: {why}", prepared.action));
                 }
-                Err(failure) => return ToolOutcome::error(format!("nobody could be asked: {failure}")),
+                Err(failure) => return ToolOutcome::error(format!("cannot ask for approval: {failure}")),
             }
         }
     }
@@ -148,12 +148,11 @@ fn call_details(call: &ToolCall, action: &str, leads_to: Option<&str>) -> Vec<De
 fn not_always_reason(PreparedCall { action, always, .. }: &PreparedCall, ctx: &ToolContext) -> Option<String> {
     match always {
         AlwaysApproval::Allowed => {}
-        AlwaysApproval::Never => return Some("what it does depends on more than the action says".into()),
+        AlwaysApproval::Never => return Some("its effect depends on more than the action shows".into()),
         AlwaysApproval::NotThisCall(why) => return Some((*why).to_owned()),
     }
     let unconfined = unsandboxed_approval::unconfined_reason(action, &ctx.services.sandbox);
-    let secret =
-        ctx.has_secret(action).then(|| "there is a secret in it, which would be kept in agent.json".to_owned());
+    let secret = ctx.has_secret(action).then(|| "it contains a secret, which would be stored in agent.json".to_owned());
     ctx.profile.ensure_always_allowable(action).err().or(unconfined).or(secret)
 }
 

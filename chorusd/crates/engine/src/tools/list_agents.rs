@@ -17,7 +17,7 @@ pub(super) struct Params {}
 
 impl Tool for ListAgents {
     const NAME: &'static str = "list_agents";
-    const DESCRIPTION: &'static str = "Lists the agents, each with its model and whether it is in a conversation.";
+    const DESCRIPTION: &'static str = "Lists the agents with their models and if they are in a conversation.";
     type Params = Params;
 
     fn action(_: &Params, _: &ToolContext) -> Result<String, String> {
@@ -27,7 +27,7 @@ impl Tool for ListAgents {
     async fn run(_: Params, ctx: Arc<ToolContext>) -> ToolOutcome {
         match ctx.services.host() {
             Some(outside) => ToolOutcome::success(outside.list_agents(ctx.agent).await),
-            None => ToolOutcome::error("the daemon is not ready for that"),
+            None => ToolOutcome::error("the daemon is not ready"),
         }
     }
 }

@@ -18,8 +18,7 @@ pub(super) struct Params {}
 
 impl Tool for ListModels {
     const NAME: &'static str = "list_models";
-    const DESCRIPTION: &'static str =
-        "Lists the models that can be used, as provider/model, with their context length.";
+    const DESCRIPTION: &'static str = "Lists available models as provider/model with their context length.";
     type Params = Params;
 
     fn action(_: &Params, _: &ToolContext) -> Result<String, String> {
@@ -45,7 +44,7 @@ impl Tool for ListModels {
             let _ = writeln!(text, "{alias} = {meant}");
         }
         if text.is_empty() {
-            text.push_str("no provider has listed its models");
+            text.push_str("no provider returned a list of models");
         }
         ToolOutcome::success(text)
     }

@@ -17,9 +17,9 @@ pub(super) struct Remember;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Params {
-    /// A sentence or two that can be understood by itself.
+    /// One or two self-contained sentences.
     text: String,
-    /// The file in the workspace that it is about.
+    /// The related file in the workspace.
     #[serde(default)]
     path: Option<String>,
     /// For all agents of your project.
@@ -29,14 +29,14 @@ pub(super) struct Params {
 
 impl Tool for Remember {
     const NAME: &'static str = "remember";
-    const DESCRIPTION: &'static str = "Remembers something for all your later conversations.";
+    const DESCRIPTION: &'static str = "Saves a fact for all your later conversations.";
     type Params = Params;
 
     fn action(params: &Params, ctx: &ToolContext) -> Result<String, String> {
         memories::validate_text(&params.text)?;
         memories::validate_path(params.path.as_deref())?;
         if params.project && ctx.project.is_none() {
-            return Err("you have no project to share it with; remember it without `project`".into());
+            return Err("you have no project; call it without `project`".into());
         }
         // The prefix lets rules judge shared memories differently.
         let argument = if params.project { format!("project:{}", params.text) } else { params.text.clone() };
@@ -68,10 +68,10 @@ impl Tool for Remember {
         };
         match ctx.services.store.catalog.memories.insert(row).await {
             Ok(RememberOutcome::New(_)) => {
-                ToolOutcome::success(format!("it is remembered; you are shown it from your next step on{}", text.note))
+                ToolOutcome::success(format!("saved; you will see it from your next step on{}", text.note))
             }
             Ok(RememberOutcome::Known(_)) => {
-                ToolOutcome::success("it was remembered already, in the same words; nothing was added")
+                ToolOutcome::success("already saved with the same text; nothing was added")
             }
             Err(failure) => error_outcome(failure),
         }

@@ -38,7 +38,7 @@ fn truncate_middle(text: String) -> String {
     while !text.is_char_boundary(end) {
         end += 1;
     }
-    format!("{}\n[{} bytes are left out]\n{}", &text[..start], end - start, &text[end..])
+    format!("{}\n[{} bytes omitted]\n{}", &text[..start], end - start, &text[end..])
 }
 
 #[cfg(test)]
@@ -51,7 +51,7 @@ mod tests {
         assert!(
             text.len() < MAX_RESULT_LEN + 64 && text.starts_with('a') && text.ends_with('z') && !text.contains('\0')
         );
-        assert!(text.contains("bytes are left out"));
+        assert!(text.contains("bytes omitted"));
         assert_eq!(truncate_middle("short".into()), "short");
     }
 }

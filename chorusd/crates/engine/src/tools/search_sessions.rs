@@ -15,7 +15,7 @@ pub(super) struct SearchSessions;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Params {
-    /// Words that stand in one message, or in what describes the session.
+    /// Words that must all occur in one message, or in the session's description.
     query: String,
 }
 
@@ -26,14 +26,14 @@ impl Tool for SearchSessions {
 
     fn action(params: &Params, _: &ToolContext) -> Result<String, String> {
         if params.query.len() > 500 || params.query.chars().any(char::is_control) {
-            return Err("`query` is longer than 500 bytes or has control characters in it; give a few words".into());
+            return Err("`query` is longer than 500 bytes or contains control characters; use a few words".into());
         }
         Ok(Action::Other { tool: Self::NAME, argument: &params.query }.to_string())
     }
 
     async fn run(params: Params, ctx: Arc<ToolContext>) -> ToolOutcome {
         let Some(outside) = ctx.services.host() else {
-            return ToolOutcome::error("the daemon is not ready for that");
+            return ToolOutcome::error("the daemon is not ready");
         };
         let action = Action::Other { tool: Self::NAME, argument: &params.query };
         match outside.search_sessions(ToolCaller::new(&ctx, action), params.query.clone()).await {

@@ -33,24 +33,24 @@ impl Params {
 
 impl Tool for SendToAgent {
     const NAME: &'static str = "send_to_agent";
-    const DESCRIPTION: &'static str =
-        "Sends a message to another agent, which begins to work on it. Its answer does not come back by itself.";
+    const DESCRIPTION: &'static str = "Sends a message to another agent, which starts working on it. Its reply is not sent back to you \
+         automatically.";
     type Params = Params;
 
     fn action(params: &Params, ctx: &ToolContext) -> Result<String, String> {
-        check_name(&params.agent).map_err(|failure| format!("{}; list_agents lists them", failure.message))?;
+        check_name(&params.agent).map_err(|failure| format!("{}; see list_agents", failure.message))?;
         if params.agent == ctx.agent_name {
-            return Err("that is you; an agent sends nothing to itself".into());
+            return Err("an agent cannot send messages to itself".into());
         }
         if params.message.trim().is_empty() || params.message.len() > MAX_MESSAGE_LEN || params.message.contains('\0') {
-            return Err(format!("`message` must have a text of at most {MAX_MESSAGE_LEN} bytes"));
+            return Err(format!("`message` must be a non-empty text of at most {MAX_MESSAGE_LEN} bytes"));
         }
         Ok(Action::Other { tool: Self::NAME, argument: &params.argument() }.to_string())
     }
 
     async fn run(params: Params, ctx: Arc<ToolContext>) -> ToolOutcome {
         let Some(outside) = ctx.services.host() else {
-            return ToolOutcome::error("the daemon is not ready for that");
+            return ToolOutcome::error("the daemon is not ready");
         };
         let action = Action::Other { tool: Self::NAME, argument: &params.argument() }.to_string();
         let message = ctx.redact_for_storage(params.message);

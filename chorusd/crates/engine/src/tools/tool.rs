@@ -182,8 +182,7 @@ fn slim_schema(schema: &mut Value) {
 }
 
 fn prepare_params<T: Tool>(params: &RawValue, ctx: &ToolContext) -> Result<PreparedCall, String> {
-    let wrong =
-        |e: serde_json::Error| format!("the parameters of {} do not fit: {e}; call it again with others", T::NAME);
+    let wrong = |e: serde_json::Error| format!("invalid parameters for {}: {e}; fix them and call it again", T::NAME);
     let params: T::Params = serde_json::from_str(params.get()).map_err(wrong)?;
     let action = T::action(&params, ctx)?;
     let always = match T::not_covered_by_always(&params) {

@@ -16,7 +16,7 @@ pub async fn require_sandbox_or_approval(verdict: &mut Verdict, action: &str, sa
 #[must_use]
 pub fn unconfined_reason(action: &str, sandbox: &Sandbox) -> Option<String> {
     let missing = sandbox.unconfined_reason().filter(|_| runs_commands(action))?;
-    Some(format!("commands cannot be confined here: {missing}"))
+    Some(format!("no sandbox for commands: {missing}"))
 }
 
 /// Returns true if an action runs a command.

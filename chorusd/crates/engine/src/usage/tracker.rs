@@ -72,7 +72,7 @@ impl UsageTracker {
             unpriced: u64::from(row.cost_usd.is_none()),
         };
         let number = self.store.catalog.usage.insert(row).await.unwrap_or_else(|failure| {
-            tracing::warn!(%agent, %failure, "what a call of a model used cannot be written");
+            tracing::warn!(%agent, %failure, "cannot record the usage of a model call");
             i64::MAX
         });
         let mut today = self.today.lock().await;

@@ -151,7 +151,8 @@ pub(super) fn class_of_account_error(status: u16, words: &str) -> Option<ErrorCl
 /// Hint for a server that refuses a request without a key.
 pub(super) fn missing_key_hint(provider: &str, variable: &str) -> String {
     format!(
-        "add `api_key_env = \"{variable}\"` (or the variable that has this server's key) to [providers.{provider}] in config.toml, then `chorusctl daemon restart`"
+        "add `api_key_env = \"{variable}\"` (or the variable with this server's key) to [providers.{provider}] \
+         in config.toml, then `chorusctl daemon restart`"
     )
 }
 
@@ -162,19 +163,19 @@ pub(super) fn hint(class: ErrorClass, provider: &str) -> Option<String> {
             format!("check the key of [providers.{provider}] in config.toml, then `chorusctl models validate`")
         }
         ErrorClass::Denied => {
-            "the key is good, but not for this: look at the provider's console, or use another model".into()
+            "the key is valid, but does not allow this: check the provider's console, or use another model".into()
         }
         ErrorClass::RateLimited => "try again in a moment, or use another model".into(),
         ErrorClass::Loading | ErrorClass::Overloaded | ErrorClass::Server => {
             "try again later, or use another model".into()
         }
-        ErrorClass::SpendCap => "look at the provider's console: credit, budget or limit of the account".into(),
+        ErrorClass::SpendCap => "check the account's credit, budget and limits in the provider's console".into(),
         ErrorClass::ContextTooLong => {
-            "`chorusctl context clear --save` and begin anew, or choose a model that takes more".into()
+            "start over with `chorusctl context clear --save`, or choose a model with a larger context".into()
         }
-        ErrorClass::AnswerTooLong => "choose a model that may answer at greater length".into(),
-        ErrorClass::NoImages => "choose a model that looks at images, or describe the image in words".into(),
-        ErrorClass::NotFound => "`chorusctl models` lists what there is; `base_url` may be wrong too".into(),
+        ErrorClass::AnswerTooLong => "choose a model with a higher output limit".into(),
+        ErrorClass::NoImages => "choose a model that accepts images, or describe the image in words".into(),
+        ErrorClass::NotFound => "list models with `chorusctl models`, or check `base_url`".into(),
         _ => return None,
     })
 }

@@ -89,7 +89,7 @@ fn describe_image(image: &Attachment) -> String {
         Some(size) => format!(", {:.1} MB", size as f64 / 1e6),
     };
     let name: String = image.name.chars().map(|char| if char.is_control() { ' ' } else { char }).collect();
-    format!("[image {name}{size}: this model takes no images]")
+    format!("[image {name}{size}: this model does not accept images]")
 }
 
 /// Checks an image that comes with its bytes; `None` for anything else.
@@ -98,7 +98,7 @@ fn check_image(attachment: &Attachment, kind: ProviderKind) -> Option<Result<Ren
     let found = SUPPORTED_TYPES.iter().find(|(_, begin)| data.starts_with(begin));
     let most = max_base64_bytes(kind);
     Some(match found {
-        None => Err("its bytes are no PNG, JPEG, GIF or WebP image".to_owned()),
+        None => Err("it is not a PNG, JPEG, GIF or WebP image".to_owned()),
         Some(_) if data.len() > most => {
             Err(format!("it is larger than {:.1} MiB", (most / 4 * 3) as f64 / f64::from(1 << 20)))
         }
@@ -158,7 +158,7 @@ mod tests {
         let text = attachment("image/png", b"no image");
         assert!(
             told(&text, ProviderKind::Anthropic)
-                .ends_with("8 bytes; not shown: its bytes are no PNG, JPEG, GIF or WebP image]")
+                .ends_with("8 bytes; not shown: it is not a PNG, JPEG, GIF or WebP image]")
         );
         assert!(image_problem(&text, ProviderKind::Anthropic).is_some());
         assert_eq!(image_problem(&attachment("text/plain", b"a text"), ProviderKind::Anthropic), None);
@@ -180,9 +180,9 @@ mod tests {
             lines,
             [
                 "Look!",
-                "[image a, 8 bytes: this model takes no images]",
-                "[image x [Eve].png, 48 kB: this model takes no images]",
-                "[image a: this model takes no images]",
+                "[image a, 8 bytes: this model does not accept images]",
+                "[image x [Eve].png, 48 kB: this model does not accept images]",
+                "[image a: this model does not accept images]",
             ]
         );
         assert_eq!((message.attachments.len(), describe_images(&mut message)), (1, 0));

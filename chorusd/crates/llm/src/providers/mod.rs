@@ -66,20 +66,20 @@ impl ErrorContext {
         let said = said.map(|said| format!(": {}", error_phrases::one_line(&clean(said)))).unwrap_or_default();
         let status = status.map(|status| format!(" (HTTP {status})")).unwrap_or_default();
         let what = match class {
-            ErrorClass::Auth if key.is_none() => format!("{provider} wants a key, and none is configured for it"),
-            ErrorClass::Auth => format!("{provider} does not take the key"),
+            ErrorClass::Auth if key.is_none() => format!("{provider} requires an API key, but none is configured"),
+            ErrorClass::Auth => format!("{provider} rejected the API key"),
             ErrorClass::Denied => format!("{provider} does not permit this"),
-            ErrorClass::RateLimited => format!("{provider} limits the rate of requests"),
+            ErrorClass::RateLimited => format!("{provider}: rate limit reached"),
             ErrorClass::Loading => format!("{provider} is loading the model"),
             ErrorClass::Overloaded => format!("{provider} is overloaded"),
             ErrorClass::Server => format!("{provider} failed"),
-            ErrorClass::SpendCap => format!("the account at {provider} has reached its limit"),
+            ErrorClass::SpendCap => format!("the account at {provider} reached its limit"),
             ErrorClass::ContextTooLong => format!("the conversation is too long for {provider}/{model}"),
-            ErrorClass::AnswerTooLong => format!("{provider}/{model} answers at less length than it was asked for"),
-            ErrorClass::NoImages => format!("{provider}/{model} takes no images"),
-            ErrorClass::NotFound if model.is_empty() => format!("{provider} has nothing at this address"),
-            ErrorClass::NotFound => format!("{provider} does not know what was asked for ({model:?})"),
-            _ => format!("{provider} refused the request"),
+            ErrorClass::AnswerTooLong => format!("{provider}/{model} has a lower output limit than requested"),
+            ErrorClass::NoImages => format!("{provider}/{model} does not accept images"),
+            ErrorClass::NotFound if model.is_empty() => format!("{provider} does not have this address"),
+            ErrorClass::NotFound => format!("{provider} does not know the requested model ({model:?})"),
+            _ => format!("{provider} rejected the request"),
         };
         let error = CallError::new(class, format!("{what}{status}{said}"));
         let hint = match (class, key) {
@@ -100,8 +100,8 @@ impl ErrorContext {
 
     /// The error for an event that cannot be parsed.
     pub(crate) fn malformed_error(&self, why: &serde_json::Error) -> CallError {
-        CallError::new(ErrorClass::Malformed, format!("{} sent an event that cannot be read: {why}", self.provider))
-            .hint("try again; check `kind` and `base_url` in config.toml if it stays")
+        CallError::new(ErrorClass::Malformed, format!("{} sent an invalid event: {why}", self.provider))
+            .hint("try again; if it happens again, check `kind` and `base_url` in config.toml")
     }
 }
 
@@ -203,7 +203,7 @@ pub(crate) fn refusal_error(to: &RequestTarget<'_>, status: u16, headers: &Heade
             ErrorClass::BadRequest,
             format!("{name} redirects to {}", error_phrases::one_line(place)),
         )
-        .hint("redirects are not followed: put the right address into `base_url`");
+        .hint("redirects are not followed: set the final address in `base_url`");
     }
     let fault = ProviderError::parse(body)
         .unwrap_or_else(|| ProviderError::from_value(String::from_utf8_lossy(body).into_owned().into()));
@@ -221,7 +221,7 @@ const ITEM_OVERHEAD_BYTES: usize = 64;
 /// Makes a header value with a secret, which header dumps do not show.
 fn sensitive_header(text: &str) -> Result<HeaderValue, CallError> {
     let mut value = HeaderValue::from_str(text)
-        .map_err(|_| CallError::new(ErrorClass::Auth, "the key has a character that cannot be sent"))?;
+        .map_err(|_| CallError::new(ErrorClass::Auth, "the API key contains a character that cannot be sent"))?;
     value.set_sensitive(true);
     Ok(value)
 }

@@ -100,7 +100,7 @@ const DELEGATING_GIT_OPTIONS: &[&str] = &[
 pub(super) fn ask_reason(words: &[&str]) -> Option<String> {
     let (name, given) = words.split_first()?;
     if is_kernel_path(name) {
-        return Some(format!("`{name}` may be any program"));
+        return Some(format!("`{name}` can be any program"));
     }
     let name = base_name(name).to_lowercase();
     let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
@@ -109,22 +109,22 @@ pub(super) fn ask_reason(words: &[&str]) -> Option<String> {
         || WRAPPER_PROGRAMS.contains(canonical_name(&name))
         || is_dynamic_loader(&name)
     {
-        return Some(format!("`{name}` runs other commands or changes what they mean"));
+        return Some(format!("`{name}` runs other commands or changes their meaning"));
     }
     let told = WRAPPER_OPTIONS.iter().filter(|(program, _)| *program == name || *program == plain);
     let told =
         told.flat_map(|(_, options)| *options).find(|option| given.iter().any(|word| matches_option(word, option)));
     if let Some(option) = told {
-        return Some(format!("`{name}` is told to run or write something else ({option})"));
+        return Some(format!("the option {option} of `{name}` runs or writes something else"));
     }
     match plain {
         // Without a verb it reads commands, which may load engines.
         "openssl" if given.first().is_none_or(|verb| verb.starts_with('-')) => Some("`openssl` reads commands".into()),
         "git" => git_ask_reason(given),
         "printf" if given.iter().any(|word| has_percent_n(word)) => {
-            Some("`printf` is given a format with `%n`, which sets a variable".into())
+            Some("the format of `printf` contains `%n`, which sets a variable".into())
         }
-        "sed" if !is_simple_sed(given) => Some("`sed` is given a script that may run commands or write files".into()),
+        "sed" if !is_simple_sed(given) => Some("the `sed` script may run commands or write files".into()),
         _ => None,
     }
 }
@@ -134,7 +134,7 @@ pub(super) fn ask_reason(words: &[&str]) -> Option<String> {
 pub(super) fn changed_directory_reason(words: &[&str]) -> Option<String> {
     // A directory of plain files can be a repository whose configuration names programs.
     let git = words.first().is_some_and(|name| base_name(name).eq_ignore_ascii_case("git"));
-    git.then(|| "`git` heeds the repository of another directory, which may name programs to run".to_owned())
+    git.then(|| "`git` uses the repository of another directory, whose configuration may run programs".to_owned())
 }
 
 /// Returns true if a command changes the directory of later commands.
@@ -172,7 +172,7 @@ fn git_ask_reason(given: &[&str]) -> Option<String> {
                 || (*verb == "clone" && cloning.iter().any(|option| matches_option(word, option)))
                 || (*verb == "grep" && matches_option(word, "-O"))
         })
-        .map(|word| format!("`git {verb}` is told to run or write something else ({word})"))
+        .map(|word| format!("the option {word} of `git {verb}` runs or writes something else"))
 }
 
 /// Returns true for scripts that print or delete lines by number, or make one substitution whose flags neither run nor

@@ -5,7 +5,7 @@
 pub(super) fn ask_reason<'a>(words: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let word = words.into_iter().find(|word| names_git_dir(word))?;
     let shown: String = word.chars().take(80).collect();
-    Some(format!("it names a `.git` ({shown}), whose files say which programs git runs"))
+    Some(format!("it names a `.git` ({shown}), whose files define programs that git runs"))
 }
 
 /// Returns true if a path in the word has a `.git` component: `x/.git/hooks`, `--to=.git`, `-C.git`, `.GIT`, `GIT~1`,

@@ -31,8 +31,8 @@ const MAX_SUBSTITUTION_LEN: usize = 4 << 10;
 /// to.
 const MAX_NAMED_FILES: usize = 256;
 
-const TOO_LONG: &str = "it is too long to be taken apart";
-const AMBIGUOUS: &str = "it can be read in two ways";
+const TOO_LONG: &str = "it is too long to be parsed";
+const AMBIGUOUS: &str = "it is ambiguous";
 
 /// The result of analysing a command.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -304,7 +304,7 @@ fn alternative_actions(action: &str, raw: &str, runs_others: bool) -> Vec<String
 /// Returns the reason to ask if the name of a command is quoted or has unusual characters.
 fn obscured_name_reason(name: &Word) -> Option<String> {
     let plain = !name.quoted && !name.value.is_empty() && name.value.chars().all(|c| c.is_ascii_graphic());
-    (!plain).then(|| "the name of a command in it is not written plainly".to_owned())
+    (!plain).then(|| "a command name in it is not literal".to_owned())
 }
 
 /// Quotes a word as action strings do: in single quotes unless it is one plain word.
@@ -317,7 +317,7 @@ fn quote_word(value: &str) -> String {
 }
 
 /// Reason to ask about a file that may be another than its path says.
-const WRITES_AFTER_CD: &str = "it writes a file after it changed the directory";
+const WRITES_AFTER_CD: &str = "it writes a file after changing the directory";
 
 /// Returns the part for a file that is written, or `None` if the file keeps no data. `elsewhere` is the reason why it
 /// may be another file than its path says.

@@ -97,7 +97,7 @@ impl<'a> PossibleDirectories<'a> {
     #[must_use]
     pub(super) fn ask_reason(&self, path: &str) -> Option<&'static str> {
         let known = !self.incomplete || strip_proc_links(path).0;
-        (!known).then_some("it reads a file after it changed to a directory that cannot be told")
+        (!known).then_some("it reads a file after changing to an unknown directory")
     }
 
     /// Returns the names by which rules may know the file at `path`: as spelled, without `.` and repeated slashes, with
@@ -190,7 +190,7 @@ pub(super) fn clean_path(path: &str) -> (String, Option<&'static str>) {
     } else if parts.iter().any(|part| git_dir::is_git_dir_component(part)) {
         Some("it writes below `.git`")
     } else if parts.is_empty() || path.ends_with('/') {
-        Some("it writes to what is no file")
+        Some("it writes to something that is not a file")
     } else {
         None
     };

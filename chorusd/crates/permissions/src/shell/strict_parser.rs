@@ -55,17 +55,17 @@ pub(super) struct Word {
     pub quoted: bool,
 }
 
-const HIDDEN_CHARS: RefusalReason = "it has control characters or invisible ones";
-const EXPANSION: RefusalReason = "it has an expansion or a substitution, whose value is known only when it runs";
-const GLOB: RefusalReason = "it has a pattern of file names, whose value is known only when it runs";
+const HIDDEN_CHARS: RefusalReason = "it contains control or invisible characters";
+const EXPANSION: RefusalReason = "it contains an expansion or substitution, whose value is only known when it runs";
+const GLOB: RefusalReason = "it contains a file name pattern, whose value is only known when it runs";
 const BRACES: RefusalReason = "it has braces";
 const TILDE: RefusalReason = "it names a home directory with `~`";
 const COMPOUND: RefusalReason = "it is a compound command";
-const BAD_PARENTHESES: RefusalReason = "it has parentheses that are no list of commands";
-const HEREDOC: RefusalReason = "it has a here-document with expansions";
+const BAD_PARENTHESES: RefusalReason = "it contains parentheses that are not a list of commands";
+const HEREDOC: RefusalReason = "it contains a here-document with expansions";
 const INCOMPLETE: RefusalReason = "it is not complete";
-const BAD_REDIRECTION: RefusalReason = "it has a redirection that cannot be followed";
-const LINE_CONTINUATION: RefusalReason = "it joins two lines with a backslash where there are no blanks around it";
+const BAD_REDIRECTION: RefusalReason = "it contains a redirection that cannot be analyzed";
+const LINE_CONTINUATION: RefusalReason = "it joins two lines with a backslash without spaces around it";
 
 /// Most digits of a file descriptor number: `bash` may take longer numbers for words.
 const MAX_FD_DIGITS: usize = 9;

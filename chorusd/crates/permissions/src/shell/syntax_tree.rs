@@ -33,7 +33,7 @@ const MAX_NESTING: usize = 64;
 const MAX_TOTAL_LEN: usize = 256 << 10;
 
 const UNREADABLE: &str = "it cannot be parsed";
-const NESTED: &str = "it has too many commands inside others to be taken apart";
+const NESTED: &str = "its commands are nested too deeply";
 
 static LANGUAGE: LazyLock<Language> = LazyLock::new(|| tree_sitter_bash::LANGUAGE.into());
 /// The kind of a node by the grammar's numeric id.

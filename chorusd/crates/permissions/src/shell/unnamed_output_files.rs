@@ -56,7 +56,7 @@ pub(super) fn ask_reason(words: &[&str]) -> Option<String> {
         name if name == "ar" || name.ends_with("-ar") => first_word_is(given, |word| word.contains('x')),
         name => UNPACKERS.contains(&name),
     };
-    unpacks.then(|| format!("`{name}` writes files that the command does not name, a `.git` perhaps"))
+    unpacks.then(|| format!("`{name}` writes files that the command does not name, possibly a `.git`"))
 }
 
 /// Programs that do nothing else, or do so unless an option prevents it.
@@ -142,7 +142,7 @@ fn git_ask_reason(given: &[&str]) -> Option<String> {
     let quiet = ["--check", "--stat", "--numstat", "--summary"];
     let applies = given.iter().any(|word| word.starts_with("--a")) || !given.iter().any(|word| quiet.contains(word));
     if verb == "apply" && applies {
-        return Some("`git apply` writes files that the command does not name, links to `.git` perhaps".into());
+        return Some("`git apply` writes files that the command does not name, possibly links to `.git`".into());
     }
     if verb == "push"
         && let Some(place) = local_push_target(given)
@@ -156,7 +156,7 @@ fn git_ask_reason(given: &[&str]) -> Option<String> {
     }
     let outside = |word: &&&str| word.starts_with('/') || word.split('/').any(|part| part == "..");
     let outside = places.find(outside).filter(|_| ["clone", "init"].contains(&verb))?;
-    Some(format!("`git {verb}` makes a repository outside the workspace ({outside})"))
+    Some(format!("`git {verb}` creates a repository outside the workspace ({outside})"))
 }
 
 #[cfg(test)]

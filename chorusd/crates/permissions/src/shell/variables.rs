@@ -20,10 +20,8 @@ const HARMLESS_VARIABLES: &[&str] =
 pub(super) fn ask_reason(assignments: &[Assignment]) -> Option<String> {
     let name = &assignments.iter().find(|assignment| !is_harmless(assignment))?.name;
     Some(match is_locale_variable(name) {
-        true => format!(
-            "it sets `{name}` to a locale other than C or one in UTF-8, which changes how bash reads what follows"
-        ),
-        false => format!("it sets `{name}`, which other commands may heed"),
+        true => format!("it sets `{name}` to a locale other than C or UTF-8, which changes how bash parses the rest"),
+        false => format!("it sets `{name}`, which may affect other commands"),
     })
 }
 

@@ -102,7 +102,7 @@ impl Drop for CommandCgroups {
                     return;
                 }
             }
-            tracing::warn!("control groups of commands that have ended are left behind: {busy:?}");
+            tracing::warn!("cannot remove cgroups of ended commands: {busy:?}");
         });
     }
 }

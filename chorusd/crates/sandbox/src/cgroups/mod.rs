@@ -44,12 +44,12 @@ impl Cgroups {
         let found =
             Self { parents: places, prefix: format!("{NAME_PREFIX}{device:x}-{inode:x}-"), next: AtomicU64::new(0) };
         for place in &found.parents {
-            tracing::debug!(dir = %place.dir.display(), "commands get control groups");
+            tracing::debug!(dir = %place.dir.display(), "commands run in cgroups");
             // Groups of other homes, which may no longer exist: remove those that are old and empty, as a new one may
             // be about to be joined.
             let others = place.child_groups(NAME_PREFIX).into_iter().filter(|dir| is_stale(dir));
             for left in others.filter(|dir| fs::remove_dir(dir).is_err()) {
-                tracing::debug!("a control group that somebody uses stays: {}", left.display());
+                tracing::debug!("keeping a cgroup that is in use: {}", left.display());
             }
             for left in place.child_groups(&found.prefix) {
                 drop(CommandCgroups::from_dirs(vec![left]));
@@ -65,7 +65,7 @@ impl Cgroups {
         for place in &self.parents {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             if let Err(e) = group.create_group(place, &format!("{}{number}", self.prefix), limits) {
-                tracing::warn!(dir = %place.dir.display(), "a command goes without a control group: {e}");
+                tracing::warn!(dir = %place.dir.display(), "running a command without a cgroup: {e}");
             }
         }
         group

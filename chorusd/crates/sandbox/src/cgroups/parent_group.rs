@@ -107,7 +107,7 @@ impl ParentGroup {
             }
         }
         if let Err(e) = fs::write(file("cgroup.subtree_control"), down.join(" ")) {
-            tracing::debug!("control groups cannot be handed down: {e}");
+            tracing::debug!("cannot delegate cgroups: {e}");
             if moves {
                 let _ = fs::write(file("cgroup.procs"), &me);
                 let _ = fs::remove_dir(&aside);

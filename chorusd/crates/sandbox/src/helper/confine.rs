@@ -17,14 +17,16 @@ use crate::protocol::{AppliedConfinement, HelperReport, LaunchSpec, MemoryBound}
 /// Confines this process, runs the command, and waits for its end.
 pub(super) fn run() -> Result<(), String> {
     let (spec, doors) = control_socket::receive_spec()?;
-    set_close_on_exec().map_err(with_context("cannot keep its descriptors to itself"))?;
+    set_close_on_exec().map_err(with_context("cannot close its descriptors"))?;
     if getpid().is_init() {
         // The thread that created the namespace is the only one of its process and lives as long as that does.
-        set_parent_process_death_signal(Some(Signal::KILL)).map_err(with_context("cannot end with the outer stage"))?;
+        set_parent_process_death_signal(Some(Signal::KILL))
+            .map_err(with_context("cannot set the parent death signal"))?;
     } else if spec.way == Isolation::None {
-        set_child_subreaper(Some(getpid())).map_err(with_context("cannot keep the command's processes together"))?;
+        set_child_subreaper(Some(getpid()))
+            .map_err(with_context("cannot become the reaper of the command's processes"))?;
     } else {
-        return Err("this is no namespace of its own".into());
+        return Err("not in a separate namespace".into());
     }
     // Detach from the daemon's terminal, if it has one. Fails harmlessly for a session leader, which is detached
     // already.
@@ -39,7 +41,7 @@ pub(super) fn run() -> Result<(), String> {
     let joined = limits::join_cgroups(&spec.groups, &doors);
     drop(doors);
     let bounded = limits::limit_namespace_pids(spec.processes);
-    capabilities::drop_all().map_err(with_context("cannot give up its powers"))?;
+    capabilities::drop_all().map_err(with_context("cannot drop capabilities"))?;
     let (mut memory, processes) =
         limits::set_limits(&spec, bounded, joined).map_err(with_context("cannot set limits"))?;
     let watch = (memory == MemoryBound::Watch)
@@ -52,7 +54,7 @@ pub(super) fn run() -> Result<(), String> {
     let seccomp = seccomp::install_filters().map_err(with_context("seccomp"))?;
     // Prevents others from reading its memory and descriptors through /proc.
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(with_context("cannot hide from the command"))?;
-    let [program, args @ ..] = &spec.argv[..] else { return Err("there is no command".into()) };
+    let [program, args @ ..] = &spec.argv[..] else { return Err("no command".into()) };
     let mut command = Command::new(program);
     command.args(args).env_clear().envs(spec.env).current_dir(&spec.dir).stdin(Stdio::null());
     control_socket::send_report(&HelperReport::Ready(AppliedConfinement { landlock, seccomp, processes, memory }));

@@ -26,14 +26,14 @@ pub(super) fn send_report(report: &HelperReport) {
 /// Receives the launch spec and the descriptors of the control groups to join. Reads nothing beyond them.
 pub(super) fn receive_spec() -> Result<(LaunchSpec, Vec<OwnedFd>), String> {
     let mut length = [0; 4];
-    let groups = read_first(&mut length).map_err(with_context("nobody says what is to run"))?;
+    let groups = read_first(&mut length).map_err(with_context("no command received"))?;
     let length = u32::from_be_bytes(length) as usize;
     if length > MAX_SPEC_LEN {
-        return Err("what is to run is too long".into());
+        return Err("the command is too long".into());
     }
     let mut bytes = vec![0; length];
-    read_full(&mut bytes).map_err(with_context("nobody says what is to run"))?;
-    let spec = serde_json::from_slice(&bytes).map_err(with_context("what is to run cannot be read"))?;
+    read_full(&mut bytes).map_err(with_context("no command received"))?;
+    let spec = serde_json::from_slice(&bytes).map_err(with_context("cannot read the command"))?;
     Ok((spec, groups))
 }
 

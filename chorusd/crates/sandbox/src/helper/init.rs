@@ -38,7 +38,7 @@ pub(super) fn wait_for_command(command: &Child, watch: Option<MemoryWatchdog>) -
                 });
             }
             Ok(_) => {}
-            Err(e) => return Err(with_context("the command cannot be waited for")(e)),
+            Err(e) => return Err(with_context("cannot wait for the command")(e)),
         }
     }
 }

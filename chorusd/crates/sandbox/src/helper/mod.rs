@@ -30,7 +30,7 @@ pub fn run_stage(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     } else if stage == CONFINE_STAGE {
         confine::run()
     } else {
-        Err(format!("{HELPER_FLAG} is Chorus's own"))
+        Err(format!("{HELPER_FLAG} is internal to Chorus"))
     };
     Some(match done {
         Ok(()) => ExitCode::SUCCESS,

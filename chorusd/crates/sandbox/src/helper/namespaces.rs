@@ -21,18 +21,18 @@ pub(super) fn run(network: bool) -> Result<(), String> {
     if !network {
         flags |= UnshareFlags::NEWNET;
     }
-    unshare(flags).map_err(with_context("no namespaces can be made"))?;
+    unshare(flags).map_err(with_context("cannot create namespaces"))?;
     let map = |file: &str, text: String| {
         fs::write(format!("/proc/self/{file}"), text).map_err(with_context(format!("cannot write {file}")))
     };
     map("setgroups", "deny".into())?;
     map("uid_map", format!("{user} {user} 1"))?;
     map("gid_map", format!("{group} {group} 1"))?;
-    capabilities::make_inheritable().map_err(with_context("cannot keep the powers of a namespace"))?;
+    capabilities::make_inheritable().map_err(with_context("cannot keep the capabilities of a namespace"))?;
     let mut inner = Command::new("/proc/self/exe");
     inner.args([HELPER_FLAG, CONFINE_STAGE]).stdin(Stdio::inherit());
     let ended = inner.spawn().and_then(|mut child| child.wait()).map_err(with_context("cannot run in a namespace"))?;
-    if ended.success() { Ok(()) } else { Err(format!("the program inside ended with {ended}")) }
+    if ended.success() { Ok(()) } else { Err(format!("the program inside exited with {ended}")) }
 }
 
 #[expect(deprecated, reason = "only its flag for descriptors is unsafe, which is not given here")]

@@ -42,15 +42,15 @@ fn base_mount_flags() -> MountFlags {
 /// Builds the root file system and makes it the root of this process and those it starts.
 pub(super) fn build(steps: &[MountStep]) -> Result<(), String> {
     let slave = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
-    mount_change("/", slave).map_err(with_context("mounts cannot be kept apart"))?;
+    mount_change("/", slave).map_err(with_context("cannot make mounts private"))?;
     let memory = |at: &Path| mount("tmpfs", at, "tmpfs", base_mount_flags(), Some(c"mode=0755"));
     let place = Path::new(STAGING_DIR);
-    memory(place).map_err(with_context("no file system in memory can be made"))?;
+    memory(place).map_err(with_context("cannot mount a tmpfs"))?;
     let (new, old) = (place.join("new"), place.join("old"));
     for dir in [&new, &old] {
         fs::create_dir(dir).map_err(with_context("cannot make a directory"))?;
     }
-    memory(&new).map_err(with_context("no file system in memory can be made"))?;
+    memory(&new).map_err(with_context("cannot mount a tmpfs"))?;
     pivot_root(place, &old).map_err(with_context("cannot change the tree"))?;
     chdir("/").map_err(with_context("cannot enter the tree"))?;
     let mut read_only = ReadOnlyMounts::default();
@@ -59,11 +59,11 @@ pub(super) fn build(steps: &[MountStep]) -> Result<(), String> {
     }
     read_only.enforce()?;
     let only = MountFlags::BIND | MountFlags::RDONLY | base_mount_flags();
-    mount_remount(NEW_ROOT, only, c"").map_err(with_context("the tree cannot be made read-only"))?;
-    unmount(OLD_ROOT, UnmountFlags::DETACH).map_err(with_context("the machine's tree cannot be let go"))?;
+    mount_remount(NEW_ROOT, only, c"").map_err(with_context("cannot make the tree read-only"))?;
+    unmount(OLD_ROOT, UnmountFlags::DETACH).map_err(with_context("cannot unmount the host tree"))?;
     chdir(NEW_ROOT).map_err(with_context("cannot enter the tree"))?;
     pivot_root(".", ".").map_err(with_context("cannot change the tree"))?;
-    unmount(".", UnmountFlags::DETACH).map_err(with_context("the machine's tree cannot be let go"))?;
+    unmount(".", UnmountFlags::DETACH).map_err(with_context("cannot unmount the host tree"))?;
     chdir("/").map_err(with_context("cannot enter the tree"))
 }
 
@@ -190,7 +190,7 @@ impl ReadOnlyMounts {
             match remount_read_only(&at) {
                 // If a file system of another user denies us access to a submount, it denies the command, too.
                 Err(Errno::ACCESS | Errno::NOENT) if at != *noted => {}
-                done => done.map_err(with_context(format!("{} cannot be made read-only", at.display())))?,
+                done => done.map_err(with_context(format!("cannot make {} read-only", at.display())))?,
             }
         }
         Ok(())

@@ -8,13 +8,13 @@ pub enum ImportError {
     #[error("reading the transcript: {0}")]
     Io(#[from] io::Error),
     /// The file is in none of the known formats.
-    #[error("the format of the file was not recognised")]
+    #[error("unknown file format")]
     Unrecognised {
         /// Tells the user what to do.
         hint: &'static str,
     },
     /// The format is known, but the file contains no readable message.
-    #[error("no message could be read from the file")]
+    #[error("the file has no readable messages")]
     NoMessages,
     /// The file is broken before its first message.
     #[error("line {line}: {reason}")]
@@ -22,24 +22,24 @@ pub enum ImportError {
 }
 
 /// Lists all formats, for a file in none of them.
-pub(super) const FORMATS_HINT: &str = "say which one it is with --from: chorus (a session file, or its messages as \
-     JSONL), claude-code (a JSONL transcript), codex (a JSONL rollout), openai (chat messages as a JSON list, JSONL, or an object \
-     with `messages`), chatgpt (the conversations.json of an export), goose (a session as JSONL, or exported as JSON), markdown (as \
-     `session export --as md` writes it)";
+pub(super) const FORMATS_HINT: &str = "set the format with --from: chorus (a session file, or its messages as \
+ JSONL), claude-code (a JSONL transcript), codex (a JSONL rollout), openai (chat messages as a JSON \
+ list, JSONL, or an object with `messages`), chatgpt (conversations.json of an export), goose (a \
+ session as JSONL or exported JSON), markdown (as written by `export --as md`)";
 
 /// For chats of Gemini CLI: their messages have the types `user` and `gemini` and no roles.
-pub(super) const GEMINI_HINT: &str = "it looks like a chat of Gemini CLI, which is not read";
+pub(super) const GEMINI_HINT: &str = "it looks like a Gemini CLI chat, which is not supported";
 
 /// For the second file that Cline and Roo Code write for each task.
-pub(super) const CLINE_HINT: &str =
-    "it looks like ui_messages.json of Cline or Roo Code; import api_conversation_history.json, which lies beside it";
+pub(super) const CLINE_HINT: &str = "it looks like ui_messages.json of Cline or Roo Code; import api_conversation_history.json from the same \
+     directory";
 
 /// For an archive, which is what ChatGPT sends.
 pub(super) const ZIP_HINT: &str =
-    "the file is a ZIP archive; unpack it and import conversations.json, or what else is in it";
+    "the file is a ZIP archive; unpack it and import the files in it, such as conversations.json";
 
 /// For text files that some Windows programs write.
-pub(super) const UTF16_HINT: &str = "the file looks like UTF-16; save it as UTF-8 and import that";
+pub(super) const UTF16_HINT: &str = "the file looks like UTF-16; convert it to UTF-8 first";
 
 impl ImportError {
     /// Tells the user what to do.
@@ -48,8 +48,8 @@ impl ImportError {
         match self {
             Self::Io(_) => None,
             Self::Unrecognised { hint } => Some(hint),
-            Self::NoMessages => Some("where the format was guessed wrong, name it with --from"),
-            Self::Malformed { .. } => Some("the file may be cut off: check that it was copied whole"),
+            Self::NoMessages => Some("if the detected format is wrong, set it with --from"),
+            Self::Malformed { .. } => Some("the file may be truncated: check that the copy is complete"),
         }
     }
 }

@@ -33,7 +33,7 @@ impl ScanError {
     pub(super) fn into_line_and_reason(self) -> io::Result<(u64, String)> {
         match self {
             Self::Io(error) => Err(error),
-            Self::UnexpectedEnd { line } => Ok((line, "the file ends in the middle".into())),
+            Self::UnexpectedEnd { line } => Ok((line, "unexpected end of file".into())),
             Self::Unexpected { line, found } => Ok((line, format!("unexpected {found:?} between the values"))),
         }
     }
@@ -268,7 +268,7 @@ mod tests {
     fn a_cut_list_gives_what_was_whole() {
         let (found, error) = entries("[1,\n{\"a\":");
         assert_eq!(found, ["1"]);
-        assert_eq!(error.unwrap(), (2, "the file ends in the middle".into()));
+        assert_eq!(error.unwrap(), (2, "unexpected end of file".into()));
         assert_eq!(entries("[1 2]").1.unwrap().1, "unexpected '2' between the values");
         assert_eq!(entries("{}").0.len(), 0);
     }

@@ -79,7 +79,7 @@ impl SessionReader {
 }
 
 fn changed_error() -> FormatError {
-    FormatError::Json("it changed while it was read".into())
+    FormatError::Json("it changed while being read".into())
 }
 
 fn split_lines(bytes: &Bytes) -> Option<VecDeque<Bytes>> {

@@ -109,7 +109,7 @@ impl SummaryBlock {
     /// Returns the summary as one text: the session's summary, else its topics, else the background.
     #[must_use]
     pub(crate) fn to_text(&self) -> Option<String> {
-        let topics = (!self.topics.is_empty()).then(|| format!("It was about: {}.", self.topics.join("; ")));
+        let topics = (!self.topics.is_empty()).then(|| format!("Topics: {}.", self.topics.join("; ")));
         self.text.clone().or(topics).or_else(|| self.background.clone())
     }
 

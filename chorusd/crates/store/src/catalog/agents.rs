@@ -52,7 +52,7 @@ fn confine_to_home(dir: String, name: &str) -> String {
     if below && ["agents/", "trash/"].iter().any(|folder| dir.starts_with(folder)) {
         return dir;
     }
-    tracing::error!(agent = name, dir, "the catalog has a directory outside the home; it was not followed");
+    tracing::error!(agent = name, dir, "ignoring a directory outside the home in the catalog");
     let plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     format!("agents/{}", name.chars().filter(plain).collect::<String>())
 }

@@ -87,7 +87,7 @@ impl ApprovalTable {
                 turn: Some(approval.turn_id),
                 action: approval.action,
                 decision: "withdrawn".into(),
-                rule: "the daemon was started anew".into(),
+                rule: "the daemon restarted".into(),
                 user: "nobody".into(),
                 old: None,
                 new: None,
@@ -170,7 +170,7 @@ fn select_approvals(
 fn read_approval(row: &Row<'_>) -> StoreResult<Approval> {
     let verdict: String = row.get(6)?;
     let verdict: Verdict =
-        serde_json::from_str(&verdict).map_err(|e| Error::internal(format!("an approval cannot be read: {e}")))?;
+        serde_json::from_str(&verdict).map_err(|e| Error::internal(format!("cannot read an approval: {e}")))?;
     Ok(Approval {
         id: row.get(0)?,
         agent: row.get(1)?,

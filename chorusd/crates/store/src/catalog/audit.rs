@@ -193,10 +193,10 @@ pub(crate) fn newest_head(conn: &Connection) -> StoreResult<Option<AuditHead>> {
 
 /// Error for a newest row without a valid hash, to which nothing can be chained.
 fn invalid_hash_error(id: i64, length: usize) -> Error {
-    let what = format!("row {id} of the audit log was changed: its hash has {length} bytes, not 32");
+    let what = format!("entry {id} of the audit log was changed: its hash has {length} bytes, not 32");
     Error::new(ErrorKind::StorageFailed, what).hint(
-        "`chorusctl audit verify` and `chorusctl doctor` say what does not fit; until a copy of db/chorus.db from before is put back, \
-         nothing can be written down, and what cannot be is denied",
+        "run `chorusctl audit verify`; until db/chorus.db is restored from a backup, all actions are denied \
+         because they cannot be recorded",
     )
 }
 

@@ -105,11 +105,11 @@ impl ChainVerifier {
         let due = self.head.id + 1;
         let hash = row_hash(&self.head.hash, entry.id, &entry.row);
         let wrong = if entry.id != due {
-            Some(format!("row {due} should come before it and is missing"))
+            Some(format!("entry {due} before it is missing"))
         } else if entry.hash != hash {
-            Some("its hash is not that of what it says and of the row before it".to_owned())
+            Some("its hash does not match its content and the previous entry".to_owned())
         } else if self.known.is_some_and(|known| known.id == entry.id && known.hash != hash) {
-            Some("it is not the row that was written there: the log was made anew from here or before".to_owned())
+            Some("it is not the original entry: the log was rewritten from here or earlier".to_owned())
         } else {
             None
         };
@@ -128,7 +128,7 @@ impl ChainVerifier {
     pub(super) fn finish(mut self) -> Self {
         if let Some(known) = self.known.filter(|known| self.broken.is_none() && known.id > self.head.id) {
             let (first, last) = (self.head.id + 1, known.id);
-            self.broken = Some((None, format!("rows {first} to {last} were written and are missing at the end")));
+            self.broken = Some((None, format!("entries {first} to {last} are missing at the end")));
         }
         self
     }

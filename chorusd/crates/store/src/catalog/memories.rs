@@ -62,13 +62,13 @@ pub enum RememberOutcome {
 pub fn validate_text(given: &str) -> Result<String, String> {
     let text = given.trim();
     if text.is_empty() {
-        return Err("there is nothing to remember: the text is empty".into());
+        return Err("nothing to remember: the text is empty".into());
     }
     if text.len() > MAX_TEXT_BYTES {
-        return Err(format!("the text has {} bytes; {MAX_TEXT_BYTES} are the most", text.len()));
+        return Err(format!("the text has {} bytes (at most {MAX_TEXT_BYTES})", text.len()));
     }
     if text.contains('\0') {
-        return Err("the text has a NUL in it".into());
+        return Err("the text contains a NUL character".into());
     }
     Ok(text.to_owned())
 }
@@ -77,11 +77,11 @@ pub fn validate_text(given: &str) -> Result<String, String> {
 pub fn validate_path(given: Option<&str>) -> Result<Option<String>, String> {
     let Some(given) = given.map(str::trim).filter(|given| !given.is_empty()) else { return Ok(None) };
     if given.len() > MAX_PATH_BYTES || given.chars().any(char::is_control) {
-        return Err(format!("the path has control characters in it, or more than {MAX_PATH_BYTES} bytes"));
+        return Err(format!("the path contains control characters, or has more than {MAX_PATH_BYTES} bytes"));
     }
     let parts: Vec<&str> = given.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
     if given.starts_with('/') || parts.is_empty() || parts.contains(&"..") {
-        return Err("the path must name something below the workspace, for example src/main.rs".into());
+        return Err("the path must be inside the workspace, for example src/main.rs".into());
     }
     Ok(Some(parts.join("/")))
 }
@@ -210,12 +210,12 @@ pub(super) fn insert(conn: &Connection, row: MemoryRow) -> StoreResult<RememberO
     let count: u64 =
         conn.prepare_cached(&count)?.query_row(params![row.project, row.agent.as_bytes()], |row| row.get(0))?;
     if count >= MAX_ENTRIES {
-        let whose = row.project.map_or(row.agent_name, |project| format!("the project {project}"));
+        let whose = row.project.map_or(row.agent_name, |project| format!("project {project}"));
         return Err(Error::new(
             ErrorKind::LimitReached,
-            format!("{whose} remembers {count} things, the most there can be"),
+            format!("{whose} already has {count} memory entries, which is the limit"),
         )
-        .hint("`chorusctl memory list` shows them, `chorusctl memory remove ID` makes room")
+        .hint("remove entries: chorusctl memory remove ID")
         .into());
     }
     let taken = "SELECT 1 FROM memory WHERE uid = ?1";

@@ -151,7 +151,7 @@ impl Catalog {
 
 /// Copies the last commit to `path`, which is replaced atomically once the copy is complete.
 fn write_copy(conn: &rusqlite::Connection, path: &Path) -> StoreResult<()> {
-    let fail = |e: std::io::Error| Error::io("cannot keep a copy of the catalog", &e);
+    let fail = |e: std::io::Error| Error::io("cannot store a copy of the catalog", &e);
     let new = path.with_extension("bak.tmp");
     match std::fs::remove_file(&new) {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(fail(e).into()),

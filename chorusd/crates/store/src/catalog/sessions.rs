@@ -313,7 +313,7 @@ pub(super) fn insert(conn: &Connection, row: &SessionRow) -> StoreResult<()> {
     .map_err(|e| match e.sqlite_error_code() {
         Some(ErrorCode::ConstraintViolation) => StoreError::from(Error::new(
             ErrorKind::AlreadyExists,
-            format!("there is a session {} of this agent already", row.header.session_id),
+            format!("this agent already has a session {}", row.header.session_id),
         )),
         _ => e.into(),
     })?;

@@ -122,7 +122,7 @@ fn follow_chain(links: &mut [RecordLink], context: ContextNo, newest: Option<i64
             break;
         };
         if link.visited || link.of.is_some_and(|of| of != context) {
-            broken.get_or_insert_with(|| "its records lead to those of another".into());
+            broken.get_or_insert_with(|| "its records refer to another context".into());
             break;
         }
         if let LinkKind::Unreadable(why) = &link.kind {
@@ -157,8 +157,7 @@ fn compare_message_count(links: &[RecordLink], rows: &[i64], head: &ContextRow) 
             _ => {}
         }
     }
-    (messages != head.totals.messages)
-        .then(|| format!("{} messages were expected and {messages} found", head.totals.messages))
+    (messages != head.totals.messages).then(|| format!("expected {} messages, found {messages}", head.totals.messages))
 }
 
 /// Assigns records outside of every chain to the contexts that they belong to.
@@ -179,7 +178,7 @@ fn assign_unchained(checked: &mut CheckReport, links: &[RecordLink]) {
             checked.orphans += 1;
             continue;
         };
-        found.broken.get_or_insert_with(|| "records of it are outside of its chain".into());
+        found.broken.get_or_insert_with(|| "some of its records are not in its chain".into());
         // Insert it in front, because the chain ends with its first record, which is compared above.
         found.rows.insert(0, link.id);
         found.unchained.push(link.id);

@@ -74,16 +74,16 @@ impl<'a> Record<'a> {
     pub fn decode(envelope: &'a [u8], place: RecordPosition) -> Result<(Option<ContextNo>, Self)> {
         match envelope.split_first() {
             Some((&VERSION, rest)) => {
-                let (sum, body) = rest.split_at_checked(4).ok_or_else(|| unreadable_record("it is cut off"))?;
+                let (sum, body) = rest.split_at_checked(4).ok_or_else(|| unreadable_record("truncated"))?;
                 if *sum != place.checksum(body).to_le_bytes() {
-                    return Err(unreadable_record("its checksum does not fit"));
+                    return Err(unreadable_record("checksum mismatch"));
                 }
                 let (context, record) = decode_exact::<(i64, Self)>(body)?;
                 Ok((Some(ContextNo(context)), record))
             }
             Some((&VERSION_WITHOUT_CHECKSUM, body)) => Ok((None, decode_exact(body)?)),
-            Some((version, _)) => Err(unreadable_record(format_args!("version {version} is not known"))),
-            None => Err(unreadable_record("it is empty")),
+            Some((version, _)) => Err(unreadable_record(format_args!("unknown version {version}"))),
+            None => Err(unreadable_record("the message is empty")),
         }
     }
 }
@@ -91,15 +91,15 @@ impl<'a> Record<'a> {
 fn decode_exact<'a, T: BorrowDecode<'a, ()>>(body: &'a [u8]) -> Result<T> {
     match bincode::borrow_decode_from_slice(body, BINCODE_CONFIG) {
         Ok((value, used)) if used == body.len() => Ok(value),
-        Ok(_) => Err(unreadable_record("bytes after the record")),
+        Ok(_) => Err(unreadable_record("extra bytes after the record")),
         Err(e) => Err(unreadable_record(e)),
     }
 }
 
 /// Error for a record that cannot be read.
 pub fn unreadable_record(reason: impl std::fmt::Display) -> Error {
-    Error::new(ErrorKind::StorageFailed, format!("a record of the journal cannot be read: {reason}"))
-        .hint("`chorusctl doctor --salvage` makes a session of everything that can still be read")
+    Error::new(ErrorKind::StorageFailed, format!("cannot read a record of the journal: {reason}"))
+        .hint("save all readable messages as sessions: chorusctl doctor --salvage")
 }
 
 #[cfg(test)]

@@ -367,7 +367,7 @@ mod tests {
         add(&conn, one, 0..count);
         assert_eq!(numbers(&conn, one), (0..count).collect::<Vec<_>>());
         conn.execute("UPDATE records SET envelope = x'0200' WHERE id = 12", []).unwrap();
-        assert!(load(&conn, one, 50).unwrap_err().message.contains("cannot be read"));
+        assert!(load(&conn, one, 50).unwrap_err().message.contains("cannot read"));
         conn.execute("DELETE FROM records WHERE id = 12", []).unwrap();
         assert!(load(&conn, one, 50).unwrap_err().message.contains("missing"));
     }

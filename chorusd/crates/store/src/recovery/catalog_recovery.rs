@@ -46,7 +46,7 @@ pub(crate) fn inspect_catalog(path: &Path, now: Timestamp) -> Result<Option<Cata
     }
     let Some(log) = Wal::parse(&files.log, files.page_size()) else { return Ok(None) };
     let missing = files.length == 0 && log.has_commits();
-    let what = if missing { Some("it is missing, and its log is there".to_owned()) } else { log.damage() };
+    let what = if missing { Some("it is missing, but its log exists".to_owned()) } else { log.damage() };
     let Some(what) = what else { return Ok(None) };
     let what = format!("{}: {what}", path.display());
     let mut incident = Incident::begin(path.parent().unwrap_or(path), now, what)?;
@@ -62,7 +62,7 @@ pub(crate) fn inspect_catalog(path: &Path, now: Timestamp) -> Result<Option<Cata
     Ok(Some(CatalogDamage { incident, outcome: became }))
 }
 
-const RECOVERED_BEYOND_DAMAGE: &str = "what its log has behind the damage was recovered";
+const RECOVERED_BEYOND_DAMAGE: &str = "recovered the transactions after the damage from its log";
 
 /// Replaces `path` by the most complete version, and describes which one that is.
 fn replace_catalog(incident: &Incident, log: &Wal<'_>, path: &Path, missing: bool) -> io::Result<&'static str> {
@@ -70,16 +70,16 @@ fn replace_catalog(incident: &Incident, log: &Wal<'_>, path: &Path, missing: boo
         return Ok(RECOVERED_BEYOND_DAMAGE);
     }
     if !missing {
-        return Ok("it is in use as it was before the damage");
+        return Ok("using its state before the damage");
     }
     // SQLite would write a log into a database that it does not belong to.
     remove_log(path)?;
     let copy = path.with_extension("db.bak");
     if copy.is_file() && integrity::find_problems(&copy, true).is_empty() {
         replace_database(&copy, path)?;
-        return Ok("the copy of the last orderly stop took its place");
+        return Ok("replaced it with the copy of the last clean stop");
     }
-    Ok("a new one was begun")
+    Ok("started a new one")
 }
 
 impl CatalogDamage {
@@ -104,10 +104,10 @@ impl CatalogDamage {
             what.push_str(&format!(", with {rows} rows that were written after it"));
         }
         if skipped > 0 {
-            what.push_str(&format!("; {skipped} rows of it do not fit and were left out"));
+            what.push_str(&format!("; skipped {skipped} invalid rows"));
         }
         if let Err(failure) = &carried {
-            what.push_str(&format!("; what else it has was not carried over: {failure}"));
+            what.push_str(&format!("; cannot recover its other rows: {failure}"));
         }
         if self.incident.facts.lost {
             what.push_str("; memory, settings, approvals, usage and posts to Discord may be missing");
@@ -116,7 +116,7 @@ impl CatalogDamage {
         carried?;
         noted?;
         let (what, name) = (&self.incident.facts.what, self.incident.name());
-        Ok(format!("The catalog was damaged. {what} (db/{name}). Run `chorusctl doctor` for what to do."))
+        Ok(format!("The catalog was damaged. {what} (db/{name}). Run `chorusctl doctor`."))
     }
 }
 
@@ -128,8 +128,8 @@ mod tests {
     #[test]
     fn rows_that_were_not_carried_over_are_noted_as_lost() -> Result<()> {
         for (carried, part) in [
-            (Ok(SalvageCounts { rows: 1, skipped: 2 }), "2 rows of it do not fit"),
-            (Err(Error::disk_full()), "was not carried over: the disk is full"),
+            (Ok(SalvageCounts { rows: 1, skipped: 2 }), "skipped 2 invalid rows"),
+            (Err(Error::disk_full()), "cannot recover its other rows: the disk is full"),
         ] {
             let dir = tempfile::tempdir().unwrap();
             let incident = Incident::begin(dir.path(), Timestamp::UNIX_EPOCH, "damage".into())?;

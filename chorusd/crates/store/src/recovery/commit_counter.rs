@@ -48,7 +48,7 @@ impl CommitCounter {
     /// Syncs the journal and writes the position before the journal is closed, if commits are not synced.
     pub(crate) fn close(&self) {
         if let Some(Err(error)) = self.file.as_ref().map(PositionFile::sync_if_deferred) {
-            tracing::warn!(%error, "the numbers beside the journal are older than its last commits");
+            tracing::warn!(%error, "the position file is older than the last commits of the journal");
         }
     }
 }

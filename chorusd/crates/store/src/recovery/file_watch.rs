@@ -70,7 +70,7 @@ impl FileWatch {
     /// # Errors
     /// Fails if a file cannot be read, or if another process holds the lock.
     pub(crate) fn new(path: &Path, lock: Option<DatabaseLock>) -> Result<Self> {
-        let failed = |e: io::Error| Error::io(format_args!("cannot look at {}", path.display()), &e);
+        let failed = |e: io::Error| Error::io(format_args!("cannot access {}", path.display()), &e);
         if let Some(lock) = &lock {
             lock.ensure_held()?;
         }
@@ -130,7 +130,7 @@ impl WatchedFile {
                 Err(misplaced_error(&self.path, "was deleted or moved"))
             }
             Err(e) => {
-                let failure = Error::io(format_args!("cannot look at {}", self.path.display()), &e);
+                let failure = Error::io(format_args!("cannot access {}", self.path.display()), &e);
                 Err(Error { fatal: true, ..failure })
             }
         }
@@ -138,9 +138,9 @@ impl WatchedFile {
 }
 
 fn misplaced_error(path: &Path, what: &str) -> Error {
-    let message = format!("{} {what} while the daemon was running; nothing more is acknowledged", path.display());
+    let message = format!("{} {what} while the daemon was running; the daemon accepts no more changes", path.display());
     let failure = Error::new(ErrorKind::StorageFailed, message)
-        .hint("put the right file in its place, then run `chorusctl daemon start`");
+        .hint("restore the correct file, then run `chorusctl daemon start`");
     Error { fatal: true, misplaced: true, ..failure }
 }
 
@@ -217,11 +217,11 @@ impl DatabaseLock {
                 let (path, holders) = (self.path.display(), lock_holders::list(&self.file));
                 if holders.is_empty() {
                     return Error::new(ErrorKind::Busy, format!("another program has {path} open"))
-                        .hint(format!("end it and try again; `fuser {path}` says which it is"));
+                        .hint(format!("stop it and try again; find it with `fuser {path}`"));
                 }
                 let holders = holders.join(", ");
                 Error::new(ErrorKind::Busy, format!("another program has {path} open: {holders}"))
-                    .hint(format!("end {holders}, and try again"))
+                    .hint(format!("stop {holders}, and try again"))
             }
             e => Error::io(format_args!("cannot lock {}", self.path.display()), &e),
         })

@@ -76,7 +76,7 @@ impl Incident {
     /// Removes the directory again if nothing was changed; the next start finds the damage anew.
     pub fn abandon(&self) {
         if let Err(error) = fs::remove_dir_all(&self.dir) {
-            tracing::warn!(%error, dir = %self.dir.display(), "copies of damaged files are left");
+            tracing::warn!(%error, dir = %self.dir.display(), "cannot delete copies of damaged files");
         }
     }
 
@@ -115,7 +115,7 @@ impl Incident {
     }
 
     fn to_error(&self, error: &io::Error) -> Error {
-        Error::io(format_args!("cannot set the damaged files aside in {}", self.dir.display()), error)
+        Error::io(format_args!("cannot move the damaged files to {}", self.dir.display()), error)
     }
 }
 

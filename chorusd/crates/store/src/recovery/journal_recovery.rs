@@ -70,15 +70,15 @@ pub(crate) fn inspect_journal(path: &Path, now: Timestamp) -> Result<JournalInsp
         match recover_database(&incident, &log, path, |path, _| Candidate::assess_journal(path)).map_err(failed)? {
             RecoveryOutcome::UpToDamage if files.length == 0 => {
                 incident.facts.lost = true;
-                "a new one was begun, and its log was set aside"
+                "started a new one, and kept a copy of its log"
             }
-            RecoveryOutcome::ReadableAside => "what can still be read of it was set aside",
+            RecoveryOutcome::ReadableAside => "kept a copy of the readable part",
             became => {
                 incident.facts.continued = true;
                 if became == RecoveryOutcome::BeyondDamage {
-                    "what its log has behind the damage was recovered"
+                    "recovered the transactions after the damage from its log"
                 } else {
-                    "it was recovered up to the damage"
+                    "recovered it up to the damage"
                 }
             }
         };
@@ -90,7 +90,7 @@ pub(crate) fn inspect_journal(path: &Path, now: Timestamp) -> Result<JournalInsp
 /// Describes the damage of the files, if there is any.
 fn describe_damage(files: &DatabaseFiles, log: &Wal<'_>, newest: Option<StoredPosition>) -> io::Result<Option<String>> {
     if files.length == 0 && log.has_commits() {
-        return Ok(Some("it is missing, and its log is there".to_owned()));
+        return Ok(Some("it is missing, but its log exists".to_owned()));
     }
     // Without syncs, transactions may reach the disk in any order, so a gap in the log is no proof of damage.
     if let Some(what) = log.damage().filter(|_| newest.is_none_or(|newest| newest.synced)) {
@@ -123,30 +123,30 @@ impl JournalInspection {
         let db = path.parent().unwrap_or(path);
         let mut incident = match self.incident {
             Some(incident) => incident,
-            None => Incident::begin(db, now, format!("{} is older than what was acknowledged", path.display()))?,
+            None => Incident::begin(db, now, format!("{} is missing acknowledged changes", path.display()))?,
         };
         let (first, newest) = (reached.event + 1, noted.event.max(reached.event));
         let what = &mut incident.facts.what;
         if incident.facts.begins_anew {
-            what.push_str("; a new one was begun");
+            what.push_str("; started a new one");
             incident.facts.begins_anew = false;
         } else if reached.is_behind(noted) {
             if noted.event > reached.event {
                 let count = noted.event - reached.event;
                 what.push_str(&format!(
-                    "; events {first} to {newest} are missing ({count}): messages that were acknowledged are among them"
+                    "; events {first} to {newest} are missing ({count}), including acknowledged messages"
                 ));
             }
             if noted.commits > reached.commits {
                 let count = noted.commits - reached.commits;
-                what.push_str(&format!("; changes without an event are missing ({count}), such as pins and rewinds"));
+                what.push_str(&format!("; {count} changes without an event are missing, such as pins and rewinds"));
             }
             incident.facts.lost = true;
         }
         incident.save()?;
         sync_dir(db).map_err(|e| Error::io(format_args!("cannot sync {}", db.display()), &e))?;
         let text = format!(
-            "The journal was damaged. {} (db/{}). Run `chorusctl doctor` for what to do.",
+            "The journal was damaged. {} (db/{}). Run `chorusctl doctor`.",
             incident.facts.what,
             incident.name()
         );

@@ -36,7 +36,7 @@ pub fn salvage_journal(dir: &Path) -> Result<SalvagedJournal> {
     if ![&base, &readable, &log_path].into_iter().any(|path| path.is_file()) {
         return Ok(SalvagedJournal::default());
     }
-    let failed = |e: io::Error| Error::io(format_args!("cannot copy what is in {}", dir.display()), &e);
+    let failed = |e: io::Error| Error::io(format_args!("cannot copy the content of {}", dir.display()), &e);
     let copies = ScratchDir::create(dir.parent().unwrap_or(dir)).map_err(failed)?;
     let bytes = match fs::read(&log_path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -89,7 +89,7 @@ impl SalvagedJournal {
         let (contexts, lost, broken) = match read {
             Ok(read) => read,
             Err(failure) => {
-                tracing::info!(%failure, copy = %path.display(), "a copy of a damaged journal cannot be read");
+                tracing::info!(%failure, copy = %path.display(), "cannot read a copy of a damaged journal");
                 return false;
             }
         };

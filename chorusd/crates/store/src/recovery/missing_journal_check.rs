@@ -24,16 +24,15 @@ pub(crate) fn refuse_missing_journal(home: &Path) -> Result<()> {
     if list_incidents(&home.join(DB_DIR)).iter().any(|found| found.facts.begins_anew) {
         return Ok(());
     }
-    let what = format!("{} is missing, and the home is not a new one: it has {evidence}", path.display());
+    let what = format!("{} is missing, but the home is not new: it has {evidence}", path.display());
     let lost = if home.join(DB_DIR).join(CATALOG_FILE).exists() {
-        "without the live conversations of the old one, and keeps all else"
+        "without the live conversations (everything else is kept)"
     } else {
-        "without the live conversations of the old one, and without memory, settings, usage and the audit log, which were in chorus.db; agents \
-         and sessions stay"
+        "without the live conversations, memory, settings, usage and the audit log (agents and sessions are kept)"
     };
     Err(Error::new(ErrorKind::Denied, what).hint(format!(
-        "put {DB_DIR}/ back as it was, or restore a backup into an empty home; if neither can be done, `chorusctl doctor --salvage` begins a new \
-         journal {lost}"
+        "restore {DB_DIR}/, or restore a backup into an empty home; otherwise `chorusctl doctor --salvage` \
+         starts a new journal {lost}"
     )))
 }
 

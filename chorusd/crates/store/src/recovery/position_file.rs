@@ -64,7 +64,7 @@ impl PositionFile {
         let at = path.with_file_name(POSITION_FILE);
         let opened = options.write(true).create(true).truncate(false).mode(0o600).open(at);
         if let Err(error) = &opened {
-            tracing::warn!(%error, "cannot keep the number of the newest event beside the journal");
+            tracing::warn!(%error, "cannot write the position file of the journal");
         }
         Self {
             file: opened.ok().map(Arc::new),
@@ -128,7 +128,7 @@ mod tests {
         let note = PositionFile::open(&journal, Durability::Interval(Duration::from_secs(1)));
         note.record_commit(JournalPosition { event: 70_000, commits: 3 });
         assert_eq!(read(dir.path()), None, "nothing is on the disk for certain");
-        assert!(note.sync_if_deferred().is_err(), "there is no log");
+        assert!(note.sync_if_deferred().is_err(), "log does not exist");
         std::fs::write(dir.path().join("live.db-wal"), "").unwrap();
         note.record_commit(JournalPosition { event: 7, commits: 4 });
         note.sync_if_deferred().unwrap();

@@ -87,13 +87,13 @@ impl<'a> Wal<'a> {
     /// of a later commit proves that this commit was complete once; frames of earlier generations do not continue them.
     pub(super) fn damage(&self) -> Option<String> {
         if !self.has_valid_header {
-            return Some(format!("the header of its log is damaged; {} frames follow", self.frames.len()));
+            return Some(format!("the header of its log is damaged, followed by {} frames", self.frames.len()));
         }
         let whole = self.frames.iter().rposition(|frame| frame.valid && frame.commit_size > 0).map_or(0, |at| at + 1);
         let rest = &self.frames[whole..];
         let continues = rest.windows(2).any(|two| two[0].commit_size > 0 && two[1].linked);
         continues.then(|| {
-            format!("frame {} of its log is damaged; {} frames follow", whole + 1, rest.len().saturating_sub(1))
+            format!("frame {} of its log is damaged, followed by {} frames", whole + 1, rest.len().saturating_sub(1))
         })
     }
 

@@ -29,7 +29,7 @@ fn gone_through(long: &Long, source: ItemSource) {
         assert_eq!((client.pinned_facts("a"), client.messages("a").len()), (pins(), 1), "link {link}");
         // Of the parent alone, whatever was before.
         let background = working_set(&mut client).background.expect("a background");
-        assert!(background.starts_with(&format!("Derived from the session {} ", session.session_id)), "{background}");
+        assert!(background.starts_with(&format!("Derived from session {} ", session.session_id)), "{background}");
         assert!(background.matches("Derived from").count() == 1 && background.chars().count() <= 2400, "{background}");
         parents.push(session.id);
     }
@@ -40,7 +40,7 @@ fn gone_through(long: &Long, source: ItemSource) {
         all.extend(exported(&session));
     }
     let is_planted =
-        |message: &&Message| !(message.role == Role::Assistant && message.content.ends_with("ready to go on."));
+        |message: &&Message| !(message.role == Role::Assistant && message.content.ends_with("ready to continue."));
     assert_planted(&all.iter().filter(is_planted).collect::<Vec<_>>(), 0..MESSAGES);
     client.restore("a", &parents[2].to_string());
     assert_eq!(client.messages("a").len(), MESSAGES / LINKS + 1);
@@ -56,6 +56,8 @@ fn without_any_model() {
 fn with_a_model_that_writes_down_what_was_said() {
     let long = Long::new(Some("anthropic/claude-test"));
     long.write_down();
-    long.server.anthropic().set_fallback(Response::text(["The plan\n\nSteps were worked off. I am ready to go on."]));
+    long.server
+        .anthropic()
+        .set_fallback(Response::text(["The plan\n\nSteps were worked off. I am ready to continue."]));
     gone_through(&long, ItemSource::Model);
 }

@@ -25,7 +25,7 @@ impl Summaries {
     pub async fn backfill(self: Arc<Self>) {
         let left = match self.store.catalog.summary_queue.list().await {
             Ok(left) => left,
-            Err(failure) => return tracing::warn!(%failure, "cannot tell which sessions lack a summary"),
+            Err(failure) => return tracing::warn!(%failure, "cannot find sessions without a summary"),
         };
         let failed = FailedProviders::default();
         futures_util::stream::iter(left)
@@ -36,7 +36,7 @@ impl Summaries {
                         return;
                     }
                     if let Err(failure) = all.backfill_one(session, failed).await {
-                        tracing::warn!(%session, %failure, "a session keeps the summary that it has");
+                        tracing::warn!(%session, %failure, "cannot update the summary of a session");
                     }
                 }
             })

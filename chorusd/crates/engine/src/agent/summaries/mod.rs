@@ -124,7 +124,7 @@ impl Summaries {
         if draft.trigger != Trigger::Shutdown
             && let Err(failure) = self.usage.check_limits(&draft.settings).await
         {
-            tracing::info!(agent = %draft.settings.name, %failure, "no model is asked for a summary");
+            tracing::info!(agent = %draft.settings.name, %failure, "cannot ask a model for a summary");
             return None;
         }
         Some(PendingSummary { described: draft.description.is_some() })
@@ -191,7 +191,7 @@ impl Summaries {
             }
             Ok(None) => RequestOutcome::Skipped,
             Err(failure) => {
-                tracing::warn!(agent = %settings.name, %session, %failure, "a session cannot be summarised");
+                tracing::warn!(agent = %settings.name, %session, %failure, "cannot summarize a session");
                 RequestOutcome::Skipped
             }
         };
@@ -235,10 +235,10 @@ impl Summaries {
         if let RequestOutcome::Answered { answer, source } = outcome
             && let Err(failure) = self.store_summary(session, answer, source).await
         {
-            tracing::warn!(agent = %settings.name, %session, %failure, "a summary cannot be kept");
+            tracing::warn!(agent = %settings.name, %session, %failure, "cannot store a summary");
         }
         if let Err(failure) = self.store.catalog.summary_queue.remove(session).await {
-            tracing::warn!(%session, %failure, "a summary that is done may be asked for again");
+            tracing::warn!(%session, %failure, "cannot mark a summary as done; it may be requested again");
         }
         let header = self.store.catalog.sessions.get(session).await.ok().flatten().map(|row| row.header);
         // From here on requests find the summary in the catalog; those who waited before receive the event.
@@ -267,7 +267,7 @@ impl Summaries {
         };
         let kept = self.store.escalate_fatal(self.store.update_session_header_if(session, dir, may, change).await)?;
         if kept.is_none() {
-            tracing::info!(%session, "a session was edited before its summary came; it was left alone");
+            tracing::info!(%session, "discarding a summary: its session was edited");
         }
         Ok(())
     }

@@ -83,7 +83,7 @@ impl SummaryRequest<'_> {
         let mut last = RequestOutcome::Failed;
         for more in [true, false] {
             if let Err(failure) = self.summaries.usage.check_limits(self.settings).await {
-                tracing::info!(agent = %self.settings.name, %failure, "no model is asked for a summary");
+                tracing::info!(agent = %self.settings.name, %failure, "cannot ask a model for a summary");
                 return last;
             }
             match self.attempt(&target, &asked, said, more).await {
@@ -133,7 +133,7 @@ impl SummaryRequest<'_> {
                 };
                 read.map_or_else(
                     |why| {
-                        tracing::info!(agent = %settings.name, model = %target, "the model's answer {why}; it is no summary");
+                        tracing::info!(agent = %settings.name, model = %target, "the model's reply {why}; not a usable summary");
                         AttemptResult::Unusable
                     },
                     AttemptResult::Done,
@@ -148,7 +148,7 @@ impl SummaryRequest<'_> {
         if error.class == ErrorClass::Cancelled {
             return AttemptResult::Stopped;
         }
-        tracing::warn!(agent = %self.settings.name, class = error.class.as_str(), %error, "a model was asked for a summary in vain");
+        tracing::warn!(agent = %self.settings.name, class = error.class.as_str(), %error, "summary request failed");
         match (error.class, self.summaries.models.retry_delay(error)) {
             (ErrorClass::ContextTooLong, _) => AttemptResult::RetryShorter,
             (_, Some(wait)) if more => tokio::select! {

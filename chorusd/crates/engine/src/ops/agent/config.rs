@@ -42,7 +42,7 @@ pub async fn config_as(editor: &AgentEditor, params: ConfigParams, by: &Requeste
     let Some(value) = params.value else {
         return get_config(editor, &agent, params.key.as_deref()).await;
     };
-    let key = params.key.ok_or_else(|| Error::invalid("`value` goes with `key`"))?;
+    let key = params.key.ok_or_else(|| Error::invalid("`value` requires `key`"))?;
     let bound = if key == "channel_id" {
         Some(discord_channel::resolve_binding(&editor.agents.discord, &agent, &value).await?)
     } else {
@@ -88,8 +88,9 @@ async fn set_as(
         return discord_channel::bind_channel(editor, &agent, &bound).await;
     }
     if key == "name" {
-        let name =
-            value.as_str().ok_or_else(|| Error::invalid("a name is a text").hint("for example \"data-team\""))?;
+        let name = value
+            .as_str()
+            .ok_or_else(|| Error::invalid("`name` must be a string").hint("for example \"data-team\""))?;
         if *by != Requester::Owner {
             check_name(name)?;
             let (old, new) = (Some(agent.settings.name.clone()), Some(name.to_owned()));
@@ -138,7 +139,7 @@ pub async fn effective_config(
     agent: &AgentEntry,
 ) -> Result<(AgentConfig, u64)> {
     let row = table.list_by_id(vec![agent.settings.id]).await?.pop();
-    let row = row.ok_or_else(|| Error::internal(format!("the agent {} has no row", agent.settings.name)))?;
+    let row = row.ok_or_else(|| Error::internal(format!("agent {} is not in the catalog", agent.settings.name)))?;
     let config = AgentConfig::parse(&row.config, &defaults.current())
         .map_err(|e| Error::internal(format!("agent.json of {} {e}", agent.settings.name)))?;
     Ok((config, row.sessions))
@@ -155,7 +156,7 @@ async fn get_config(editor: &AgentEditor, agent: &Arc<AgentEntry>, key: Option<&
                 let keys = config.map().keys().map(String::as_str);
                 return Err(match closest_match(key, keys) {
                     Some(meant) => failure.hint(format!("did you mean `{meant}`?")),
-                    None => failure.hint(format!("`chorusctl agent config {}` shows all", agent.settings.name)),
+                    None => failure.hint(format!("list all keys: chorusctl agent config {}", agent.settings.name)),
                 });
             }
             Map::from_iter([(key.to_owned(), config.map().get(key).cloned().unwrap_or_default())])
@@ -175,8 +176,8 @@ fn rename_agent<'a>(
         let old = agent.settings.name.clone();
         let (from, to) = (agent.settings.dir.clone(), editor.agents.home.join(AGENTS_DIR).join(name));
         if name != old && (editor.agents.index.by_name(name).is_some() || to.symlink_metadata().is_ok()) {
-            return Err(Error::new(ErrorKind::AlreadyExists, format!("{name} is taken"))
-                .hint("choose another name, or move the directory of that name elsewhere"));
+            return Err(Error::new(ErrorKind::AlreadyExists, format!("{name} already exists"))
+                .hint("choose another name, or move the existing directory"));
         }
         if name == old {
             return get_config(editor, agent, Some("name")).await;
@@ -213,7 +214,7 @@ fn rename_agent<'a>(
                     before.restore().map_err(io)
                 });
                 if let Err(undo) = undone.await {
-                    tracing::error!(agent = %old, failure = %undo, "a failed rename could not be undone");
+                    tracing::error!(agent = %old, failure = %undo, "cannot undo a failed rename");
                 }
                 return Err(failure);
             }

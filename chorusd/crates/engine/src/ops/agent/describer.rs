@@ -71,7 +71,7 @@ impl AgentDescriber {
     /// Converts one entry as [`AgentDescriber::describe_all`] does.
     pub async fn describe(&self, entry: &Arc<AgentEntry>) -> Result<Agent> {
         let mut agents = self.describe_all(std::slice::from_ref(entry)).await?;
-        agents.pop().ok_or_else(|| chorus_base::error::Error::internal("an agent was lost on its way"))
+        agents.pop().ok_or_else(|| chorus_base::error::Error::internal("an agent description was aborted"))
     }
 
     /// Converts an agent that was just created or changed. A failed lookup must not look like a failed change, so it
@@ -80,7 +80,7 @@ impl AgentDescriber {
         match self.describe(entry).await {
             Ok(agent) => agent,
             Err(failure) => {
-                tracing::warn!(agent = %entry.settings.name, %failure, "an agent's newest session cannot be looked up");
+                tracing::warn!(agent = %entry.settings.name, %failure, "cannot look up an agent's newest session");
                 self.to_active_agent(entry, self.registry.context_info(entry.settings.id), None, None)
             }
         }

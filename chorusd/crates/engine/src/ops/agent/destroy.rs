@@ -59,7 +59,7 @@ pub async fn end_destroyed_contexts(store: &Store, heads: Vec<ContextRow>) -> Re
         .partition(|head| destroyed.contains(&head.agent) && head.saved_messages >= head.totals.messages);
     for head in left {
         store.journal.end_context(head.context).await?;
-        tracing::info!(agent = %head.agent, "the context of a destroyed agent was ended");
+        tracing::info!(agent = %head.agent, "ended the context of a destroyed agent");
     }
     Ok(live)
 }
@@ -71,8 +71,8 @@ async fn destroy_locked(
     params: DestroyParams,
 ) -> Result<(DestroyResult, Arc<AgentEntry>)> {
     if params.keep_files && params.purge {
-        return Err(Error::invalid("`keep_files` does not go with `purge`")
-            .hint("give one of them: files are kept, or deleted for good"));
+        return Err(Error::invalid("`keep_files` cannot be combined with `purge`")
+            .hint("set one: `keep_files` keeps the files, `purge` deletes them permanently"));
     }
     let _one_at_a_time = editor.agents.lock.lock().await;
     let _no_restores = editor.sessions_lock.write().await;
@@ -123,7 +123,7 @@ async fn stop_tasks(editor: &AgentEditor, tasks: &Tasks, agent: &AgentEntry) -> 
     if !ended.is_empty()
         && let Err(failure) = editor.clear_running_tasks(agent).await
     {
-        tracing::warn!(agent = %agent.settings.name, %failure, "agent.json lists tasks that do not run");
+        tracing::warn!(agent = %agent.settings.name, %failure, "agent.json lists tasks that are not running");
     }
     ended
 }
@@ -168,7 +168,7 @@ fn remove_agent<'a>(
                     trash::restore_to(&entry, &from).map_err(|e| Error::io("cannot undo a destroy", &e))
                 });
                 if let Err(undo) = back.await {
-                    tracing::error!(agent = %settings.name, failure = %undo, "a failed destroy could not be undone");
+                    tracing::error!(agent = %settings.name, failure = %undo, "cannot undo a failed destroy");
                 }
             }
             return Err(failure);
@@ -192,7 +192,7 @@ async fn clean_up(
     if let Err(failure) = save_context(editor, settings, true).await {
         // The context is saved already; its timer would only expire it again and again.
         editor.registry.idle_timers.set(settings.id, None);
-        tracing::warn!(agent = %settings.name, %failure, "the context of a destroyed agent stays in the journal");
+        tracing::warn!(agent = %settings.name, %failure, "cannot remove the context of a destroyed agent from the journal");
     }
     let Some(entry) = trashed else { return (Some(settings.dir.to_string_lossy().into_owned()), Vec::new()) };
     let content = entry.settled_content().to_string_lossy().into_owned();
@@ -202,8 +202,8 @@ async fn clean_up(
     match ops_trash::delete_entry(&editor.agents.index, &editor.store.catalog.memories, entry).await {
         Ok(()) => (None, Vec::new()),
         Err(failure) => {
-            tracing::warn!(agent = %settings.name, %failure, "a purge is incomplete");
-            let warning = format!("the purge is incomplete: {failure}; `chorusctl trash empty` tries again");
+            tracing::warn!(agent = %settings.name, %failure, "purge incomplete");
+            let warning = format!("the purge is incomplete: {failure}; retry: chorusctl trash empty");
             (Some(content), vec![warning])
         }
     }

@@ -73,7 +73,7 @@ impl NewAgentChannel {
                     Err(failure) => {
                         new_channel
                             .warnings
-                            .push(format!("the channel that it had is not taken up: {}", failure.message));
+                            .push(format!("cannot reconnect its previous channel: {}", failure.message));
                     }
                 }
             }
@@ -135,7 +135,7 @@ impl NewAgentChannel {
         if let (Some(made), Some(face)) = (self.created, channel_api(discord))
             && let Err(failure) = delete_channel(&**face, made.channel).await
         {
-            tracing::error!(channel = made.channel, %failure, "the channel of an agent that was not made is left in Discord");
+            tracing::error!(channel = made.channel, %failure, "a channel remains in Discord: its agent was not created");
         }
     }
 }
@@ -162,17 +162,17 @@ async fn enqueue_post(outbox: &OutboxTable, face: &dyn ChannelApi, channel: u64,
     };
     match enqueued {
         Ok(()) => face.wake_outbox(channel),
-        Err(failure) => tracing::warn!(channel, %failure, "a line about an agent is not posted in its channel"),
+        Err(failure) => tracing::warn!(channel, %failure, "cannot post a notice in the agent's channel"),
     }
 }
 
 async fn delete_channel(face: &dyn ChannelApi, channel: u64) -> Result<()> {
     let deleted = timeout(DELETE_TIMEOUT, face.delete_channel(channel)).await;
-    deleted.unwrap_or_else(|_| Err(Error::new(ErrorKind::DiscordFailed, "Discord does not answer in time")))
+    deleted.unwrap_or_else(|_| Err(Error::new(ErrorKind::DiscordFailed, "Discord did not respond in time")))
 }
 
 fn not_created_warning(why: &str, name: &str) -> String {
-    format!("no channel was made in Discord: {why}; `chorusctl agent config {name} channel_id new` makes one later")
+    format!("no Discord channel was created: {why}; create one later: chorusctl agent config {name} channel_id new")
 }
 
 /// Deletes the channel of a destroyed agent if Chorus created it; otherwise only unbinds it. Returns warnings.
@@ -185,11 +185,11 @@ pub(super) async fn leave_channels(
 ) -> Vec<String> {
     let rows = match tables.channels.list(Some(agent.settings.id)).await {
         Ok(rows) => rows,
-        Err(failure) => return vec![format!("whether it has a channel in Discord cannot be told: {failure}")],
+        Err(failure) => return vec![format!("cannot check if it has a Discord channel: {failure}")],
     };
     let mut warnings = Vec::new();
     let farewell =
-        format!("The agent **{}** was taken away. What is written here is not answered any more.", agent.settings.name);
+        format!("Agent **{}** was deleted. Messages in this channel are no longer answered.", agent.settings.name);
     for row in rows {
         let proven = row.created_by_us && agent.channel() == Some(row.channel);
         if proven {
@@ -199,7 +199,7 @@ pub(super) async fn leave_channels(
             };
             if let Err(failure) = deleted {
                 warnings.push(format!(
-                    "its channel {} in Discord was not deleted: {}; delete it there",
+                    "its Discord channel {} was not deleted: {}; delete it in Discord",
                     row.channel, failure.message
                 ));
                 post_line(&agents.discord, &tables.outbox, row.channel, &farewell).await;
@@ -209,14 +209,14 @@ pub(super) async fn leave_channels(
             if let Some(dir) = files
                 && let Err(failure) = clear_channel_keys(agents, &agent.settings.name, dir).await
             {
-                tracing::warn!(agent = %agent.settings.name, %failure, "the kept agent.json names a channel that is gone");
+                tracing::warn!(agent = %agent.settings.name, %failure, "the kept agent.json names a channel that no longer exists");
             }
         }
         if !proven && agent.channel() == Some(row.channel) {
             post_line(&agents.discord, &tables.outbox, row.channel, &farewell).await;
         }
         if let Err(failure) = tables.channels.delete(row.channel).await {
-            tracing::warn!(agent = %agent.settings.name, %failure, "a channel without an agent is still noted");
+            tracing::warn!(agent = %agent.settings.name, %failure, "cannot forget a channel whose agent was deleted");
         }
     }
     warnings
@@ -267,8 +267,10 @@ pub(super) async fn resolve_binding(
     value: &Value,
 ) -> Result<ChannelBinding> {
     let unreadable = || {
-        Error::invalid("`channel_id` is the number of a channel")
-            .hint("in Discord: Settings, Advanced, Developer Mode; then right-click the channel, Copy Channel ID; `new` makes one")
+        Error::invalid("`channel_id` must be a channel ID").hint(
+            "in Discord, enable Settings > Advanced > Developer Mode, then right-click the channel and \
+             choose Copy Channel ID; `new` creates a channel",
+        )
     };
     let text = match value {
         Value::Null => "",
@@ -294,8 +296,8 @@ pub(super) async fn resolve_binding(
 /// Refuses an agent that has a channel.
 fn ensure_no_channel(agent: &AgentEntry) -> Result<()> {
     let (name, Some(channel)) = (&agent.settings.name, agent.channel()) else { return Ok(()) };
-    Err(Error::new(ErrorKind::AlreadyExists, format!("{name} has the channel {channel}"))
-        .hint(format!("`chorusctl agent config {name} channel_id \"\"` takes it away first")))
+    Err(Error::new(ErrorKind::AlreadyExists, format!("{name} already has channel {channel}"))
+        .hint(format!("remove it first: chorusctl agent config {name} channel_id \"\"")))
 }
 
 /// Creates a channel for an agent that has none.
@@ -303,8 +305,8 @@ async fn create_binding(discord: &DiscordHandle, agent: &AgentEntry) -> Result<C
     let name = &agent.settings.name;
     ensure_no_channel(agent)?;
     let no = |why: &str| {
-        Error::new(ErrorKind::DiscordFailed, format!("no channel was made: {why}"))
-            .hint("`chorusctl status` shows how the connection stands; a channel that is there is named by its id")
+        Error::new(ErrorKind::DiscordFailed, format!("no channel was created: {why}"))
+            .hint("check the connection with `chorusctl status`, or pass the ID of an existing channel")
     };
     let face = channel_api(discord).ok_or_else(|| no("Chorus is not connected to Discord"))?;
     let guild = agent.guild_id.as_ref().and_then(|guild| guild.parse().ok());
@@ -325,7 +327,7 @@ impl ChannelBinding {
         if let (true, Some(channel), Some(face)) = (self.is_new, self.channel, channel_api(discord))
             && let Err(failure) = delete_channel(&**face, channel).await
         {
-            tracing::error!(channel, %failure, "a channel that was made for an agent is left in Discord");
+            tracing::error!(channel, %failure, "a channel created for an agent remains in Discord");
         }
     }
 }
@@ -352,8 +354,8 @@ pub(super) async fn bind_channel(
     let (discord, tables) = (&editor.agents.discord, &editor.store.catalog.discord);
     let other = bound.channel.and_then(|channel| editor.agents.index.by_channel(channel));
     if let Some(other) = other.filter(|other| other.settings.id != agent.settings.id) {
-        return Err(Error::new(ErrorKind::AlreadyExists, format!("that is the channel of {}", other.settings.name))
-            .hint(format!("`chorusctl agent config {} channel_id \"\"` frees it", other.settings.name)));
+        return Err(Error::new(ErrorKind::AlreadyExists, format!("the channel belongs to {}", other.settings.name))
+            .hint(format!("release it: chorusctl agent config {} channel_id \"\"", other.settings.name)));
     }
     let id = |id: Option<u64>| id.map_or(Value::Null, |id| Value::String(id.to_string()));
     let same = bound.channel == agent.channel();
@@ -373,15 +375,12 @@ pub(super) async fn bind_channel(
         match tables.channels.upsert(row).await {
             Ok(()) => post_welcome(editor, &new, channel).await,
             Err(failure) => {
-                tracing::warn!(agent = %agent.settings.name, %failure, "how far its channel was read is not noted yet");
+                tracing::warn!(agent = %agent.settings.name, %failure, "cannot record the last message read in its channel");
             }
         }
     }
     if let Some(before) = agent.channel().filter(|_| !same) {
-        let left = format!(
-            "**{}** has left this channel. What is written here is not answered any more.",
-            agent.settings.name
-        );
+        let left = format!("**{}** has left this channel. Messages here are no longer answered.", agent.settings.name);
         post_line(discord, &tables.outbox, before, &left).await;
     }
     if let Some(face) = channel_api(discord) {
@@ -406,10 +405,10 @@ pub async fn detach_channel(editor: &AgentEditor, channel: u64) -> Result<Option
             let name = agent.settings.name.clone();
             // Keep the server: an agent without a channel must not become visible in all servers.
             editor.set_keys(&agent, vec![(CHANNEL_KEYS[0], Value::Null)]).await?;
-            tracing::warn!(agent = %name, channel, "its channel in Discord is gone; the agent goes on without one");
+            tracing::warn!(agent = %name, channel, "the agent's Discord channel was deleted; the agent continues without one");
             let text = format!(
-                "The channel of {name} in Discord is gone. The agent goes on without one; \
-                 `chorusctl agent config {name} channel_id new` makes another."
+                "The Discord channel of {name} was deleted. The agent continues without one. To create another: \
+                 `chorusctl agent config {name} channel_id new`"
             );
             editor.registry.emit_event(EventType::Notice, Some(name.clone()), json!({"text": text}));
             name_of_agent = Some(name);
@@ -443,7 +442,7 @@ pub(super) async fn rename_channel(discord: &DiscordHandle, channels: &ChannelTa
             face.rename_channel(channel, agent.settings.name.clone());
         }
         Ok(_) => {}
-        Err(failure) => tracing::warn!(agent = %agent.settings.name, %failure, "its channel keeps its name"),
+        Err(failure) => tracing::warn!(agent = %agent.settings.name, %failure, "cannot rename the agent's channel"),
     }
 }
 

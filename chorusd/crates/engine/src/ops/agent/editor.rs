@@ -78,7 +78,7 @@ impl AgentEditor {
                     ..row
                 };
                 if let Err(failure) = self.store.catalog.audit.append(row).await {
-                    tracing::error!(agent = %agent.settings.name, %failure, "that a change failed could not be written down");
+                    tracing::error!(agent = %agent.settings.name, %failure, "cannot record a failed change in the audit log");
                 }
             }
             let (new, config, old) = done?;
@@ -86,7 +86,7 @@ impl AgentEditor {
                 && self.registry.context_info(agent.settings.id).is_some()
                 && let Err(failure) = self.registry.ask(agent.settings.id, command::update_idle_timeout()).await
             {
-                tracing::warn!(agent = %agent.settings.name, %failure, "the new idle timeout holds from the next message on");
+                tracing::warn!(agent = %agent.settings.name, %failure, "the new idle timeout applies from the next message");
             }
             let config = Map::from_iter([(key.clone(), config.map().get(&key).cloned().unwrap_or_default())]);
             Ok(ConfigResult { agent: self.describer.describe_changed(&new).await, config, old: Some(old) })
@@ -103,10 +103,11 @@ impl AgentEditor {
         match self.adopt_config(agent.settings.dir.clone(), file).await {
             Ok((entry, config)) => Ok((entry, config, old)),
             Err(failure) => {
-                let undone =
-                    run_blocking(move || before.restore().map_err(|e| Error::io("agent.json cannot be put back", &e)));
+                let undone = run_blocking(move || {
+                    before.restore().map_err(|e| Error::io("cannot restore the previous agent.json", &e))
+                });
                 if let Err(undo) = undone.await {
-                    tracing::error!(agent = %agent.settings.name, failure = %undo, "a failed setting could not be undone");
+                    tracing::error!(agent = %agent.settings.name, failure = %undo, "cannot undo a failed setting");
                 }
                 Err(failure)
             }
@@ -116,7 +117,7 @@ impl AgentEditor {
     /// Reads agent.json from disk and changes keys in memory. `old` is the previous value of the first key.
     pub(super) async fn draft_config(&self, agent: &AgentEntry, pairs: Vec<(&str, Value)>) -> Result<ConfigDraft> {
         if let Some(problem) = agent.config_problem.as_ref().filter(|problem| problem.contains("last good")) {
-            return Err(Error::new(ErrorKind::InvalidConfig, problem.clone()).hint("mend agent.json by hand first"));
+            return Err(Error::new(ErrorKind::InvalidConfig, problem.clone()).hint("repair agent.json first"));
         }
         let (path, defaults) = (agent.settings.dir.join(AGENT_FILE), self.agents.config.current());
         let pairs: Vec<(String, Value)> = pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
@@ -124,7 +125,7 @@ impl AgentEditor {
             let before = FileSnapshot::read(path.clone())
                 .map_err(|e| Error::io(format_args!("cannot read {}", path.display()), &e))?;
             let mut map: Map<String, Value> = serde_json::from_str(&before.text)
-                .map_err(|e| Error::new(ErrorKind::InvalidConfig, format!("agent.json is no JSON object: {e}")))?;
+                .map_err(|e| Error::new(ErrorKind::InvalidConfig, format!("agent.json is not a JSON object: {e}")))?;
             let mut previous = pairs.into_iter().map(|(key, value)| map.insert(key, value).unwrap_or_default());
             let old = previous.next().unwrap_or_default();
             previous.for_each(drop);

@@ -65,7 +65,7 @@ pub async fn begin(
     let saved = save_unsaved(&exporter.registry, &agent.settings).await?;
     let dir = agents.home.join("db");
     let (bundle, file) = run_blocking(move || {
-        let new = || create_spool(&dir).map_err(|e| Error::io("cannot begin an export", &e));
+        let new = || create_spool(&dir).map_err(|e| Error::io("cannot start an export", &e));
         Ok((new()?, new()?))
     })
     .await?;
@@ -194,7 +194,7 @@ fn collect_files(
         } else if kind.is_file() && name.to_str().is_some() && agent_archive::is_valid_member_path(&path) {
             found.push((path, entry.path()));
         } else {
-            left_out.push(format!("not carried over: {path}"));
+            left_out.push(format!("not exported: {path}"));
         }
     }
     Ok(())

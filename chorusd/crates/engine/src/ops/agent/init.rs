@@ -91,12 +91,12 @@ pub async fn ensure_import_agent(
 /// back with its permissions and conversations, possibly with people of other servers.
 fn ensure_name_free(agents: &AgentResolver, name: &str, by: &Requester) -> Result<()> {
     if agents.index.by_name(name).is_some() {
-        return Err(Error::new(ErrorKind::AlreadyExists, format!("there is an agent {name} already"))
-            .hint(format!("`chorusctl agent show {name}`, or choose another name")));
+        return Err(Error::new(ErrorKind::AlreadyExists, format!("agent {name} already exists"))
+            .hint(format!("choose another name, or see it: chorusctl agent show {name}")));
     }
     if *by != Requester::Owner && agents.home.join(AGENTS_DIR).join(name).symlink_metadata().is_ok() {
-        return Err(Error::new(ErrorKind::Denied, format!("an agent {name} was kept"))
-            .hint(format!("take it up at the terminal: `chorusctl agent init {name}`, or choose another name")));
+        return Err(Error::new(ErrorKind::Denied, format!("files of a destroyed agent {name} were kept"))
+            .hint(format!("choose another name, or restore it at a terminal: chorusctl agent init {name}")));
     }
     Ok(())
 }
@@ -130,7 +130,7 @@ async fn init_locked(
         return Err(failure);
     }
     let new = agents.index.insert(agent_entry(&agents.home, &dir, &made.config, made.stamp.clone()));
-    tracing::info!(agent = %name, id = %made.config.id, revived, "agent made");
+    tracing::info!(agent = %name, id = %made.config.id, revived, "agent created");
     editor.registry.emit_event(EventType::AgentCreated, Some(name.to_owned()), json!({"id": made.config.id}));
     channel.on_agent_created(&agents.discord, &new);
     if revived {
@@ -168,7 +168,7 @@ impl InitRollback {
         let there = self.created_dirs.iter().filter(|dir| dir.exists());
         for undone in there.map(std::fs::remove_dir_all).chain(self.previous_config.iter().map(FileSnapshot::restore)) {
             if let Err(e) = undone {
-                tracing::error!("a failed init could not be undone: {e}");
+                tracing::error!("cannot undo a failed init: {e}");
             }
         }
     }
@@ -207,12 +207,12 @@ async fn create_agent_dir(
         catalog_sync::remove_unfinished_dirs(&agents);
         let staging = agents.join(format!("{TEMPORARY_PREFIX}{}", Uuid::new_v4()));
         let made = (|| {
-            let failed = |e: &std::io::Error| Error::io(format_args!("cannot make {}", target.display()), e);
+            let failed = |e: &std::io::Error| Error::io(format_args!("cannot create {}", target.display()), e);
             create_private(&staging).map_err(|e| failed(&e))?;
             let text = agent_template::fill_agent_dir(&staging, &home).map_err(|e| failed(&e))?;
             let mut map: Map<String, Value> = serde_json::from_str(&text).map_err(|e| {
-                Error::new(ErrorKind::InvalidConfig, format!("agent.json of the template is no JSON object: {e}"))
-                    .hint(format!("correct {}", home.join("template").join(AGENT_FILE).display()))
+                Error::new(ErrorKind::InvalidConfig, format!("agent.json of the template is not a JSON object: {e}"))
+                    .hint(format!("fix {}", home.join("template").join(AGENT_FILE).display()))
             })?;
             map.insert("id".into(), Uuid::new_v4().to_string().into());
             map.insert("created_at".into(), now.into());
@@ -244,14 +244,17 @@ async fn revive_agent_dir(
     run_blocking(move || {
         let path = target.join(AGENT_FILE);
         let unusable = |why: String| {
-            Error::new(ErrorKind::AlreadyExists, format!("{} is in the way: {why}", target.display()))
-                .hint("move it elsewhere, or mend its agent.json")
+            Error::new(
+                ErrorKind::AlreadyExists,
+                format!("{} already exists and cannot be used: {why}", target.display()),
+            )
+            .hint("move it, or repair its agent.json")
         };
-        let before = FileSnapshot::read(path).map_err(|e| unusable(format!("agent.json cannot be read: {e}")))?;
-        let map: Map<String, Value> =
-            serde_json::from_str(&before.text).map_err(|e| unusable(format!("agent.json is no JSON object: {e}")))?;
+        let before = FileSnapshot::read(path).map_err(|e| unusable(format!("cannot read agent.json: {e}")))?;
+        let map: Map<String, Value> = serde_json::from_str(&before.text)
+            .map_err(|e| unusable(format!("agent.json is not a JSON object: {e}")))?;
         let config = merge_config(map, &name, overrides, &defaults)?;
-        let failed = |e: &std::io::Error| Error::io(format_args!("cannot revive {}", target.display()), e);
+        let failed = |e: &std::io::Error| Error::io(format_args!("cannot restore {}", target.display()), e);
         let mut undo = InitRollback { previous_config: Some(before), created_dirs: Vec::new() };
         let revived = (|| {
             for part in ["docs", "sessions", "workspace"] {
@@ -289,7 +292,7 @@ fn merge_config(
     let config = AgentConfig::from_map(map, defaults);
     config.and_then(|config| config.profile.clone().map(|_| config)).map_err(|e| {
         Error::new(ErrorKind::InvalidConfig, format!("agent.json {e}"))
-            .hint("correct it in the template or the kept files")
+            .hint("fix it in the template or in the kept files")
     })
 }
 
@@ -311,9 +314,9 @@ async fn register_agent(
     if let Some(other) = editor.agents.index.by_id(made.config.id) {
         return Err(Error::new(
             ErrorKind::AlreadyExists,
-            format!("the kept agent.json has the id of the agent {}", other.settings.name),
+            format!("the kept agent.json has the same `id` as agent {}", other.settings.name),
         )
-        .hint("remove `id` from the copy's agent.json or give it a new UUID"));
+        .hint("remove `id` from the copy's agent.json, or set a new UUID"));
     }
     let row = agent_row(dir, &made.config, made.stamp.clone());
     debug_assert_eq!(row.status, AgentStatus::Active);

@@ -87,8 +87,7 @@ pub fn agent_row(dir: &str, config: &AgentConfig, stamp: String) -> AgentRow {
 /// Checks that `by` may grant these permissions to agents; otherwise fails with `denied` and names what they may grant.
 pub(in crate::ops) fn ensure_may_grant(config: &Config, by: &Requester, permissions: &Value) -> Result<()> {
     config.grants.check_grant(by, permissions).map_err(|why| {
-        Error::new(ErrorKind::Denied, why)
-            .hint("`[permission_grants]` of the configuration says which role grants what")
+        Error::new(ErrorKind::Denied, why).hint("roles and what they may grant: [permission_grants] in config.toml")
     })
 }
 

@@ -62,8 +62,7 @@ impl AgentResolver {
     /// Returns the agent with this id, whatever its name is now; fails with `agent_not_found`.
     pub async fn resolve_by_id(&self, id: Uuid) -> Result<Arc<AgentEntry>> {
         let entry = self.index.by_id(id).ok_or_else(|| {
-            Error::new(ErrorKind::AgentNotFound, "the agent that was asked is not there any more")
-                .hint("`/agent list` shows which there are")
+            Error::new(ErrorKind::AgentNotFound, "the agent no longer exists").hint("list agents with `/agent list`")
         })?;
         self.reload_if_changed(entry).await
     }
@@ -134,7 +133,7 @@ impl AgentResolver {
                     row.name.clone_from(&name);
                     let problem = (config.name != name).then(|| {
                         format!(
-                            "agent.json says the name {:?}; rename with `chorusctl agent config {name} name`",
+                            "agent.json contains the name {:?}; to rename: chorusctl agent config {name} name NEW",
                             config.name
                         )
                     });
@@ -142,15 +141,15 @@ impl AgentResolver {
                     let mut new = super::agent_entry(&self.home, &dir.to_string_lossy(), &config, stamp);
                     new.settings = Arc::new(AgentSettings { name, ..(*new.settings).clone() });
                     new.config_problem = problem.or(new.config_problem);
-                    tracing::info!(agent = %new.settings.name, "agent.json was read again");
+                    tracing::info!(agent = %new.settings.name, "reloaded agent.json");
                     let new = self.index.insert(new);
                     super::discord_channel::sync_if_changed(&self.discord, Some(&entry), &new);
                     deny_outdated(&self.index, &self.approvals, &entry).await;
                     Ok(new)
                 }
                 Err(problem) => {
-                    tracing::warn!(agent = %name, problem, "agent.json cannot be used; the last good one stays in force");
-                    let problem = Some(format!("agent.json {problem}; the last good one stays in force"));
+                    tracing::warn!(agent = %name, problem, "agent.json is invalid; keeping the last good version");
+                    let problem = Some(format!("agent.json {problem}; the last good version stays in effect"));
                     Ok(self.index.insert(AgentEntry {
                         config_stamp: stamp,
                         config_problem: problem,

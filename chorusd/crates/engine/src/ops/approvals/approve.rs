@@ -39,8 +39,8 @@ pub async fn approve_as(
     by: &Answerer,
 ) -> Result<ApproveResult> {
     if params.always && !by.is_approver && by.requester != Requester::Owner {
-        return Err(Error::new(ErrorKind::Denied, "only an approver may allow it for ever")
-            .hint("allow it once; `approvers` of `[discord]` says which roles approve"));
+        return Err(Error::new(ErrorKind::Denied, "only an approver can allow it permanently")
+            .hint("allow it once, or ask an approver (`approvers` in [discord])"));
     }
     let agents = &editor.agents;
     if let Some(agent) = approvals.agent_of(&params.id).and_then(|id| agents.index.by_id(id)) {
@@ -78,9 +78,9 @@ async fn ensure_not_denied<'a>(agent: &AgentEntry, claim: Claim<'a>) -> Result<C
         return Ok(claim);
     }
     let name = agent.settings.name.clone();
-    claim.deny("the agent's profile denies it by now").await?;
-    Err(Error::new(ErrorKind::Denied, format!("the profile of {name} denies it by now; it was refused"))
-        .hint(format!("`chorusctl agent config {name} permissions` shows the profile")))
+    claim.deny("the agent's profile now denies it").await?;
+    Err(Error::new(ErrorKind::Denied, format!("the profile of {name} now denies it, so it was denied"))
+        .hint(format!("see the profile: chorusctl agent config {name} permissions")))
 }
 
 /// Approves the action and adds it to the agent's permissions. The caller must hold the agents lock.
@@ -100,7 +100,7 @@ async fn approve_always(editor: &AgentEditor, claim: Claim<'_>, by: &Requester) 
     let approval = recorded.approval.clone();
     let mut warnings = Vec::new();
     if let Err(failure) = &set {
-        warnings.push(format!("it was approved once, but not for ever: {failure}"));
+        warnings.push(format!("approved once, but not permanently: {failure}"));
         let row = AuditDecision {
             at: editor.clock.now(),
             agent: agent.settings.id,
@@ -114,7 +114,7 @@ async fn approve_always(editor: &AgentEditor, claim: Claim<'_>, by: &Requester) 
             new: Some(old.to_string()),
         };
         if let Err(failure) = editor.store.catalog.audit.append(row).await {
-            tracing::warn!(%failure, "that a change failed cannot be written down");
+            tracing::warn!(%failure, "cannot record a failed change in the audit log");
         }
     }
     drop(recorded);
@@ -131,6 +131,6 @@ fn permissions_with_action(agent: &Arc<AgentEntry>, approval: &Approval) -> Resu
     let profile = usable_profile(&agent.settings)?;
     let with = || profile.with_always_allowed(&agent.permissions, &approval.action);
     approval.not_always.clone().map_or_else(with, Err).map_err(|why| {
-        Error::new(ErrorKind::Denied, format!("it cannot be approved for ever: {why}")).hint(hints::APPROVE_ONCE)
+        Error::new(ErrorKind::Denied, format!("cannot approve it permanently: {why}")).hint(hints::APPROVE_ONCE)
     })
 }

@@ -20,6 +20,6 @@ pub async fn deny(approvals: &Approvals, params: DenyParams) -> Result<DenyResul
 /// As [`deny`]; `denied` if `by` may not answer.
 pub async fn deny_as(approvals: &Approvals, params: DenyParams, by: &Answerer) -> Result<DenyResult> {
     let claim = approvals.claim(&params.id, by, None).await?;
-    let noted = claim.deny("a person refused it; do not try it again unless you are told to").await?;
+    let noted = claim.deny("denied by the user; do not retry unless asked").await?;
     Ok(DenyResult { approval: noted.deliver() })
 }

@@ -27,7 +27,7 @@ pub async fn list(
 ) -> Result<ListResult> {
     let limit = params.limit.unwrap_or(MAX_PAGE);
     if limit == 0 {
-        return Err(Error::invalid("`limit` is 1 or more").hint("more approvals follow with `offset`"));
+        return Err(Error::invalid("`limit` must be at least 1").hint("use `offset` for more approvals"));
     }
     let agent = match &params.agent {
         Some(name) => Some(agents.resolve(Some(name)).await?.settings.id),

@@ -85,7 +85,7 @@ async fn make_archive(backups: &Backups, archive: ArchiveSink<ChunkWriter>) -> R
     let look = move || {
         for name in [JOURNAL_FILE, CATALOG_FILE] {
             if let Some(first) = integrity::find_problems_while_open(&home.join(DB_DIR).join(name), false).first() {
-                let what = format!("{DB_DIR}/{name} is damaged: {first}; there is no archive");
+                let what = format!("{DB_DIR}/{name} is damaged: {first}; no archive was created");
                 return Err(Error::new(ErrorKind::StorageFailed, what).hint("chorusctl doctor"));
             }
         }
@@ -114,8 +114,8 @@ pub async fn read(backups: &Backups, connection: u64, params: ArchiveReadParams)
 }
 
 fn unknown_archive(number: u64) -> Error {
-    Error::new(ErrorKind::NotFound, format!("there is no archive {number} on this connection"))
-        .hint("begin it on the same connection, and stop at the summary")
+    Error::new(ErrorKind::NotFound, format!("no archive {number} on this connection"))
+        .hint("start it on the same connection, and stop after the summary")
 }
 
 /// Splits the archive into chunks and waits until the client reads them.

@@ -18,8 +18,8 @@ pub async fn create(backups: &Backups, params: CreateParams, mut progress: OnPro
     let _alone = backups.start()?;
     let (dir, home) = (PathBuf::from(&params.dir), backups.agents.home.clone());
     if !dir.is_absolute() {
-        return Err(Error::invalid(format!("{} is not an absolute path", dir.display()))
-            .hint("name the directory from the root on: the daemon has a working directory of its own"));
+        return Err(Error::invalid(format!("not an absolute path: {}", dir.display()))
+            .hint("use an absolute path: the daemon has its own working directory"));
     }
     let open = move || {
         let of = HomeIdentity::load(&home)?;

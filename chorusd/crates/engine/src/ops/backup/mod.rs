@@ -55,7 +55,7 @@ impl Backups {
         self.one_at_a_time
             .clone()
             .try_lock_owned()
-            .map_err(|_| Error::new(ErrorKind::Busy, "another backup is being made").hint("wait until it has ended"))
+            .map_err(|_| Error::new(ErrorKind::Busy, "another backup is already running").hint("wait until it ends"))
     }
 
     /// Drops what a connection left unfinished.
@@ -93,7 +93,7 @@ async fn make_backup<S: BackupSink>(
         copied = summary.copied_files,
         unreadable = summary.unreadable.len(),
         took = ?started.elapsed(),
-        "backup made"
+        "backup created"
     );
     Ok(summary)
 }

@@ -35,7 +35,7 @@ pub async fn append(
     let now = clock.now();
     let new_id = || new_id().to_string();
     let messages: Vec<_> = given.into_iter().map(|message| message.complete(new_id, now)).collect();
-    let unfit = |e| Error::invalid(format!("a message cannot be kept: {e}"));
+    let unfit = |e| Error::invalid(format!("cannot store a message: {e}"));
     let mut messages = StoredMessage::from_messages(&messages).map_err(unfit)?;
     let secrets = redact_messages(redactor, &mut messages, params.redact).map_err(unfit)?;
     messages.iter().try_for_each(|message| check_length(message, config.max_frame))?;
@@ -63,7 +63,8 @@ fn redact_messages(redactor: &Redactor, messages: &mut [StoredMessage], redact: 
 pub fn check_key(key: Option<&str>) -> Result<()> {
     match key {
         Some(key) if key.is_empty() || key.len() > MAX_KEY_BYTES => {
-            Err(Error::invalid(format!("a key has 1 to {MAX_KEY_BYTES} bytes")).hint("a UUID makes a good one"))
+            Err(Error::invalid(format!("an idempotency key must have 1 to {MAX_KEY_BYTES} bytes"))
+                .hint("use a UUID, for example"))
         }
         _ => Ok(()),
     }
@@ -76,7 +77,7 @@ pub fn check_length(message: &StoredMessage, max_frame: usize) -> Result<()> {
     if bytes <= most {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::FrameTooLong, format!("a message has {bytes} bytes; at most {most} can be shown again"))
+    Err(Error::new(ErrorKind::FrameTooLong, format!("a message has {bytes} bytes; the maximum is {most}"))
         .hint("split it, or raise max_frame"))
 }
 
@@ -84,40 +85,44 @@ fn build_messages(text: Option<String>, role: Option<Role>, messages: Vec<NewMes
     match (text, messages.is_empty()) {
         (Some(text), true) => {
             let message = NewMessage::text(role.unwrap_or(Role::User), text);
-            check_message(&message).map_err(|e| Error::invalid(format!("the message: {e}")).hint("give a `text`"))?;
+            check_message(&message).map_err(|e| Error::invalid(format!("invalid message: {e}")).hint("set `text`"))?;
             Ok(vec![message])
         }
         (None, false) if role.is_none() => {
             for (index, message) in messages.iter().enumerate() {
                 check_message(message).map_err(|e| {
                     Error::invalid(format!("message {}: {e}", index + 1))
-                        .hint("docs/PROTOCOL.md says what a message may hold")
+                        .hint("see the fields of a message in docs/PROTOCOL.md")
                 })?;
             }
             Ok(messages)
         }
-        (None, true) => Err(Error::invalid("there is nothing to append").hint("give `text` or `messages`")),
-        (None, false) => Err(Error::invalid("`role` goes with `text`; messages have their own")
-            .hint("leave `role` out, or give `text` in place of `messages`")),
-        (Some(_), false) => Err(Error::invalid("`text` does not go with `messages`").hint("give one of them")),
+        (None, true) => Err(Error::invalid("nothing to append").hint("set `text` or `messages`")),
+        (None, false) => {
+            Err(Error::invalid("`role` can only be combined with `text`; `messages` have their own roles")
+                .hint("remove `role`, or use `text` instead of `messages`"))
+        }
+        (Some(_), false) => {
+            Err(Error::invalid("`text` cannot be combined with `messages`").hint("set only one of them"))
+        }
     }
 }
 
 /// Refuses messages that make no sense in a conversation.
 fn check_message(message: &NewMessage) -> Result<(), &'static str> {
     if !message.tool_calls.is_empty() && message.role != Role::Assistant {
-        return Err("only the assistant makes tool calls");
+        return Err("only an assistant message can have tool calls");
     }
     if message.tool_call_id.is_some() && message.role != Role::ToolResult {
-        return Err("`tool_call_id` goes with the role `tool_result`");
+        return Err("`tool_call_id` requires the role `tool_result`");
     }
     if message.id.as_ref().is_some_and(String::is_empty) {
-        return Err("its id is empty");
+        return Err("the id is empty");
     }
     // A tool may print nothing; every other message has text, attachments or tool calls.
     let silent = message.content.is_empty() && message.attachments.is_empty() && message.tool_calls.is_empty();
     if silent && message.provider.is_none() && message.role != Role::ToolResult {
-        return Err("it is empty");
+        return Err("the message is empty");
     }
     Ok(())
 }

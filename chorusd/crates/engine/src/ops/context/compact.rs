@@ -57,8 +57,8 @@ pub async fn compact(
         }
     }
     let name = &agent.settings.name;
-    let reason = format!("the conversation of {name} goes on all the time; the last save of it is {last}");
-    Err(Error::new(ErrorKind::Busy, reason).hint("compact it when nothing comes in; nothing was taken out of it"))
+    let reason = format!("the conversation of {name} kept changing; it was last saved as {last}");
+    Err(Error::new(ErrorKind::Busy, reason).hint("nothing was removed; compact it when no messages arrive"))
 }
 
 /// Continues from a saved live context; returns `None` if messages were added to that meanwhile.
@@ -71,7 +71,7 @@ fn continue_from_save<'a>(
     Box::pin(async move {
         let (id, name) = (saved.header.id, &agent.settings.name);
         let deleted_error = || {
-            Error::new(ErrorKind::SessionNotFound, "the session was deleted that was to be gone on from")
+            Error::new(ErrorKind::SessionNotFound, "the session to continue from was deleted")
                 .hint(CONTEXT_UNCHANGED_HINT)
         };
         let row = starter.store.catalog.sessions.get(id).await?.ok_or_else(deleted_error)?;
@@ -107,9 +107,9 @@ fn continue_from_save<'a>(
                 let session = &row.header.session_id;
                 return Err(Error::new(
                     ErrorKind::Interrupted,
-                    format!("the conversation of {name} was replaced while it was compacted; it is saved as {session}"),
+                    format!("the conversation of {name} was replaced during compaction; it was saved as {session}"),
                 )
-                .hint(format!("`chorusctl --agent {name} context resume {session}` goes on from it")));
+                .hint(format!("continue it: chorusctl --agent {name} resume {session}")));
             }
         };
         Ok(Some(CompactResult {

@@ -27,7 +27,7 @@ use crate::agent::opening_request::request_acknowledgement;
 const MAX_SEARCHED_MESSAGES: u64 = 2000;
 
 /// The hint when the saved session of a live context cannot be used for its continuation.
-pub(super) const CONTEXT_UNCHANGED_HINT: &str = "the live context stays as it is; compact it again";
+pub(super) const CONTEXT_UNCHANGED_HINT: &str = "the conversation is unchanged; compact it again";
 
 /// A session as the source of a new context.
 #[derive(Debug)]
@@ -112,33 +112,33 @@ impl ContinuationSource {
         let mut warnings = Vec::new();
         let name = &row.header.session_id;
         if row.header.agent_id != agent.id {
-            warnings.push(format!("the session {name} is one of {}", row.header.agent_name));
+            warnings.push(format!("session {name} belongs to agent {}", row.header.agent_name));
         }
         let (header, messages) = match starter.sessions.read_file(row).await {
             Ok((_, true)) if whole => {
-                let changed = format!("the file of {name} was changed since it was saved");
+                let changed = format!("the file of {name} was changed after it was saved");
                 return Err(Error::new(ErrorKind::CorruptSession, changed));
             }
             Ok((file, changed)) => {
                 if changed {
-                    warnings.push(format!("the file of {name} was changed since it was saved"));
+                    warnings.push(format!("the file of {name} was changed after it was saved"));
                 }
                 // The row has the newest summary; the file has what the catalog does not store.
                 (SessionHeader { working_set: file.header.working_set, ..row.header.clone() }, file.messages)
             }
             Err(failure) if !whole && is_unreadable(&failure) && row.header.summary.is_some() => {
-                warnings.push(format!("{}; only its summary is known", failure.message));
+                warnings.push(format!("{}; only its summary is available", failure.message));
                 (row.header.clone(), Vec::new())
             }
             Err(failure) => return Err(failure),
         };
         if header.summary.is_none() {
-            warnings.push(format!("the session {name} has no summary; what is known of it is taken from its messages"));
+            warnings.push(format!("session {name} has no summary; used its messages instead"));
         }
         if let Some(before) = header.parent_id
             && !has_file(starter, before).await?
         {
-            warnings.push(format!("the session before it ({before}) is gone; nothing is taken from that one"));
+            warnings.push(format!("its parent session ({before}) is missing, so nothing was taken from it"));
         }
         let messages = Arc::new(messages);
         let read = messages.clone();
@@ -171,7 +171,7 @@ impl ContinuationSource {
             ExtractionOutcome::Extracted(notes) => *notes,
         };
         if let Err(why) = check_worth_keeping(&found, self.messages.get(from..).unwrap_or_default()) {
-            return in_vain(format!("the model's answer {why}"));
+            return in_vain(format!("the model's reply {why}"));
         }
         ModelNotes { found: Some(found), fallback, message_count: self.messages.len(), last_id: self.end_ids.1.clone() }
     }
@@ -184,7 +184,7 @@ impl ContinuationSource {
         let (read, since) = self.messages.split_at_checked(count).unwrap_or_default();
         let id = read.last().and_then(|message| message.to_message().ok()).map(|message| message.id);
         if id.is_none() || id != last {
-            let fallback = Some("the conversation was changed while the model wrote it down".to_owned());
+            let fallback = Some("the conversation changed while the model was summarizing it".to_owned());
             return CarryOver { fallback, ..CarryOver::default() };
         }
         let offered = found.facts.iter().map(|fact| fact.text.clone()).collect();

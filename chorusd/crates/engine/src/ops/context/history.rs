@@ -44,11 +44,11 @@ pub async fn history_as(
     let also = if named || *by != Requester::Owner { Vec::new() } else { sessions.imported_by_others(agent) };
     let limit = params.limit.unwrap_or(DEFAULT_PAGE);
     if !(1..=MAX_PAGE).contains(&limit) {
-        return Err(Error::invalid(format!("`limit` is 1 to {MAX_PAGE}")).hint("more sessions follow with `page`"));
+        return Err(Error::invalid(format!("`limit` must be 1 to {MAX_PAGE}")).hint("use `page` for more sessions"));
     }
     let page = params.page.unwrap_or(1);
     if page == 0 {
-        return Err(Error::invalid("pages are counted from 1").hint("the answer says how many there are in `pages`"));
+        return Err(Error::invalid("`page` must be at least 1").hint("the result's `pages` is the number of pages"));
     }
     let since = params.since.as_deref().map(|text| parse_since(text, clock.now())).transpose()?;
     let offset = (page - 1).saturating_mul(limit);
@@ -85,8 +85,7 @@ pub fn parse_since(text: &str, now: Timestamp) -> Result<Timestamp> {
     {
         return Ok(start.timestamp());
     }
-    Err(Error::invalid(format!("{text:?} is neither a duration nor a date"))
-        .hint("for example 7d, 1h30m or 2026-02-12"))
+    Err(Error::invalid(format!("not a duration or a date: {text:?}")).hint("for example 7d, 1h30m or 2026-02-12"))
 }
 
 #[cfg(test)]

@@ -17,9 +17,8 @@ const MAX_FACT_BYTES: usize = 4096;
 pub async fn pin(agents: &AgentResolver, registry: &Arc<Registry>, params: PinParams) -> Result<PinResult> {
     let text = params.fact.trim();
     if text.is_empty() || text.len() > MAX_FACT_BYTES {
-        return Err(
-            Error::invalid(format!("a fact has 1 to {MAX_FACT_BYTES} bytes")).hint("say it in a sentence or two")
-        );
+        return Err(Error::invalid(format!("a fact must have 1 to {MAX_FACT_BYTES} bytes"))
+            .hint("shorten it to one or two sentences"));
     }
     let agent = agents.resolve(params.agent.as_deref()).await?;
     let pin = command::pin(new_id().to_string(), text.to_owned());

@@ -63,7 +63,7 @@ pub fn restore_as<'a>(
                 Ok(commit) => files_commit = Some(commit),
                 // Not an error: the conversation is restored, and the files can be restored by a second attempt.
                 Err(failure) => {
-                    warnings.push(format!("the conversation is restored, its files are not: {}", failure.message))
+                    warnings.push(format!("the conversation was restored, but its files were not: {}", failure.message))
                 }
             }
         }

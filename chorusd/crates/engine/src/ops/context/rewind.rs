@@ -18,10 +18,11 @@ pub async fn rewind(agents: &AgentResolver, registry: &Arc<Registry>, params: Re
     let rewind = match (params.undo, params.n) {
         (true, None) => command::unrewind(),
         (true, Some(_)) => {
-            return Err(Error::invalid("`undo` takes the last rewind back whole").hint("leave the number out"));
+            return Err(Error::invalid("`undo` reverts the whole last rewind, so it takes no number")
+                .hint("leave out the number"));
         }
         (false, Some(0)) => {
-            return Err(Error::invalid("at least one turn").hint("without a number the last one is dropped"));
+            return Err(Error::invalid("N must be at least 1").hint("without a number, the last turn is undone"));
         }
         (false, turns) => command::rewind(turns.unwrap_or(1)),
     };

@@ -40,21 +40,21 @@ impl SessionPrefix {
         if let Some(at) = at {
             let wanted = usize::try_from(at).unwrap_or(usize::MAX);
             if wanted > messages.len() {
-                return Err(Error::invalid(format!("{name} has {} messages, not {at}", messages.len()))
-                    .hint("`chorusctl session show` shows them"));
+                return Err(Error::invalid(format!("{name} has only {} messages, not {at}", messages.len()))
+                    .hint(format!("see them: chorusctl show {name}")));
             }
             let keep = complete_calls_prefix(&messages, wanted);
             if keep < wanted {
                 warnings.push(format!(
-                    "cut back to {keep} messages: the next one calls tools whose results would be missing"
+                    "cut to {keep} messages, because the next message calls tools whose results would be missing"
                 ));
             }
             drop_later_items(&mut working_set, &messages[keep..]);
             messages.truncate(keep);
         }
         if messages.is_empty() {
-            return Err(Error::new(ErrorKind::NothingToSave, "there would be no messages in the context")
-                .hint("`chorusctl context clear` empties a context"));
+            return Err(Error::new(ErrorKind::NothingToSave, "the conversation would have no messages")
+                .hint("to clear the conversation: chorusctl context clear"));
         }
         Ok(Self { messages, working_set, warnings })
     }

@@ -31,8 +31,8 @@ pub async fn show(
     let agent = agents.resolve(params.agent.as_deref()).await?;
     if params.window {
         if params.last.is_some() || params.offset.is_some() || params.limit.is_some() {
-            return Err(Error::invalid("`window` does not go with `last`, `offset` or `limit`")
-                .hint("give `window` alone: it shows all of the next request"));
+            return Err(Error::invalid("`window` cannot be combined with `last`, `offset` or `limit`")
+                .hint("use `window` alone: it shows the whole next request"));
         }
         let context = registry.context_info(agent.settings.id);
         let window = describe_window(meter, config.max_frame, &agent).await?;
@@ -42,8 +42,8 @@ pub async fn show(
         (Some(last), None, None) => PageRange::Last(last),
         (None, offset, limit) => PageRange::From { offset: offset.unwrap_or(0), limit: limit.unwrap_or(u64::MAX) },
         _ => {
-            return Err(Error::invalid("`last` does not go with `offset` or `limit`")
-                .hint("give `last` alone, or a page by `offset` and `limit`"));
+            return Err(Error::invalid("`last` cannot be combined with `offset` or `limit`")
+                .hint("use `last` alone, or `offset` and `limit`"));
         }
     };
     let empty = empty_result(&agent);

@@ -82,10 +82,10 @@ fn ensure_fits_frame(window: Window, max_frame: usize, agent: &str) -> Result<Wi
     if length.0 <= max_frame.saturating_sub(REPLY_OVERHEAD_BYTES) {
         return Ok(window);
     }
-    let what = format!("the window has {} bytes, more than a frame may have", length.0);
+    let what = format!("the window has {} bytes, more than fits in a frame", length.0);
     let hint = format!(
-        "`chorusctl --agent {agent} context show --last N` shows the messages alone; \
-         `chorusctl agent config {agent} window_messages N` has the model shown fewer"
+        "show only messages: chorusctl --agent {agent} context show --last N; or shrink the window: chorusctl \
+         agent config {agent} window_messages N"
     );
     Err(Error::new(ErrorKind::FrameTooLong, what).hint(hint))
 }

@@ -4,9 +4,9 @@
 use crate::ops::Ops;
 
 /// The hint about posts that wait.
-pub const BLOCKED_POSTS_HINT: &str = "nothing has to be done: they are posted as soon as Discord takes them";
+pub const BLOCKED_POSTS_HINT: &str = "nothing to do: Chorus posts them as soon as Discord accepts them";
 /// The hint about channels without permissions.
-pub const UNUSABLE_CHANNELS_HINT: &str = "give Chorus these permissions there; docs/DISCORD.md lists them";
+pub const UNUSABLE_CHANNELS_HINT: &str = "grant Chorus these permissions in Discord; see docs/DISCORD.md";
 
 /// Describes the channels of agents that Chorus cannot use.
 #[must_use]
@@ -25,8 +25,8 @@ pub fn blocked_posts(ops: &Ops) -> Vec<String> {
     let waiting =
         ops.discord.blocked_posts().into_iter().filter(|(channel, _)| face.unusable_reason(*channel).is_none());
     let said = waiting.map(|(channel, why)| match ops.agents.by_channel(channel) {
-        Some(agent) => format!("posts for {} wait: {why}", agent.settings.name),
-        None => format!("posts for the channel {channel} wait: {why}"),
+        Some(agent) => format!("pending posts for {}: {why}", agent.settings.name),
+        None => format!("pending posts for channel {channel}: {why}"),
     });
     said.collect()
 }

@@ -12,7 +12,7 @@ const ALLOWLIST_SETTING: &str = "discord_servers";
 pub async fn load(ops: &Ops) -> Result<Option<Vec<u64>>> {
     let Some(text) = ops.store.catalog.settings.get(ALLOWLIST_SETTING).await? else { return Ok(None) };
     let servers = serde_json::from_str(&text);
-    servers.map(Some).map_err(|e| Error::internal(format!("which servers of Discord are served cannot be read: {e}")))
+    servers.map(Some).map_err(|e| Error::internal(format!("cannot read the list of allowed Discord servers: {e}")))
 }
 
 /// Stores the allowlist. The write is queued when this returns; the future completes when it is done.
@@ -24,11 +24,10 @@ pub fn store(ops: &Ops, servers: &[u64]) -> impl Future<Output = Result<()>> + S
 #[must_use]
 pub fn describe_unserved(id: u64, name: Option<&str>) -> String {
     match name {
-        Some(name) => format!("invited to {name:?} ({id}), which is not served"),
-        None => format!("invited to the server {id}, which is not served"),
+        Some(name) => format!("invited to {name:?} ({id}), which is not an allowed server"),
+        None => format!("invited to server {id}, which is not an allowed server"),
     }
 }
 
 /// The hint about such guilds.
-pub const UNSERVED_HINT: &str =
-    "if it is one of yours, add its id to `guilds` of [discord], with those that are served now";
+pub const UNSERVED_HINT: &str = "to allow it, add its ID to `guilds` in [discord], together with the current servers";

@@ -10,14 +10,15 @@ use crate::ops::Ops;
 pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
     let walk = ops.store.verify_audit_log().await?;
     Ok(vec![match walk.broken {
-        None => check("audit log", Verdict::Ok, format!("{} rows, each fits the one before it", walk.rows)),
+        None => check("audit log", Verdict::Ok, format!("{} entries, hash chain intact", walk.rows)),
         Some((at, why)) => {
             let at = at.map_or_else(String::new, |at| format!("row {at}: "));
             check_with(
                 "audit log",
                 Verdict::Fail,
-                format!("not as it was written: {at}{why}"),
-                "rows before it are sound (chorusctl audit); somebody or something changed db/chorus.db, or put an older one in its place",
+                format!("hash chain broken: {at}{why}"),
+                "earlier entries are intact (chorusctl audit); db/chorus.db was modified, or replaced by an \
+                 older copy",
             )
         }
     }])

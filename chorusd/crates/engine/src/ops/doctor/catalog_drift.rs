@@ -15,7 +15,7 @@ use chorus_store::trash::{Stage, TrashItem};
 use futures_util::future::BoxFuture;
 use uuid::Uuid;
 
-use super::{check, check_with, join_some};
+use super::{check, check_with, count_noun, join_some};
 use crate::agent::agent_index::AgentEntry;
 use crate::ops::{Ops, agent};
 
@@ -70,31 +70,31 @@ pub(super) fn checks<'a>(ops: &'a Ops) -> BoxFuture<'a, Result<Vec<Check>>> {
                 Verdict::Fail,
                 found.missing,
                 "missing",
-                format!("bring them back from a backup; {REBUILD_COMMAND} forgets them"),
+                format!("restore them from a backup, or remove them from the index: {REBUILD_COMMAND}"),
             ),
             (
                 Verdict::Warn,
                 found.deleted,
-                "in the index and in the trash",
-                "`chorusctl trash restore NAME` brings one back; the next start completes their deletion".into(),
+                "both in the index and in the trash",
+                "restore one: chorusctl trash restore NAME; otherwise the next start completes the deletion".into(),
             ),
             (
                 Verdict::Fail,
                 found.corrupt,
                 "corrupt",
-                "bring them back from a backup, or move them out of sessions/".into(),
+                "restore them from a backup, or move them out of sessions/".into(),
             ),
             (
                 Verdict::Warn,
                 found.unknown,
                 "not in the index yet",
-                format!("the next start takes them up, or {REBUILD_COMMAND}"),
+                format!("they are indexed at the next start, or now: {REBUILD_COMMAND}"),
             ),
             (
                 Verdict::Warn,
                 found.changed,
-                "changed since they were read",
-                format!("the next start reads them, or {REBUILD_COMMAND}"),
+                "changed since they were indexed",
+                format!("they are indexed at the next start, or now: {REBUILD_COMMAND}"),
             ),
         ];
         let trouble = trouble.into_iter().filter(|(_, names, ..)| !names.is_empty());
@@ -104,7 +104,11 @@ pub(super) fn checks<'a>(ops: &'a Ops) -> BoxFuture<'a, Result<Vec<Check>>> {
             })
             .collect();
         if trouble.is_empty() {
-            checks.push(check("sessions", Verdict::Ok, format!("{}, each with its file", found.total)));
+            checks.push(check(
+                "sessions",
+                Verdict::Ok,
+                format!("{}, all files present", count_noun(found.total, "session")),
+            ));
         }
         checks.extend(trouble);
         Ok(checks)
@@ -152,12 +156,12 @@ fn trash_checks(entries: &[TrashItem]) -> Vec<Check> {
         .collect();
     let mut checks = Vec::new();
     if unfinished > 0 {
-        let text = format!("{unfinished} moves into or out of it were cut short");
-        checks.push(check_with("trash", Verdict::Warn, text, "`chorusctl daemon restart` settles them"));
+        let text = format!("{unfinished} interrupted moves into or out of the trash");
+        checks.push(check_with("trash", Verdict::Warn, text, "complete them: chorusctl daemon restart"));
     }
     if !empty.is_empty() {
-        let text = format!("{} without content: {}", empty.len(), join_some(&empty));
-        checks.push(check_with("trash", Verdict::Warn, text, "`chorusctl trash empty` removes what is left of them"));
+        let text = format!("{} entries without content: {}", empty.len(), join_some(&empty));
+        checks.push(check_with("trash", Verdict::Warn, text, "remove them: chorusctl trash empty"));
     }
     checks
 }
@@ -187,23 +191,23 @@ async fn check_agents(ops: &Ops, trashed: &[TrashItem]) -> Result<Check> {
     })
     .await?;
     Ok(if !deleted.is_empty() {
-        let text = format!("{} whose directory is in the trash: {}", deleted.len(), join_some(&deleted));
+        let text = format!("{} with their directory in the trash: {}", deleted.len(), join_some(&deleted));
         check_with(
             "agents",
             Verdict::Fail,
             text,
-            "`chorusctl trash restore NAME` brings it back, as the next start does",
+            "restore it: chorusctl trash restore NAME; otherwise the next start does",
         )
     } else if !gone.is_empty() {
         let text = format!("{} without agent.json: {}", gone.len(), join_some(&gone));
-        check_with("agents", Verdict::Fail, text, "bring the directory back, or `chorusctl agent destroy NAME`")
+        check_with("agents", Verdict::Fail, text, "restore the directory, or run `chorusctl agent destroy NAME`")
     } else if !problems.is_empty() {
-        check_with("agents", Verdict::Warn, join_some(&problems), "mend agent.json; it is read again by itself")
+        check_with("agents", Verdict::Warn, join_some(&problems), "repair agent.json; it is reloaded automatically")
     } else if !strangers.is_empty() {
-        let text = format!("{} of no agent: {}", strangers.len(), join_some(&strangers));
-        check_with("agents", Verdict::Warn, text, "`chorusctl agent init NAME` revives a directory that was kept")
+        let text = format!("{} directories without an agent: {}", strangers.len(), join_some(&strangers));
+        check_with("agents", Verdict::Warn, text, "restore an agent from a kept directory: chorusctl agent init NAME")
     } else {
-        check("agents", Verdict::Ok, format!("{}, each with its directory", entries.len()))
+        check("agents", Verdict::Ok, format!("{}, all directories present", count_noun(entries.len(), "agent")))
     })
 }
 

@@ -11,23 +11,17 @@ use super::{check, check_with};
 pub(super) fn checks(home: &Path, thorough: bool) -> Vec<Check> {
     let (version, good) = integrity::sqlite_version();
     let verdict = if good { Verdict::Ok } else { Verdict::Fail };
-    let mut checks = vec![check("SQLite", verdict, format!("{version}, built in"))];
+    let mut checks = vec![check("SQLite", verdict, format!("{version} (built in)"))];
     let hints = [
-        (
-            JOURNAL_FILE,
-            "chorusctl daemon stop, then chorusctl doctor --salvage: it makes sessions of everything that can be read",
-        ),
-        (
-            CATALOG_FILE,
-            "chorusctl daemon stop, then chorusctl doctor --rebuild: it makes a new one from the directories",
-        ),
+        (JOURNAL_FILE, "save all readable messages as sessions: chorusctl daemon stop && chorusctl doctor --salvage"),
+        (CATALOG_FILE, "rebuild it from the files: chorusctl daemon stop && chorusctl doctor --rebuild"),
     ];
     for (name, hint) in hints {
         let path = home.join(DB_DIR).join(name);
         let problems = integrity::find_problems_while_open(&path, thorough);
         checks.push(match problems.first() {
             None => {
-                let kind = if thorough { "every page and index is sound" } else { "every page is sound" };
+                let kind = if thorough { "full integrity check passed" } else { "integrity check passed" };
                 check(name, Verdict::Ok, kind)
             }
             Some(first) => {

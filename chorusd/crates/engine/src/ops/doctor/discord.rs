@@ -26,11 +26,12 @@ pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
     let found = run_blocking(move || Ok(config.read_token())).await?;
     if matches!(found, Ok(None)) {
         let hint = if own {
-            "make an application in Discord's developer portal, set DISCORD_TOKEN where chorusd starts, then restart it"
+            "create an application in Discord's developer portal, set DISCORD_TOKEN in the daemon's \
+             environment, then restart the daemon"
         } else {
-            "DISCORD_TOKEN is sent to Discord only: name the token of this server by `token_env` in [discord]"
+            "DISCORD_TOKEN is only sent to Discord itself: set `token_env` in [discord] for this server"
         };
-        return Ok(vec![check_with(CHECK_NAME, Verdict::Info, "off: there is no token", hint)]);
+        return Ok(vec![check_with(CHECK_NAME, Verdict::Info, "off (no token configured)", hint)]);
     }
     let mut checks = vec![match ops.discord.state() {
         ConnectionState::Connected => {
@@ -42,8 +43,8 @@ pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
             match servers {
                 Some(servers) => check(CHECK_NAME, Verdict::Ok, format!("connected, {servers}; {place}")),
                 None => {
-                    let hint = "invite the application: docs/DISCORD.md says how";
-                    check_with(CHECK_NAME, Verdict::Warn, "connected, but in no server", hint)
+                    let hint = "invite the application; see docs/DISCORD.md";
+                    check_with(CHECK_NAME, Verdict::Warn, "connected, but not a member of any server", hint)
                 }
             }
         }
@@ -51,12 +52,7 @@ pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
         ConnectionState::Connecting => check(CHECK_NAME, Verdict::Info, format!("connecting; {place}")),
         ConnectionState::Waiting { until, why } => {
             let until = until.strftime("%Y-%m-%d %H:%M:%S UTC");
-            check_with(
-                CHECK_NAME,
-                Verdict::Warn,
-                format!("{why}; the next try is at {until}"),
-                "nothing has to be done",
-            )
+            check_with(CHECK_NAME, Verdict::Warn, format!("{why}; next attempt at {until}"), "nothing to do")
         }
         ConnectionState::Stopped { why, hint } => check_with(CHECK_NAME, Verdict::Fail, why, hint),
     }];
@@ -74,19 +70,19 @@ pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
     }
     let dropped = ops.store.catalog.discord.outbox.dropped_notices().await?;
     if let Some(last) = dropped.last {
-        let notices = if dropped.count == 1 { "notice was" } else { "notices were" };
+        let notices = if dropped.count == 1 { "notice" } else { "notices" };
         let last = last.strftime("%Y-%m-%d %H:%M UTC");
-        let text = format!("{} {notices} dropped unposted after 24 hours, the last at {last}", dropped.count);
-        checks.push(check_with("Discord notices", Verdict::Info, text, "`chorusctl events` shows what is new"));
+        let text = format!("dropped {} unposted {notices} after 24 hours, the last at {last}", dropped.count);
+        checks.push(check_with("Discord notices", Verdict::Info, text, "see new events: chorusctl events"));
     }
     let budget = identify_budget::read_budget(ops).await?;
-    let text = format!("{} of {} left within 24 hours", budget.left, identify_budget::MAX_IDENTIFIES);
+    let text = format!("{} of {} session starts left within 24 hours", budget.left, identify_budget::MAX_IDENTIFIES);
     checks.push(match budget.left {
         0 => check_with(
             "Discord sessions",
             Verdict::Warn,
             text,
-            "look why it is started so often: `chorusctl daemon logs`",
+            "check why the daemon restarts so often: chorusctl daemon logs",
         ),
         1..LOW_BUDGET => check("Discord sessions", Verdict::Warn, text),
         _ => check("Discord sessions", Verdict::Ok, text),

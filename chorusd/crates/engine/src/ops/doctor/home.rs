@@ -42,7 +42,7 @@ pub(super) fn check_permissions(home: &Path) -> Check {
         }
     }
     if open.is_empty() {
-        return check(NAME, Verdict::Ok, format!("{looked_at} files and directories, all for you alone"));
+        return check(NAME, Verdict::Ok, format!("{looked_at} files and directories, private"));
     }
     let (verdict, may) = if writable { (Verdict::Fail, "changed") } else { (Verdict::Warn, "read") };
     let text = format!("{} may be {may} by others: {}", open.len(), join_some(&open));
@@ -53,15 +53,13 @@ pub(super) fn check_permissions(home: &Path) -> Check {
 pub(super) fn check_space(home: &Path) -> Check {
     const NAME: &str = "free space";
     let Ok(disk) = rustix::fs::statvfs(home) else {
-        return check(NAME, Verdict::Warn, "cannot be told");
+        return check(NAME, Verdict::Warn, "unknown");
     };
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
     let text = format!("{} MiB", free >> 20);
     match free {
-        ..NO_SPACE_BYTES => check_with(NAME, Verdict::Fail, text, "free some: nothing more can be kept"),
-        NO_SPACE_BYTES..LOW_SPACE_BYTES => {
-            check_with(NAME, Verdict::Warn, text, "free some before nothing more can be kept")
-        }
+        ..NO_SPACE_BYTES => check_with(NAME, Verdict::Fail, text, "free disk space: nothing more can be stored"),
+        NO_SPACE_BYTES..LOW_SPACE_BYTES => check_with(NAME, Verdict::Warn, text, "free disk space soon"),
         _ => check(NAME, Verdict::Ok, text),
     }
 }
@@ -73,15 +71,17 @@ pub(super) fn check_socket(path: &Path, home: &Path) -> Check {
         Ok(there) if there.file_type().is_socket() => {
             let fallback = Some(path).filter(|path| **path == home.join(HOME_SOCKET));
             match fallback.and_then(|_| no_runtime_dir(|name| std::env::var_os(name))) {
-                Some(why) => check("socket", Verdict::Info, format!("{shown}, because {why}; clients find it there")),
+                Some(why) => {
+                    check("socket", Verdict::Info, format!("{shown}, because {why}; clients find it automatically"))
+                }
                 None => check("socket", Verdict::Ok, shown.to_string()),
             }
         }
         Ok(_) => {
-            let hint = "move it away, or name another socket with --socket or CHORUS_SOCKET";
+            let hint = "move it, or set another socket with --socket or CHORUS_SOCKET";
             check_with("socket", Verdict::Fail, format!("{shown} is not a socket"), hint)
         }
-        Err(_) => check("socket", Verdict::Info, format!("{shown}, where nobody listens")),
+        Err(_) => check("socket", Verdict::Info, format!("no daemon is listening on {shown}")),
     }
 }
 
@@ -94,7 +94,7 @@ fn no_runtime_dir(env: impl Fn(&str) -> Option<OsString>) -> Option<String> {
     }
     Some(match set("XDG_RUNTIME_DIR") {
         None => "the daemon was started without XDG_RUNTIME_DIR".to_owned(),
-        Some(dir) => format!("the runtime directory {} (XDG_RUNTIME_DIR) cannot be used", Path::new(&dir).display()),
+        Some(dir) => format!("the runtime directory {} (XDG_RUNTIME_DIR) is not usable", Path::new(&dir).display()),
     })
 }
 

@@ -18,7 +18,7 @@ pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
     let checked = run_blocking(move || integrity::check_journal(&path)).await?;
     let named = |agent| match ops.agents.by_id(agent) {
         Some(entry) => entry.settings.name.clone(),
-        None => format!("the unknown agent {agent}"),
+        None => format!("unknown agent {agent}"),
     };
     let mut checks = Vec::new();
     let broken: Vec<String> = checked
@@ -26,32 +26,28 @@ pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
         .filter_map(|found| Some(format!("{}: {}", named(found.head.agent), found.broken.as_ref()?)))
         .collect();
     if !broken.is_empty() {
-        let text = format!(
-            "{} of {} contexts cannot be read back: {}",
-            broken.len(),
-            checked.contexts.len(),
-            join_some(&broken)
-        );
+        let text =
+            format!("cannot read {} of {} contexts: {}", broken.len(), checked.contexts.len(), join_some(&broken));
         checks.push(check_with(CHECK_NAME, Verdict::Fail, text, SALVAGE_COMMAND));
     }
     if checked.orphans + checked.holes > 0 {
-        let text = format!("{} records belong to no context, {} rows cannot be read", checked.orphans, checked.holes);
-        let hint = "keep a copy of db/live.db, then put one from a backup in its place";
+        let text = format!("{} records without a context, {} unreadable rows", checked.orphans, checked.holes);
+        let hint = "copy db/live.db, then replace it with one from a backup";
         checks.push(check_with(CHECK_NAME, Verdict::Fail, text, hint));
     }
     let unknown = checked.contexts.iter().filter(|found| ops.agents.by_id(found.head.agent).is_none());
     let unknown: Vec<String> = unknown.map(|found| found.head.agent.to_string()).collect();
     if !unknown.is_empty() {
-        let text = format!("{} contexts belong to no agent that there is: {}", unknown.len(), join_some(&unknown));
+        let text = format!("{} contexts without an existing agent: {}", unknown.len(), join_some(&unknown));
         checks.push(check_with(
             CHECK_NAME,
             Verdict::Warn,
             text,
-            "`chorusctl doctor --rebuild` finds agents by their directories",
+            "add agents from their directories: chorusctl doctor --rebuild",
         ));
     }
     if checks.is_empty() {
-        let text = format!("{} records of {} contexts, each in its place", checked.records, checked.contexts.len());
+        let text = format!("{} records of {} contexts, all intact", checked.records, checked.contexts.len());
         checks.push(check(CHECK_NAME, Verdict::Ok, text));
     }
     let db = ops.home.join(DB_DIR);
@@ -63,15 +59,15 @@ pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
             continue;
         }
         if facts.incomplete {
-            let what = if facts.salvaged { "not everything in it" } else { "nothing in it" };
+            let what = if facts.salvaged { "only parts of it" } else { "none of it" };
             let hint =
-                format!("{what} could be read: keep {}, the raw files there are the only copy", incident.dir.display());
+                format!("{what} could be read: keep {}, its raw files are the only copy", incident.dir.display());
             checks.push(check_with(CHECK_NAME, Verdict::Warn, text, hint));
             continue;
         }
         checks.push(match (facts.salvaged, facts.lost) {
             (true, _) => {
-                check_with(CHECK_NAME, Verdict::Info, text, format!("delete {dir} once nothing of it is needed"))
+                check_with(CHECK_NAME, Verdict::Info, text, format!("delete {dir} when you no longer need it"))
             }
             (false, true) => check_with(CHECK_NAME, Verdict::Fail, text, SALVAGE_COMMAND),
             (false, false) => check_with(CHECK_NAME, Verdict::Warn, text, SALVAGE_COMMAND),
@@ -84,13 +80,13 @@ pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
 fn catalog_incident_check(incident: &Incident, text: String) -> Check {
     let (facts, dir) = (&incident.facts, format!("db/{}", incident.name()));
     if !facts.lost {
-        return check_with(CATALOG_FILE, Verdict::Info, text, format!("delete {dir} once nothing of it is needed"));
+        return check_with(CATALOG_FILE, Verdict::Info, text, format!("delete {dir} when you no longer need it"));
     }
     if facts.salvaged {
-        let hint = format!("not everything in it could be read: keep {dir}, or put a backup in the place of the home");
+        let hint = format!("only parts of it could be read: keep {dir}, or restore the home from a backup");
         return check_with(CATALOG_FILE, Verdict::Warn, text, hint);
     }
-    let hint = "look at `chorusctl memory list`, `chorusctl settings` and `chorusctl audit verify`; `chorusctl doctor --salvage` notes \
-                that it was seen";
+    let hint = "check `chorusctl memory list`, `chorusctl settings` and `chorusctl audit verify`; then \
+     acknowledge it: chorusctl doctor --salvage";
     check_with(CATALOG_FILE, Verdict::Fail, text, hint)
 }

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use super::{check, check_with, join_some};
 use crate::ops::Ops;
 
-const VALIDATE_HINT: &str = "`chorusctl models validate` asks now";
+const VALIDATE_HINT: &str = "check now: chorusctl models validate";
 
 /// Checks providers, the default model, and the models of agents. Sends no requests; only checks that keys exist.
 pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
@@ -20,8 +20,8 @@ pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
     let available = ops.models.available();
     let now = ops.clock.now();
     if keys.is_empty() && available.providers.is_empty() {
-        let hint = "set ANTHROPIC_API_KEY where chorusd starts, or add [providers.NAME] to config.toml";
-        return Ok(vec![check_with("models", Verdict::Info, "no provider is configured", hint)]);
+        let hint = "set ANTHROPIC_API_KEY in the daemon's environment, or add [providers.NAME] to config.toml";
+        return Ok(vec![check_with("models", Verdict::Info, "no model provider configured", hint)]);
     }
     let mut checks: Vec<Check> =
         keys.iter().map(|key| provider_check(key, available.provider(&key.provider), now)).collect();
@@ -50,12 +50,12 @@ fn provider_check(key: &KeyStatus, found: Option<&ProviderModels>, now: Timestam
             check(&name, Verdict::Ok, format!("{}; {}", key.place, describe_listing(found, now)))
         }
         Some((found, DiscoveryStatus::Failed)) => {
-            let problem = found.problem.clone().unwrap_or_else(|| "it did not list its models".to_owned());
-            let text = format!("{problem} (asked {})", format_age(found.checked_at, now));
+            let problem = found.problem.clone().unwrap_or_else(|| "cannot list its models".to_owned());
+            let text = format!("{problem} (checked {})", format_age(found.checked_at, now));
             check_with(&name, Verdict::Warn, text, found.hint.as_deref().unwrap_or(VALIDATE_HINT))
         }
         Some((_, DiscoveryStatus::NotRun)) | None => {
-            check_with(&name, Verdict::Info, format!("{}; its models were not listed yet", key.place), VALIDATE_HINT)
+            check_with(&name, Verdict::Info, format!("{}; models not listed yet", key.place), VALIDATE_HINT)
         }
     }
 }
@@ -64,7 +64,7 @@ fn provider_check(key: &KeyStatus, found: Option<&ProviderModels>, now: Timestam
 fn describe_listing(provider: &ProviderModels, now: Timestamp) -> String {
     let count = provider.models.len();
     let models = if count == 1 { "model" } else { "models" };
-    format!("{count} {models}, asked {}", format_age(provider.checked_at, now))
+    format!("{count} {models}, checked {}", format_age(provider.checked_at, now))
 }
 
 /// Formats an age in the largest unit that fits.
@@ -83,15 +83,14 @@ fn default_model_check(ops: &Ops) -> Check {
     const NAME: &str = "default model";
     let defaults = ops.defaults();
     let Some(name) = defaults.default_model.as_deref() else {
-        let hint = "`chorusctl settings set default_model MODEL` chooses one";
-        return check_with(NAME, Verdict::Info, "none: an agent that names none cannot answer", hint);
+        let hint = "set one: chorusctl settings set default_model MODEL";
+        return check_with(NAME, Verdict::Info, "none: agents without their own model cannot answer", hint);
     };
     match ops.models.resolve(name) {
         Ok(target) => check(NAME, Verdict::Ok, target.to_string()),
         Err(failure) => {
-            let hint = failure
-                .hint
-                .unwrap_or_else(|| "`chorusctl settings set default_model MODEL` chooses another".to_owned());
+            let hint =
+                failure.hint.unwrap_or_else(|| "set another: chorusctl settings set default_model MODEL".to_owned());
             check_with(NAME, Verdict::Fail, format!("{name}: {}", failure.message), hint)
         }
     }
@@ -112,8 +111,8 @@ fn agents_check(ops: &Ops) -> Option<Check> {
         })
         .collect();
     without.sort();
-    let hint = "`chorusctl models` lists what there is; `chorusctl agent config NAME model MODEL` chooses another";
-    let text = format!("not there for {}: {}", without.len(), join_some(&without));
+    let hint = "list models with `chorusctl models`, then set another: chorusctl agent config NAME model MODEL";
+    let text = format!("missing for {}: {}", without.len(), join_some(&without));
     (!without.is_empty()).then(|| check_with("models of agents", Verdict::Warn, text, hint))
 }
 

@@ -20,14 +20,14 @@ pub(super) async fn check_rules(ops: &Ops) -> Result<Check> {
         }
     }
     if found.is_empty() {
-        return Ok(check(CHECK_NAME, Verdict::Ok, "every rule for commands names its programs"));
+        return Ok(check(CHECK_NAME, Verdict::Ok, "every command rule names its programs"));
     }
-    let text = format!("match any program, so most commands are asked about: {}", join_some(&found));
+    let text = format!("these rules match any program, so most commands need approval: {}", join_some(&found));
     Ok(check_with(
         CHECK_NAME,
         Verdict::Info,
         text,
-        "name programs in `allow`, e.g. 'tool:bash:(cargo|npm run) .*' (docs/PERMISSIONS.md)",
+        "name the programs in `allow`, e.g. 'tool:bash:(cargo|npm run) .*' (docs/PERMISSIONS.md)",
     ))
 }
 

@@ -18,6 +18,6 @@ fn check_git() -> Check {
             let version = String::from_utf8_lossy(&said.stdout);
             check("git", Verdict::Ok, version.trim().trim_start_matches("git version ").to_owned())
         }
-        _ => check_with("git", Verdict::Fail, "not found", "install git: no agent can be made without it"),
+        _ => check_with("git", Verdict::Fail, "not found", "install git: agents cannot be created without it"),
     }
 }

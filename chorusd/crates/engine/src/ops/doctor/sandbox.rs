@@ -8,18 +8,18 @@ use super::{check, check_with};
 /// Reports the confinement, then each missing protection. `None` if the probe has failed.
 pub(super) fn checks(level: Option<&ConfinementLevel>) -> Vec<Check> {
     let Some(level) = level else {
-        let text = "it cannot be found out now; until it is, every command is asked about";
-        return vec![check_with("sandbox", Verdict::Warn, text, "ask again; the daemon's log says what is short")];
+        let text = "the check failed; until it succeeds, every command needs approval";
+        return vec![check_with("sandbox", Verdict::Warn, text, "run it again; see chorusctl daemon logs")];
     };
     let reached = match level.isolation {
         Isolation::None => None,
-        way => Some(check("sandbox", Verdict::Ok, format!("commands run in one, made by {}", sandbox_maker(way)))),
+        way => Some(check("sandbox", Verdict::Ok, format!("commands are isolated by {}", sandbox_maker(way)))),
     };
     let worst = if level.isolation == Isolation::None { Verdict::Warn } else { Verdict::Info };
     let missing = level.missing.iter().enumerate().map(|(place, missing)| {
         let verdict = if place == 0 { worst } else { Verdict::Info };
         let text = match (place, level.isolation) {
-            (0, Isolation::None) => format!("none, so every command is asked about: {}", missing.description),
+            (0, Isolation::None) => format!("none, so every command needs approval: {}", missing.description),
             _ => missing.description.clone(),
         };
         match &missing.remedy {
@@ -27,18 +27,18 @@ pub(super) fn checks(level: Option<&ConfinementLevel>) -> Vec<Check> {
             None => check("sandbox", verdict, text),
         }
     });
-    let landlock = level.landlock.map_or_else(|| "not there".into(), |abi| format!("ABI {abi}"));
-    let seccomp = if level.seccomp { "system calls are filtered" } else { "not there" };
+    let landlock = level.landlock.map_or_else(|| "not available".into(), |abi| format!("ABI {abi}"));
+    let seccomp = if level.seccomp { "system calls are filtered" } else { "not available" };
     let processes = match level.processes {
-        ProcessBound::Namespace => "bounded for each command, by its namespace",
-        ProcessBound::Cgroup => "bounded for each command, by a control group",
-        ProcessBound::Rlimit => "bounded by a limit of the user (rlimit), which does not bind root",
-        ProcessBound::Unbounded => "not bounded",
+        ProcessBound::Namespace => "limited per command (namespace)",
+        ProcessBound::Cgroup => "limited per command (cgroup)",
+        ProcessBound::Rlimit => "limited per user (rlimit); root is not limited",
+        ProcessBound::Unbounded => "not limited",
     };
     let memory = match level.memory {
-        MemoryBound::Cgroup => "bounded for each command, by a control group",
-        MemoryBound::Watch => "bounded for each command, whose processes are watched",
-        MemoryBound::Rlimit => "bounded for each process (rlimit), not for a command as a whole",
+        MemoryBound::Cgroup => "limited per command (cgroup)",
+        MemoryBound::Watch => "limited per command (watchdog)",
+        MemoryBound::Rlimit => "limited per process (rlimit), not per command",
     };
     let parts = [
         ("Landlock", landlock),

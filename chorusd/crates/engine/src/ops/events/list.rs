@@ -13,7 +13,7 @@ const MAX_PAGE: u64 = 10_000;
 pub async fn list(journal: &Journal, params: ListParams) -> Result<ListResult> {
     let limit = params.limit.unwrap_or(DEFAULT_PAGE);
     if !(1..=MAX_PAGE).contains(&limit) {
-        return Err(Error::invalid(format!("`limit` is 1 to {MAX_PAGE}")).hint("more events follow with `after`"));
+        return Err(Error::invalid(format!("`limit` must be 1 to {MAX_PAGE}")).hint("use `after` for more events"));
     }
     let (events, lagged) = journal.events_after(params.after.unwrap_or(0), limit).await?;
     let next = events.last().map(|event| event.seq).filter(|_| events.len() as u64 == limit);

@@ -24,15 +24,18 @@ pub async fn add(
     params: AddParams,
 ) -> Result<AddResult> {
     let agent = agents.resolve(params.agent.as_deref()).await?;
-    let unfit = |why| Error::invalid(why).hint("a sentence or two; what is longer has its place in docs/");
+    let unfit = |why| Error::invalid(why).hint("shorten it to one or two sentences, or put it in a file in docs/");
     let path = memories::validate_path(params.path.as_deref()).map_err(Error::invalid)?;
     let project = match (&agent.settings.project, params.project) {
         (_, false) => None,
         (Some(project), true) => Some(project.clone()),
         (None, true) => {
             let name = &agent.settings.name;
-            return Err(Error::new(ErrorKind::InvalidConfig, format!("{name} has no project to share it with"))
-                .hint(format!("chorusctl agent config {name} project NAME")));
+            return Err(Error::new(
+                ErrorKind::InvalidConfig,
+                format!("{name} has no project, so it cannot share entries"),
+            )
+            .hint(format!("set one: chorusctl agent config {name} project NAME")));
         }
     };
     let secrets_found = redactor.count_secrets(&params.text);
@@ -57,6 +60,6 @@ pub async fn add(
         .into_iter()
         .find(|row| row.id == id);
     let entry = to_entry(catalog, &agent, kept.unwrap_or(row)).await?;
-    let entry = entry.ok_or_else(|| Error::internal("an entry is not shown"))?;
+    let entry = entry.ok_or_else(|| Error::internal("an entry cannot be shown"))?;
     Ok(AddResult { entry, added, secrets_found })
 }

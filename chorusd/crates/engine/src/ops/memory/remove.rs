@@ -34,17 +34,17 @@ pub async fn remove(
         [row] => row.clone(),
         [] => {
             let name = &agent.settings.name;
-            return Err(Error::new(ErrorKind::NotFound, format!("{name} remembers nothing with the id {shown:?}"))
-                .hint("`chorusctl memory list` shows the ids; 4 characters of one are enough"));
+            return Err(Error::new(ErrorKind::NotFound, format!("{name} has no memory entry {shown:?}"))
+                .hint("list entries: chorusctl memory list (4 characters of an ID are enough)"));
         }
         ref several => {
             let ids: Vec<_> = several.iter().map(|row| row.id.to_string()).collect();
-            return Err(Error::new(ErrorKind::Ambiguous, format!("{} entries begin with {shown:?}", ids.len()))
+            return Err(Error::new(ErrorKind::Ambiguous, format!("{shown:?} matches {} entries", ids.len()))
                 .hint(format!("one of: {}", ids.join(", "))));
         }
     };
     let entry = to_entries(&catalog.sessions, &agent, &memory, vec![row.clone()]).await?.pop();
-    let entry = entry.ok_or_else(|| Error::internal("an entry is not shown"))?;
+    let entry = entry.ok_or_else(|| Error::internal("an entry cannot be shown"))?;
     let note = EntryMetadata {
         kind: TrashKind::Memory,
         agent_id: row.agent,

@@ -16,7 +16,7 @@ pub async fn search(
     params: SearchParams,
 ) -> Result<SearchResult> {
     if params.query.trim().is_empty() {
-        return Err(Error::invalid("there is nothing to search for").hint("chorusctl memory search WORD"));
+        return Err(Error::invalid("nothing to search for").hint("chorusctl memory search WORD"));
     }
     let agent = agents.resolve(params.agent.as_deref()).await?;
     let memory = load_memory(table, &agent).await?;

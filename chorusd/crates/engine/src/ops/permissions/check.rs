@@ -21,7 +21,7 @@ pub async fn check(agents: &AgentResolver, sandbox: &Sandbox, params: CheckParam
         .is_some_and(|(tool, _)| !tool.is_empty() && tool.chars().all(|c| c.is_ascii_lowercase() || c == '_'));
     if !named {
         let shown: String = params.action.chars().take(80).collect();
-        return Err(Error::invalid(format!("{shown:?} is no action"))
+        return Err(Error::invalid(format!("not an action: {shown:?}"))
             .hint("for example \"tool:bash:git status\", \"tool:view:README.md\" or \"tool:git:push origin main\""));
     }
     let agent = agents.resolve(params.agent.as_deref()).await?;

@@ -18,8 +18,8 @@ use crate::agent::agent_index::AgentIndex;
 pub fn usable_profile(settings: &AgentSettings) -> Result<&Arc<Profile>> {
     settings.profile.as_ref().map_err(|problem| {
         let name = &settings.name;
-        Error::new(ErrorKind::InvalidConfig, format!("{name} may do nothing: its agent.json {problem}"))
-            .hint(format!("mend it, or take a preset: chorusctl agent config {name} permissions standard"))
+        Error::new(ErrorKind::InvalidConfig, format!("{name} has no valid permissions: its agent.json {problem}"))
+            .hint(format!("repair it, or use a preset: chorusctl agent config {name} permissions standard"))
     })
 }
 

@@ -14,9 +14,10 @@ pub async fn show(agents: &AgentResolver, config: &Config, params: ShowParams) -
     let profiles = &config.profiles;
     let Some(profile) = profiles.get(&params.name) else {
         let shown: String = params.name.chars().take(80).collect();
-        let failure = Error::new(ErrorKind::NotFound, format!("there is no permission profile {shown:?}"));
+        let failure = Error::new(ErrorKind::NotFound, format!("unknown permission profile {shown:?}"));
         if agents.index.by_name(&params.name).is_some() {
-            return Err(failure.hint(format!("of an agent: chorusctl agent config {} permissions", params.name)));
+            return Err(failure
+                .hint(format!("to see an agent's permissions: chorusctl agent config {} permissions", params.name)));
         }
         let names: Vec<&str> = profiles.iter().map(|(name, _)| name).collect();
         return Err(match closest_match(&params.name, names.iter().copied()) {

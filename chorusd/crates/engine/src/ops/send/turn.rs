@@ -87,7 +87,7 @@ async fn run_send(
     listener: Option<Arc<dyn TurnListener>>,
 ) -> Result<SendResult> {
     if params.text.trim().is_empty() && params.attachments.is_empty() {
-        return Err(Error::invalid("there is nothing to send").hint("give `text`"));
+        return Err(Error::invalid("nothing to send").hint("set `text`"));
     }
     check_key(params.key.as_deref())?;
     let agent = agent.await?;
@@ -107,8 +107,7 @@ async fn run_send(
         ..NewMessage::text(Role::User, params.text)
     };
     let message = message.complete(|| new_id().to_string(), sender.clock.now());
-    let message =
-        StoredMessage::new(&message).map_err(|e| Error::invalid(format!("the message cannot be kept: {e}")))?;
+    let message = StoredMessage::new(&message).map_err(|e| Error::invalid(format!("cannot store the message: {e}")))?;
     check_length(&message, sender.config.max_frame)?;
     let sink = TurnSink::new(listener);
     let request = TurnRequest {

@@ -54,10 +54,10 @@ pub async fn expire(
     };
     let requested_age = params.unused_for.as_deref().map(parse_age).transpose()?;
     if params.limit == Some(0) {
-        return Err(Error::invalid("`limit` is at least 1").hint(format!("left out, it is {MAX_SESSIONS}")));
+        return Err(Error::invalid("`limit` must be at least 1").hint(format!("the default is {MAX_SESSIONS}")));
     }
     if !params.dry_run && params.offset.is_some() {
-        return Err(Error::invalid("`offset` is for a dry run").hint("the same call again takes what is left"));
+        return Err(Error::invalid("`offset` requires a dry run").hint("to process the rest, repeat the call"));
     }
     let Some(age) = requested_age.or(config.sessions_unused_for) else {
         return Ok(ExpireResult { unused_for: None, sessions: Vec::new(), kept: 0, left: 0 });
@@ -154,7 +154,7 @@ async fn expire_all(trash: &SessionTrash, age: Duration, stop: &CancellationToke
     let due = match find_unused(trash, None, age).await {
         Ok(due) => due,
         Err(failure) => {
-            tracing::warn!(%failure, "cannot tell which sessions are unused");
+            tracing::warn!(%failure, "cannot find the unused sessions");
             return;
         }
     };
@@ -174,12 +174,12 @@ async fn expire_all(trash: &SessionTrash, age: Duration, stop: &CancellationToke
         }
     }
     if let Some(failure) = why {
-        tracing::warn!(failed, %failure, "unused sessions cannot be moved to the trash; the next day tries again");
+        tracing::warn!(failed, %failure, "cannot move unused sessions to the trash; retrying tomorrow");
     }
     let age = format_days(age);
     for (agent, count) in counts {
         let moved = if count == 1 { "1 session that was".into() } else { format!("{count} sessions that were") };
-        let text = format!("{moved} not used for {age} went to the trash.");
+        let text = format!("Moved {moved} not used for {age} to the trash.");
         trash.registry.emit_event(EventType::Notice, Some(agent), json!({"text": text}));
     }
 }

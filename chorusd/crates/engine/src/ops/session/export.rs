@@ -41,7 +41,7 @@ pub async fn select(
         return select_of_agents(agents, sessions, clock, params, offset).await;
     }
     if params.all_agents || params.since.is_some() {
-        return Err(Error::invalid("`session` goes with neither `all_agents` nor `since`"));
+        return Err(Error::invalid("`session` cannot be combined with `all_agents` or `since`"));
     }
     let agent = agents.resolve_for_sessions(params.agent.as_deref()).await?;
     let mut rows = Vec::new();
@@ -102,8 +102,8 @@ pub async fn read(
     let parent = find_parent(sessions, &paged.index).await?;
     let fingerprint = text_fingerprint(&paged.index, parent.as_ref());
     if params.fingerprint.is_some_and(|before| before != fingerprint) {
-        let failure = Error::new(ErrorKind::Conflict, "the session changed while it was exported");
-        return Err(failure.hint("try again, from the beginning"));
+        let failure = Error::new(ErrorKind::Conflict, "the session changed during the export");
+        return Err(failure.hint("start the export again"));
     }
     let offset = params.offset.unwrap_or(0);
     let room = (config.max_frame / 2).min(MAX_PIECE_BYTES);
@@ -116,7 +116,7 @@ pub async fn read(
         let reached = write_piece(&mut piece, &text, &paged, &name, begun)?;
         let (data, next) = piece
             .finish(offset)
-            .ok_or_else(|| Error::invalid("`offset` is not one that `next` gave").hint("begin without one"))?;
+            .ok_or_else(|| Error::invalid("`offset` is not a value of `next`").hint("start without `offset`"))?;
         Ok((data, next, reached))
     })
     .await?;

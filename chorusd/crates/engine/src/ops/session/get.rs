@@ -59,12 +59,12 @@ fn read_page(
 
 /// Returns the warning that the messages of a session differ from those that were saved.
 pub fn changed_warning(row: &SessionRow) -> String {
-    format!("the file of {} was changed since it was saved", row.header.session_id)
+    format!("the file of {} was changed after it was saved", row.header.session_id)
 }
 
 /// Returns the error for an invalid file of the session `name`.
 #[must_use]
 pub fn corrupt_error(name: &str, error: &FormatError) -> Error {
     Error::new(ErrorKind::CorruptSession, format!("the file of {name} {error}"))
-        .hint("the file was left as it is; mend it or put a copy in its place")
+        .hint("the file was left unchanged; repair it or restore a backup")
 }

@@ -63,7 +63,7 @@ pub async fn begin(
         None => None,
     };
     let dir = home.join("db");
-    let spool = run_blocking(move || create_spool(&dir).map_err(|e| Error::io("cannot begin an import", &e))).await?;
+    let spool = run_blocking(move || create_spool(&dir).map_err(|e| Error::io("cannot start an import", &e))).await?;
     let transcript =
         TranscriptUpload { agent, format: params.from, file: params.file.unwrap_or_else(|| "the file".into()) };
     Ok(BeginResult { import: transfers.transcript_uploads.open(connection, transcript, spool)? })
@@ -74,9 +74,10 @@ pub async fn add(transfers: &Arc<AllTransfers>, connection: u64, params: AddPara
     let bytes = match (params.data, params.data_base64) {
         (Some(text), None) => text.into_bytes(),
         (None, Some(text)) => STANDARD.decode(text).map_err(|e| {
-            Error::invalid(format!("`data_base64` is not base64: {e}")).hint("the standard alphabet, with padding")
+            Error::invalid(format!("`data_base64` is not base64: {e}"))
+                .hint("use the standard base64 alphabet with padding")
         })?,
-        _ => return Err(Error::invalid("give either `data` or `data_base64`")),
+        _ => return Err(Error::invalid("set either `data` or `data_base64`")),
     };
     let transfers = transfers.clone();
     let received = run_blocking(move || transfers.transcript_uploads.append(connection, params.import, &bytes)).await?;
@@ -201,7 +202,7 @@ fn with_skipped_lines(failure: Error, found: &CommitResult) -> Error {
     if let Some(more) = found.skipped_total.checked_sub(MAX_NAMED_SKIPS as u64).filter(|more| *more > 0) {
         lines.push(format!("{more} more"));
     }
-    failure.hint(format!("{}. Where the format was guessed wrong, name it with --from", lines.join("; ")))
+    failure.hint(format!("{}. If the detected format is wrong, set it with --from", lines.join("; ")))
 }
 
 fn import_error(file: &str, error: &import::ImportError) -> Error {
@@ -304,7 +305,7 @@ async fn save_imported(importer: &SessionImporter, agent: Uuid, imported: Import
     if dated {
         // The session keeps its old time but counts as used now.
         if let Err(failure) = importer.store.catalog.sessions.touch(written.header.id, importer.clock.now()).await {
-            tracing::warn!(session = %written.header.session_id, %failure, "a new session counts as unused since its time");
+            tracing::warn!(session = %written.header.session_id, %failure, "cannot record the first use of a new session");
         }
     }
     Ok(written)

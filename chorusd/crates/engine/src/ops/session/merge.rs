@@ -48,8 +48,8 @@ pub async fn merge(agents: &AgentResolver, starter: &ContinuationStarter, params
     // become the context.
     let _no_deletes = starter.sessions_lock.read().await;
     let deleted_error = || {
-        Error::new(ErrorKind::SessionNotFound, "the session was deleted that the new context was to begin with")
-            .hint("if it is in `chorusctl trash list`, restore it there and merge again")
+        Error::new(ErrorKind::SessionNotFound, "the session to start from was deleted")
+            .hint("if it is in the trash (chorusctl trash list), restore it and merge again")
     };
     let a = starter.store.catalog.sessions.get(a.header.id).await?.ok_or_else(deleted_error)?;
     starter.sessions.read_file(&a).await?;
@@ -91,11 +91,11 @@ async fn read_both(
     let mut file = async |row: &SessionRow| {
         let name = &row.header.session_id;
         if row.header.agent_id != agent.id {
-            warnings.push(format!("the session {name} is one of {}", row.header.agent_name));
+            warnings.push(format!("session {name} belongs to agent {}", row.header.agent_name));
         }
         let (file, changed) = starter.sessions.read_file(row).await?;
         if changed {
-            warnings.push(format!("the file of {name} was changed since it was saved"));
+            warnings.push(format!("the file of {name} was changed after it was saved"));
         }
         Ok::<_, Error>(file)
     };
@@ -117,8 +117,8 @@ fn merge_files([a, b]: [SessionFile; 2]) -> Result<MergedBranches> {
     let same = a.messages.iter().zip(&b.messages).take_while(|(one, other)| has_same_content(one, other)).count();
     if same == a.messages.len() && same == b.messages.len() {
         let (a, b) = (&a.header.session_id, &b.header.session_id);
-        return Err(Error::new(ErrorKind::Denied, format!("{a} and {b} say the same: there is nothing to merge"))
-            .hint(format!("`chorusctl context restore {a}` goes on with it")));
+        return Err(Error::new(ErrorKind::Denied, format!("{a} and {b} are identical: nothing to merge"))
+            .hint(format!("continue with it: chorusctl restore {a}")));
     }
     let common = complete_calls_prefix(&a.messages, same);
     let (name_a, name_b) = (a.header.session_id.clone(), b.header.session_id.clone());

@@ -71,7 +71,7 @@ async fn delete_trash_copies(home: &Path, id: Uuid) -> Result<()> {
     run_blocking(move || {
         let removed = copies.iter().try_for_each(trash::delete_entry);
         removed.map_err(|e| {
-            Error::io("a copy in the trash cannot be deleted", &e).hint("chorusctl trash empty deletes it too")
+            Error::io("cannot delete a copy in the trash", &e).hint("delete it too: chorusctl trash empty")
         })
     })
     .await
@@ -80,6 +80,6 @@ async fn delete_trash_copies(home: &Path, id: Uuid) -> Result<()> {
 /// Erases purged data from the databases. If it is interrupted, the next start repeats it.
 pub async fn erase_purged(store: &Store) {
     if let Err(failure) = store.purge_deleted().await {
-        tracing::warn!(%failure, "the databases cannot be cleaned of what was purged; the next start tries again");
+        tracing::warn!(%failure, "cannot erase purged data from the databases; retrying at the next start");
     }
 }

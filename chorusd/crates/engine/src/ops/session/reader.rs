@@ -57,7 +57,7 @@ impl SessionReader {
         if of != own && !agent_said && !self.imported_by_others(Some(own)).contains(&of) {
             return Err(Error::new(
                 ErrorKind::Denied,
-                format!("the session {} is one of {}", row.header.session_id, row.header.agent_name),
+                format!("session {} belongs to agent {}", row.header.session_id, row.header.agent_name),
             )
             .hint(hints::NAME_AGENT_OF_SESSION));
         }
@@ -98,9 +98,12 @@ impl SessionReader {
                 None => {
                     return Err(Error::new(
                         ErrorKind::SessionNotFound,
-                        format!("no history of {} with a number {digits} was shown", agent.settings.name),
+                        format!(
+                            "no session number {digits} in the last history you listed for {}",
+                            agent.settings.name
+                        ),
                     )
-                    .hint("run `chorusctl context history` first, or use the name of the session"));
+                    .hint("run `chorusctl history` first, or use the session's name"));
                 }
             },
             Selector::Text(text) => match self.find_by_text(own, owner, &text).await? {
@@ -110,8 +113,8 @@ impl SessionReader {
         };
         let shown: String = text.chars().take(80).collect();
         row.filter(|row| owner || row.header.agent_id == own).ok_or_else(|| {
-            Error::new(ErrorKind::SessionNotFound, format!("{} has no session {shown:?}", agent.settings.name))
-                .hint("`chorusctl context history` shows them")
+            Error::new(ErrorKind::SessionNotFound, format!("no session {shown:?} in agent {}", agent.settings.name))
+                .hint("list sessions: chorusctl history")
         })
     }
 
@@ -236,7 +239,7 @@ impl SessionReader {
     /// Converts one row as [`SessionReader::describe_all`] does.
     pub async fn describe(&self, row: SessionRow) -> Result<Session> {
         let mut sessions = self.describe_all(vec![row]).await?;
-        sessions.pop().ok_or_else(|| Error::internal("a session was lost on its way"))
+        sessions.pop().ok_or_else(|| Error::internal("a session listing was aborted"))
     }
 
     /// Returns the directories of agents, including destroyed ones.

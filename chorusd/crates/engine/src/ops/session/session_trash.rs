@@ -36,8 +36,8 @@ impl SessionTrash {
     /// Reads the row again under the locks; fails with `session_not_found` if it was deleted meanwhile.
     pub(super) async fn reload_row(&self, row: SessionRow) -> Result<SessionRow> {
         self.store.catalog.sessions.get(row.header.id).await?.ok_or_else(|| {
-            Error::new(ErrorKind::SessionNotFound, format!("{} was deleted in the meantime", row.header.session_id))
-                .hint("`chorusctl context history` shows what there is")
+            Error::new(ErrorKind::SessionNotFound, format!("{} was deleted", row.header.session_id))
+                .hint("list sessions: chorusctl history")
         })
     }
 
@@ -88,7 +88,7 @@ impl SessionTrash {
                         trash::restore_to(&entry, &path).map_err(|e| Error::io("cannot undo a delete", &e))
                     });
                     if let Err(undo) = back.await {
-                        tracing::error!(session = %id, failure = %undo, "a failed delete could not be undone");
+                        tracing::error!(session = %id, failure = %undo, "cannot undo a failed delete");
                     }
                 }
                 Err(failure)

@@ -43,7 +43,7 @@ pub async fn change_tags(
     change: impl Fn(&mut SessionHeader) + Send + 'static,
 ) -> Result<TagResult> {
     if params.tag.is_empty() {
-        return Err(Error::invalid("no tag was named").hint(TAG_HINT));
+        return Err(Error::invalid("no tag given").hint(TAG_HINT));
     }
     let agent = agents.resolve_for_sessions(params.agent.as_deref()).await?;
     let row = sessions.resolve(&agent, params.agent.is_some() && !params.own, &params.session).await?;
@@ -62,7 +62,7 @@ pub fn parse_tags(given: Vec<String>) -> Result<Vec<String>> {
     for tag in given {
         let tag = tag.trim();
         if tag.is_empty() || tag.len() > MAX_TAG_BYTES || tag.chars().any(char::is_control) {
-            return Err(Error::invalid(format!("a tag is one line of 1 to {MAX_TAG_BYTES} bytes")).hint(TAG_HINT));
+            return Err(Error::invalid(format!("a tag must be one line of 1 to {MAX_TAG_BYTES} bytes")).hint(TAG_HINT));
         }
         if !tags.iter().any(|known| known == tag) {
             tags.push(tag.to_owned());

@@ -47,7 +47,7 @@ async fn apply_settings(settings: &SettingTable, config: &Config) -> Result<Conf
         let Some(value) = settings.get(name).await? else { continue };
         match config.with_setting(name, &value) {
             Ok(with) => config = with,
-            Err(problem) => tracing::warn!(setting = name, "a setting is left out: it {problem}"),
+            Err(problem) => tracing::warn!(setting = name, "ignoring an invalid setting: it {problem}"),
         }
     }
     Ok(config)

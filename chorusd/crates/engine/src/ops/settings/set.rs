@@ -55,7 +55,7 @@ pub async fn set_as(
         agent::ensure_may_grant(at_start, by, &value.clone().unwrap_or_else(without).into())?;
     }
     if let Some(value) = &value {
-        let wrong = |e| Error::invalid(format!("`{name}` {e}")).hint("an empty value takes the setting back");
+        let wrong = |e| Error::invalid(format!("`{name}` {e}")).hint("an empty value resets the setting");
         at_start.with_setting(name, value).map_err(wrong)?;
         if name == "default_model" {
             models.check_assignable(value)?;
@@ -83,7 +83,7 @@ fn to_text(value: Value) -> Result<Option<String>> {
         Value::Null => Ok(None),
         Value::String(text) => Ok(Some(text).filter(|text| !text.is_empty())),
         Value::Number(number) => Ok(Some(number.to_string())),
-        _ => Err(Error::invalid("`value` must be a text").hint("for example \"30m\"; an empty one takes it back")),
+        _ => Err(Error::invalid("`value` must be a string").hint("for example \"30m\"; an empty string resets it")),
     }
 }
 
@@ -125,7 +125,7 @@ async fn apply_to_agents(agents: &AgentResolver, registry: &Arc<Registry>) -> Re
             && registry.context_info(id).is_some()
             && let Err(failure) = registry.ask(id, command::update_idle_timeout()).await
         {
-            tracing::warn!(agent = %entry.settings.name, %failure, "the new idle timeout holds from the next message on");
+            tracing::warn!(agent = %entry.settings.name, %failure, "the new idle timeout applies from the next message");
         }
     }
     Ok(())

@@ -23,7 +23,7 @@ pub async fn list(
 ) -> Result<ListResult> {
     let limit = params.limit.unwrap_or(MAX_PAGE);
     if limit == 0 {
-        return Err(Error::invalid("`limit` is 1 or more").hint("more tasks follow with `offset`"));
+        return Err(Error::invalid("`limit` must be at least 1").hint("use `offset` for more tasks"));
     }
     let (limit, offset) = (limit.min(MAX_PAGE), params.offset.unwrap_or(0));
     let agent = match params.all_agents {

@@ -67,8 +67,10 @@ struct LogPage {
 /// Reads a page. Blocks.
 fn read_page(path: &Path, offset: u64, most: usize, grows: bool) -> Result<LogPage> {
     let failed = |e: io::Error| match e.kind() {
-        io::ErrorKind::NotFound => Error::new(ErrorKind::NotFound, format!("the log {} is gone", path.display()))
-            .hint("it went with its agent's directory; `chorusctl tasks show` has what is known"),
+        io::ErrorKind::NotFound => {
+            Error::new(ErrorKind::NotFound, format!("the log {} no longer exists", path.display()))
+                .hint("it was deleted with the agent's directory; see `chorusctl tasks show`")
+        }
         _ => Error::io(format_args!("cannot read {}", path.display()), &e),
     };
     let file = File::open(path).map_err(failed)?;

@@ -24,8 +24,8 @@ async fn find_task(table: &TaskTable, id: &str) -> Result<TaskRow> {
     let row = table.get(id.to_owned()).await?;
     let shown: String = id.chars().take(40).collect();
     row.ok_or_else(|| {
-        Error::new(ErrorKind::NotFound, format!("there is no task {shown:?}"))
-            .hint("`chorusctl tasks list --all-agents` shows them")
+        Error::new(ErrorKind::NotFound, format!("no task {shown:?}"))
+            .hint("list tasks: chorusctl tasks list --all-agents")
     })
 }
 
@@ -69,5 +69,5 @@ fn to_task(row: TaskRow, places: &HashMap<Uuid, (String, PathBuf)>) -> Task {
 
 /// Converts one row as [`to_tasks`] does.
 async fn single_task(agents: &AgentResolver, row: TaskRow) -> Result<Task> {
-    to_tasks(agents, vec![row]).await?.pop().ok_or_else(|| Error::internal("a task was lost on its way"))
+    to_tasks(agents, vec![row]).await?.pop().ok_or_else(|| Error::internal("a task listing was aborted"))
 }

@@ -43,7 +43,7 @@ pub async fn sync_changed(ops: &Ops) {
     let due = std::mem::take(&mut *ops.running_tasks_sync.changed.lock());
     for agent in due {
         if let Err(failure) = sync_agent(ops, agent).await {
-            tracing::warn!(%agent, %failure, "agent.json does not list what the agent has running");
+            tracing::warn!(%agent, %failure, "cannot list the running tasks in agent.json");
         }
     }
 }
@@ -53,7 +53,7 @@ async fn sync_agent(ops: &Ops, agent: Uuid) -> Result<()> {
     let Some(entry) = ops.agents.by_id(agent) else { return Ok(()) };
     let entry = ops.agent_resolver.reload_locked(entry).await?;
     if let Some(problem) = &entry.config_problem {
-        tracing::debug!(agent = %entry.settings.name, problem, "agent.json is left as it is");
+        tracing::debug!(agent = %entry.settings.name, problem, "agent.json is unchanged");
         return Ok(());
     }
     ops.agent_editor.write_running_tasks(&entry, ops.tasks.running_of(agent)).await

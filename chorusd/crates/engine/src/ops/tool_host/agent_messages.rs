@@ -54,11 +54,14 @@ impl AgentMessageLimits {
         let mut inner = self.0.lock();
         let hops = inner.hops.get(&of).map_or(1, |hops| hops + 1);
         if hops > MAX_HOPS {
-            let what = format!("agents have passed this on {MAX_HOPS} times already, and it goes no further");
-            return limit(what, "say in your answer what is left to do");
+            let what = format!("agents have already forwarded this {MAX_HOPS} times, which is the limit");
+            return limit(what, "list the remaining work in your reply");
         }
         if inner.hops.len() >= MAX_RUNNING_TURNS {
-            return limit(format!("{MAX_RUNNING_TURNS} messages of agents are under way already"), "try again later");
+            return limit(
+                format!("{MAX_RUNNING_TURNS} messages between agents are already in progress"),
+                "try again later",
+            );
         }
         let old = |at: &Ticks| at.after(RATE_WINDOW) <= now;
         inner.sent.retain(|_, times| {
@@ -69,7 +72,10 @@ impl AgentMessageLimits {
         });
         let times = inner.sent.entry(from).or_default();
         if times.len() >= MAX_PER_WINDOW {
-            return limit(format!("you have sent {MAX_PER_WINDOW} messages within a minute"), "wait a minute");
+            return limit(
+                format!("you sent {MAX_PER_WINDOW} messages within a minute, which is the limit"),
+                "wait a minute",
+            );
         }
         times.push_back(now);
         inner.hops.insert(begins, hops);
@@ -103,8 +109,8 @@ struct AcceptanceListener {
 impl TurnListener for AcceptanceListener {
     fn try_send(&self, event: &TurnEvent) -> bool {
         let how = match event {
-            TurnEvent::Started { .. } => "it has begun to work on it".to_owned(),
-            TurnEvent::Queued { before, .. } => format!("it comes to it after {before} others"),
+            TurnEvent::Started { .. } => "started working on it".to_owned(),
+            TurnEvent::Queued { before, .. } => format!("queued it after {before} others"),
             _ => return true,
         };
         self.outcome.lock().get_or_insert(how);
@@ -122,18 +128,17 @@ impl TurnListener for AcceptanceListener {
 pub(super) async fn send_message(ops: &Ops, asker: ToolCaller, to: String, message: String) -> Result<String> {
     let agent = ops.agent_resolver.resolve(Some(&to)).await?;
     if agent.settings.id == asker.agent {
-        return Err(Error::invalid("that is you; an agent sends nothing to itself"));
+        return Err(Error::invalid("an agent cannot send messages to itself"));
     }
     ensure_can_begin(&ops.models, &ops.usage, &agent.settings, &[]).await?;
-    let text = format!("The agent {} sends this; no person has asked for it.\n\n{message}", asker.agent_name);
+    let text = format!("Message from agent {} (not from a person):\n\n{message}", asker.agent_name);
     let message = NewMessage {
         author: Some(Author { id: asker.agent.to_string(), name: asker.agent_name.clone() }),
         source: Some(Source { kind: SourceKind::Agent, channel_id: None, message_id: None, format: None }),
         ..NewMessage::text(Role::User, text)
     };
     let message = message.complete(|| new_id().to_string(), ops.clock.now());
-    let message =
-        StoredMessage::new(&message).map_err(|e| Error::invalid(format!("the message cannot be kept: {e}")))?;
+    let message = StoredMessage::new(&message).map_err(|e| Error::invalid(format!("cannot store the message: {e}")))?;
     check_length(&message, ops.config.max_frame)?;
     let turn = new_id();
     ops.agent_message_limits.count_message(asker.agent, asker.turn, turn, ops.clock.ticks())?;
@@ -147,7 +152,7 @@ pub(super) async fn send_message(ops: &Ops, asker: ToolCaller, to: String, messa
         let ended = registry.ask(id, command::send(send)).await;
         drop(counted);
         if let Err(failure) = &ended {
-            tracing::info!(agent = %name, %from, %failure, "a turn that another agent asked for brought no answer");
+            tracing::info!(agent = %name, %from, %failure, "a turn requested by another agent failed");
         }
         ended.map(drop)
     });
@@ -156,15 +161,15 @@ pub(super) async fn send_message(ops: &Ops, asker: ToolCaller, to: String, messa
         () = taken.accepted.notified() => None,
         ended = &mut turn => Some(ended),
         () = asker.cancel.cancelled() => {
-            return Err(Error::new(ErrorKind::Interrupted, "the turn ended before the message was taken"));
+            return Err(Error::new(ErrorKind::Interrupted, "the turn ended before the message was accepted"));
         }
     };
     if let Some(ended) = ended {
         ended.map_err(|e| Error::internal(e.to_string()))??;
     }
     let how = taken.outcome.lock().take();
-    let how = how.unwrap_or_else(|| "it has worked on it".into());
-    Ok(format!("{to} has the message, and {how}; its answer does not come back by itself"))
+    let how = how.unwrap_or_else(|| "processed it".into());
+    Ok(format!("{to} received the message and {how}; its reply is not sent back to you automatically"))
 }
 
 #[cfg(test)]

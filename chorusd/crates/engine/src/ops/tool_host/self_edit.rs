@@ -34,7 +34,7 @@ pub(super) async fn self_edit(ops: &Ops, asker: ToolCaller, edit: SelfEdit) -> R
     let _one_at_a_time = tokio::select! {
         biased;
         () = asker.cancel.cancelled() => {
-            return Err(Error::new(ErrorKind::Interrupted, "the turn ended before it was changed"));
+            return Err(Error::new(ErrorKind::Interrupted, "the turn ended before the change"));
         }
         lock = ops.agent_resolver.lock.lock() => lock,
     };
@@ -47,14 +47,14 @@ pub(super) async fn self_edit(ops: &Ops, asker: ToolCaller, edit: SelfEdit) -> R
         turn: Some(asker.turn),
         action: asker.action,
         decision: "changed".into(),
-        rule: "the agent changed itself".into(),
+        rule: "the agent changed its own settings".into(),
         user: asker.requester.to_string(),
         old: None,
         new: None,
     };
     ops.agent_editor.set_key(&agent, key.into(), value, Some(row)).await?;
     deny_outdated(&ops.agents, &ops.approvals, &agent).await;
-    tracing::info!(agent = %agent.settings.name, key, "the agent changed itself");
+    tracing::info!(agent = %agent.settings.name, key, "the agent changed its own settings");
     Ok(())
 }
 

@@ -29,6 +29,6 @@ pub async fn empty(trash: &Trash, params: EmptyParams) -> Result<EmptyResult> {
 
 fn parse_cutoff(text: &str, now: Timestamp) -> Result<Timestamp> {
     let age = humantime::parse_duration(text.trim())
-        .map_err(|e| Error::invalid(format!("{text:?} is no duration: {e}")).hint("for example 30d or 12h"))?;
+        .map_err(|e| Error::invalid(format!("not a duration: {text:?}: {e}")).hint("for example 30d or 12h"))?;
     Ok(now.checked_sub(age).unwrap_or(Timestamp::MIN))
 }

@@ -46,7 +46,8 @@ pub async fn list_entries(home: &Path) -> Result<Vec<TrashItem>> {
 /// # Errors
 /// An error of the disk or the database; the rest of the entry stays visible in the trash then.
 pub async fn delete_entry(agents: &AgentIndex, memories: &MemoryTable, entry: TrashItem) -> Result<()> {
-    let failed = |dir: &Path, e: &std::io::Error| Error::io(format_args!("cannot delete all of {}", dir.display()), e);
+    let failed =
+        |dir: &Path, e: &std::io::Error| Error::io(format_args!("cannot completely delete {}", dir.display()), e);
     // From here on recovery after a crash completes the deletion.
     let entry = run_blocking(move || trash::begin_delete(&entry).map_err(|e| failed(&entry.dir, &e))).await?;
     let agent = entry.metadata.as_ref().filter(|note| note.kind == TrashKind::Agent).map(|note| note.agent_id);
@@ -65,7 +66,7 @@ pub async fn make_visible(entry: TrashItem) -> TrashItem {
     let hidden = entry.clone();
     let settled = run_blocking(move || trash::settle(&entry).map_err(|e| Error::io("cannot show it", &e)));
     settled.await.unwrap_or_else(|failure| {
-        tracing::warn!(entry = %hidden.id, %failure, "an entry of the trash is not shown before the next start");
+        tracing::warn!(entry = %hidden.id, %failure, "cannot show a trash entry until the next start");
         hidden
     })
 }
@@ -86,12 +87,12 @@ fn find_entry(entries: Vec<TrashItem>, text: &str) -> Result<TrashItem> {
     }
     let excerpt: String = text.chars().take(80).collect();
     match found.len() {
-        0 => Err(Error::new(ErrorKind::NotFound, format!("there is no {excerpt:?} in the trash"))
-            .hint("`chorusctl trash list` shows what there is")),
+        0 => Err(Error::new(ErrorKind::NotFound, format!("no {excerpt:?} in the trash"))
+            .hint("list the trash: chorusctl trash list")),
         1 => Ok(found.remove(0)),
         several => {
             let ids: Vec<_> = found.iter().map(|entry| entry.id.as_str()).collect();
-            Err(Error::new(ErrorKind::Ambiguous, format!("{several} entries of the trash could be {excerpt:?}"))
+            Err(Error::new(ErrorKind::Ambiguous, format!("{excerpt:?} matches {several} trash entries"))
                 .hint(format!("one of: {}", ids.join(", "))))
         }
     }

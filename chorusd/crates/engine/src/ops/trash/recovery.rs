@@ -86,9 +86,11 @@ fn recover_entry<'a>(trash: &'a Trash, entry: TrashItem) -> BoxFuture<'a, ()> {
         match settled.await {
             Ok(None) => {}
             Ok(Some(fate)) => {
-                tracing::info!(entry = %id, ?fate, "a move into or out of the trash that was cut short is settled")
+                tracing::info!(entry = %id, ?fate, "completed an interrupted move into or out of the trash")
             }
-            Err(failure) => tracing::error!(entry = %id, %failure, "a move into or out of the trash cannot be settled"),
+            Err(failure) => {
+                tracing::error!(entry = %id, %failure, "cannot complete an interrupted move into or out of the trash")
+            }
         }
     })
 }
@@ -125,7 +127,7 @@ async fn resolve_session(
     if entry.has_content() {
         if row.is_some() && !at_its_place {
             catalog.sessions.delete(of.id).await?;
-            tracing::warn!(session = %note.name, "a delete that was cut short is completed; the session is in the trash");
+            tracing::warn!(session = %note.name, "completed an interrupted delete; the session is in the trash");
         }
         return Ok(Resolution::Show);
     }
@@ -152,10 +154,10 @@ async fn resolve_agent(trash: &Trash, entry: &TrashItem, note: &EntryMetadata) -
     }
     let moved = entry.clone();
     let back = run_blocking(move || {
-        trash::move_out(&moved, &place).map_err(|e| Error::io(format_args!("cannot make {}", place.display()), &e))
+        trash::move_out(&moved, &place).map_err(|e| Error::io(format_args!("cannot create {}", place.display()), &e))
     });
     back.await?;
-    tracing::warn!(agent = %note.name, "a destroy that was cut short is undone; the agent is there as before");
+    tracing::warn!(agent = %note.name, "undid an interrupted destroy; the agent is unchanged");
     Ok(Resolution::Discard)
 }
 

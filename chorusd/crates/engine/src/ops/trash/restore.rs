@@ -38,8 +38,11 @@ pub async fn restore(
     super::recovery::recover_unfinished(trash).await?;
     let entry = super::find_entry(super::list_entries(&trash.home).await?, &params.id)?;
     let Some(note) = entry.metadata.clone() else {
-        return Err(Error::new(ErrorKind::Unsupported, format!("nobody knows what {} was", entry.id))
-            .hint(format!("look into {}", entry.dir.display())));
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            format!("the trash entry {} has no readable metadata", entry.id),
+        )
+        .hint(format!("inspect {}", entry.dir.display())));
     };
     let mut restored = RestoreResult { agent: None, session: None, memory: None };
     match (note.kind, &note.session, &note.memory) {
@@ -67,14 +70,14 @@ async fn restore_agent(
     // The index may still list the agent itself with this directory.
     let stranger = |other: Arc<AgentEntry>| other.settings.id != note.agent_id || other.settings.dir != target;
     if trash.agents.index.by_name(name).is_some_and(stranger) || target.symlink_metadata().is_ok() {
-        return Err(already_exists(format!("there is an agent {name} already"))
-            .hint(format!("rename that one first: chorusctl agent config {name} name NEW")));
+        return Err(already_exists(format!("agent {name} already exists"))
+            .hint(format!("rename that agent first: chorusctl agent config {name} name NEW")));
     }
     let (file, defaults) = (entry.content().join(AGENT_FILE), trash.agents.config.current());
     let (config, stamp) = run_blocking(move || {
         let unusable = |why: String| {
-            Error::new(ErrorKind::InvalidConfig, format!("agent.json in the trash cannot be used: {why}"))
-                .hint(format!("correct {}", file.display()))
+            Error::new(ErrorKind::InvalidConfig, format!("agent.json in the trash is invalid: {why}"))
+                .hint(format!("fix {}", file.display()))
         };
         let text = std::fs::read_to_string(&file).map_err(|e| unusable(e.to_string()))?;
         let config = AgentConfig::parse(&text, &defaults).map_err(unusable)?;
@@ -84,12 +87,15 @@ async fn restore_agent(
     .await?;
     if trash.agents.index.by_id(config.id).is_some_and(stranger) {
         return Err(
-            already_exists(format!("an agent has the id of {name} already")).hint("`chorusctl agent list` shows it")
+            already_exists(format!("another agent has the same ID as {name}")).hint("find it: chorusctl agent list")
         );
     }
     if config.name != *name {
-        return Err(Error::new(ErrorKind::InvalidConfig, format!("agent.json in the trash is of {}", config.name))
-            .hint(format!("set its `name` to {name}")));
+        return Err(Error::new(
+            ErrorKind::InvalidConfig,
+            format!("agent.json in the trash belongs to {}", config.name),
+        )
+        .hint(format!("set its `name` to {name}")));
     }
     let entry = move_out(entry, &target).await?;
     if let Err(failure) = trash.store.catalog.agents.upsert(agent_row(&dir, &config, stamp.clone())).await {
@@ -112,8 +118,8 @@ async fn restore_session(
     of: &SessionMetadata,
 ) -> Result<Session> {
     let agent = trash.agents.index.by_id(note.agent_id).ok_or_else(|| {
-        Error::new(ErrorKind::AgentNotFound, format!("its agent {} is not there", of.agent_name))
-            .hint("restore the agent first, where it is in the trash: chorusctl trash list")
+        Error::new(ErrorKind::AgentNotFound, format!("its agent {} does not exist", of.agent_name))
+            .hint("if the agent is in the trash, restore it first: chorusctl trash list")
     })?;
     let settings = &agent.settings;
     let target = path_of(&settings.dir, &note.name);
@@ -127,8 +133,8 @@ async fn restore_session(
         || catalog.sessions.get(of.id).await?.is_some_and(elsewhere)
         || target.symlink_metadata().is_ok()
     {
-        return Err(already_exists(format!("{} has a session {} already", settings.name, note.name))
-            .hint(format!("`chorusctl session import {}` takes it in under a new name", entry.content().display())));
+        return Err(already_exists(format!("{} already has a session {}", settings.name, note.name))
+            .hint(format!("import it under a new name: chorusctl import {}", entry.content().display())));
     }
     let entry = move_out(entry, &target).await?;
     match add_session_row(trash, settings, &note.name, of, target.clone()).await {
@@ -163,20 +169,19 @@ pub(super) async fn add_session_row(
 
 /// Restores a memory, which becomes the newest one.
 async fn restore_memory(trash: &Trash, entry: &TrashItem, row: MemoryRow) -> Result<Option<MemoryEntry>> {
-    let already_known = || {
-        already_exists("that is remembered already, in the same words".into()).hint("`chorusctl memory list` shows it")
-    };
+    let already_known =
+        || already_exists("already remembered, with the same text".into()).hint("see it: chorusctl memory list");
     let knows = |entry: &Arc<AgentEntry>| match &row.project {
         None => entry.settings.id == row.agent,
         project => entry.settings.project == *project,
     };
     let agent = trash.agents.index.all().into_iter().find(knows).ok_or_else(|| {
         let reason = match &row.project {
-            None => format!("the agent {} is not there", row.agent_name),
+            None => format!("agent {} does not exist", row.agent_name),
             Some(project) => format!("no agent works on the project {project}"),
         };
         Error::new(ErrorKind::AgentNotFound, reason)
-            .hint("restore the agent first, where it is in the trash: chorusctl trash list")
+            .hint("if the agent is in the trash, restore it first: chorusctl trash list")
     })?;
     let hidden = hide_entry(entry).await?;
     let catalog = &trash.store.catalog;
@@ -239,6 +244,6 @@ async fn move_back(entry: TrashItem, target: PathBuf) {
     let undone =
         run_blocking(move || trash::move_back(&entry, &target).map_err(|e| Error::io("cannot undo a restore", &e)));
     if let Err(undo) = undone.await {
-        tracing::error!(failure = %undo, "a failed restore from the trash could not be undone");
+        tracing::error!(failure = %undo, "cannot undo a failed restore from the trash");
     }
 }

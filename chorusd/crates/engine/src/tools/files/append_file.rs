@@ -15,13 +15,13 @@ pub(crate) struct AppendFile;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Params {
     path: PathParam,
-    /// Added as it is: a line ends with a newline of its own.
+    /// Appended unchanged: include the newline at the end of each line.
     content: String,
 }
 
 impl Tool for AppendFile {
     const NAME: &'static str = "append_file";
-    const DESCRIPTION: &'static str = "Adds to the end of a file in the workspace, or makes it.";
+    const DESCRIPTION: &'static str = "Appends to a file in the workspace. Creates the file if it does not exist.";
     const IN_ORDER: bool = true;
     type Params = Params;
 
@@ -42,9 +42,9 @@ impl Workspace {
             bytes.extend_from_slice(content.as_bytes());
             let (more, now) = (content.len() as u64, bytes.len() as u64);
             let held = line_format::format_count(line_format::count_lines(&bytes), "line");
-            let made = if old.is_none() { "is made and " } else { "" };
+            let done = if old.is_none() { "created" } else { "appended to" };
             let told = format!(
-                "{place} {made}has {} more: {held}, {} now",
+                "{done} {place}: added {}, now {held}, {}",
                 line_format::format_count(more, "byte"),
                 line_format::format_count(now, "byte")
             );

@@ -57,7 +57,7 @@ impl Edit<'_> {
         let (folders, name) = self.path.split_file()?;
         if name.eq_ignore_ascii_case(HEAD_FILE) {
             return Err(format!(
-                "{}: a file of that name could make its folder a repository of git; use another",
+                "{}: a file with this name could turn its folder into a git repository; use another name",
                 self.path
             ));
         }
@@ -98,7 +98,7 @@ impl Edit<'_> {
             let has = |name: &str| statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok();
             if has(HEAD_FILE) && (has("commondir") || (has("objects") && has("refs"))) {
                 let at = if depth == 0 { ".".into() } else { folders[..depth].join("/") };
-                return Err(format!("{at} is a repository of git without a workspace; no file tool writes in it"));
+                return Err(format!("{at} is a bare git repository; file tools cannot write to it"));
             }
         }
         Ok(())
@@ -139,9 +139,9 @@ fn read_old_file(folder: BorrowedFd<'_>, name: &str, path: &str, reads: bool) ->
         // The file may have been replaced between `statat` and `openat`.
         ensure_regular(FileType::from_raw_mode(fstat(&opened).map_err(wrong)?.st_mode), folder, name, path)?;
         let read = File::from(opened).take(MAX_EDITED_LEN + 1).read_to_end(&mut bytes);
-        read.map_err(|e| format!("{path} cannot be read: {e}"))?;
+        read.map_err(|e| format!("cannot read {path}: {e}"))?;
         if bytes.len() as u64 > MAX_EDITED_LEN {
-            return Err(format!("{path} has {length} bytes; more than {MAX_EDITED_LEN} are changed by commands only"));
+            return Err(format!("{path} has {length} bytes; the limit for file tools is {MAX_EDITED_LEN}; use bash"));
         }
     }
     Ok(Some(OldFile { bytes, length, mode }))

@@ -21,7 +21,7 @@ pub(crate) struct Params {
 impl Tool for CreateFile {
     const NAME: &'static str = "create_file";
     const DESCRIPTION: &'static str =
-        "Writes a whole file in the workspace, replacing one that is there. Missing folders are made.";
+        "Writes a whole file in the workspace and replaces an existing one. Creates missing folders.";
     const IN_ORDER: bool = true;
     type Params = Params;
 
@@ -44,8 +44,8 @@ impl Workspace {
                 format_bytes(content.len() as u64)
             );
             let told = match old {
-                None => format!("{place} is made: {held}"),
-                Some(old) => format!("{place} is replaced: {held} now, {} before", format_bytes(old.length)),
+                None => format!("created {place} ({held})"),
+                Some(old) => format!("replaced {place} (now {held}; before {})", format_bytes(old.length)),
             };
             Ok((content.into_bytes(), told))
         })

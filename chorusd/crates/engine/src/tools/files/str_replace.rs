@@ -23,15 +23,14 @@ pub(crate) struct StrReplace;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Params {
     path: PathParam,
-    /// Exactly as it stands there, with blanks and newlines.
+    /// The exact text, including spaces and newlines.
     old_str: String,
     new_str: String,
 }
 
 impl Tool for StrReplace {
     const NAME: &'static str = "str_replace";
-    const DESCRIPTION: &'static str =
-        "Replaces `old_str` in a file of the workspace, where it must be found exactly once.";
+    const DESCRIPTION: &'static str = "Replaces `old_str` in a file of the workspace. It must occur exactly once.";
     const IN_ORDER: bool = true;
     type Params = Params;
 
@@ -56,7 +55,7 @@ impl Workspace {
         locks: &FileLocks,
     ) -> Result<String, String> {
         if old.is_empty() {
-            return Err("old_str is empty; create_file writes a whole file, append_file adds to one".into());
+            return Err("old_str is empty; use create_file to write a whole file, or append_file to append".into());
         }
         if old == new {
             return Err("old_str and new_str are the same; nothing was changed".into());
@@ -64,11 +63,11 @@ impl Workspace {
         // Check that the file exists first, because `run` creates missing folders.
         self.open_entry(place)?;
         Edit { workspace: self, path: place, locks }.run(true, |file| {
-            let Some(file) = file else { return Err(format!("there is no {place}")) };
+            let Some(file) = file else { return Err(format!("{place} does not exist")) };
             let text = &file.bytes;
             let found: Vec<usize> = memmem::find_iter(text, old).take(MAX_NAMED_MATCHES + 1).collect();
             match found[..] {
-                [] => Err(format!("old_str is not found in {place}{}; nothing was changed", near_match_hint(text, old))),
+                [] => Err(format!("old_str not found in {place}{}; nothing was changed", near_match_hint(text, old))),
                 [at] => {
                     let rest = &text[at + old.len()..];
                     let bytes = [&text[..at], new.as_bytes(), rest].concat();
@@ -77,12 +76,15 @@ impl Workspace {
                 }
                 _ => {
                     let count = memmem::find_iter(text, old).count();
-                    let named: Vec<_> =
-                        found.iter().take(MAX_NAMED_MATCHES).map(|at| line_format::line_number_at(text, *at).to_string()).collect();
+                    let named: Vec<_> = found
+                        .iter()
+                        .take(MAX_NAMED_MATCHES)
+                        .map(|at| line_format::line_number_at(text, *at).to_string())
+                        .collect();
                     let more = if count > MAX_NAMED_MATCHES { ", …" } else { "" };
                     Err(format!(
-                        "old_str is found {count} times in {place}, at lines {}{more}; nothing was changed: take more of what \
-                         stands around the one that is meant",
+                        "old_str occurs {count} times in {place}, at lines {}{more}; nothing was changed; \
+                         include more surrounding text",
                         named.join(", ")
                     ))
                 }
@@ -96,7 +98,7 @@ fn show_change(place: &WorkspacePath, bytes: &[u8], at: usize, new: &str) -> Str
     let first = line_format::line_number_at(bytes, at);
     let last = line_format::line_number_at(bytes, at + new.len());
     let (from, to) = (first.saturating_sub(CONTEXT_LINES).max(1), (last + CONTEXT_LINES).min(first + MAX_SHOWN_LINES));
-    let mut text = format!("{place} is changed at line {first}:\n");
+    let mut text = format!("changed {place} at line {first}:\n");
     let all = bytes.split(|byte| *byte == b'\n').zip(1_u64..);
     let ends = bytes.ends_with(b"\n").then(|| line_format::count_lines(bytes));
     for (line, number) in all.skip_while(|(_, n)| *n < from).take_while(|(_, n)| *n <= to) {
@@ -106,7 +108,7 @@ fn show_change(place: &WorkspacePath, bytes: &[u8], at: usize, new: &str) -> Str
         }
     }
     if last + CONTEXT_LINES > to {
-        let _ = writeln!(text, "[{} more lines are changed]", last.saturating_sub(to));
+        let _ = writeln!(text, "[{} more changed lines]", last.saturating_sub(to));
     }
     text
 }
@@ -121,7 +123,7 @@ fn near_match_hint(text: &[u8], old: &str) -> String {
         let old = old.replace('\n', "\r\n");
         if let Some(at) = memmem::find(text, old.as_bytes()) {
             let line = line_format::line_number_at(text, at);
-            return format!(" as it is: lines of the file end with \\r\\n, and with those it stands at line {line}");
+            return format!(" exactly: the file has \\r\\n line endings, and with them it matches at line {line}");
         }
     }
     let wanted: Vec<&[u8]> =
@@ -132,7 +134,7 @@ fn near_match_hint(text: &[u8], old: &str) -> String {
     }
     let has: Vec<&[u8]> = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).collect();
     match has.windows(wanted.len()).position(|lines| lines == wanted) {
-        Some(at) => format!(" as it is: blanks at the ends of its lines are others at line {}", at + 1),
+        Some(at) => format!(" exactly: it only differs in spaces at the ends of lines at line {}", at + 1),
         None => String::new(),
     }
 }

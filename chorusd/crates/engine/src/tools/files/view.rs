@@ -31,7 +31,7 @@ pub(crate) struct View;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Params {
-    /// Such as `src/main.rs`; `.` is the workspace itself.
+    /// For example `src/main.rs`. `.` is the workspace itself.
     path: PathParam,
     /// From 1.
     start_line: Option<u64>,
@@ -47,7 +47,8 @@ pub struct LineRange {
 
 impl Tool for View {
     const NAME: &'static str = "view";
-    const DESCRIPTION: &'static str = "Shows a file of the workspace with line numbers, or lists a folder. A long file comes in parts: go on with start_line.";
+    const DESCRIPTION: &'static str = "Shows a file of the workspace with line numbers, or lists a folder. Long \
+     files are shown in parts: continue with start_line.";
     const IN_ORDER: bool = true;
     type Params = Params;
 
@@ -72,14 +73,14 @@ impl Workspace {
 }
 
 fn view_file(place: &WorkspacePath, file: File, length: u64, range: LineRange) -> Result<String, String> {
-    let failed = |e: std::io::Error| format!("{place} cannot be read: {e}");
+    let failed = |e: std::io::Error| format!("cannot read {place}: {e}");
     let start = range.start.unwrap_or(1);
     if start == 0 {
-        return Err("lines are counted from 1".into());
+        return Err("start_line must be at least 1".into());
     }
     let last = range.end.unwrap_or(u64::MAX);
     if last < start {
-        return Err(format!("end_line {last} comes before start_line {start}"));
+        return Err(format!("end_line {last} is before start_line {start}"));
     }
     let mut reader = BufReader::with_capacity(64 << 10, file.take(MAX_READ_BYTES));
     let head = reader.fill_buf().map_err(failed)?;
@@ -88,7 +89,7 @@ fn view_file(place: &WorkspacePath, file: File, length: u64, range: LineRange) -
     }
     if memchr::memchr(0, &head[..head.len().min(BINARY_CHECK_LEN)]).is_some() {
         return Err(format!(
-            "{place} is no text: it has {} and zeros among them",
+            "{place} is not a text file: {}, with NUL bytes",
             line_format::format_count(length, "byte")
         ));
     }
@@ -112,15 +113,15 @@ fn view_file(place: &WorkspacePath, file: File, length: u64, range: LineRange) -
     let whole = read < MAX_READ_BYTES;
     let of = if whole { number.to_string() } else { format!("more than {number}") };
     if shown == 0 {
-        let more = if whole { "" } else { "; what is further in is shown by commands only" };
-        return Err(format!("{place} has {of} lines; there is no line {start}{more}"));
+        let more = if whole { "" } else { "; use bash to read beyond that" };
+        return Err(format!("{place} has {of} lines, so line {start} does not exist{more}"));
     }
     let end = start + shown - 1;
     if !plain {
-        text.push_str("[not UTF-8: what is none is shown as \u{fffd}]\n");
+        text.push_str("[not UTF-8: invalid bytes are shown as \u{fffd}]\n");
     }
     if full && end < last.min(number) {
-        let _ = writeln!(text, "[lines {start} to {end} of {of}; go on with start_line {}]", end + 1);
+        let _ = writeln!(text, "[lines {start} to {end} of {of}; continue with start_line {}]", end + 1);
     } else if start > 1 || end < number || !whole {
         let _ = writeln!(text, "[lines {start} to {end} of {of}]");
     }
@@ -129,7 +130,7 @@ fn view_file(place: &WorkspacePath, file: File, length: u64, range: LineRange) -
 
 /// Returns the sorted names in a folder, folders with a slash. Leaves out git's own directory.
 fn list_folder(place: &WorkspacePath, folder: OwnedFd) -> Result<String, String> {
-    let failed = |e: rustix::io::Errno| format!("{place} cannot be read: {e}");
+    let failed = |e: rustix::io::Errno| format!("cannot read {place}: {e}");
     let mut entries: Vec<(Vec<u8>, String)> = Vec::new();
     let mut more = false;
     for entry in Dir::read_from(&folder).map_err(failed)? {
@@ -166,7 +167,7 @@ fn list_folder(place: &WorkspacePath, folder: OwnedFd) -> Result<String, String>
                     Ok(target) => format!(" -> {}", escape_name(target.to_bytes())),
                     Err(_) => " (a symbolic link)".into(),
                 },
-                _ => "  (no file)".into(),
+                _ => "  (not a file)".into(),
             };
         }
         let _ = writeln!(text, "{}{kind}", escape_name(name));

@@ -71,7 +71,7 @@ impl Workspace {
                 next = open_folder(folder.as_fd(), name);
             }
             folder = next.map_err(|e| match e {
-                Errno::NOTDIR if !is_link(folder.as_fd(), name) => format!("{} is no folder", so_far(at)),
+                Errno::NOTDIR if !is_link(folder.as_fd(), name) => format!("{} is not a folder", so_far(at)),
                 e => describe_name_error(folder.as_fd(), name, &so_far(at), e),
             })?;
         }
@@ -92,15 +92,15 @@ pub(super) fn ensure_regular(kind: FileType, folder: BorrowedFd<'_>, name: &str,
         FileType::Fifo => "a pipe",
         FileType::Socket => "a socket",
         FileType::CharacterDevice | FileType::BlockDevice => "a device",
-        _ => "no file",
+        _ => "not a regular file",
     };
-    Err(format!("{path} is {what}; this tool takes files"))
+    Err(format!("{path} is {what}; this tool needs a file"))
 }
 
 /// Describes a system error about a name, for the model.
 pub(super) fn describe_name_error(folder: BorrowedFd<'_>, name: &str, path: &str, error: Errno) -> String {
     match error {
-        Errno::NOENT => format!("there is no {path}{}", suggest_name(folder, name)),
+        Errno::NOENT => format!("{path} does not exist{}", suggest_name(folder, name)),
         Errno::LOOP | Errno::NOTDIR if is_link(folder, name) => describe_link(folder, name, path),
         error => describe_error(path, error),
     }
@@ -109,9 +109,9 @@ pub(super) fn describe_name_error(folder: BorrowedFd<'_>, name: &str, path: &str
 /// Describes a system error that does not concern the last name.
 fn describe_error(path: &str, error: Errno) -> String {
     match error {
-        Errno::NOTDIR => format!("{path} is no folder"),
-        Errno::NAMETOOLONG => format!("{path}: a name is too long; 255 bytes are the most"),
-        Errno::NOSPC | Errno::DQUOT => format!("{path}: there is no room left on the disk; nothing was changed"),
+        Errno::NOTDIR => format!("{path} is not a folder"),
+        Errno::NAMETOOLONG => format!("{path}: a name is too long (at most 255 bytes)"),
+        Errno::NOSPC | Errno::DQUOT => format!("{path}: the disk is full; nothing was changed"),
         Errno::MFILE | Errno::NFILE => {
             format!("{path}: too many files are open on this machine; try again in a moment")
         }
@@ -128,7 +128,8 @@ fn describe_link(folder: BorrowedFd<'_>, name: &str, path: &str) -> String {
     let target = readlinkat(folder, name, Vec::new()).map(|target| target.to_string_lossy().into_owned());
     let target = target.map_or_else(|_| String::new(), |target| format!(" to {target:?}"));
     format!(
-        "{path} is a symbolic link{target}; file tools follow none: name what it leads to, if that is in the workspace"
+        "{path} is a symbolic link{target}, which file tools do not follow; use its target, if that is in the \
+         workspace"
     )
 }
 
@@ -142,5 +143,5 @@ fn suggest_name(folder: BorrowedFd<'_>, name: &str) -> String {
         .filter(|name| !matches!(&**name, "." | ".." | ".git"))
         .collect();
     closest_match(name, names.iter().map(String::as_str))
-        .map_or_else(String::new, |near| format!("; {near:?} is there"))
+        .map_or_else(String::new, |near| format!("; did you mean {near:?}?"))
 }

@@ -26,16 +26,16 @@ impl WorkspacePath {
     /// The reason why it is not a path in the workspace, for the model.
     pub fn parse(given: &str, workspace: &Path) -> Result<Self, String> {
         if given.is_empty() {
-            return Err("the path is empty; `.` is the workspace itself".into());
+            return Err("the path is empty; use `.` for the workspace itself".into());
         }
         if given.len() > MAX_PATH_LEN {
-            return Err(format!("the path has {} bytes; {MAX_PATH_LEN} are the most", given.len()));
+            return Err(format!("the path has {} bytes (at most {MAX_PATH_LEN})", given.len()));
         }
         if given.chars().any(char::is_control) {
-            return Err(format!("the path {given:?} has control characters in it; no file tool takes them"));
+            return Err(format!("the path {given:?} contains control characters"));
         }
         if given == "~" || given.starts_with("~/") {
-            return Err(format!("{given} is outside of the workspace: paths begin there, and `~` is not expanded"));
+            return Err(format!("{given} is outside the workspace: paths are relative to it, and `~` is not expanded"));
         }
         let inside = match given.starts_with('/') {
             false => given.to_owned(),
@@ -46,19 +46,19 @@ impl WorkspacePath {
             match part {
                 "" | "." => {}
                 ".." if parts.pop().is_none() => {
-                    return Err(format!("{given} leads out of the workspace; file tools reach nothing outside of it"));
+                    return Err(format!("{given} is outside the workspace, which file tools cannot access"));
                 }
                 ".." => {}
                 _ if is_git_dir(part) => {
                     return Err(format!(
-                        "{given} lies in git's own directory, which no file tool touches; use git's tools"
+                        "{given} is inside git's own directory, which file tools cannot access; use the git tools"
                     ));
                 }
                 _ => parts.push(part.to_owned()),
             }
         }
         if parts.len() > MAX_DEPTH {
-            return Err(format!("the path has {} folders inside each other; {MAX_DEPTH} are the most", parts.len()));
+            return Err(format!("the path has {} nested folders (at most {MAX_DEPTH})", parts.len()));
         }
         Ok(Self { components: parts, trailing_slash: given.ends_with('/') })
     }
@@ -76,7 +76,7 @@ impl WorkspacePath {
     pub fn split_file(&self) -> Result<(&[String], &str), String> {
         match self.components.split_last() {
             Some((name, folder)) if !self.trailing_slash => Ok((folder, name)),
-            _ => Err(format!("{self} is a folder; name a file")),
+            _ => Err(format!("{self} is a folder; pass a file")),
         }
     }
 }
@@ -95,7 +95,7 @@ fn strip_workspace(given: &str, workspace: &Path) -> Result<String, String> {
     let left = left(workspace).or_else(|| left(&workspace.canonicalize().ok()?));
     left.and_then(|left| left.to_str().map(str::to_owned)).ok_or_else(|| {
         let workspace = workspace.display();
-        format!("{given} is outside of the workspace ({workspace}); file tools reach nothing outside of it")
+        format!("{given} is outside the workspace ({workspace}), which file tools cannot access")
     })
 }
 
@@ -152,12 +152,12 @@ mod tests {
     fn what_leads_out_or_to_git_is_refused_with_the_reason() {
         for (given, why) in [
             ("", "empty"),
-            ("..", "leads out"),
-            ("a/../../b", "leads out"),
-            ("../workspace/a", "leads out"),
-            ("/etc/passwd", "outside of the workspace (/home/agents/a/workspace)"),
+            ("..", "is outside the workspace"),
+            ("a/../../b", "is outside the workspace"),
+            ("../workspace/a", "is outside the workspace"),
+            ("/etc/passwd", "outside the workspace (/home/agents/a/workspace)"),
             ("/home/agents/a/workspace2/x", "outside"),
-            ("/home/agents/a/workspace/../agent.json", "leads out"),
+            ("/home/agents/a/workspace/../agent.json", "is outside the workspace"),
             ("/", "outside"),
             ("~", "not expanded"),
             ("~/x", "not expanded"),

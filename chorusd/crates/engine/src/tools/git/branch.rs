@@ -22,7 +22,7 @@ pub(crate) struct Params {
 
 impl Tool for GitBranch {
     const NAME: &'static str = "git_branch";
-    const DESCRIPTION: &'static str = "Makes a branch without changing to it; without a name, lists the branches.";
+    const DESCRIPTION: &'static str = "Creates a branch without switching to it. Without a name, lists the branches.";
     type Params = Params;
 
     fn action(params: &Params, _: &ToolContext) -> Result<String, String> {
@@ -46,11 +46,11 @@ async fn branch(params: Params, ctx: &ToolContext) -> GitResult<String> {
     match params.name {
         Some(name) => {
             git.output(["branch", "--no-track", "--", &name]).await?;
-            Ok(format!("the branch {name} is made"))
+            Ok(format!("created branch {name}"))
         }
         None => {
             let said = git.output(["branch", "--list", "--no-column", "--format=%(HEAD) %(refname:short)"]).await?;
-            Ok(if said.is_empty() { "there are no branches yet: nothing was committed".into() } else { said })
+            Ok(if said.is_empty() { "no branches yet: nothing was committed".into() } else { said })
         }
     }
 }

@@ -17,14 +17,14 @@ pub(crate) struct GitCheckout;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Params {
     branch: String,
-    /// Makes it first.
+    /// Create the branch first.
     #[serde(default)]
     create: bool,
 }
 
 impl Tool for GitCheckout {
     const NAME: &'static str = "git_checkout";
-    const DESCRIPTION: &'static str = "Changes to a branch. Changes that are not committed go along, or it is refused.";
+    const DESCRIPTION: &'static str = "Switches to a branch. Keeps uncommitted changes, or fails if they conflict.";
     type Params = Params;
 
     fn action(params: &Params, _: &ToolContext) -> Result<String, String> {
@@ -43,13 +43,15 @@ async fn checkout(params: Params, ctx: &ToolContext) -> GitResult<String> {
     let branch = params.branch.as_str();
     if params.create {
         git.output(["checkout", "--quiet", "--no-track", "--no-recurse-submodules", "-b", branch, "--"]).await?;
-        return Ok(format!("on the new branch {branch}"));
+        return Ok(format!("created branch {branch} and switched to it"));
     }
     // A tag or commit of that name is not accepted.
     let known = git.run(["show-ref", "--verify", "--quiet", &format!("refs/heads/{branch}")]).await?;
     if !known.ok {
-        return Err(format!("there is no branch {branch}; git_branch lists them, `create` makes it"));
+        return Err(format!(
+            "branch {branch} does not exist; list branches with git_branch, or create it with `create`"
+        ));
     }
     git.output(["checkout", "--quiet", "--no-guess", "--no-recurse-submodules", branch, "--"]).await?;
-    Ok(format!("on the branch {branch}"))
+    Ok(format!("switched to branch {branch}"))
 }

@@ -67,7 +67,7 @@ pub async fn create_checkpoint(ctx: &ToolContext, message: &str) -> GitResult<Ch
         commit_staged(&git, message, Vec::new()).await?;
     }
     let commit = git.output(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).await;
-    let commit = commit.map_err(|_| "it has no commits and no files".to_owned())?;
+    let commit = commit.map_err(|_| "the workspace has no commits and no files".to_owned())?;
     git.output(["update-ref", &format!("{CHECKPOINT_REFS}/{commit}"), &commit]).await?;
     // If the list cannot be read, report that there are some.
     let without = nested_repositories(&git).await.unwrap_or_else(|_| vec!["many".into()]);
@@ -98,7 +98,7 @@ pub async fn restore_files(ctx: &ToolContext, commit: &str, message: &str) -> Re
         if let Err(why) = commit_staged(&git, message, Vec::new()).await {
             return Err(match git.output(["read-tree", "-m", "-u", commit, "HEAD"]).await {
                 Ok(_) => RestoreError::Failed(why),
-                Err(_) => RestoreError::Failed(format!("they are there, and {why}")),
+                Err(_) => RestoreError::Failed(format!("the files were restored, but {why}")),
             });
         }
     }
@@ -109,11 +109,11 @@ pub async fn restore_files(ctx: &ToolContext, commit: &str, message: &str) -> Re
 async fn open_repository(ctx: &ToolContext) -> GitResult<Git<'_>> {
     ctx.services.sandbox.level_or_probe().await;
     if let Some(why) = ctx.services.sandbox.unconfined_reason() {
-        return Err(format!("commands cannot be confined here: {why}"));
+        return Err(format!("no sandbox for commands: {why}"));
     }
     let dir = repository_dir(ctx)?;
     if let Some((_, what)) = IN_PROGRESS_FILES.iter().find(|(file, _)| dir.join(file).symlink_metadata().is_ok()) {
-        return Err(format!("{what} is under way in the workspace"));
+        return Err(format!("{what} is in progress in the workspace"));
     }
     Git::new(ctx).await
 }
@@ -140,7 +140,9 @@ async fn check_fit(ctx: &ToolContext, git: &Git<'_>, commit: &str) -> Result<Res
         false => return Err(RestoreError::Failed(tried.text)),
     }
     match find_conflict(git, ctx.workspace(), commit).await? {
-        Some(path) => Err(RestoreError::Changes(format!("{} is in the way, and in no commit", path.display()))),
+        Some(path) => {
+            Err(RestoreError::Changes(format!("{} would be overwritten and is not in any commit", path.display())))
+        }
         None => Ok(RestoreFit::Clean),
     }
 }

@@ -16,7 +16,7 @@ const MAX_MESSAGE_LEN: usize = 16 << 10;
 
 /// The message for the model if git prints names that are not plain.
 const UNREADABLE_NAMES: &str =
-    "the workspace has other repositories in it whose names git tools cannot tell; use git through bash";
+    "the workspace contains nested repositories with names that git tools cannot handle; use git in bash";
 
 pub(crate) struct GitCommit;
 
@@ -24,22 +24,22 @@ pub(crate) struct GitCommit;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Params {
     message: String,
-    /// Only these; all changes without.
+    /// Paths to commit. Default: all changes.
     #[serde(default)]
     paths: Vec<String>,
 }
 
 impl Tool for GitCommit {
     const NAME: &'static str = "git_commit";
-    const DESCRIPTION: &'static str = "Commits changes, new and deleted files included.";
+    const DESCRIPTION: &'static str = "Commits changes, including new and deleted files.";
     type Params = Params;
 
     fn action(params: &Params, _: &ToolContext) -> Result<String, String> {
         if params.message.trim().is_empty() || params.message.len() > MAX_MESSAGE_LEN || params.message.contains('\0') {
-            return Err(format!("`message` must have a text of at most {MAX_MESSAGE_LEN} bytes"));
+            return Err(format!("`message` must be a non-empty text of at most {MAX_MESSAGE_LEN} bytes"));
         }
         if params.paths.len() > 1000 {
-            return Err("more than 1000 paths are too many; give directories".into());
+            return Err("too many paths (at most 1000); pass directories instead".into());
         }
         params.paths.iter().try_for_each(|path| ref_names::check_path(path))?;
         Ok(Action::Git { verb: "commit" }.to_string())
@@ -55,7 +55,7 @@ async fn commit(params: Params, ctx: &ToolContext) -> GitResult<String> {
     let git = Git::new(ctx).await?;
     let paths: Vec<String> = params.paths.iter().map(|path| ref_names::literal_pathspec(path)).collect();
     if !stage_changes(&git, &paths).await? {
-        return Err("nothing was committed: there are no changes".into());
+        return Err("nothing to commit: no changes".into());
     }
     commit_staged(&git, &params.message, paths).await
 }

@@ -18,15 +18,14 @@ pub(crate) struct GitDiff;
 pub(crate) struct Params {
     #[serde(default)]
     path: Option<String>,
-    /// What is staged; else what is not.
+    /// Show staged changes instead of unstaged ones.
     #[serde(default)]
     staged: bool,
 }
 
 impl Tool for GitDiff {
     const NAME: &'static str = "git_diff";
-    const DESCRIPTION: &'static str =
-        "Shows what has changed since the last commit, and files that git does not know yet.";
+    const DESCRIPTION: &'static str = "Shows changes since the last commit, and untracked files.";
     type Params = Params;
 
     fn action(params: &Params, _: &ToolContext) -> Result<String, String> {
@@ -53,8 +52,8 @@ async fn diff(params: Params, ctx: &ToolContext) -> GitResult<String> {
         args.extend(path.as_deref());
         let others = git.output_redacted(args).await?;
         if !others.is_empty() {
-            said = [said.as_str(), "not known to git yet:", &others].join("\n").trim_start().to_owned();
+            said = [said.as_str(), "untracked:", &others].join("\n").trim_start().to_owned();
         }
     }
-    Ok(if said.is_empty() { "there are no changes".into() } else { said })
+    Ok(if said.is_empty() { "no changes".into() } else { said })
 }

@@ -66,14 +66,14 @@ impl Drop for ProcessGroup {
 /// Runs the program to its end and kills its remaining processes. Returns whether it succeeded, and the beginning of
 /// its output on both streams.
 pub(super) async fn run(program: &Path, args: Vec<String>, ctx: &ToolContext) -> GitResult<(bool, String)> {
-    let failed = |e: io::Error| format!("{} cannot be run: {e}", program.display());
+    let failed = |e: io::Error| format!("cannot run {}: {e}", program.display());
     let empty = tempfile::tempdir().map_err(failed)?;
     let (mut group, output) = spawn(program, args, empty.path()).map_err(failed)?;
     let mut said = Vec::new();
     let ended = tokio::select! {
         ended = collect_output(&mut group.0, output, &mut said) => ended.map_err(failed)?,
-        () = ctx.cancel.cancelled() => return Err(format!("the turn was cancelled while {} ran", program.display())),
-        () = tokio::time::sleep(TIMEOUT) => return Err(format!("{} did not end in time and was stopped", program.display())),
+        () = ctx.cancel.cancelled() => return Err(format!("the turn was cancelled while {} was running", program.display())),
+        () = tokio::time::sleep(TIMEOUT) => return Err(format!("{} timed out and was stopped", program.display())),
     };
     Ok((ended.success(), String::from_utf8_lossy(&said).trim().to_owned()))
 }

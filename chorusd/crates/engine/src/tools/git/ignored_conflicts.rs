@@ -29,12 +29,11 @@ struct TreeChanges {
 /// Returns a path in `workspace` that git would destroy and that is in no commit, if the files of `commit` replaced
 /// those of HEAD. The path is relative to the workspace.
 pub(super) async fn find_conflict(git: &Git<'_>, workspace: PathBuf, commit: &str) -> GitResult<Option<PathBuf>> {
-    let changed =
-        parse_changes(&list_changes(git, commit).await?).ok_or("what is different in the commit cannot be read")?;
+    let changed = parse_changes(&list_changes(git, commit).await?).ok_or("cannot read the changes of the commit")?;
     let found = chorus_runtime::spawn_blocking(move || {
         changed.added.iter().find_map(|path| conflict_at(&workspace, path, &changed.removed).transpose()).transpose()
     });
-    found.await.map_err(|e| e.to_string())?.map_err(|e| format!("the workspace cannot be read: {e}"))
+    found.await.map_err(|e| e.to_string())?.map_err(|e| format!("cannot read the workspace: {e}"))
 }
 
 async fn list_changes(git: &Git<'_>, commit: &str) -> GitResult<String> {
@@ -47,13 +46,13 @@ async fn list_changes(git: &Git<'_>, commit: &str) -> GitResult<String> {
             page * PAGE_LEN + 1
         );
         let said = git.run_script(&script).await?.text;
-        let text = said.strip_suffix('.').ok_or("what is different in the commit cannot be read")?;
+        let text = said.strip_suffix('.').ok_or("cannot read the changes of the commit")?;
         all.push_str(text);
         if text.len() < PAGE_LEN {
             return Ok(all);
         }
     }
-    Err("too much is different in the commit".into())
+    Err("the commit has too many changes".into())
 }
 
 /// Parses the output of `diff-tree --name-status`.

@@ -19,7 +19,7 @@ pub(crate) struct Params {}
 
 impl Tool for GitInit {
     const NAME: &'static str = "git_init";
-    const DESCRIPTION: &'static str = "Makes the workspace a git repository.";
+    const DESCRIPTION: &'static str = "Initializes a git repository in the workspace.";
     type Params = Params;
 
     fn action(_: &Params, _: &ToolContext) -> Result<String, String> {
@@ -34,9 +34,9 @@ impl Tool for GitInit {
 async fn init(ctx: &ToolContext) -> GitResult<String> {
     let _alone = ctx.services.git_locks.lock(ctx.agent).await;
     if ctx.workspace().join(".git").symlink_metadata().is_ok() {
-        return Err("the workspace has a .git already".into());
+        return Err("the workspace already has a .git".into());
     }
     let args = ["init", "--quiet", "--template=", "--initial-branch=main"];
     Git::without_repository(ctx).output(args).await?;
-    Ok("the workspace is a git repository now; its branch is main".into())
+    Ok("initialized a git repository in the workspace; the branch is main".into())
 }

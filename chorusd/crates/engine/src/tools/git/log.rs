@@ -19,7 +19,7 @@ pub(crate) struct GitLog;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Params {
-    /// 10 unless given, 200 at most.
+    /// Default 10, at most 200.
     #[serde(default)]
     count: Option<u32>,
 }
@@ -42,7 +42,7 @@ async fn log(params: Params, ctx: &ToolContext) -> GitResult<String> {
     let _alone = ctx.services.git_locks.lock(ctx.agent).await;
     let git = Git::new(ctx).await?;
     if !git.run(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).await?.ok {
-        return Ok("nothing was committed yet".into());
+        return Ok("no commits yet".into());
     }
     let count = format!("--max-count={}", params.count.unwrap_or(10).clamp(1, MAX_COMMITS));
     let format = "--format=%h %ad %an: %s";

@@ -24,9 +24,9 @@ pub(crate) struct Params {
     title: String,
     #[serde(default)]
     description: String,
-    /// The branch that it is to go into.
+    /// The target branch.
     target: String,
-    /// `origin` unless given.
+    /// Default `origin`.
     #[serde(default)]
     remote: Option<String>,
 }
@@ -34,7 +34,7 @@ pub(crate) struct Params {
 impl Tool for GitMergeRequest {
     const NAME: &'static str = "git_merge_request";
     const DESCRIPTION: &'static str =
-        "Opens a merge request (pull request) for the branch you are on, which must be pushed before.";
+        "Opens a merge request (pull request) for the current branch, which must be pushed first.";
     const CAN_APPROVE_ALWAYS: bool = false;
     type Params = Params;
 
@@ -46,7 +46,7 @@ impl Tool for GitMergeRequest {
             return Err("`title` must be one line of at most 256 bytes".into());
         }
         if params.description.len() > 32 << 10 || params.description.contains('\0') {
-            return Err("`description` is longer than 32 KiB, or has a NUL in it".into());
+            return Err("`description` is longer than 32 KiB, or contains a NUL character".into());
         }
         Ok(Action::GitMergeRequest { target: &params.target }.to_string())
     }
@@ -71,13 +71,13 @@ async fn open_merge_request(params: &Params, ctx: &ToolContext) -> GitResult<Str
         let git = Git::new(ctx).await?;
         let branch = git.output(["symbolic-ref", "--quiet", "--short", "HEAD"]).await;
         (
-            branch.map_err(|_| "you are on no branch; git_checkout changes to one".to_owned())?,
+            branch.map_err(|_| "no branch is checked out; switch to one with git_checkout".to_owned())?,
             push_url(&git, remote).await?,
         )
     };
     ref_names::check_branch(&branch)?;
     if branch == params.target {
-        return Err(format!("you are on {branch}, which is the target; git_checkout makes another branch"));
+        return Err(format!("the current branch {branch} is also the target; create another branch with git_checkout"));
     }
     let project = Project::from_url(&url)?;
     ctx.check_target_unchanged(&describe_target(&branch, &project))?;
@@ -88,7 +88,7 @@ async fn open_merge_request(params: &Params, ctx: &ToolContext) -> GitResult<Str
         return Err(format!("no merge request was opened: {said}"));
     }
     Ok(format!(
-        "the merge request from {branch} into {} is open at {}/{}\n{said}",
+        "opened a merge request from {branch} into {} at {}/{}\n{said}",
         params.target, project.host, project.path
     ))
 }
@@ -109,7 +109,7 @@ struct Project {
 impl Project {
     /// Parses an https or ssh URL.
     fn from_url(url: &str) -> GitResult<Self> {
-        let wrong = || format!("the address {} leads to no repository on a server", strip_credentials(url));
+        let wrong = || format!("the address {} is not a repository on a server", strip_credentials(url));
         let web = ["https://", "ssh://"].iter().find_map(|scheme| url.strip_prefix(scheme));
         let (place, path) = match web {
             Some(rest) => rest.split_once('/'),
@@ -144,12 +144,16 @@ impl Project {
             // The workspace determines the host, but must not be able to send the user's login to a host of its choice.
             _ => {
                 return Err(format!(
-                    "{host} is neither github.com, gitlab.com nor what GH_HOST or GITLAB_HOST of the daemon names; open it by hand: from {branch} into {target} at https://{host}/{path}"
+                    "{host} is not github.com, gitlab.com, or the daemon's GH_HOST or GITLAB_HOST; ask the user \
+                     to open it: from {branch} into {target} at https://{host}/{path}"
                 ));
             }
         };
         let (program, gitlab) = found.ok_or_else(|| {
-            format!("no program is installed here that opens merge requests at {host} (gh for GitHub, glab for GitLab); open it by hand: from {branch} into {target} at https://{host}/{path}")
+            format!(
+                "no program to open merge requests at {host} is installed (gh for GitHub, glab for GitLab); \
+             ask the user to open it: from {branch} into {target} at https://{host}/{path}"
+            )
         })?;
         let title = title.trim();
         let args = if gitlab {
@@ -227,7 +231,7 @@ mod tests {
             ]
         );
         let elsewhere = Project { host: "evil.example".into(), ..project };
-        assert!(elsewhere.create_command("topic", &params, &all).unwrap_err().contains("neither github.com"));
+        assert!(elsewhere.create_command("topic", &params, &all).unwrap_err().contains("is not github.com"));
         let project = Project { host: "gitlab.com".into(), ..elsewhere };
         let (program, args) = project.create_command("topic", &params, &all).unwrap();
         assert_eq!((program.as_path(), args[2].as_str()), (Path::new("/bin/glab"), "--repo=https://gitlab.com/me/it"));

@@ -39,7 +39,7 @@ fn repository_dir(ctx: &ToolContext) -> GitResult<PathBuf> {
     let dir = ctx.workspace().join(".git");
     match dir.symlink_metadata() {
         Ok(metadata) if metadata.is_dir() => Ok(dir),
-        Ok(_) => Err("the .git of the workspace is no directory of its own; git tools do not follow it".into()),
-        Err(_) => Err("the workspace is no git repository; git_init makes it one".into()),
+        Ok(_) => Err("the .git of the workspace is not a directory; git tools do not follow it".into()),
+        Err(_) => Err("the workspace is not a git repository; initialize it with git_init".into()),
     }
 }

@@ -21,21 +21,19 @@ pub(super) async fn check_host(scheme: &str, url: &str, ctx: &ToolContext) -> Gi
         return Ok(None);
     }
     let Some((host, port)) = parse_host(scheme, url) else {
-        return Err("the host in the address is written in a way that cannot be checked; git_push goes to names, and \
-                    to addresses of four numbers"
-            .into());
+        return Err("the host in the address cannot be checked; use a host name or a dotted IPv4 address".into());
     };
     let found = tokio::select! {
         found = timeout(RESOLVE_TIMEOUT, tokio::net::lookup_host((host, port))) => found,
         () = ctx.cancel.cancelled() => return Err("the turn was cancelled".into()),
     };
-    let found = found.map_err(|_| format!("the name {host} was not resolved in time"))?;
-    let found = found.map_err(|e| format!("the name {host} cannot be resolved: {e}"))?;
+    let found = found.map_err(|_| format!("resolving {host} timed out"))?;
+    let found = found.map_err(|e| format!("cannot resolve {host}: {e}"))?;
     let found: Vec<IpAddr> = found.map(|address| address.ip()).collect();
     if let Some(near) = found.iter().find(|address| !is_public(**address)) {
         return Err(format!(
-            "{host} is {near}, which is this machine or near it; the profile of this agent has no network, so git_push \
-             goes only to hosts that are out in the internet. A profile with `network = true` may go there"
+            "{host} is {near}, a local or private address; this agent's profile has no network, so git_push \
+             only reaches public hosts; a profile with `network = true` may reach it"
         ));
     }
     let found: Vec<String> = found.iter().map(ToString::to_string).collect();

@@ -42,14 +42,14 @@ pub(crate) struct GitPush;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Params {
-    /// Such as `origin`.
+    /// For example `origin`.
     remote: String,
     branch: String,
 }
 
 impl Tool for GitPush {
     const NAME: &'static str = "git_push";
-    const DESCRIPTION: &'static str = "Pushes a branch to a remote, never by force.";
+    const DESCRIPTION: &'static str = "Pushes a branch to a remote, never with force.";
     // The workspace can change the URL of a remote.
     const CAN_APPROVE_ALWAYS: bool = false;
     type Params = Params;
@@ -86,7 +86,7 @@ async fn push(Params { remote, branch }: &Params, ctx: &ToolContext) -> GitResul
         64 => Some("sha256"),
         _ => None,
     };
-    let format = format.ok_or_else(|| format!("there is no branch {branch} with a commit; git_branch lists them"))?;
+    let format = format.ok_or_else(|| format!("no branch {branch} with a commit; list branches with git_branch"))?;
     let pin = match &to {
         RemoteAddress::Network { scheme, url } => check_host(scheme, url, ctx).await?,
         RemoteAddress::File(_) => None,
@@ -108,7 +108,7 @@ async fn push(Params { remote, branch }: &Params, ctx: &ToolContext) -> GitResul
     let network = matches!(to, RemoteAddress::Network { .. });
     let said = run_in_sandbox(ctx, argv, env, network).await?;
     if said.ok {
-        return Ok(format!("{branch} is pushed to {} ({hash})\n{}", to.without_credentials(), said.text));
+        return Ok(format!("pushed {branch} to {} ({hash})\n{}", to.without_credentials(), said.text));
     }
-    Err(format!("{branch} was not pushed to {}: {}", to.without_credentials(), said.text))
+    Err(format!("cannot push {branch} to {}: {}", to.without_credentials(), said.text))
 }

@@ -4,21 +4,21 @@ use super::GitResult;
 
 /// Checks that `name` may be a branch, by the rules of `git check-ref-format --branch`.
 pub(super) fn check_branch(name: &str) -> GitResult<()> {
-    let wrong = |why: &str| Err(format!("{name:?} is no name for a branch: {why}"));
+    let wrong = |why: &str| Err(format!("{name:?} is not a valid branch name: {why}"));
     if name.is_empty() || name.len() > 200 {
         return wrong("it is empty or longer than 200 bytes");
     }
     if name.starts_with('-') || name == "HEAD" || name == "@" {
-        return wrong("it means something else to git");
+        return wrong("it has a special meaning in git");
     }
     if name.chars().any(|c| c.is_control() || c.is_whitespace() || "~^:?*[\\".contains(c)) {
-        return wrong("it has a space or one of ~ ^ : ? * [ \\ in it");
+        return wrong("it contains a space or one of ~ ^ : ? * [ \\");
     }
     if name.contains("..") || name.contains("@{") || name.ends_with('.') {
-        return wrong("it has `..` or `@{` in it, or ends with a dot");
+        return wrong("it contains `..` or `@{`, or ends with a dot");
     }
     if name.split('/').any(|part| part.is_empty() || part.starts_with('.') || part.ends_with(".lock")) {
-        return wrong("a part of it is empty, begins with a dot or ends with `.lock`");
+        return wrong("a part of it is empty, starts with a dot or ends with `.lock`");
     }
     Ok(())
 }
@@ -30,7 +30,7 @@ pub(super) fn check_remote(name: &str) -> GitResult<()> {
     if first && name.len() <= 100 && name.chars().all(good) && !name.contains("..") {
         return Ok(());
     }
-    Err(format!("{name:?} is no name of a remote: letters, digits, `-`, `_` and `.`; for example \"origin\""))
+    Err(format!("{name:?} is not a valid remote name: use letters, digits, `-`, `_` and `.`, for example \"origin\""))
 }
 
 /// Checks that `path` may be a file or directory in the workspace.
@@ -41,7 +41,7 @@ pub(super) fn check_path(path: &str) -> GitResult<()> {
         || path.starts_with('/')
         || path.chars().any(char::is_control)
         || parts.iter().any(|part| *part == ".." || part.eq_ignore_ascii_case(".git"));
-    if bad { Err(format!("{path:?} is no path in the workspace; give one such as \"src/main.rs\"")) } else { Ok(()) }
+    if bad { Err(format!("{path:?} is not a path in the workspace; use one such as \"src/main.rs\"")) } else { Ok(()) }
 }
 
 /// Returns a pathspec that matches the path literally.

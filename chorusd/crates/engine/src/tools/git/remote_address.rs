@@ -59,12 +59,12 @@ pub(super) async fn push_url(git: &Git<'_>, remote: &str) -> GitResult<String> {
         match urls[..] {
             [] => {}
             [url] => return Ok(url.to_owned()),
-            _ => return Err(format!("the remote {remote} has {} addresses; git tools push to one", urls.len())),
+            _ => return Err(format!("the remote {remote} has {} addresses; git tools support only one", urls.len())),
         }
     }
     let known = git.run(["remote"]).await?.text.lines().collect::<Vec<_>>().join(", ");
-    let known = if known.is_empty() { "there are none".to_owned() } else { format!("there are: {known}") };
-    Err(format!("there is no remote {remote} ({known}); `git remote add` through bash makes one"))
+    let known = if known.is_empty() { "no remotes".to_owned() } else { format!("remotes: {known}") };
+    Err(format!("remote {remote} does not exist ({known}); add it with `git remote add` in bash"))
 }
 
 /// Parses a remote's URL and checks that git tools support it.
@@ -72,7 +72,7 @@ pub(super) fn parse_address(url: &str, workspace: &Path) -> GitResult<RemoteAddr
     let shown = strip_credentials(url);
     let shown: String = shown.chars().take(200).collect();
     if url.is_empty() || url.len() > 1000 || !url.chars().all(|c| c.is_ascii_graphic()) || url.starts_with('-') {
-        return Err(format!("the address {shown:?} is none that git tools go to"));
+        return Err(format!("unsupported address {shown:?}"));
     }
     for scheme in ["https", "git"] {
         if let Some(rest) = url.strip_prefix(scheme).and_then(|rest| rest.strip_prefix("://")) {
@@ -91,16 +91,17 @@ pub(super) fn parse_address(url: &str, workspace: &Path) -> GitResult<RemoteAddr
         || (!url.contains("://") && !url.contains("::") && scp())
     {
         return Err(format!(
-            "{shown} is reached by ssh, whose keys agents have no access to; push it by hand, or give the remote an https address"
+            "{shown} needs ssh, but agents have no access to ssh keys; ask the user to push, or set an https \
+             address for the remote"
         ));
     }
     if local.contains("://") || local.contains("::") {
-        return Err(format!("{shown} is none of https, git, and a repository in the workspace"));
+        return Err(format!("{shown} is not https, git, or a repository in the workspace"));
     }
     let inside = workspace.join(local).canonicalize().ok().zip(workspace.canonicalize().ok());
     match inside {
         Some((path, workspace)) if path.starts_with(&workspace) => Ok(RemoteAddress::File(path)),
-        _ => Err(format!("{shown} is no repository in the workspace")),
+        _ => Err(format!("{shown} is not a repository in the workspace")),
     }
 }
 

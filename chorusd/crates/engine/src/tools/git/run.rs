@@ -115,7 +115,7 @@ impl<'a> Git<'a> {
         let wanted = format!("({PROGRAM_SETTINGS_PATTERN})|(^user\\.(name|email)$)");
         let said = self.run(["config", "--includes", "--name-only", "--get-regexp", &wanted]).await?;
         if !said.ok && !said.text.is_empty() {
-            return Err(format!("the configuration of the repository cannot be read: {}", said.text));
+            return Err(format!("cannot read the repository's configuration: {}", said.text));
         }
         let (mut name, mut email) = (false, false);
         for line in said.text.lines() {
@@ -125,8 +125,8 @@ impl<'a> Git<'a> {
                 other => {
                     let shown: String = other.chars().take(200).collect();
                     return Err(format!(
-                        "the repository's configuration has `{shown}`, which names a program to run; git tools run none. Remove that \
-                         setting, or use git through bash"
+                        "the repository's configuration sets `{shown}`, which runs a program; git tools do not \
+                         allow that; remove the setting, or use git in bash"
                     ));
                 }
             }
@@ -214,13 +214,13 @@ async fn run_in_sandbox_redacted(
     let job = CommandSpec { argv, env, confinement };
     let ran = run_redacted(&ctx.services.sandbox, &job, &ctx.cancel, redactor)
         .await
-        .map_err(|e| format!("{program} cannot be started: {e}"))?;
+        .map_err(|e| format!("cannot start {program}: {e}"))?;
     let text = ran.output.trim_end().to_owned();
     match ran.exit {
-        _ if ran.cancelled => Err("the turn was cancelled while git ran".into()),
-        Exit::TimedOut => Err(format!("git did not end in time and was stopped. It said: {text}")),
-        Exit::Memory => Err(format!("git used more memory than it may and was ended. It said: {text}")),
-        Exit::Signal(signal) => Err(format!("git was ended by signal {signal}. It said: {text}")),
+        _ if ran.cancelled => Err("the turn was cancelled while git was running".into()),
+        Exit::TimedOut => Err(format!("git timed out and was stopped. Output: {text}")),
+        Exit::Memory => Err(format!("git exceeded the memory limit and was killed. Output: {text}")),
+        Exit::Signal(signal) => Err(format!("git was killed by signal {signal}. Output: {text}")),
         Exit::Code(code) => Ok(GitOutput { ok: code == 0, text }),
     }
 }

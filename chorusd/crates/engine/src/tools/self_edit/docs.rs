@@ -29,26 +29,26 @@ pub(crate) struct SelfEditDocs;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Params {
-    /// Such as `plan.md`.
+    /// For example `plan.md`.
     path: String,
-    /// The whole note; empty, it is removed.
+    /// The complete content. Empty content removes the file.
     content: String,
 }
 
 impl Tool for SelfEditDocs {
     const NAME: &'static str = "self_edit_docs";
     const DESCRIPTION: &'static str =
-        "Writes a note in docs/. You are shown your notes in every conversation: keep them short.";
+        "Writes a file in docs/. You see these files in every conversation, so keep them short.";
     type Params = Params;
 
     fn action(params: &Params, ctx: &ToolContext) -> Result<String, String> {
         check_note_path(&params.path)?;
         ensure_no_secret(&params.path, "path", ctx)?;
         if params.content.len() > MAX_TEXT_LEN {
-            return Err(format!("`content` is longer than {MAX_TEXT_LEN} bytes; shorten it, or write another note"));
+            return Err(format!("`content` is longer than {MAX_TEXT_LEN} bytes; shorten it, or use another file"));
         }
         if params.content.contains('\0') {
-            return Err("`content` has a NUL in it".into());
+            return Err("`content` contains a NUL character".into());
         }
         Ok(Action::SelfEditDocs { path: &params.path }.to_string())
     }
@@ -61,7 +61,7 @@ impl Tool for SelfEditDocs {
             turn: Some(ctx.turn),
             action: Action::SelfEditDocs { path: &params.path }.to_string(),
             decision: "changed".into(),
-            rule: "the agent changed itself".into(),
+            rule: "the agent changed its own settings".into(),
             user: ctx.requester.to_string(),
             old: None,
             new: None,
@@ -77,22 +77,22 @@ impl Tool for SelfEditDocs {
 /// Checks that a path may name a note. Valid paths are used unchanged.
 fn check_note_path(path: &str) -> Result<(), String> {
     let wrong =
-        |why: &str| Err(format!("{path:?} is no path of a note: {why}; give one below docs/, such as \"plan.md\""));
+        |why: &str| Err(format!("{path:?} is not a valid path: {why}; use one below docs/, such as \"plan.md\""));
     let parts: Vec<&str> = path.split('/').collect();
     if path.len() > 512 || parts.iter().any(|part| part.len() > 200) {
         return Err("`path` is too long".into());
     }
     if path.chars().any(char::is_control) {
-        return wrong("it has control characters in it");
+        return wrong("it contains control characters");
     }
     if parts.iter().any(|part| part.is_empty() || *part == "." || *part == "..") {
-        return wrong("it has an empty part, `.` or `..` in it");
+        return wrong("it contains an empty part, `.` or `..`");
     }
     if parts.iter().any(|part| part.starts_with('.')) {
-        return wrong("hidden files are not shown");
+        return wrong("hidden files are not allowed");
     }
     if parts.len() > MAX_DEPTH + 1 {
-        return wrong("it lies too deep");
+        return wrong("it is nested too deeply");
     }
     Ok(())
 }
@@ -123,7 +123,7 @@ async fn write_or_remove_note(params: Params, ctx: &ToolContext, row: AuditDecis
     })
     .await?;
     if removes && old.is_none() {
-        return Err(Error::invalid(format!("there is no note docs/{path}, so nothing was removed")));
+        return Err(Error::invalid(format!("docs/{path} does not exist; nothing was removed")));
     }
     let new = (!removes).then(|| content.clone());
     let audit = |decision: &str, row: AuditDecision| AuditDecision {
@@ -141,11 +141,11 @@ async fn write_or_remove_note(params: Params, ctx: &ToolContext, row: AuditDecis
     if let Err(failure) = ctx.services.store.escalate_fatal(done) {
         let row = AuditDecision { rule: failure.message.clone(), at: ctx.services.clock.now(), ..row };
         if let Err(failure) = ctx.services.store.catalog.audit.append(audit("not_changed", row)).await {
-            tracing::error!(%failure, "that a change failed could not be written down");
+            tracing::error!(%failure, "cannot record a failed change in the audit log");
         }
         return Err(failure);
     }
-    Ok(if removes { format!("docs/{path} is removed") } else { format!("docs/{path} is written") })
+    Ok(if removes { format!("removed docs/{path}") } else { format!("wrote docs/{path}") })
 }
 
 /// Opens the directory of a note. With `makes`, creates missing directories.
@@ -181,7 +181,7 @@ impl NoteFile {
             Err(e) => return Err(e.into()),
         };
         if !file.metadata()?.is_file() {
-            return Err(io::Error::other("it is no file"));
+            return Err(io::Error::other("not a file"));
         }
         let mut bytes = Vec::new();
         (&file).take(MAX_TEXT_LEN as u64 + 1).read_to_end(&mut bytes)?;

@@ -28,13 +28,13 @@ pub(super) fn check_quota(docs: &Path, path: &str, length: u64) -> Result<()> {
     }
     let mut others = OtherNotes::default();
     others.add_dir(docs, &note);
-    let hint = "remove a note that is not needed any more (write it empty), or put several into one";
+    let hint = "remove a file that is no longer needed (write empty content), or combine several";
     if old.is_none() && (others.notes >= MAX_NOTES || others.folders >= MAX_NOTES) {
-        return Err(Error::invalid(format!("there are {MAX_NOTES} notes or folders in docs/ already; {hint}")));
+        return Err(Error::invalid(format!("docs/ already has {MAX_NOTES} files or folders; {hint}")));
     }
     if others.bytes + length > MAX_TOTAL_BYTES {
         return Err(Error::invalid(format!(
-            "all notes together would be longer than {} MiB; {hint}",
+            "the files in docs/ would exceed {} MiB in total; {hint}",
             MAX_TOTAL_BYTES >> 20
         )));
     }

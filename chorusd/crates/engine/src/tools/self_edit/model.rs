@@ -22,13 +22,13 @@ pub(crate) struct Params {
 
 impl Tool for SelfEditModel {
     const NAME: &'static str = "self_edit_model";
-    const DESCRIPTION: &'static str = "Changes the model that you answer by, from your next step on.";
+    const DESCRIPTION: &'static str = "Changes the model that you run on, from your next step on.";
     type Params = Params;
 
     fn action(params: &Params, ctx: &ToolContext) -> Result<String, String> {
         let plain = |c: char| !c.is_whitespace() && !c.is_control();
         if params.model.is_empty() || params.model.len() > 256 || !params.model.chars().all(plain) {
-            return Err("`model` is no name of a model; list_models lists them".into());
+            return Err("`model` is not a valid model name; see list_models".into());
         }
         ensure_no_secret(&params.model, "model", ctx)?;
         Ok(Action::SelfEditModel { model: &params.model }.to_string())
@@ -36,7 +36,7 @@ impl Tool for SelfEditModel {
 
     async fn run(params: Params, ctx: Arc<ToolContext>) -> ToolOutcome {
         let action = Action::SelfEditModel { model: &params.model }.to_string();
-        let done = format!("the model is {} from your next step on", params.model);
+        let done = format!("changed the model to {} from your next step on", params.model);
         apply_edit(ctx, action, SelfEdit::Model(params.model), done).await
     }
 }

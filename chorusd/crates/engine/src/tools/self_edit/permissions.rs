@@ -49,7 +49,7 @@ impl ProfileParam {
 impl Tool for SelfEditPermissions {
     const NAME: &'static str = "self_edit_permissions";
     const DESCRIPTION: &'static str =
-        "Changes what you may do, from your next step on, as far as the person who asked for this turn may grant it.";
+        "Changes your permissions from your next step on, within what the person who requested this turn may grant.";
     const CAN_APPROVE_ALWAYS: bool = false;
     type Params = Params;
 
@@ -58,9 +58,7 @@ impl Tool for SelfEditPermissions {
         if let ProfileParam::Named(name) = &params.profile
             && (name.is_empty() || name.len() > 64 || !name.chars().all(named) || name == "custom")
         {
-            return Err(
-                "`profile` is neither the name of a profile (such as `standard` or `locked`) nor an object".into()
-            );
+            return Err("`profile` must be a profile name (such as `standard` or `locked`) or an object".into());
         }
         ensure_no_secret(&params.profile.text(), "profile", ctx)?;
         Ok(params.profile.action().to_string())
@@ -70,11 +68,11 @@ impl Tool for SelfEditPermissions {
         let action = params.profile.action().to_string();
         let (wanted, done) = match params.profile {
             ProfileParam::Named(name) => {
-                let done = format!("the permissions are those of the profile `{name}` from your next step on");
+                let done = format!("changed the permissions to the profile `{name}` from your next step on");
                 (Value::String(name), done)
             }
             ProfileParam::Own(map) => {
-                (Value::Object(map), "the new permissions hold from your next step on".to_owned())
+                (Value::Object(map), "the new permissions apply from your next step on".to_owned())
             }
         };
         apply_edit(ctx, action, SelfEdit::Permissions(wanted), done).await

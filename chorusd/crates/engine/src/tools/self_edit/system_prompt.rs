@@ -16,7 +16,7 @@ pub(crate) struct SelfEditSystemPrompt;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Params {
-    /// The whole of it.
+    /// The complete new prompt.
     new_prompt: String,
 }
 
@@ -31,14 +31,14 @@ impl Tool for SelfEditSystemPrompt {
             return Err(format!("`new_prompt` is longer than {MAX_TEXT_LEN} bytes; shorten it"));
         }
         if params.new_prompt.contains('\0') {
-            return Err("`new_prompt` has a NUL in it".into());
+            return Err("`new_prompt` contains a NUL character".into());
         }
         Ok(Action::SelfEditSystemPrompt.to_string())
     }
 
     async fn run(params: Params, ctx: Arc<ToolContext>) -> ToolOutcome {
         let prompt = ctx.redact_for_storage(params.new_prompt);
-        let done = format!("the system prompt is replaced; it now has {} bytes{}", prompt.text.len(), prompt.note);
+        let done = format!("system prompt updated ({} bytes){}", prompt.text.len(), prompt.note);
         apply_edit(ctx, Action::SelfEditSystemPrompt.to_string(), SelfEdit::SystemPrompt(prompt.text), done).await
     }
 }

@@ -23,7 +23,7 @@ pub(super) struct Anthropic;
 impl ProviderProtocol for Anthropic {
     fn build_request(&self, to: &RequestTarget<'_>, request: &ModelRequest) -> Result<HttpRequest, CallError> {
         let body = request::build_body(&to.provider.name, to.model, request)
-            .map_err(|e| CallError::new(ErrorClass::BadRequest, format!("the conversation cannot be sent: {e}")))?;
+            .map_err(|e| CallError::new(ErrorClass::BadRequest, format!("cannot send the conversation: {e}")))?;
         Ok(HttpRequest { path: "/v1/messages".into(), headers: headers(to)?, body: Some(body) })
     }
 

@@ -21,7 +21,7 @@ pub(super) struct Openai;
 impl ProviderProtocol for Openai {
     fn build_request(&self, to: &RequestTarget<'_>, request: &ModelRequest) -> Result<HttpRequest, CallError> {
         let body = request::build_body(to.provider, to.model, request)
-            .map_err(|e| CallError::new(ErrorClass::BadRequest, format!("the conversation cannot be sent: {e}")))?;
+            .map_err(|e| CallError::new(ErrorClass::BadRequest, format!("cannot send the conversation: {e}")))?;
         Ok(HttpRequest { path: "/chat/completions".into(), headers: headers(to)?, body: Some(body) })
     }
 

@@ -69,7 +69,7 @@ pub(super) fn find_last(words: &[&str]) -> Option<Delegation> {
     };
     let at = given.iter().enumerate().rev().find(|(at, word)| hands(*at, word)).map(|(at, _)| at)?;
     let word = given.get(at)?;
-    let reason = format!("`{name}` is told to run or write something else (`{}`)", shorten_word(word));
+    let reason = format!("an option of `{name}` runs or writes something else (`{}`)", shorten_word(word));
     Some(Delegation { word_index: at + 1, reason })
 }
 

@@ -79,7 +79,7 @@ fn write_details(out: &mut impl Write, header: &SessionHeader, parent: Option<&P
         fact("Model", model)?;
     }
     if let Some(id) = header.parent_id {
-        fact("Goes on from", &parent.map_or_else(|| id.to_string(), |parent| parent.session_id.clone()))?;
+        fact("Continues from", &parent.map_or_else(|| id.to_string(), |parent| parent.session_id.clone()))?;
     }
     if header.restoration_tokens != TokenPair::default() {
         let TokenPair { input, output } = header.restoration_tokens;

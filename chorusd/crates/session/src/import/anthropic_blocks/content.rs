@@ -105,7 +105,7 @@ pub(in super::super) fn parse_content(raw: &RawValue) -> Result<Content<'_>, Str
         return Ok(Content::from_text(text));
     }
     let blocks: Vec<ContentBlock<'_>> =
-        list_entries(raw).ok_or("its content is neither text nor blocks")?.into_iter().map(parse_block).collect();
+        list_entries(raw).ok_or("its content is not text or blocks")?.into_iter().map(parse_block).collect();
     if blocks.is_empty() {
         return Err("its message is empty".into());
     }

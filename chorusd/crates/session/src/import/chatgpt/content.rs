@@ -51,7 +51,7 @@ pub(super) fn parse(raw: Option<&RawValue>) -> Result<ParsedContent, String> {
         content.text = text.into_owned();
         return Ok(content);
     }
-    let fields = RawObject::from_value(raw).ok_or("content is neither text nor an object")?;
+    let fields = RawObject::from_value(raw).ok_or("content is not text or an object")?;
     let kind = fields.get_text("content_type").unwrap_or_default();
     let joined = |names: &[&str]| -> String {
         names

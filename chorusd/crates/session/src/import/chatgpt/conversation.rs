@@ -29,7 +29,7 @@ pub(super) fn import_conversation(
         }
     };
     let Some(mapping) = fields.get("mapping").and_then(RawObject::from_value) else {
-        writer.skip(number, "the mapping cannot be read");
+        writer.skip(number, "invalid mapping");
         return Ok(());
     };
     let id = fields.get_text("conversation_id").or_else(|| fields.get_text("id"));
@@ -119,8 +119,8 @@ impl ConversationReader {
             let (count, number) = (self.branch_messages, self.number);
             let (messages, are) = if count == 1 { ("message", "is") } else { ("messages", "are") };
             let reason = format!(
-                "{count} {messages} of other branches (regenerated or edited) {are} no part of the conversation, and kept in \
-                 `provider` of the message before"
+                "{count} {messages} on other branches (regenerated or edited) {are} kept in `provider` of the \
+                 preceding message"
             );
             writer.skip(number, reason);
         }

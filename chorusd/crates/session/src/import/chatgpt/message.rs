@@ -18,7 +18,7 @@ pub(super) struct ParsedMessage {
 
 /// Parses a message. Returns the reason if it is not one.
 pub(super) fn parse(raw: &RawValue) -> Result<ParsedMessage, String> {
-    let fields = RawObject::from_value(raw).ok_or("a message that is no object")?;
+    let fields = RawObject::from_value(raw).ok_or("a message that is not an object")?;
     let author = fields.get("author").and_then(RawObject::from_value).ok_or("a message without an author")?;
     let role = match author.get_text("role").as_deref() {
         Some("user") => Role::User,

@@ -58,7 +58,7 @@ fn the_path_to_the_current_node_is_the_conversation_and_the_rest_is_kept_and_tol
     let kept = session.messages[0].provider.as_ref().unwrap().get();
     assert!(kept.contains("First.") && kept.contains("Dropped."), "{kept}");
     assert_eq!(found.skipped.len(), 1);
-    assert!(found.skipped[0].1.starts_with("2 messages of other branches"), "{:?}", found.skipped);
+    assert!(found.skipped[0].1.starts_with("2 messages on other branches"), "{:?}", found.skipped);
     for current in ["nowhere", "lost"] {
         let found = import_as(Chatgpt, talk(&branched(), current)).unwrap();
         assert_eq!(found.sessions[0].role_texts(), ["user: Why?", "assistant: First.", "user: Dropped."], "{current}");

@@ -48,7 +48,7 @@ pub(super) fn write_chain<S: BufRead + Seek>(
         | LineKind::QueuedMessage(talk)
         | LineKind::QueueOperation(QueueOperation::Enqueue(Some(talk)))) = kind
         else {
-            session.writer.skip(u64::from(node.line), "the line changed while it was read");
+            session.writer.skip(u64::from(node.line), "the line changed while being read");
             continue;
         };
         let uuid = place.and_then(|place| place.uuid).map(String::from);

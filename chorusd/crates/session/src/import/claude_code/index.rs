@@ -116,7 +116,7 @@ impl TranscriptIndex {
             }
         }
         for line in typed.taken_back() {
-            writer.skip(line, "taken back before it was sent");
+            writer.skip(line, "removed before it was sent");
         }
         // [`Self::find_call`] searches by the id of the call.
         index.calls.sort_unstable();

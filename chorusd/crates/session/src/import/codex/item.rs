@@ -109,7 +109,7 @@ fn parse_content(raw: Option<&RawValue>) -> Result<ParsedContent, String> {
         return Ok(content);
     }
     let mut texts: Vec<String> = Vec::new();
-    for part in list_entries(raw).ok_or("content is neither text nor a list of parts")? {
+    for part in list_entries(raw).ok_or("content is not text or a list of parts")? {
         let Some(part) = RawObject::from_value(part) else { continue };
         if let Some(url) = part.get_text("image_url") {
             content.attachments.push(linked_attachment(content.attachments.len() + 1, "image", &url));

@@ -97,7 +97,7 @@ impl MessageReader {
         if let Some(text) = string_value(content) {
             texts.push(text.into_owned());
         } else {
-            for raw in list_entries(content).ok_or("content is neither text nor a list of blocks")? {
+            for raw in list_entries(content).ok_or("content is not text or a list of blocks")? {
                 self.add_block(raw, &mut entry, &mut texts);
             }
         }

@@ -164,7 +164,7 @@ impl MessageBuilder {
                 let source = besides.source.clone().or_else(|| self.message.source.take());
                 self.message = NewMessage { role: self.role, timestamp, source, ..besides };
             }
-            Err(error) => self.skipped.push((self.number + 1, format!("the comment cannot be read: {error}"))),
+            Err(error) => self.skipped.push((self.number + 1, format!("invalid comment: {error}"))),
         }
     }
 
@@ -178,7 +178,7 @@ impl MessageBuilder {
                 let params = RawValue::from_string(inside.trim().to_owned()).map(|raw| minify_value(&raw));
                 let params = params.unwrap_or_else(|_| {
                     let line = self.number + self.lines;
-                    self.skipped.push((line, "the parameters of a call are no JSON; they are kept as a text".into()));
+                    self.skipped.push((line, "the parameters of a call are not JSON; kept as text".into()));
                     json_string(&inside)
                 });
                 self.calls.push(ToolCall { id, name, params });

@@ -119,7 +119,7 @@ impl Parser {
             self.finish_message(writer, false)?;
             match read {
                 Ok(besides) => self.message = Some(MessageBuilder::from_comment(besides, number)),
-                Err(error) => writer.skip(number, format!("the comment cannot be read: {error}")),
+                Err(error) => writer.skip(number, format!("invalid comment: {error}")),
             }
             return Ok(());
         }

@@ -37,10 +37,10 @@ impl SummaryReader {
     /// Returns a problem and its line. `ended` is true if the end marker was found.
     pub(super) fn skipped_reason(&self, ended: bool) -> Option<(u64, &'static str)> {
         if !ended {
-            return Some((self.number, "the summary has no end; it is read up to the next message"));
+            return Some((self.number, "the summary has no end marker; read up to the next message"));
         }
         (self.size > MAX_SUMMARY_BYTES)
-            .then_some((self.number, "the summary is longer than 1 MiB; the rest of it is left out"))
+            .then_some((self.number, "the summary is longer than 1 MiB; the rest was skipped"))
     }
 
     /// Copies the contents to `about`.

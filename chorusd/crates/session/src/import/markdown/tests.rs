@@ -175,7 +175,7 @@ fn a_file_without_comments_is_read_as_far_as_it_goes() {
     let about = &session.about;
     assert_eq!(about.restoration_tokens.map(|tokens| (tokens.input, tokens.output)), Some((89, 67)));
     assert_eq!(about.description.as_deref(), Some("Simple Sally Conversation"));
-    assert_eq!(about.summary.as_deref(), Some("It was about: Rate limits."));
+    assert_eq!(about.summary.as_deref(), Some("Topics: Rate limits."));
     let set = about.working_set.as_ref().unwrap();
     assert_eq!(set.background.as_deref(), Some("Auth was refactored."));
     assert_eq!((set.decisions.len(), &*set.decisions[1].text, &*set.open_tasks[0].text), (2, "100 a minute", "Tests"));

@@ -24,7 +24,7 @@ pub(super) fn parse(raw: Option<&RawValue>) -> Result<ParsedContent, String> {
         return Ok(content);
     }
     let mut texts: Vec<String> = Vec::new();
-    for raw in list_entries(raw).ok_or("content is neither text nor a list of parts")? {
+    for raw in list_entries(raw).ok_or("content is not text or a list of parts")? {
         if let Some(text) = string_value(raw) {
             texts.push(text.into_owned());
             continue;

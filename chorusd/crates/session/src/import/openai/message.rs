@@ -113,7 +113,7 @@ fn check_empty_message(fields: &RawObject<'_>, answers: bool) -> Result<(), Stri
         Some(None) => Ok(()),
         Some(Some(parts)) if parts.is_empty() => Err("its content is empty".into()),
         Some(Some(parts)) if parts.iter().any(|part| string_value(part).is_some() || content::is_text(part)) => Ok(()),
-        Some(Some(_)) => Err("no part of its content is one that can be read".into()),
+        Some(Some(_)) => Err("its content has no readable part".into()),
         None if fields.contains_key("content") || fields.has("refusal") => Ok(()),
         None => Err("no content".into()),
     }

@@ -102,7 +102,7 @@ fn what_is_not_understood_does_not_come_in_empty() {
     let reasons: Vec<_> = found.skipped.iter().map(|(line, reason)| format!("{line} {reason}")).collect();
     assert_eq!(
         reasons,
-        ["2 no content", "3 its content is empty", "4 no part of its content is one that can be read", "6 no content"]
+        ["2 no content", "3 its content is empty", "4 its content has no readable part", "6 no content"]
     );
 }
 
@@ -155,11 +155,11 @@ fn a_bad_entry_does_not_take_the_others_with_it() {
         reasons,
         [
             "2 not a JSON object",
-            "3 content is neither text nor a list of parts",
+            "3 content is not text or a list of parts",
             "4 no role",
             "5 not valid UTF-8",
             "6 broken JSON: expected ident",
-            "8 the file ends in the middle"
+            "8 unexpected end of file"
         ]
     );
 }

@@ -35,18 +35,18 @@ pub struct Branch {
 /// model's description of the branches; without it, the report is built from their summaries and items.
 #[must_use]
 pub fn build_merge_report(common: u64, lines: [&Branch; 2], conflicts: &[Item], told: Option<&str>) -> String {
-    let [a, b] = lines.map(|line| format!("{} ({} of its own)", line.name, format_message_count(line.messages)));
-    let mut text = format!("Two lines of this conversation come together here: {a} and {b}. ");
+    let [a, b] = lines.map(|line| format!("{} ({})", line.name, format_message_count(line.messages)));
+    let mut text = format!("This conversation merges two branches: {a} and {b}. ");
     match common {
-        0 => text.push_str("They have no message in common."),
-        _ => text.push_str(&format!("Both begin with the {} before this one.", format_message_count(common))),
+        0 => text.push_str("They share no messages."),
+        _ => text.push_str(&format!("Both start with the {} before this one.", format_message_count(common))),
     }
     match told {
         Some(told) => text.push_str(&format!("\n\n{told}")),
         None => lines.into_iter().for_each(|line| text.push_str(&describe_branch(line))),
     }
     if !conflicts.is_empty() {
-        text.push_str("\n\nThe two may contradict each other here; nothing was chosen, that is for the user to say:");
+        text.push_str("\n\nUnresolved conflicts between the two branches; please decide:");
         for conflict in conflicts {
             let _ = write!(text, "\n- {}", truncate_line(&conflict.text, MAX_ITEM_CHARS * 3));
         }
@@ -57,7 +57,7 @@ pub fn build_merge_report(common: u64, lines: [&Branch; 2], conflicts: &[Item], 
 fn describe_branch(line: &Branch) -> String {
     let mut text = format!("\n\nIn {}", line.name);
     // Writing to a String cannot fail.
-    let summary = line.summary.as_deref().unwrap_or(if line.messages == 0 { "Nothing more was said." } else { "" });
+    let summary = line.summary.as_deref().unwrap_or(if line.messages == 0 { "No further messages." } else { "" });
     let _ = write!(text, ": {}", truncate_line(summary, MAX_SUMMARY_CHARS));
     let WorkingSet { decisions, open_tasks, files_touched, .. } = &line.found;
     for (title, items) in [("Decisions", decisions), ("Open tasks", open_tasks), ("Files", files_touched)] {
@@ -106,17 +106,16 @@ mod tests {
         let text = build_merge_report(2, [&a, &line("two", 0)], &[item("one: “x” – two: “y”")], None);
         assert_eq!(
             text,
-            "Two lines of this conversation come together here: one (3 messages of its own) and two (0 messages of its own). Both \
-             begin with the 2 messages before this one.\n\nIn one: The rows were kept.\nDecisions: Keep the rows.\n\nIn two: Nothing \
-             more was said.\n\nThe two may contradict each other here; nothing was chosen, that is for the user to say:\n- one: “x” – \
-             two: “y”"
+            "This conversation merges two branches: one (3 messages) and two (0 messages). Both start with the 2 messages \
+             before this one.\n\nIn one: The rows were kept.\nDecisions: Keep the rows.\n\nIn two: No further messages.\n\n\
+             Unresolved conflicts between the two branches; please decide:\n- one: “x” – two: “y”"
         );
     }
 
     #[test]
     fn a_models_words_take_the_place_of_ours_and_contradictions_stay() {
         let text = build_merge_report(1, [&line("one", 1), &line("two", 1)], &[item("x")], Some("Both did much."));
-        assert!(text.contains("\n\nBoth did much.\n\nThe two may") && !text.contains("In one"), "{text}");
+        assert!(text.contains("\n\nBoth did much.\n\nUnresolved conflicts") && !text.contains("In one"), "{text}");
         assert_eq!(sanitize_merge_report(" \n"), None);
         assert_eq!(
             sanitize_merge_report(&"word ".repeat(5000)).map(|text| text.chars().count() <= MAX_REPORT_CHARS),

@@ -16,20 +16,20 @@ pub fn answer_schema() -> Value {
     let list = |what: &str| json!({"type": "array", "description": what, "items": item});
     let conflict = object(json!({"earlier": item, "later": item}));
     object(json!({
-        "background": {"type": "string", "description": "what it is about and how it stands, in 1 to 3 sentences"},
-        "topics": list("what was talked about"),
+        "background": {"type": "string", "description": "the topic and current state, in 1 to 3 sentences"},
+        "topics": list("topics that were discussed"),
         "decisions": list("what was decided"),
         "pending": list("what is still open"),
         "done": {
             "type": "array",
-            "description": "what was pending already and is done now: the numbers of those lines of what is known",
+            "description": "tasks that were pending and are now done: their line numbers in the known items",
             "items": {"type": "integer"},
         },
-        "facts": list("names, numbers, places and limits that hold and may be needed again"),
-        "files": list("paths of files that were looked at or changed: the path alone"),
+        "facts": list("names, numbers, places and limits that still apply and may be needed again"),
+        "files": list("paths of files that were read or changed; only the path"),
         "conflicts": {
             "type": "array",
-            "description": "where one message says otherwise than an earlier one, or than what is known already",
+            "description": "contradictions between a message and an earlier one, or the known items",
             "items": conflict,
         },
     }))

@@ -31,7 +31,7 @@ pub fn parse_extraction(
     }
     let answer = strip_thinking(answer);
     let Some(Value::Object(fields)) = parse_object(answer) else {
-        return Err(if is_refusal(answer.trim()) { "is a refusal" } else { "is no JSON object" });
+        return Err(if is_refusal(answer.trim()) { "is a refusal" } else { "is not a JSON object" });
     };
     let all = |field: &str| fields.get(field).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let list = |kind, field: &str, known: &[Item]| {
@@ -72,7 +72,7 @@ pub fn parse_extraction(
         conflicts: conflicts.items,
         done,
     };
-    if found.is_empty() { Err("says nothing") } else { Ok(found) }
+    if found.is_empty() { Err("has no content") } else { Ok(found) }
 }
 
 /// Finds the JSON object in a text. Models that are not forced to follow the schema add words and fences.

@@ -25,7 +25,7 @@ fn texts(items: &[Item]) -> Vec<(&str, &str)> {
 fn items_are_traced_back_to_their_messages_and_others_thrown_away() {
     let known = WorkingSet { pinned_facts: vec![item("The port is 8080.")], ..WorkingSet::default() };
     let asked = ask(&["We move to Bern.".into(), "The port is 9090.".into()], 0, &known, 10_000);
-    assert!(asked.text.contains("Known already:\n[1 pinned fact]\n> The port is 8080.\n"), "{}", asked.text);
+    assert!(asked.text.contains("Already known:\n[1 pinned fact]\n> The port is 8080.\n"), "{}", asked.text);
     assert!(asked.text.contains("[2 user]\n> We move to Bern.\n[3 user]\n> The port is 9090.\n"), "{}", asked.text);
     let answer = json!({
         "background": "Moving\nhouse.",
@@ -56,10 +56,10 @@ fn items_are_traced_back_to_their_messages_and_others_thrown_away() {
 fn what_cannot_be_used_says_why() {
     let asked = ask(&["We move.".into()], 0, &WorkingSet::default(), 10_000);
     let why = |answer: &str| parse_extraction(answer, &asked, &WorkingSet::default()).unwrap_err();
-    assert_eq!(why("I moved."), "is no JSON object");
+    assert_eq!(why("I moved."), "is not a JSON object");
     assert_eq!(why("I'm sorry, but I can't help with that."), "is a refusal");
     for nothing in ["{}", r#"{"background": ""}"#, r#"{"background": "I cannot assist with this."}"#] {
-        assert_eq!(why(nothing), "says nothing", "{nothing}");
+        assert_eq!(why(nothing), "has no content", "{nothing}");
     }
     assert_eq!(why(&"{".repeat(100_000)), "is far too long");
     for odd in ["}{", "{", "{\"topics\": [[1]]", "[{}]", r#"{"facts": [{"text": 1, "source": -1}]}"#] {

@@ -53,7 +53,7 @@ impl ImportPlan {
             Error::new(ErrorKind::InvalidConfig, format!("agent.json in the archive {e}")).hint("nothing was imported")
         };
         let mut map: Map<String, Value> =
-            serde_json::from_str(&text).map_err(|e| invalid(format!("is no JSON object: {e}")))?;
+            serde_json::from_str(&text).map_err(|e| invalid(format!("is not a JSON object: {e}")))?;
         map.insert("name".into(), name.into());
         // These keys refer to the home that the archive comes from.
         for key in ["channel_id", "guild_id"] {
@@ -95,7 +95,7 @@ fn parse_memories(archive: &Archive, config: &AgentConfig) -> Result<Vec<MemoryR
         let path = memories::validate_path(row.path.as_deref()).map_err(wrong)?;
         let short = |text: &str| text.len() <= MAX_ID_BYTES && !text.chars().any(char::is_control);
         if !short(&row.user) || !row.message.as_deref().is_none_or(short) {
-            return Err(wrong("its user or message is none".into()));
+            return Err(wrong("invalid `user` or `message`".into()));
         }
         let (agent_name, at) = (config.name.clone(), row.at.min(now));
         Ok(MemoryRow { agent: config.id, agent_name, text, path, at, source: MemorySource::Tool, ..row })
@@ -108,13 +108,13 @@ fn parse_memories(archive: &Archive, config: &AgentConfig) -> Result<Vec<MemoryR
 
 /// Converts the reason why an archive cannot be used.
 pub(super) fn archive_error(why: ArchiveError) -> Error {
-    let what = format!("the archive cannot be used: {why}");
+    let what = format!("invalid archive: {why}");
     match why {
-        ArchiveError::Io(e) => Error::io("the archive cannot be used", &e),
+        ArchiveError::Io(e) => Error::io("invalid archive", &e),
         ArchiveError::NewerSchema(_) => {
-            Error::new(ErrorKind::Unsupported, what).hint("import it with the newer chorusd that wrote it")
+            Error::new(ErrorKind::Unsupported, what).hint("upgrade Chorus to the version that exported it")
         }
-        _ => Error::invalid(what).hint("nothing was imported; `chorusctl agent export` makes archives"),
+        _ => Error::invalid(what).hint("nothing was imported; create an archive with `chorusctl agent export`"),
     }
 }
 
@@ -143,13 +143,13 @@ pub(super) fn unpack_files(archive: &Archive, dir: &Path, config: &AgentConfig) 
 
 /// Returns how many bytes an import may still write to the file system of `dir`.
 pub(super) fn available_bytes(dir: &Path) -> Result<u64> {
-    let there = rustix::fs::statvfs(dir).map_err(|e| Error::io("cannot see how much room there is", &e.into()))?;
+    let there = rustix::fs::statvfs(dir).map_err(|e| Error::io("cannot determine the free disk space", &e.into()))?;
     Ok(there.f_bavail.saturating_mul(there.f_frsize).saturating_sub(RESERVED_DISK_BYTES))
 }
 
 /// Syncs the file system of `dir`. Blocks.
 pub(super) fn sync_files(dir: &Path) -> Result<()> {
-    let failed = |e: std::io::Error| Error::io("cannot bring the agent to the disk", &e);
+    let failed = |e: std::io::Error| Error::io("cannot write the agent to disk", &e);
     let file = File::open(dir).map_err(failed)?;
     map_sync_error(rustix::fs::syncfs(&file).map_err(Into::into)).map_err(failed)
 }

@@ -41,14 +41,15 @@ pub async fn begin(
     _: ImportBeginParams,
 ) -> Result<ImportBeginResult> {
     let dir = home.join("db");
-    let file = run_blocking(move || create_spool(&dir).map_err(|e| Error::io("cannot begin an import", &e))).await?;
+    let file = run_blocking(move || create_spool(&dir).map_err(|e| Error::io("cannot start an import", &e))).await?;
     Ok(ImportBeginResult { import: transfers.agent_uploads.open(connection, (), file)? })
 }
 
 /// Receives the next bytes of the archive.
 pub async fn add(transfers: &Arc<AllTransfers>, connection: u64, params: ImportAddParams) -> Result<ImportAddResult> {
     let bytes = STANDARD.decode(params.data_base64).map_err(|e| {
-        Error::invalid(format!("`data_base64` is not base64: {e}")).hint("the standard alphabet, with padding")
+        Error::invalid(format!("`data_base64` is not base64: {e}"))
+            .hint("use the standard base64 alphabet with padding")
     })?;
     let transfers = transfers.clone();
     let received = run_blocking(move || transfers.agent_uploads.append(connection, params.import, &bytes)).await?;
@@ -89,9 +90,9 @@ pub async fn commit(
     if agents.index.by_name(&plan.config.name).is_some() || target.symlink_metadata().is_ok() {
         return Err(Error::new(
             ErrorKind::AlreadyExists,
-            format!("there is an agent {} already, or its files", plan.config.name),
+            format!("agent {} or its directory already exists", plan.config.name),
         )
-        .hint("give it another name: --as NAME"));
+        .hint("choose another name: --as NAME"));
     }
     let id = plan.config.id;
     let new_id =
@@ -150,10 +151,10 @@ impl ImportRollback {
         if let Some(id) = self.row
             && let Err(failure) = catalog.agents.delete(id).await
         {
-            tracing::error!(%failure, "an agent that was not imported is in the catalog still");
+            tracing::error!(%failure, "cannot remove an agent from the catalog after a failed import");
         }
         if let Err(failure) = catalog.memories.delete(self.memories).await {
-            tracing::error!(%failure, "what an agent remembers that was not imported is in the catalog still");
+            tracing::error!(%failure, "cannot remove memory entries from the catalog after a failed import");
         }
         let removed = run_blocking(move || {
             let mut there = self.dirs.iter().filter(|dir| dir.symlink_metadata().is_ok());
@@ -161,7 +162,7 @@ impl ImportRollback {
             removed.map_err(|e| Error::io("cannot undo an import", &e))
         });
         if let Err(failure) = removed.await {
-            tracing::error!(%failure, "a failed import could not be undone");
+            tracing::error!(%failure, "cannot undo a failed import");
         }
     }
 }
@@ -176,7 +177,7 @@ async fn build_agent(
 ) -> Result<BuiltAgent> {
     let (source, at, config) = (archive.clone(), staging.to_owned(), plan.config.clone());
     let (stamp, available) = run_blocking(move || {
-        create_private(&at).map_err(|e| Error::io("cannot make the agent's directory", &e))?;
+        create_private(&at).map_err(|e| Error::io("cannot create the agent's directory", &e))?;
         let stamp = contents::unpack_files(&source, &at, &config)?;
         Ok((stamp, contents::available_bytes(&at)?))
     })
@@ -195,7 +196,7 @@ async fn build_agent(
     undo.memories = added.iter().map(|(id, _)| *id).collect();
     let (from, to) = (staging.to_owned(), target.to_owned());
     let moved = run_blocking(move || {
-        move_dir(&from, &to).map_err(|e| Error::io(format_args!("cannot make {}", to.display()), &e))
+        move_dir(&from, &to).map_err(|e| Error::io(format_args!("cannot create {}", to.display()), &e))
     });
     moved.await?;
     let added = added.into_iter().map(|(_, text)| text).collect();
@@ -219,7 +220,8 @@ async fn drop_shared_memories(
     plan.memories.retain(|row| row.project.is_none());
     let left_out = all - plan.memories.len();
     Ok(Some(format!(
-        "its project {project:?} is known here: it reads and writes what that shares; {left_out} shared things of the archive are left out"
+        "its project {project:?} already exists here, so it uses that project's memory; skipped {left_out} \
+         shared entries of the archive"
     )))
 }
 
@@ -228,10 +230,10 @@ fn import_warnings(models: &Models, config: &AgentConfig) -> Vec<String> {
     let name = &config.name;
     let mut warnings = Vec::new();
     match (&config.profile, config.permissions.as_str()) {
-        (Err(problem), _) => warnings.push(format!("it does nothing: agent.json {problem}")),
+        (Err(problem), _) => warnings.push(format!("it cannot act: agent.json {problem}")),
         (Ok(_), Some("standard" | "locked")) => {}
         (Ok(_), profile) => warnings.push(format!(
-            "its permissions are {}, as they were where it came from; `chorusctl agent config {name} permissions standard` changes them",
+            "it keeps its permissions ({}); to use the default: chorusctl agent config {name} permissions standard",
             profile.unwrap_or("its own")
         )),
     }

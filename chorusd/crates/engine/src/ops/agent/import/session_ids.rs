@@ -60,7 +60,7 @@ pub(super) async fn resolve_conflicts(table: &SessionTable, sessions: &Path, pla
 
 /// Reads the headers of all files, sorted by name; leaves out unreadable files. Blocks.
 fn read_session_ids(dir: &Path) -> Result<Vec<SessionIds>> {
-    let failed = |e: std::io::Error| Error::io("cannot read what was imported", &e);
+    let failed = |e: std::io::Error| Error::io("cannot read the imported data", &e);
     let entries = std::fs::read_dir(dir).map_err(failed)?.collect::<std::io::Result<Vec<_>>>().map_err(failed)?;
     let mut paths: Vec<_> = entries.into_iter().map(|entry| entry.path()).collect();
     paths.sort();

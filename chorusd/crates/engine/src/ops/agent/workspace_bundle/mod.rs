@@ -42,9 +42,10 @@ pub(super) async fn pack(sandbox: &Sandbox, home: &Path, workspace: &Path, out: 
     match exit {
         Exit::Code(0) => Ok(first_lines(errors)),
         exit @ Exit::Code(EXIT_FOREIGN_REPOSITORY) => Err(git_error("the workspace cannot be exported", exit, &errors)
-            .hint("`.git` in the workspace is a file or a link: put the repository itself there, or move that away")),
-        exit => Err(git_error("the workspace cannot be exported", exit, &errors)
-            .hint("`git fsck` in the workspace tells what is wrong with it")),
+            .hint("`.git` in the workspace is a file or a link: replace it with a real repository, or move it")),
+        exit => {
+            Err(git_error("the workspace cannot be exported", exit, &errors).hint("run `git fsck` in the workspace"))
+        }
     }
 }
 
@@ -59,20 +60,20 @@ pub(super) async fn unpack(sandbox: &Sandbox, home: &Path, workspace: &Path, mos
         (Exit::Code(EXIT_DISK_FULL), errors) => {
             let why = errors.last().map_or("", String::as_str);
             Err(Error::new(ErrorKind::DiskFull, format!("the workspace does not fit: {why}"))
-                .hint("make room and try again"))
+                .hint("free disk space and try again"))
         }
         (exit, errors) => {
-            Err(git_error("the workspace in the archive cannot be used", exit, &errors).hint("nothing was imported"))
+            Err(git_error("cannot unpack the workspace of the archive", exit, &errors).hint("nothing was imported"))
         }
     }
 }
 
 fn git_error(what: &str, exit: Exit, errors: &[String]) -> Error {
     let why = match (exit, errors.last()) {
-        (Exit::TimedOut, _) => "it takes too long".to_owned(),
+        (Exit::TimedOut, _) => "git timed out".to_owned(),
         (Exit::Code(127), None) => "git is not installed".to_owned(),
         (_, Some(line)) => line.clone(),
-        (exit, None) => format!("git ended with {exit:?}"),
+        (exit, None) => format!("git exited with {exit:?}"),
     };
     Error::new(ErrorKind::GitFailed, format!("{what}: {why}"))
 }
@@ -96,8 +97,7 @@ async fn run_script(
     output: Stdio,
 ) -> Result<(Exit, Vec<String>)> {
     let failed = |e: std::io::Error| {
-        Error::new(ErrorKind::GitFailed, format!("git cannot be run: {e}"))
-            .hint("`chorusctl doctor` says what is missing")
+        Error::new(ErrorKind::GitFailed, format!("cannot run git: {e}")).hint("run `chorusctl doctor`")
     };
     let mut argv: Vec<OsString> = ["sh", "-c", script, "sh"].map(Into::into).to_vec();
     argv.extend(git_settings().flat_map(|setting| ["-c".into(), setting.into()]));
@@ -112,8 +112,8 @@ async fn run_script(
     sandbox.prepare().await;
     // The bundle may come from a stranger, so it is never unpacked unconfined.
     if let Some(why) = sandbox.unconfined_reason() {
-        let what = format!("git is not run on it: commands cannot be confined here: {why}");
-        return Err(Error::new(ErrorKind::GitFailed, what).hint("`chorusctl doctor` says what is missing"));
+        let what = format!("cannot run git safely: no sandbox for commands: {why}");
+        return Err(Error::new(ErrorKind::GitFailed, what).hint("run `chorusctl doctor`"));
     }
     let mut errors = tempfile::tempfile_in(home.join("db")).map_err(failed)?;
     let mut running = sandbox.start(&job, output, errors.try_clone().map_err(failed)?.into()).map_err(failed)?;

@@ -134,7 +134,7 @@ fn what_was_taken_back_is_told_and_an_abandoned_branch_keeps_its_own() {
     let back = [turn(&[enqueue("typed")], &[queue("popAll", Some("typed"), "")], "r")].concat();
     let memory = read(&back);
     assert_eq!(memory.sessions[0].messages.len(), 4);
-    assert_eq!(memory.skipped, [(3, "taken back before it was sent".into())]);
+    assert_eq!(memory.skipped, [(3, "removed before it was sent".into())]);
 
     let memory = read(&[
         line("user", "a", "", r#""q""#),
