@@ -9,6 +9,7 @@ mod new_verb;
 mod shell;
 mod suites;
 mod switches;
+mod words;
 mod workspace;
 
 use std::io::Write as _;
@@ -42,6 +43,8 @@ enum Chore {
     Long(long::Args),
     /// Write the skeleton of a new verb: wire type, op, command, golden files, test
     NewVerb(new_verb::Args),
+    /// Print the texts for users that have a phrase of xtask/words.txt
+    Words,
 }
 
 fn main() -> ExitCode {
@@ -64,6 +67,7 @@ fn run(cli: &Cli) -> Result<()> {
         Chore::Bench(args) => bench::run(args, &shell),
         Chore::Long(args) => long::run(args, &shell),
         Chore::NewVerb(args) => new_verb::run(args, &shell),
+        Chore::Words => words::run(),
     }
 }
 

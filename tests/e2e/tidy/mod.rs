@@ -4,3 +4,4 @@ mod crates;
 mod files;
 mod ledger;
 pub mod source;
+mod words;
