@@ -22,6 +22,8 @@ pub struct App {
     pub stderr: Stderr,
     /// The first agent is created for whatever request needs one.
     pub begins_conversation: bool,
+    /// The saved conversation that the next request needs: without it no first agent is created.
+    pub needed_session: Option<String>,
     paths: OnceCell<InstancePaths>,
     client: Option<Client>,
     /// Agent set by [`App::set_agent`]. It stays the same even if another client changes the chosen agent.
@@ -59,6 +61,7 @@ impl App {
             stdout,
             stderr,
             begins_conversation: false,
+            needed_session: None,
             paths: OnceCell::new(),
             client: None,
             fixed_agent: None,

@@ -7,6 +7,7 @@ use chorus_proto::methods::agent::{Init, InitParams, List, ListParams};
 use chorus_proto::methods::context::{Append, Restore};
 use chorus_proto::methods::continuation::Resume;
 use chorus_proto::methods::send::Send;
+use chorus_proto::methods::session::{Get, GetParams};
 use chorus_proto::{CallError, ErrorKind};
 
 use crate::app::App;
@@ -38,6 +39,10 @@ pub(crate) fn create(app: &mut App) -> Result<bool, Error> {
     let agents = app.client()?.call::<List>(&ListParams::default())?.agents;
     if agents.iter().any(|agent| agent.import_source.is_none()) {
         return Ok(false);
+    }
+    if let Some(session) = app.needed_session.clone() {
+        // Nothing is created for a conversation that does not exist.
+        app.client()?.call::<Get>(&GetParams { session, limit: Some(0), ..GetParams::default() })?;
     }
     let taken = |name: &str| agents.iter().any(|agent| agent.name == name);
     let name = std::env::current_dir().ok().and_then(|dir| repository_name(&dir)).filter(|name| !taken(name));

@@ -36,6 +36,11 @@ pub(crate) fn find(error: &clap::Error, tree: &Command, arguments: &[String]) ->
 pub(crate) fn error(tree: &Command, path: &[String], word: &str) -> Error {
     let typed = path.iter().map(String::as_str).chain([word]).collect::<Vec<_>>().join(" ");
     let error = Error::usage(format!("unknown command `{typed}`"));
+    if path.is_empty() && matches!(word, "search" | "find" | "grep") {
+        return error.with_hint(
+            "list conversations: `chorusctl history`; a word of its title names one: `chorusctl show WORD`",
+        );
+    }
     let suggestions = suggestions(tree, path, word);
     if suggestions.is_empty() {
         return error.with_hint(format!("list the commands: chorusctl {}--help", join_path(path)));

@@ -86,6 +86,11 @@ fn imported_conversations_belong_to_their_program_and_are_found_by_everybody() {
     // It does not count as the one that is meant, and its conversations are found all the same.
     assert!(chorusctl(&home, ["history"]).expect_success().contains("about the shop"));
     assert!(chorusctl(&home, ["show", "latest"]).expect_success().contains("about the shop"));
+    // Nothing is created for a conversation that does not exist.
+    chorusctl(&home, ["restore", "nothing-like-it"]).expect_failure(3);
+    assert_eq!(agents(&home), ["\"claude-code\""]);
+    // An imported conversation is dated by its own time.
+    assert!(chorusctl(&home, ["history"]).expect_success().contains("2026-01-02 03:04"));
     let restored = chorusctl(&home, ["restore", "latest"]);
     assert_eq!((restored.status, &*restored.stderr), (0, CREATED), "{}", restored.stdout);
     assert!(chorusctl(&home, ["show"]).expect_success().contains("about the shop"));

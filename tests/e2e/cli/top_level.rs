@@ -98,6 +98,9 @@ fn an_unknown_command_is_told_what_may_be_meant() {
         assert_eq!((output.status, &*output.stdout), (2, ""), "{args:?}: {output:?}");
         assert!(output.stderr.contains(&format!("did you mean {meant}")), "{args:?}: {output:?}");
     }
+    let search = chorusctl(&home, ["search", "limiter"]);
+    let search = search.expect_failure_with_hint(2);
+    assert!(search.contains("a word of its title names one"), "{search}");
     let output = chorusctl(&home, ["frobnicate"]);
     assert_eq!(output.stderr, "error: unknown command `frobnicate`\nhint: list the commands: chorusctl --help\n");
     assert!(!home.path.exists(), "an unknown command started a daemon");

@@ -1,7 +1,7 @@
 //! `chorusctl context history`: lists saved sessions in pages.
 
-use chorus_proto::TokenPair;
 use chorus_proto::methods::context::{History, HistoryParams, HistoryResult};
+use chorus_proto::{TokenPair, Trigger};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -54,6 +54,8 @@ struct SessionRow {
     short_id: String,
     agent_name: String,
     saved_at: Timestamp,
+    started_at: Timestamp,
+    trigger: Trigger,
     message_count: u64,
     #[serde(default)]
     restoration_tokens: TokenPair,
@@ -63,6 +65,13 @@ struct SessionRow {
     tags: Vec<String>,
     available: bool,
     corrupt: Option<String>,
+}
+
+impl SessionRow {
+    /// Returns when it was saved, or of an imported conversation when it began.
+    fn when(&self) -> Timestamp {
+        if self.trigger == Trigger::Import { self.started_at } else { self.saved_at }
+    }
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
@@ -177,11 +186,11 @@ fn write_table(out: &mut Stdout, sessions: &[SessionRow], first: u64, agents: bo
         Column::new("TITLE").flexible(),
     ]);
     for (number, session) in (first..).zip(sessions) {
-        let saved = out.clock().local_date_time(session.saved_at);
+        let when = out.clock().local_date_time(session.when());
         table.add_row([
             number.to_string().into(),
             Cell::new(Style::Id, sanitize::one_line(&session.short_id)),
-            saved.into(),
+            when.into(),
             if agents { sanitize::one_line(&session.agent_name).into() } else { Cell::default() },
             session.message_count.to_string().into(),
             title_cell(session),
@@ -194,7 +203,7 @@ fn write_table(out: &mut Stdout, sessions: &[SessionRow], first: u64, agents: bo
 fn write_long(out: &mut Stdout, sessions: &[SessionRow], first: u64) -> Result<(), Error> {
     for (number, session) in (first..).zip(sessions) {
         let id = sanitize::one_line(&session.short_id);
-        let when = out.clock().local_date_time(session.saved_at);
+        let when = out.clock().local_date_time(session.when());
         let title = title(session);
         writeln!(out, "{number}  {}  {}", out.style(Style::Id, &id), out.style(Style::Strong, &title))?;
         let mut facts = vec![

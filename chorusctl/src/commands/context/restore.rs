@@ -37,6 +37,7 @@ impl Args {
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    app.needed_session = Some(args.session.clone());
     let params = RestoreParams {
         agent: app.agent(),
         session: args.session,

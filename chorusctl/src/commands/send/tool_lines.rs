@@ -40,7 +40,14 @@ pub(super) fn result_lines(name: &str, is_error: bool, output: Option<&ToolOutpu
     // One more line is shown rather than a line that says that there is one.
     let most = if output.lines == MAX_OUTPUT_LINES as u64 + 1 { MAX_OUTPUT_LINES + 1 } else { MAX_OUTPUT_LINES };
     let shown: Vec<&str> = output.text.lines().take(most).collect();
-    lines.extend(shown.iter().map(|line| (Style::Faint, indented(line, width))));
+    if is_error {
+        // The reason is wrapped, because the end of the line may be what matters.
+        let reason = sanitize::multi_line(&shown.join("\n")).into_owned();
+        let wrapped = text::wrap(&reason, width.saturating_sub(2).max(10));
+        lines.extend(wrapped.iter().map(|line| (Style::Faint, format!("  {line}"))));
+    } else {
+        lines.extend(shown.iter().map(|line| (Style::Faint, indented(line, width))));
+    }
     lines.extend(folded(output.lines.saturating_sub(shown.len() as u64)));
     lines
 }
@@ -90,5 +97,7 @@ mod tests {
         let failed = texts(result_lines("view", true, Some(&output("no such file\x1b[2J", None)), 80));
         assert_eq!(failed, ["✗ view failed", "  no such file␛[2J"]);
         assert!(result_lines("view", false, None, 80).is_empty());
+        let long = texts(result_lines("bash", true, Some(&output("rm -rf x: denied by the user", None)), 20));
+        assert_eq!(long, ["✗ bash failed", "  rm -rf x: denied", "  by the user"]);
     }
 }

@@ -129,7 +129,8 @@ impl TurnPrinter {
         }
         self.end_open_lines(out)?;
         if self.shared_terminal
-            && let Some(line) = usage_line(usage, self.started.elapsed())
+            && let Some(line) =
+                usage_line(usage, usage.duration_ms.map_or(self.started.elapsed(), Duration::from_millis))
         {
             self.print_note(out, Style::Faint, &line)?;
         }

@@ -44,9 +44,14 @@ pub(super) fn run(
     is_search: bool,
 ) -> Result<(), Error> {
     let options = ImportOptions { from, redact, skip_known: is_search && app.named_agent().is_none() };
+    let mut files: Vec<&String> = files.iter().collect();
+    if is_search {
+        // The newest comes last, so that it is the first in the history.
+        files.sort_by_cached_key(|file| std::fs::metadata(file).and_then(|file| file.modified()).ok());
+    }
     let mut totals = Totals::default();
     let mut results = Vec::new();
-    for file in files {
+    for file in files.iter().copied() {
         match import::import_file(app, file, options) {
             Ok(raw) => {
                 let result: CommitResult = parse_result(&raw)?;

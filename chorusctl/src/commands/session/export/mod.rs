@@ -80,12 +80,24 @@ impl From<Form> for ExportFormat {
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let form = args.form.into();
     let one = args.sessions.len() == 1;
+    if let Some(output) = args.output.as_deref().filter(|output| args.sessions.is_empty() && names_file(output)) {
+        return Err(Error::usage(format!("{} is the name of one file, and no session is named", output.display()))
+            .with_hint(format!("export the latest: chorusctl export latest --output {}", output.display())));
+    }
     match args.output.clone() {
         Some(output) if !one || output.is_dir() || ends_in_slash(&output) => export_to_dir(args, app, form, &output),
         Some(output) => export_to_file(args, app, form, &output),
         None if one => export_to_stdout(args, app, form),
         None => Err(Error::usage("cannot write several sessions to standard output").with_hint("use --output DIR")),
     }
+}
+
+/// Returns true for a path with the extension of an export that is not a directory.
+fn names_file(path: &Path) -> bool {
+    let known = ["json", "jsonl", "md", "html"];
+    path.extension().and_then(|extension| extension.to_str()).is_some_and(|extension| known.contains(&extension))
+        && !path.is_dir()
+        && !ends_in_slash(path)
 }
 
 fn ends_in_slash(path: &Path) -> bool {
