@@ -35,7 +35,7 @@ fn a_channel_is_told_of_the_agent_that_it_gets_and_loses() {
     made.wait_for_post("**maps** has left this channel");
     let params = DestroyParams { name: "maps".into(), ..DestroyParams::default() };
     fixture.client().call::<Destroy>(&params).expect("agent.destroy");
-    lounge.wait_for_post("**maps** was taken away");
+    lounge.wait_for_post("**maps** was deleted");
     assert!(lounge.exists() && made.exists());
     assert_eq!(lounge.application_posts().len(), 2);
 }
@@ -45,7 +45,7 @@ fn an_agent_without_a_channel_gets_one_made() {
     let fixture = ChannelFixture::new();
     fixture.agent("maps");
     let refused = told(fixture.set("maps", "channel_id", "new"));
-    assert!(refused.contains("maps has the channel"), "{refused}");
+    assert!(refused.contains("maps already has channel"), "{refused}");
     fixture.set("maps", "channel_id", "").expect("unbound");
     let set = fixture.set("maps", "channel_id", "new").expect("made");
     let room = fixture.room(&set.agent);
@@ -93,7 +93,7 @@ fn a_channel_that_no_agent_can_have_is_refused_with_the_reason() {
     for wrong in ["lounge", "0", "-1", "#lounge", "1 2"] {
         assert!(refused(wrong.into()).contains("Copy Channel ID"), "{wrong}");
     }
-    assert!(refused(maps.id.to_string()).contains("the channel of maps"));
+    assert!(refused(maps.id.to_string()).contains("the channel belongs to maps"));
     assert!(refused("77".into()).contains("has no channel 77"));
     assert!(refused(fixture.guild.create_category("Rooms").to_string()).contains("not a text channel"));
     lounge.deny_application(permissions::SEND_MESSAGES);

@@ -41,7 +41,7 @@ fn a_profile_is_given_by_who_may_grant_it_only() {
     let vera = fixture.server.add_member("vera", &["keeper"], MANAGE_CHANNELS);
     let init =
         |profile| vera.run_slash_command(&fixture.room, "agent init", &[("name", "poet"), ("permissions", profile)]);
-    refused(&init("open"), "may not grant the profile `open`");
+    refused(&init("open"), "is not allowed to grant the profile `open`");
     assert_eq!(fixture.client().call::<List>(&ListParams::default()).expect("agent.list").agents.len(), 1);
     let config = |who: &chorus_tests::discord::UserHandle, value| {
         who.run_slash_command(
@@ -50,13 +50,16 @@ fn a_profile_is_given_by_who_may_grant_it_only() {
             &[("name", "scribe"), ("key", "permissions"), ("value", value)],
         )
     };
-    refused(&config(&vera, "open"), "may not grant the profile `open`");
-    refused(&config(&fixture.mara, "locked"), "may not grant the profile `locked`");
+    refused(&config(&vera, "open"), "is not allowed to grant the profile `open`");
+    refused(&config(&fixture.mara, "locked"), "is not allowed to grant the profile `locked`");
     assert_eq!(fixture.client().agent_status("scribe").permissions, "standard");
     config(&vera, "locked").response_with("`permissions` is now `locked`");
     // Back to the default is granting that.
     let reset = [("name", "scribe"), ("key", "permissions"), ("reset", "true")];
-    refused(&vera.run_slash_command(&fixture.room, "agent config", &reset), "may not grant the profile `standard`");
+    refused(
+        &vera.run_slash_command(&fixture.room, "agent config", &reset),
+        "is not allowed to grant the profile `standard`",
+    );
     assert_eq!(fixture.client().agent_status("scribe").permissions, "locked");
     let row = fixture.audit().into_iter().find(|row| row.action == "agent.config:permissions").expect("a row");
     assert_eq!((row.user, row.new.as_deref()), (format!("discord:{}", vera.id), Some("\"locked\"")));
@@ -74,7 +77,7 @@ fn what_was_kept_of_an_agent_is_taken_up_at_the_terminal_only() {
     }
     let made = fixture.discord.requests_to("POST /guilds/*/channels").len();
     for name in ["free", "bound"] {
-        let told = refused(&vera.run_slash_command(&fixture.room, "agent init", &[("name", name)]), "was kept");
+        let told = refused(&vera.run_slash_command(&fixture.room, "agent init", &[("name", name)]), "were kept");
         assert!(!told.content.contains("chorusctl"), "{told:?}");
         assert!(client.call::<List>(&ListParams::default()).expect("agent.list").agents.iter().all(|a| a.name != name));
     }

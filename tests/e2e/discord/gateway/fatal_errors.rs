@@ -57,9 +57,9 @@ fn a_token_that_cannot_be_read_is_said_and_the_daemon_works() {
     let (discord, home) = rig(SOON);
     std::fs::write(discord.token_file(), "two words\n").expect("the token");
     let daemon = Daemon::start(&home);
-    stopped(&home, &daemon, "no token", "[discord]");
+    stopped(&home, &daemon, "not a Discord token", "[discord]");
     daemon.terminate();
     std::fs::remove_file(discord.token_file()).expect("no token");
     let daemon = Daemon::start(&home);
-    stopped(&home, &daemon, "cannot be read", "[discord]");
+    stopped(&home, &daemon, "cannot read", "[discord]");
 }

@@ -124,7 +124,7 @@ fn a_stop_leaves_what_waits_for_the_next_start() {
     let fixture = InboundFixture { models, discord, server, room, mara, otto, home, daemon };
     assert_eq!(fixture.answer_to(waiting).content, "second");
     let told = fixture.answer_to(cut).content;
-    assert!(told.contains("in the middle of th"), "{told}");
+    assert!(told.contains("during the turn"), "{told}");
     assert_eq!(fixture.answers().len(), 2);
 }
 
