@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 
 use clap::ValueEnum;
 
-/// When to use colours.
+/// When to use color.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum ColorWhen {
     /// On a terminal, unless NO_COLOR is set.

@@ -54,7 +54,7 @@ fn a_value_that_cannot_be_is_answered_with_what_one_looks_like() {
         (&["context", "append", "x", "--key", &long], "UUID"),
         (&["context", "history", "--since", "whenever"], "7d"),
         (&["context", "history", "--limit", "99999"], "page"),
-        (&["context", "rewind", "0"], "last one"),
+        (&["context", "rewind", "0"], "last turn"),
         (&["trash", "empty", "--yes", "--older-than", "soon"], "30d"),
     ] {
         let said = chorusctl(&home, args.iter().copied());

@@ -58,7 +58,7 @@ fn what_is_no_listening_unix_socket_is_refused_before_anything_is_made() {
     };
     let listening = || UnixListener::bind(tempfile_name(&home)).expect("a socket").into();
     refused(TcpListener::bind("127.0.0.1:0").expect("a socket").into(), "1", "Unix socket");
-    refused(std::fs::File::open("/dev/null").expect("a file").into(), "1", "no socket");
+    refused(std::fs::File::open("/dev/null").expect("a file").into(), "1", "not a socket");
     refused(listening(), "many", "LISTEN_FDS");
 }
 

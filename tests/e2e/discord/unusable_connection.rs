@@ -29,10 +29,10 @@ fn posts_that_wait_and_channels_that_cannot_be_written_in_are_told() {
     maps.wait_for_post("is ready");
     fixture.discord.inject_fault("POST /channels/*/messages", 1000, Fault::Status(503));
     let tides = fixture.agent("tides");
-    let info = says(&fixture, "a post that waits", |why| why.contains("posts for tides wait"));
+    let info = says(&fixture, "a post that waits", |why| why.contains("pending posts for tides"));
     assert!(info.connected && info.hint.is_some(), "{info:?}");
     let warned = warning(&fixture, "Discord posts").expect("a warning");
-    assert!(warned.contains("posts for tides wait") && !warned.contains("maps"), "{warned}");
+    assert!(warned.contains("pending posts for tides") && !warned.contains("maps"), "{warned}");
     fixture.discord.clear_faults();
     tides.wait_for_post("is ready");
     says(&fixture, "nothing to wait", str::is_empty);

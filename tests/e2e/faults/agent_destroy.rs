@@ -70,7 +70,7 @@ fn a_purge_that_cannot_delete_everything_says_so_and_the_agent_is_gone() {
     let [entry] = &in_trash(&home)[..] else { panic!("{said:?}") };
     disk.set_path(entry.join("content/workspace/busy"));
     assert_eq!(said.status, 0, "{said:?}");
-    assert!(said.stdout.contains(entry.to_str().expect("a path")), "where the rest is: {said:?}");
+    assert!(said.stderr.contains(entry.to_str().expect("a path")), "where the rest is: {said:?}");
     assert!(said.stderr.starts_with("warning: the purge is incomplete"), "{said:?}");
     assert_gone(&mut client);
     drop(disk);

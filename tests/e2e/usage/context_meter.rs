@@ -147,11 +147,16 @@ fn it_learns_from_what_the_provider_counts_and_knows_it_after_a_crash() {
 
 #[test]
 fn without_a_conversation_or_a_model_there_is_none() {
-    let (_home, _server, daemon) = start();
+    let (home, _server, daemon) = start();
     let mut client = daemon.client();
     init(&mut client, "a", "anthropic/claude-test");
     assert_eq!(client.agent_status("a").context, None);
-    init(&mut client, "b", "elsewhere/model");
+    init(&mut client, "b", "anthropic/claude-test");
+    // By hand, because a model of no provider is refused.
+    let file = home.agent_dir("b").join("agent.json");
+    let config =
+        std::fs::read_to_string(&file).expect("agent.json").replace("anthropic/claude-test", "elsewhere/model");
+    std::fs::write(&file, config).expect("agent.json");
     client.append("b", "Hello?");
     let context = client.agent_status("b").context.expect("a context");
     assert!(context.meter.is_none_or(|meter| meter.window.is_none()), "{context:?}");

@@ -30,8 +30,8 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     if !args.yes {
         confirm(&args, app)?;
     }
-    let keep_files = args.keep_files;
-    let params = DestroyParams { name: args.name, keep_files, purge: args.purge };
+    let (keep_files, purge) = (args.keep_files, args.purge);
+    let params = DestroyParams { name: args.name, keep_files, purge };
     app.call_and_print::<Destroy>(&params, |app, destroyed| {
         if let Some(session) = &destroyed.saved {
             format::print_saved(&mut app.stdout, session)?;
@@ -45,7 +45,8 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
             Some(files) if keep_files && !app.stdout.is_quiet() => {
                 writeln!(app.stdout, "  kept its files in {}", sanitize::one_line(&files))
             }
-            Some(_) if !app.stdout.is_quiet() => {
+            // What a purge could not delete is in the warning.
+            Some(_) if !purge && !app.stdout.is_quiet() => {
                 let name = sanitize::one_line(&destroyed.agent.name);
                 writeln!(app.stdout, "  moved to trash (undo: chorusctl trash restore {name})")
             }

@@ -8,7 +8,7 @@ use crate::ui::sanitize;
 
 /// Deny an action
 ///
-/// The model is told, and the turn continues without the action.
+/// The model is informed, and the turn continues without the action.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// ID, as shown by `chorusctl approvals`

@@ -44,8 +44,8 @@ fn print_contents(out: &mut Stdout, window: &Window) -> Result<(), Error> {
         let mut mends: Vec<_> = mends.map(|mend| describe_repair(mend.how).to_owned()).collect();
         let short = window.shortened.iter().filter(|short| short.message_id == shown.message.id);
         mends.extend(short.map(|short| format!("truncated by {}", units::format_bytes(short.bytes))));
-        let mended = if mends.is_empty() { String::new() } else { format!(" ({})", mends.join(", ")) };
-        writeln!(out, "    {}", out.style(Style::Faint, &format!("{}{mended}", format_token_count(shown.tokens))))?;
+        let repairs = if mends.is_empty() { String::new() } else { format!(" ({})", mends.join(", ")) };
+        writeln!(out, "    {}", out.style(Style::Faint, &format!("{}{repairs}", format_token_count(shown.tokens))))?;
     }
     if !window.tools.is_empty() {
         print_heading(out, "tool schemas")?;

@@ -102,7 +102,7 @@ fn print_heading(out: &mut Stdout, diff: &DiffResult) -> Result<(), Error> {
         1 => "the first message is the same".to_owned(),
         common => format!("the first {common} messages are the same"),
     };
-    let parts = if diff.lines.is_empty() { "; there are no other messages" } else { "" };
+    let parts = if diff.lines.is_empty() { "; neither has more messages" } else { "" };
     let line = format!("{same}{parts}");
     writeln!(out, "{}", out.style(Style::Faint, &line))
 }

@@ -36,7 +36,11 @@ fn a_message_begins_a_turn_there_and_says_who_it_is_from() {
 #[test]
 fn what_cannot_be_sent_is_told() {
     let fixture = start_fixture("open");
-    fixture.create_agent_of("bees", "nobody/knows", Some("open"));
+    fixture.create_agent_of("bees", "local/small", Some("open"));
+    // By hand, because a model of no provider is refused.
+    let file = fixture.home.agent_dir("bees").join("agent.json");
+    let config = std::fs::read_to_string(&file).expect("agent.json").replace("local/small", "nobody/knows");
+    std::fs::write(&file, config).expect("agent.json");
     for (to, why) in
         [("a", "to itself"), ("bee", "did you mean `bees`?"), ("../a", "is not a valid agent name"), ("bees", "nobody")]
     {

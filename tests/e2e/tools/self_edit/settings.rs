@@ -66,7 +66,7 @@ fn notes_are_not_without_number() {
     expect_tool(&fixture, "self_edit_docs", json!({"path": "more.md", "content": "x"}));
     fs::File::create(docs.join("254.md")).and_then(|note| note.set_len(4 << 20)).expect("a large note");
     let said = expect_tool_error(&fixture, "self_edit_docs", json!({"path": "more.md", "content": "longer"}));
-    assert!(said.contains("longer than 4 MiB"), "{said}");
+    assert!(said.contains("exceed 4 MiB"), "{said}");
     assert_eq!(fs::read_to_string(docs.join("more.md")).expect("the note"), "x");
 }
 
