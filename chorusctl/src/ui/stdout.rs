@@ -46,7 +46,7 @@ pub struct Stdout {
     pager: PagerUse,
 }
 
-/// Whether the output goes to a pager.
+/// The use of a pager for the output.
 #[derive(Debug, Default)]
 enum PagerUse {
     #[default]

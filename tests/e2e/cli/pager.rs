@@ -6,7 +6,7 @@ use chorus_tests::{Daemon, Home, InteractiveCommand};
 
 use crate::home;
 
-/// What a terminal shows of `chorusctl` with a pager that puts a sign before each line.
+/// Runs `chorusctl` on a terminal with a pager that puts a sign before each line; returns the screen.
 fn shown(home: &Home, args: &[&str]) -> String {
     let mut command = home.command(home.bins.chorusctl);
     command.env("PAGER", "sed s/^/P:/").args(args);

@@ -17,7 +17,7 @@ use crate::ui::units::{group_digits, pluralize};
 /// More files than this are not reported one by one.
 pub(super) const MIN_FILES: usize = 20;
 
-/// What was imported.
+/// The counts of an import.
 #[derive(Debug, Default)]
 struct Totals {
     files: u64,
