@@ -100,7 +100,10 @@ pub fn command_tree() -> clap::Command {
 
 /// Parses the arguments of the program, of which the first is its name.
 pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> {
-    let mut command = command();
+    let arguments: Vec<OsString> = arguments.collect();
+    // Only the help shows the groups.
+    let is_help = |word: &OsString| word == "--help" || word == "-h";
+    let mut command = if arguments.len() <= 1 || arguments.iter().any(is_help) { command() } else { Cli::command() };
     let mut matches = command.try_get_matches_from_mut(arguments)?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }

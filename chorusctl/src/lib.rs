@@ -45,11 +45,15 @@ pub fn main() -> ExitCode {
 
 /// Prints help to standard output and usage errors to standard error; ignores it if either is closed.
 fn report_usage_error(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
     let arguments: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let tree = cli::command_tree();
     let mut app = App::new(GlobalOptions { json: cli::asks_for_json(&arguments), ..GlobalOptions::default() });
     let Some(UnknownCommand { path, word, rest }) = unknown_command::find(error, &tree, &arguments) else {
-        if error.use_stderr() && app.stderr.is_json() {
+        if app.stderr.is_json() {
             return exit_code(Err(Error::from(error)), &app);
         }
         let _ = error.print();
