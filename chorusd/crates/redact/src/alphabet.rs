@@ -10,8 +10,8 @@ pub(crate) struct Alphabet {
 }
 
 pub(crate) const ALNUM: Alphabet = Alphabet { contains: is_alnum, name: "letters and digits" };
-pub(crate) const LOWER: Alphabet = Alphabet { contains: is_lower_alnum, name: "lower-case letters and digits" };
-pub(crate) const UPPER: Alphabet = Alphabet { contains: is_upper_alnum, name: "capitals and digits" };
+pub(crate) const LOWER: Alphabet = Alphabet { contains: is_lower_alnum, name: "lowercase letters and digits" };
+pub(crate) const UPPER: Alphabet = Alphabet { contains: is_upper_alnum, name: "uppercase letters and digits" };
 pub(crate) const LETTERS: Alphabet = Alphabet { contains: |byte| byte.is_ascii_alphabetic(), name: "letters" };
 pub(crate) const HEX: Alphabet = Alphabet { contains: |byte| byte.is_ascii_hexdigit(), name: "hexadecimal digits" };
 pub(crate) const BASE32: Alphabet = Alphabet { contains: is_base32, name: "base32" };
@@ -22,8 +22,8 @@ pub(crate) const BASE64URL_DOT: Alphabet = Alphabet { contains: is_base64url_or_
 pub(crate) const BASE64URL_PADDED: Alphabet =
     Alphabet { contains: |byte| is_base64url_or_dot(byte) || byte == b'=', name: "base64 for URLs, `.` and `=`" };
 pub(crate) const BASE64: Alphabet = Alphabet { contains: is_base64, name: "base64" };
-pub(crate) const BEARER: Alphabet = Alphabet { contains: is_bearer_byte, name: "the letters of a `Bearer`" };
-pub(crate) const COOKIE: Alphabet = Alphabet { contains: is_cookie_byte, name: "the letters of a cookie" };
+pub(crate) const BEARER: Alphabet = Alphabet { contains: is_bearer_byte, name: "characters of a `Bearer` token" };
+pub(crate) const COOKIE: Alphabet = Alphabet { contains: is_cookie_byte, name: "characters of a cookie" };
 
 pub(crate) fn is_alnum(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()

@@ -13,7 +13,7 @@ fn form(shape: &Pattern) -> String {
         PatternPart::Run { of, least, .. } => format!("{least} or more {}", of.name),
     };
     let parts: Vec<_> = shape.parts().iter().map(part).collect();
-    if parts.is_empty() { "by a rule of its own".into() } else { parts.join(", ") }
+    if parts.is_empty() { "special rule".into() } else { parts.join(", ") }
 }
 
 fn table() -> String {
