@@ -6,14 +6,14 @@ use uuid::Uuid;
 use crate::session::TokenPair;
 use crate::wire;
 
-/// Whether an agent exists.
+/// Existence of an agent.
 #[wire(Copy, PartialEq, Eq)]
 pub enum AgentStatus {
     Active,
     Destroyed,
 }
 
-/// What an agent is doing: `active` means that it has a live context.
+/// State of an agent; `active` means that it has a live context.
 #[wire(Copy, PartialEq, Eq)]
 pub enum AgentState {
     Idle,
@@ -21,50 +21,49 @@ pub enum AgentState {
     Destroyed,
 }
 
-/// The live context of an agent, in numbers.
+/// Statistics of an agent's live context.
 #[wire(PartialEq, Eq)]
 pub struct ContextInfo {
     pub messages: u64,
     pub token_estimate: u64,
     pub started_at: Timestamp,
     pub last_activity_at: Timestamp,
-    /// When the context is put away unless something happens; null: never.
+    /// When the context is saved and cleared if no message comes; null: never.
     pub idle_deadline_at: Option<Timestamp>,
     pub parent_id: Option<Uuid>,
-    /// Messages that no session holds yet.
+    /// Messages that are in no session yet.
     pub unsaved: u64,
-    /// What resuming cost, apart from the conversation; absent where it cost nothing.
+    /// Tokens that resuming cost, not counted in the conversation; missing if none.
     #[serde(default, skip_serializing_if = "TokenPair::is_zero")]
     pub restoration_tokens: TokenPair,
-    /// Where the agent has a model.
+    /// Set if the agent has a model.
     #[omit_empty]
     pub meter: Option<Meter>,
 }
 
-/// How full the window of a model would be with the next request: prompt, notes, working set, tools and the messages that
-/// are shown.
+/// How full the model's window would be with the next request: prompt, notes, working set, tools and visible messages.
 #[wire(Copy, PartialEq, Eq)]
 pub struct Meter {
     /// Tokens, estimated.
     pub used: u64,
-    /// Tokens that the model takes, the answer included; null where that is not known.
+    /// Context length of the model, including the reply; null if unknown.
     pub window: Option<u64>,
-    /// Whether the estimate is corrected by what the provider counted before.
+    /// True if the estimate is corrected by the provider's earlier counts.
     pub calibrated: bool,
-    /// Which tools the model is shown, where its window has no room for all that the agent may use.
+    /// The tools that the model sees, if the context length is too small for all tools of the agent.
     #[omit_empty]
     pub tools: Option<ToolsShown>,
 }
 
-/// Which tools a model is shown whose window is small.
+/// The tools that a model with a small context length sees.
 #[wire(Copy, PartialEq, Eq)]
 pub enum ToolsShown {
-    /// Those to look, write and run.
+    /// Those to view, write and run.
     Few,
     None,
 }
 
-/// The newest session of an agent, in short.
+/// The newest session of an agent, abbreviated.
 #[wire(PartialEq, Eq)]
 pub struct SessionRef {
     pub id: Uuid,
@@ -88,16 +87,16 @@ pub struct TodayUsage {
     pub unpriced_calls: u64,
 }
 
-/// The turn of an agent that runs.
+/// An agent's running turn.
 #[wire(Copy, PartialEq, Eq)]
 pub struct RunningTurn {
-    /// What `send.cancel` ends it by.
+    /// The id for `send.cancel`.
     pub turn_id: Uuid,
-    /// Number of the call of the model, from 1; 0: the message is on its way into the journal.
+    /// Number of the model call, starting at 1; 0 while the message is written to the journal.
     pub step: u32,
-    /// How long it has run.
+    /// How long it has been running.
     pub seconds: u64,
-    /// Turns that wait for it.
+    /// Queued turns.
     pub waiting: u64,
 }
 
@@ -109,7 +108,7 @@ pub struct Agent {
     pub status: AgentStatus,
     pub state: AgentState,
     pub model: Option<String>,
-    /// The name of a profile, or a profile of its own.
+    /// The name of a profile, or the agent's own profile.
     pub permissions: serde_json::Value,
     pub created_at: Timestamp,
     pub channel_id: Option<String>,
@@ -118,19 +117,19 @@ pub struct Agent {
     pub path: String,
     pub context: Option<ContextInfo>,
     pub last_session: Option<SessionRef>,
-    /// What it used today, where it called a model.
+    /// Usage since midnight, if it called a model.
     #[omit_empty]
     pub today: Option<TodayUsage>,
-    /// The turn that runs.
+    /// The running turn.
     #[omit_empty]
     pub turn: Option<RunningTurn>,
-    /// Actions of it that wait for an answer.
+    /// Pending approvals for its actions.
     #[serde(default, skip_serializing_if = "none")]
     pub approvals: u64,
-    /// What is wrong with agent.json, while the last good one stays in force.
+    /// The error in agent.json, while the last valid one is used.
     #[omit_empty]
     pub problem: Option<String>,
-    /// The program whose imported conversations it holds. Such an agent is never the implied one.
+    /// The program whose imported conversations it holds. Such an agent is never the implied agent.
     #[omit_empty]
     pub import_source: Option<String>,
 }

@@ -2,13 +2,13 @@
 
 use crate::wire;
 
-/// What kind of thing went wrong. The names are stable; a client of an older release reads newer ones as `unknown`.
+/// The kind of an error. The names are stable; a client of an older release reads newer ones as `unknown`.
 #[wire(Copy, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     AgentNotFound,
     SessionNotFound,
     NotFound,
-    /// No agent was named and more than one, or none, could be meant.
+    /// No agent was named, and there is none or more than one.
     NoAgent,
     Ambiguous,
     NothingToSave,
@@ -18,15 +18,15 @@ pub enum ErrorKind {
     AlreadyExists,
     Denied,
     ModelUnavailable,
-    /// A turn ended without an answer: it was cancelled, or cut off.
+    /// A turn was canceled or interrupted before the reply was complete.
     Interrupted,
-    /// The agent has used up what it may use in a day.
+    /// The agent has reached its daily limit.
     LimitReached,
     CorruptSession,
     Busy,
-    /// Somebody else was faster: it is decided already.
+    /// Something changed first: it is already decided.
     Conflict,
-    /// It was to be answered in time, and was not.
+    /// It was not answered in time.
     Expired,
     DiskFull,
     StorageFailed,
@@ -34,7 +34,7 @@ pub enum ErrorKind {
     FrameTooLong,
     Stopping,
     GitFailed,
-    /// Discord refused something, or cannot be reached.
+    /// Discord rejected something, or cannot be reached.
     DiscordFailed,
     Internal,
     #[serde(other)]
@@ -68,7 +68,7 @@ impl ErrorKind {
     }
 }
 
-/// The `data` of an error: its stable kind and what to do about it.
+/// The `data` of an error: its stable kind and a hint.
 #[wire(PartialEq, Eq)]
 pub struct ErrorData {
     pub kind: ErrorKind,

@@ -41,7 +41,7 @@ event_types! {
     AgentCreated = "agent.created",
     /// `data`: `{id}`
     AgentDestroyed = "agent.destroyed",
-    /// `data`: `{appended, messages}`: how many came and how many there are
+    /// `data`: `{appended, messages}`: number of new messages, and of all
     MessageAppended = "message.appended",
     /// `data`: `{id, short_id, session_id, trigger, messages}`
     ContextSaved = "context.saved",
@@ -49,53 +49,54 @@ event_types! {
     ContextCleared = "context.cleared",
     /// `data`: `{id, session_id, messages}`
     ContextRestored = "context.restored",
-    /// `data`: a receipt `{tokens_before, tokens_after, left, kept, from, to, pins}`; where a new context began, also `{id, session_id}`
-    /// of the session that it goes on from
+    /// `data`: a receipt `{tokens_before, tokens_after, left, kept, from, to, pins}`; if a new context was started,
+    /// also `{id, session_id}` of the session that it continues
     ContextCompacted = "context.compacted",
-    /// `data`: the receipt of the last `context.compacted` as it is now: the model has written down what left the window, or why not
+    /// `data`: the updated receipt of the last `context.compacted`: the model has written its notes, or the reason why
+    /// not
     ContextNoted = "context.noted",
     /// `data`: `{id, summary, source}`: a session has its summary
     SummaryReady = "summary.ready",
     /// `data`: `{turn_id}`
     TurnStarted = "turn.started",
-    /// `data`: `{turn_id}` and a piece as `send` streams it: `{text}`, `{thinking}`, `{note}`. Not kept: it has the number of the
-    /// event before it, and no replay has it
+    /// `data`: `{turn_id}` and a piece as in `send`: `{text}`, `{thinking}`, `{note}`. Not kept: it has the number of
+    /// the previous event, and is never replayed
     TurnDelta = "turn.delta",
     /// `data`: `{turn_id, usage}`
     TurnFinished = "turn.finished",
-    /// `data`: `{turn_id, reason}`: it ended without an answer
+    /// `data`: `{turn_id, reason}`: it ended without a complete reply
     TurnInterrupted = "turn.interrupted",
     /// `data`: `{turn_id, id, name}`
     ToolStarted = "tool.started",
     /// `data`: `{turn_id, id, name, is_error}`
     ToolFinished = "tool.finished",
-    /// `data`: an approval: somebody is asked
+    /// `data`: an approval that was requested
     ApprovalAsked = "approval.asked",
-    /// `data`: an approval with its answer
+    /// `data`: an approval that was decided
     ApprovalDecided = "approval.decided",
-    /// `data`: `{id, command, pid}`: a command in the background
+    /// `data`: `{id, command, pid}`: a background command
     TaskStarted = "task.started",
-    /// `data`: `{id, command, status, exit_code}`, and `signal` where one ended it
+    /// `data`: `{id, command, status, exit_code}`, and `signal` if one killed it
     TaskFinished = "task.finished",
-    /// `data`: `{text}`: something to tell people; `id`: the session that it is about, where it is about one
+    /// `data`: `{text}`: something to tell people; `id`: the session that it is about, if any
     Notice = "notice",
     DaemonStopping = "daemon.stopping",
 }
 
-/// Something that happened.
+/// An event.
 #[wire(PartialEq)]
 pub struct Event {
-    /// One more than that of the event before it, over restarts too.
+    /// One more than the previous event's, across restarts.
     pub seq: u64,
     pub time: Timestamp,
     #[serde(rename = "type")]
     pub kind: EventType,
-    /// Name of the agent, where it concerns one.
+    /// Name of the agent, if it concerns one.
     pub agent: Option<String>,
     pub data: Value,
 }
 
-/// `params` of a `lagged` notification: events that this subscriber did not get.
+/// `params` of a `lagged` notification: number of events that this subscriber missed.
 #[wire(PartialEq, Eq)]
 pub struct Lagged {
     pub missed: u64,

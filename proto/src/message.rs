@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// Who speaks in a message.
+/// Author role of a message.
 #[wire(Copy, PartialEq, Eq, Hash)]
 pub enum Role {
     System,
@@ -27,24 +27,24 @@ impl Role {
     }
 }
 
-/// One call of a tool, made by the assistant.
+/// A tool call by the assistant.
 #[wire]
 pub struct ToolCall {
-    /// The provider's id of the call; it may come again in a later turn.
+    /// The provider's id of the call; a later turn may reuse it.
     pub id: String,
     pub name: String,
-    /// The arguments as they came, digit for digit.
+    /// The arguments exactly as received, digit for digit.
     pub params: Box<RawValue>,
 }
 
-/// The person (or program) behind a user message.
+/// The person or program that wrote a user message.
 #[wire(PartialEq, Eq)]
 pub struct Author {
     pub id: String,
     pub name: String,
 }
 
-/// Where a message came from.
+/// Origin of a message.
 #[wire(Copy, PartialEq, Eq)]
 pub enum SourceKind {
     Cli,
@@ -53,7 +53,7 @@ pub enum SourceKind {
     Agent,
 }
 
-/// Where a message came from, with the ids of that place.
+/// Origin of a message, with ids.
 #[wire(PartialEq, Eq)]
 pub struct Source {
     pub kind: SourceKind,
@@ -66,7 +66,7 @@ pub struct Source {
     pub format: Option<String>,
 }
 
-/// A file that came with a message.
+/// A file attached to a message.
 #[wire(PartialEq, Eq)]
 pub struct Attachment {
     pub name: String,
@@ -84,7 +84,7 @@ pub struct Attachment {
     pub data: Option<String>,
 }
 
-/// What a model call cost.
+/// Usage of a model call.
 #[wire(Default, PartialEq)]
 pub struct Usage {
     #[omit_empty]
@@ -106,7 +106,7 @@ pub struct Usage {
 /// they are not lost.
 #[wire]
 pub struct Message {
-    /// A UUIDv7, or the id an import brought along.
+    /// A UUIDv7, or the id of an imported message.
     pub id: String,
     pub role: Role,
     pub content: String,
@@ -114,7 +114,7 @@ pub struct Message {
     pub timestamp: Timestamp,
     #[omit_empty]
     pub tool_calls: Vec<ToolCall>,
-    /// On a tool result: the call it answers.
+    /// On a tool result: the call that it belongs to.
     #[omit_empty]
     pub tool_call_id: Option<String>,
     #[omit_empty]
@@ -133,16 +133,15 @@ pub struct Message {
     /// True for text that Chorus wrote itself.
     #[omit_empty]
     pub generated: bool,
-    /// True for an answer that was cut off: what came of it until then.
+    /// True for the partial reply of an interrupted turn.
     #[omit_empty]
     pub interrupted: bool,
-    /// Blocks that must be echoed to their provider as they came (signed thinking, for example).
+    /// Blocks that must be returned to their provider unchanged (signed thinking, for example).
     #[omit_empty]
     pub provider: Option<Box<RawValue>>,
 }
 
-/// A message on its way in: what the sender leaves out, `chorusd` fills in. A field it does not know is refused,
-/// so that nothing a sender meant is dropped in silence.
+/// A message to append. `chorusd` sets missing fields and rejects unknown ones, so that nothing is ignored silently.
 #[wire]
 #[serde(deny_unknown_fields)]
 pub struct NewMessage {

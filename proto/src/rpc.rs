@@ -52,12 +52,12 @@ pub struct IncomingMessage<'a> {
     pub params: Option<&'a RawValue>,
 }
 
-/// `params` of a `progress` notification: how far the request `id` has come.
+/// `params` of a `progress` notification: the progress of the request `id`.
 #[wire]
 pub struct Progress {
     pub id: u64,
     pub done: u64,
     pub total: u64,
-    /// What is counted, for example `bytes`.
+    /// The unit, for example `bytes`.
     pub unit: String,
 }

@@ -41,12 +41,12 @@ impl Trigger {
     }
 }
 
-/// Where a summary came from.
+/// Source of a summary.
 #[wire(Copy, Default, PartialEq, Eq)]
 pub enum SummarySource {
     /// Written by the agent's model.
     Llm,
-    /// Taken from the conversation's own words.
+    /// Extracted from the conversation.
     Extractive,
     /// Given by a person or brought along by an import.
     Given,
@@ -67,7 +67,7 @@ impl SummarySource {
     }
 }
 
-/// Tokens in and out.
+/// Input and output tokens.
 #[wire(Copy, Default, PartialEq, Eq)]
 pub struct TokenPair {
     pub input: u64,
@@ -82,7 +82,7 @@ impl TokenPair {
     }
 }
 
-/// Everything a session file says before its messages, in the order of the file.
+/// All fields of a session file before its messages, in the order of the file.
 #[wire(PartialEq)]
 pub struct SessionHeader {
     pub schema: u32,
@@ -105,7 +105,7 @@ pub struct SessionHeader {
     #[serde(default)]
     pub restoration_tokens: TokenPair,
     pub parent_id: Option<Uuid>,
-    /// The commit of the agent's workspace that goes with it, where a save notes one.
+    /// The commit of the agent's workspace at the save, if it was recorded.
     #[omit_empty]
     pub workspace_commit: Option<String>,
     #[serde(default)]
@@ -114,17 +114,17 @@ pub struct SessionHeader {
     pub working_set: WorkingSet,
 }
 
-/// A session as lists and answers show it.
+/// A session in lists and results.
 #[wire(PartialEq)]
 pub struct Session {
     #[serde(flatten)]
     pub header: SessionHeader,
-    /// The first characters of `id` that no other session has: 8, or more where two would be alike.
+    /// The shortest unique prefix of `id`, at least 8 characters.
     pub short_id: String,
     pub file_path: String,
-    /// False when the file is gone or cannot be read.
+    /// False if the file is missing or cannot be read.
     pub available: bool,
-    /// Why the file cannot be read, where it cannot.
+    /// Why the file cannot be read, if it cannot.
     #[omit_empty]
     pub corrupt: Option<String>,
 }

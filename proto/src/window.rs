@@ -4,38 +4,38 @@ use crate::message::Message;
 use crate::wire;
 use crate::working_set::Receipt;
 
-/// What the next call would send.
+/// The contents of the next model call.
 #[wire]
 pub struct Window {
-    /// As `provider/model`; null where the agent has none.
+    /// As `provider/model`; null if the agent has none.
     pub model: Option<String>,
     /// The system prompt, in the order of its pieces.
     pub system: Vec<WindowPiece>,
     pub messages: Vec<WindowMessage>,
-    /// Where the messages are not what the record says.
+    /// Messages whose form differs from the record.
     pub mended: Vec<Mend>,
-    /// Messages that are too long to be shown whole.
+    /// Messages that are too long and shown in part.
     #[omit_empty]
     pub shortened: Vec<ShortMessage>,
-    /// Tools whose schemas go along.
+    /// Tools whose schemas are sent.
     pub tools: Vec<WindowTool>,
     pub budget: WindowBudget,
-    /// What the call would do to the window first; what is shown is the window afterwards, as rules without a model make it.
+    /// The compaction that the call would do first; the window is the one after it, as compacted by rules.
     #[omit_empty]
     pub compacts: Option<Receipt>,
 }
 
-/// What a piece of the system prompt is.
+/// Kind of a piece of the system prompt.
 #[wire(Copy, PartialEq, Eq)]
 pub enum PieceKind {
-    /// The agent's own.
+    /// The agent's own system prompt.
     Prompt,
     /// Its notes in docs/.
     Docs,
-    /// What it remembers from earlier conversations.
+    /// Its memories.
     Memory,
     WorkingSet,
-    /// A turn that has called tools often enough is told so.
+    /// The instruction to reply now, because the turn has reached the limit of tool calls.
     LastWord,
 }
 
@@ -51,7 +51,7 @@ pub struct WindowPiece {
 #[wire]
 pub struct WindowMessage {
     pub tokens: u64,
-    /// Of what is attached in it, `size` stands for `data`.
+    /// Its attachments have `size` instead of `data`.
     pub message: Message,
 }
 
@@ -62,39 +62,39 @@ pub struct WindowTool {
     pub tokens: u64,
 }
 
-/// How a message is shown otherwise than it stands in the record, which keeps it as it came.
+/// How the form that the model sees differs from the record, which keeps the original.
 #[wire(Copy, PartialEq, Eq)]
 pub enum MendKind {
-    /// It opens the conversation and is not a user's: a note stands before it.
+    /// It is the first message and not from a user: a note was added before it.
     Opened,
     /// A system message is quoted.
     Quoted,
-    /// A call had no id or name, or an id that stood there already.
+    /// A call had no id or name, or a duplicate id.
     Renamed,
-    /// A call had no result that directly follows.
+    /// A call was not directly followed by its result.
     Answered,
-    /// A result belongs to no call that directly precedes it: it is quoted.
+    /// A result did not directly follow its call: it is quoted.
     Stray,
-    /// A message said nothing.
+    /// A message was empty.
     Empty,
 }
 
-/// One message that is shown otherwise.
+/// A message that the model sees in another form.
 #[wire(PartialEq, Eq)]
 pub struct Mend {
     pub message_id: String,
     pub how: MendKind,
 }
 
-/// One message of which the beginning and the end are shown.
+/// A message of which only the start and the end are shown.
 #[wire(PartialEq, Eq)]
 pub struct ShortMessage {
     pub message_id: String,
-    /// Bytes that are left out.
+    /// Number of bytes left out.
     pub bytes: u64,
 }
 
-/// What the pieces cost together, and may cost.
+/// Tokens of the pieces, and their limits.
 #[wire(Copy, Default, PartialEq, Eq)]
 pub struct WindowBudget {
     /// Tokens of the whole request: the sum of the next four.
@@ -104,14 +104,14 @@ pub struct WindowBudget {
     pub working_set: u64,
     pub messages: u64,
     pub tools: u64,
-    /// Tokens that working set and messages may have together.
+    /// Limit of tokens for working set and messages together.
     pub limit: u64,
-    /// The most messages that are shown.
+    /// Maximum number of messages that are sent.
     pub window_messages: u64,
-    /// Messages of the record that are not shown.
+    /// Messages of the record that are not sent.
     pub left_out: u64,
-    /// Tokens that the model takes, the answer included, as they are estimated; null where that is not known.
+    /// Context length of the model, including the reply, in estimated tokens; null if unknown.
     pub takes: Option<u64>,
-    /// The longest answer that is asked for, in tokens.
+    /// Maximum length of the reply, in tokens.
     pub answer: u64,
 }

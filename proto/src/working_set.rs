@@ -16,12 +16,12 @@ pub struct Item {
     pub id: String,
     pub text: String,
     pub source: ItemSource,
-    /// The message it was taken from.
+    /// The message that it was taken from.
     #[serde(default)]
     pub message_id: Option<String>,
 }
 
-/// Tokens the working set takes, and may take.
+/// Tokens of the working set, and their limit.
 #[wire(Copy, Default, PartialEq, Eq)]
 pub struct TokenBudget {
     pub used: u64,
@@ -36,7 +36,7 @@ pub struct WorkingSet {
     pub summary: Option<String>,
     pub topics: Vec<Item>,
     pub pinned_facts: Vec<Item>,
-    /// Facts that compactions found. They are shown, and never pinned by themselves.
+    /// Facts that compactions found. The model sees them; they are never pinned automatically.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<Item>,
     pub decisions: Vec<Item>,
@@ -46,34 +46,34 @@ pub struct WorkingSet {
     pub token_budget: TokenBudget,
 }
 
-/// What a compaction did to the window. The record is as it was.
+/// The effect of a compaction on the window. The record is unchanged.
 #[wire(Default, PartialEq, Eq)]
 pub struct Receipt {
-    /// Estimated tokens of the messages that could be shown, with the working set.
+    /// Estimated tokens of the visible messages and the working set.
     pub tokens_before: u64,
     pub tokens_after: u64,
-    /// Messages that gave way to the working set.
+    /// Messages that were moved to the working set.
     pub left: u64,
-    /// Messages behind them.
+    /// Messages that stayed.
     pub kept: u64,
     /// Ids of the first and the last message that left.
     pub from: Option<String>,
     pub to: Option<String>,
-    /// The pinned facts that stayed: all there are.
+    /// The pinned facts; all of them stay.
     pub pins: Vec<String>,
-    /// Who chose what is kept of the messages that left: `model` or `rule`; null in receipts of older versions.
+    /// Who chose what is kept of these messages: `model` or `rule`; null in receipts of older versions.
     #[omit_empty]
     pub source: Option<ItemSource>,
-    /// Why it was not the model, or not the model alone, where there is one.
+    /// Why it was not the model, or not the model alone, if the agent has one.
     #[omit_empty]
     pub fallback: Option<String>,
-    /// New facts that are worth remembering beyond this conversation. Nothing remembers them by itself.
+    /// New facts that may be worth remembering beyond this conversation. They are not remembered automatically.
     #[omit_empty]
     pub offered: Vec<String>,
-    /// Open tasks that the model took for done: they left the working set.
+    /// Open tasks that the model considers done; they left the working set.
     #[omit_empty]
     pub done: Vec<String>,
-    /// Items that left the working set for want of room: the oldest of each list that had more than its share.
+    /// Items that no longer fit into the working set: the oldest of each list that exceeded its share.
     #[serde(default, skip_serializing_if = "is_none")]
     pub dropped: u64,
 }

@@ -32,16 +32,16 @@ pub struct InitParams {
     pub model: Option<String>,
     /// The name of a permission profile.
     pub permissions: Option<String>,
-    /// A duration such as `30m`; `0` is never.
+    /// A duration such as `30m`; `0` means never.
     pub idle_timeout: Option<String>,
 }
 
 #[wire(PartialEq)]
 pub struct InitResult {
     pub agent: Agent,
-    /// True when a directory that was kept came back to life.
+    /// True if the agent was restored from kept files.
     pub revived: bool,
-    /// What a person should know, for example that no channel was made in Discord.
+    /// Warnings for people, for example that no Discord channel was created.
     #[omit_empty]
     pub warnings: Vec<String>,
 }
@@ -49,7 +49,7 @@ pub struct InitResult {
 #[wire(params)]
 pub struct DestroyParams {
     pub name: String,
-    /// Leave the directory in place.
+    /// Keep the directory in place.
     #[serde(default)]
     pub keep_files: bool,
     /// Delete the directory instead of moving it to the trash.
@@ -62,16 +62,16 @@ pub struct DestroyResult {
     pub agent: Agent,
     /// The session that the live context was saved as.
     pub saved: Option<Session>,
-    /// Where the directory is now; null when it was purged.
+    /// The new path of the directory; null if it was purged.
     pub files: Option<String>,
-    /// What a person should know, for example that the directory could not be deleted and lies in the trash.
+    /// Warnings for people, for example that the directory could not be deleted and is in the trash.
     #[omit_empty]
     pub warnings: Vec<String>,
 }
 
 #[wire(params)]
 pub struct ListParams {
-    /// Destroyed agents too.
+    /// Include deleted agents.
     #[serde(default)]
     pub all: bool,
 }
@@ -79,7 +79,7 @@ pub struct ListParams {
 #[wire(PartialEq)]
 pub struct ListResult {
     pub agents: Vec<Agent>,
-    /// The agent chosen with `agent.use`.
+    /// The agent selected with `agent.use`.
     pub chosen: Option<String>,
 }
 
@@ -92,9 +92,9 @@ pub struct ShowParams {
 #[wire(PartialEq)]
 pub struct ShowResult {
     pub agent: Agent,
-    /// agent.json as it is in force.
+    /// The effective agent.json.
     pub config: Map<String, Value>,
-    /// Sessions saved so far.
+    /// Number of saved sessions.
     pub sessions: u64,
 }
 
@@ -111,18 +111,18 @@ pub struct UseResult {
 #[wire(params)]
 pub struct ConfigParams {
     pub name: String,
-    /// Left out: all keys are shown.
+    /// If missing, all keys are returned.
     pub key: Option<String>,
-    /// Left out: the key is shown. A string is read as the key's own type.
+    /// If missing, the key is returned. A string is converted to the type of the key.
     pub value: Option<Value>,
 }
 
 #[wire(PartialEq)]
 pub struct ConfigResult {
     pub agent: Agent,
-    /// The key asked for, or all of them.
+    /// The requested key, or all of them.
     pub config: Map<String, Value>,
-    /// The value before, where one was set.
+    /// The previous value, if one was set.
     #[omit_empty]
     pub old: Option<Value>,
 }

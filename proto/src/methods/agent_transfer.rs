@@ -30,26 +30,26 @@ pub struct ExportBeginParams {
 
 #[wire(PartialEq)]
 pub struct ExportBeginResult {
-    /// Names the file in `read`. It ends with the connection.
+    /// Identifies the file in `read`. It ends with the connection.
     pub export: u64,
-    /// Bytes of the file.
+    /// Size of the file in bytes.
     pub size: u64,
     /// The agent's name.
     pub agent_name: String,
-    /// How many are in it.
+    /// Number of sessions in the file.
     pub sessions: u64,
-    /// Things it remembers that are in it.
+    /// Number of memories in the file.
     pub memories: u64,
-    /// What held the unsaved messages of the live conversation; null: there were none.
+    /// The session in which the unsaved messages of the live conversation were saved; null if there were none.
     pub saved: Option<Session>,
-    /// What is not in it, for a person.
+    /// What is not in the file, for people.
     pub warnings: Vec<String>,
 }
 
 #[wire(params)]
 pub struct ExportReadParams {
     pub export: u64,
-    /// Bytes to leave out at the start: the `next` of the piece before.
+    /// Offset of the piece: the `next` of the previous piece.
     pub offset: Option<u64>,
 }
 
@@ -65,7 +65,7 @@ pub struct ImportBeginParams {}
 
 #[wire(PartialEq, Eq)]
 pub struct ImportBeginResult {
-    /// Names this import in `add` and `commit`. It ends with the connection.
+    /// Identifies this import in `add` and `commit`. It ends with the connection.
     pub import: u64,
 }
 
@@ -85,7 +85,7 @@ pub struct ImportAddResult {
 #[wire(params)]
 pub struct ImportCommitParams {
     pub import: u64,
-    /// The agent's name here; left out, the one it had.
+    /// The agent's name in this home; by default the one in the file.
     #[serde(rename = "as")]
     pub name: Option<String>,
 }
@@ -93,16 +93,16 @@ pub struct ImportCommitParams {
 #[wire(PartialEq)]
 pub struct ImportCommitResult {
     pub agent: Agent,
-    /// How many came in.
+    /// Number of imported sessions.
     pub sessions: u64,
-    /// How many of those cannot be read; they are listed as corrupt.
+    /// Number of sessions that cannot be read; they are listed as corrupt.
     pub corrupt: u64,
-    /// Things that the agent remembers.
+    /// Number of imported memories.
     pub memories: u64,
-    /// Whether the agent has another id than where it came from: that one is taken here.
+    /// True if the agent got a new id, because this home already uses the old one.
     pub new_id: bool,
-    /// How many sessions have another id, for the same reason.
+    /// Number of sessions that got a new id, for the same reason.
     pub new_session_ids: u64,
-    /// What a person should know.
+    /// Warnings for people.
     pub warnings: Vec<String>,
 }

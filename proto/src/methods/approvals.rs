@@ -19,12 +19,12 @@ method!(
     Deny = "approvals.deny", DenyParams => DenyResult
 );
 
-/// Where an approval stands.
+/// Status of an approval.
 #[wire(Copy, PartialEq, Eq, Hash)]
 pub enum Status {
     Open,
     Approved,
-    /// By somebody, or because the turn ended.
+    /// Denied by somebody, or because the turn ended.
     Denied,
     /// Nobody answered in time.
     Expired,
@@ -43,63 +43,63 @@ impl Status {
     }
 }
 
-/// An argument, or `to`: where a call leads.
+/// The name of an argument, or `to`: the destination of a call.
 #[wire(PartialEq, Eq)]
 pub struct Detail {
     pub name: String,
-    /// Whole. Show it with everything in it made visible.
+    /// Complete. Show it with all invisible characters made visible.
     pub text: String,
 }
 
-/// One action that somebody is asked about.
+/// An action that needs approval.
 #[wire(PartialEq, Eq)]
 pub struct Approval {
     /// Six letters and digits.
     pub id: String,
     pub agent: String,
     pub turn_id: Uuid,
-    /// The model's id of the call.
+    /// The call's id from the model.
     pub call_id: String,
-    /// The whole action, exactly as it is carried out. Show it with everything in it made visible.
+    /// The whole action, exactly as it will run. Show it with all invisible characters made visible.
     pub action: String,
-    /// What it does besides, that the action does not say; of open ones only.
+    /// Further details that the action does not contain; only of open approvals.
     #[omit_empty]
     pub details: Vec<Detail>,
-    /// SHA-256, in hex, of the action with all that it is bound to.
+    /// SHA-256, in hex, of the action and everything that the approval is bound to.
     pub hash: String,
-    /// Why it is asked about.
+    /// The reason why it needs approval.
     pub rule: Rule,
-    /// Of a command that is judged in parts, each of them; else the action itself.
+    /// The parts of a command that are checked separately; otherwise the action itself.
     pub parts: Vec<Part>,
-    /// On whose behalf: `owner`, `nobody` (no person), or somebody in a channel.
+    /// The requester: `owner`, `nobody` (no person), or somebody in a channel.
     pub requester: String,
     pub asked_at: Timestamp,
     pub expires_at: Timestamp,
     pub status: Status,
-    /// Why it cannot be approved for ever; null: it can.
+    /// Why it cannot be approved permanently; null if it can.
     pub not_always: Option<String>,
     pub decided_at: Option<Timestamp>,
-    /// Null: nobody; it expired, or the turn ended.
+    /// Null if nobody decided: it expired, or the turn ended.
     pub decided_by: Option<String>,
 }
 
 #[wire(params)]
 pub struct ListParams {
-    /// Only of this one.
+    /// Only those of this agent.
     pub agent: Option<String>,
-    /// The last hundred that were decided, too.
+    /// Include the last hundred decided ones.
     pub all: bool,
-    /// Index of the first one.
+    /// Index of the first entry.
     pub offset: Option<u64>,
-    /// At most so many; fewer come where the frame would get too long.
+    /// Maximum number; fewer are returned if the frame would be too long.
     pub limit: Option<u64>,
 }
 
 #[wire(PartialEq, Eq)]
 pub struct ListResult {
-    /// In the order they were asked.
+    /// In the order of the requests.
     pub approvals: Vec<Approval>,
-    /// The `offset` to go on with; missing at the end.
+    /// The next `offset`; missing at the end.
     #[omit_empty]
     pub next: Option<u64>,
 }
@@ -107,20 +107,20 @@ pub struct ListResult {
 #[wire(params)]
 pub struct ApproveParams {
     pub id: String,
-    /// From now on, too.
+    /// Allow the action permanently.
     pub always: bool,
-    /// That of the approval that was shown: where the one of this id has another, nothing is approved.
+    /// The hash of the approval that was shown. If it is not that of the approval with this id, nothing is approved.
     pub hash: Option<String>,
 }
 
 #[wire(PartialEq, Eq)]
 pub struct ApproveResult {
     pub approval: Approval,
-    /// Whether the agent's profile allows it from now on.
+    /// True if the agent's profile allows it from now on.
     pub always: bool,
-    /// The named profile that the agent had; it stays as it is, and the agent has one of its own now.
+    /// The named profile that the agent had; it is unchanged, and the agent has its own copy now.
     pub profile_before: Option<String>,
-    /// What a person should know.
+    /// Warnings for people.
     #[omit_empty]
     pub warnings: Vec<String>,
 }

@@ -16,28 +16,28 @@ method!(
 
 #[wire(params)]
 pub struct AuditParams {
-    /// Only of this one, destroyed or not.
+    /// Only those of this agent, deleted or not.
     pub agent: Option<String>,
     /// A duration back from now (`7d`, `1h30m`) or a date.
     pub since: Option<String>,
-    /// Only the newest so many.
+    /// Only this number of the newest rows.
     pub limit: Option<u64>,
-    /// Only rows after this number: for the next page.
+    /// Only rows after this number, for the next page.
     pub after: Option<u64>,
 }
 
 #[wire(PartialEq, Eq)]
 pub struct AuditResult {
-    /// The newest last.
+    /// The newest row is last.
     pub rows: Vec<AuditRow>,
     /// The `after` of the next page; null at the end.
     pub next: Option<u64>,
 }
 
-/// One decision, or one change.
+/// A decision or a change.
 #[wire(PartialEq, Eq)]
 pub struct AuditRow {
-    /// One more than that of the row before it.
+    /// One more than the previous row's.
     pub id: u64,
     pub at: Timestamp,
     pub agent_id: Uuid,
@@ -45,17 +45,17 @@ pub struct AuditRow {
     pub agent: String,
     pub turn_id: Option<Uuid>,
     pub action: String,
-    /// `allow`, `ask` or `deny` by a rule; `approved`, `approved_always`, `refused`, `expired` or `withdrawn` of what was asked;
-    /// `changed`. Others may come.
+    /// `allow`, `ask` or `deny` by a rule; `approved`, `approved_always`, `refused`, `expired` or `withdrawn` for an
+    /// approval; `changed`. More may be added.
     pub decision: String,
-    /// Why, for a person.
+    /// The reason, for people.
     pub rule: String,
-    /// On whose behalf, or who answered.
+    /// The requester, or the person who answered.
     pub user: String,
-    /// Of a change: the value before and after.
+    /// For a change: the old and the new value.
     pub old: Option<String>,
     pub new: Option<String>,
-    /// SHA-256, in hex, over the hash of the row before it and all of this one.
+    /// SHA-256, in hex, of the previous row's hash and all fields of this row.
     pub hash: String,
 }
 
@@ -64,13 +64,14 @@ pub struct VerifyParams {}
 
 #[wire(PartialEq, Eq)]
 pub struct VerifyResult {
-    /// How many there are.
+    /// Number of rows.
     pub rows: u64,
     pub intact: bool,
-    /// The first row that does not fit; null where all do, or where rows are missing at the end.
+    /// The first row that does not match; null if all match, or if rows are missing at the end.
     pub broken_at: Option<u64>,
-    /// What is wrong with it.
+    /// Description of the problem.
     pub reason: Option<String>,
-    /// Hash of the newest row, in hex: kept elsewhere it shows later that nothing before it was changed. Null: there are no rows.
+    /// Hash of the newest row, in hex. Store it elsewhere to prove later that nothing before it was changed. Null if
+    /// there are no rows.
     pub head: Option<String>,
 }

@@ -20,9 +20,9 @@ method!(
 
 #[wire(params)]
 pub struct CreateParams {
-    /// The directory, as an absolute path: new, empty, or one that has a backup already.
+    /// The directory, as an absolute path: new, empty, or with an earlier backup.
     pub dir: String,
-    /// Delete copies of files that neither the new backup nor the one before contains.
+    /// Delete copies of files that are in neither the new nor the previous backup.
     #[serde(default)]
     pub prune: bool,
 }
@@ -30,7 +30,7 @@ pub struct CreateParams {
 /// End of the warnings about sockets, pipes and devices, which a backup cannot contain.
 pub const SPECIAL_FILE_WARNING: &str = "is a socket, pipe or device and not in the backup";
 
-/// A backup that was made.
+/// A completed backup.
 #[wire(PartialEq, Eq)]
 pub struct Summary {
     /// Agents in the backup.
@@ -41,7 +41,7 @@ pub struct Summary {
     pub files: u64,
     /// Bytes of those files.
     pub bytes: u64,
-    /// Files that had to be copied; the others were in the directory already.
+    /// Files that had to be copied; the directory already had the others.
     pub copied_files: u64,
     pub copied_bytes: u64,
     /// Copies that were deleted because the backup does not contain them.
@@ -50,7 +50,7 @@ pub struct Summary {
     pub unreadable: Vec<Unreadable>,
     /// Files in the backup that contain keys, relative to the home.
     pub keys: Vec<String>,
-    /// Other things that a person should know.
+    /// Other warnings for people.
     pub warnings: Vec<String>,
     pub duration_ms: u64,
 }
@@ -67,7 +67,7 @@ pub struct ArchiveBeginParams {}
 
 #[wire(PartialEq, Eq)]
 pub struct ArchiveBeginResult {
-    /// Names the archive in `read`. It ends with the connection.
+    /// Identifies the archive in `read`. It ends with the connection.
     pub archive: u64,
 }
 
@@ -78,9 +78,9 @@ pub struct ArchiveReadParams {
 
 #[wire(PartialEq, Eq)]
 pub struct ArchiveReadResult {
-    /// The bytes that follow those of the answer before.
+    /// The bytes after those of the previous result.
     pub data_base64: String,
-    /// Present in the last answer: the archive is complete.
+    /// Present in the last result: the archive is complete.
     #[omit_empty]
     pub summary: Option<Summary>,
 }

@@ -42,16 +42,16 @@ method!(Unpin = "context.unpin", UnpinParams => PinResult);
 #[wire(params)]
 pub struct RewindParams {
     pub agent: Option<String>,
-    /// User turns to drop; 1 unless given.
+    /// Number of user turns to remove, by default 1.
     pub n: Option<u64>,
-    /// Bring back what the last rewind dropped.
+    /// Restore what the last rewind removed.
     #[serde(default)]
     pub undo: bool,
 }
 
 #[wire(PartialEq, Eq)]
 pub struct RewindResult {
-    /// Messages that went, or with `undo` came back.
+    /// Messages that were removed, or with `undo` restored.
     pub moved: u64,
     /// Messages in the context now.
     pub messages: u64,
@@ -66,29 +66,29 @@ pub struct PinParams {
 #[wire(params)]
 pub struct UnpinParams {
     pub agent: Option<String>,
-    /// Number of the pinned fact, counted from 1.
+    /// Number of the pinned fact, starting at 1.
     pub n: u64,
 }
 
 #[wire(PartialEq, Eq)]
 pub struct PinResult {
-    /// All pinned facts, in the order of their numbers.
+    /// All pinned facts, in order.
     pub pinned_facts: Vec<Item>,
 }
 
 #[wire(params)]
 pub struct AppendParams {
     pub agent: Option<String>,
-    /// One message of `role`. Either this or `messages`.
+    /// A message with `role`. Set either this or `messages`.
     pub text: Option<String>,
-    /// Of `text`; `user` unless given.
+    /// Role of `text`, by default `user`.
     pub role: Option<Role>,
     #[serde(deserialize_with = "crate::message::objects")]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<NewMessage>"))]
     pub messages: Vec<NewMessage>,
-    /// The same key again gives the first answer and adds nothing.
+    /// Idempotency key: a request with the same key returns the first result and adds nothing.
     pub key: Option<String>,
-    /// Replace secrets by what stands for them; else they are kept as they are, and counted.
+    /// Redact secrets; otherwise they are kept and counted.
     pub redact: bool,
 }
 
@@ -96,9 +96,9 @@ pub struct AppendParams {
 pub struct AppendResult {
     /// Messages added by this call.
     pub appended: u64,
-    /// Messages in the context after it.
+    /// Messages in the context afterwards.
     pub messages: u64,
-    /// Secrets seen in what was given; null: nobody looked.
+    /// Number of secrets found; null if not checked.
     #[omit_empty]
     pub secrets_found: Option<u64>,
 }
@@ -106,13 +106,13 @@ pub struct AppendResult {
 #[wire(params)]
 pub struct ShowParams {
     pub agent: Option<String>,
-    /// Only the last messages.
+    /// Only this number of the last messages.
     pub last: Option<u64>,
     /// Index of the first message of the page.
     pub offset: Option<u64>,
-    /// Most messages in the page; fewer come where a frame would get too long.
+    /// Maximum number of messages; fewer are returned if the frame would be too long.
     pub limit: Option<u64>,
-    /// Show what the next call of the model would be sent instead; goes with none of the others.
+    /// Return the contents of the next model call instead; cannot be combined with the others.
     pub window: bool,
 }
 
@@ -125,7 +125,7 @@ pub struct ShowResult<M = Message> {
     pub context: Option<ContextInfo>,
     /// Offset of the next page; null at the end.
     pub next: Option<u64>,
-    /// Where it was asked for.
+    /// Present if it was requested.
     #[omit_empty]
     pub window: Option<Box<Window>>,
 }
@@ -144,10 +144,10 @@ pub struct SaveParams {
 pub struct SaveResult {
     pub session: Session,
     pub cleared: bool,
-    /// A summary is on its way: an event `summary.ready` with the session's id follows, whatever becomes of it.
+    /// A summary was requested: an event `summary.ready` with the session's id follows, even if it fails.
     #[omit_empty]
     pub summary_pending: bool,
-    /// What a person should know, for example that the workspace was not committed.
+    /// Warnings for people, for example that the workspace was not committed.
     #[omit_empty]
     pub warnings: Vec<String>,
 }
@@ -155,16 +155,16 @@ pub struct SaveResult {
 #[wire(params)]
 pub struct ClearParams {
     pub agent: Option<String>,
-    /// Save first.
+    /// Save the context first.
     #[serde(default)]
     pub save: bool,
 }
 
 #[wire(PartialEq)]
 pub struct ClearResult {
-    /// Messages that left the live context.
+    /// Messages removed from the live context.
     pub discarded: u64,
-    /// Pinned facts that went with them.
+    /// Pinned facts removed with them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub pins: u64,
     pub saved: Option<Session>,
@@ -178,15 +178,14 @@ fn is_zero(number: &u64) -> bool {
 #[wire(params)]
 pub struct HistoryParams {
     pub agent: Option<String>,
-    /// Sessions of every agent, destroyed ones too.
+    /// Include sessions of all agents, also deleted ones.
     #[serde(default)]
     pub all_agents: bool,
-    /// `agent` is the one that the caller works with, not one that a person named: imported conversations are listed,
-    /// too.
+    /// `agent` is the caller's current agent and was not named by a person, so imported conversations are listed, too.
     pub own: bool,
-    /// Counted from 1.
+    /// Starts at 1.
     pub page: Option<u64>,
-    /// Sessions a page; 10 unless given, at most 1,000.
+    /// Sessions per page, by default 10, at most 1,000.
     pub limit: Option<u64>,
     /// A duration back from now (`7d`, `1h30m`) or a date.
     pub since: Option<String>,
@@ -207,15 +206,15 @@ pub struct RestoreParams {
     pub agent: Option<String>,
     /// `latest`, `latest~N`, a history number, a session_id, a UUID or a unique prefix of either.
     pub session: String,
-    /// Only the first messages, cut back to where no call lacks its result.
+    /// Load only the first messages, cut at the last point where every tool call has its result.
     pub at: Option<u64>,
     /// Do not save the live context first.
     #[serde(default)]
     pub discard: bool,
-    /// Only a session of the agent itself: another agent's is refused though `agent` was said. For clients that find
-    /// the agent by themselves.
+    /// Only a session of the agent itself: another agent's session is refused even if `agent` is set. For clients that
+    /// determine the agent themselves.
     pub own: bool,
-    /// Bring back the files of the workspace, too, as they were when it was saved.
+    /// Also restore the workspace files as they were at the save.
     pub files: bool,
 }
 
@@ -224,12 +223,12 @@ pub struct RestoreResult {
     pub session: Session,
     /// Messages in the live context now.
     pub messages: u64,
-    /// What the live context was saved as before.
+    /// The session in which the live context was saved first.
     pub saved_first: Option<Session>,
-    /// With `files`, the newest commit of the workspace, which has those files.
+    /// With `files`, the new commit of the workspace with these files.
     #[omit_empty]
     pub files_commit: Option<String>,
-    /// What a person should know, for example that the file was changed since it was saved.
+    /// Warnings for people, for example that the file was changed since it was saved.
     #[omit_empty]
     pub warnings: Vec<String>,
 }

@@ -22,17 +22,17 @@ pub struct ResumeParams {
 
 #[wire(PartialEq)]
 pub struct ResumeResult {
-    /// What is gone on from.
+    /// The session that the context continues.
     pub session: Session,
     /// Messages in the live context now.
     pub messages: u64,
-    /// What the live context was saved as before.
+    /// The session in which the live context was saved first.
     pub saved_first: Option<Session>,
     /// The first message of the live context.
     pub acknowledgement: String,
-    /// Chorus wrote it, not the model.
+    /// True if Chorus wrote it, not the model.
     pub generated: bool,
-    /// What a person should know, for example that the session has no summary.
+    /// Warnings for people, for example that the session has no summary.
     #[omit_empty]
     pub warnings: Vec<String>,
 }
@@ -40,24 +40,24 @@ pub struct ResumeResult {
 #[wire(params)]
 pub struct CompactParams {
     pub agent: Option<String>,
-    /// Show the messages again that the last compaction in place took out of the window.
+    /// Undo the last compaction in place, so that the model sees these messages again.
     #[serde(default)]
     pub undo: bool,
 }
 
 #[wire(PartialEq)]
 pub struct CompactResult {
-    /// What the conversation goes on from; null with `undo`.
+    /// The session that the conversation continues; null with `undo`.
     pub session: Option<Session>,
     /// Messages in the live context now.
     pub messages: u64,
-    /// Always null: `session` is what was saved.
+    /// Always null; the saved session is `session`.
     pub saved_first: Option<Session>,
     /// The first message of the live context; null with `undo`.
     pub acknowledgement: Option<String>,
-    /// Chorus wrote it, not the model.
+    /// True if Chorus wrote it, not the model.
     pub generated: bool,
-    /// What was done, or with `undo` taken back.
+    /// The compaction that was done, or with `undo` undone.
     pub receipt: Receipt,
     #[omit_empty]
     pub warnings: Vec<String>,

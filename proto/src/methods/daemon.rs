@@ -20,7 +20,7 @@ method!(
 
 #[wire(params)]
 pub struct HelloParams {
-    /// The protocol number the client speaks; any request may carry it beside its method, too.
+    /// The client's protocol version; every request can also have it beside its method.
     pub protocol: Option<u32>,
 }
 
@@ -38,7 +38,8 @@ pub struct HelloResult {
 pub struct StatusParams {
     /// Only this agent.
     pub agent: Option<String>,
-    /// At most so many agents: first those with a live context, by name. Without it all of them.
+    /// Maximum number of agents: first those with a live context (the most recently active ones, if there are too many),
+    /// then the others, both by name. By default all.
     pub limit: Option<u64>,
 }
 
@@ -49,18 +50,18 @@ pub struct StatusResult {
     pub tasks: TaskCounts,
     pub discord: DiscordInfo,
     pub models: ModelCounts,
-    /// Of all agents, where `limit` was given.
+    /// Counts of all agents, if `limit` was given.
     #[omit_empty]
     pub totals: Option<AgentTotals>,
 }
 
-/// All agents in numbers.
+/// Counts of all agents.
 #[wire(Copy, Default, PartialEq, Eq)]
 pub struct AgentTotals {
-    /// With a live context.
+    /// Agents with a live context.
     pub active: u64,
     pub idle: u64,
-    /// Approvals that wait for an answer.
+    /// Pending approvals.
     pub approvals: u64,
 }
 
@@ -75,25 +76,25 @@ pub struct DaemonInfo {
     pub protocol: u32,
     pub connections: u64,
     pub rss_bytes: u64,
-    /// How commands of agents are confined; absent until it is known, a moment after it was first asked for.
+    /// The sandbox of agents' commands; missing until it is known, a moment after the first request.
     #[omit_empty]
     pub sandbox: Option<SandboxInfo>,
 }
 
-/// How far commands are confined.
+/// The sandbox of commands.
 #[wire(PartialEq, Eq)]
 pub struct SandboxInfo {
-    /// `bubblewrap`, `namespaces` or `none`. With `none` every command is asked about.
+    /// `bubblewrap`, `namespaces` or `none`. With `none` every command needs approval.
     pub way: String,
-    /// The version of Landlock's interface; null where the kernel has none.
+    /// The Landlock ABI version; null if the kernel does not have Landlock.
     pub landlock: Option<u32>,
-    /// System calls that no build needs are refused.
+    /// True if system calls are filtered.
     pub seccomp: bool,
-    /// `cgroup` or `watch`: of a command as a whole; `rlimit`: of each of its processes.
+    /// What limits memory: `cgroup` or `watch` per command, `rlimit` per process.
     pub memory: String,
-    /// What bounds their number: `namespace`, `cgroup` or `rlimit`; `none` where nothing does.
+    /// What limits the number of processes: `namespace`, `cgroup`, `rlimit` or `none`.
     pub processes: String,
-    /// What is not there, in words; empty where nothing is missing.
+    /// Descriptions of what is missing; empty if nothing is.
     pub missing: Vec<String>,
 }
 
@@ -106,32 +107,33 @@ pub struct TaskCounts {
 #[wire(Default, PartialEq, Eq)]
 pub struct DiscordInfo {
     pub connected: bool,
-    /// The servers that it is in.
+    /// The number of servers that it is in.
     pub guilds: u64,
-    /// Older daemons do not tell.
+    /// Missing from older daemons.
     #[omit_empty]
     pub state: Option<DiscordState>,
-    /// Why it is not connected; where it is, what does not work all the same: posts that wait, channels that may not be used, servers that are not served.
+    /// Why it is not connected; if it is connected, what does not work: pending posts, channels that cannot be used,
+    /// servers that are not served.
     #[omit_empty]
     pub why: Option<String>,
-    /// What a person can do about it.
+    /// How a person can fix it.
     #[omit_empty]
     pub hint: Option<String>,
-    /// When the next try is.
+    /// Time of the next attempt.
     #[omit_empty]
     pub until: Option<Timestamp>,
 }
 
-/// How the connection to Discord stands.
+/// State of the connection to Discord.
 #[wire(Copy, PartialEq, Eq)]
 pub enum DiscordState {
-    /// There is no token.
+    /// No token is configured.
     Off,
     Connecting,
     Connected,
-    /// It tries again at `until`.
+    /// It retries at `until`.
     Waiting,
-    /// It does not try again before a restart.
+    /// It does not retry until the daemon restarts.
     Stopped,
 }
 

@@ -13,28 +13,28 @@ pub struct DoctorParams {
     /// Rebuild the tables of agents and sessions from the directories and session files.
     #[serde(default)]
     pub rebuild: bool,
-    /// Make sessions of what can still be read of live contexts that are damaged, and restore them.
+    /// Create sessions from what can still be read of damaged live contexts, and restore them.
     pub salvage: bool,
 }
 
 #[wire(PartialEq, Eq)]
 pub struct DoctorResult {
     pub checks: Vec<Check>,
-    /// What was rebuilt, where it was.
+    /// Result of `rebuild`, if it was requested.
     #[omit_empty]
     pub rebuilt: Option<Rebuilt>,
-    /// What was salvaged, if that was asked for.
+    /// Result of `salvage`, if it was requested.
     #[omit_empty]
     pub salvaged: Option<Salvaged>,
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[wire(PartialEq, Eq)]
 pub struct Check {
     pub name: String,
     pub verdict: Verdict,
     pub text: String,
-    /// What to do about it.
+    /// How to fix it.
     #[omit_empty]
     pub hint: Option<String>,
 }
@@ -42,10 +42,10 @@ pub struct Check {
 #[wire(Copy, PartialEq, Eq)]
 pub enum Verdict {
     Ok,
-    /// Nothing is lost and everything works, but somebody should look.
+    /// Everything works and nothing is lost, but somebody should check.
     Warn,
     Fail,
-    /// Neither good nor bad: how this machine is.
+    /// Information about this machine.
     Info,
 }
 
@@ -53,30 +53,31 @@ pub enum Verdict {
 pub struct Rebuilt {
     pub agents: u64,
     pub sessions: u64,
-    /// Of the sessions, those whose file cannot be read.
+    /// Sessions whose file cannot be read.
     pub corrupt: u64,
     pub duration_ms: u64,
-    /// What the damaged database is called now.
+    /// The new name of the damaged database.
     #[omit_empty]
     pub set_aside: Option<String>,
 }
 
 #[wire(Default, PartialEq, Eq)]
 pub struct Salvaged {
-    /// Sessions that were made; they have the tag `salvaged`.
+    /// Sessions that were created; they have the tag `salvaged`.
     pub sessions: u64,
-    /// Messages in them.
+    /// Messages in these sessions.
     pub messages: u64,
-    /// Messages that the journals counted in what was salvaged. More may be found: those that were rewound are found, too.
+    /// Messages that the journals had counted in the salvaged contexts. More may be found, because rewound messages are
+    /// found, too.
     #[omit_empty]
     pub expected: Option<u64>,
     /// Records and messages that could not be read.
     pub unreadable: u64,
-    /// Agents whose live context is a salvaged session now.
+    /// Agents whose live context is now a salvaged session.
     pub restored: Vec<String>,
     /// Directories with the damaged files.
     pub set_aside: Vec<String>,
-    /// Those of them in which nothing could be read: the files there are the only copy.
+    /// Those in which nothing could be read; their files are the only copy.
     #[omit_empty]
     pub nothing_readable: Vec<String>,
 }

@@ -15,24 +15,24 @@ method!(
 
 #[wire(params)]
 pub struct ListParams {
-    /// Only those with a higher number.
+    /// Only events with a higher number.
     pub after: Option<u64>,
-    /// At most so many; 1,000 unless given, at most 10,000.
+    /// Maximum number of events, by default 1,000, at most 10,000.
     pub limit: Option<u64>,
 }
 
 #[wire(PartialEq)]
 pub struct ListResult {
     pub events: Vec<Event>,
-    /// Events after `after` that are no longer kept.
+    /// Number of events after `after` that are no longer kept.
     pub lagged: u64,
-    /// Give it as `after` for the next ones; null at the end.
+    /// The `after` of the next page; null at the end.
     pub next: Option<u64>,
 }
 
 #[wire(params)]
 pub struct SubscribeParams {
-    /// First those with a higher number; left out, only what happens from now on.
+    /// Start with events after this number; if missing, only new events.
     pub after: Option<u64>,
 }
 

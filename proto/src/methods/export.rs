@@ -12,17 +12,17 @@ method!(
     Read = "session.export.read", ReadParams => ReadResult
 );
 
-/// The form a session takes outside.
+/// Format of an exported session.
 #[wire(Copy, Default, PartialEq, Eq)]
 pub enum ExportFormat {
     /// The session file.
     #[default]
     Json,
-    /// One message a line.
+    /// One message per line.
     Jsonl,
-    /// Markdown for people, which an import reads back.
+    /// Markdown for people; it can be imported.
     Md,
-    /// A page for a browser.
+    /// A web page.
     Html,
 }
 
@@ -42,14 +42,14 @@ impl ExportFormat {
 #[wire(params)]
 pub struct SelectParams {
     pub agent: Option<String>,
-    /// These, each as in `context.restore`; without any, all that the other fields leave.
+    /// These sessions, each named as in `context.restore`; by default all that match the other fields.
     pub session: Vec<String>,
-    /// Of every agent, destroyed ones too.
+    /// Include sessions of all agents, also deleted ones.
     #[serde(default)]
     pub all_agents: bool,
-    /// Saved since then: a duration back from now (`7d`, `1h30m`) or a date.
+    /// Only sessions saved since then: a duration back from now (`7d`, `1h30m`) or a date.
     pub since: Option<String>,
-    /// How many to leave out at the start.
+    /// Index of the first entry.
     pub offset: Option<u64>,
 }
 
@@ -69,9 +69,9 @@ pub struct ReadParams {
     pub session: String,
     #[serde(default, rename = "as")]
     pub form: ExportFormat,
-    /// Bytes of the text to leave out at the start: the `next` of the piece before.
+    /// Offset in the text: the `next` of the previous piece.
     pub offset: Option<u64>,
-    /// The `fingerprint` of the piece before: a piece of what was changed in the meantime is refused.
+    /// The `fingerprint` of the previous piece. If the session has changed since, the request is refused.
     pub fingerprint: Option<String>,
 }
 
@@ -81,7 +81,7 @@ pub struct ReadResult {
     pub data: String,
     /// Offset of the next piece; null at the end.
     pub next: Option<u64>,
-    /// Of what the text is made of: pieces of one text have the same.
+    /// Fingerprint of the text; all pieces of one text have the same.
     #[omit_empty]
     pub fingerprint: Option<String>,
 }

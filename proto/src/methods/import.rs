@@ -17,7 +17,7 @@ method!(
 #[wire(Copy, Default, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum ImportFormat {
-    /// Look at the file.
+    /// Detect the format.
     #[default]
     Auto,
     /// A session file of Chorus, schema 1 or 2, or its messages as JSONL.
@@ -28,7 +28,7 @@ pub enum ImportFormat {
     Openai,
     /// A Codex rollout (JSONL).
     Codex,
-    /// Markdown, as an export writes it.
+    /// Markdown, as exported.
     Markdown,
     /// ChatGPT's export (conversations.json).
     Chatgpt,
@@ -47,16 +47,16 @@ pub struct BeginParams {
 
 #[wire(PartialEq, Eq)]
 pub struct BeginResult {
-    /// Names this import in `add` and `commit`. It ends with the connection.
+    /// Identifies this import in `add` and `commit`. It ends with the connection.
     pub import: u64,
 }
 
 #[wire(params)]
 pub struct AddParams {
     pub import: u64,
-    /// Text of the file. Either this or `data_base64`.
+    /// Text of the file. Set either this or `data_base64`.
     pub data: Option<String>,
-    /// Bytes of the file in base64, where they are not UTF-8.
+    /// Bytes of the file in base64, if they are not UTF-8.
     pub data_base64: Option<String>,
 }
 
@@ -69,13 +69,13 @@ pub struct AddResult {
 #[wire(params)]
 pub struct CommitParams {
     pub import: u64,
-    /// Replace secrets by what stands for them; else they are kept as they are, and counted.
+    /// Redact secrets; otherwise they are kept and counted.
     pub redact: bool,
-    /// Leave out conversations that are here already with as many messages.
+    /// Skip conversations that already exist with as many messages.
     pub skip_known: bool,
 }
 
-/// A line that could not be taken.
+/// A line that could not be imported.
 #[wire(PartialEq, Eq)]
 pub struct Skipped {
     /// Counted from 1; in a JSON list, the number of the entry.
@@ -86,16 +86,16 @@ pub struct Skipped {
 #[wire(PartialEq)]
 pub struct CommitResult {
     pub sessions: Vec<Session>,
-    /// At most 1,000 of them.
+    /// At most 1,000.
     pub skipped: Vec<Skipped>,
-    /// All that were skipped.
+    /// Number of all skipped lines.
     pub skipped_total: u64,
-    /// Secrets seen in what was imported; null: nobody looked.
+    /// Number of secrets found; null if not checked.
     pub secrets_found: Option<u64>,
-    /// Says so where more than a tenth of the file was skipped: the file may be of another format.
+    /// Set if more than a tenth of the file was skipped: it may have another format.
     #[omit_empty]
     pub warning: Option<String>,
-    /// How many conversations were left out with `skip_known`.
+    /// Number of conversations that were skipped with `skip_known`.
     #[omit_empty]
     pub known: Option<u64>,
 }

@@ -22,12 +22,12 @@ method!(
     Remove = "memory.remove", RemoveParams => RemoveResult
 );
 
-/// How something came to be remembered.
+/// Source of a memory.
 #[wire(Copy, PartialEq, Eq)]
 pub enum MemorySource {
-    /// A person wrote it.
+    /// A person added it.
     Hand,
-    /// The agent did, by its tool `remember`.
+    /// The agent added it with its tool `remember`.
     Tool,
 }
 
@@ -42,30 +42,30 @@ impl MemorySource {
     }
 }
 
-/// Something remembered.
+/// A memory.
 #[wire(PartialEq, Eq)]
 pub struct MemoryEntry {
     pub id: Uuid,
-    /// The beginning of `id` that names it among what the agent remembers.
+    /// The shortest unique prefix of `id` among the agent's memories.
     pub short_id: String,
     pub text: String,
     /// The file in the workspace that it is about.
     pub path: Option<String>,
-    /// Whether that is there now, in the workspace of the agent that was asked about; null without a path.
+    /// True if the file exists in the workspace of the requested agent; null without a path.
     pub path_exists: Option<bool>,
-    /// The project whose agents share it; null: it is one agent's own.
+    /// The project whose agents share it; null if it belongs to one agent.
     pub project: Option<String>,
-    /// The agent that it was written for or by, by its name at that time.
+    /// Name, at that time, of the agent that it was added for or by.
     pub agent_name: String,
-    /// On whose behalf.
+    /// The requester.
     pub user: String,
     pub source: MemorySource,
     pub created_at: Timestamp,
-    /// The message whose call of `remember` it came from.
+    /// The message with the call of `remember`.
     pub message_id: Option<String>,
-    /// The session_id of the first save that holds this message; null while there is none.
+    /// The session_id of the first save that contains this message; null if there is none yet.
     pub session_id: Option<String>,
-    /// Whether the model is shown it; else there is no room for it.
+    /// True if the model sees it; false if it exceeds the token budget.
     pub shown: bool,
 }
 
@@ -73,27 +73,27 @@ pub struct MemoryEntry {
 pub struct AddParams {
     pub agent: Option<String>,
     pub text: String,
-    /// A file in the workspace that it is about.
+    /// The file in the workspace that it is about.
     pub path: Option<String>,
     /// Share it with all agents of the agent's project.
     pub project: bool,
-    /// Replace secrets; else they are kept and counted.
+    /// Redact secrets; otherwise they are kept and counted.
     pub redact: bool,
 }
 
 #[wire(PartialEq, Eq)]
 pub struct AddResult {
-    /// What was added, or what says the same already.
+    /// The new memory, or the existing one with the same text.
     pub entry: MemoryEntry,
     pub added: bool,
-    /// Secrets seen in what was given.
+    /// Number of secrets found.
     pub secrets_found: u64,
 }
 
 #[wire(params)]
 pub struct ListParams {
     pub agent: Option<String>,
-    /// How many to leave out at the start.
+    /// Index of the first entry.
     pub offset: Option<u64>,
     pub limit: Option<u64>,
 }
@@ -101,13 +101,13 @@ pub struct ListParams {
 #[wire(PartialEq, Eq)]
 pub struct ListResult {
     pub entries: Vec<MemoryEntry>,
-    /// All that there are.
+    /// Number of all entries.
     pub total: u64,
-    /// How many of them the model is shown.
+    /// Number of memories that the model sees.
     pub shown: u64,
-    /// Tokens of those, as they are estimated.
+    /// Estimated tokens of the memories that the model sees.
     pub tokens: u64,
-    /// The most that they may have.
+    /// Limit of these tokens.
     pub token_budget: u64,
     /// Offset of the next page; null at the end.
     pub next: Option<u64>,
@@ -116,29 +116,29 @@ pub struct ListResult {
 #[wire(params)]
 pub struct SearchParams {
     pub agent: Option<String>,
-    /// Words, in any case.
+    /// Words; upper and lower case are the same.
     pub query: String,
     pub limit: Option<u64>,
 }
 
 #[wire(PartialEq, Eq)]
 pub struct SearchResult {
-    /// At most 500 of them.
+    /// At most 500.
     pub entries: Vec<MemoryEntry>,
-    /// All that were found.
+    /// Number of all matches.
     pub total: u64,
 }
 
 #[wire(params)]
 pub struct RemoveParams {
     pub agent: Option<String>,
-    /// The entry's id, or a unique beginning of at least 4 characters.
+    /// The entry's id, or a unique prefix of at least 4 characters.
     pub id: String,
 }
 
 #[wire(PartialEq, Eq)]
 pub struct RemoveResult {
     pub entry: MemoryEntry,
-    /// The entry of the trash that it is now.
+    /// Its entry in the trash.
     pub trash: String,
 }

@@ -20,7 +20,7 @@ pub struct ModelsParams {}
 
 #[wire(PartialEq)]
 pub struct ModelsResult {
-    /// The model of agents that name none.
+    /// The model of agents without their own.
     pub default_model: Option<String>,
     /// Short names, each with its `provider/model`.
     pub aliases: BTreeMap<String, String>,
@@ -31,33 +31,34 @@ pub struct ModelsResult {
 #[wire(PartialEq)]
 pub struct ModelProvider {
     pub name: String,
-    /// `anthropic` or `openai`: the protocol it speaks.
+    /// `anthropic` or `openai`: the protocol that it uses.
     pub kind: String,
     pub base_url: String,
-    /// Where the key comes from that is sent to it: a variable, a file or a credential, never the key itself. Left out: it is sent none.
+    /// Source of the key that is sent to it: a variable, a file or a credential, never the key itself. Missing if no
+    /// key is sent.
     #[omit_empty]
     pub key_from: Option<String>,
-    /// True where it was found on this machine and is not configured.
+    /// True if it was found on this machine and is not configured.
     pub local: bool,
     pub found: Discovery,
-    /// Why it failed.
+    /// The reason of the failure.
     #[omit_empty]
     pub problem: Option<String>,
-    /// What to do about it.
+    /// How to fix it.
     #[omit_empty]
     pub hint: Option<String>,
-    /// When it was asked last.
+    /// Time when it was last asked.
     pub checked_at: Option<Timestamp>,
-    /// What it listed when it was last asked with success.
+    /// The models of its last successful answer.
     pub models: Vec<Model>,
 }
 
-/// How asking a provider went.
+/// Result of asking a provider for its models.
 #[wire(Copy, PartialEq, Eq)]
 pub enum Discovery {
     Ok,
     Failed,
-    /// It was not asked since the start of the daemon.
+    /// It was not asked since the daemon started.
     NotRun,
 }
 
@@ -68,21 +69,21 @@ pub struct Model {
     pub name: String,
     #[omit_empty]
     pub display_name: Option<String>,
-    /// Tokens that it takes, where that is known.
+    /// Context length, if known.
     pub context_length: Option<u64>,
-    /// What it costs, where that is known.
+    /// Its price, if known.
     pub price: Option<Price>,
 }
 
-/// What a model costs, in US dollars per million tokens. Kept in the configuration and in available_models.json, too.
+/// Price of a model, in US dollars per million tokens. Also used in the configuration and in available_models.json.
 #[wire(Copy, Default, PartialEq)]
 pub struct Price {
     pub input: f64,
     pub output: f64,
-    /// Left out: as the input.
+    /// Missing if the same as the input price.
     #[omit_empty]
     pub cache_read: Option<f64>,
-    /// Left out: as the input.
+    /// Missing if the same as the input price.
     #[omit_empty]
     pub cache_write: Option<f64>,
 }

@@ -22,23 +22,23 @@ pub struct ListParams {}
 
 #[wire(PartialEq)]
 pub struct ListResult {
-    /// The presets, then those of the configuration by name.
+    /// The presets, then those of the configuration, sorted by name.
     pub profiles: Vec<ProfileInfo>,
 }
 
-/// A profile as lists show it.
+/// A profile in lists.
 #[wire(PartialEq)]
 pub struct ProfileInfo {
     pub name: String,
     /// True for `open`, `standard` and `locked`.
     pub preset: bool,
-    /// What holds where no rule matches.
+    /// The decision if no rule matches.
     pub default: Decision,
-    /// How commands of `bash` are judged.
+    /// How commands of `bash` are checked.
     pub bash: BashMode,
-    /// Whether commands may use the network.
+    /// True if commands may use the network.
     pub network: bool,
-    /// Names of the agents that have it, sorted.
+    /// Names of the agents that use it, sorted.
     pub agents: Vec<String>,
 }
 
@@ -52,7 +52,7 @@ pub struct ShowParams {
 #[wire(PartialEq)]
 pub struct ShowResult {
     pub info: ProfileInfo,
-    /// Every key of it: `deny`, `ask`, `allow`, `always`, `default`, `bash`, `network`, `examples`.
+    /// All its keys: `deny`, `ask`, `allow`, `always`, `default`, `bash`, `network`, `examples`.
     pub profile: Value,
 }
 
@@ -65,11 +65,11 @@ pub struct CheckParams {
     pub action: String,
 }
 
-/// May it be done? Ordered by strictness: the smallest is the strictest.
+/// Decision about an action, ordered by strictness: the smallest is the strictest.
 #[wire(Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Decision {
     Deny,
-    /// Somebody is asked.
+    /// It needs approval.
     Ask,
     Allow,
 }
@@ -86,27 +86,27 @@ impl Decision {
     }
 }
 
-/// How a profile judges commands of `bash`.
+/// How a profile checks commands of `bash`.
 #[wire(Copy, Default, PartialEq, Eq)]
 pub enum BashMode {
-    /// Each simple command by itself; what hides others is never better than `ask`.
+    /// Each simple command separately; a command that hides others is at best `ask`.
     #[default]
     Parsed,
-    /// The command as one string.
+    /// The whole command as one string.
     Whole,
 }
 
-/// What was decided about an action.
+/// Decision about an action.
 #[wire(PartialEq, Eq)]
 pub struct Verdict {
     pub decision: Decision,
     /// The rule that decided.
     pub rule: Rule,
-    /// Of a command that is judged in parts, each of them; else the action itself.
+    /// The parts of a command that are checked separately; otherwise the action itself.
     pub parts: Vec<Part>,
 }
 
-/// One thing that is judged by itself.
+/// A part of an action that is checked separately.
 #[wire(PartialEq, Eq)]
 pub struct Part {
     /// Its action.
@@ -115,28 +115,28 @@ pub struct Part {
     pub rule: Rule,
 }
 
-/// Why it was decided so.
+/// The reason of a decision.
 #[wire(PartialEq, Eq)]
 #[serde(tag = "from", rename_all = "snake_case")]
 pub enum Rule {
     /// A pattern of the profile.
     Pattern {
-        /// The list it stands in: that of the decision.
+        /// The list that contains it: that of the decision.
         list: Decision,
-        /// Its place in the list, from 0.
+        /// Its position in the list, starting at 0.
         index: u64,
         pattern: String,
     },
-    /// Approved for ever: exactly this action is in `always`.
+    /// Permanently approved: exactly this action is in `always`.
     Always {
-        /// Its place in the list, from 0.
+        /// Its position in the list, starting at 0.
         index: u64,
     },
     /// No pattern matched.
     Default,
-    /// A pattern of `allow` matches, but it is asked about: it cannot be seen through, or the pattern says too little.
+    /// A pattern of `allow` matches, but it needs approval: it cannot be analyzed, or the pattern is too general.
     Shell {
-        /// To be read after "it is asked about because".
+        /// Completes "it needs approval because".
         reason: String,
     },
 }

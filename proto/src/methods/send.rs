@@ -21,29 +21,30 @@ method!(
 pub struct SendParams {
     pub agent: Option<String>,
     pub text: String,
-    /// The same key again waits for, or returns, the first answer and does nothing. At most 256 characters.
+    /// Idempotency key: a request with the same key waits for or returns the first result and does nothing else. At
+    /// most 256 characters.
     pub key: Option<String>,
     pub attachments: Vec<Attachment>,
-    /// Send what the model says as it comes, as `progress` notifications with a [`Said`] each.
+    /// Send the reply while it arrives, as `progress` notifications with a [`Said`] each.
     #[expect(rustdoc::broken_intra_doc_links, reason = "the schema publishes this text, with the name `Said`")]
     pub stream: bool,
 }
 
 #[wire]
 pub struct SendResult {
-    /// What the model said last.
+    /// The model's last text.
     pub reply: String,
     pub turn_id: Uuid,
-    /// Of all calls of the turn together.
+    /// Usage of all model calls of the turn.
     pub usage: Usage,
-    /// The tools it called, in order.
+    /// Its tool calls, in order.
     pub tool_calls: Vec<ToolCall>,
 }
 
-/// `params` of a `progress` notification of [`Send`]: what was said since the one before.
+/// `params` of a `progress` notification of [`Send`]: what happened since the previous one.
 #[wire]
 pub struct Progress {
-    /// The request's.
+    /// The id of the request.
     pub id: u64,
     #[serde(flatten)]
     pub said: TurnEvent,
@@ -59,8 +60,7 @@ pub enum TurnEvent {
     Tool {
         id: String,
         name: String,
-        /// One line that says what it does: the command, or the file and the number of lines; older daemons do not say
-        /// it.
+        /// One line that describes it: the command, or the file and the number of lines; missing from older daemons.
         #[omit_empty]
         gist: Option<String>,
     },
@@ -69,32 +69,32 @@ pub enum TurnEvent {
         id: String,
         name: String,
         is_error: bool,
-        /// The beginning of its output, or the reason of a failure; older daemons do not say it.
+        /// The start of its output, or the reason of a failure; missing from older daemons.
         #[omit_empty]
         output: Option<Box<ToolOutput>>,
     },
-    /// A call waits until somebody approves or denies it.
+    /// A call waits for approval.
     Ask {
         approval: Box<Approval>,
     },
-    /// It does no longer.
+    /// An approval was decided.
     Decided {
-        /// Of the approval.
+        /// The approval's id.
         id: String,
         status: Status,
-        /// Null: nobody; it expired, or the turn ended.
+        /// Null if nobody decided: it expired, or the turn ended.
         by: Option<String>,
     },
-    /// Something to tell the person: another try, a shorter window.
+    /// Something to show to the person: a retry, a compaction.
     Note(String),
-    /// The turn begins: it was its turn, and the message is in the journal.
+    /// The turn has started, and the message is in the journal.
     Started {
         turn_id: Uuid,
     },
-    /// It waits for so many turns before it.
+    /// Number of turns that it waits for.
     Queued {
         before: u64,
-        /// What it is once it begins, and what takes it back before; older daemons do not say it.
+        /// Its id, also for canceling it while it waits; missing from older daemons.
         #[omit_empty]
         turn_id: Option<Uuid>,
     },
@@ -103,22 +103,22 @@ pub enum TurnEvent {
 #[wire(params, PartialEq, Eq)]
 pub struct CancelParams {
     pub agent: Option<String>,
-    /// Only this one, running or waiting; else whichever runs.
+    /// Cancel only this turn, running or queued; by default the running one.
     pub turn_id: Option<Uuid>,
 }
 
 #[wire(PartialEq, Eq)]
 pub struct CancelResult {
-    /// The turn that was told to end; null: there was none.
+    /// The turn that was canceled; null if there was none.
     pub turn_id: Option<Uuid>,
 }
 
-/// The beginning of the output of a tool.
+/// The start of a tool's output.
 #[wire(PartialEq, Eq)]
 pub struct ToolOutput {
     /// Its first lines, at most 40, and at most 4 KiB.
     pub text: String,
-    /// The number of lines of the whole output.
+    /// Number of lines of the whole output.
     pub lines: u64,
     /// The lines that an edit changed, each with `-` or `+` before it.
     #[omit_empty]

@@ -35,7 +35,7 @@ pub struct GetParams {
     pub own: bool,
     /// Index of the first message of the page.
     pub offset: Option<u64>,
-    /// Most messages in the page; fewer come where a frame would get too long. 0: none.
+    /// Maximum number of messages; fewer are returned if the frame would be too long. 0 returns none.
     pub limit: Option<u64>,
 }
 
@@ -46,10 +46,10 @@ pub struct GetResult<M = Message> {
     pub messages: Vec<M>,
     /// Offset of the next page; null at the end.
     pub next: Option<u64>,
-    /// A model's summary is on its way: an event `summary.ready` with the session's id follows, whatever becomes of it.
+    /// A model's summary was requested: an event `summary.ready` with the session's id follows, even if it fails.
     #[omit_empty]
     pub summary_pending: bool,
-    /// What a person should know of it, such as that its messages are not those that were saved.
+    /// Warnings for people, such as that its messages are not those that were saved.
     #[omit_empty]
     pub warnings: Vec<String>,
 }
@@ -65,16 +65,16 @@ pub struct DeleteParams {
 
 #[wire(PartialEq)]
 pub struct DeleteResult {
-    /// As it was.
+    /// The deleted session.
     pub session: Session,
-    /// The entry of the trash it is in; null where its file was gone already.
+    /// Its entry in the trash; null if its file was missing.
     pub trash: Option<String>,
 }
 
 #[wire(params)]
 pub struct PurgeParams {
     pub agent: Option<String>,
-    /// As in `context.restore`, or the id or session_id of one in the trash.
+    /// Named as in `context.restore`, or by the id or session_id of a session in the trash.
     pub session: String,
     /// As in `context.restore`.
     pub own: bool,
@@ -84,7 +84,7 @@ pub struct PurgeParams {
 pub struct PurgeResult {
     pub id: Uuid,
     pub session_id: String,
-    /// Agents whose live context still holds its messages.
+    /// Agents whose live context still contains its messages.
     pub live: Vec<String>,
 }
 
@@ -101,38 +101,38 @@ pub struct TagParams {
 
 #[wire(PartialEq)]
 pub struct TagResult {
-    /// With its tags as they are now.
+    /// The session with its current tags.
     pub session: Session,
 }
 
 #[wire(params)]
 pub struct ExpireParams {
-    /// Only sessions of this one; left out: of every agent.
+    /// Only sessions of this agent; by default of all agents.
     pub agent: Option<String>,
-    /// How long nobody has used them, at least a day: `30d`. Left out: `sessions_unused_for` of the configuration, without which
-    /// nothing goes.
+    /// Time without use, at least a day: `30d`. By default `sessions_unused_for` of the configuration; if that is not
+    /// set, nothing is moved.
     pub unused_for: Option<String>,
-    /// Tells what would go, and changes nothing.
+    /// Only report what would be moved.
     pub dry_run: bool,
-    /// How many are skipped; for the pages of a dry run.
+    /// Number of sessions to skip, for the pages of a dry run.
     pub offset: Option<u64>,
-    /// Most sessions at once; fewer come where a frame would get too long.
+    /// Maximum number of sessions; fewer are returned if the frame would be too long.
     pub limit: Option<u64>,
 }
 
 #[wire(PartialEq, Eq)]
 pub struct ExpireResult {
-    /// How long nobody has used them; null: nothing is configured, and nothing goes.
+    /// Time without use; null if none is configured, and nothing is moved.
     pub unused_for: Option<String>,
-    /// What went to the trash, or would; what was used longest ago first.
+    /// Sessions that were moved, or would be; the least recently used first.
     pub sessions: Vec<ExpiredSession>,
-    /// Sessions that are unused for as long and stay: live contexts were saved as them, restored from them or go on from them.
+    /// Unused sessions that are kept, because a live context was saved as them, restored from them or continues them.
     pub kept: u64,
-    /// Sessions after these that are to go: the same call again takes them, that of a dry run with a greater offset.
+    /// Number of sessions that remain. Repeat the call to move them, or a dry run with a greater offset to see them.
     pub left: u64,
 }
 
-/// A session that went to the trash because nobody used it, or would.
+/// An unused session that was moved to the trash, or would be.
 #[wire(PartialEq, Eq)]
 pub struct ExpiredSession {
     pub id: Uuid,
@@ -140,6 +140,6 @@ pub struct ExpiredSession {
     pub agent_name: String,
     pub last_used_at: Timestamp,
     pub message_count: u64,
-    /// The entry of the trash it is in; null in a dry run, and where its file was gone already.
+    /// Its entry in the trash; null in a dry run, or if its file was missing.
     pub trash: Option<String>,
 }

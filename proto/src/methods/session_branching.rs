@@ -28,30 +28,30 @@ method!(
 #[wire(params)]
 pub struct TreeParams {
     pub agent: Option<String>,
-    /// Number of sessions to pass over, as `next` gives it.
+    /// Index of the first session: the `next` of the previous page.
     pub offset: Option<u64>,
-    /// Most sessions in the page; fewer come where a frame would get too long.
+    /// Maximum number of sessions; fewer are returned if the frame would be too long.
     pub limit: Option<u64>,
 }
 
 #[wire(PartialEq)]
 pub struct TreeResult {
-    /// In the order of a drawing: each behind what it hangs from; where several hang from one, the line that was worked on last comes
-    /// last.
+    /// In drawing order: each after the one that it hangs from; if several hang from one, the branch with the latest
+    /// work is last.
     pub sessions: Vec<TreeSession>,
-    /// Sessions that hang from nothing, in that order; with the first page, and empty on the others.
+    /// Sessions without a parent, in this order; only on the first page.
     pub roots: Vec<Uuid>,
-    /// Parents that are no sessions of this agent; as `roots`.
+    /// Parents that are not sessions of this agent; only on the first page.
     pub gaps: Vec<TreeGap>,
-    /// The live context; null where there is none.
+    /// The live context; null if there is none.
     pub live: Option<TreeLive>,
-    /// Sessions in all.
+    /// Number of all sessions.
     pub total: u64,
     /// Offset of the next page; null at the end.
     pub next: Option<u64>,
 }
 
-/// A session as the tree has it.
+/// A session in the tree.
 #[wire(PartialEq)]
 pub struct TreeSession {
     pub id: Uuid,
@@ -65,21 +65,21 @@ pub struct TreeSession {
     #[serde(default)]
     pub tags: Vec<String>,
     pub parent_id: Option<Uuid>,
-    /// The session or gap above it: the save before it of the same live context, else its parent. Null for roots.
+    /// The session or gap above it: the previous save of the same live context, otherwise its parent. Null for roots.
     pub hangs_from: Option<Uuid>,
-    /// Its parent hangs from itself, as only a file that was edited by hand can make it: the circle is cut here.
+    /// Its parents form a cycle, which only a file edited by hand can cause; the cycle is cut here.
     #[omit_empty]
     pub cycle: bool,
-    /// Why the file cannot be read, where it cannot.
+    /// Why the file cannot be read, if it cannot.
     #[omit_empty]
     pub corrupt: Option<String>,
 }
 
-/// A parent that is no session of the agent.
+/// A parent that is not a session of the agent.
 #[wire(PartialEq, Eq)]
 pub struct TreeGap {
     pub id: Uuid,
-    /// Of the agent that has it; null where it is gone.
+    /// Name of its agent; null if it is gone.
     pub agent_name: Option<String>,
     pub session_id: Option<String>,
 }
@@ -105,20 +105,20 @@ pub struct BranchParams {
     pub own: bool,
     /// As in `context.restore`.
     pub at: Option<u64>,
-    /// The agent that goes on with it; `agent` where it is left out.
+    /// The agent that continues it, by default `agent`.
     #[serde(rename = "as")]
     pub as_agent: Option<String>,
 }
 
 #[wire(PartialEq)]
 pub struct BranchResult {
-    /// The agent that goes on with it.
+    /// The agent that continues it.
     pub agent: String,
-    /// What is gone on from.
+    /// The session that the context continues.
     pub session: Session,
     /// Messages in the live context now.
     pub messages: u64,
-    /// What the live context of that agent was saved as before.
+    /// The session in which that agent's live context was saved first.
     pub saved_first: Option<Session>,
     #[omit_empty]
     pub warnings: Vec<String>,
@@ -133,9 +133,9 @@ pub struct DiffParams {
     pub b: String,
     /// As in `context.restore`.
     pub own: bool,
-    /// Number of lines to pass over, as `next` gives it.
+    /// Index of the first line: the `next` of the previous page.
     pub offset: Option<u64>,
-    /// Most lines in the page; fewer come where a frame would get too long. 0: none.
+    /// Maximum number of lines; fewer are returned if the frame would be too long. 0 returns none.
     pub limit: Option<u64>,
 }
 
@@ -144,9 +144,9 @@ pub struct DiffParams {
 pub struct DiffResult<M = Message> {
     pub a: Session,
     pub b: Session,
-    /// Messages at the beginning that say the same in both.
+    /// Number of messages at the start that are the same in both.
     pub common: u64,
-    /// What is only in `a`, then what is only in `b`.
+    /// The rest of `a`, then the rest of `b`.
     pub lines: Vec<DiffLine<M>>,
     /// Offset of the next page; null at the end.
     pub next: Option<u64>,
@@ -159,11 +159,11 @@ pub enum Side {
     B,
 }
 
-/// A message that only one of the two has in its place.
+/// A message that is in only one of the two sessions.
 #[wire]
 pub struct DiffLine<M = Message> {
     pub side: Side,
-    /// Its number in that session, from 1.
+    /// Its number in that session, starting at 1.
     pub number: u64,
     pub message: M,
 }
@@ -171,7 +171,7 @@ pub struct DiffLine<M = Message> {
 #[wire(params)]
 pub struct MergeParams {
     pub agent: Option<String>,
-    /// As `session` in `context.restore`. The new context goes on from this one.
+    /// As `session` in `context.restore`. The new context continues this session.
     pub a: String,
     /// As `session` in `context.restore`.
     pub b: String,
@@ -183,17 +183,17 @@ pub struct MergeParams {
 pub struct MergeResult {
     pub a: Session,
     pub b: Session,
-    /// Messages that both begin with, and the live context now too.
+    /// Number of messages at the start of both, and now of the live context.
     pub common: u64,
-    /// Messages in the live context now: those, and the account.
+    /// Messages in the live context now: the common ones and the account.
     pub messages: u64,
-    /// What both lines did, as the live context has it.
+    /// The account of both branches in the live context.
     pub account: String,
-    /// Chorus wrote all of it, no model.
+    /// True if Chorus wrote all of it, without a model.
     pub generated: bool,
-    /// Where the two contradict each other: nothing was chosen.
+    /// Contradictions between the two; none is resolved.
     pub conflicts: Vec<Item>,
-    /// What the live context was saved as before.
+    /// The session in which the live context was saved first.
     pub saved_first: Option<Session>,
     #[omit_empty]
     pub warnings: Vec<String>,

@@ -19,7 +19,7 @@ pub struct ShowParams {}
 
 #[wire(PartialEq)]
 pub struct ShowResult {
-    /// Keys that there always are, then those of tables that the user names.
+    /// The fixed keys, then those of tables with names chosen by the user.
     pub settings: Vec<Setting>,
 }
 
@@ -28,20 +28,20 @@ pub struct ShowResult {
 pub struct Setting {
     /// With its table, for example `defaults.idle_timeout`.
     pub key: String,
-    /// As it would be written in config.toml; null: nothing.
+    /// As in config.toml; null if not set.
     pub value: Value,
     pub from: From,
-    /// The file, or the variable of the environment.
+    /// The file or the environment variable.
     #[omit_empty]
     pub place: Option<String>,
 }
 
-/// Where a value comes from.
+/// Source of a value.
 #[wire(Copy, PartialEq, Eq)]
 pub enum From {
     Default,
     File,
-    /// `settings set`.
+    /// Set with `settings set`.
     Settings,
     Environment,
 }
@@ -63,16 +63,16 @@ impl From {
 pub struct SetParams {
     /// `default_model`, `permissions` or `idle_timeout`.
     pub key: String,
-    /// A text; an empty one takes the setting back.
+    /// The value; an empty one removes the setting.
     pub value: Value,
 }
 
 #[wire(PartialEq)]
 pub struct SetResult {
-    /// What is in force now.
+    /// The effective setting.
     pub setting: Setting,
-    /// What was set before; null: nothing was.
+    /// The previous value; null if none was set.
     pub old: Option<String>,
-    /// The variable of the environment that goes before it: the setting is kept, and has no effect while that is set.
+    /// The environment variable that overrides it: the setting is stored but has no effect while the variable is set.
     pub overridden_by: Option<String>,
 }

@@ -81,18 +81,18 @@ pub struct Task {
 #[wire(params)]
 pub struct ListParams {
     pub agent: Option<String>,
-    /// Of every agent, destroyed ones too.
+    /// Include sessions of all agents, also deleted ones.
     pub all_agents: bool,
-    /// Index of the first one.
+    /// Index of the first entry.
     pub offset: Option<u64>,
-    /// At most so many; fewer come where the frame would get too long.
+    /// Maximum number; fewer are returned if the frame would be too long.
     pub limit: Option<u64>,
 }
 
 #[wire(PartialEq)]
 pub struct ListResult {
     pub tasks: Vec<Task>,
-    /// The `offset` to go on with; null at the end.
+    /// The next `offset`; null at the end.
     pub next: Option<u64>,
 }
 
@@ -109,18 +109,18 @@ pub struct ShowResult {
 #[wire(params)]
 pub struct LogsParams {
     pub id: String,
-    /// Byte of the log to begin at.
+    /// Offset in the log, in bytes.
     pub offset: Option<u64>,
-    /// Where there is nothing more yet and the task runs, wait for more, for its end, or for some seconds.
+    /// If there is no new output and the task is running, wait for output, for its end, or for some seconds.
     pub wait: bool,
 }
 
 #[wire(PartialEq)]
 pub struct LogsResult {
     pub task: Task,
-    /// What is no UTF-8 is shown as U+FFFD; the file has the bytes. Empty where there is nothing more yet.
+    /// Bytes that are not UTF-8 are shown as U+FFFD; the file has the original. Empty if there is no new output.
     pub data: String,
-    /// The `offset` to go on with; null once the task has ended and all was read.
+    /// The next `offset`; null once the task has ended and everything was read.
     pub next: Option<u64>,
 }
 
@@ -132,6 +132,6 @@ pub struct StopParams {
 #[wire(PartialEq)]
 pub struct StopResult {
     pub task: Task,
-    /// Whether it ran until now.
+    /// False if it had already ended.
     pub stopped: bool,
 }

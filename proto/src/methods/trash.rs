@@ -20,25 +20,25 @@ method!(
     Empty = "trash.empty", EmptyParams => EmptyResult
 );
 
-/// What was deleted.
+/// Kind of a deleted item.
 #[wire(Copy, PartialEq, Eq)]
 pub enum TrashKind {
     Agent,
     Session,
-    /// Something that was remembered.
+    /// A memory.
     Memory,
 }
 
-/// Something in the trash.
+/// An item in the trash.
 #[wire(PartialEq, Eq)]
 pub struct TrashEntry {
-    /// Names the entry; any unique beginning of at least 4 characters does too.
+    /// Identifies the entry; a unique prefix of at least 4 characters works, too.
     pub id: String,
-    /// Null where its note cannot be read: such an entry can only be emptied.
+    /// Null if its metadata cannot be read: such an entry can only be permanently deleted.
     pub kind: Option<TrashKind>,
-    /// Of the agent, the session_id, or how what was remembered begins.
+    /// The agent's name, the session_id, or the start of the memory.
     pub name: String,
-    /// Whose session or memory it was.
+    /// The agent whose session or memory it was.
     pub agent_name: Option<String>,
     pub deleted_at: Timestamp,
     pub path: String,
@@ -54,29 +54,29 @@ pub struct ListResult {
 
 #[wire(params)]
 pub struct RestoreParams {
-    /// The entry's id or its beginning, or its name where only one has it.
+    /// The entry's id or a unique prefix of it, or its name if only one has it.
     pub id: String,
 }
 
 #[wire(PartialEq)]
 pub struct RestoreResult {
-    /// The agent that is back.
+    /// The restored agent.
     pub agent: Option<Agent>,
-    /// The session that is back.
+    /// The restored session.
     pub session: Option<Session>,
-    /// What is remembered again.
+    /// The restored memory.
     #[omit_empty]
     pub memory: Option<MemoryEntry>,
 }
 
 #[wire(params)]
 pub struct EmptyParams {
-    /// Only what was deleted longer ago than this: `7d`.
+    /// Only items that were deleted longer ago than this: `7d`.
     pub older_than: Option<String>,
 }
 
 #[wire(PartialEq)]
 pub struct EmptyResult {
-    /// What is gone now.
+    /// The deleted items.
     pub entries: Vec<TrashEntry>,
 }

@@ -11,7 +11,7 @@ method!(
 
 #[wire(params)]
 pub struct UsageParams {
-    /// Only this one, destroyed or not; left out: every agent.
+    /// Only this agent, deleted or not; by default all agents.
     pub agent: Option<String>,
     /// A duration back from now (`7d`, `1h30m`) or a date.
     pub since: Option<String>,
@@ -19,7 +19,7 @@ pub struct UsageParams {
 
 #[wire(PartialEq)]
 pub struct UsageResult {
-    /// The newest day first.
+    /// The newest day is first.
     pub days: Vec<UsageDay>,
     pub total: UsageSums,
 }
@@ -27,7 +27,7 @@ pub struct UsageResult {
 /// The calls of an agent by one model on one day.
 #[wire(PartialEq)]
 pub struct UsageDay {
-    /// From midnight to midnight where the daemon runs.
+    /// From midnight to midnight in the daemon's time zone.
     pub day: Date,
     pub agent: String,
     /// `provider/model`.
@@ -36,19 +36,19 @@ pub struct UsageDay {
     pub sums: UsageSums,
 }
 
-/// Calls counted together.
+/// Totals of several calls.
 #[wire(Copy, Default, PartialEq)]
 pub struct UsageSums {
     pub calls: u64,
-    /// Of the whole input, cached tokens included.
+    /// Tokens of the whole input, including cached ones.
     pub input_tokens: u64,
     pub output_tokens: u64,
     pub cache_read_tokens: u64,
     /// US dollars, of the calls whose price is known; null where none is.
     pub cost_usd: Option<f64>,
-    /// Calls whose price is not known: the cost is without them.
+    /// Calls of unknown price; the cost does not include them.
     pub unpriced_calls: u64,
-    /// Calls whose tokens are estimated, in part or all: their servers had not counted them.
+    /// Calls with estimated tokens, in part or all, because the server did not report them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub estimated_calls: u64,
 }
