@@ -18,7 +18,7 @@ pub enum ErrorKind {
     AlreadyExists,
     Denied,
     ModelUnavailable,
-    /// A turn was canceled or interrupted before the reply was complete.
+    /// A turn was cancelled or interrupted before the reply was complete.
     Interrupted,
     /// The agent has reached its daily limit.
     LimitReached,

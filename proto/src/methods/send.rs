@@ -94,7 +94,7 @@ pub enum TurnEvent {
     /// Number of turns that it waits for.
     Queued {
         before: u64,
-        /// Its id, also for canceling it while it waits; missing from older daemons.
+        /// Its id, also for cancelling it while it waits; missing from older daemons.
         #[omit_empty]
         turn_id: Option<Uuid>,
     },
@@ -109,7 +109,7 @@ pub struct CancelParams {
 
 #[wire(PartialEq, Eq)]
 pub struct CancelResult {
-    /// The turn that was canceled; null if there was none.
+    /// The turn that was cancelled; null if there was none.
     pub turn_id: Option<Uuid>,
 }
 

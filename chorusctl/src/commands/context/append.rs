@@ -28,7 +28,7 @@ pub struct Args {
     /// Read one message per line, as JSON
     #[arg(long)]
     jsonl: bool,
-    /// Idempotency key: appending again with it adds nothing and returns the first result
+    /// Idempotency key: repeating an append with the same key adds nothing and returns the first result
     #[arg(long)]
     key: Option<String>,
     /// Redact secrets (default: keep and report them)

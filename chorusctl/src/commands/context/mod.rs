@@ -41,7 +41,7 @@ group! {
         Pin(pin::Args),
         /// Remove a pinned fact
         Unpin(unpin::Args),
-        /// Continue from a saved conversation on a second branch
+        /// Start a branch from a saved conversation
         Branch(branch::Args),
         /// Show saved conversations as a tree
         Tree(tree::Args),

@@ -8,14 +8,14 @@ use crate::ui::units::pluralize;
 
 /// Undo the last turns
 ///
-/// A turn starts with a message from the user and ends before the next one. `--undo` restores what was dropped, until
-/// the next message is added.
+/// A turn starts with a message from the user and ends before the next one. `--undo` restores them, until the next
+/// message is added.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Number of turns to drop [default: 1]
+    /// Number of turns to undo [default: 1]
     #[arg(conflicts_with = "undo")]
     n: Option<u64>,
-    /// Restore what the last rewind dropped
+    /// Restore the turns that were last undone
     #[arg(long)]
     undo: bool,
 }

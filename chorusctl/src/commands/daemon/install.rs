@@ -20,7 +20,7 @@ const INSTANCE_VARIABLES: [&str; 3] = ["CHORUS_HOME", "CHORUS_SOCKET", "CHORUS_C
 /// Install a systemd user service
 ///
 /// Writes chorusd.service to the systemd/user directory in $XDG_CONFIG_HOME or ~/.config, with the current values of CHORUS_HOME,
-/// CHORUS_SOCKET and CHORUS_CONFIG if they are set. It enables nothing; it prints the commands for that.
+/// CHORUS_SOCKET and CHORUS_CONFIG if they are set. It does not enable the service, but prints the commands for that.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Print the unit instead of writing it

@@ -9,7 +9,7 @@ use crate::ui::stdout::OutputFormat;
 
 /// Search an agent's memories
 ///
-/// All words must occur in the text or path, in any case. Entries that contain them as whole words come first.
+/// All words must occur in the text or path; upper and lower case are the same. Entries that contain them as whole words come first.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Words to find

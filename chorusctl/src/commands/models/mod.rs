@@ -17,7 +17,7 @@ group! {
     enum Verb or list {
         /// List models (default)
         List(list::Args),
-        /// Ask each provider for its models to test its key (free of charge)
+        /// Test each provider's API key by listing its models (free of charge)
         Validate(validate::Args),
     }
 }

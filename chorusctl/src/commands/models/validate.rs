@@ -7,7 +7,7 @@ use crate::app::{App, parse_result};
 use crate::error::Error;
 use crate::ui::stdout::OutputFormat;
 
-/// Ask each provider for its models to test its key (free of charge)
+/// Test each provider's API key by listing its models (free of charge)
 ///
 /// With `local = true` in `[discovery]` of config.toml, also looks for servers on the usual ports of this machine. The exit status is 0
 /// if every provider replied, otherwise 1.

@@ -8,10 +8,10 @@ use crate::error::Error;
 use crate::ui::sanitize;
 use crate::ui::units::pluralize;
 
-/// Continue from a saved conversation on a second branch
+/// Start a branch from a saved conversation
 ///
-/// It becomes the live conversation of this agent or of another one, whose unsaved messages are saved first. The session, and
-/// conversations that continue it, are unchanged. The session is named as for `restore`.
+/// The branch becomes the live conversation of this agent, or of the one that --as names. Unsaved messages of that agent's live
+/// conversation are saved first. The session, and conversations that continue it, are unchanged. The session is named as for `restore`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Saved conversation
@@ -19,7 +19,7 @@ pub struct Args {
     /// Load only the first N messages, cut at the last point where every tool call has its result
     #[arg(long, value_name = "N")]
     at: Option<u64>,
-    /// Agent that continues it
+    /// Agent that continues the branch [default: this agent]
     #[arg(long = "as", value_name = "AGENT", id = "as")]
     goes_on: Option<String>,
 }

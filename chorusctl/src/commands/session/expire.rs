@@ -9,11 +9,12 @@ use crate::ui::stdout::OutputFormat;
 use crate::ui::units::pluralize;
 use crate::ui::{Cell, Column, Style, Table, sanitize};
 
-/// Move saved conversations that were not used for long to the trash
+/// Move unused saved conversations to the trash
 ///
-/// Covers all agents, or the one that --agent names. The time is `sessions_unused_for` of `[retention]` in config.toml; the daemon then
-/// does the same once a day. If it is not set, nothing is moved. Sessions that a live conversation was saved as, loaded from or continues
-/// are kept. `chorusctl trash restore` restores one and counts as a use.
+/// Moves the sessions of all agents, or of the one that --agent names, that were not used for `sessions_unused_for` (`[retention]` in
+/// config.toml) or --unused-for. If neither is set, nothing is moved. If the first is set, the daemon also does this once a day. Sessions
+/// that a live conversation was saved as, loaded from or continues are kept. `chorusctl trash restore` restores a session and counts as
+/// a use.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Show what would be moved; change nothing

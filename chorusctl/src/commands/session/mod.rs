@@ -38,7 +38,7 @@ group! {
         Untag(untag::Args),
         /// Show saved conversations as a tree
         Tree(tree::Args),
-        /// Continue from a saved conversation on a second branch
+        /// Start a branch from a saved conversation
         Branch(branch::Args),
         /// Show where two conversations diverge
         Diff(diff::Args),
@@ -51,7 +51,7 @@ group! {
         /// Move a saved conversation to the trash
         #[command(visible_alias = "rm")]
         Delete(delete::Args),
-        /// Move saved conversations that were not used for long to the trash
+        /// Move unused saved conversations to the trash
         Expire(expire::Args),
         /// Permanently delete a saved conversation
         Purge(purge::Args),

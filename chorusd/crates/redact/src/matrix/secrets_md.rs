@@ -26,7 +26,7 @@ fn table() -> String {
         }
     }
     rows.sort_by_key(|(kind, ..)| *kind);
-    let mut table = String::from("| kind | begins with | then |\n|---|---|---|\n");
+    let mut table = String::from("| kind | starts with | then |\n|---|---|---|\n");
     for (kind, form, starts) in rows {
         let starts: Vec<_> = starts.iter().map(|start| format!("`{start}`")).collect();
         let _ = writeln!(table, "| {kind} | {} | {form} |", starts.join(" "));

@@ -1,0 +1,47 @@
+//! The texts of the pages for users. The tidy test includes this file.
+
+use super::scanner::Text;
+
+/// The pages that are checked, relative to the root of the workspace.
+pub const PAGES: [&str; 15] = [
+    "README.md",
+    "CHANGELOG.md",
+    "docs/DISCORD.md",
+    "docs/EXCHANGE.md",
+    "docs/GETTING_STARTED.md",
+    "docs/GUIDE.md",
+    "docs/OPERATIONS.md",
+    "docs/PROTOCOL.md",
+    "docs/README.md",
+    "docs/SANDBOX.md",
+    "docs/SECRETS.md",
+    "docs/SELF_EDIT.md",
+    "docs/TASKS.md",
+    "docs/TOOLS.md",
+    "template/docs/README.md",
+];
+
+/// Returns the lines of a Markdown page without its code; `` ` `` stands for a code span.
+pub fn prose(page: &str) -> Vec<Text> {
+    let (mut found, mut is_fenced, mut is_span) = (Vec::new(), false, false);
+    for (line, number) in page.lines().zip(1..) {
+        if line.trim_start().starts_with("```") {
+            is_fenced = !is_fenced;
+            continue;
+        }
+        if is_fenced || line.starts_with("    ") {
+            continue;
+        }
+        // A code span may continue in the next line, but not in the next paragraph.
+        is_span &= !line.trim().is_empty();
+        let mut text = String::new();
+        for part in line.split_inclusive('`') {
+            if !is_span {
+                text.push_str(part);
+            }
+            is_span ^= part.ends_with('`');
+        }
+        found.push(Text { line: number, text });
+    }
+    found
+}
