@@ -70,7 +70,7 @@ mod tests {
     fn pages_are_read_without_their_code() {
         let page = "One `code\nspan` two\n\n    code\n```\nfence\n```\n- three ``\n";
         let found: Vec<_> = pages::prose(page).into_iter().map(|text| (text.line, text.text)).collect();
-        let due = [(1, "One `"), (2, " two"), (3, ""), (8, "- three ``")];
+        let due = [(1, "One `"), (2, " two"), (3, ""), (8, "- three `")];
         assert_eq!(found, due.map(|(line, text)| (line, text.to_owned())));
     }
 
