@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand as _};
 
 use crate::commands::context::history;
 use crate::commands::{Command, help_groups, status};
@@ -31,6 +31,14 @@ pub struct Cli {
     pub global: GlobalOptions,
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// The program without its subcommands.
+#[derive(Debug, Parser)]
+#[command(name = "chorusctl", disable_help_subcommand = true)]
+struct RootOptions {
+    #[command(flatten)]
+    global: GlobalOptions,
 }
 
 /// Options of every command.
@@ -101,11 +109,24 @@ pub fn command_tree() -> clap::Command {
 /// Parses the arguments of the program, of which the first is its name.
 pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let arguments: Vec<OsString> = arguments.collect();
+    if let Some(cli) = parse_named_command(&arguments) {
+        return Ok(cli);
+    }
     // Only the help shows the groups.
     let is_help = |word: &OsString| word == "--help" || word == "-h";
     let mut command = if arguments.len() <= 1 || arguments.iter().any(is_help) { command() } else { Cli::command() };
     let mut matches = command.try_get_matches_from_mut(arguments)?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
+/// Parses with a clap command that has only the subcommand that the arguments name, because clap copies the global
+/// options into every subcommand that there is. Returns `None` if that fails: the caller then uses the complete command,
+/// whose errors and help know all subcommands.
+fn parse_named_command(arguments: &[OsString]) -> Option<Cli> {
+    let all = Command::augment_subcommands(clap::Command::new("chorusctl"));
+    let named = arguments.iter().skip(1).find_map(|word| all.find_subcommand(word))?;
+    let mut matches = RootOptions::command().subcommand(named.clone()).try_get_matches_from(arguments).ok()?;
+    Cli::from_arg_matches_mut(&mut matches).ok()
 }
 
 /// Parses the common forms of `status` and `history` by hand. Shell prompts and scripts run them often, and building the
@@ -213,6 +234,25 @@ mod tests {
         ] {
             assert!(by_hand(line).is_none(), "{line}");
         }
+    }
+
+    #[test]
+    fn parsing_with_one_subcommand_is_parsing_with_all() {
+        for line in [
+            "show 1 --json",
+            "--agent status history --long",
+            "context show --last 3",
+            "list",
+            "ls --all-agents",
+            "rm 3",
+        ] {
+            let words = || std::iter::once("chorusctl").chain(line.split(' ')).map(OsString::from);
+            let full = Cli::try_parse_from(words());
+            assert_eq!(format!("{:?}", parse(words()).ok()), format!("{:?}", full.ok()), "{line}");
+        }
+        let named = |line: &str| parse_named_command(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
+        assert!(named("chorusctl context show").is_some() && named("chorusctl show --help").is_none());
+        assert!(named("chorusctl nothing").is_none() && named("chorusctl send").is_some());
     }
 
     #[test]

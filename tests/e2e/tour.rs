@@ -15,7 +15,7 @@ fn the_tour_runs_and_leaves_nothing() {
     command.arg("tour").env("TMPDIR", &temporary);
     let said = run_command(command, b"");
     assert_eq!(said.status, 0, "{}{}", said.stdout, said.stderr);
-    for verb in ["agent init", "context save", "context history", "context restore"] {
+    for verb in ["agent init", "chorusctl save", "chorusctl history", "chorusctl restore"] {
         assert!(said.stdout.contains(verb), "{verb}: {}", said.stdout);
     }
     assert_eq!(fs::read_dir(&temporary).expect("the directory").count(), 0, "something was left behind");

@@ -93,10 +93,16 @@ impl InteractiveCommand {
     /// Starts `command` in a new session on its own pseudo-terminal, so that Ctrl-C reaches it.
     #[must_use]
     pub fn on_terminal(command: &Command) -> Self {
+        Self::on_terminal_of(command, 100, 40)
+    }
+
+    /// The same as [`Self::on_terminal`], with a size in columns and rows.
+    #[must_use]
+    pub fn on_terminal_of(command: &Command, columns: u16, rows: u16) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
         grantpt(&master).and_then(|()| unlockpt(&master)).expect("its other end");
         let name = ptsname(&master, Vec::new()).expect("its name");
-        let size = Winsize { ws_row: 40, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
+        let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&master, size).expect("its size");
         let path = std::ffi::OsStr::from_bytes(name.as_bytes());
         let open = || Stdio::from(OpenOptions::new().read(true).write(true).open(path).expect("its other end"));

@@ -28,6 +28,7 @@ pub mod raw;
 pub mod real_data;
 pub mod rng;
 pub mod schema;
+pub mod screen;
 pub mod skip;
 pub mod small_disk;
 pub mod strace;

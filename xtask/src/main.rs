@@ -33,7 +33,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Chore {
-    /// Regenerate the files that tests compare: completions, docs/CLI.md, docs/protocol.schema.json
+    /// Regenerate the files that tests compare: completions, docs/CLI.md, docs/CONFIGURATION.md, docs/screens, docs/tour.svg, the schema
     Bless,
     /// Fuzz all targets, or some of them
     Fuzz(fuzz::Args),

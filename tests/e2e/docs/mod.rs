@@ -3,6 +3,8 @@
 mod client_example;
 mod examples;
 pub mod generated;
+mod picture;
 mod protocol_page;
 mod schema;
+mod screens;
 mod tools_page;

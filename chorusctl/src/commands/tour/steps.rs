@@ -29,18 +29,18 @@ fn import_step(stage: &TempHome, out: &mut Stdout) -> Result<(), Error> {
         out,
         "Mara has a conversation from another program, in which she and a model changed\ninvoice amounts from floats to exact numbers. Import it as a session of atlas.",
     )?;
-    stage.run(out, &["session", "import", "transcript.jsonl"])?;
+    stage.run(out, &["import", "transcript.jsonl"])?;
     print_text(out, "List saved conversations, newest first.")?;
-    stage.run(out, &["context", "history"])
+    stage.run(out, &["history"])
 }
 
 fn restore_step(stage: &TempHome, out: &mut Stdout) -> Result<(), Error> {
     print_text(out, "The next morning she continues where she left off. Every message and tool call\nis restored.")?;
-    stage.run(out, &["context", "restore", "latest"])?;
+    stage.run(out, &["restore", "latest"])?;
     stage.run(out, &["context", "append", "Morning! First the DATEV export, as promised."])?;
-    stage.run(out, &["context", "show", "--last", "3"])?;
+    stage.run(out, &["show", "--last", "3"])?;
     print_text(out, "Save a checkpoint. The conversation continues.")?;
-    stage.run(out, &["context", "save", "DATEV export first", "--tag", "billing"])?;
+    stage.run(out, &["save", "DATEV export first", "--tag", "billing"])?;
     stage.run(out, &["context", "append", "And ask Kenji to look at the 31 yen invoices."])
 }
 
@@ -49,7 +49,7 @@ fn crash_step(stage: &TempHome, out: &mut Stdout) -> Result<(), Error> {
     print_text(out, "The last message is not in a saved session yet. Now kill the daemon:")?;
     stage.kill_daemon(out)?;
     print_text(out, "The next command starts a new daemon. No message is missing.")?;
-    stage.run(out, &["context", "show", "--last", "2"])?;
+    stage.run(out, &["show", "--last", "2"])?;
     let after = stage.run_json(&["context", "show"])?;
     let kept = compare_messages(&before, &after)?;
     print_text(out, &format!("Compared with the state before the crash: {kept} of {kept} messages are identical."))
@@ -69,9 +69,9 @@ fn compare_messages(before: &Value, after: &Value) -> Result<usize, Error> {
 fn cleanup_step(stage: &TempHome, out: &mut Stdout) -> Result<(), Error> {
     print_text(out, "Done for today: save and start fresh.")?;
     stage.run(out, &["context", "clear", "--save"])?;
-    stage.run(out, &["context", "history"])?;
+    stage.run(out, &["history"])?;
     print_text(out, "Restore any of them by number, ID or name.")?;
-    stage.run(out, &["context", "restore", "2"])?;
+    stage.run(out, &["restore", "2"])?;
     stage.run(out, &["status"])?;
     print_text(out, "Delete the agent. It is moved to the trash.")?;
     stage.run(out, &["agent", "destroy", "atlas", "--yes"])?;

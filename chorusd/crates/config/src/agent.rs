@@ -54,28 +54,42 @@ pub struct AgentConfig {
 
 /// A key that `agent config` sets.
 #[derive(Debug, Clone, Copy)]
-struct SettableKey {
-    name: &'static str,
+pub(crate) struct SettableKey {
+    pub name: &'static str,
+    /// Its meaning in a sentence, for docs/CONFIGURATION.md.
+    pub about: &'static str,
     /// True if it can be set in Discord, too. Keys that open one agent to another, or that show secrets, are set at the
     /// terminal only.
     in_discord: bool,
 }
 
 /// All keys that `agent config` sets, in alphabetical order.
-const CONFIG_KEYS: [SettableKey; 13] = [
-    SettableKey { name: "channel_id", in_discord: true },
-    SettableKey { name: "checkpoint_workspace", in_discord: true },
-    SettableKey { name: "compact_at_tokens", in_discord: true },
-    SettableKey { name: "daily_cost_limit", in_discord: true },
-    SettableKey { name: "daily_token_limit", in_discord: true },
-    SettableKey { name: "idle_timeout", in_discord: true },
-    SettableKey { name: "model", in_discord: true },
-    SettableKey { name: "name", in_discord: true },
-    SettableKey { name: "permissions", in_discord: true },
-    SettableKey { name: "project", in_discord: false },
-    SettableKey { name: "redact", in_discord: false },
-    SettableKey { name: "system_prompt", in_discord: true },
-    SettableKey { name: "window_messages", in_discord: true },
+pub(crate) const CONFIG_KEYS: [SettableKey; 13] = [
+    SettableKey { name: "channel_id", in_discord: true, about: "Discord channel that the agent answers in." },
+    SettableKey { name: "checkpoint_workspace", in_discord: true, about: "As in `[defaults]`." },
+    SettableKey { name: "compact_at_tokens", in_discord: true, about: "As in `[defaults]`." },
+    SettableKey { name: "daily_cost_limit", in_discord: true, about: "As in `[defaults]`." },
+    SettableKey { name: "daily_token_limit", in_discord: true, about: "As in `[defaults]`." },
+    SettableKey { name: "idle_timeout", in_discord: true, about: "As in `[defaults]`." },
+    SettableKey {
+        name: "model",
+        in_discord: true,
+        about: "Model of the agent, as `provider/model` or an alias. Unset: `default_model`.",
+    },
+    SettableKey { name: "name", in_discord: true, about: "Renames the agent." },
+    SettableKey {
+        name: "permissions",
+        in_discord: true,
+        about: "Permission profile: a name, or a profile as a JSON object. Unset: `defaults.permissions`.",
+    },
+    SettableKey { name: "project", in_discord: false, about: "Project whose agents share what they remember." },
+    SettableKey { name: "redact", in_discord: false, about: "As in `[defaults]`." },
+    SettableKey {
+        name: "system_prompt",
+        in_discord: true,
+        about: "System prompt; the notes in its `docs/` follow it.",
+    },
+    SettableKey { name: "window_messages", in_discord: true, about: "As in `[defaults]`." },
 ];
 
 /// Counts the keys of [`SETTABLE_KEYS`], or of [`DISCORD_KEYS`] with `in_discord`.

@@ -114,7 +114,7 @@ fn provider_entries(provider: &Provider) -> Vec<(&'static str, Value)> {
 }
 
 /// Formats a duration like `30m`; zero is `0`.
-fn duration_value(duration: Duration) -> Value {
+pub(crate) fn duration_value(duration: Duration) -> Value {
     if duration.is_zero() {
         return "0".into();
     }

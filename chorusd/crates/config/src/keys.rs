@@ -13,37 +13,57 @@ pub(crate) struct ConfigKey {
     /// Table of the key; empty for the top level.
     pub table: &'static str,
     pub name: &'static str,
+    /// Its meaning in a sentence or two, for docs/CONFIGURATION.md.
+    pub about: &'static str,
     pub set: fn(&mut Config, &RawConfigValue) -> Result<(), String>,
 }
 
 const fn config_key(
     table: &'static str,
     name: &'static str,
+    about: &'static str,
     set: fn(&mut Config, &RawConfigValue) -> Result<(), String>,
 ) -> ConfigKey {
-    ConfigKey { table, name, set }
+    ConfigKey { table, name, about, set }
 }
 
 /// All keys.
 pub(crate) const KEYS: &[ConfigKey] = &[
-    config_key("", "default_model", |c, v| {
-        c.default_model = Some(v.text()?).filter(|model| !model.is_empty());
-        Ok(())
+    config_key(
+        "",
+        "default_model",
+        "Model of agents that name none, as `provider/model` or an alias. Without one, agents cannot answer and summaries are made by rules.",
+        |c, v| {
+            c.default_model = Some(v.text()?).filter(|model| !model.is_empty());
+            Ok(())
+        },
+    ),
+    config_key(
+        "",
+        "durability",
+        "`\"always\"` syncs each message to the disk before it is acknowledged; `\"interval\"` syncs every `autosave_interval`, and a power failure can lose what came since.",
+        |c, v| {
+            c.durability = match v.text()?.as_str() {
+                "always" => DurabilityMode::Always,
+                "interval" => DurabilityMode::Interval,
+                _ => return Err("must be \"always\" or \"interval\"".into()),
+            };
+            Ok(())
+        },
+    ),
+    config_key("", "autosave_interval", "Time between syncs with `durability = \"interval\"`.", |c, v| {
+        set_positive_duration(&mut c.autosave_interval, v)
     }),
-    config_key("", "durability", |c, v| {
-        c.durability = match v.text()?.as_str() {
-            "always" => DurabilityMode::Always,
-            "interval" => DurabilityMode::Interval,
-            _ => return Err("must be \"always\" or \"interval\"".into()),
-        };
-        Ok(())
-    }),
-    config_key("", "autosave_interval", |c, v| set_positive_duration(&mut c.autosave_interval, v)),
-    config_key("", "resume_on_start", |c, v| {
-        c.resume_on_start = v.boolean()?;
-        Ok(())
-    }),
-    config_key("", "max_frame", |c, v| {
+    config_key(
+        "",
+        "resume_on_start",
+        "`true`: live conversations continue after a restart. `false`: a restart saves them and clears them.",
+        |c, v| {
+            c.resume_on_start = v.boolean()?;
+            Ok(())
+        },
+    ),
+    config_key("", "max_frame", "Largest request or reply on the socket, from 4KiB to 1GiB.", |c, v| {
         let size = v.size()?;
         // An error message would not fit into less, and the frame header cannot express more.
         if !(4096..=1 << 30).contains(&size) {
@@ -52,7 +72,7 @@ pub(crate) const KEYS: &[ConfigKey] = &[
         c.max_frame = size;
         Ok(())
     }),
-    config_key("", "max_connections", |c, v| {
+    config_key("", "max_connections", "Largest number of clients that are connected at the same time.", |c, v| {
         let count = usize::try_from(v.count()?).unwrap_or(usize::MAX);
         if !(1..=1_000_000).contains(&count) {
             return Err("must be between 1 and 1000000".into());
@@ -60,63 +80,105 @@ pub(crate) const KEYS: &[ConfigKey] = &[
         c.max_connections = count;
         Ok(())
     }),
-    config_key("", "frame_timeout", |c, v| set_positive_duration(&mut c.frame_timeout, v)),
-    config_key("", "stop_timeout", |c, v| set_positive_duration(&mut c.stop_timeout, v)),
-    config_key("", "approval_timeout", |c, v| set_positive_duration(&mut c.approval_timeout, v)),
-    config_key("", "log_level", |c, v| {
+    config_key(
+        "",
+        "frame_timeout",
+        "Time within which a client must finish sending a request that it has begun.",
+        |c, v| set_positive_duration(&mut c.frame_timeout, v),
+    ),
+    config_key(
+        "",
+        "stop_timeout",
+        "Time within which the daemon stops; what is still running then is cancelled.",
+        |c, v| set_positive_duration(&mut c.stop_timeout, v),
+    ),
+    config_key("", "approval_timeout", "Time that an action waits for approval; after that it is denied.", |c, v| {
+        set_positive_duration(&mut c.approval_timeout, v)
+    }),
+    config_key("", "log_level", "`error`, `warn`, `info`, `debug` or `trace`.", |c, v| {
         c.log_level = v.text()?.parse().map_err(|_| "must be error, warn, info, debug or trace".to_owned())?;
         Ok(())
     }),
-    config_key("defaults", "idle_timeout", |c, v| {
-        c.defaults.idle_timeout = Some(v.duration()?).filter(|timeout| !timeout.is_zero());
-        Ok(())
-    }),
-    config_key("defaults", "permissions", |c, v| {
-        let name = v.text()?;
-        c.profiles.resolve(&name.as_str().into())?;
-        c.defaults.permissions = name;
-        Ok(())
-    }),
-    config_key("defaults", "window_messages", |c, v| {
+    config_key(
+        "defaults",
+        "idle_timeout",
+        "Inactivity after which a live conversation is saved and cleared; `0` never does.",
+        |c, v| {
+            c.defaults.idle_timeout = Some(v.duration()?).filter(|timeout| !timeout.is_zero());
+            Ok(())
+        },
+    ),
+    config_key(
+        "defaults",
+        "permissions",
+        "Permission profile: `open`, `standard`, `locked`, or one of `[permissions.NAME]`.",
+        |c, v| {
+            let name = v.text()?;
+            c.profiles.resolve(&name.as_str().into())?;
+            c.defaults.permissions = name;
+            Ok(())
+        },
+    ),
+    config_key("defaults", "window_messages", "Largest number of messages that a model is shown.", |c, v| {
         c.defaults.window_messages = v.count()?;
         Ok(())
     }),
-    config_key("defaults", "compact_at_tokens", |c, v| {
-        c.defaults.compact_at_tokens = v.count()?;
-        Ok(())
-    }),
-    config_key("defaults", "daily_token_limit", |c, v| {
-        c.defaults.daily_token_limit = v.count()?;
-        Ok(())
-    }),
-    config_key("defaults", "daily_cost_limit", |c, v| {
-        c.defaults.daily_cost_limit = v.amount()?;
-        Ok(())
-    }),
-    config_key("defaults", "redact", |c, v| {
+    config_key(
+        "defaults",
+        "compact_at_tokens",
+        "Number of tokens above which older messages are replaced by a summary in what a model is shown.",
+        |c, v| {
+            c.defaults.compact_at_tokens = v.count()?;
+            Ok(())
+        },
+    ),
+    config_key(
+        "defaults",
+        "daily_token_limit",
+        "Tokens that an agent may use in a day, input and output; `0` is no limit.",
+        |c, v| {
+            c.defaults.daily_token_limit = v.count()?;
+            Ok(())
+        },
+    ),
+    config_key(
+        "defaults",
+        "daily_cost_limit",
+        "US dollars that an agent may cost in a day; `0` is no limit.",
+        |c, v| {
+            c.defaults.daily_cost_limit = v.amount()?;
+            Ok(())
+        },
+    ),
+    config_key("defaults", "redact", "Replaces keys and tokens in what models and tools produce.", |c, v| {
         c.defaults.redact = v.boolean()?;
         Ok(())
     }),
-    config_key("defaults", "checkpoint_workspace", |c, v| {
+    config_key("defaults", "checkpoint_workspace", "Each save also commits the agent's workspace.", |c, v| {
         c.defaults.checkpoint_workspace = v.boolean()?;
         Ok(())
     }),
-    config_key("discord", "token_env", |c, v| {
+    config_key("discord", "token_env", "Environment variable that holds the bot token.", |c, v| {
         let variable = parse_name(v, |c| c.is_ascii_alphanumeric() || c == '_')?;
         c.discord.set_token_source(provider::KeySource::Env { variable, value: None })
     }),
-    config_key("discord", "token_file", |c, v| c.discord.set_token_source(provider::KeySource::File(v.text()?.into()))),
-    config_key("discord", "credential", |c, v| {
+    config_key(
+        "discord",
+        "token_file",
+        "File that holds the bot token; a relative path starts at the directory of config.toml.",
+        |c, v| c.discord.set_token_source(provider::KeySource::File(v.text()?.into())),
+    ),
+    config_key("discord", "credential", "Name of a systemd credential that holds the bot token.", |c, v| {
         let name = parse_name(v, |c| c.is_ascii_graphic() && c != '/')?;
         c.discord.set_token_source(provider::KeySource::Credential { name, path: None })
     }),
-    config_key("discord", "guilds", |c, v| {
+    config_key("discord", "guilds", "IDs of the servers to serve. Empty: those of the first connection.", |c, v| {
         let id = |text: String| text.parse().ok().filter(|id| *id != 0).ok_or(text);
         let ids: Result<Vec<u64>, String> = v.list()?.into_iter().map(id).collect();
         c.discord.guilds = ids.map_err(|text| format!("has {text:?}, which is not a server ID (a number)"))?;
         Ok(())
     }),
-    config_key("discord", "category", |c, v| {
+    config_key("discord", "category", "Category in which channels of new agents are created.", |c, v| {
         let name = v.text()?;
         if name.trim().is_empty() || name.chars().count() > 100 {
             return Err("must be a name of 1 to 100 characters".into());
@@ -124,29 +186,41 @@ pub(crate) const KEYS: &[ConfigKey] = &[
         c.discord.category = name;
         Ok(())
     }),
-    config_key("discord", "approvers", |c, v| {
+    config_key("discord", "approvers", "Roles, by name or ID, whose members may answer any approval.", |c, v| {
         c.discord.approvers = v.list()?;
         Ok(())
     }),
-    config_key("discord", "api_base", |c, v| {
+    config_key("discord", "api_base", "Address of Discord's API, for a proxy or a test server.", |c, v| {
         c.discord.api_base = parse_base_url(&v.text()?, &["http", "https"])?;
         Ok(())
     }),
-    config_key("discord", "gateway_url", |c, v| {
+    config_key("discord", "gateway_url", "Address of the gateway. Unset: `api_base` is asked for it.", |c, v| {
         // Store the parsed URL, because the client that connects parses it again, and more strictly.
         let url = Url::parse(&parse_base_url(&v.text()?, &["ws", "wss"])?).map_err(|e| format!("is not a URL: {e}"))?;
         c.discord.gateway_url = Some(url.as_str().trim_end_matches('/').to_owned());
         Ok(())
     }),
-    config_key("discord", "reconnect_max", |c, v| set_positive_duration(&mut c.discord.reconnect_max, v)),
-    config_key("discovery", "local", |c, v| {
-        c.discovery_local = v.boolean()?;
-        Ok(())
+    config_key("discord", "reconnect_max", "Longest wait between two attempts to connect.", |c, v| {
+        set_positive_duration(&mut c.discord.reconnect_max, v)
     }),
-    config_key("retention", "sessions_unused_for", |c, v| {
-        c.sessions_unused_for = Some(validate_retention(v.duration()?)?);
-        Ok(())
-    }),
+    config_key(
+        "discovery",
+        "local",
+        "Looks for Ollama, llama.cpp and LM Studio on their usual ports of this machine.",
+        |c, v| {
+            c.discovery_local = v.boolean()?;
+            Ok(())
+        },
+    ),
+    config_key(
+        "retention",
+        "sessions_unused_for",
+        "Age without use after which saved conversations move to the trash, at least `1d`. Unset: they stay.",
+        |c, v| {
+            c.sessions_unused_for = Some(validate_retention(v.duration()?)?);
+            Ok(())
+        },
+    ),
 ];
 
 /// The key with its table, as `table.name`.

@@ -12,6 +12,7 @@ mod named_tables;
 mod permissions;
 pub mod provider;
 mod raw_value;
+mod reference;
 mod runtime_settings;
 
 use std::collections::BTreeMap;
@@ -23,6 +24,7 @@ use chorus_permissions::{Grants, Profiles};
 pub use load::load;
 pub use provider::{CallLimits, KeySource, Price, Provider, ProviderKind, is_loopback_url};
 pub use raw_value::{format_days, parse_duration, validate_retention};
+pub use reference::{KeyReference, agent_reference, config_reference};
 pub use runtime_settings::{Origin, Origins, RUNTIME_SETTINGS, resolve_setting};
 
 /// The effective configuration.

@@ -7,7 +7,7 @@ use std::path::Path;
 use chorus_base::closest_match;
 use toml::de::{DeTable, DeValue};
 
-use super::provider::{ANTHROPIC, PRICE_KEYS, PROVIDER_KEYS, Price, ProviderBuilder, Setter, check_name};
+use super::provider::{ANTHROPIC, NamedTableKey, PRICE_KEYS, PROVIDER_KEYS, Price, ProviderBuilder, check_name};
 use super::raw_value::RawConfigValue;
 use super::{Config, grants, permissions};
 
@@ -39,8 +39,7 @@ pub(crate) fn read_table(
     for (label, value) in content {
         let (name, at) = (label.get_ref().as_ref(), label.span().start);
         let place = format!("{table}.{}", quote_key(name));
-        let wrong =
-            |what: String| (at, format!("`{place}` {what}"), "fix it; see the examples in docs/OPERATIONS.md".into());
+        let wrong = |what: String| (at, format!("`{place}` {what}"), "fix it; see docs/CONFIGURATION.md".into());
         match table {
             "aliases" => {
                 let model = RawConfigValue::from_toml(value.get_ref()).text().map_err(&wrong)?;
@@ -86,16 +85,11 @@ pub(crate) fn add_default_provider(config: &mut Config, source: &ConfigSource<'_
     }
 }
 
-fn set_keys<T>(
-    whole: &mut T,
-    place: &str,
-    content: &DeTable<'_>,
-    keys: &[(&str, Setter<T>)],
-) -> Result<(), TableError> {
+fn set_keys<T>(whole: &mut T, place: &str, content: &DeTable<'_>, keys: &[NamedTableKey<T>]) -> Result<(), TableError> {
     for (label, value) in content {
         let (name, at) = (label.get_ref().as_ref(), label.span().start);
-        let Some((_, set)) = keys.iter().find(|(key, _)| *key == name) else {
-            let known = keys.iter().map(|(key, _)| *key);
+        let Some((_, _, set)) = keys.iter().find(|(key, ..)| *key == name) else {
+            let known = keys.iter().map(|(key, ..)| *key);
             let hint = match closest_match(name, known.clone()) {
                 Some(meant) => format!("did you mean `{place}.{meant}`?"),
                 None => format!("known keys: {}", known.collect::<Vec<_>>().join(", ")),

@@ -135,52 +135,85 @@ impl Default for CallLimits {
 /// Sets one key of a named table.
 pub(crate) type Setter<T> = fn(&mut T, &RawConfigValue) -> Result<(), String>;
 
+/// A key of a named table: its name, its meaning for docs/CONFIGURATION.md, and its setter.
+pub(crate) type NamedTableKey<T> = (&'static str, &'static str, Setter<T>);
+
 /// The keys of `[providers.NAME]`.
-pub(crate) const PROVIDER_KEYS: &[(&str, Setter<ProviderBuilder>)] = &[
-    ("kind", |p, v| {
-        p.kind = Some(match v.text()?.as_str() {
-            "anthropic" => ProviderKind::Anthropic,
-            "openai" => ProviderKind::Openai,
-            _ => return Err("must be \"anthropic\" or \"openai\" (any OpenAI-compatible server)".into()),
-        });
-        Ok(())
-    }),
-    ("base_url", |p, v| {
+pub(crate) const PROVIDER_KEYS: &[NamedTableKey<ProviderBuilder>] = &[
+    (
+        "kind",
+        "`\"anthropic\"` (Messages API) or `\"openai\"` (chat completions of any server). Known for `anthropic` and `openai`.",
+        |p, v| {
+            p.kind = Some(match v.text()?.as_str() {
+                "anthropic" => ProviderKind::Anthropic,
+                "openai" => ProviderKind::Openai,
+                _ => return Err("must be \"anthropic\" or \"openai\" (any OpenAI-compatible server)".into()),
+            });
+            Ok(())
+        },
+    ),
+    ("base_url", "Address of the server. Known for `anthropic` and `openai`.", |p, v| {
         p.base_url = Some(parse_base_url(&v.text()?, &["http", "https"])?);
         Ok(())
     }),
-    ("api_key_env", |p, v| p.set_key(KeySetting::Env(parse_name(v, |c| c.is_ascii_alphanumeric() || c == '_')?))),
-    ("api_key_file", |p, v| p.set_key(KeySetting::File(v.text()?))),
-    ("credential", |p, v| p.set_key(KeySetting::Credential(parse_name(v, |c| c.is_ascii_graphic() && c != '/')?))),
-    ("connect_timeout", |p, v| super::keys::set_positive_duration(&mut p.limits.connect, v)),
-    ("first_byte_timeout", |p, v| super::keys::set_positive_duration(p.first_byte.insert(Duration::ZERO), v)),
-    ("idle_timeout", |p, v| super::keys::set_positive_duration(&mut p.limits.idle, v)),
-    ("total_timeout", |p, v| super::keys::set_positive_duration(&mut p.limits.total, v)),
-    ("start_timeout", |p, v| {
-        p.limits.start = v.duration()?;
-        Ok(())
+    ("api_key_env", "Environment variable of the daemon that holds the key.", |p, v| {
+        p.set_key(KeySetting::Env(parse_name(v, |c| c.is_ascii_alphanumeric() || c == '_')?))
     }),
-    ("max_output_tokens", |p, v| {
-        p.max_output_tokens = Some(v.count()?).filter(|tokens| *tokens > 0);
-        Ok(())
+    (
+        "api_key_file",
+        "File that holds the key, read at each call; a relative path starts at the directory of config.toml.",
+        |p, v| p.set_key(KeySetting::File(v.text()?)),
+    ),
+    ("credential", "Name of a systemd credential (`LoadCredential=`) that holds the key.", |p, v| {
+        p.set_key(KeySetting::Credential(parse_name(v, |c| c.is_ascii_graphic() && c != '/')?))
     }),
+    ("connect_timeout", "Longest wait for a connection, TLS included.", |p, v| {
+        super::keys::set_positive_duration(&mut p.limits.connect, v)
+    }),
+    (
+        "first_byte_timeout",
+        "Longest wait for the first event of a reply; `300s` if the server is on this machine.",
+        |p, v| super::keys::set_positive_duration(p.first_byte.insert(Duration::ZERO), v),
+    ),
+    ("idle_timeout", "Longest wait between two events of a reply; pings do not count.", |p, v| {
+        super::keys::set_positive_duration(&mut p.limits.idle, v)
+    }),
+    ("total_timeout", "Longest time for a call, retries included.", |p, v| {
+        super::keys::set_positive_duration(&mut p.limits.total, v)
+    }),
+    (
+        "start_timeout",
+        "Longest wait for a server that refuses connections or is loading its model; `0` does not wait.",
+        |p, v| {
+            p.limits.start = v.duration()?;
+            Ok(())
+        },
+    ),
+    (
+        "max_output_tokens",
+        "Largest reply to ask for. Unset: 8,192 tokens, at most a fifth of what the model takes.",
+        |p, v| {
+            p.max_output_tokens = Some(v.count()?).filter(|tokens| *tokens > 0);
+            Ok(())
+        },
+    ),
 ];
 
 /// The keys of `[prices."provider/model"]`.
-pub(crate) const PRICE_KEYS: &[(&str, Setter<Price>)] = &[
-    ("input", |p, v| {
+pub(crate) const PRICE_KEYS: &[NamedTableKey<Price>] = &[
+    ("input", "Input.", |p, v| {
         p.input = v.amount()?;
         Ok(())
     }),
-    ("output", |p, v| {
+    ("output", "Output.", |p, v| {
         p.output = v.amount()?;
         Ok(())
     }),
-    ("cache_read", |p, v| {
+    ("cache_read", "Input read from the cache. Unset: as `input`.", |p, v| {
         p.cache_read = Some(v.amount()?);
         Ok(())
     }),
-    ("cache_write", |p, v| {
+    ("cache_write", "Input written to the cache. Unset: as `input`.", |p, v| {
         p.cache_write = Some(v.amount()?);
         Ok(())
     }),

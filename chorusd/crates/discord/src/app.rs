@@ -18,7 +18,7 @@ use super::role_cache::RoleCache;
 
 /// One Discord application, for as long as the daemon runs.
 #[derive(Debug)]
-pub struct DiscordApp {
+pub(crate) struct DiscordApp {
     pub ops: Arc<Ops>,
     pub tables: DiscordTables,
     pub rest: Arc<RestClient>,
@@ -39,7 +39,7 @@ pub struct DiscordApp {
 
 impl DiscordApp {
     /// Returns `None` if there is no token or it cannot be used; the latter is reported in the state.
-    pub async fn new(ops: Arc<Ops>, stop: CancellationToken, tasks: TaskTracker) -> Option<Self> {
+    pub(crate) async fn new(ops: Arc<Ops>, stop: CancellationToken, tasks: TaskTracker) -> Option<Self> {
         let config = ops.config.discord.clone();
         let stopping = stop.clone();
         let made = chorus_runtime::spawn_blocking(move || {
@@ -92,7 +92,7 @@ impl DiscordApp {
 impl DiscordApp {
     /// Redacts the secrets in `text`.
     #[must_use]
-    pub fn redact(&self, text: &str) -> String {
+    pub(crate) fn redact(&self, text: &str) -> String {
         self.ops.redactor.redact_text(text).into_owned()
     }
 }

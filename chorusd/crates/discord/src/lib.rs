@@ -29,7 +29,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use app::DiscordApp;
+use app::DiscordApp;
 
 /// Capacity of the queue of gateway events that wait to be routed.
 const EVENT_QUEUE_LEN: usize = 4096;

@@ -32,7 +32,7 @@ type GuildRoles = HashMap<RoleId, RoleInfo>;
 /// Roles by guild, in memory. Filled from gateway events, and by a REST request for guilds that the gateway sent no
 /// event about, for example after a resumed connection.
 #[derive(Debug, Default)]
-pub struct RoleCache {
+pub(crate) struct RoleCache {
     roles: RwLock<HashMap<GuildId, GuildRoles>>,
     /// Lets one task at a time request the roles of a guild; the others wait for it.
     load_locks: KeyedMutex<GuildId>,
@@ -42,7 +42,7 @@ pub struct RoleCache {
 
 impl RoleCache {
     /// Updates the cache from a gateway event.
-    pub fn apply(&self, event: &Event) {
+    pub(crate) fn apply(&self, event: &Event) {
         match event {
             Event::GuildCreate(event) => {
                 let roles = event.guild.roles.values().map(|role| (role.id, RoleInfo::from_role(role))).collect();
@@ -71,7 +71,7 @@ impl RoleCache {
     /// name that stands for the guild's owner, are left out, so that somebody who may rename roles cannot impersonate
     /// another role.
     #[must_use]
-    pub fn role_ids_and_names(&self, guild: GuildId, roles: &[RoleId]) -> Vec<String> {
+    pub(crate) fn role_ids_and_names(&self, guild: GuildId, roles: &[RoleId]) -> Vec<String> {
         let known = self.roles.read();
         let here = known.get(&guild);
         let mut all: Vec<String> = roles.iter().map(RoleId::to_string).collect();
@@ -83,7 +83,7 @@ impl RoleCache {
     /// Returns the permissions that these roles grant in the whole guild, regardless of channel overwrites; empty if
     /// the guild is not cached.
     #[must_use]
-    pub fn permissions(&self, guild: GuildId, roles: &[RoleId]) -> Permissions {
+    pub(crate) fn permissions(&self, guild: GuildId, roles: &[RoleId]) -> Permissions {
         let known = self.roles.read();
         let here = known.get(&guild);
         // The id of the `@everyone` role is the id of the guild.
@@ -94,7 +94,7 @@ impl RoleCache {
 
     /// Returns whether the roles of a guild are cached.
     #[must_use]
-    pub fn is_loaded(&self, guild: GuildId) -> bool {
+    pub(crate) fn is_loaded(&self, guild: GuildId) -> bool {
         self.roles.read().contains_key(&guild)
     }
 
@@ -102,7 +102,7 @@ impl RoleCache {
     ///
     /// # Errors
     /// The error of Discord, or of a request less than two seconds ago.
-    pub async fn ensure_loaded(&self, rest: &RestClient, guild: GuildId) -> Result<(), RestError> {
+    pub(crate) async fn ensure_loaded(&self, rest: &RestClient, guild: GuildId) -> Result<(), RestError> {
         if self.is_loaded(guild) {
             return Ok(());
         }

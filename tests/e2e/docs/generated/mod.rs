@@ -2,6 +2,7 @@
 
 mod cli_page;
 mod completions;
+mod configuration;
 mod man;
 mod shells;
 

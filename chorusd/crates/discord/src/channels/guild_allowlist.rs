@@ -21,7 +21,7 @@ const MAX_NAME_CHARS: usize = 60;
 
 /// The guilds that Chorus listens to. In memory and in the catalog.
 #[derive(Debug)]
-pub struct GuildAllowlist {
+pub(crate) struct GuildAllowlist {
     ops: Arc<Ops>,
     inner: RwLock<AllowedGuilds>,
 }
@@ -57,7 +57,7 @@ impl AllowedGuilds {
 impl GuildAllowlist {
     /// # Errors
     /// If the database cannot be read, it is not known which guilds are allowed.
-    pub async fn new(ops: &Arc<Ops>) -> Result<Self> {
+    pub(crate) async fn new(ops: &Arc<Ops>) -> Result<Self> {
         let listed = ops.config.discord.guilds.clone();
         let inner = match listed.is_empty() {
             true => AllowedGuilds::Remembered(guild_allowlist::load(ops).await?),
@@ -68,13 +68,13 @@ impl GuildAllowlist {
 
     /// Returns whether a guild is allowed.
     #[must_use]
-    pub fn contains(&self, guild: GuildId) -> bool {
+    pub(crate) fn contains(&self, guild: GuildId) -> bool {
         self.inner.read().ids().contains(&guild.get())
     }
 
     /// Returns all allowed guilds, including those that Chorus is not in.
     #[must_use]
-    pub fn all(&self) -> Vec<GuildId> {
+    pub(crate) fn all(&self) -> Vec<GuildId> {
         let inner = self.inner.read();
         inner.ids().iter().filter(|id| **id != 0).map(|id| GuildId::new(*id)).collect()
     }
@@ -111,7 +111,7 @@ impl GuildAllowlist {
     }
 
     /// Updates the allowlist from an event; before anything asks [`GuildAllowlist::contains`] about it.
-    pub fn handle_event(&self, event: &Event) {
+    pub(crate) fn handle_event(&self, event: &Event) {
         match event {
             Event::Ready(ready) => {
                 let guilds: Vec<u64> = ready.ready.guilds.iter().map(|guild| guild.id.get()).collect();

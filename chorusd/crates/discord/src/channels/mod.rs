@@ -28,7 +28,7 @@ pub(crate) use restore_session_button::{restore_button_id as restore_button, res
 
 /// The channels of agents. All state is in memory.
 #[derive(Debug)]
-pub struct AgentChannels {
+pub(crate) struct AgentChannels {
     directory: Arc<AgentIndex>,
     guild_cache: GuildCache,
     pub allowlist: GuildAllowlist,
@@ -38,20 +38,20 @@ pub struct AgentChannels {
 
 impl AgentChannels {
     #[must_use]
-    pub fn new(directory: Arc<AgentIndex>, allowlist: GuildAllowlist) -> Self {
+    pub(crate) fn new(directory: Arc<AgentIndex>, allowlist: GuildAllowlist) -> Self {
         Self { directory, guild_cache: GuildCache::default(), allowlist, create_lock: tokio::sync::Mutex::default() }
     }
 
     /// Returns the agent that a channel belongs to.
     #[must_use]
-    pub fn agent_of(&self, channel: ChannelId) -> Option<Arc<AgentEntry>> {
+    pub(crate) fn agent_of(&self, channel: ChannelId) -> Option<Arc<AgentEntry>> {
         self.directory.by_channel(channel.get())
     }
 
     /// Returns the channel of an agent, and its guild as far as it is known. Returns `None` if that guild is not
     /// allowed any more.
     #[must_use]
-    pub fn channel_of(&self, agent: Uuid) -> Option<(ChannelId, Option<GuildId>)> {
+    pub(crate) fn channel_of(&self, agent: Uuid) -> Option<(ChannelId, Option<GuildId>)> {
         let entry = self.directory.by_id(agent)?;
         let channel = ChannelId::new(entry.channel()?);
         // The channel belongs to another agent that names it, too.
@@ -65,7 +65,7 @@ impl AgentChannels {
 
     /// Returns whether Chorus may read the history of a channel; true if that is not known.
     #[must_use]
-    pub fn may_read_history(&self, channel: ChannelId) -> bool {
+    pub(crate) fn may_read_history(&self, channel: ChannelId) -> bool {
         self.guild_cache
             .has_permissions(channel, Permissions::VIEW_CHANNEL | Permissions::READ_MESSAGE_HISTORY)
             .unwrap_or(true)
@@ -73,25 +73,25 @@ impl AgentChannels {
 
     /// Returns the owner of a guild, if known.
     #[must_use]
-    pub fn owner_of(&self, guild: GuildId) -> Option<UserId> {
+    pub(crate) fn owner_of(&self, guild: GuildId) -> Option<UserId> {
         self.guild_cache.owner_of(guild)
     }
 
     /// Returns whether the channel is in the cache of a guild. Threads are not.
     #[must_use]
-    pub fn is_known(&self, channel: ChannelId) -> bool {
+    pub(crate) fn is_known(&self, channel: ChannelId) -> bool {
         self.guild_cache.guild_of(channel).is_some()
     }
 
     /// Returns the id of Chorus's own user; `None` before the first connection.
     #[must_use]
-    pub fn own_user_id(&self) -> Option<UserId> {
+    pub(crate) fn own_user_id(&self) -> Option<UserId> {
         self.guild_cache.own_user_id()
     }
 
     /// Returns whether everybody who sees a channel may change its conversation, as far as roles tell.
     #[must_use]
-    pub fn all_may_change(&self, channel: ChannelId, approvers: &[String]) -> bool {
+    pub(crate) fn all_may_change(&self, channel: ChannelId, approvers: &[String]) -> bool {
         self.guild_cache.all_members_have(channel, Permissions::MANAGE_MESSAGES, |role| {
             approvers.iter().any(|named| *named == role.name || *named == role.id.to_string())
         })
@@ -99,13 +99,13 @@ impl AgentChannels {
 
     /// Returns whether a guild is allowed.
     #[must_use]
-    pub fn serves(&self, guild: GuildId) -> bool {
+    pub(crate) fn serves(&self, guild: GuildId) -> bool {
         self.allowlist.contains(guild)
     }
 
     /// Returns whether it is the only guild that is allowed.
     #[must_use]
-    pub fn serves_only(&self, guild: GuildId) -> bool {
+    pub(crate) fn serves_only(&self, guild: GuildId) -> bool {
         self.allowlist.all() == [guild]
     }
 }

@@ -61,7 +61,7 @@ const BUSY_TEXT: &str = "Too many commands are running. Try again in a moment.";
 
 /// State that all slash commands share.
 #[derive(Debug)]
-pub struct SlashCommands {
+pub(crate) struct SlashCommands {
     permits: Arc<Semaphore>,
     confirmations: confirmation::Confirmations,
     /// Lets one task at a time register the commands in a guild.

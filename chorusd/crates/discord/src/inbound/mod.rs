@@ -63,7 +63,7 @@ impl Claim {
 
 /// The inbound state: a worker for each channel and a queue for each agent.
 #[derive(Debug)]
-pub struct Inbound {
+pub(crate) struct Inbound {
     workers: Mutex<HashMap<ChannelId, ChannelHandle>>,
     queues: AgentQueues,
     downloader: Downloader,
@@ -75,7 +75,7 @@ pub struct Inbound {
 
 impl Inbound {
     /// Blocks, because the machine's certificates are read.
-    pub fn new(config: &Config) -> Result<Self, String> {
+    pub(crate) fn new(config: &Config) -> Result<Self, String> {
         Ok(Self {
             workers: Mutex::default(),
             queues: AgentQueues::default(),

@@ -28,7 +28,7 @@ const NO_ACCESS: u64 = 50_001;
 const NO_PERMISSION: u64 = 50_013;
 
 /// Is notified of channels that cannot be posted in.
-pub trait LostChannelListener: Debug + Send + Sync {
+pub(crate) trait LostChannelListener: Debug + Send + Sync {
     /// The channel was deleted; its posts are dropped.
     fn channel_deleted(&self, channel: ChannelId);
     /// The application may not post in the channel; its posts wait for a day.
@@ -37,7 +37,7 @@ pub trait LostChannelListener: Debug + Send + Sync {
 
 /// The outbox of all channels. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Outbox(Arc<Inner>);
+pub(crate) struct Outbox(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -59,7 +59,7 @@ struct Inner {
 
 impl Outbox {
     #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         table: OutboxTable,
         ops: Arc<Ops>,
         rest: Arc<RestClient>,
@@ -81,12 +81,12 @@ impl Outbox {
     }
 
     /// Sets the listener for lost channels; only the first one counts.
-    pub fn set_lost_channel_listener(&self, lost: Arc<dyn LostChannelListener>) {
+    pub(crate) fn set_lost_channel_listener(&self, lost: Arc<dyn LostChannelListener>) {
         let _ = self.0.lost_channels.set(lost);
     }
 
     /// Resumes sending the posts that the previous daemon did not deliver.
-    pub async fn resume(&self) {
+    pub(crate) async fn resume(&self) {
         match self.0.table.list_channels().await {
             Ok(channels) => channels.into_iter().for_each(|channel| self.wake_sender(ChannelId::new(channel.max(1)))),
             Err(failure) => tracing::error!(%failure, "cannot load pending posts"),
@@ -98,7 +98,7 @@ impl Outbox {
     ///
     /// # Errors
     /// `busy`, `disk_full`, `storage_failed`: nothing is posted.
-    pub async fn enqueue_watched(&self, post: Post) -> Result<oneshot::Receiver<MessageId>> {
+    pub(crate) async fn enqueue_watched(&self, post: Post) -> Result<oneshot::Receiver<MessageId>> {
         let (tell, told) = oneshot::channel();
         let channel = post.channel;
         let row = post.into_row()?;
@@ -114,7 +114,7 @@ impl Outbox {
 
     /// Edits the message, or the waiting post, whose key is `about`. Returns false if there is none. A message that was
     /// deleted in Discord is not posted again.
-    pub async fn update(&self, about: &str, body: MessageBody) -> Result<bool> {
+    pub(crate) async fn update(&self, about: &str, body: MessageBody) -> Result<bool> {
         let kept = StoredPost { body, reply_to: None, anew: false }.to_json()?;
         let channel = self.0.table.edit(about.to_owned(), kept, outgoing_message::nonce()).await?;
         if let Some(channel) = channel {
@@ -124,17 +124,17 @@ impl Outbox {
     }
 
     /// Forgets the key `about`, which nothing will edit any more; what waits is still posted.
-    pub async fn forget_key(&self, about: &str) -> Result<()> {
+    pub(crate) async fn forget_key(&self, about: &str) -> Result<()> {
         self.0.table.finalize(about.to_owned()).await
     }
 
     /// Lists the keys of posts that begin with `prefix`, the oldest post first.
-    pub async fn keys_with_prefix(&self, prefix: &str) -> Result<Vec<String>> {
+    pub(crate) async fn keys_with_prefix(&self, prefix: &str) -> Result<Vec<String>> {
         self.0.table.list_keys(prefix.to_owned()).await
     }
 
     /// Starts to send posts that another commit added to the outbox of a channel.
-    pub fn wake_sender(&self, channel: ChannelId) {
+    pub(crate) fn wake_sender(&self, channel: ChannelId) {
         let mut sending = self.0.active_senders.lock();
         if let Some(more) = sending.get_mut(&channel.get()) {
             *more = true;
@@ -145,7 +145,7 @@ impl Outbox {
     }
 
     /// Retries posts that waited for permissions, because Chorus's permissions may have changed.
-    pub fn retry_forbidden(&self) {
+    pub(crate) fn retry_forbidden(&self) {
         self.0.rights_changed.notify_waiters();
     }
 

@@ -13,7 +13,7 @@ use crate::rest::MessageContent;
 
 /// A message to post.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Post {
+pub(crate) struct Post {
     pub channel: ChannelId,
     /// The key by which the message can be edited later; `None` if it never is.
     pub about: Option<String>,
@@ -24,7 +24,7 @@ pub struct Post {
 
 /// The content of a message.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct MessageBody {
+pub(crate) struct MessageBody {
     /// At most 2,000 characters, and not blank.
     pub content: String,
     /// Buttons of one row; at most five.
@@ -35,7 +35,7 @@ pub struct MessageBody {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Button {
+pub(crate) struct Button {
     /// At most 100 characters.
     pub custom_id: String,
     /// At most 80 characters.
@@ -51,7 +51,7 @@ pub struct Button {
 /// The style of a button.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Style {
+pub(crate) enum Style {
     Primary,
     Secondary,
     Success,
@@ -59,7 +59,7 @@ pub enum Style {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct File {
+pub(crate) struct File {
     pub name: String,
     #[serde(with = "base64_text")]
     pub bytes: Vec<u8>,
@@ -68,13 +68,13 @@ pub struct File {
 impl MessageBody {
     /// A message with text only.
     #[must_use]
-    pub fn from_text(content: impl Into<String>) -> Self {
+    pub(crate) fn from_text(content: impl Into<String>) -> Self {
         Self { content: content.into(), ..Self::default() }
     }
 
     /// Returns the buttons in the form of Discord's API.
     #[must_use]
-    pub fn components(&self) -> Vec<Value> {
+    pub(crate) fn components(&self) -> Vec<Value> {
         if self.buttons.is_empty() {
             return Vec::new();
         }
@@ -83,7 +83,7 @@ impl MessageBody {
     }
 
     /// Returns the content of a request; `components` are those of this message.
-    pub fn as_content<'l>(&'l self, components: &'l [Value]) -> MessageContent<'l> {
+    pub(crate) fn as_content<'l>(&'l self, components: &'l [Value]) -> MessageContent<'l> {
         let file = self.file.as_ref().map(|file| (&*file.name, &*file.bytes));
         MessageContent { content: &self.content, components, file }
     }
@@ -121,7 +121,7 @@ impl StoredPost {
 
 impl Post {
     /// Converts the post to a row of the outbox. A row with the same key is replaced.
-    pub fn into_row(self) -> Result<NewPost> {
+    pub(crate) fn into_row(self) -> Result<NewPost> {
         let kept = StoredPost { body: self.body, reply_to: self.reply_to, anew: true };
         Ok(NewPost {
             channel_id: self.channel.get(),

@@ -16,14 +16,14 @@ use uuid::Uuid;
 
 /// The agent of a turn and the person who requested it.
 #[derive(Debug, Clone)]
-pub struct TurnOwner {
+pub(crate) struct TurnOwner {
     pub agent: Uuid,
     pub by: Requester,
 }
 
 /// All running turns that channels requested, by their id.
 #[derive(Debug, Default)]
-pub struct TurnOwners(Mutex<HashMap<Uuid, RunningTurn>>);
+pub(crate) struct TurnOwners(Mutex<HashMap<Uuid, RunningTurn>>);
 
 #[derive(Debug)]
 struct RunningTurn {
@@ -32,19 +32,19 @@ struct RunningTurn {
 }
 
 impl TurnOwners {
-    pub fn insert(&self, turn: Uuid, asked: &TurnOwner) {
+    pub(crate) fn insert(&self, turn: Uuid, asked: &TurnOwner) {
         self.0.lock().entry(turn).or_insert_with(|| RunningTurn { owner: asked.clone(), stopped_by: None });
     }
 
-    pub fn contains(&self, turn: Uuid) -> bool {
+    pub(crate) fn contains(&self, turn: Uuid) -> bool {
         self.0.lock().contains_key(&turn)
     }
 
-    pub fn remove(&self, turn: Uuid) {
+    pub(crate) fn remove(&self, turn: Uuid) {
         self.0.lock().remove(&turn);
     }
 
-    pub fn stopped_by(&self, turn: Uuid) -> Option<String> {
+    pub(crate) fn stopped_by(&self, turn: Uuid) -> Option<String> {
         self.0.lock().get(&turn)?.stopped_by.clone()
     }
 

@@ -12,7 +12,7 @@ use super::{BackgroundClient, RestClient, RestError};
 
 /// The fields of a channel that are used.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Channel {
+pub(crate) struct Channel {
     pub id: ChannelId,
     #[serde(rename = "type")]
     pub kind: ChannelType,
@@ -29,17 +29,21 @@ impl RestClient {
     ///
     /// # Errors
     /// `Gone` if it does not exist, `Refused` if it may not be seen.
-    pub async fn channel(&self, channel_id: ChannelId) -> Result<Channel, RestError> {
+    pub(crate) async fn channel(&self, channel_id: ChannelId) -> Result<Channel, RestError> {
         self.call(Request::get(Route::Channel { channel_id })).await
     }
 
     /// Returns all channels of a guild.
-    pub async fn guild_channels(&self, guild_id: GuildId) -> Result<Vec<Channel>, RestError> {
+    pub(crate) async fn guild_channels(&self, guild_id: GuildId) -> Result<Vec<Channel>, RestError> {
         self.call(Request::get(Route::GuildChannels { guild_id })).await
     }
 
     /// Creates a channel or a category.
-    pub async fn create_channel(&self, guild_id: GuildId, channel: &CreateChannel<'_>) -> Result<Channel, RestError> {
+    pub(crate) async fn create_channel(
+        &self,
+        guild_id: GuildId,
+        channel: &CreateChannel<'_>,
+    ) -> Result<Channel, RestError> {
         self.call(Request::json(Method::POST, Route::GuildChannels { guild_id }, channel)?).await
     }
 }
@@ -47,17 +51,17 @@ impl RestClient {
 /// Requests that nobody waits for, or that may take their time.
 impl BackgroundClient<'_> {
     /// Like [`RestClient::channel`], but waits for any rate limit.
-    pub async fn channel(&self, channel_id: ChannelId) -> Result<Channel, RestError> {
+    pub(crate) async fn channel(&self, channel_id: ChannelId) -> Result<Channel, RestError> {
         self.call(Request::get(Route::Channel { channel_id })).await
     }
 
     /// Renames a channel. Discord allows two renames in ten minutes.
-    pub async fn rename_channel(&self, channel_id: ChannelId, name: &str) -> Result<(), RestError> {
+    pub(crate) async fn rename_channel(&self, channel_id: ChannelId, name: &str) -> Result<(), RestError> {
         self.execute(Request::json(Method::PATCH, Route::Channel { channel_id }, &json!({"name": name}))?).await
     }
 
     /// Deletes a channel.
-    pub async fn delete_channel(&self, channel_id: ChannelId) -> Result<(), RestError> {
+    pub(crate) async fn delete_channel(&self, channel_id: ChannelId) -> Result<(), RestError> {
         self.execute(Request::new(Method::DELETE, Route::Channel { channel_id })).await
     }
 }

@@ -18,7 +18,7 @@ const MAX_RETRY_AFTER: Duration = Duration::from_secs(24 * 3600);
 
 /// Why a request failed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum RestError {
+pub(crate) enum RestError {
     #[error("Discord: not found ({message})")]
     Gone { code: u64, message: String },
     #[error("Discord rejected the token")]
@@ -93,7 +93,7 @@ impl RestError {
 
     /// Returns whether the same request may succeed later.
     #[must_use]
-    pub fn is_transient(&self) -> bool {
+    pub(crate) fn is_transient(&self) -> bool {
         matches!(self, Self::RateLimited { .. } | Self::ServerError(_) | Self::Unreachable(_) | Self::Unconnected(_))
     }
 }

@@ -10,7 +10,7 @@ use super::{RestClient, RestError};
 
 /// The URL of the gateway, and how many new sessions are allowed.
 #[derive(Debug, Clone, Deserialize)]
-pub struct GatewayInfo {
+pub(crate) struct GatewayInfo {
     pub url: String,
     #[serde(default)]
     session_start_limit: Option<SessionStartLimit>,
@@ -26,7 +26,7 @@ struct SessionStartLimit {
 impl GatewayInfo {
     /// If no new session is allowed, returns the time until one is.
     #[must_use]
-    pub fn exhausted_for(&self) -> Option<Duration> {
+    pub(crate) fn exhausted_for(&self) -> Option<Duration> {
         let left = self.session_start_limit.as_ref().filter(|left| left.remaining == 0)?;
         Some(Duration::from_millis(left.reset_after))
     }
@@ -34,12 +34,12 @@ impl GatewayInfo {
 
 impl RestClient {
     /// Requests the URL of the gateway.
-    pub async fn gateway_info(&self) -> Result<GatewayInfo, RestError> {
+    pub(crate) async fn gateway_info(&self) -> Result<GatewayInfo, RestError> {
         self.get(Route::GatewayBot).await
     }
 
     /// Sends a GET request.
-    pub async fn get<T: DeserializeOwned>(&self, route: Route<'_>) -> Result<T, RestError> {
+    pub(crate) async fn get<T: DeserializeOwned>(&self, route: Route<'_>) -> Result<T, RestError> {
         self.call(Request::get(route)).await
     }
 }

@@ -12,7 +12,7 @@ const PAGE_SIZE: usize = 100;
 
 /// A page of a channel's messages, the newest first.
 #[derive(Debug, Default)]
-pub struct MessagePage {
+pub(crate) struct MessagePage {
     pub messages: Vec<Message>,
     /// The ids of all messages of the page, including those that cannot be parsed.
     pub listed: Vec<MessageId>,
@@ -27,7 +27,11 @@ pub struct MessagePage {
 impl RestClient {
     /// Returns the newest messages of a channel, or those before `before`. Messages that cannot be parsed are logged
     /// and left out.
-    pub async fn message_page(&self, channel: ChannelId, before: Option<MessageId>) -> Result<MessagePage, RestError> {
+    pub(crate) async fn message_page(
+        &self,
+        channel: ChannelId,
+        before: Option<MessageId>,
+    ) -> Result<MessagePage, RestError> {
         let mut params = vec![("limit", PAGE_SIZE.to_string())];
         params.extend(before.map(|before| ("before", before.to_string())));
         let route = Route::ChannelMessages { channel_id: channel };

@@ -10,7 +10,7 @@ use super::{RestClient, RestError};
 
 /// An interaction and the token to respond with, which is valid for 15 minutes.
 #[derive(Debug, Clone)]
-pub struct InteractionRef {
+pub(crate) struct InteractionRef {
     pub id: InteractionId,
     pub application: ApplicationId,
     pub token: String,
@@ -18,7 +18,7 @@ pub struct InteractionRef {
 
 /// The initial response, which Discord expects within 3 seconds.
 #[derive(Debug, Clone, PartialEq)]
-pub enum InitialResponse {
+pub(crate) enum InitialResponse {
     /// The response follows; if `private`, only the caller sees it.
     Defer { private: bool },
     /// The message of the button may be edited later.
@@ -56,13 +56,13 @@ impl RestClient {
     ///
     /// # Errors
     /// After an error of Discord the interaction must not be acted on.
-    pub async fn create_response(&self, way: &InteractionRef, first: &InitialResponse) -> Result<(), RestError> {
+    pub(crate) async fn create_response(&self, way: &InteractionRef, first: &InitialResponse) -> Result<(), RestError> {
         let route = Route::InteractionResponse { interaction_id: way.id, token: &way.token };
         self.execute(Request::json(Method::POST, route, &first.to_json())?).await
     }
 
     /// Replaces the initial response by `body`, or edits the message of a button.
-    pub async fn edit_response(
+    pub(crate) async fn edit_response(
         &self,
         way: &InteractionRef,
         mut body: Value,
@@ -76,13 +76,18 @@ impl RestClient {
     }
 
     /// Deletes the initial response.
-    pub async fn delete_response(&self, way: &InteractionRef) -> Result<(), RestError> {
+    pub(crate) async fn delete_response(&self, way: &InteractionRef) -> Result<(), RestError> {
         let route = Route::WebhookOriginalInteractionResponse { application_id: way.application, token: &way.token };
         self.background().execute(Request::new(Method::DELETE, route)).await
     }
 
     /// Sends a follow-up message.
-    pub async fn create_followup(&self, way: &InteractionRef, content: &str, private: bool) -> Result<(), RestError> {
+    pub(crate) async fn create_followup(
+        &self,
+        way: &InteractionRef,
+        content: &str,
+        private: bool,
+    ) -> Result<(), RestError> {
         let route = Route::WebhookFollowupMessages { application_id: way.application, token: &way.token };
         let flags = if private { EPHEMERAL_FLAG } else { 0 };
         let body = json!({"content": content, "flags": flags, "allowed_mentions": {"parse": []}});
@@ -90,7 +95,7 @@ impl RestClient {
     }
 
     /// Registers all commands in a guild; nobody waits for it.
-    pub async fn set_guild_commands(
+    pub(crate) async fn set_guild_commands(
         &self,
         application: ApplicationId,
         guild: GuildId,

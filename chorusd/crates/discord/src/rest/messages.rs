@@ -10,7 +10,7 @@ use super::{RestClient, RestError};
 
 /// The content of a message.
 #[derive(Debug, Clone, Copy)]
-pub struct MessageContent<'l> {
+pub(crate) struct MessageContent<'l> {
     pub content: &'l str,
     /// In the form of Discord's API: rows of buttons.
     pub components: &'l [Value],
@@ -20,7 +20,7 @@ pub struct MessageContent<'l> {
 
 /// The fields of a message that are used.
 #[derive(Debug, Clone, Deserialize)]
-pub struct PostedMessage {
+pub(crate) struct PostedMessage {
     pub id: MessageId,
     pub content: String,
     pub author: Author,
@@ -32,18 +32,18 @@ pub struct PostedMessage {
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub struct MessageReference {
+pub(crate) struct MessageReference {
     #[serde(default)]
     pub message_id: Option<MessageId>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub struct Author {
+pub(crate) struct Author {
     pub id: UserId,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub struct AttachmentName {
+pub(crate) struct AttachmentName {
     pub filename: String,
 }
 
@@ -78,7 +78,7 @@ struct EditBody<'l> {
 
 impl RestClient {
     /// Posts a message. If the `nonce` was used within the last few minutes, returns the message that it created.
-    pub async fn create_message(
+    pub(crate) async fn create_message(
         &self,
         channel: ChannelId,
         looks: MessageContent<'_>,
@@ -100,7 +100,7 @@ impl RestClient {
     }
 
     /// Edits a message of Chorus.
-    pub async fn edit_message(
+    pub(crate) async fn edit_message(
         &self,
         channel: ChannelId,
         message: MessageId,
@@ -117,18 +117,22 @@ impl RestClient {
     }
 
     /// Shows the typing indicator, for ten seconds or until a message is posted.
-    pub async fn trigger_typing(&self, channel_id: ChannelId) -> Result<(), RestError> {
+    pub(crate) async fn trigger_typing(&self, channel_id: ChannelId) -> Result<(), RestError> {
         self.execute(Request::new(Method::POST, Route::ChannelTyping { channel_id })).await
     }
 
     /// Returns the id of Chorus's own user.
-    pub async fn own_user_id(&self) -> Result<UserId, RestError> {
+    pub(crate) async fn own_user_id(&self) -> Result<UserId, RestError> {
         let us: Author = self.call(Request::get(Route::UserMe)).await?;
         Ok(us.id)
     }
 
     /// Returns messages of a channel after `after`, the oldest first; at most [`MESSAGE_PAGE_SIZE`].
-    pub async fn messages_after(&self, channel: ChannelId, after: MessageId) -> Result<Vec<PostedMessage>, RestError> {
+    pub(crate) async fn messages_after(
+        &self,
+        channel: ChannelId,
+        after: MessageId,
+    ) -> Result<Vec<PostedMessage>, RestError> {
         let params = vec![("after", after.to_string()), ("limit", MESSAGE_PAGE_SIZE.to_string())];
         let list = Request::get(Route::ChannelMessages { channel_id: channel }).query(params);
         let mut found: Vec<PostedMessage> = self.call(list).await?;

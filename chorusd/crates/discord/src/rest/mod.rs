@@ -40,7 +40,7 @@ const MAX_LIMIT_WAIT: Duration = Duration::from_secs(2);
 
 /// The REST client of one application. Every request has a deadline.
 #[derive(Debug)]
-pub struct RestClient {
+pub(crate) struct RestClient {
     client: Client,
     /// Prefixed with `Bot `.
     token: Secret,
@@ -65,12 +65,12 @@ pub(crate) struct Successes {
 /// A view of the client for background work: its requests wait for rate limits for as long as necessary. Requests in
 /// other buckets are not delayed.
 #[derive(Debug, Clone, Copy)]
-pub struct BackgroundClient<'r>(&'r RestClient);
+pub(crate) struct BackgroundClient<'r>(&'r RestClient);
 
 impl RestClient {
     /// Creates a client for the configured API. Requests are given up shortly after `stop`. Blocks, because the
     /// machine's certificates are read.
-    pub fn new(config: &DiscordConfig, token: &Secret, stop: CancellationToken) -> Result<Self, RestError> {
+    pub(crate) fn new(config: &DiscordConfig, token: &Secret, stop: CancellationToken) -> Result<Self, RestError> {
         let mut client = Client::builder()
             .tls_backend_preconfigured(chorus_tls::client_config())
             .redirect(redirect::Policy::none())
@@ -93,12 +93,12 @@ impl RestClient {
     }
 
     /// Sends a request and parses the response. Waits for rate limits for two seconds at most.
-    pub async fn call<T: DeserializeOwned>(&self, request: Request) -> Result<T, RestError> {
+    pub(crate) async fn call<T: DeserializeOwned>(&self, request: Request) -> Result<T, RestError> {
         parse_body(&self.send(request, Some(Instant::now() + MAX_LIMIT_WAIT)).await?)
     }
 
     /// Sends a request whose response has no content. Waits like [`RestClient::call`].
-    pub async fn execute(&self, request: Request) -> Result<(), RestError> {
+    pub(crate) async fn execute(&self, request: Request) -> Result<(), RestError> {
         self.send(request, Some(Instant::now() + MAX_LIMIT_WAIT)).await.map(drop)
     }
 
@@ -109,19 +109,19 @@ impl RestClient {
 
     /// Returns a view for requests that nobody waits for.
     #[must_use]
-    pub fn background(&self) -> BackgroundClient<'_> {
+    pub(crate) fn background(&self) -> BackgroundClient<'_> {
         BackgroundClient(self)
     }
 }
 
 impl BackgroundClient<'_> {
     /// Like [`RestClient::call`], but waits for any rate limit.
-    pub async fn call<T: DeserializeOwned>(&self, request: Request) -> Result<T, RestError> {
+    pub(crate) async fn call<T: DeserializeOwned>(&self, request: Request) -> Result<T, RestError> {
         parse_body(&self.0.send(request, None).await?)
     }
 
     /// Like [`RestClient::execute`], but waits for any rate limit.
-    pub async fn execute(&self, request: Request) -> Result<(), RestError> {
+    pub(crate) async fn execute(&self, request: Request) -> Result<(), RestError> {
         self.0.send(request, None).await.map(drop)
     }
 }

@@ -13,7 +13,7 @@ const API_PATH: &str = "/api/v10";
 
 /// A resource of the API.
 #[derive(Debug, Clone, Copy)]
-pub enum Route<'r> {
+pub(crate) enum Route<'r> {
     Channel { channel_id: ChannelId },
     ChannelMessage { channel_id: ChannelId, message_id: MessageId },
     ChannelMessages { channel_id: ChannelId },
@@ -64,7 +64,7 @@ impl Route<'_> {
 
 /// A request that can be sent several times.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub(crate) struct Request {
     pub method: Method,
     /// Below the version of the API, without the query.
     pub path: String,
@@ -86,23 +86,23 @@ enum Body {
 
 impl Request {
     /// Creates a request without a body.
-    pub fn new(method: Method, route: Route<'_>) -> Self {
+    pub(crate) fn new(method: Method, route: Route<'_>) -> Self {
         Self { method, path: route.path(), query: Vec::new(), body: Body::Empty }
     }
 
     /// Creates a GET request.
-    pub fn get(route: Route<'_>) -> Self {
+    pub(crate) fn get(route: Route<'_>) -> Self {
         Self::new(Method::GET, route)
     }
 
     /// Creates a request with a JSON body.
-    pub fn json(method: Method, route: Route<'_>, body: &impl Serialize) -> Result<Self, RestError> {
+    pub(crate) fn json(method: Method, route: Route<'_>, body: &impl Serialize) -> Result<Self, RestError> {
         let body = serde_json::to_vec(body).map_err(|e| RestError::Unreadable(describe_json_error(&e)))?;
         Ok(Self { body: Body::Json(body), ..Self::new(method, route) })
     }
 
     /// Creates a request with a JSON body, and a file (name and contents) if there is one.
-    pub fn with_file(
+    pub(crate) fn with_file(
         method: Method,
         route: Route<'_>,
         body: &impl Serialize,
@@ -116,18 +116,18 @@ impl Request {
 
     /// Adds parameters to the query.
     #[must_use]
-    pub fn query(mut self, query: Vec<(&'static str, String)>) -> Self {
+    pub(crate) fn query(mut self, query: Vec<(&'static str, String)>) -> Self {
         self.query.extend(query);
         self
     }
 
     /// Whether the body is a file.
-    pub fn is_upload(&self) -> bool {
+    pub(crate) fn is_upload(&self) -> bool {
         matches!(self.body, Body::Upload { .. })
     }
 
     /// Builds the HTTP request to the server at `api_base`.
-    pub fn build(&self, client: &Client, api_base: &str) -> Result<RequestBuilder, RestError> {
+    pub(crate) fn build(&self, client: &Client, api_base: &str) -> Result<RequestBuilder, RestError> {
         let invalid = |_| RestError::Unreachable("cannot build the request".into());
         let address = format!("{}{API_PATH}{}", api_base.trim_end_matches('/'), self.path);
         let mut url = reqwest::Url::parse(&address).map_err(invalid)?;

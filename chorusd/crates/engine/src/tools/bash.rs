@@ -10,8 +10,9 @@ use chorus_sandbox::{CommandOutcome, CommandSpec, Confinement, Exit, ResourceLim
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::ToolContext;
 use super::tool::{Tool, ToolOutcome};
-use super::{ToolContext, bash_background};
+use crate::tasks::TaskSpec;
 
 /// Default and maximum timeout of a command, in seconds.
 const DEFAULT_TIMEOUT_SECS: u64 = 120;
@@ -65,7 +66,7 @@ impl Tool for Bash {
 
     async fn run(params: Params, ctx: Arc<ToolContext>) -> ToolOutcome {
         if params.background {
-            return bash_background::start_command(params.command, &ctx).await;
+            return start_in_background(params.command, &ctx).await;
         }
         let timeout = Duration::from_secs(params.timeout.unwrap_or(DEFAULT_TIMEOUT_SECS));
         let job = CommandSpec {
@@ -81,6 +82,36 @@ impl Tool for Bash {
             Ok(ran) => format_outcome(ran, timeout),
             Err(e) => ToolOutcome::error(format!("cannot run the command: {e}")),
         }
+    }
+}
+
+/// Starts `command`, which was already judged and allowed, without waiting for its end.
+async fn start_in_background(command: String, ctx: &ToolContext) -> ToolOutcome {
+    tokio::select! {
+        biased;
+        () = ctx.cancel.cancelled() => return ToolOutcome::error("not started: the turn was cancelled"),
+        _ = ctx.services.sandbox.prepare() => {}
+    }
+    let argv = ["bash", "--noprofile", "--norc", "-c", &command].map(Into::into);
+    let confinement = Confinement {
+        workspace: ctx.workspace(),
+        network: ctx.allows_network(),
+        // A background task has no time limit.
+        limits: ResourceLimits { time: None, ..ResourceLimits::default() },
+    };
+    let job = CommandSpec { argv: argv.into(), env: Vec::new(), confinement };
+    let (agent, agent_name, dir) = (ctx.agent, ctx.agent_name.clone(), ctx.dir.clone());
+    let (command, redactor) = (ctx.redact_for_storage(command).text, ctx.redactor.clone());
+    let start = TaskSpec { agent, agent_name, dir, command, command_spec: job, redactor };
+    let started = ctx.services.tasks.start(&ctx.services.sandbox, start).await;
+    match started {
+        Ok(row) => ToolOutcome::success(format!(
+            "task {} is running in the background (pid {}). When it ends, you get a message with its exit \
+             status and last lines; do not wait for it. To read its output earlier, make the command write to a \
+             file in the workspace.",
+            row.id, row.pid
+        )),
+        Err(why) => ToolOutcome::error(why),
     }
 }
 

@@ -2,7 +2,6 @@
 //! cannot go on end the turn.
 
 mod bash;
-mod bash_background;
 mod context;
 mod error_result;
 mod execute;

@@ -133,16 +133,22 @@ fn be_u32(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..at + 4).and_then(|four| four.try_into().ok()).map_or(0, u32::from_be_bytes)
 }
 
-/// Continues the checksum `before` with `bytes`, whose length must be a multiple of 8.
+/// Continues the checksum `before` with `bytes`, whose length must be a multiple of 8. A log may have many megabytes, so
+/// the byte order is decided outside of the loop.
 fn checksum(big_endian: bool, before: (u32, u32), bytes: &[u8]) -> (u32, u32) {
-    let number = |four: &[u8]| match four.try_into() {
-        Ok(four) if big_endian => u32::from_be_bytes(four),
-        Ok(four) => u32::from_le_bytes(four),
-        Err(_) => 0,
-    };
-    bytes.chunks_exact(8).fold(before, |(one, two), eight| {
-        let one = one.wrapping_add(number(&eight[..4])).wrapping_add(two);
-        (one, two.wrapping_add(number(&eight[4..])).wrapping_add(one))
+    if big_endian {
+        checksum_of(before, bytes, u32::from_be_bytes)
+    } else {
+        checksum_of(before, bytes, u32::from_le_bytes)
+    }
+}
+
+#[inline(always)]
+fn checksum_of(before: (u32, u32), bytes: &[u8], number: impl Fn([u8; 4]) -> u32) -> (u32, u32) {
+    let (eights, _) = bytes.as_chunks::<8>();
+    eights.iter().fold(before, |(one, two), &[a, b, c, d, e, f, g, h]| {
+        let one = one.wrapping_add(number([a, b, c, d])).wrapping_add(two);
+        (one, two.wrapping_add(number([e, f, g, h])).wrapping_add(one))
     })
 }
 
