@@ -187,7 +187,8 @@ fn compare_pages(folder: &str, pages: &BTreeMap<String, String>) {
         fs::create_dir_all(&dir).expect("a directory");
     }
     let path = |name: &str| -> PathBuf { dir.join(format!("{name}.txt")) };
-    for (name, page) in pages {
+    // The doctor tells of this machine.
+    for (name, page) in pages.iter().filter(|(name, _)| bless || *name != "doctor") {
         let written = fs::read_to_string(path(name)).unwrap_or_default();
         let (now, before) = if folder.starts_with("help") {
             (page.clone(), written.clone())
@@ -211,14 +212,18 @@ fn first_difference(now: &str, before: &str) -> String {
     differs.map_or_else(|| "the lengths differ".to_owned(), |(now, before)| format!("now:    {now}\nbefore: {before}"))
 }
 
-/// Text without what differs from run to run: words with digits, units behind them, rules and spaces.
+/// The words of a text without what differs from run to run: words with digits, units behind them, and what follows the first
+/// word of a line that was cut. Where lines wrap does not matter.
 pub(super) fn normalize(text: &str) -> String {
-    let word = |word: &str| -> Option<String> {
-        let varies = word.chars().any(|c| c.is_ascii_digit());
-        let unit = ["s", "ms", "min", "now", "ago", "seconds", "second", "KB", "kB", "MB", "just"]
-            .contains(&word.trim_matches(|c: char| c.is_ascii_punctuation()));
-        (!varies && !unit).then(|| word.to_owned())
+    const UNITS: [&str; 14] =
+        ["s", "ms", "min", "h", "now", "just", "ago", "second", "seconds", "B", "KiB", "MiB", "GiB", "kB"];
+    let varies = |word: &&str| {
+        let bare = word.trim_matches(|c: char| c.is_ascii_punctuation());
+        word.chars().any(|c| c.is_ascii_digit()) || UNITS.contains(&bare)
     };
-    let line = |line: &str| line.split_whitespace().filter_map(word).collect::<Vec<_>>().join(" ");
-    text.lines().map(line).collect::<Vec<_>>().join("\n")
+    let kept = text.lines().flat_map(|line| {
+        let first = if line.contains('…') { 1 } else { usize::MAX };
+        line.split_whitespace().take(first).filter(move |word| !varies(word))
+    });
+    kept.collect::<Vec<_>>().join("\n")
 }
