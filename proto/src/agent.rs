@@ -75,15 +75,15 @@ pub struct SessionRef {
     pub message_count: u64,
 }
 
-/// What an agent's calls of models used since midnight, where the daemon runs.
+/// Usage of an agent's model calls since midnight in the daemon's time zone.
 #[wire(PartialEq)]
 pub struct TodayUsage {
-    /// In and out.
+    /// Input and output tokens.
     pub tokens: u64,
-    /// US dollars, of the calls whose price is known; null where none is.
+    /// Cost in US dollars of the calls with a known price; null if no price is known.
     pub cost_usd: Option<f64>,
     pub calls: u64,
-    /// Calls whose price is not known.
+    /// Calls of unknown price.
     pub unpriced_calls: u64,
 }
 

@@ -100,7 +100,7 @@ pub struct Usage {
     pub duration_ms: Option<u64>,
 }
 
-/// One entry of a conversation, as it is kept for ever.
+/// One entry of a conversation, as it is stored. It never changes.
 ///
 /// Fields that this version does not know are ignored when read; `chorusd` keeps the bytes a message came in, so
 /// they are not lost.

@@ -9,7 +9,7 @@ use crate::working_set::WorkingSet;
 /// Schema version of the session files that this release writes.
 pub const SESSION_SCHEMA: u32 = 2;
 
-/// Why a session was saved.
+/// The reason of a save.
 #[wire(Copy, PartialEq, Eq)]
 pub enum Trigger {
     ManualSave,
@@ -48,7 +48,7 @@ pub enum SummarySource {
     Llm,
     /// Extracted from the conversation.
     Extractive,
-    /// Given by a person or brought along by an import.
+    /// Given by a person, or imported.
     Given,
     #[default]
     None,

@@ -86,7 +86,7 @@ pub struct Mend {
     pub how: MendKind,
 }
 
-/// A message of which only the start and the end are shown.
+/// A message that is shown with its start and end only.
 #[wire(PartialEq, Eq)]
 pub struct ShortMessage {
     pub message_id: String,

@@ -2,7 +2,7 @@
 
 use crate::wire;
 
-/// Who put an item into the working set.
+/// Origin of an item of the working set.
 #[wire(Copy, PartialEq, Eq)]
 pub enum ItemSource {
     Hand,

@@ -42,7 +42,7 @@ pub struct ExportBeginResult {
     pub memories: u64,
     /// The session in which the unsaved messages of the live conversation were saved; null if there were none.
     pub saved: Option<Session>,
-    /// What is not in the file, for people.
+    /// Descriptions of what is not in the file.
     pub warnings: Vec<String>,
 }
 

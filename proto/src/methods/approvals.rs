@@ -54,7 +54,7 @@ pub struct Detail {
 /// An action that needs approval.
 #[wire(PartialEq, Eq)]
 pub struct Approval {
-    /// Six letters and digits.
+    /// The id: six letters and digits.
     pub id: String,
     pub agent: String,
     pub turn_id: Uuid,

@@ -41,7 +41,7 @@ pub struct AuditRow {
     pub id: u64,
     pub at: Timestamp,
     pub agent_id: Uuid,
-    /// Its name at that time.
+    /// Name of the agent at that time.
     pub agent: String,
     pub turn_id: Option<Uuid>,
     pub action: String,

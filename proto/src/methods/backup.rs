@@ -39,7 +39,7 @@ pub struct Summary {
     pub sessions: u64,
     /// Files in the backup, the databases included.
     pub files: u64,
-    /// Bytes of those files.
+    /// Size of those files in bytes.
     pub bytes: u64,
     /// Files that had to be copied; the directory already had the others.
     pub copied_files: u64,

@@ -90,9 +90,9 @@ pub struct SandboxInfo {
     pub landlock: Option<u32>,
     /// True if system calls are filtered.
     pub seccomp: bool,
-    /// What limits memory: `cgroup` or `watch` per command, `rlimit` per process.
+    /// Limit of memory: `cgroup` or `watch` per command, `rlimit` per process.
     pub memory: String,
-    /// What limits the number of processes: `namespace`, `cgroup`, `rlimit` or `none`.
+    /// Limit of the number of processes: `namespace`, `cgroup`, `rlimit` or `none`.
     pub processes: String,
     /// Descriptions of what is missing; empty if nothing is.
     pub missing: Vec<String>,
@@ -116,7 +116,7 @@ pub struct DiscordInfo {
     /// servers that are not served.
     #[omit_empty]
     pub why: Option<String>,
-    /// How a person can fix it.
+    /// Hint for a person to fix it.
     #[omit_empty]
     pub hint: Option<String>,
     /// Time of the next attempt.

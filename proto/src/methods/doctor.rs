@@ -34,7 +34,7 @@ pub struct Check {
     pub name: String,
     pub verdict: Verdict,
     pub text: String,
-    /// How to fix it.
+    /// Hint to fix it.
     #[omit_empty]
     pub hint: Option<String>,
 }

@@ -78,7 +78,7 @@ pub struct CommitParams {
 /// A line that could not be imported.
 #[wire(PartialEq, Eq)]
 pub struct Skipped {
-    /// Counted from 1; in a JSON list, the number of the entry.
+    /// Starts at 1; in a JSON list, the number of the entry.
     pub line: u64,
     pub reason: String,
 }

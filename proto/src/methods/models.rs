@@ -44,7 +44,7 @@ pub struct ModelProvider {
     /// The reason of the failure.
     #[omit_empty]
     pub problem: Option<String>,
-    /// How to fix it.
+    /// Hint to fix it.
     #[omit_empty]
     pub hint: Option<String>,
     /// Time when it was last asked.

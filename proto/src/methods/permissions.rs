@@ -34,7 +34,7 @@ pub struct ProfileInfo {
     pub preset: bool,
     /// The decision if no rule matches.
     pub default: Decision,
-    /// How commands of `bash` are checked.
+    /// Mode in which commands of `bash` are checked.
     pub bash: BashMode,
     /// True if commands may use the network.
     pub network: bool,
@@ -86,7 +86,7 @@ impl Decision {
     }
 }
 
-/// How a profile checks commands of `bash`.
+/// Mode in which a profile checks commands of `bash`.
 #[wire(Copy, Default, PartialEq, Eq)]
 pub enum BashMode {
     /// Each simple command separately; a command that hides others is at best `ask`.
@@ -100,7 +100,7 @@ pub enum BashMode {
 #[wire(PartialEq, Eq)]
 pub struct Verdict {
     pub decision: Decision,
-    /// The rule that decided.
+    /// The rule that made the decision.
     pub rule: Rule,
     /// The parts of a command that are checked separately; otherwise the action itself.
     pub parts: Vec<Part>,
@@ -109,7 +109,7 @@ pub struct Verdict {
 /// A part of an action that is checked separately.
 #[wire(PartialEq, Eq)]
 pub struct Part {
-    /// Its action.
+    /// The action of this part.
     pub action: String,
     pub decision: Decision,
     pub rule: Rule,

@@ -84,10 +84,10 @@ pub struct TreeGap {
     pub session_id: Option<String>,
 }
 
-/// The live context as a leaf.
+/// The live context as a leaf of the tree.
 #[wire(PartialEq, Eq)]
 pub struct TreeLive {
-    /// As in [`TreeSession`].
+    /// The same as in [`TreeSession`].
     pub hangs_from: Option<Uuid>,
     pub parent_id: Option<Uuid>,
     pub started_at: Timestamp,
@@ -152,7 +152,7 @@ pub struct DiffResult<M = Message> {
     pub next: Option<u64>,
 }
 
-/// Which of two sessions.
+/// One of two sessions.
 #[wire(Copy, PartialEq, Eq)]
 pub enum Side {
     A,

@@ -21,17 +21,17 @@ method!(
     Stop = "tasks.stop", StopParams => StopResult
 );
 
-/// How a task is.
+/// Status of a task.
 #[wire(Copy, PartialEq, Eq)]
 pub enum TaskStatus {
     Running,
-    /// It ended with 0.
+    /// It exited with status 0.
     Completed,
-    /// It ended with another number, or by a signal.
+    /// It exited with another status, or was killed by a signal.
     Failed,
-    /// Somebody ended it, or the daemon did because it stopped.
+    /// Somebody stopped it, or the daemon did when it stopped.
     Stopped,
-    /// The daemon ended before it did: nobody knows what came of it.
+    /// The daemon ended first, so the result is unknown.
     Lost,
 }
 
@@ -56,25 +56,25 @@ impl TaskStatus {
     }
 }
 
-/// A command in the background.
+/// A background command.
 #[wire(PartialEq, Eq)]
 pub struct Task {
-    /// Short, and never used again in this home: `t12`.
+    /// A short id that is never reused in this home: `t12`.
     pub id: String,
-    /// Name of the agent, as it is now.
+    /// Current name of the agent.
     pub agent: String,
     pub command: String,
-    /// Of its outermost process.
+    /// Process id of its outermost process.
     pub pid: u32,
     pub status: TaskStatus,
-    /// Null while it runs, and where it did not end by itself with one.
+    /// Exit status; null while the task runs, or if it did not exit with one.
     pub exit_code: Option<i32>,
-    /// The number of the signal that ended it.
+    /// Number of the signal that killed it.
     #[omit_empty]
     pub signal: Option<i32>,
     pub started_at: Timestamp,
     pub ended_at: Option<Timestamp>,
-    /// The file with what it printed.
+    /// The file with its output.
     pub log_path: String,
 }
 

@@ -44,7 +44,7 @@ pub struct UsageSums {
     pub input_tokens: u64,
     pub output_tokens: u64,
     pub cache_read_tokens: u64,
-    /// US dollars, of the calls whose price is known; null where none is.
+    /// Cost in US dollars of the calls with a known price; null if no price is known.
     pub cost_usd: Option<f64>,
     /// Calls of unknown price; the cost does not include them.
     pub unpriced_calls: u64,
