@@ -35,6 +35,7 @@ const ALLOWED_ELEMENTS: &[&str] = &[
     "details",
     "summary",
     "main",
+    "nav",
     "article",
     "span",
     "time",
@@ -135,7 +136,10 @@ fn check_only_text(page: &str) {
             let value = inside.split_once(attribute).map(|(_, value)| value);
             let fine = value.is_none_or(|value| match attribute {
                 " href=" => {
-                    ["\"http:", "\"https:", "\"mailto:"].iter().any(|scheme| value.to_lowercase().starts_with(scheme))
+                    // The last one is an anchor of the page.
+                    ["\"http:", "\"https:", "\"mailto:", "\"#m"]
+                        .iter()
+                        .any(|scheme| value.to_lowercase().starts_with(scheme))
                 }
                 // The alignment of a table column.
                 " style=" => value.starts_with("\"text-align: "),

@@ -69,6 +69,9 @@ pub struct ReadParams {
     pub session: String,
     #[serde(default, rename = "as")]
     pub form: ExportFormat,
+    /// Markdown without the block of data at its end, which an import needs to restore everything.
+    #[omit_empty]
+    pub plain: bool,
     /// Offset in the text: the `next` of the previous piece.
     pub offset: Option<u64>,
     /// The `fingerprint` of the previous piece. If the session has changed since, the request is refused.

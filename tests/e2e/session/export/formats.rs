@@ -72,23 +72,26 @@ fn markdown_is_for_reading() {
     let (_daemon, saved) = talked(&home);
     let text = chorusctl(&home, ["session", "export", "latest", "--as", "md"]).expect_success();
     let at = chorus_tests::export_checks::format_time(saved.header.started_at);
+    assert!(text.starts_with("# A look\n"), "{text}");
     for due in [
-        "\n# A look\n",
         &format!("\n**Session ID:** {}\n", saved.header.session_id),
         &format!("\n**UUID:** {}\n", saved.header.id),
         &format!("\n**Date:** {}\n", saved.header.started_at),
         "\n**Agent:** a\n",
         "\n**Total Queries:** 1\n",
-        &format!("\n---\n\n## Query 1 ({at})\n\n<!-- chorus message {{"),
-        "-->\n**You:** Look at a.py, please.\n\n<!-- chorus message {",
-        "-->\n**a:** Let me look.\n\n",
-        "\n````json call \"c1\" \"view\"\n{\"path\":\"a.py\",\"ratio\":1.10,\"deep\":[1,{\"b\":\"```\\n\"}]}\n````\n",
-        "-->\n**Tool result (view):**\n\n```text content\n## User\nline\n\n```\n",
+        &format!("\n---\n\n## Query 1 ({at})\n\n**You:** Look at a.py, please.\n\n**a:** Let me look.\n\n"),
+        "\n**Tool call (view):**\n\n````json call\n{\"path\":\"a.py\",\"ratio\":1.10,\"deep\":[1,{\"b\":\"```\\n\"}]}\n````\n",
+        "\n\n**Tool result (view):**\n\n```text content\n## User\nline\n\n```\n",
         "\n---\n\n<!-- SESSION_SUMMARY_START -->\n**Background Context:** Initial session.\n\n**Current Session Summary:** ",
-        "\n<!-- SESSION_SUMMARY_END -->\n",
+        "\n<!-- SESSION_SUMMARY_END -->\n\n<!-- chorus data\n{",
+        "\"calls\":[[\"c1\",\"view\"]]",
     ] {
         assert!(text.contains(due), "{due:?} is not in:\n{text}");
     }
+    let plain = chorusctl(&home, ["export", "latest", "--as", "md", "--plain"]).expect_success();
+    let (visible, data) = text.split_once("\n<!-- chorus data\n").expect("a block");
+    assert_eq!(plain, visible);
+    assert!(data.ends_with("}}\n-->\n") && data.lines().count() == 5, "{data}");
 }
 
 #[test]
@@ -103,6 +106,7 @@ fn what_cannot_be_meant_is_refused() {
     chorusctl(&home, ["session", "export", "latest", "latest"]).expect_failure_with_hint(2);
     chorusctl(&home, ["session", "export", "nothing-like-it"]).expect_failure_with_hint(3);
     chorusctl(&home, ["session", "export", "latest", "--as", "pdf"]).expect_failure(2);
+    chorusctl(&home, ["session", "export", "latest", "--as", "html", "--plain"]).expect_failure_with_hint(2);
     let output = home.temp_dir().join("out");
     let to = output.to_str().expect("a path");
     chorusctl(&home, ["session", "export", "--since", "soon", "--output", to]).expect_failure_with_hint(2);

@@ -26,7 +26,9 @@ const LOOK: &str = "
         over: document.documentElement.scrollWidth - document.documentElement.clientWidth,
         wide: articles.filter(one => one.scrollWidth > one.clientWidth).map(one => one.id),
         ran: [typeof window.ran, typeof window.parent.ran],
-        links: [...document.querySelectorAll('a')].map(one => one.href),
+        links: [...document.querySelectorAll(`a:not([href^='#'])`)].map(one => one.href),
+        anchors: [...document.querySelectorAll(`a[href^='#']`)].map(one => one.getAttribute('href'))
+            .filter(href => document.getElementById(href.slice(1))),
         pictures: [...document.querySelectorAll('img')].map(one => one.naturalWidth),
         folded,
     };";
@@ -83,7 +85,9 @@ fn a_phone_shows_all_of_it_and_nothing_runs_or_leaves() {
         assert!(texts[n].contains(due), "{due} is not in {}", texts[n]);
     }
     assert_eq!(found["ran"], json!(["undefined", "undefined"]), "no script runs");
-    assert_eq!(found["links"], json!([elsewhere, "https://example.org/", elsewhere]));
+    // Two questions in the contents, four anchors, and the links in the texts: the user's Markdown is rendered, too.
+    assert_eq!(found["anchors"], json!(["#m1", "#m4", "#m1", "#m2", "#m3", "#m4"]));
+    assert_eq!(found["links"], json!([elsewhere, elsewhere, "https://example.org/", elsewhere]));
     assert_eq!(
         (&found["pictures"], &found["folded"]),
         (&json!([1]), &json!(3)),
@@ -102,27 +106,74 @@ fn a_phone_shows_all_of_it_and_nothing_runs_or_leaves() {
 }
 
 #[test]
-fn several_go_into_a_directory() {
+fn a_reply_has_the_name_of_its_model_and_a_question_its_entry() {
+    let home = home();
+    let file = home.temp_dir().join("talk.json");
+    let talk = json!({"schema": 2, "id": "7d444840-9dc0-41d1-b245-5ffdce74fad2", "session_id": "2026-01-02_talk",
+        "model": "big/one", "saved_at": "2026-01-02T03:04:05Z", "messages": [
+            {"id": "1", "role": "user", "content": "## **Why** <b>?", "timestamp": "2026-01-02T03:00:00Z"},
+            {"id": "2", "role": "assistant", "content": "So.", "timestamp": "2026-01-02T03:00:01Z"},
+            {"id": "3", "role": "assistant", "content": "A note.", "generated": true, "timestamp": "2026-01-02T03:00:02Z"},
+            {"id": "4", "role": "user", "content": "- a\n- b\n\n[x](javascript:1)", "timestamp": "2026-01-02T03:00:03Z"}]});
+    fs::write(&file, talk.to_string()).expect("written");
+    let _daemon = Daemon::start(&home);
+    chorusctl(&home, ["session", "import", file.to_str().expect("a path")]).expect_success();
+    let page = chorusctl(&home, ["export", "2026-01-02_talk", "--as", "html"]).expect_success();
+    for due in [
+        "<li value=\"1\"><a href=\"#m1\">Why** &lt;b&gt;?</a></li>\n<li value=\"4\"><a href=\"#m4\">a</a></li>",
+        "<h4><strong>Why</strong> &lt;b&gt;?</h4>",
+        "<span class=\"model\">big/one</span>",
+        "<li>a</li>\n<li>b</li>",
+        "<article class=\"user\" id=\"m4\">",
+        "<a class=\"anchor\" href=\"#m4\">#4</a>",
+    ] {
+        assert!(page.contains(due), "{due} is not in {page}");
+    }
+    assert_eq!(page.matches("<span class=\"model\">").count(), 1, "a note of Chorus is of no model");
+    assert!(!page.contains("href=\"javascript"), "{page}");
+}
+
+#[test]
+fn several_go_into_a_directory_with_an_index() {
     let home = home();
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     client.init("a");
     client.append("a", "one");
-    client.save("a", "first");
+    client.save("a", "The <first> one");
     client.append("a", "two");
-    client.save("a", "second");
+    let second = client.save("a", "second");
     let out = home.temp_dir().join("pages");
     let to = out.to_str().expect("a path");
-    chorusctl(&home, ["session", "export", "--as", "html", "--output", to]).expect_success();
+    let export =
+        |args: &[&str]| chorusctl(&home, [&["session", "export", "--as", "html", "--output", to], args].concat());
+    let said = export(&[]).expect_success();
+    assert!(said.contains("exported 2 sessions to") && said.contains("index.html"), "{said}");
     let pages: Vec<_> = fs::read_dir(&out).expect("pages").map(|page| page.expect("a page").path()).collect();
-    assert_eq!(pages.len(), 2);
+    assert_eq!(pages.len(), 3);
     for page in pages {
         assert!(page.extension().is_some_and(|ending| ending == "html"), "{}", page.display());
         assert!(fs::read_to_string(page).expect("text").ends_with("</html>\n"));
     }
-    assert_eq!(
-        chorusctl(&home, ["session", "export", "--as", "html", "--output", to]).expect_success(),
-        "",
-        "nothing is new"
-    );
+    assert_eq!(export(&[]).expect_success(), "", "nothing is new");
+    // Of an export of one, the index lists those that were there, too.
+    client.append("a", "three");
+    client.save("a", "third");
+    export(&["latest"]).expect_success();
+    let index = fs::read_to_string(out.join("index.html")).expect("the index");
+    assert_eq!(index.matches("<li><a href=").count(), 3, "{index}");
+    assert!(index.contains(&format!("<li><a href=\"{}.html\">second</a>", second.header.session_id)), "{index}");
+    assert!(index.contains(">The &lt;first&gt; one</a>") && index.contains("<h1>Conversations of a</h1>"), "{index}");
+    // With several agents, one index links into their directories; a page of somebody else's is left alone.
+    let all = home.temp_dir().join("all");
+    fs::create_dir(&all).expect("a folder");
+    let to = all.to_str().expect("a path");
+    chorusctl(&home, ["export", "--all-agents", "--as", "html", "--output", to]).expect_success();
+    assert!(fs::read_to_string(all.join("index.html")).expect("the index").contains("<a href=\"a/20"));
+    fs::write(all.join("index.html"), "mine").expect("written");
+    client.append("a", "four");
+    client.save("a", "fourth");
+    let said = chorusctl(&home, ["export", "--all-agents", "--as", "html", "--output", to]);
+    assert!(said.status == 0 && said.stderr.contains("it was not replaced"), "{}", said.stderr);
+    assert_eq!(fs::read_to_string(all.join("index.html")).expect("the file"), "mine");
 }

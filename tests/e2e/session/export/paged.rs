@@ -63,7 +63,7 @@ fn a_piece_of_what_changed_meanwhile_is_refused() {
     assert_eq!(expect_error_kind(client.call::<Read>(&next)), ErrorKind::Conflict);
     assert_ne!(client.call::<Read>(&first).expect("from the beginning").fingerprint, next.fingerprint);
     let page = chorusctl(&home, ["session", "export", "latest", "--as", "html"]).expect_success();
-    assert!(page.ends_with("</html>\n") && page.matches("line\n").count() >= 9_999, "{}", page.len());
+    assert!(page.ends_with("</html>\n") && page.matches("line<br />\n").count() >= 9_999, "{}", page.len());
 }
 
 #[test]

@@ -92,13 +92,8 @@ fn an_export_in_pieces_reads_a_session_about_once() {
         });
         // A client that knows nothing of fingerprints, and asks for pieces in its own order, is given the same.
         for (offset, data) in pieces.iter().rev().step_by(25) {
-            let again = ReadParams {
-                session: saved.header.id.to_string(),
-                form,
-                offset: *offset,
-                fingerprint: None,
-                agent: None,
-            };
+            let again =
+                ReadParams { session: saved.header.id.to_string(), form, offset: *offset, ..ReadParams::default() };
             assert_eq!(&client.call::<Read>(&again).expect("a piece").data, data, "{form:?} from {offset:?}");
         }
         if form == ExportFormat::Json {

@@ -1,5 +1,6 @@
 //! An import in chunks: cut anywhere, and bounded in memory.
 
+use chorus_proto::methods::export::{ExportFormat, Read, ReadParams};
 use chorus_proto::methods::import::{Add, AddParams, Begin, BeginParams, Commit, CommitParams, ImportFormat};
 use chorus_proto::{Client, ErrorKind};
 use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
@@ -101,4 +102,74 @@ fn a_large_transcript_needs_little_memory() {
     let growth = process::peak_rss(daemon.pid) - before;
     let allowed = (megabytes / 2).clamp(32, 200) * 1024 * 1024;
     assert!(growth < allowed, "{growth} bytes for a transcript of {megabytes} MB");
+}
+
+/// The text of a session in pieces, as an export has it.
+fn export(client: &mut Client, session: &str, form: ExportFormat) -> String {
+    let mut params = ReadParams { session: session.into(), form, ..Default::default() };
+    let mut text = String::new();
+    loop {
+        let piece = client.call::<Read>(&params).expect("a piece");
+        text.push_str(&piece.data);
+        (params.offset, params.fingerprint) = (piece.next, piece.fingerprint);
+        if piece.next.is_none() {
+            return text;
+        }
+    }
+}
+
+#[test]
+fn a_hundred_thousand_messages_of_markdown_come_back_in_little_memory() {
+    const MESSAGES: usize = 100_000;
+    const ALLOWED: u64 = 40 << 20;
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    let import = begin(&mut client);
+    let texts = [
+        "Why does it drop rows?",
+        "**You:** said so\r\n-->",
+        "Because of the filter.\n\n- a\n- b\n",
+        "## Query 9 (10:00:00)",
+    ];
+    let lines: Vec<String> = (0..MESSAGES)
+        .map(|n| {
+            let role = if n % 3 == 0 { "user" } else { "assistant" };
+            let content = format!("{n} {} {}", texts[n % 4], "word ".repeat(20));
+            serde_json::json!({"role": role, "content": content}).to_string()
+        })
+        .collect();
+    for chunk in lines.chunks(2000) {
+        let data = Some(chunk.join("\n") + "\n");
+        client.call::<Add>(&AddParams { import, data, data_base64: None }).expect("added");
+    }
+    let first = client.call::<Commit>(&CommitParams { import, redact: false, skip_known: false }).expect("imported");
+    let id = first.sessions[0].header.id.to_string();
+    let before = process::peak_rss(daemon.pid);
+    let text = export(&mut client, &id, ExportFormat::Md);
+    let growth = process::peak_rss(daemon.pid) - before;
+    assert!(growth < ALLOWED, "{growth} bytes for an export of {} bytes", text.len());
+    assert!(text.len() > 30 << 20 && text.matches("\n<!-- chorus data\n").count() == 1);
+    let written = export(&mut client, &id, ExportFormat::Jsonl);
+
+    drop((client, daemon));
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    let params = BeginParams { agent: Some("a".into()), from: ImportFormat::Auto, file: None };
+    let import = client.call::<Begin>(&params).expect("begun").import;
+    let before = process::peak_rss(daemon.pid);
+    let mut rest = text.as_str();
+    while !rest.is_empty() {
+        let (chunk, more) = rest.split_at(rest.len().min(1 << 20));
+        client.call::<Add>(&AddParams { import, data: Some(chunk.into()), data_base64: None }).expect("added");
+        rest = more;
+    }
+    let again = client.call::<Commit>(&CommitParams { import, redact: false, skip_known: false }).expect("imported");
+    let growth = process::peak_rss(daemon.pid) - before;
+    assert!(growth < ALLOWED, "{growth} bytes for an import of {} bytes", text.len());
+    assert_eq!((again.sessions.len(), again.skipped_total), (1, 0));
+    let read = export(&mut client, &again.sessions[0].header.id.to_string(), ExportFormat::Jsonl);
+    let differs = written.lines().zip(read.lines()).find(|(one, other)| one != other);
+    assert_eq!((differs, read.lines().count()), (None, MESSAGES));
 }

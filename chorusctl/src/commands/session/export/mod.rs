@@ -10,6 +10,7 @@ use self::agent_dirs::AgentDirs;
 use self::atomic_file_writer::{OutputDir, WriteOutcome};
 use self::parallel_writer::{JobOutcome, write_parallel};
 use self::selected_session::ExportSession;
+use self::session_text::TextForm;
 use crate::app::{App, parse_result};
 use crate::error::Error;
 use crate::ui::progress_bar::ProgressBar;
@@ -19,6 +20,7 @@ use crate::ui::units::pluralize;
 
 mod agent_dirs;
 mod atomic_file_writer;
+mod html_index;
 mod parallel_writer;
 mod selected_session;
 mod session_text;
@@ -26,7 +28,7 @@ mod session_text;
 /// Export saved conversations to standard output or to files
 ///
 /// One named session is written to standard output unless --output is given. Several are written to a directory, one file each, named
-/// after the session. Files that are already up to date are not touched; others are replaced atomically. If nothing is new, nothing is
+/// after the session; with --as html, index.html lists the pages in it. Files that are already up to date are not touched; others are replaced atomically. If nothing is new, nothing is
 /// printed, so you can run it from cron:
 ///
 ///   chorusctl export --since 2d --all-agents --output ~/conversations
@@ -44,6 +46,9 @@ pub struct Args {
     /// Format: json (the session file), jsonl (one message per line), md (Markdown), html (a web page)
     #[arg(long = "as", value_enum, default_value_t, value_name = "FORM", hide_possible_values = true)]
     form: Form,
+    /// With --as md: leave out the block of data at the end, from which an import restores times, ids and tool calls
+    #[arg(long)]
+    plain: bool,
     /// Output file, or the directory for several
     #[arg(long, short, value_name = "FILE|DIR")]
     output: Option<PathBuf>,
@@ -78,7 +83,10 @@ impl From<Form> for ExportFormat {
 /// # Errors
 /// The exit status of the first session that failed.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
-    let form = args.form.into();
+    let form = TextForm { form: args.form.into(), plain: args.plain };
+    if form.plain && form.form != ExportFormat::Md {
+        return Err(Error::usage("--plain is for Markdown only").with_hint("add --as md"));
+    }
     let one = args.sessions.len() == 1;
     if let Some(output) = args.output.as_deref().filter(|output| args.sessions.is_empty() && names_file(output)) {
         return Err(Error::usage(format!("{} is the name of one file, and no session is named", output.display()))
@@ -100,15 +108,19 @@ fn names_file(path: &Path) -> bool {
         && !ends_in_slash(path)
 }
 
+fn names_page(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "html")
+}
+
 fn ends_in_slash(path: &Path) -> bool {
     path.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
 
-fn export_to_stdout(args: Args, app: &mut App, form: ExportFormat) -> Result<(), Error> {
+fn export_to_stdout(args: Args, app: &mut App, form: TextForm) -> Result<(), Error> {
     let session = single_session(select_sessions(args, app)?)?;
     let bytes = session_text::read_session(app, &session, form)?;
     let text = String::from_utf8_lossy(&bytes);
-    match form {
+    match form.form {
         ExportFormat::Md | ExportFormat::Html if app.stdout.width().is_some() => {
             app.stdout.text(&sanitize::multi_line(&text))
         }
@@ -117,7 +129,7 @@ fn export_to_stdout(args: Args, app: &mut App, form: ExportFormat) -> Result<(),
     }
 }
 
-fn export_to_file(args: Args, app: &mut App, form: ExportFormat, output: &Path) -> Result<(), Error> {
+fn export_to_file(args: Args, app: &mut App, form: TextForm, output: &Path) -> Result<(), Error> {
     let session = single_session(select_sessions(args, app)?)?;
     let bytes = session_text::read_session(app, &session, form)?;
     let name = output.file_name().ok_or_else(|| {
@@ -134,7 +146,7 @@ fn single_session(mut sessions: Vec<ExportSession>) -> Result<ExportSession, Err
     sessions.pop().ok_or_else(|| Error::failed("the daemon returned no session"))
 }
 
-fn export_to_dir(args: Args, app: &mut App, form: ExportFormat, output: &Path) -> Result<(), Error> {
+fn export_to_dir(args: Args, app: &mut App, form: TextForm, output: &Path) -> Result<(), Error> {
     let named = !args.sessions.is_empty();
     let owners = if args.all_agents { Some(AgentDirs::fetch(app)?) } else { None };
     let folder = OutputDir::new(output);
@@ -171,8 +183,28 @@ fn export_to_dir(args: Args, app: &mut App, form: ExportFormat, output: &Path) -
     progress.finish();
     written.sort_unstable();
     let written: Vec<_> = written.iter().filter_map(|at| Some(output.join(&jobs.get(*at)?.1))).collect();
+    if form.form == ExportFormat::Html {
+        update_index(app, &folder, output, written.is_empty());
+    }
     print_report(app, &written, same, output)?;
     failed.map_or(Ok(()), |status| Err(Error::reported(status)))
+}
+
+/// Writes the index page of a directory. It is not needed for the pages, so an error is only a warning.
+fn update_index(app: &mut App, folder: &OutputDir, output: &Path, nothing_new: bool) {
+    let index = output.join(html_index::FILE_NAME);
+    if !output.is_dir() || nothing_new && index.exists() {
+        return;
+    }
+    if !html_index::may_replace(&index) {
+        app.stderr.warning(&format!("{} is not an index of Chorus; it was not replaced", index.display()));
+        return;
+    }
+    let page = html_index::render(output);
+    let written = page.and_then(|page| folder.write_file(Path::new(html_index::FILE_NAME), page.as_bytes()));
+    if let Err(error) = written {
+        error.with_context("the index page").print(app.stderr);
+    }
 }
 
 /// Prints why a session failed; returns the exit status.
@@ -183,13 +215,13 @@ fn report_failure(app: &mut App, failure: Error, session: &ExportSession) -> u8 
 }
 
 /// Returns the path of a session's file relative to the directory.
-fn session_path(session: &ExportSession, owners: Option<&AgentDirs>, form: ExportFormat) -> Result<PathBuf, Error> {
+fn session_path(session: &ExportSession, owners: Option<&AgentDirs>, form: TextForm) -> Result<PathBuf, Error> {
     let name = &session.session_id;
     // The name comes from the daemon and becomes a file name: reject anything that could leave the directory.
     if name.contains('/') || name.starts_with('.') || name.is_empty() {
         return Err(Error::failed(format!("{name:?} is not a valid file name")));
     }
-    let file = format!("{name}.{}", form.as_str());
+    let file = format!("{name}.{}", form.form.as_str());
     match owners {
         Some(owners) => Ok(owners.dir_for(session)?.join(file)),
         None => Ok(file.into()),
@@ -216,7 +248,10 @@ fn print_report(app: &mut App, written: &[PathBuf], same: u64, output: &Path) ->
     match app.stdout.format() {
         OutputFormat::Text if written.is_empty() => Ok(()),
         OutputFormat::Text => {
-            let line = format!("exported {} to {}", pluralize(written.len() as u64, "session"), output.display());
+            let mut line = format!("exported {} to {}", pluralize(written.len() as u64, "session"), output.display());
+            if output.join(html_index::FILE_NAME).is_file() && written.iter().all(|path| names_page(path)) {
+                line.push_str(&format!(" (open {})", output.join(html_index::FILE_NAME).display()));
+            }
             app.stdout.status_line(&sanitize::one_line(&line))
         }
         OutputFormat::Json | OutputFormat::Jsonl => {

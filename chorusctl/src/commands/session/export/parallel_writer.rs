@@ -9,7 +9,7 @@ use chorus_proto::methods::export::ExportFormat;
 
 use super::atomic_file_writer::{OutputDir, WriteOutcome};
 use super::selected_session::ExportSession;
-use super::session_text::read_session_file;
+use super::session_text::{TextForm, read_session_file};
 use crate::error::Error;
 
 /// Maximum number of threads; more would only wait for the same disk.
@@ -36,11 +36,11 @@ pub(super) enum JobOutcome {
 pub(super) fn write_parallel(
     folder: &OutputDir,
     jobs: &[ExportJob],
-    form: ExportFormat,
+    form: TextForm,
     mut told: impl FnMut(usize, JobOutcome),
 ) -> Result<(), Error> {
     let threads = thread::available_parallelism().map_or(1, |cores| cores.get().min(MAX_THREADS));
-    if jobs.len() < MIN_PARALLEL_JOBS || threads < 2 || form != ExportFormat::Json {
+    if jobs.len() < MIN_PARALLEL_JOBS || threads < 2 || form.form != ExportFormat::Json {
         jobs.iter().enumerate().for_each(|(at, job)| told(at, write_one(folder, job, form)));
         return Ok(());
     }
@@ -67,7 +67,7 @@ pub(super) fn write_parallel(
     })
 }
 
-fn write_one(folder: &OutputDir, (session, path): &ExportJob, form: ExportFormat) -> JobOutcome {
+fn write_one(folder: &OutputDir, (session, path): &ExportJob, form: TextForm) -> JobOutcome {
     match read_session_file(session, form) {
         None => JobOutcome::FetchNeeded,
         Some(bytes) => folder.write_file(path, &bytes).map_or_else(JobOutcome::Failed, JobOutcome::Written),

@@ -9,18 +9,27 @@ use super::selected_session::ExportSession;
 use crate::app::App;
 use crate::error::Error;
 
+/// The form of a text.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TextForm {
+    pub form: ExportFormat,
+    /// Leaves out the block of data at the end of Markdown.
+    pub plain: bool,
+}
+
 /// How often to start over if the session changes while it is read.
 const MAX_READ_ATTEMPTS: u32 = 5;
 
 /// Returns the text of a session: its file if possible, otherwise from the daemon.
-pub(super) fn read_session(app: &mut App, session: &ExportSession, form: ExportFormat) -> Result<Vec<u8>, Error> {
+pub(super) fn read_session(app: &mut App, session: &ExportSession, form: TextForm) -> Result<Vec<u8>, Error> {
     read_session_file(session, form).map_or_else(|| fetch_session(app, session, form), Ok)
 }
 
 /// Fetches the text of a session from the daemon, piece by piece.
-pub(super) fn fetch_session(app: &mut App, session: &ExportSession, form: ExportFormat) -> Result<Vec<u8>, Error> {
+pub(super) fn fetch_session(app: &mut App, session: &ExportSession, form: TextForm) -> Result<Vec<u8>, Error> {
     let id = session.id.to_string();
-    let first = ReadParams { agent: None, session: id, form, offset: None, fingerprint: None };
+    let TextForm { form, plain } = form;
+    let first = ReadParams { session: id, form, plain, ..ReadParams::default() };
     let (mut params, mut all, mut tries) = (first.clone(), String::new(), MAX_READ_ATTEMPTS);
     loop {
         let read = match app.client()?.call::<Read>(&params) {
@@ -43,8 +52,8 @@ pub(super) fn fetch_session(app: &mut App, session: &ExportSession, form: Export
 
 /// Reads the session file directly, if it is readable here and has the form that Chorus writes. Others, for example of
 /// schema 1, must be converted by the daemon.
-pub(super) fn read_session_file(session: &ExportSession, form: ExportFormat) -> Option<Vec<u8>> {
-    let bytes = match form {
+pub(super) fn read_session_file(session: &ExportSession, form: TextForm) -> Option<Vec<u8>> {
+    let bytes = match form.form {
         ExportFormat::Json => fs::read(&session.file_path).ok()?,
         ExportFormat::Jsonl | ExportFormat::Md | ExportFormat::Html => return None,
     };

@@ -3,6 +3,7 @@
 mod chunk_writer;
 pub mod html;
 pub mod markdown;
+mod progress;
 
 use std::io::{self, Write};
 
@@ -13,6 +14,7 @@ use super::SessionFile;
 use super::file::{write_end, write_header, write_message};
 use crate::stored_message::StoredMessage;
 pub use chunk_writer::ChunkWriter;
+pub use progress::Progress;
 
 /// The session that the exported one continues, as far as the export names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,35 +28,51 @@ pub struct ParentSession {
 }
 
 /// A session being exported.
+///
+/// A text consists of frames and passes: the first frame, then something of each message, then the next frame, and so on.
+/// So Markdown has the messages themselves in its first pass and their metadata in its second one, and a page has its
+/// table of contents before the messages, and no text is ever held as a whole.
 #[derive(Debug, Clone, Copy)]
 pub struct Export<'a> {
     pub header: &'a SessionHeader,
     /// The session that this one continues, if it is known.
     pub parent: Option<&'a ParentSession>,
     pub form: ExportFormat,
-}
-
-/// State of an export between two messages: everything that the rest of the text depends on besides the rest of the
-/// messages.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Progress {
-    /// Number of messages written so far.
-    pub messages: u64,
-    sections: markdown::SectionWriter,
+    /// Leaves out the block of data at the end of Markdown.
+    pub plain: bool,
 }
 
 impl Export<'_> {
-    /// Writes everything before the first message.
-    pub fn write_start(&self, out: &mut impl Write) -> io::Result<()> {
+    /// Returns the number of frames. There is a pass over all messages after each of them except the last one.
+    #[must_use]
+    pub fn frames(&self) -> u8 {
         match self.form {
-            ExportFormat::Json => write_header(out, self.header),
-            ExportFormat::Jsonl => Ok(()),
-            ExportFormat::Md => markdown::write_start(out, self.header, self.parent),
-            ExportFormat::Html => html::write_start(out, self.header, self.parent),
+            ExportFormat::Json | ExportFormat::Jsonl => 2,
+            ExportFormat::Md if self.plain => 2,
+            ExportFormat::Md | ExportFormat::Html => 3,
         }
     }
 
-    /// Writes the next message.
+    /// Writes the next frame. `newest` returns that many of the last messages.
+    pub fn write_frame(
+        &self,
+        out: &mut impl Write,
+        progress: &mut Progress,
+        newest: impl FnOnce(u64) -> io::Result<Vec<StoredMessage>>,
+    ) -> io::Result<()> {
+        match (self.form, progress.frames) {
+            (ExportFormat::Json, 0) => write_header(out, self.header)?,
+            (ExportFormat::Json, _) => write_end(out)?,
+            (ExportFormat::Jsonl, _) => {}
+            (ExportFormat::Md, frame) => markdown::write_frame(out, self, frame, progress, newest)?,
+            (ExportFormat::Html, frame) => html::write_frame(out, self, frame)?,
+        }
+        progress.frames += 1;
+        progress.messages = 0;
+        Ok(())
+    }
+
+    /// Writes the part of the next message in this pass.
     ///
     /// # Errors
     /// Fails if the writer fails or the message cannot be parsed. `progress` must not be used after that.
@@ -64,34 +82,20 @@ impl Export<'_> {
         progress: &mut Progress,
         message: &StoredMessage,
     ) -> io::Result<()> {
-        match self.form {
-            ExportFormat::Json => write_message(out, message.json(), progress.messages == 0)?,
-            ExportFormat::Jsonl => {
+        let number = progress.messages + 1;
+        match (self.form, progress.frames) {
+            (ExportFormat::Json, _) => write_message(out, message.json(), progress.messages == 0)?,
+            (ExportFormat::Jsonl, _) => {
                 out.write_all(message.json())?;
                 out.write_all(b"\n")?;
             }
-            ExportFormat::Md => progress.sections.write_message(out, self, &message.to_message()?)?,
-            ExportFormat::Html => {
-                html::message(out, progress.messages + 1, &message.to_message()?, &self.header.agent_name)?;
-            }
+            (ExportFormat::Md, 1) => markdown::write_message(out, self, progress, message)?,
+            (ExportFormat::Md, _) => markdown::write_record(out, progress, message)?,
+            (ExportFormat::Html, 1) => html::write_contents_entry(out, self.header, number, message)?,
+            (ExportFormat::Html, _) => html::write_message(out, self.header, number, message)?,
         }
-        progress.messages += 1;
+        progress.messages = number;
         Ok(())
-    }
-
-    /// Writes everything after the last message. `newest` returns that many of the last messages.
-    pub fn write_end(
-        &self,
-        out: &mut impl Write,
-        progress: Progress,
-        newest: impl FnOnce(u64) -> io::Result<Vec<StoredMessage>>,
-    ) -> io::Result<()> {
-        match self.form {
-            ExportFormat::Json => write_end(out),
-            ExportFormat::Jsonl => Ok(()),
-            ExportFormat::Md => markdown::write_end(out, self, progress.sections, newest),
-            ExportFormat::Html => html::write_end(out),
-        }
     }
 }
 
@@ -102,12 +106,24 @@ pub fn write(
     parent: Option<&ParentSession>,
     form: ExportFormat,
 ) -> io::Result<()> {
-    let text = Export { header: &file.header, parent, form };
+    write_whole(out, file, Export { header: &file.header, parent, form, plain: false })
+}
+
+/// Writes a whole session as Markdown without the block of data at its end.
+pub fn write_plain(out: &mut impl Write, file: &SessionFile) -> io::Result<()> {
+    write_whole(out, file, Export { header: &file.header, parent: None, form: ExportFormat::Md, plain: true })
+}
+
+fn write_whole(out: &mut impl Write, file: &SessionFile, text: Export<'_>) -> io::Result<()> {
     let mut progress = Progress::default();
-    text.write_start(out)?;
-    file.messages.iter().try_for_each(|message| text.write_message(out, &mut progress, message))?;
-    text.write_end(out, progress, |count| {
-        let first = file.messages.len().saturating_sub(usize::try_from(count).unwrap_or(usize::MAX));
-        Ok(file.messages[first..].to_vec())
-    })
+    for frame in 0..text.frames() {
+        text.write_frame(out, &mut progress, |count| {
+            let first = file.messages.len().saturating_sub(usize::try_from(count).unwrap_or(usize::MAX));
+            Ok(file.messages[first..].to_vec())
+        })?;
+        if frame + 1 < text.frames() {
+            file.messages.iter().try_for_each(|message| text.write_message(out, &mut progress, message))?;
+        }
+    }
+    Ok(())
 }

@@ -81,6 +81,11 @@ pub(super) fn parse_header_metadata(json: &[u8]) -> Option<ImportedMetadata> {
     Some(header.into_metadata())
 }
 
+/// Returns the name of the agent from a header that is a JSON object of its own.
+pub(super) fn parse_agent_name(json: &str) -> Option<String> {
+    RawObject::from_bytes(json.as_bytes()).ok()?.get_text("agent_name").map(std::borrow::Cow::into_owned)
+}
+
 fn read_header<R: BufRead>(
     scanner: &mut Scanner<R>,
     header: &mut HeaderParser,

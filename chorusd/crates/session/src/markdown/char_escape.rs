@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Prefix of the markers around the summary. It must not occur in the text of a message.
-const SUMMARY_MARKER: &str = "<!-- SESSION_SUMMARY_";
+/// Prefixes of the markers around the summary and the data. They must not occur in the text of a message.
+const MARKERS: [&str; 2] = ["<!-- SESSION_SUMMARY_", super::DATA_START];
 
 /// Returns whether `text` contains anything that must be escaped.
 #[must_use]
 pub(super) fn needs_escape(text: &str) -> bool {
-    text.contains(is_hidden) || text.contains(SUMMARY_MARKER)
+    text.contains(is_hidden) || MARKERS.iter().any(|marker| text.contains(marker))
 }
 
 fn is_hidden(c: char) -> bool {
@@ -24,7 +24,7 @@ pub(super) fn escape(text: &str) -> String {
         match c {
             '\\' => out.push_str("\\\\"),
             '\r' => out.push_str("\\r"),
-            '<' if text[at..].starts_with(SUMMARY_MARKER) => out.push_str("\\u{3c}"),
+            '<' if MARKERS.iter().any(|marker| text[at..].starts_with(marker)) => out.push_str("\\u{3c}"),
             c if is_hidden(c) => {
                 // Writing to a String cannot fail.
                 let _ = write!(out, "\\u{{{:x}}}", c as u32);
@@ -76,9 +76,15 @@ mod tests {
 
     #[test]
     fn what_is_escaped_comes_back() {
-        for text in
-            ["", "a\\r\\u{0}\r\n\0\u{85}\u{2028}", "<!-- SESSION_SUMMARY_END -->", "\\u{3c}!-- x", "\\", "é\\u{"]
-        {
+        for text in [
+            "",
+            "a\\r\\u{0}\r\n\0\u{85}\u{2028}",
+            "<!-- SESSION_SUMMARY_END -->",
+            "<!-- chorus data",
+            "\\u{3c}!-- x",
+            "\\",
+            "é\\u{",
+        ] {
             let escaped = escape(text);
             assert!(!needs_escape(&escaped), "{escaped}");
             assert_eq!(unescape(&escaped), text);

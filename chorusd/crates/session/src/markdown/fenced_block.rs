@@ -10,8 +10,10 @@ pub(super) const MIN_FENCE_LEN: usize = 3;
 pub(crate) enum BlockKind {
     /// The text of the message.
     Content,
-    /// The parameters of a tool call.
-    Call { id: String, name: String },
+    /// The parameters of a tool call. The id and the name are in the file's data.
+    Call,
+    /// The parameters of a tool call, as earlier releases wrote them.
+    NamedCall { id: String, name: String },
 }
 
 /// A fenced block that Chorus wrote, parsed from its opening line.
@@ -36,11 +38,15 @@ impl FencedBlock {
             let escaped = rest == " escaped";
             return (escaped || rest.is_empty()).then_some((fence, Self { kind: BlockKind::Content, escaped }));
         }
-        let words = info.strip_prefix("json call ")?;
+        let words = info.strip_prefix("json call")?;
+        if matches!(words, "" | " escaped") {
+            return Some((fence, Self { kind: BlockKind::Call, escaped: !words.is_empty() }));
+        }
+        let words = words.strip_prefix(' ')?;
         let (escaped, words) = words.strip_prefix("escaped ").map_or((false, words), |words| (true, words));
         let mut words = serde_json::Deserializer::from_str(words).into_iter::<String>();
         let (id, name) = (words.next()?.ok()?, words.next()?.ok()?);
-        words.next().is_none().then_some((fence, Self { kind: BlockKind::Call { id, name }, escaped }))
+        words.next().is_none().then_some((fence, Self { kind: BlockKind::NamedCall { id, name }, escaped }))
     }
 
     /// Returns the original text for the lines `inside` the block.
@@ -56,28 +62,14 @@ impl BlockKind {
     pub(crate) fn render(&self, inside: &str) -> String {
         let escaped = needs_escape(inside);
         let inside = if escaped { escape(inside) } else { inside.to_owned() };
-        let info = match (self, escaped) {
-            (Self::Content, false) => "text content".to_owned(),
-            (Self::Content, true) => "text content escaped".to_owned(),
-            (Self::Call { id, name }, false) => format!("json call {} {}", quote_word(id), quote_word(name)),
-            (Self::Call { id, name }, true) => format!("json call escaped {} {}", quote_word(id), quote_word(name)),
+        let info = match self {
+            Self::Content => "text content",
+            Self::Call | Self::NamedCall { .. } => "json call",
         };
+        let info = if escaped { format!("{info} escaped") } else { info.to_owned() };
         let fence = "`".repeat(longest_backtick_run(&inside).max(MIN_FENCE_LEN - 1) + 1);
         format!("{fence}{info}\n{inside}\n{fence}\n")
     }
-}
-
-/// Quotes `text` as a JSON string in ASCII. Escapes backticks, which may not follow a fence, and `<`, which could begin
-/// a comment.
-fn quote_word(text: &str) -> String {
-    let mut word = String::new();
-    for c in serde_json::Value::from(text).to_string().chars() {
-        match c {
-            ' '..='~' if !matches!(c, '`' | '<') => word.push(c),
-            c => c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| word.push_str(&format!("\\u{unit:04x}"))),
-        }
-    }
-    word
 }
 
 /// Returns the length of the longest run of backticks.
@@ -91,10 +83,12 @@ mod tests {
 
     #[test]
     fn blocks_hold_anything() {
-        let call = BlockKind::Call { id: "a `b`\"\u{2028}<!-- é👍".into(), name: "c\nd".into() };
-        for (holds, inside) in
-            [(&call, "{}"), (&BlockKind::Content, "````\nx``\n`````"), (&BlockKind::Content, "a\r\n\\b\0")]
-        {
+        for (holds, inside) in [
+            (&BlockKind::Call, "{}"),
+            (&BlockKind::Call, "\"<!-- chorus data\""),
+            (&BlockKind::Content, "````\nx``\n`````"),
+            (&BlockKind::Content, "a\r\n\\b\0"),
+        ] {
             let text = holds.render(inside);
             let (first, rest) = text.split_once('\n').unwrap();
             let (fence, block) = FencedBlock::parse(first).unwrap();
@@ -103,7 +97,9 @@ mod tests {
             assert!(!lines.lines().any(|line| line == fence));
             assert_eq!(block.decode(lines.to_owned()), inside);
         }
-        for line in ["```json", "``text content", "```text contents", "```json call \"a\""] {
+        let (_, block) = FencedBlock::parse(r#"```json call escaped "a `" "b\n""#).unwrap();
+        assert_eq!(block.kind, BlockKind::NamedCall { id: "a `".into(), name: "b\n".into() });
+        for line in ["```json", "``text content", "```text contents", "```json call \"a\"", "```json callx"] {
             assert_eq!(FencedBlock::parse(line), None, "{line}");
         }
     }

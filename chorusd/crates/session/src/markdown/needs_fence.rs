@@ -2,7 +2,7 @@
 
 use super::char_escape::needs_escape;
 use super::fenced_block::MIN_FENCE_LEN;
-use super::{FencedBlock, Section, Timing, message_heading};
+use super::{FencedBlock, Section, Timing, is_call_label, message_heading};
 
 /// Returns whether `text` can be written unchanged: it parses back to itself and does not affect the lines after it.
 #[must_use]
@@ -34,6 +34,7 @@ fn is_structural_line(line: &str) -> bool {
         || Section::parse(line).is_some()
         || message_heading::Heading::parse(line).is_some()
         || FencedBlock::parse(line).is_some()
+        || is_call_label(line)
         || Timing::parse(line).is_some()
 }
 
@@ -57,6 +58,8 @@ mod tests {
             "## Query 7 (10:00:00)",
             "*Time: 2.1s*",
             "x\n```text content\ny",
+            "```json call\n{}\n```",
+            "x\n\n**Tool call (bash):**",
             "```\nleft open",
             "<!-- hidden",
             " a",

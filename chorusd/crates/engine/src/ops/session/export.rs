@@ -6,7 +6,7 @@ use chorus_base::error::{Error, Result};
 use chorus_clock::Clock;
 use chorus_config::Config;
 use chorus_proto::ErrorKind;
-use chorus_proto::methods::export::{ReadParams, ReadResult, SelectParams, SelectResult};
+use chorus_proto::methods::export::{ExportFormat, ReadParams, ReadResult, SelectParams, SelectResult};
 use chorus_runtime::run_blocking;
 use chorus_session::export::{ChunkWriter, Export, ParentSession};
 use chorus_session::stored_message::StoredMessage;
@@ -98,6 +98,9 @@ pub async fn read(
             sessions.resolve(&agent, params.agent.is_some(), &params.session).await?
         }
     };
+    if params.plain && params.form != ExportFormat::Md {
+        return Err(Error::invalid("`plain` requires the form `md`"));
+    }
     let paged = sessions.open_messages(&row).await?;
     let parent = find_parent(sessions, &paged.index).await?;
     let fingerprint = text_fingerprint(&paged.index, parent.as_ref());
@@ -107,11 +110,12 @@ pub async fn read(
     }
     let offset = params.offset.unwrap_or(0);
     let room = (config.max_frame / 2).min(MAX_PIECE_BYTES);
-    let of = (fingerprint.clone(), params.form);
+    let of = (fingerprint.clone(), params.form, params.plain);
     let begun = positions.before(&of, offset);
     let name = row.header.session_id.clone();
     let (data, next, reached) = run_blocking(move || {
-        let text = Export { header: &paged.index.header, parent: parent.as_ref(), form: params.form };
+        let header = &paged.index.header;
+        let text = Export { header, parent: parent.as_ref(), form: params.form, plain: params.plain };
         let mut piece = ChunkWriter::new(offset - begun.offset, room);
         let reached = write_piece(&mut piece, &text, &paged, &name, begun)?;
         let (data, next) = piece
@@ -132,33 +136,38 @@ fn write_piece(
     name: &str,
     begun: ExportPosition,
 ) -> Result<ExportPosition> {
-    let mut progress = begun.progress;
-    let mut messages = paged.messages_from(progress.messages);
+    let (mut progress, mut reached) = (begun.progress, begun);
     // Results are ignored: a full piece refuses more and reports that itself, and writing to memory cannot fail.
-    if begun.offset == 0 {
-        let _ = text.write_start(piece);
-    }
-    let mut reached = begun;
     loop {
-        let Some(passed) = piece.total_written() else { return Ok(reached) };
-        reached = ExportPosition { offset: begun.offset + passed, progress };
-        let Some(message) = messages.read()?.map_err(|e| corrupt_error(name, &e))? else { break };
-        let written = text.write_message(piece, &mut progress, &message);
-        if let Err(error) = written
-            && piece.total_written().is_some()
-        {
-            let number = reached.progress.messages + 1;
-            return Err(corrupt_error(name, &FormatError::Message { number, reason: error.to_string() }));
+        if progress.frames > 0 {
+            let mut messages = paged.messages_from(progress.messages);
+            loop {
+                let Some(passed) = piece.total_written() else { return Ok(reached) };
+                reached = ExportPosition { offset: begun.offset + passed, progress };
+                let Some(message) = messages.read()?.map_err(|e| corrupt_error(name, &e))? else { break };
+                let written = text.write_message(piece, &mut progress, &message);
+                if let Err(error) = written
+                    && piece.total_written().is_some()
+                {
+                    let number = reached.progress.messages + 1;
+                    return Err(corrupt_error(name, &FormatError::Message { number, reason: error.to_string() }));
+                }
+            }
+        }
+        let mut failed = None;
+        let _ = text.write_frame(piece, &mut progress, |count| {
+            newest_messages(paged, name, count).map_err(|failure| {
+                failed = Some(failure);
+                io::ErrorKind::Other.into()
+            })
+        });
+        if let Some(failure) = failed {
+            return Err(failure);
+        }
+        if progress.frames == text.frames() || piece.total_written().is_none() {
+            return Ok(reached);
         }
     }
-    let mut failed = None;
-    let _ = text.write_end(piece, progress, |count| {
-        newest_messages(paged, name, count).map_err(|failure| {
-            failed = Some(failure);
-            io::ErrorKind::Other.into()
-        })
-    });
-    failed.map_or(Ok(reached), Err)
 }
 
 /// Returns the last `count` messages.

@@ -25,8 +25,8 @@ pub struct ExportPosition {
 #[derive(Debug, Default)]
 pub struct ExportPositions(Mutex<VecDeque<(TextKey, ExportPosition)>>);
 
-/// The fingerprint of a session with the format of the text.
-pub type TextKey = (String, ExportFormat);
+/// The fingerprint of a session with the format of the text, and whether it is plain.
+pub type TextKey = (String, ExportFormat, bool);
 
 impl ExportPositions {
     /// Returns the last position up to `offset`; the beginning of the text if none is known.
@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn the_last_checkpoint_before_an_offset_is_found() {
         let points = ExportPositions::default();
-        let of = |name: &str| (name.to_owned(), ExportFormat::Md);
+        let of = |name: &str| (name.to_owned(), ExportFormat::Md, false);
         let keep =
             |name: &str, offset| points.remember(of(name), ExportPosition { offset, ..ExportPosition::default() });
         for offset in [10, 20, 30, 40, 50] {
@@ -70,7 +70,7 @@ mod tests {
         let before = |name: &str, offset| points.before(&of(name), offset).offset;
         assert_eq!((before("a", 45), before("a", 50), before("a", 9), before("b", 45)), (40, 50, 0, 25));
         assert_eq!(before("a", 19), 0, "the oldest went");
-        assert_eq!(points.before(&("a".into(), ExportFormat::Html), 45).offset, 0);
+        assert_eq!(points.before(&("a".into(), ExportFormat::Html, false), 45).offset, 0);
         (0..1000).for_each(|n| keep(&format!("text {n}"), 1));
         assert_eq!((before("a", 45), before("text 999", 45)), (0, 1));
     }

@@ -25,18 +25,17 @@ pub(super) fn write(out: &mut impl Write, header: &SessionHeader, parent: Option
          <meta http-equiv=\"Content-Security-Policy\" content=\"{CONTENT_SECURITY_POLICY}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
-         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>"
+         <meta name=\"generator\" content=\"Chorus\">\n\
+         <title>{title}</title>\n{}<style>\n{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>",
+        index_fields(header)
     )?;
     let messages = match header.message_count {
         1 => "1 message".to_owned(),
         count => format!("{count} messages"),
     };
-    writeln!(
-        out,
-        "<p class=\"line\">{} · {} · {messages}</p>",
-        escape(&header.agent_name),
-        format_time(header.started_at)
-    )?;
+    let model = header.model.as_deref().map_or_else(String::new, |model| format!(" · {}", escape(model)));
+    let (agent, started) = (escape(&header.agent_name), format_time(header.started_at));
+    writeln!(out, "<p class=\"line\">{agent}{model} · {started} · {messages}</p>")?;
     if let Some(summary) = header.summary.as_deref().filter(|summary| !summary.trim().is_empty()) {
         writeln!(out, "<p class=\"summary\">{}</p>", escape(summary))?;
     }
@@ -53,6 +52,24 @@ pub(super) fn write(out: &mut impl Write, header: &SessionHeader, parent: Option
     }
     write_details(out, header, parent)?;
     out.write_all(b"</header>\n")
+}
+
+/// Returns what the index page of a directory shows of this page, as elements of the head.
+fn index_fields(header: &SessionHeader) -> String {
+    let mut fields = String::new();
+    let mut field = |name: &str, value: &str| {
+        fields.push_str(&format!("<meta name=\"chorus:{name}\" content=\"{}\">\n", escape(&truncate_line(value, 200))));
+    };
+    field("agent", &header.agent_name);
+    if let Some(model) = &header.model {
+        field("model", model);
+    }
+    field("saved", &header.saved_at.to_string());
+    field("messages", &header.message_count.to_string());
+    if !header.tags.is_empty() {
+        field("tags", &header.tags.join(", "));
+    }
+    fields
 }
 
 fn format_time(at: Timestamp) -> String {

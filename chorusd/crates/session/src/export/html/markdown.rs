@@ -1,4 +1,4 @@
-//! Renders replies, which are Markdown, as HTML: paragraphs, lists, code, tables and links. HTML in the Markdown is
+//! Renders what people and models wrote, which is Markdown, as HTML: paragraphs, lists, code, tables and links. HTML in the Markdown is
 //! shown as text.
 
 use std::borrow::Cow;
@@ -8,7 +8,7 @@ use pulldown_cmark::{CodeBlockKind, CowStr, Event, HeadingLevel, Options, Parser
 
 use super::text::{escape, show_invisible};
 
-/// Longer texts are shown without rendering, since no reply contains so much Markdown.
+/// Longer texts are shown without rendering, since nobody writes so much Markdown.
 const MAX_MARKDOWN_BYTES: usize = 256 << 10;
 
 /// Renders `text` as HTML.

@@ -1,8 +1,8 @@
-//! Renders one message of the page.
+//! Renders one message of the page. Its anchor is its number in the session, which `chorusctl show --at` takes, too.
 
 use std::io::{self, Write};
 
-use chorus_proto::{Attachment, Message, Role, Usage};
+use chorus_proto::{Attachment, Message, Role, SessionHeader, Usage};
 use jiff::tz::TimeZone;
 
 use super::markdown::render_markdown;
@@ -13,22 +13,25 @@ use super::text::escape;
 const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /// Writes the message. `number` counts from 1.
-pub(in super::super) fn write(out: &mut impl Write, number: u64, message: &Message, agent: &str) -> io::Result<()> {
+pub(super) fn write(out: &mut impl Write, number: u64, message: &Message, header: &SessionHeader) -> io::Result<()> {
     let class = if message.is_error { "tool_result error" } else { message.role.as_str() };
     writeln!(out, "<article class=\"{class}\" id=\"m{number}\">")?;
     let at = message.timestamp;
     let time = at.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d %H:%M").to_string();
+    let who = escape(&speaker_name(message, &header.agent_name));
+    let model = header.model.as_deref().filter(|_| message.role == Role::Assistant && !message.generated);
+    let model = model.map_or_else(String::new, |name| format!(" <span class=\"model\">{}</span>", escape(name)));
     writeln!(
         out,
-        "<h2><span class=\"who\">{}</span> <time datetime=\"{at}\">{time}</time></h2>",
-        escape(&speaker_name(message, agent))
+        "<h2><span class=\"who\">{who}</span>{model} <span class=\"at\"><time datetime=\"{at}\">{time}</time> \
+         <a class=\"anchor\" href=\"#m{number}\">#{number}</a></span></h2>"
     )?;
     let content = &message.content;
     match message.role {
         Role::ToolResult => write_tool_result(out, message)?,
         _ if content.is_empty() => {}
-        Role::Assistant => writeln!(out, "<div class=\"rich\">\n{}</div>", render_markdown(content))?,
-        Role::User | Role::System => writeln!(out, "<div class=\"plain\">{}</div>", escape(content))?,
+        Role::Assistant | Role::User => writeln!(out, "<div class=\"rich\">\n{}</div>", render_markdown(content))?,
+        Role::System => writeln!(out, "<div class=\"plain\">{}</div>", escape(content))?,
     }
     for call in &message.tool_calls {
         let (name, preview) = (escape(&call.name), params::preview(&call.params));

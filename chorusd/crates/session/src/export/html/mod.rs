@@ -1,6 +1,7 @@
-//! Exports a session as a single HTML page. The page fetches nothing, runs no script, and shows all message text as
-//! text, never as markup.
+//! Exports a session as a single HTML page: what it is about, the questions as a table of contents, and the messages. The
+//! page fetches nothing, runs no script, and shows HTML in messages as text, never as markup.
 
+mod contents;
 mod header;
 mod markdown;
 mod message;
@@ -11,23 +12,33 @@ use std::io::{self, Write};
 
 use chorus_proto::SessionHeader;
 
-use super::ParentSession;
+use super::Export;
+use crate::stored_message::StoredMessage;
+pub(super) use contents::write_entry as write_contents_entry;
 
-/// Writes everything before the messages.
-pub(super) fn write_start(
-    out: &mut impl Write,
-    header: &SessionHeader,
-    parent: Option<&ParentSession>,
-) -> io::Result<()> {
-    header::write(out, header, parent)?;
-    out.write_all(b"<main>\n")
+/// Writes the part before the table of contents, the one between it and the messages, or the one after the messages.
+pub(super) fn write_frame(out: &mut impl Write, text: &Export<'_>, frame: u8) -> io::Result<()> {
+    match frame {
+        0 => {
+            header::write(out, text.header, text.parent)?;
+            contents::write_start(out, text.header)
+        }
+        1 => {
+            contents::write_end(out, text.header)?;
+            out.write_all(b"<main>\n")
+        }
+        _ => out.write_all(b"</main>\n</body>\n</html>\n"),
+    }
 }
 
-pub(super) use message::write as message;
-
-/// Writes everything after the messages.
-pub(super) fn write_end(out: &mut impl Write) -> io::Result<()> {
-    out.write_all(b"</main>\n</body>\n</html>\n")
+/// Writes a message. `number` counts from 1.
+pub(super) fn write_message(
+    out: &mut impl Write,
+    header: &SessionHeader,
+    number: u64,
+    message: &StoredMessage,
+) -> io::Result<()> {
+    message::write(out, number, &message.to_message()?, header)
 }
 
 #[cfg(test)]

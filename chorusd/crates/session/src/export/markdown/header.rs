@@ -5,13 +5,12 @@ use std::io::{self, Write};
 use chorus_proto::{SessionHeader, TokenPair};
 
 use super::super::ParentSession;
-use crate::markdown::{SESSION_COMMENT, one_line, render_comment};
+use crate::markdown::one_line;
 
-/// Writes the header, as JSON in a comment for the importer and as lines for people.
+/// Writes the header as lines for people.
 pub(super) fn write(out: &mut impl Write, header: &SessionHeader, parent: Option<&ParentSession>) -> io::Result<()> {
-    out.write_all(render_comment(SESSION_COMMENT, &serde_json::to_string(header)?).as_bytes())?;
     let title = header.description.as_deref().map(one_line).filter(|title| !title.is_empty());
-    writeln!(out, "\n# {}\n", title.as_deref().unwrap_or(&header.session_id))?;
+    writeln!(out, "# {}\n", title.as_deref().unwrap_or(&header.session_id))?;
     let mut fact = |name: &str, value: &str| writeln!(out, "**{name}:** {}", one_line(value));
     fact("Session ID", &header.session_id)?;
     fact("UUID", &header.id.to_string())?;

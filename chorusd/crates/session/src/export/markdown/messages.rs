@@ -6,9 +6,8 @@ use chorus_proto::{Message, Role, SessionHeader, TokenPair};
 use jiff::Timestamp;
 
 use super::super::{Export, ParentSession};
-use super::metadata::MessageMetadata;
 use crate::markdown::{
-    BlockKind, MESSAGE_COMMENT, Section, Timing, is_safe_text, one_line, render_comment, speaker_label,
+    BlockKind, Section, Timing, call_label, is_safe_text, message_label, one_line, parse_speaker_label,
 };
 
 /// State of the sections between two messages.
@@ -45,15 +44,16 @@ impl SectionWriter {
             open.last = message.timestamp;
             open.times.add_usage(message.usage.as_ref().unwrap_or(&chorus_proto::Usage::default()));
         }
-        out.write_all(
-            render_comment(MESSAGE_COMMENT, &serde_json::to_string(&MessageMetadata::new(message))?).as_bytes(),
-        )?;
         write_content(out, text.header, message)?;
         for call in &message.tool_calls {
-            let holds = BlockKind::Call { id: call.id.clone(), name: call.name.clone() };
-            writeln!(out, "{}", holds.render(call.params.get()))?;
+            writeln!(out, "{}\n\n{}", call_label(&call.name), BlockKind::Call.render(call.params.get()))?;
         }
         Ok(())
+    }
+
+    /// Returns the number of queries so far.
+    pub(super) fn queries(&self) -> u64 {
+        self.queries
     }
 
     /// Closes the last section. Returns whether there was one.
@@ -111,11 +111,12 @@ fn write_resumed_from(out: &mut impl Write, text: &Export<'_>) -> io::Result<()>
 }
 
 fn write_content(out: &mut impl Write, header: &SessionHeader, message: &Message) -> io::Result<()> {
-    let speaker = message_speaker(header, message);
-    let content = &message.content;
+    let author = message.author.as_ref().map(|author| &*author.name);
+    let speaker = message_label(&header.agent_name, message.role, author, message.name.as_deref());
+    let content = visible_text(message);
     if content.is_empty() {
         writeln!(out, "{speaker}\n")
-    } else if message.role == Role::ToolResult || !is_safe_text(content) {
+    } else if needs_block(message) {
         writeln!(out, "{speaker}\n\n{}", BlockKind::Content.render(content))
     } else if starts_block(content) {
         writeln!(out, "{speaker}\n\n{content}\n")
@@ -124,17 +125,32 @@ fn write_content(out: &mut impl Write, header: &SessionHeader, message: &Message
     }
 }
 
-fn message_speaker(header: &SessionHeader, message: &Message) -> String {
-    let author = message.author.as_ref().map(|author| &*author.name);
-    match message.role {
-        Role::System => speaker_label("System"),
-        Role::User => speaker_label(author.unwrap_or("You")),
-        Role::Assistant => speaker_label(author.unwrap_or(&header.agent_name)),
-        Role::ToolResult => match &message.name {
-            Some(name) => speaker_label(&format!("Tool result ({name})")),
-            None => speaker_label("Tool result"),
-        },
+/// Returns whether the text of the message stands in a fenced block.
+fn needs_block(message: &Message) -> bool {
+    message.role == Role::ToolResult || !is_safe_text(message.content.trim())
+}
+
+/// Returns the text as it is shown: outside of a block without the white space around it, which the record holds.
+fn visible_text(message: &Message) -> &str {
+    let text = message.content.trim();
+    if text.is_empty() || !needs_block(message) { text } else { &message.content }
+}
+
+/// Returns the white space before and after the shown text.
+pub(super) fn hidden_space(message: &Message) -> (&str, &str) {
+    let (content, text) = (message.content.as_str(), visible_text(message));
+    match content.find(text).filter(|_| !text.is_empty()) {
+        Some(start) => (&content[..start], &content[start + text.len()..]),
+        None => ("", content),
     }
+}
+
+/// Counts the lines of the shown text that look like the label of a speaker. Only those outside of a block could be
+/// taken for the start of another message.
+pub(super) fn count_labels(message: &Message) -> u64 {
+    let text = message.content.trim();
+    let labels = text.split('\n').filter(|line| parse_speaker_label(line).is_some()).count() as u64;
+    if labels == 0 || needs_block(message) { 0 } else { labels }
 }
 
 /// Returns whether the first line starts a block other than a paragraph, which a speaker label before it would break.

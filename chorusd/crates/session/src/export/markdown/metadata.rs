@@ -1,9 +1,34 @@
-//! The metadata of a message, which the comment before it holds.
+//! The record of a message in the block of data.
 
 use chorus_proto::{Attachment, Author, Message, Role, Source, Usage};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::value::RawValue;
+
+/// A line of the block of data; [`crate::markdown::MessageRecord`] reads it.
+#[derive(Serialize)]
+pub(super) struct Record<'a> {
+    /// Number of the query that the message opens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub query: Option<u64>,
+    /// Number of lines in the text that look like the label of a speaker.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub labels: u64,
+    /// White space before and after the text.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub before: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub after: &'a str,
+    /// Ids and names of the tool calls.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<(&'a str, &'a str)>,
+    pub message: MessageMetadata<'a>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
 
 /// All fields of a message except its text, its tool calls and the data of its images.
 #[derive(Serialize)]

@@ -1,16 +1,19 @@
-//! Exports a session as Markdown: a header, a section for each query, and the summary from which a new conversation can
-//! continue.
+//! Exports a session as Markdown: a header, a section for each query, the summary from which a new conversation can
+//! continue, and a block with the data that an import needs besides.
 
+mod counting_writer;
 mod header;
 mod messages;
 mod metadata;
 
 use std::io::{self, Write};
 
-use chorus_proto::SessionHeader;
+use chorus_proto::{Role, SessionHeader};
 
-use super::{Export, ParentSession};
-use crate::markdown::SummaryBlock;
+use self::counting_writer::CountingWriter;
+use self::metadata::{MessageMetadata, Record};
+use super::{Export, Progress};
+use crate::markdown::{DATA_END, DATA_START, SummaryBlock, render_data_line};
 use crate::stored_message::StoredMessage;
 use crate::summary::collect_findings;
 pub(crate) use messages::SectionWriter;
@@ -21,31 +24,82 @@ const MAX_SCANNED_MESSAGES: u64 = 2000;
 /// Largest number of decisions and of open tasks that are taken from them.
 const MAX_FINDINGS: usize = 10;
 
-/// Writes everything before the messages.
-pub(super) fn write_start(
-    out: &mut impl Write,
-    header: &SessionHeader,
-    parent: Option<&ParentSession>,
-) -> io::Result<()> {
-    header::write(out, header, parent)
-}
-
-/// Writes everything after the messages. `newest` returns that many of the last messages.
-pub(super) fn write_end(
+/// Writes the part before the messages, the one between them and their records, or the one after the records.
+pub(super) fn write_frame(
     out: &mut impl Write,
     text: &Export<'_>,
-    talk: SectionWriter,
+    frame: u8,
+    progress: &mut Progress,
     newest: impl FnOnce(u64) -> io::Result<Vec<StoredMessage>>,
 ) -> io::Result<()> {
-    let written = talk.finish(out, text.header)?;
+    let mut counted = CountingWriter::new(out);
+    match frame {
+        0 => header::write(&mut counted, text.header, text.parent)?,
+        1 => write_end(&mut counted, text, progress.sections, newest)?,
+        _ => return writeln!(out, "{DATA_END}"),
+    }
+    progress.text_bytes += counted.written();
+    if frame == 1 && !text.plain { write_data_start(out, text.header, progress) } else { Ok(()) }
+}
+
+/// Writes the next message.
+pub(super) fn write_message(
+    out: &mut impl Write,
+    text: &Export<'_>,
+    progress: &mut Progress,
+    message: &StoredMessage,
+) -> io::Result<()> {
+    let mut counted = CountingWriter::new(out);
+    progress.sections.write_message(&mut counted, text, &message.to_message()?)?;
+    progress.text_bytes += counted.written();
+    Ok(())
+}
+
+/// Writes the record of the next message.
+pub(super) fn write_record(out: &mut impl Write, progress: &mut Progress, message: &StoredMessage) -> io::Result<()> {
+    let message = message.to_message()?;
+    if message.role == Role::User {
+        progress.recorded_queries += 1;
+    }
+    let (before, after) = messages::hidden_space(&message);
+    let record = Record {
+        query: (message.role == Role::User).then_some(progress.recorded_queries),
+        labels: messages::count_labels(&message),
+        before,
+        after,
+        calls: message.tool_calls.iter().map(|call| (&*call.id, &*call.name)).collect(),
+        message: MessageMetadata::new(&message),
+    };
+    out.write_all(render_data_line(&serde_json::to_string(&record)?).as_bytes())
+}
+
+/// Writes everything between the messages and the block of data.
+fn write_end(
+    out: &mut impl Write,
+    text: &Export<'_>,
+    sections: SectionWriter,
+    newest: impl FnOnce(u64) -> io::Result<Vec<StoredMessage>>,
+) -> io::Result<()> {
+    let written = sections.finish(out, text.header)?;
     let summary = build_summary(text.header, newest)?;
-    if summary.is_empty() {
-        return Ok(());
+    if !summary.is_empty() {
+        if written {
+            out.write_all(b"---\n\n")?;
+        }
+        out.write_all(summary.render().as_bytes())?;
+        if !text.plain {
+            out.write_all(b"\n")?;
+        }
     }
-    if written {
-        out.write_all(b"---\n\n")?;
-    }
-    out.write_all(summary.render().as_bytes())
+    Ok(())
+}
+
+fn write_data_start(out: &mut impl Write, header: &SessionHeader, progress: &Progress) -> io::Result<()> {
+    let (session, bytes) = (serde_json::to_string(header)?, progress.text_bytes);
+    let queries = progress.sections.queries();
+    let line = format!("{{\"text_bytes\":{bytes},\"queries\":{queries},\"session\":{session}}}");
+    writeln!(out, "{DATA_START}")?;
+    out.write_all(render_data_line(&line).as_bytes())
 }
 
 /// Builds the summary from the header. If the header names neither decisions nor open tasks, takes those that the

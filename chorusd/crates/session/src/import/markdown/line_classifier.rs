@@ -14,6 +14,10 @@ pub(super) struct OpenSection {
     pub at: Option<Timestamp>,
     /// Its messages have comments, so a name at the start of a line is part of the text.
     pub commented: bool,
+    /// Its messages have records in the block of data.
+    pub recorded: bool,
+    /// Number of the line that says which session the conversation continues.
+    pub resumed_from: Option<u64>,
 }
 
 /// The speakers in sections without comments.
@@ -44,6 +48,18 @@ pub(super) enum SectionLine<'a> {
 }
 
 impl OpenSection {
+    /// Returns whether the line, before any message, says which session the conversation continues.
+    pub(super) fn is_resumed_from(&mut self, line: &str, number: u64) -> bool {
+        if self.section != Section::Restored {
+            return false;
+        }
+        if self.resumed_from.is_none() && line.starts_with("**Context:** Resumed from ") {
+            self.resumed_from = Some(number);
+            return true;
+        }
+        self.resumed_from == Some(number - 1) && line.starts_with("**Previous Session:** ")
+    }
+
     /// Classifies `line`. Infers the agent's name if neither the header nor an earlier line contains it. `before` is
     /// the role of the last message in the section.
     pub(super) fn classify_line<'a>(
@@ -88,6 +104,22 @@ impl OpenSection {
         names.agent.get_or_insert_with(|| name.to_owned());
         names.has_agent = true;
         SectionLine::Message(Role::Assistant, text)
+    }
+}
+
+/// Returns the name of the tool in the label of a result.
+pub(super) fn tool_result_name(line: &str) -> Option<&str> {
+    parse_speaker_label(line)?.0.strip_prefix("Tool result (")?.strip_suffix(')')
+}
+
+/// Guesses the role of a message by its label.
+pub(super) fn label_role(line: &str, agent: Option<&str>) -> Role {
+    match parse_speaker_label(line).map(|(name, _)| name) {
+        Some(name) if Some(name) == agent => Role::Assistant,
+        Some("System") => Role::System,
+        Some(name) if name.starts_with("Tool result") => Role::ToolResult,
+        Some("You" | "User") | None => Role::User,
+        Some(_) => Role::Assistant,
     }
 }
 

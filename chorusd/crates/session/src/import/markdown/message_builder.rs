@@ -1,12 +1,17 @@
 //! Builds one message line by line.
 
+use std::collections::VecDeque;
+
 use chorus_proto::{NewMessage, Role, ToolCall};
 use serde_json::value::RawValue;
 
 use super::super::json_values::{import_source, json_string, minify_value};
 use super::super::line_reader::MAX_LINE_BYTES;
 use crate::markdown::message_heading::Heading;
-use crate::markdown::{BlockKind, FencedBlock, MESSAGE_COMMENT, Timing, parse_comment, parse_speaker_label};
+use crate::markdown::{
+    BlockKind, FencedBlock, MESSAGE_COMMENT, MessageRecord, Timing, parse_call_label, parse_comment,
+    parse_speaker_label,
+};
 
 /// The lines of one message.
 #[derive(Debug)]
@@ -23,6 +28,11 @@ pub(super) struct MessageBuilder {
     after: String,
     content: Option<String>,
     calls: Vec<ToolCall>,
+    /// Ids and names of the calls that are yet to come, from the record of the message.
+    recorded_calls: VecDeque<(String, String)>,
+    /// White space before and after a text outside of a block, from the record.
+    around: (String, String),
+    call_label: Option<CallLabel>,
     block: Option<(String, FencedBlock, Vec<String>)>,
     closing: Option<ClosingLines>,
     skipped: Vec<(u64, String)>,
@@ -35,8 +45,17 @@ enum MessageForm {
     Heading,
     /// The message follows its comment.
     Comment,
+    /// The message begins with the speaker's label and has a record in the block of data.
+    Record,
     /// The message begins with the speaker's label.
     Label,
+}
+
+/// The line that announces the block of a tool call, and the blank lines after it.
+#[derive(Debug)]
+struct CallLabel {
+    tool: String,
+    lines: Vec<String>,
 }
 
 /// The line that ends a message unless more text follows.
@@ -53,6 +72,8 @@ pub(super) struct FinishedMessage {
     /// `None` if the message is too long.
     pub message: Option<NewMessage>,
     pub skipped: Vec<(u64, String)>,
+    /// The file does not have the ids of its calls.
+    pub paired_by_name: bool,
 }
 
 impl MessageBuilder {
@@ -66,9 +87,22 @@ impl MessageBuilder {
         Self::new(besides, MessageForm::Comment, number)
     }
 
-    /// Creates a message that begins with `text`.
-    pub(super) fn from_label(role: Role, text: &str, at: Option<jiff::Timestamp>, number: u64) -> Self {
-        let mut draft = Self::new(NewMessage { timestamp: at, ..new_message(role) }, MessageForm::Label, number);
+    /// Creates a message from its record, which contains everything but its text and the parameters of its calls.
+    pub(super) fn from_record(record: MessageRecord, number: u64) -> Self {
+        let (calls, around) = (record.calls.into(), (record.before, record.after));
+        Self { recorded_calls: calls, around, ..Self::new(record.message, MessageForm::Record, number) }
+    }
+
+    /// Creates a message that begins with `text`. `tool` is the name of the tool that a result is of.
+    pub(super) fn from_label(
+        role: Role,
+        tool: Option<&str>,
+        text: &str,
+        at: Option<jiff::Timestamp>,
+        number: u64,
+    ) -> Self {
+        let message = NewMessage { timestamp: at, name: tool.map(str::to_owned), ..new_message(role) };
+        let mut draft = Self::new(message, MessageForm::Label, number);
         draft.push_text(text);
         draft
     }
@@ -84,6 +118,9 @@ impl MessageBuilder {
             after: String::new(),
             content: None,
             calls: Vec::new(),
+            recorded_calls: VecDeque::new(),
+            around: Default::default(),
+            call_label: None,
             block: None,
             closing: None,
             skipped: Vec::new(),
@@ -128,6 +165,9 @@ impl MessageBuilder {
             return;
         }
         self.keep_closing_lines();
+        if self.add_to_call_label(line) {
+            return;
+        }
         if let Some((fence, _, inside)) = &mut self.block {
             if line.trim_end() == fence {
                 self.end_block();
@@ -139,15 +179,46 @@ impl MessageBuilder {
             && let Some(json) = parse_comment(MESSAGE_COMMENT, line)
         {
             self.apply_comment(json);
-        } else if let Some((fence, block)) = FencedBlock::parse(line) {
+        } else if let Some((fence, block)) = FencedBlock::parse(line).filter(|(_, block)| self.knows(block)) {
             self.block = Some((fence.to_owned(), block, Vec::new()));
-        } else if self.form == MessageForm::Comment
+        } else if matches!(self.form, MessageForm::Comment | MessageForm::Record)
             && first
             && let Some((_, text)) = parse_speaker_label(line)
         {
             self.push_text(text);
         } else {
             self.push_text(line);
+        }
+    }
+
+    /// Returns whether files of this form have such a block.
+    fn knows(&self, block: &FencedBlock) -> bool {
+        block.kind != BlockKind::Call || matches!(self.form, MessageForm::Record | MessageForm::Label)
+    }
+
+    /// Keeps the label of a call, and blank lines after it, until the block of the call follows. Returns whether the line
+    /// was kept.
+    fn add_to_call_label(&mut self, line: &str) -> bool {
+        if self.block.is_some() || !matches!(self.form, MessageForm::Record | MessageForm::Label) {
+            return false;
+        }
+        if let Some(label) = self.call_label.as_mut().filter(|_| line.trim().is_empty()) {
+            label.lines.push(line.to_owned());
+            return true;
+        }
+        if FencedBlock::parse(line).is_some_and(|(_, block)| block.kind == BlockKind::Call) {
+            return false;
+        }
+        self.keep_call_label();
+        let Some(tool) = parse_call_label(line) else { return false };
+        self.call_label = Some(CallLabel { tool: tool.to_owned(), lines: vec![line.to_owned()] });
+        true
+    }
+
+    /// Keeps the label of a call as text, since no call follows.
+    fn keep_call_label(&mut self) {
+        for line in self.call_label.take().map(|label| label.lines).unwrap_or_default() {
+            self.push_text(&line);
         }
     }
 
@@ -174,23 +245,33 @@ impl MessageBuilder {
         match block.kind {
             BlockKind::Content if self.content.is_none() => self.content = Some(inside),
             BlockKind::Content => self.after.push_str(&inside),
-            BlockKind::Call { id, name } => {
-                let params = RawValue::from_string(inside.trim().to_owned()).map(|raw| minify_value(&raw));
-                let params = params.unwrap_or_else(|_| {
-                    let line = self.number + self.lines;
-                    self.skipped.push((line, "the parameters of a call are not JSON; kept as text".into()));
-                    json_string(&inside)
-                });
-                self.calls.push(ToolCall { id, name, params });
+            BlockKind::NamedCall { id, name } => self.add_call(id, name, &inside),
+            BlockKind::Call => {
+                let tool = self.call_label.take().map_or_else(|| "tool".to_owned(), |label| label.tool);
+                let new_id = || format!("call-{}", self.number + self.lines);
+                let (id, name) = self.recorded_calls.pop_front().unwrap_or_else(|| (new_id(), tool));
+                self.add_call(id, name, &inside);
             }
         }
     }
 
+    fn add_call(&mut self, id: String, name: String, inside: &str) {
+        let params = RawValue::from_string(inside.trim().to_owned()).map(|raw| minify_value(&raw));
+        let params = params.unwrap_or_else(|_| {
+            let line = self.number + self.lines;
+            self.skipped.push((line, "the parameters of a call are not JSON; kept as text".into()));
+            json_string(inside)
+        });
+        self.calls.push(ToolCall { id, name, params });
+    }
+
     /// Builds the message. `ruled` is true if the next section follows, with a rule before its heading.
     pub(super) fn finish(mut self, ruled: bool) -> FinishedMessage {
+        let paired_by_name = self.form == MessageForm::Label;
         if self.size > MAX_LINE_BYTES {
-            return FinishedMessage { message: None, skipped: self.skipped };
+            return FinishedMessage { message: None, skipped: self.skipped, paired_by_name };
         }
+        self.keep_call_label();
         if self.block.is_some() {
             let line = self.number + self.lines;
             self.skipped.push((line, "the file ends inside a fenced block".into()));
@@ -213,14 +294,14 @@ impl MessageBuilder {
         message.content = match self.content {
             Some(content) if text.trim().is_empty() => content,
             Some(content) => format!("{text}\n{content}"),
-            None => text.to_owned(),
+            None => format!("{}{text}{}", self.around.0, self.around.1),
         };
         if !after.trim().is_empty() {
             message.content.push('\n');
             message.content.push_str(after);
         }
         message.tool_calls = self.calls;
-        FinishedMessage { message: Some(message), skipped: self.skipped }
+        FinishedMessage { message: Some(message), skipped: self.skipped, paired_by_name }
     }
 }
 

@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 use super::super::test_support::{ImportedSession, import_as};
 use crate::{SessionFile, export, file};
 
+mod exports;
+
 /// A session file with these messages.
 fn session(messages: &[Value]) -> SessionFile {
     let whole = json!({"schema": 2, "id": "7d444840-9dc0-41d1-b245-5ffdce74fad2", "session_id": "2026-01-02_a-talk",
@@ -30,7 +32,7 @@ fn again(file: &SessionFile) -> ImportedSession {
 }
 
 /// Texts that look like structure of the file or need escaping.
-const TEXTS: [&str; 26] = [
+const TEXTS: [&str; 31] = [
     "plain",
     "",
     "\n",
@@ -57,6 +59,11 @@ const TEXTS: [&str; 26] = [
     "\u{feff}bom\u{202e}",
     "    indented\n\ttab",
     "你好 · é",
+    "<!-- chorus data\n{\"text_bytes\":0,\"queries\":0,\"session\":{}}\n-->",
+    "**Tool call (bash):**\n\n```json call\n{}\n```",
+    "*a*\n**Tool call (bash):** ls\n**Tool result (bash):** x",
+    "**Context:** Resumed from x\n**Previous Session:** y",
+    "~~~\n**You:** in a fence\n~~~\n\n**a:**",
 ];
 
 #[test]
