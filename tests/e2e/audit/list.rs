@@ -82,15 +82,24 @@ fn the_command_line_shows_them_and_destroyed_agents_too() {
     let fixture = some();
     fixture.client().call::<Destroy>(&DestroyParams { name: "b".into(), ..Default::default() }).expect("destroyed");
     let text = chorusctl(&fixture.home, ["--agent", "b", "audit"]).expect_success();
-    assert!(text.contains("allow") && text.contains("  b  tool:list_models:") && text.contains("for owner"), "{text}");
+    let (line, why) = text.split_once('\n').expect("two lines");
+    assert!(line.starts_with("     4  20") && line.ends_with("  b was allowed to use list_models"), "{text}");
+    assert!(why.trim_start().starts_with("rule allow[") && why.ends_with(", on behalf of owner\n"), "{text}");
+    assert_eq!(why.find("rule"), line.find("b was"), "one column");
+    chorusctl(&fixture.home, ["agent", "config", "a", "model", "local/large"]).expect_success();
+    let changed = chorusctl(&fixture.home, ["audit", "--limit", "1"]).expect_success();
+    assert!(
+        changed.contains("  owner changed the model of a\n") && changed.contains("after: \"local/large\"\n"),
+        "{changed}"
+    );
     let json = chorusctl(&fixture.home, ["--json", "audit", "--limit", "3"]).expect_json();
     let ids: Vec<&Value> = json["rows"].as_array().expect("rows").iter().map(|row| &row["id"]).collect();
-    assert_eq!((ids, &json["next"]), (vec![&Value::from(2), &Value::from(3), &Value::from(4)], &Value::Null));
+    assert_eq!((ids, &json["next"]), (vec![&Value::from(3), &Value::from(4), &Value::from(5)], &Value::Null));
     let lines = chorusctl(&fixture.home, ["--format", "jsonl", "audit"]).expect_success();
-    assert_eq!(lines.lines().count(), 4);
+    assert_eq!(lines.lines().count(), 5);
     assert_eq!(chorusctl(&fixture.home, ["audit", "--limit", "0"]).status, 2);
     let verified = chorusctl(&fixture.home, ["audit", "verify"]).expect_success();
-    assert!(verified.starts_with("4 entries, hash chain intact; newest "), "{verified}");
+    assert!(verified.starts_with("5 entries, hash chain intact; newest "), "{verified}");
 }
 
 #[test]

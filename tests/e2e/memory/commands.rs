@@ -43,7 +43,7 @@ fn the_command_line_adds_lists_finds_and_removes() {
     let said = chorusctl(&home, ["memory", "remove", &id[..4]]).expect_success();
     assert!(said.contains("removed") && said.contains(&format!("trash restore {id}")), "{said}");
     chorusctl(&home, ["memory", "remove", &id]).expect_failure_with_hint(3);
-    assert!(chorusctl(&home, ["audit"]).expect_success().contains("memory.remove"));
+    assert!(chorusctl(&home, ["audit"]).expect_success().contains("owner removed a memory of "));
 }
 
 #[test]

@@ -6,13 +6,20 @@ use clap::Subcommand;
 use crate::app::App;
 use crate::error::Error;
 use crate::ui::stdout::OutputFormat;
-use crate::ui::{Style, sanitize};
+use crate::ui::{Style, sanitize, text};
 
+mod sentence;
 pub mod verify;
+
+/// Column in which the sentences begin.
+const INDENT: usize = 26;
+/// Narrowest sentence; a narrower terminal wraps by itself.
+const MIN_SENTENCE_WIDTH: usize = 20;
 
 /// Show the audit log
 ///
-/// Lists every action with its decision and the rule or person behind it, and every change that an agent made to itself, newest last.
+/// Says of every action who decided about it, and why, and of every change what was changed, newest last. --json has the entries as they are
+/// stored.
 /// --agent selects the agents that have or had that name, including deleted ones.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -76,23 +83,49 @@ fn print_json(app: &mut App, value: &impl serde::Serialize) -> Result<(), Error>
 }
 
 fn print_row(app: &mut App, row: &AuditRow) -> Result<(), Error> {
-    let time = app.stdout.clock().local_date_time(row.at);
+    let said = sentence::describe(row);
     let style = match &*row.decision {
         "allow" | "approved" | "approved_always" => Style::Good,
-        "deny" | "refused" | "expired" | "withdrawn" | "lost" => Style::Bad,
+        "deny" | "refused" | "expired" | "withdrawn" | "lost" | "not_changed" => Style::Bad,
         _ => Style::Strong,
     };
-    let decision = format!("{:<15}", sanitize::one_line(&row.decision));
-    let (agent, action) = (sanitize::one_line(&row.agent), sanitize::one_line(&row.action));
-    writeln!(app.stdout, "{:>6}  {time}  {}  {agent}  {action}", row.id, app.stdout.style(style, &decision))?;
-    let why = [("", sanitize::one_line(&row.rule)), ("for ", sanitize::one_line(&row.user))];
-    let why: Vec<String> =
-        why.into_iter().filter(|(_, text)| !text.is_empty()).map(|(word, text)| format!("{word}{text}")).collect();
-    writeln!(app.stdout, "        {}", why.join("; "))?;
-    if row.old.is_some() || row.new.is_some() {
-        let shown = |value: &Option<String>| value.as_deref().map_or_else(|| "-".to_owned(), sanitize::one_line);
-        writeln!(app.stdout, "        was {}", shown(&row.old))?;
-        writeln!(app.stdout, "        is  {}", shown(&row.new))?;
+    let time = app.stdout.clock().local_date_time(row.at);
+    let lines = wrap(app, &sanitize::one_line(&said.text));
+    let mut lead = format!("{:>6}  {time}  ", row.id);
+    for (at, line) in lines.iter().enumerate() {
+        // The words that say how it was decided stand near the start.
+        match line.split_once(&said.verb).filter(|_| at == 0) {
+            Some((before, after)) => {
+                writeln!(app.stdout, "{lead}{before}{}{after}", app.stdout.style(style, &said.verb))?;
+            }
+            None => writeln!(app.stdout, "{lead}{line}")?,
+        }
+        lead = " ".repeat(INDENT);
+    }
+    for line in wrap(app, &sanitize::one_line(&said.reason)) {
+        writeln!(app.stdout, "{lead}{}", app.stdout.style(Style::Faint, &line))?;
+    }
+    for (name, value) in [("before", &row.old), ("after", &row.new)] {
+        let value = match value {
+            Some(value) => sanitize::one_line(value),
+            None if row.old.is_some() || row.new.is_some() => "-".to_owned(),
+            None => continue,
+        };
+        for (at, line) in wrap(app, &format!("{name}: {value}")).iter().enumerate() {
+            writeln!(app.stdout, "{lead}{}{line}", if at == 0 { "" } else { "  " })?;
+        }
     }
     Ok(())
+}
+
+/// Wraps a text to the room beside the time.
+fn wrap(app: &App, line: &str) -> Vec<String> {
+    match app.stdout.width() {
+        _ if line.is_empty() => Vec::new(),
+        Some(width) => {
+            let room = width.saturating_sub(INDENT + 2).max(MIN_SENTENCE_WIDTH);
+            text::wrap(line, room).into_iter().map(std::borrow::Cow::into_owned).collect()
+        }
+        None => vec![line.to_owned()],
+    }
 }
