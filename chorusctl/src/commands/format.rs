@@ -59,6 +59,13 @@ pub fn plain_session(session: &Session) -> String {
     format!("{}, {})", named.trim_end_matches(')'), pluralize(session.header.message_count, "message"))
 }
 
+/// Returns the title of a session on one line: its description, else the start of its summary, else its name.
+#[must_use]
+pub fn title(description: Option<&str>, summary: Option<&str>, name: &str) -> String {
+    let texts = [description, summary, Some(name)].into_iter().flatten().map(sanitize::one_line);
+    texts.into_iter().find(|text| !text.is_empty()).unwrap_or_default()
+}
+
 /// Joins description and summary of a session into one line.
 #[must_use]
 pub fn subject(description: Option<&str>, summary: Option<&str>) -> String {

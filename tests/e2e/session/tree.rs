@@ -34,12 +34,49 @@ fn branches_and_the_live_context_hang_from_where_they_began() {
         lines[0].starts_with("* ") && lines[0].contains("the beginning") && lines[0].contains("2 messages"),
         "{drawn}"
     );
-    assert!(lines[1].starts_with(&format!("|-o {}", one.short_id)) && lines[1].contains("manual_save"), "{drawn}");
-    assert!(lines[2].starts_with(&format!("o {}", other.short_id)), "{drawn}");
+    assert!(lines[1].starts_with(&format!("|-o {}  one line", one.short_id)), "{drawn}");
+    assert!(lines[2].starts_with(&format!("o {}  the other line", other.short_id)), "{drawn}");
+    assert!(!drawn.contains("from message"), "both begin behind the last message: {drawn}");
     assert!(lines[3].starts_with("@ live") && lines[3].contains("4 messages, 1 unsaved"), "{drawn}");
     let value = chorusctl(&home, ["session", "tree", "--json"]).expect_json();
     assert_eq!((value["sessions"].as_array().map(Vec::len), &value["roots"]), (Some(3), &json!([base])));
     assert!(chorusctl(&home, ["session", "tree", "--format", "jsonl"]).expect_success().lines().count() == 3);
+}
+
+#[test]
+fn a_branch_says_where_it_leaves_and_what_stands_alone_is_not_drawn() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    let alone = |client: &mut chorus_proto::Client, name: &str| {
+        client.append("a", name);
+        let saved = client.save("a", name);
+        let clear = chorus_proto::methods::context::ClearParams { agent: Some("a".into()), save: false };
+        client.call::<chorus_proto::methods::context::Clear>(&clear).expect("cleared");
+        saved
+    };
+    alone(&mut client, "first alone");
+    alone(&mut client, "second alone");
+    let none = chorusctl(&home, ["session", "tree"]);
+    assert_eq!((none.status, &*none.stdout), (0, ""));
+    assert!(none.stderr.starts_with("no conversation continues another one\n"), "{}", none.stderr);
+    assert_eq!(chorusctl(&home, ["session", "tree", "--all"]).expect_success().lines().count(), 2);
+    say(&mut client, &["One?", "Two.", "Three?", "Four."]);
+    let base = client.save("a", "the whole of it");
+    for (at, name) in [(1, "early"), (3, "late"), (4, "at the end")] {
+        branch(&mut client, "a", &base.short_id, BranchParams { at: Some(at), ..Default::default() })
+            .expect("branched");
+        say(&mut client, &[name]);
+        client.save("a", name);
+    }
+    let drawn = chorusctl(&home, ["session", "tree"]).expect_success();
+    let line = |name: &str| drawn.lines().find(|line| line.contains(name)).unwrap_or_else(|| panic!("{name}: {drawn}"));
+    assert!(line("early").contains("  early  from message 1 of 4 · 2 messages · "), "{drawn}");
+    assert!(line("late").contains("  late  from message 3 of 4 · 4 messages · "), "{drawn}");
+    assert!(line("at the end").contains("  at the end  5 messages · "), "{drawn}");
+    assert!(!drawn.contains("first alone") && drawn.contains("\nand 2 without a continuation"), "{drawn}");
+    assert_eq!(chorusctl(&home, ["session", "tree", "--json"]).expect_json()["total"], 6);
 }
 
 #[test]
@@ -101,6 +138,12 @@ fn parents_in_a_circle_and_unreadable_files_are_drawn_once() {
     assert_eq!((found.sessions.len(), found.roots.len()), (4, 2));
     assert_eq!(found.sessions.iter().filter(|session| session.cycle).count(), 1);
     let drawn = chorusctl(&home, ["session", "tree"]).expect_success();
+    assert!(
+        drawn.lines().count() == 5
+            && drawn.ends_with("\nand 1 without a continuation (all: chorusctl session tree --all)\n"),
+        "{drawn}"
+    );
+    let drawn = chorusctl(&home, ["session", "tree", "--all"]).expect_success();
     assert!(
         drawn.lines().count() == 4 && drawn.contains("unreadable file: ") && drawn.contains("cycle of parents"),
         "{drawn}"

@@ -225,12 +225,7 @@ fn write_long(out: &mut Stdout, sessions: &[SessionRow], first: u64) -> Result<(
 
 /// Returns the title on one line: the description, else the start of the summary, else the name; then the tags.
 fn title(session: &SessionRow) -> String {
-    let title = [session.description.as_deref(), session.summary.as_deref(), Some(&*session.session_id)]
-        .into_iter()
-        .flatten()
-        .map(sanitize::one_line)
-        .find(|title| !title.is_empty())
-        .unwrap_or_default();
+    let title = format::title(session.description.as_deref(), session.summary.as_deref(), &session.session_id);
     let tags = session.tags.iter().map(|tag| format!(" #{}", sanitize::one_line(tag)));
     title + &tags.collect::<String>()
 }

@@ -1,10 +1,13 @@
-//! `chorusctl session tree`: draws the sessions of an agent as a tree.
+//! `chorusctl session tree`: draws the sessions of an agent that continue each other as a tree.
 
-use std::collections::HashMap;
+mod branch_points;
+
+use std::collections::{HashMap, HashSet};
 
 use chorus_proto::methods::session_branching::{Tree, TreeGap, TreeLive, TreeParams, TreeResult, TreeSession};
 use uuid::Uuid;
 
+use self::branch_points::{BranchPoint, find_branch_points};
 use crate::app::App;
 use crate::commands::format;
 use crate::error::Error;
@@ -14,14 +17,22 @@ use crate::ui::stdout::OutputFormat;
 use crate::ui::units::pluralize;
 use crate::ui::{Stdout, Style, sanitize, terminal, text};
 
-/// Show saved conversations as a tree
+/// Narrowest title; on a narrower terminal the facts after it are cut.
+const MIN_TITLE_WIDTH: usize = 16;
+
+/// Show which saved conversations continue which, as a tree
 ///
-/// A continuation is shown below the conversation that it continues; branches are indented. `●` is the root of a tree, `◉` the live
+/// A continuation is shown below the conversation that it continues, with the message where it leaves it; branches are indented.
+/// Conversations that neither continue another one nor are continued are only shown with --all. `●` is the root of a tree, `◉` the live
 /// conversation, and `✗` one that was deleted or belongs to another agent.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// Also show conversations that stand alone
+    #[arg(long)]
+    all: bool,
+}
 
-pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     app.page_if_long();
     let agent = app.agent();
     let params = |offset| TreeParams { agent: agent.clone(), offset, limit: None };
@@ -40,10 +51,33 @@ pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
         app.stderr.hint("chorusctl save, or chorusctl import FILE");
         return Ok(());
     }
-    print_tree(&mut app.stdout, &tree)
+    let hidden = if args.all { 0 } else { remove_unrelated(&mut tree) };
+    if tree.sessions.is_empty() && tree.live.is_none() {
+        app.stderr.line("no conversation continues another one");
+        app.stderr.hint("list them: chorusctl history; branch from one: chorusctl session branch SESSION");
+        return Ok(());
+    }
+    let points = find_branch_points(app, &tree.sessions);
+    print_tree(&mut app.stdout, &tree, &points)?;
+    if hidden > 0 {
+        let line = format!("and {} without a continuation (all: chorusctl session tree --all)", hidden);
+        writeln!(app.stdout, "\n{}", app.stdout.style(Style::Faint, &line))?;
+    }
+    Ok(())
 }
 
-fn print_tree(out: &mut Stdout, tree: &TreeResult) -> Result<(), Error> {
+/// Removes sessions that neither continue another one nor are continued. Returns how many.
+fn remove_unrelated(tree: &mut TreeResult) -> u64 {
+    let above = tree.sessions.iter().map(|session| session.hangs_from);
+    let continued: HashSet<Uuid> = above.chain(tree.live.iter().map(|live| live.hangs_from)).flatten().collect();
+    let before = tree.sessions.len();
+    tree.sessions.retain(|session| session.hangs_from.is_some() || session.cycle || continued.contains(&session.id));
+    let hidden = (before - tree.sessions.len()) as u64;
+    tree.live.take_if(|live| live.hangs_from.is_none() && (hidden > 0 || !tree.sessions.is_empty()));
+    hidden
+}
+
+fn print_tree(out: &mut Stdout, tree: &TreeResult, points: &HashMap<Uuid, BranchPoint>) -> Result<(), Error> {
     let nodes: Vec<_> = tree.sessions.iter().map(|session| (session.id, session.hangs_from)).collect();
     let gaps: Vec<Uuid> = tree.gaps.iter().map(|gap| gap.id).collect();
     let named: HashMap<Uuid, &TreeGap> = tree.gaps.iter().map(|gap| (gap.id, gap)).collect();
@@ -51,7 +85,10 @@ fn print_tree(out: &mut Stdout, tree: &TreeResult) -> Result<(), Error> {
     for row in layout(&nodes, &gaps, tree.live.as_ref().map(|live| live.hangs_from)) {
         let lead = row.prefix(boxes);
         match (row.kind, &tree.live) {
-            (RowKind::Node(index), _) => print_session(out, &lead, &tree.sessions[index])?,
+            (RowKind::Node(index), _) => {
+                let session = &tree.sessions[index];
+                print_session(out, &lead, session, points.get(&session.id))?;
+            }
             (RowKind::MissingParent(id), _) => {
                 print_line(out, &lead, "", &describe_gap(id, named.get(&id).copied()), "")?
             }
@@ -62,24 +99,29 @@ fn print_tree(out: &mut Stdout, tree: &TreeResult) -> Result<(), Error> {
     Ok(())
 }
 
-fn print_session(out: &mut Stdout, lead: &str, session: &TreeSession) -> Result<(), Error> {
+fn print_session(
+    out: &mut Stdout,
+    lead: &str,
+    session: &TreeSession,
+    point: Option<&BranchPoint>,
+) -> Result<(), Error> {
     let ago = out.clock().ago(session.saved_at);
-    let facts = format!("{ago} · {} · {}", session.trigger.as_str(), pluralize(session.message_count, "message"));
-    let mut about: String = session.tags.iter().map(|tag| format!("#{} ", sanitize::one_line(tag))).collect();
-    if session.cycle {
-        about.push_str("(cycle of parents) ");
-    }
-    match &session.corrupt {
-        Some(reason) => about.push_str(&format!("unreadable file: {}", sanitize::one_line(reason))),
-        None => about.push_str(&format::subject(session.description.as_deref(), session.summary.as_deref())),
-    }
-    print_line(out, lead, &sanitize::one_line(&session.short_id), &facts, &about)
+    let leaves = point.map(|point| point.to_string());
+    let count = pluralize(session.message_count, "message");
+    let cycle = session.cycle.then(|| "cycle of parents".to_owned());
+    let facts: Vec<String> = [leaves, Some(count), Some(ago), cycle].into_iter().flatten().collect();
+    let mut title = match &session.corrupt {
+        Some(reason) => format!("unreadable file: {}", sanitize::one_line(reason)),
+        None => format::title(session.description.as_deref(), session.summary.as_deref(), &session.session_id),
+    };
+    title.extend(session.tags.iter().map(|tag| format!(" #{}", sanitize::one_line(tag))));
+    print_line(out, lead, &sanitize::one_line(&session.short_id), &title, &facts.join(" · "))
 }
 
 fn print_live(out: &mut Stdout, lead: &str, live: &TreeLive) -> Result<(), Error> {
     let ago = out.clock().ago(live.last_activity_at);
     let unsaved = if live.unsaved == 0 { "all saved".to_owned() } else { format!("{} unsaved", live.unsaved) };
-    print_line(out, lead, "live", &format!("{ago} · {}, {unsaved}", pluralize(live.messages, "message")), "")
+    print_line(out, lead, "live", "", &format!("{}, {unsaved} · {ago}", pluralize(live.messages, "message")))
 }
 
 fn describe_gap(id: Uuid, gap: Option<&TreeGap>) -> String {
@@ -89,17 +131,18 @@ fn describe_gap(id: Uuid, gap: Option<&TreeGap>) -> String {
     }
 }
 
-/// Prints one line of the tree, cut to the terminal's width.
-fn print_line(out: &mut Stdout, lead: &str, name: &str, facts: &str, about: &str) -> Result<(), Error> {
-    let gap = if name.is_empty() { "" } else { "  " };
-    let end = if about.is_empty() { String::new() } else { format!("  {about}") };
-    let used = text::width(lead) + text::width(name) + gap.len();
-    let rest = format!("{facts}{end}");
-    let rest = match out.width() {
-        Some(width) => text::truncate(&rest, width.saturating_sub(used)).into_owned(),
-        None => rest,
-    };
-    let (facts, about) = if rest.starts_with(facts) { rest.split_at(facts.len()) } else { (&*rest, "") };
-    let line = format!("{lead}{}{gap}{}{about}", out.style(Style::Id, name), out.style(Style::Faint, facts));
-    writeln!(out, "{}", line.trim_end())
+/// Prints one line of the tree, cut to the terminal's width: first the title, then the facts.
+fn print_line(out: &mut Stdout, lead: &str, name: &str, title: &str, facts: &str) -> Result<(), Error> {
+    let name_gap = if name.is_empty() { "" } else { "  " };
+    let facts_gap = if title.is_empty() || facts.is_empty() { "" } else { "  " };
+    let room = out.width().map(|width| {
+        let used = text::width(lead) + text::width(name) + name_gap.len() + facts_gap.len();
+        width.saturating_sub(used)
+    });
+    let title_room = room.map(|room| room.saturating_sub(text::width(facts)).max(MIN_TITLE_WIDTH));
+    let title = title_room.map_or_else(|| title.into(), |room| text::truncate(title, room));
+    let facts_room = room.map(|room| room.saturating_sub(text::width(&title)));
+    let facts = facts_room.map_or_else(|| facts.into(), |room| text::truncate(facts, room));
+    let (name, facts) = (out.style(Style::Id, name), out.style(Style::Faint, &facts));
+    writeln!(out, "{}", format!("{lead}{name}{name_gap}{title}{facts_gap}{facts}").trim_end())
 }
