@@ -44,7 +44,7 @@ fn print_usage(app: &mut App, used: &UsageResult) -> Result<(), Error> {
         Column::new("MODEL").flexible(),
         Column::new("CALLS").align_right(),
         Column::new("INPUT").align_right(),
-        Column::new("CACHED").align_right().optional(),
+        Column::new("CACHED").align_right(),
         Column::new("OUTPUT").align_right(),
         Column::new("COST").align_right(),
     ]);

@@ -1,5 +1,6 @@
 //! The command line itself: statuses, shapes, pipes, and the daemon it starts.
 
+mod columns;
 mod exit_status;
 mod json;
 mod pager;

@@ -26,7 +26,7 @@ fn tasks_are_listed_shown_and_stopped() {
     let listed = chorusctl(&fixture.home, ["tasks", "list"]).expect_success();
     let lines: Vec<&str> = listed.lines().collect();
     assert!(lines[0].starts_with("ID  STATUS"), "{listed}");
-    assert!(lines[1].starts_with("t2  running ") && lines[1].contains("started just now"), "{listed}");
+    assert!(lines[1].starts_with("t2  running ") && lines[1].contains("  just now  "), "{listed}");
     assert!(lines[2].starts_with("t1  failed (exit 3)") && lines[2].ends_with("exit 3"), "{listed}");
     let everybody = chorusctl(&fixture.home, ["tasks", "--all-agents", "--limit", "1"]).expect_success();
     assert!(everybody.starts_with("ID  AGENT  STATUS") && everybody.lines().count() == 2, "{everybody}");

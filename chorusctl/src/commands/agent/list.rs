@@ -12,7 +12,7 @@ use crate::ui::{Cell, Column, Stdout, Style, Table, sanitize};
 
 /// List agents
 ///
-/// A `*` marks the default agent, which `agent use` sets.
+/// A `*` marks the default agent, which `agent use` sets. `status` shows what each of them last saved.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Include deleted agents
@@ -44,9 +44,8 @@ fn write_table(out: &mut Stdout, list: &ListResult) -> Result<(), Error> {
         Column::new("STATE"),
         Column::new("MESSAGES").align_right(),
         Column::new("ACTIVITY"),
-        Column::new("MODEL").optional(),
-        Column::new("PERMISSIONS").optional(),
-        Column::new("LAST SESSION").flexible(),
+        Column::new("PERMISSIONS"),
+        Column::new("MODEL").flexible(),
     ]);
     for agent in &list.agents {
         table.add_row(agent_row(out, agent, list.chosen.as_deref()));
@@ -58,21 +57,13 @@ fn agent_row(out: &mut Stdout, agent: &Agent, chosen: Option<&str>) -> Vec<Cell>
     let destroyed = agent.status == AgentStatus::Destroyed;
     let chosen = !destroyed && chosen == Some(agent.name.as_str());
     let activity = agent.context.as_ref().map(|context| out.clock().ago(context.last_activity_at));
-    let last = agent.last_session.as_ref();
     vec![
         if chosen { "*" } else { "" }.into(),
         Cell::new(Style::Strong, sanitize::one_line(&agent.name)),
         if agent.import_source.is_some() { "imports".into() } else { format::state_cell(agent.state) },
         agent.context.as_ref().map_or_else(String::new, |context| context.messages.to_string()).into(),
         activity.unwrap_or_default().into(),
-        sanitize::one_line(agent.model.as_deref().unwrap_or_default()).into(),
         format::permissions(&agent.permissions).into(),
-        last.map_or_else(String::new, |last| {
-            match format::subject(last.description.as_deref(), last.summary.as_deref()) {
-                subject if subject.is_empty() => sanitize::one_line(&last.session_id),
-                subject => subject,
-            }
-        })
-        .into(),
+        sanitize::one_line(agent.model.as_deref().unwrap_or_default()).into(),
     ]
 }

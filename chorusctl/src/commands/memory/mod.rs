@@ -30,8 +30,8 @@ fn write_table(entries: &[MemoryEntry], out: &mut Stdout) -> Result<(), Error> {
         Column::new("ID"),
         Column::new("WHEN"),
         Column::new("BY"),
-        Column::new("PROJECT").optional(),
-        Column::new("SHOWN").optional(),
+        Column::new("PROJECT"),
+        Column::new("SHOWN"),
         Column::new("WHAT").flexible(),
     ]);
     let all = entries.iter().all(|entry| entry.shown);

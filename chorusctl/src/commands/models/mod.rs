@@ -48,8 +48,8 @@ fn print_models(app: &mut App, found: &ModelsResult) -> Result<(), Error> {
     let mut table = Table::new([
         Column::new("MODEL"),
         Column::new("CONTEXT").align_right(),
-        Column::new("INPUT").align_right().optional(),
-        Column::new("OUTPUT").align_right().optional(),
+        Column::new("INPUT").align_right(),
+        Column::new("OUTPUT").align_right(),
         Column::new("ALIASES").flexible(),
     ]);
     for model in models {

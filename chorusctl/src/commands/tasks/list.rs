@@ -85,8 +85,7 @@ fn print_table(tasks: &[Task], args: &Args, app: &mut App) -> Result<(), Error> 
         Column::new("AGENT"),
         Column::new("STATUS"),
         Column::new("WHEN"),
-        Column::new("TOOK").align_right().optional(),
-        Column::new("PID").align_right().optional(),
+        Column::new("TOOK").align_right(),
         Column::new("COMMAND").flexible(),
     ]);
     for task in &tasks[..shown] {
@@ -101,18 +100,13 @@ fn print_table(tasks: &[Task], args: &Args, app: &mut App) -> Result<(), Error> 
 }
 
 fn task_row(task: &Task, with_agent: bool, app: &mut App) -> Vec<Cell> {
-    let runs = task.status == TaskStatus::Running;
-    let when = match task.ended_at {
-        None => format!("started {}", app.stdout.clock().ago(task.started_at)),
-        Some(at) => app.stdout.clock().ago(at),
-    };
+    let when = app.stdout.clock().ago(task.ended_at.unwrap_or(task.started_at));
     vec![
         Cell::new(Style::Id, sanitize::one_line(&task.id)),
         if with_agent { sanitize::one_line(&task.agent).into() } else { Cell::default() },
         Cell::new(status_style(task.status), describe_state(task)),
         when.into(),
         task.ended_at.map(|at| format_run_time(task, at)).unwrap_or_default().into(),
-        if runs { task.pid.to_string().into() } else { Cell::default() },
         sanitize::one_line(&task.command).into(),
     ]
 }
