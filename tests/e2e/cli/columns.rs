@@ -11,7 +11,7 @@ use crate::home;
 fn shown(home: &Home, width: u16, args: &[&str]) -> Vec<String> {
     let mut command = home.command(home.bins.chorusctl);
     command.env("NO_COLOR", "1").args(args).arg("--no-pager");
-    let (status, shown, _) = InteractiveCommand::on_terminal_of_width(&command, width).wait_for_exit();
+    let (status, shown, _) = InteractiveCommand::on_terminal_of(&command, width, 40).wait_for_exit();
     assert_eq!(status.code(), Some(0), "{args:?}: {shown}");
     let lines: Vec<String> = shown.lines().map(|line| line.trim_end_matches('\r').to_owned()).collect();
     for line in &lines {

@@ -88,6 +88,9 @@ fn markdown_is_for_reading() {
     ] {
         assert!(text.contains(due), "{due:?} is not in:\n{text}");
     }
+    let named = home.temp_dir().join("look.md");
+    chorusctl(&home, ["export", "latest", "--output", named.to_str().expect("a path")]).expect_success();
+    assert_eq!(fs::read_to_string(named).expect("a file"), text, "the name says in which format");
     let plain = chorusctl(&home, ["export", "latest", "--as", "md", "--plain"]).expect_success();
     let (visible, data) = text.split_once("\n<!-- chorus data\n").expect("a block");
     assert_eq!(plain, visible);

@@ -43,9 +43,10 @@ pub struct Args {
     /// Sessions of all agents, with one directory per agent
     #[arg(long, conflicts_with = "sessions")]
     all_agents: bool,
-    /// Format: json (the session file), jsonl (one message per line), md (Markdown), html (a web page)
-    #[arg(long = "as", value_enum, default_value_t, value_name = "FORM", hide_possible_values = true)]
-    form: Form,
+    /// Format: json (the session file), jsonl (one message per line), md (Markdown), html (a web page) [default: by the name of the output
+    /// file, otherwise json]
+    #[arg(long = "as", value_enum, value_name = "FORM", hide_possible_values = true)]
+    form: Option<Form>,
     /// With --as md: leave out the block of data at the end, from which an import restores times, ids and tool calls
     #[arg(long)]
     plain: bool,
@@ -54,10 +55,9 @@ pub struct Args {
     output: Option<PathBuf>,
 }
 
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+#[derive(Debug, Clone, Copy, ValueEnum)]
 enum Form {
     /// The session file
-    #[default]
     Json,
     /// One message per line
     Jsonl,
@@ -83,7 +83,8 @@ impl From<Form> for ExportFormat {
 /// # Errors
 /// The exit status of the first session that failed.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
-    let form = TextForm { form: args.form.into(), plain: args.plain };
+    let named = args.output.as_deref().filter(|path| names_file(path)).and_then(form_of_name);
+    let form = TextForm { form: args.form.map(ExportFormat::from).or(named).unwrap_or_default(), plain: args.plain };
     if form.plain && form.form != ExportFormat::Md {
         return Err(Error::usage("--plain is for Markdown only").with_hint("add --as md"));
     }
@@ -102,10 +103,13 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
 
 /// Returns true for a path with the extension of an export that is not a directory.
 fn names_file(path: &Path) -> bool {
-    let known = ["json", "jsonl", "md", "html"];
-    path.extension().and_then(|extension| extension.to_str()).is_some_and(|extension| known.contains(&extension))
-        && !path.is_dir()
-        && !ends_in_slash(path)
+    form_of_name(path).is_some() && !path.is_dir() && !ends_in_slash(path)
+}
+
+/// Returns the format that the extension of a file stands for.
+fn form_of_name(path: &Path) -> Option<ExportFormat> {
+    let forms = [ExportFormat::Json, ExportFormat::Jsonl, ExportFormat::Md, ExportFormat::Html];
+    forms.into_iter().find(|form| path.extension().is_some_and(|extension| extension == form.as_str()))
 }
 
 fn names_page(path: &Path) -> bool {
