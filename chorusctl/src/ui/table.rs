@@ -146,11 +146,16 @@ impl Table {
                 }
             }
         }
+        // Other flexible columns give way before those that are read whole, such as names.
         while too_much(&widths) > 0 {
-            match widths.iter_mut().max() {
-                Some(widest) if *widest > MIN_COLUMN_WIDTH => *widest -= 1,
-                _ => break,
-            }
+            let widest = |only_flexible: bool| {
+                let can_give = |at: &usize| {
+                    widths[*at] > MIN_COLUMN_WIDTH && (!only_flexible || self.columns[used[*at]].flexible)
+                };
+                (0..used.len()).filter(can_give).max_by_key(|at| widths[*at])
+            };
+            let Some(at) = widest(true).or_else(|| widest(false)) else { break };
+            widths[at] -= 1;
         }
         (used, widths)
     }

@@ -11,7 +11,7 @@ use crate::commands::transcript::{PAGE_SIZE, TranscriptPrinter};
 use crate::error::Error;
 use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
-use crate::ui::{Style, sanitize};
+use crate::ui::{Style, sanitize, text};
 
 /// Show the live conversation
 #[derive(Debug, clap::Args)]
@@ -79,7 +79,12 @@ pub fn show(app: &mut App, range: MessageRange) -> Result<(), Error> {
 fn print_heading(app: &mut App, agent: &str, context: &chorus_proto::ContextInfo) -> Result<(), Error> {
     let started = app.stdout.clock().local_date_time(context.started_at);
     let agent = sanitize::one_line(agent);
-    let line =
-        format!("{} · {} · started {started}", app.stdout.style(Style::Strong, &agent), format::context(context));
-    writeln!(app.stdout, "{line}")
+    let heading = format!("{agent} · {} · started {started}", format::context(context));
+    for line in text::wrap(&heading, app.stdout.width().unwrap_or(usize::MAX)) {
+        match line.strip_prefix(&agent) {
+            Some(rest) => writeln!(app.stdout, "{}{rest}", app.stdout.style(Style::Strong, &agent))?,
+            None => writeln!(app.stdout, "{line}")?,
+        }
+    }
+    Ok(())
 }

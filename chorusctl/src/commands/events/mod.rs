@@ -8,9 +8,9 @@ use serde_json::value::RawValue;
 
 use crate::app::App;
 use crate::error::Error;
-use crate::ui::sanitize;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::units::pluralize;
+use crate::ui::{sanitize, text};
 
 /// Show or follow events
 ///
@@ -91,5 +91,9 @@ fn print_event(app: &mut App, event: &Event) -> Result<(), Error> {
     let agent = event.agent.as_deref().unwrap_or("-");
     let (agent, about) = (sanitize::one_line(agent), sanitize::one_line(&sentence::describe(event)));
     let time = app.stdout.clock().local_date_time(event.time);
-    writeln!(app.stdout, "{:>6}  {time}  {:<16}  {agent}  {about}", event.seq, event.kind.as_str())
+    let line = format!("{:>6}  {time}  {:<17}  {agent}  {about}", event.seq, event.kind.as_str());
+    for part in text::wrap(&line, app.stdout.width().unwrap_or(usize::MAX)) {
+        writeln!(app.stdout, "{part}")?;
+    }
+    Ok(())
 }

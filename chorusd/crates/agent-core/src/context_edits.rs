@@ -150,13 +150,19 @@ impl State {
 
 /// Returns the error that a context has fewer turns, with a hint at the session that has the earlier ones.
 fn rewind_too_far_error(agent: &str, context: &Context, turns: u64) -> Error {
-    let there_are = context.totals.queries;
-    let there_are = format!("{there_are} user turn{}", if there_are == 1 { "" } else { "s" });
+    let queries = context.totals.queries;
+    let there_are = format!("{queries} user turn{}", if queries == 1 { "" } else { "s" });
     let failure = |message| Error::new(ErrorKind::InvalidParams, message);
+    if queries == 0 && context.parent.is_none() {
+        return failure(format!("nothing to undo: the conversation of {agent} has no user turn"));
+    }
     match context.parent.filter(|_| context.working_set.background.is_some()) {
-        Some(parent) => failure(format!(
-            "only {there_are} since the conversation of {agent} was resumed or restored; cannot rewind {turns}"
-        ))
+        Some(parent) => failure(match queries {
+            0 => format!("nothing to undo: no user turn since the conversation of {agent} was resumed or compacted"),
+            _ => format!(
+                "only {there_are} since the conversation of {agent} was resumed or compacted; cannot rewind {turns}"
+            ),
+        })
         .hint(format!(
             "restore the earlier session instead (unsaved messages are saved first): chorusctl --agent {agent} \
              restore {parent}"

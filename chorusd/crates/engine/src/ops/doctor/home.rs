@@ -56,7 +56,10 @@ pub(super) fn check_space(home: &Path) -> Check {
         return check(NAME, Verdict::Warn, "unknown");
     };
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
-    let text = format!("{} MiB", free >> 20);
+    let text = match free >> 20 {
+        mib @ ..10_240 => format!("{mib} MiB"),
+        mib => format!("{} GiB", mib >> 10),
+    };
     match free {
         ..NO_SPACE_BYTES => check_with(NAME, Verdict::Fail, text, "free disk space: nothing more can be stored"),
         NO_SPACE_BYTES..LOW_SPACE_BYTES => check_with(NAME, Verdict::Warn, text, "free disk space soon"),
