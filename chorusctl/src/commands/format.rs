@@ -1,6 +1,8 @@
 //! Formats sessions and agents in the words that several commands share.
 
-use chorus_proto::{AgentState, ContextInfo, Meter, RunningTurn, Session, TokenPair, ToolsShown};
+use chorus_proto::{
+    AgentState, ContextInfo, Meter, RunningTurn, Session, SummarySource, TokenPair, ToolsShown, Trigger,
+};
 
 use crate::error::Error;
 use crate::ui::units::{format_token_count, format_tokens, pluralize};
@@ -21,6 +23,33 @@ pub fn session_name(out: &Stdout, session: &Session) -> String {
         out.style(Style::Strong, &sanitize::one_line(&session.header.session_id)),
         out.style(Style::Id, &sanitize::one_line(&session.short_id)),
     )
+}
+
+/// Says why a session was saved.
+#[must_use]
+pub fn save_reason(trigger: Trigger) -> &'static str {
+    match trigger {
+        Trigger::ManualSave => "by hand",
+        Trigger::IdleTimeout => "after inactivity",
+        Trigger::ContextClear => "when it was cleared",
+        Trigger::Shutdown => "when the daemon stopped",
+        Trigger::Destroy => "when the agent was deleted",
+        Trigger::Compact => "for a compaction",
+        Trigger::Restore => "before a restore",
+        Trigger::Resume => "before a resume",
+        Trigger::Import => "by an import",
+    }
+}
+
+/// Says who wrote a summary; empty if nobody did.
+#[must_use]
+pub fn summary_author(source: SummarySource) -> &'static str {
+    match source {
+        SummarySource::Llm => "the model",
+        SummarySource::Extractive => "the built-in summarizer",
+        SummarySource::Given => "the import or a person",
+        SummarySource::None => "",
+    }
 }
 
 /// Formats `found 2 secrets and kept them`.

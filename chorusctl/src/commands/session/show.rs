@@ -5,6 +5,7 @@ use chorus_proto::{Session, SummarySource, TokenPair};
 
 use crate::app::App;
 use crate::commands::agent::show::write_field;
+use crate::commands::format;
 use crate::commands::message_range::{self, MessageRange};
 use crate::commands::transcript::{PAGE_SIZE, TranscriptPrinter};
 use crate::error::Error;
@@ -90,7 +91,7 @@ fn print_heading(out: &mut Stdout, session: &Session) -> Result<(), Error> {
     let saved = out.clock().local_date_time(header.saved_at);
     let ago = out.clock().ago(header.saved_at);
     let started = out.clock().local_date_time(header.started_at);
-    write_field(out, "saved", &format!("{saved} ({ago}), {}", header.trigger.as_str()))?;
+    write_field(out, "saved", &format!("{saved} ({ago}), {}", format::save_reason(header.trigger)))?;
     write_field(out, "started", &started)?;
     write_field(out, "agent", &header.agent_name)?;
     let size = format!("{}, {}", pluralize(header.message_count, "message"), format_token_count(header.token_estimate));
@@ -105,7 +106,7 @@ fn print_heading(out: &mut Stdout, session: &Session) -> Result<(), Error> {
     if let Some(summary) = &header.summary {
         write_field(out, "summary", summary)?;
         if header.summary_source != SummarySource::None {
-            write_field(out, "summary from", header.summary_source.as_str())?;
+            write_field(out, "summary by", format::summary_author(header.summary_source))?;
         }
     }
     if !header.tags.is_empty() {
