@@ -149,9 +149,8 @@ impl Table {
         // Other flexible columns give way before those that are read whole, such as names.
         while too_much(&widths) > 0 {
             let widest = |only_flexible: bool| {
-                let can_give = |at: &usize| {
-                    widths[*at] > MIN_COLUMN_WIDTH && (!only_flexible || self.columns[used[*at]].flexible)
-                };
+                let can_give =
+                    |at: &usize| widths[*at] > MIN_COLUMN_WIDTH && (!only_flexible || self.columns[used[*at]].flexible);
                 (0..used.len()).filter(can_give).max_by_key(|at| widths[*at])
             };
             let Some(at) = widest(true).or_else(|| widest(false)) else { break };
