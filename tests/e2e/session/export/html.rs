@@ -120,7 +120,7 @@ fn a_reply_has_the_name_of_its_model_and_a_question_its_entry() {
     chorusctl(&home, ["session", "import", file.to_str().expect("a path")]).expect_success();
     let page = chorusctl(&home, ["export", "2026-01-02_talk", "--as", "html"]).expect_success();
     for due in [
-        "<li value=\"1\"><a href=\"#m1\">Why** &lt;b&gt;?</a></li>\n<li value=\"4\"><a href=\"#m4\">a</a></li>",
+        "<li value=\"1\"><a href=\"#m1\">Why &lt;b&gt;?</a></li>\n<li value=\"4\"><a href=\"#m4\">a</a></li>",
         "<h4><strong>Why</strong> &lt;b&gt;?</h4>",
         "<span class=\"model\">big/one</span>",
         "<li>a</li>\n<li>b</li>",

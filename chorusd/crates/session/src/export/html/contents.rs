@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use chorus_proto::{Role, SessionHeader, SourceKind};
+use pulldown_cmark::{Event, Parser, TagEnd};
 
 use super::text::{escape, truncate_line};
 use crate::stored_message::StoredMessage;
@@ -61,10 +62,39 @@ pub(super) fn write_end(out: &mut impl Write, header: &SessionHeader) -> io::Res
     out.write_all(b"</ol>\n</details>\n</nav>\n")
 }
 
-/// Returns the first line with words, without the marks of Markdown around it.
+/// Returns the text of the first paragraph, heading or item, without Markdown.
 fn entry_text(content: &str) -> String {
     let end = content.char_indices().nth(MAX_READ_CHARS).map_or(content.len(), |(at, _)| at);
-    let marks = |c: char| c.is_whitespace() || matches!(c, '#' | '*' | '_' | '`' | '~' | '>' | '-' | '=' | '|' | '+');
-    let first = content[..end].lines().map(|line| line.trim_matches(marks)).find(|line| !line.is_empty());
-    first.unwrap_or_else(|| content[..end].trim()).to_owned()
+    let mut line = String::new();
+    for event in Parser::new(&content[..end]) {
+        match event {
+            Event::Text(text) | Event::Code(text) | Event::Html(text) | Event::InlineHtml(text) => line.push_str(&text),
+            Event::SoftBreak | Event::HardBreak => line.push(' '),
+            Event::End(
+                TagEnd::Paragraph | TagEnd::Heading(_) | TagEnd::Item | TagEnd::CodeBlock | TagEnd::HtmlBlock,
+            ) if !line.trim().is_empty() => break,
+            _ => {}
+        }
+    }
+    if line.trim().is_empty() { content[..end].trim().to_owned() } else { line }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::entry_text;
+
+    #[test]
+    fn an_entry_is_the_first_words() {
+        for (content, text) in [
+            ("## **Why** `x`?\n\nmore", "Why x?"),
+            ("\n- *a*\n- b", "a"),
+            ("one\ntwo", "one two"),
+            ("---\n\n```rs\nfn a() {}\n```", "fn a() {}\n"),
+            ("<b>x</b>", "<b>x</b>"),
+            ("***", "***"),
+            ("", ""),
+        ] {
+            assert_eq!(entry_text(content), text);
+        }
+    }
 }
