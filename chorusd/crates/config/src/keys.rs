@@ -32,7 +32,7 @@ pub(crate) const KEYS: &[ConfigKey] = &[
     config_key(
         "",
         "default_model",
-        "Model of agents that name none, as `provider/model` or an alias. Without one, agents cannot answer and summaries are made by rules.",
+        "Model of agents that name none, as `provider/model` or an alias. Without one, agents cannot answer, and summaries use rules only.",
         |c, v| {
             c.default_model = Some(v.text()?).filter(|model| !model.is_empty());
             Ok(())
@@ -83,7 +83,7 @@ pub(crate) const KEYS: &[ConfigKey] = &[
     config_key(
         "",
         "frame_timeout",
-        "Time within which a client must finish sending a request that it has begun.",
+        "Time within which a client must finish sending a request that it has started.",
         |c, v| set_positive_duration(&mut c.frame_timeout, v),
     ),
     config_key(
@@ -135,7 +135,7 @@ pub(crate) const KEYS: &[ConfigKey] = &[
     config_key(
         "defaults",
         "daily_token_limit",
-        "Tokens that an agent may use in a day, input and output; `0` is no limit.",
+        "Tokens that an agent may use in a day, input and output; `0` means no limit.",
         |c, v| {
             c.defaults.daily_token_limit = v.count()?;
             Ok(())
@@ -144,7 +144,7 @@ pub(crate) const KEYS: &[ConfigKey] = &[
     config_key(
         "defaults",
         "daily_cost_limit",
-        "US dollars that an agent may cost in a day; `0` is no limit.",
+        "US dollars that an agent may cost in a day; `0` means no limit.",
         |c, v| {
             c.defaults.daily_cost_limit = v.amount()?;
             Ok(())
