@@ -223,7 +223,10 @@ pub(super) fn normalize(text: &str) -> String {
     };
     let kept = text.lines().flat_map(|line| {
         let first = if line.contains('…') { 1 } else { usize::MAX };
-        line.split_whitespace().take(first).filter(move |word| !varies(word))
+        // The id of an approval may have no digit.
+        let before = std::iter::once("").chain(line.split_whitespace());
+        let words = line.split_whitespace().zip(before).filter(|(_, before)| *before != "approval");
+        words.map(|(word, _)| word).take(first).filter(move |word| !varies(word))
     });
     kept.collect::<Vec<_>>().join("\n")
 }
