@@ -100,6 +100,14 @@ pub struct RunningTurn {
     pub waiting: u64,
 }
 
+/// Why an agent's model would not answer.
+#[wire(PartialEq, Eq)]
+pub struct Blocked {
+    pub reason: String,
+    #[omit_empty]
+    pub hint: Option<String>,
+}
+
 /// An agent.
 #[wire(PartialEq)]
 pub struct Agent {
@@ -132,6 +140,9 @@ pub struct Agent {
     /// The program whose imported conversations it holds. Such an agent is never the implied agent.
     #[omit_empty]
     pub import_source: Option<String>,
+    /// Why its model would not answer now; only in the status of one agent.
+    #[omit_empty]
+    pub blocked: Option<Blocked>,
 }
 
 fn none(count: &u64) -> bool {

@@ -29,7 +29,9 @@ pub mod working_set;
 
 use chorus_proto_macros::wire;
 
-pub use agent::{Agent, AgentState, AgentStatus, ContextInfo, Meter, RunningTurn, SessionRef, TodayUsage, ToolsShown};
+pub use agent::{
+    Agent, AgentState, AgentStatus, Blocked, ContextInfo, Meter, RunningTurn, SessionRef, TodayUsage, ToolsShown,
+};
 pub use client::{CallError, Client};
 pub use error::{ErrorData, ErrorKind, RpcError};
 pub use event::{Event, EventType};

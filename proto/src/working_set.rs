@@ -43,6 +43,9 @@ pub struct WorkingSet {
     pub open_tasks: Vec<Item>,
     pub files_touched: Vec<Item>,
     pub conflicts: Vec<Item>,
+    /// Notes that are done or were removed. They are not shown, and are not found again.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub closed: Vec<Item>,
     pub token_budget: TokenBudget,
 }
 
@@ -76,6 +79,10 @@ pub struct Receipt {
     /// Items that no longer fit into the working set: the oldest of each list that exceeded its share.
     #[serde(default, skip_serializing_if = "is_none")]
     pub dropped: u64,
+    /// Decisions and open tasks that the window shows shortened or leaves out for want of room. The working set has
+    /// them in full.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub condensed: u64,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]

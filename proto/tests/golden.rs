@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use chorus_proto::methods::{
     agent, agent_transfer, approvals, audit, backup, context, continuation, daemon, doctor, events, export, import,
-    memory, models, permissions, send, session, session_branching, settings, tasks, trash, usage,
+    memory, models, notes, permissions, send, session, session_branching, settings, tasks, trash, usage,
 };
 use chorus_proto::rpc::{IncomingMessage, OutgoingRequest, Progress, Request, VERSION};
 use chorus_proto::{ErrorKind, Event, Message, Method, NewMessage, RpcError, SessionHeader, frame};
@@ -95,6 +95,12 @@ fn methods() -> Vec<MethodCase> {
         method_case::<memory::List>(),
         method_case::<memory::Search>(),
         method_case::<memory::Remove>(),
+        method_case::<notes::List>(),
+        method_case::<notes::Add>(),
+        method_case::<notes::Edit>(),
+        method_case::<notes::Done>(),
+        method_case::<notes::Rm>(),
+        method_case::<notes::Resolve>(),
         method_case::<agent_transfer::ExportBegin>(),
         method_case::<agent_transfer::ExportRead>(),
         method_case::<agent_transfer::ImportBegin>(),

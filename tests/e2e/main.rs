@@ -21,6 +21,7 @@ mod instance;
 mod journal;
 mod memory;
 mod models;
+mod notes;
 mod permissions;
 mod real_data;
 mod redact;

@@ -3,7 +3,7 @@
 use chorus_proto::event::{Event, Lagged};
 use chorus_proto::methods::{
     agent, agent_transfer, approvals, audit, backup, context, continuation, daemon, doctor, events, export, import,
-    memory, models, permissions, send, session, session_branching, settings, tasks, trash, usage,
+    memory, models, notes, permissions, send, session, session_branching, settings, tasks, trash, usage,
 };
 use chorus_proto::rpc::Progress;
 use chorus_proto::{Message, Method, PROTOCOL, RpcError, SessionHeader};
@@ -101,6 +101,12 @@ pub fn protocol_schema() -> Value {
     all.add_method::<memory::List>();
     all.add_method::<memory::Search>();
     all.add_method::<memory::Remove>();
+    all.add_method::<notes::List>();
+    all.add_method::<notes::Add>();
+    all.add_method::<notes::Edit>();
+    all.add_method::<notes::Done>();
+    all.add_method::<notes::Rm>();
+    all.add_method::<notes::Resolve>();
     all.add_method::<agent_transfer::ExportBegin>();
     all.add_method::<agent_transfer::ExportRead>();
     all.add_method::<agent_transfer::ImportBegin>();

@@ -6,7 +6,7 @@ use clap::builder::StyledStr;
 /// The groups, each with the names of its commands. Every visible command is in exactly one.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Everyday", &["save", "history", "show", "restore", "resume", "undo", "send", "chat", "status"]),
-    ("Conversations", &["import", "export", "rm", "context", "session", "trash"]),
+    ("Conversations", &["import", "export", "rm", "context", "session", "notes", "trash"]),
     ("Agents", &["agent", "memory", "models", "tasks", "cancel", "settings", "usage"]),
     ("Oversight", &["approvals", "permissions", "audit", "events"]),
     ("System", &["daemon", "doctor", "backup", "tour", "completions", "man", "help"]),

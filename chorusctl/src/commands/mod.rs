@@ -9,6 +9,7 @@ use crate::error::Error;
 mod group;
 
 pub mod agent;
+mod agent_details;
 pub mod approvals;
 pub mod audit;
 pub mod backup;
@@ -26,6 +27,7 @@ pub mod man;
 pub mod memory;
 pub mod message_range;
 pub mod models;
+pub mod notes;
 pub mod permissions;
 pub mod send;
 pub mod session;
@@ -73,6 +75,8 @@ pub enum Command {
     Context(context::Args),
     /// Show, export, import and manage saved conversations
     Session(session::Args),
+    /// Manage facts, decisions, open tasks and conflicts
+    Notes(notes::Args),
     /// List, restore or permanently delete trashed items
     Trash(trash::Args),
     /// Create, list, select and configure agents
@@ -132,6 +136,7 @@ pub fn run(command: Command, app: &mut App) -> Result<(), Error> {
         Command::Trash(args) => trash::run(args, app),
         Command::Agent(args) => agent::run(args, app),
         Command::Memory(args) => memory::run(args, app),
+        Command::Notes(args) => notes::run(args, app),
         Command::Models(args) => models::run(args, app),
         Command::Tasks(args) => tasks::run(args, app),
         Command::Cancel(args) => cancel::run(args, app),

@@ -8,7 +8,7 @@ use chorus_proto::methods::tasks::{List, ListParams, TaskStatus};
 use chorus_proto::{Agent, CallError, ErrorKind, TodayUsage};
 
 use crate::app::App;
-use crate::commands::{approvals, format};
+use crate::commands::{agent_details, approvals, format};
 use crate::error::Error;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::units::{self, pluralize};
@@ -19,7 +19,8 @@ const MAX_AGENTS: u64 = 50;
 
 /// Show the daemon and its agents
 ///
-/// Agents with a live conversation come first. Text output shows at most 50 agents; `agent list` and --json show all.
+/// Agents with a live conversation come first. Text output shows at most 50 agents; `agent list` and --json show all. For one agent, it
+/// also shows the model, the permission profile, why the agent does not answer, and what is known in its conversation.
 #[derive(Debug, Default, clap::Args)]
 pub struct Args {
     /// Only this agent
@@ -48,6 +49,9 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     print_status(&mut app.stdout, &status)?;
     if only && status.tasks.running > 0 {
         print_running_tasks(app, &status)?;
+    }
+    if let Some(agent) = status.agents.first().filter(|_| only) {
+        agent_details::print(app, agent)?;
     }
     if status.agents.is_empty() {
         app.stdout.flush()?;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use chorus_proto::error::CODE_METHOD_NOT_FOUND;
 use chorus_proto::methods::{
     Method, agent, agent_transfer, approvals, audit, backup, context, continuation, daemon, doctor, events, export,
-    import, memory, models, permissions, send, session, session_branching, settings, tasks, trash, usage,
+    import, memory, models, notes, permissions, send, session, session_branching, settings, tasks, trash, usage,
 };
 use chorus_proto::rpc::Request;
 use chorus_proto::{ErrorKind, RpcError};
@@ -81,11 +81,14 @@ routes! {
     inline tasks::Stop => tasks::stop::stop(agent_resolver, store.catalog.tasks, tasks);
     inline memory::List => memory::list::list(agent_resolver, store.catalog.memories, store.catalog.sessions);
     inline memory::Search => memory::search::search(agent_resolver, store.catalog.memories, store.catalog.sessions);
+    inline notes::List => notes::list::list(agent_resolver, registry, store.catalog, config);
     inline daemon::Stop => daemon::stop(daemon);
     inline context::Append => context::append::append(agent_resolver, registry, redactor, clock, config);
     inline context::Rewind => context::rewind::rewind(agent_resolver, registry);
     inline context::Pin => context::pin::pin(agent_resolver, registry);
     inline context::Unpin => context::unpin::unpin(agent_resolver, registry);
+    inline notes::Done => notes::done::done(agent_resolver, registry);
+    inline notes::Resolve => notes::resolve::resolve(agent_resolver, registry);
     inline events::List => events::list::list(store.journal);
     inline context::Save => context::save::save(agent_resolver, registry);
     inline context::Clear => context::clear::clear(agent_resolver, registry);
@@ -113,6 +116,9 @@ routes! {
     spawned trash::Empty => trash::empty::empty(trash);
     spawned memory::Add => memory::add::add(agent_resolver, store.catalog, redactor, clock);
     spawned memory::Remove => memory::remove::remove(agent_resolver, store.catalog, clock);
+    spawned notes::Add => notes::add::add(agent_resolver, registry, store.catalog, redactor, clock);
+    spawned notes::Edit => notes::edit::edit(agent_resolver, registry, store.catalog, clock);
+    spawned notes::Rm => notes::rm::rm(agent_resolver, registry, store.catalog, clock);
     spawned context::Restore => context::restore::restore(agent_resolver, sessions, sessions_lock, registry, clock);
     // An import, an export and a backup belong to their connection.
     inline_of_connection import::Begin => session::import::begin(agent_resolver, transfers, home);

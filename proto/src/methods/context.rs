@@ -74,6 +74,9 @@ pub struct UnpinParams {
 pub struct PinResult {
     /// All pinned facts, in order.
     pub pinned_facts: Vec<Item>,
+    /// What a person should know, for example that the model is not shown all of them.
+    #[omit_empty]
+    pub warnings: Vec<String>,
 }
 
 #[wire(params)]

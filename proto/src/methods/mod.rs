@@ -20,6 +20,7 @@ pub mod export;
 pub mod import;
 pub mod memory;
 pub mod models;
+pub mod notes;
 pub mod permissions;
 pub mod send;
 pub mod session;

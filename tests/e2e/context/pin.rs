@@ -82,7 +82,7 @@ fn the_command_line_pins_lists_and_unpins() {
             .contains("1  the old column stays")
     );
     chorusctl(&home, ["context", "append", "hello"]).expect_success();
-    assert!(chorusctl(&home, ["context", "show"]).expect_success().contains("1  the old column stays"));
+    assert!(chorusctl(&home, ["context", "show"]).expect_success().contains("f1        the old column stays"));
     chorusctl(&home, ["context", "pin", " "]).expect_failure_with_hint(2);
     chorusctl(&home, ["context", "unpin", "1"]).expect_success();
     chorusctl(&home, ["context", "unpin", "1"]).expect_failure_with_hint(3);

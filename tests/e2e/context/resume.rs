@@ -77,7 +77,7 @@ fn it_knows_the_session_by_its_summary_and_working_set_and_outlives_a_crash() {
 }
 
 #[test]
-fn only_the_session_itself_is_taken_over_never_the_chain_before_it() {
+fn the_session_itself_is_taken_over_and_those_before_it_are_a_line_each() {
     let home = home();
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
@@ -90,7 +90,9 @@ fn only_the_session_itself_is_taken_over_never_the_chain_before_it() {
     client.save("a", "tractor");
     resume(&mut client, "a", "latest");
     let background = working_set(&mut client, "a").background.expect("a background");
-    assert!(background.contains("tractor") && !background.contains("Odile"), "{background}");
+    let lines: Vec<_> = background.lines().collect();
+    assert!(lines[1].contains("tractor") && !lines[1].contains("Odile"), "{background}");
+    assert!(lines[2].starts_with("Before that: session ") && lines[2].ends_with("Odile in Quimper."), "{background}");
 }
 
 #[test]
@@ -184,11 +186,15 @@ fn a_file_of_markdown_is_gone_on_from_by_its_summary_block() {
     let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/transcripts/session_3.md");
     let said = chorusctl(&home, ["--agent", "a", "context", "resume", sample.to_str().expect("a path")]);
     assert!(!said.stderr.contains("warning"), "{}", said.stderr);
-    let background = working_set(&mut client, "a").background.expect("a background");
-    for known in
-        ["The price list", "Value-added tax", "Prices are shown with tax", "Print the list for the shop window"]
-    {
-        assert!(background.contains(known), "{known}: {background}");
+    let set = serde_json::to_string(&working_set(&mut client, "a")).expect("serialises");
+    for known in [
+        "The price list",
+        "Value-added tax",
+        "Prices are shown with tax",
+        "Print the list for the shop window",
+        "Before that: A tea shop needs its papers in order.",
+    ] {
+        assert!(set.contains(known), "{known}: {set}");
     }
     assert!(said.expect_success().contains("Prices are shown with tax"));
     // And one of ours.
@@ -199,6 +205,7 @@ fn a_file_of_markdown_is_gone_on_from_by_its_summary_block() {
     let file = home.temp_dir().join("shed.md");
     fs::write(&file, markdown).expect("a file");
     chorusctl(&home, ["--agent", "a", "context", "resume", file.to_str().expect("a path")]).expect_success();
-    let background = working_set(&mut client, "a").background.expect("a background");
-    assert!(background.contains("paint the shed green") && background.contains("needs felt"), "{background}");
+    let set = working_set(&mut client, "a");
+    assert_eq!(set.decisions[0].text, "We decided to paint the shed green.");
+    assert_eq!(set.open_tasks[0].text, "The roof still needs felt.");
 }

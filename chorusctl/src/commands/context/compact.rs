@@ -1,22 +1,23 @@
 //! `chorusctl context compact`: saves the context and continues from its summary.
 
 use chorus_proto::methods::continuation::{Compact, CompactParams};
-use chorus_proto::{ItemSource, Receipt};
+use chorus_proto::{ItemSource, Receipt, Session};
 
 use crate::app::App;
 use crate::commands::format;
 use crate::error::Error;
-use crate::ui::sanitize;
 use crate::ui::units::{format_token_count, pluralize};
+use crate::ui::{Stdout, sanitize};
 
 /// Save, then continue in a new conversation from its summary
 ///
 /// Nothing is lost: the saved session contains every message. The new conversation starts with the summary, decisions, open tasks and
 /// pinned facts. Chorus also compacts a long conversation automatically, above `compact_at_tokens`: the model then sees the working set
-/// instead of the older messages, which stay in the conversation. `--undo` shows them to the model again.
+/// instead of the older messages, which stay in the conversation. `--undo` undoes the newest compaction: after an automatic one the
+/// model sees the messages again, after one by hand the saved messages are live again, with what was said since behind them.
 #[derive(Debug, Default, clap::Args)]
 pub struct Args {
-    /// Undo the last automatic compaction
+    /// Undo the newest compaction, by hand or automatic
     #[arg(long)]
     undo: bool,
 }
@@ -27,11 +28,15 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         for warning in &result.warnings {
             app.stderr.warning(warning);
         }
-        if let Some(session) = &result.session {
+        if let Some(session) = result.session.as_ref().filter(|_| !args.undo) {
             let line = format!("saved {}", format::session(&app.stdout, session));
             app.stdout.status_line(&line)?;
         }
-        app.stdout.status_line(&describe_receipt(&result.receipt, args.undo))?;
+        let line = match result.session.as_ref().filter(|_| args.undo) {
+            Some(session) => describe_manual_undo(&app.stdout, session, result.messages),
+            None => describe_receipt(&result.receipt, args.undo),
+        };
+        app.stdout.status_line(&line)?;
         format::print_paragraph(&mut app.stdout, result.acknowledgement.as_deref().unwrap_or_default())?;
         if !args.undo {
             print_notes(app, &result.receipt);
@@ -56,6 +61,20 @@ fn print_notes(app: &App, receipt: &Receipt) {
     if !receipt.offered.is_empty() {
         app.stderr.hint("remember one for later conversations: chorusctl memory add TEXT");
     }
+}
+
+/// Formats what the undo of a compaction by hand has done. `live` is the number of messages now.
+fn describe_manual_undo(out: &Stdout, session: &Session, live: u64) -> String {
+    let saved = session.header.message_count;
+    let since = match live.saturating_sub(saved) {
+        0 => String::new(),
+        since => format!(", followed by {} since then", pluralize(since, "message")),
+    };
+    format!(
+        "undid the compaction: the {} of {} are live again{since}",
+        pluralize(saved, "message"),
+        format::session_name(out, session)
+    )
 }
 
 /// Formats a receipt as one line.

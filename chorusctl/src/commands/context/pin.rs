@@ -9,7 +9,8 @@ use crate::ui::{Stdout, sanitize};
 
 /// Pin a fact that the model always sees
 ///
-/// Pinned facts stay with the conversation through saves and restores; `context clear` removes them.
+/// Pinned facts stay with the conversation through saves and restores; `context clear` removes them. This is short for `notes add`, which
+/// also adds facts that the agent knows in every conversation.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Fact, one or two sentences
@@ -19,6 +20,9 @@ pub struct Args {
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = PinParams { agent: app.agent(), fact: args.fact };
     app.call_and_print::<Pin>(&params, |app, result| {
+        for warning in &result.warnings {
+            app.stderr.warning(warning);
+        }
         app.stdout.status_line(&format!("pinned as number {}", result.pinned_facts.len()))?;
         write_pinned_facts(&mut app.stdout, &result.pinned_facts)
     })

@@ -2,18 +2,21 @@
 
 use chorus_proto::methods::context::{Show, ShowParams};
 
-use super::pin::write_pinned_facts;
 use super::show_window;
 use crate::app::App;
 use crate::commands::format;
 use crate::commands::message_range::{self, MessageRange};
+use crate::commands::notes::print::write_working_set;
 use crate::commands::transcript::{PAGE_SIZE, TranscriptPrinter};
 use crate::error::Error;
 use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::{Style, sanitize, text};
 
-/// Show the live conversation
+/// Maximum number of notes of each kind.
+const MAX_NOTES: usize = 10;
+
+/// Show the live conversation, and what is known in it
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -47,7 +50,8 @@ pub fn show(app: &mut App, range: MessageRange) -> Result<(), Error> {
     }
     let mut page = app.call::<Show>(&first(range.is_all().then_some(PAGE_SIZE)))?;
     let Some(context) = page.context.filter(|context| context.messages > 0) else {
-        write_pinned_facts(&mut app.stdout, &page.working_set.pinned_facts)?;
+        write_working_set(app, &page.working_set, MAX_NOTES)?;
+        app.stdout.flush()?;
         app.stderr.line(&format!("the conversation of {} is empty", page.agent_name));
         app.stderr.hint("chorusctl chat, or chorusctl restore latest");
         return Ok(());
@@ -57,10 +61,7 @@ pub fn show(app: &mut App, range: MessageRange) -> Result<(), Error> {
         return TranscriptPrinter::new(number - 1).in_full().print_message(&mut app.stdout, message);
     }
     print_heading(app, &page.agent_name, &context)?;
-    if !page.working_set.pinned_facts.is_empty() {
-        writeln!(app.stdout, "pinned")?;
-        write_pinned_facts(&mut app.stdout, &page.working_set.pinned_facts)?;
-    }
+    write_working_set(app, &page.working_set, MAX_NOTES)?;
     let behind = page.next.unwrap_or(context.messages);
     let mut transcript = TranscriptPrinter::new(behind.saturating_sub(page.messages.len() as u64));
     loop {

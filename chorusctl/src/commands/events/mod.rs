@@ -1,6 +1,6 @@
 //! `chorusctl events`: lists events and follows new ones.
 
-mod sentence;
+pub mod sentence;
 
 use chorus_proto::event::{Event, Lagged};
 use chorus_proto::methods::events::{List, ListParams, ListResult, Subscribe, SubscribeParams};

@@ -57,9 +57,19 @@ pub(super) fn describe(event: &Event) -> String {
         EventType::ApprovalDecided => format!("approval {} {}: {}", text("id"), text("status"), text("action")),
         EventType::TaskStarted => format!("started {}: {}", text("id"), text("command")),
         EventType::TaskFinished => format!("{} ended ({}): {}", text("id"), text("status"), text("command")),
-        EventType::Notice => text("text").to_owned(),
+        EventType::Notice => notice_text(text("text")),
         EventType::DaemonStopping => "the daemon is stopping".to_owned(),
         _ => data.to_string(),
+    }
+}
+
+/// Returns a notice as it is read in a terminal: the idle notice, which names the command of Discord, names chorusctl's.
+#[must_use]
+pub fn notice_text(text: &str) -> String {
+    let parts = text.strip_suffix(" to resume.").and_then(|text| text.rsplit_once("Use /context restore "));
+    match parts.filter(|(_, id)| !id.contains(char::is_whitespace)) {
+        Some((said, id)) => format!("{said}Use `chorusctl restore {id}` to resume."),
+        None => text.to_owned(),
     }
 }
 
@@ -83,6 +93,9 @@ mod tests {
         let failed = json!({"turn_id": "t", "id": "c", "name": "bash", "is_error": true, "error": "no such file"});
         assert_eq!(sentence("tool.finished", failed), "bash failed: no such file");
         assert_eq!(sentence("notice", json!({"text": "Something to know."})), "Something to know.");
+        let idle = "Session saved: It is done. Context cleared after 30 minutes of inactivity. Use /context restore 1f3a9c02 to resume.";
+        let shown = "Session saved: It is done. Context cleared after 30 minutes of inactivity. Use `chorusctl restore 1f3a9c02` to resume.";
+        assert_eq!(sentence("notice", json!({"text": idle})), shown);
         assert_eq!(sentence("of.the.future", json!({"a": 1})), "{\"a\":1}");
     }
 }

@@ -37,6 +37,8 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         if !result.conflicts.is_empty() {
             let conflicts = pluralize(result.conflicts.len() as u64, "conflict");
             app.stderr.warning(&format!("{conflicts} to resolve; nothing was decided for you"));
+            app.stderr
+                .hint("see them: chorusctl notes list --kind conflict; then: chorusctl notes resolve N --keep A|B");
         }
         Ok(())
     })

@@ -42,6 +42,7 @@ impl State {
             effects.push(Effect::Reply(asked.id, Ok(CommandOutcome::Done)));
             return;
         };
+        let (base, current) = (done.compaction.derived.clone(), DerivedState::from_working_set(&context.working_set));
         let mut before = context.working_set.clone();
         done.previous.clone().apply_to(&mut before);
         let taken = notes.and_then(|notes| {
@@ -64,7 +65,9 @@ impl State {
                 return;
             }
         };
-        compaction.derived.clone().apply_to(&mut after.working_set);
+        // Notes may have been edited since the compaction.
+        compaction.derived.clone().with_edits(&base, &current).apply_to(&mut after.working_set);
+        after.set_revision += 1;
         effects.push(Effect::EmitEvent(EventType::ContextNoted, json!(compaction.receipt)));
         if let Some(last) = last {
             last.compaction = compaction;
@@ -84,10 +87,11 @@ pub fn mark_notes_lost(compaction: &mut Compaction) {
 }
 
 /// Takes over the model's notes from a loaded working set into the last compaction, if they had replaced the findings
-/// of rules.
-pub fn restore_notes(compaction: &mut Compaction, set: &WorkingSet) {
+/// of rules. `before` is the working set before it was loaded, with the edits since the compaction.
+pub fn restore_notes(compaction: &mut Compaction, before: &WorkingSet, set: &WorkingSet) {
     let Compaction { derived, receipt, .. } = compaction;
-    let now = DerivedState::from_working_set(set);
+    // Without those edits.
+    let now = DerivedState::from_working_set(set).with_edits(&DerivedState::from_working_set(before), derived);
     // Nothing else changes the derived part, except for its budget.
     let same = now == DerivedState { token_budget: now.token_budget, ..derived.clone() };
     if receipt.fallback.as_deref() == Some(NOTES_LOST) && !same {
@@ -111,10 +115,10 @@ mod tests {
         assert_eq!(compaction.receipt.fallback.as_deref(), Some(NOTES_LOST));
         let item = |source| Item { id: "a".into(), text: "a".into(), source, message_id: None };
         let pinned = WorkingSet { pinned_facts: vec![item(ItemSource::Hand)], ..WorkingSet::default() };
-        restore_notes(&mut compaction, &pinned);
+        restore_notes(&mut compaction, &WorkingSet::default(), &pinned);
         assert_eq!(compaction.receipt.fallback.as_deref(), Some(NOTES_LOST), "a pin is no note");
-        let noted = WorkingSet { facts: vec![item(ItemSource::Model)], ..pinned };
-        restore_notes(&mut compaction, &noted);
+        let noted = WorkingSet { facts: vec![item(ItemSource::Model)], ..pinned.clone() };
+        restore_notes(&mut compaction, &pinned, &noted);
         assert_eq!((compaction.receipt.source, compaction.receipt.fallback), (Some(ItemSource::Model), None));
         assert_eq!(compaction.derived, DerivedState::from_working_set(&noted));
     }

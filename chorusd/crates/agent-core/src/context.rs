@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use chorus_base::Ticks;
-use chorus_proto::{ContextInfo, Item, ItemSource, Receipt, Role, TokenPair, WorkingSet};
+use chorus_proto::{ContextInfo, Item, Receipt, Role, TokenPair, WorkingSet};
+use chorus_session::notes::{NoteChange, NoteList, apply_changes};
 use chorus_session::stored_message::{ContextNo, StoredMessage, Totals};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::compaction::{AppliedCompaction, Compaction, DerivedState, MIN_KEPT_MESSAGES};
+use super::compaction::{AppliedCompaction, Compaction, DerivedState, MIN_KEPT_MESSAGES, ManualCompaction};
+use super::effect::ContextHead;
 use super::unmatched_calls::calls_without_result;
 
 /// When a context expires.
@@ -37,9 +39,17 @@ pub struct Context {
     pub saved_session: Option<Uuid>,
     /// The facts pinned in that session or, without one, in the session that the context continues from.
     pub saved_pins: Vec<Item>,
+    /// Whether people edited notes since then, pinned facts aside.
+    pub has_unsaved_notes: bool,
     /// The session that the journal refers to instead of holding its messages.
     pub base_session: Option<Uuid>,
     pub working_set: WorkingSet,
+    /// Grows with every change of the working set, so that what was measured of it need not be measured again.
+    pub set_revision: u64,
+    /// Edits of notes since the last model call was planned, which a compaction that it plans does not know.
+    pub changes_since_call: Vec<NoteChange>,
+    /// Set if the context began by a compaction by hand, which can be undone.
+    pub begun_by_compaction: Option<Box<ManualCompaction>>,
     /// Messages dropped by rewinds; the last rewind is at the end.
     pub rewound: Vec<Rewound>,
     /// Compactions in place; the last one is at the end.
@@ -55,7 +65,7 @@ pub struct Context {
 pub struct Rewound {
     pub messages: Vec<StoredMessage>,
     /// Compactions that ended behind the remaining messages, the last one first.
-    pub compactions: Vec<Compaction>,
+    pub compactions: Vec<AppliedCompaction>,
     /// `saved` before the rewind.
     pub saved: u64,
 }
@@ -106,11 +116,11 @@ impl Context {
         begun && self.totals.messages == 1 && self.totals.queries == 0
     }
 
-    /// Whether something would be lost that no session holds: a message, or a change of the pinned facts.
+    /// Whether something would be lost that no session holds: a message, or an edit of the notes.
     #[must_use]
     pub(crate) fn has_unsaved_changes(&self) -> bool {
-        let pins = self.totals.messages > 0 && self.working_set.pinned_facts != self.saved_pins;
-        pins || (self.unsaved() > 0 && !self.has_only_opening_message())
+        let edited = self.has_unsaved_notes || self.working_set.pinned_facts != self.saved_pins;
+        (self.totals.messages > 0 && edited) || (self.unsaved() > 0 && !self.has_only_opening_message())
     }
 
     /// Appends messages that are durable.
@@ -123,10 +133,11 @@ impl Context {
         self.rewound.clear();
     }
 
-    /// Records that `session` holds the first `count` messages and the pinned facts.
+    /// Records that `session` holds the first `count` messages and the notes.
     pub fn mark_saved(&mut self, session: Uuid, count: u64) {
         (self.saved, self.saved_session) = (count, Some(session));
         self.saved_pins.clone_from(&self.working_set.pinned_facts);
+        self.has_unsaved_notes = false;
         // The new session does not hold what the rewind dropped, even if the session before it did.
         for rewound in &mut self.rewound {
             rewound.saved = count;
@@ -149,8 +160,8 @@ impl Context {
         // Undo compactions whose window would start behind the last message.
         let mut compactions = Vec::new();
         while let Some(done) = self.compactions.pop_if(|done| done.compaction.upto >= self.totals.messages) {
-            done.previous.apply_to(&mut self.working_set);
-            compactions.push(done.compaction);
+            self.switch_derived(&done.compaction.derived, &done.previous);
+            compactions.push(done);
         }
         self.rewound.push(Rewound { messages, compactions, saved: self.saved });
         // The session holds other messages after this point than those that follow.
@@ -163,8 +174,10 @@ impl Context {
         Arc::make_mut(&mut self.messages).extend(rewound.messages);
         self.totals = Totals::count(&self.messages);
         self.saved = rewound.saved;
-        for compaction in rewound.compactions.into_iter().rev() {
-            self.compact(compaction);
+        for done in rewound.compactions.into_iter().rev() {
+            let previous = DerivedState::from_working_set(&self.working_set);
+            self.switch_derived(&done.previous, &done.compaction.derived);
+            self.compactions.push(AppliedCompaction { previous, ..done });
         }
         true
     }
@@ -180,15 +193,37 @@ impl Context {
     pub fn compact(&mut self, compaction: Compaction) {
         let before = DerivedState::from_working_set(&self.working_set);
         compaction.derived.clone().apply_to(&mut self.working_set);
+        self.set_revision += 1;
         self.compactions.push(AppliedCompaction { compaction, previous: before });
     }
 
     /// Undoes the last compaction and returns its receipt, or `None` if there is none.
     pub fn uncompact(&mut self) -> Option<Receipt> {
         let done = self.compactions.pop()?;
-        done.previous.apply_to(&mut self.working_set);
+        self.switch_derived(&done.compaction.derived, &done.previous);
         self.no_auto_compaction_below = (self.messages.len() + MIN_KEPT_MESSAGES) as u64;
         Some(done.compaction.receipt)
+    }
+
+    /// Replaces the derived part of the working set, which was `base` and has been edited since, by `target` with the
+    /// same edits.
+    fn switch_derived(&mut self, base: &DerivedState, target: &DerivedState) {
+        let current = DerivedState::from_working_set(&self.working_set);
+        target.clone().with_edits(base, &current).apply_to(&mut self.working_set);
+        self.set_revision += 1;
+    }
+
+    /// Applies edits of the notes.
+    pub fn edit_notes(&mut self, changes: &[NoteChange]) {
+        apply_changes(&mut self.working_set, changes);
+        self.set_revision += 1;
+        self.changes_since_call.extend_from_slice(changes);
+        let is_pin = |change: &NoteChange| {
+            let (NoteChange::Add { list, .. } | NoteChange::Replace { list, .. } | NoteChange::Remove { list, .. }) =
+                change;
+            *list == NoteList::PinnedFacts
+        };
+        self.has_unsaved_notes |= !changes.iter().all(is_pin);
     }
 
     /// Returns the number of pinned facts.
@@ -211,6 +246,32 @@ impl Context {
             restoration_tokens: self.restoration,
             meter: None,
         }
+    }
+}
+
+/// Returns an empty context with this head.
+pub(crate) fn context_from_head(begin: &ContextHead) -> Context {
+    Context {
+        number: begin.context,
+        started_at: begin.started_at,
+        last_activity_at: begin.started_at,
+        deadline: begin.deadline,
+        parent: begin.parent,
+        messages: Arc::default(),
+        totals: Totals::default(),
+        saved: 0,
+        saved_session: None,
+        saved_pins: Vec::new(),
+        has_unsaved_notes: false,
+        base_session: None,
+        working_set: WorkingSet::default(),
+        set_revision: 0,
+        changes_since_call: Vec::new(),
+        begun_by_compaction: None,
+        rewound: Vec::new(),
+        compactions: Vec::new(),
+        no_auto_compaction_below: 0,
+        restoration: TokenPair::default(),
     }
 }
 
@@ -287,12 +348,4 @@ pub fn complete_calls_prefix(messages: &[StoredMessage], at: usize) -> usize {
         return at;
     };
     if calls_without_result(caller.tool_calls, &messages[start..at]).is_empty() { at } else { start - 1 }
-}
-
-/// Returns the working set with one more fact pinned by hand.
-#[must_use]
-pub(crate) fn with_pinned_fact(set: &WorkingSet, id: String, text: String) -> WorkingSet {
-    let mut set = set.clone();
-    set.pinned_facts.push(Item { id, text, source: ItemSource::Hand, message_id: None });
-    set
 }

@@ -1,45 +1,37 @@
-//! Edits of a context that add no messages: pins and rewinds. Part of the state machine.
+//! Edits of a context that add no messages: of its notes, and rewinds. Part of the state machine.
 
 use chorus_base::error::{Error, Result};
-use chorus_proto::{ErrorKind, WorkingSet};
+use chorus_proto::ErrorKind;
+use chorus_session::notes::{NoteEdit, NoteError, NoteList};
 
-use super::context::{Context, with_pinned_fact};
+use super::context::{Context, context_from_head};
 use super::effect::{ContextEdit, ContextHead, Edit, Effect};
-use super::event::{CommandOutcome, RequestMeta, RewoundContext};
-use super::state::{ExclusiveOp, State, context_from_head, deadline_of_request, empty_context_error};
+use super::event::{CommandOutcome, EditedNotes, RequestMeta, RewoundContext};
+use super::state::{ExclusiveOp, State, deadline_of_request, empty_context_error};
 
 impl State {
-    /// Pins a fact by hand. If the agent has no context, this starts one, without an idle timer.
-    pub(super) fn pin(&mut self, asked: &RequestMeta, item: String, text: String, effects: &mut Vec<Effect>) {
+    /// Edits the notes. If the agent has no context, this starts one, without an idle timer.
+    pub(super) fn edit_notes(&mut self, asked: &RequestMeta, edit: NoteEdit, effects: &mut Vec<Effect>) {
         let set = self.context.as_ref().map(|context| context.working_set.clone()).unwrap_or_default();
-        self.edit_working_set(asked, with_pinned_fact(&set, item, text), effects);
-    }
-
-    /// Removes the `number`th pinned fact, counted from 1.
-    pub(super) fn unpin(&mut self, asked: &RequestMeta, number: u64, effects: &mut Vec<Effect>) {
-        let mut set = self.context.as_ref().map(|context| context.working_set.clone()).unwrap_or_default();
-        let index = number.checked_sub(1).and_then(|n| usize::try_from(n).ok());
-        match index.filter(|index| *index < set.pinned_facts.len()) {
-            Some(index) => {
-                set.pinned_facts.remove(index);
-                self.edit_working_set(asked, set, effects);
+        let applied = match edit.apply(&set) {
+            Ok(applied) => applied,
+            Err(failure) => {
+                effects.push(Effect::Reply(asked.id, Err(note_error(&failure))));
+                return;
             }
-            None => {
-                let there_are = set.pinned_facts.len();
-                let failure =
-                    Error::new(ErrorKind::NotFound, format!("no pinned fact {number} (there are {there_are})"))
-                        .hint("list them with their numbers: chorusctl context show");
-                effects.push(Effect::Reply(asked.id, Err(failure)));
-            }
+        };
+        if applied.changes.is_empty() {
+            let edited = EditedNotes { working_set: Box::new(set), edit: applied };
+            effects.push(Effect::Reply(asked.id, Ok(CommandOutcome::NotesEdited(Box::new(edited)))));
+            return;
         }
-    }
-
-    fn edit_working_set(&mut self, asked: &RequestMeta, set: WorkingSet, effects: &mut Vec<Effect>) {
         let begin = self.head_for_edit(asked);
         let mut context = self.context.clone().unwrap_or_else(|| context_from_head(&begin));
-        context.working_set = set.clone();
-        let what = ContextEdit::WorkingSet(Box::new(set.clone()));
-        self.record_edit(asked, begin, context, what, CommandOutcome::Pinned(Box::new(set)), effects);
+        context.edit_notes(&applied.changes);
+        let what = ContextEdit::Notes(applied.changes.clone());
+        let working_set = Box::new(context.working_set.clone());
+        let reply = CommandOutcome::NotesEdited(Box::new(EditedNotes { working_set, edit: applied }));
+        self.record_edit(asked, begin, context, what, reply, effects);
     }
 
     /// Returns the head of the context that an edit goes into: the live one, or a new one without an idle timer.
@@ -145,6 +137,27 @@ impl State {
             self.context = Some(*context);
         }
         effects.push(Effect::Reply(request, result.map(|()| reply)));
+    }
+}
+
+/// Returns the error for an edit of notes that is impossible.
+fn note_error(failure: &NoteError) -> Error {
+    let list = "list notes with their numbers: chorusctl notes list";
+    match failure {
+        NoteError::NotFound(text) => Error::new(ErrorKind::NotFound, format!("no note {text:?}")).hint(list),
+        NoteError::NeedsLetter(number) => Error::invalid(format!("note {number} is ambiguous: a letter is missing"))
+            .hint(format!("d{number} is a decision, t{number} a task, f{number} a fact, p{number} a file")),
+        NoteError::WrongKind { number, list: NoteList::Conflicts } => Error::invalid(format!("{number} is a conflict"))
+            .hint(format!(
+                "resolve it: chorusctl notes resolve {number} --keep A, or remove it: chorusctl notes rm {number}"
+            )),
+        NoteError::WrongKind { number, list: NoteList::Decisions } => {
+            Error::invalid(format!("{number} is a decision")).hint(format!("remove it: chorusctl notes rm {number}"))
+        }
+        NoteError::WrongKind { number, .. } => Error::invalid(format!("the command does not fit the note {number}"))
+            .hint(format!("change it: chorusctl notes edit {number} TEXT, or remove it: chorusctl notes rm {number}")),
+        NoteError::NoSides(number) => Error::invalid(format!("{number} does not name two sides"))
+            .hint(format!("remove it, and what does not hold: chorusctl notes rm {number}")),
     }
 }
 

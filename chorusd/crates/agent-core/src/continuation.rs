@@ -5,16 +5,20 @@ use std::sync::Arc;
 use chorus_base::error::{Error, Result};
 use chorus_proto::methods::send::TurnEvent;
 use chorus_proto::{ErrorKind, EventType, ItemSource, Receipt, Session, Trigger};
+use chorus_session::notes::apply_changes;
 use chorus_session::stored_message::Totals;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::compaction::{Compaction, CompactionMode};
-use super::context::Context;
+use super::compaction::{Compaction, CompactionMode, DerivedState, MIN_KEPT_MESSAGES, ManualCompaction};
+use super::context::{Context, context_from_head};
 use super::effect::{ContextEdit, ContextHead, Effect};
-use super::event::{CommandOutcome, CompactedContext, CompactionTarget, RequestId, RequestMeta, Resume};
+use super::event::{
+    BegunByCompaction, CommandOutcome, CompactedContext, CompactionTarget, RequestId, RequestMeta, Resume,
+    UndoContinuation,
+};
 use super::exclusive_ops::new_head;
-use super::state::{AfterSave, AppendOwner, ExclusiveOp, PendingAppend, Replacement, State, context_from_head};
+use super::state::{AfterSave, AppendOwner, ExclusiveOp, PendingAppend, Replacement, State};
 use super::turn::EventTime;
 
 impl State {
@@ -24,7 +28,9 @@ impl State {
         let context = self.context.as_ref();
         if let Some(compacts) = &resume.compaction {
             let as_saved = |context: &Context| {
-                context.saved_session == Some(resume.session) && context.totals.messages == compacts.messages
+                context.saved_session == Some(resume.session)
+                    && context.totals.messages == compacts.messages
+                    && !context.has_unsaved_notes
             };
             let same = context.filter(|context| context.number == compacts.context);
             if same.is_some_and(|context| as_saved(context) && context.unsaved() == 0) {
@@ -56,16 +62,15 @@ impl State {
             restoration: cost,
             compaction: mut compacts,
         } = *resume;
-        let held_pins = working_set.pinned_facts.clone();
+        let (held_pins, mut has_unsaved_notes) = (working_set.pinned_facts.clone(), false);
         if let Some(context) = &self.context {
             let pins = &context.working_set.pinned_facts;
             if let Some(CompactionTarget { receipt, .. }) = &mut compacts {
                 // Facts may have been pinned or unpinned since the save.
                 working_set.pinned_facts.clone_from(pins);
                 receipt.pins = pins.iter().map(|fact| fact.text.clone()).collect();
-            } else if context.totals.messages == 0 {
-                // Pinned facts of a context without messages are in no session yet, so the new context keeps them.
-                working_set.pinned_facts.extend(pins.iter().cloned());
+            } else {
+                has_unsaved_notes = self.take_notes_along(&mut working_set);
             }
         }
         let messages = vec![acknowledgement];
@@ -78,22 +83,30 @@ impl State {
                 (EventType::ContextRestored, data)
             }
         };
+        let begun_by_compaction = compacts.as_ref().map(|compacts| {
+            let initial = DerivedState::from_working_set(&working_set);
+            Box::new(ManualCompaction { initial, receipt: compacts.receipt.clone() })
+        });
         effects.push(Effect::ReplaceWithMessages {
             old: self.context.as_ref().map(|context| context.number),
             new: Box::new(begin.clone()),
             messages: messages.clone(),
             working_set: Box::new(working_set.clone()),
             restoration: cost,
+            compaction: begun_by_compaction.clone(),
             event,
         });
-        // The working set, the cost, and the messages.
-        let next_record = u32::try_from(messages.len()).unwrap_or(u32::MAX).saturating_add(2);
+        // The working set, the cost, the compaction if it is one, and the messages.
+        let before = 2 + u32::from(begun_by_compaction.is_some());
+        let next_record = u32::try_from(messages.len()).unwrap_or(u32::MAX).saturating_add(before);
         let totals = Totals::count(&messages);
         let messages = Arc::new(messages);
         let context = Context {
             messages,
             totals,
             saved_pins: held_pins,
+            has_unsaved_notes,
+            begun_by_compaction,
             working_set,
             restoration: cost,
             ..context_from_head(&begin)
@@ -104,8 +117,13 @@ impl State {
             Some(ExclusiveOp::Replacing { request, context: Box::new(context), replacement: by, saved_first });
     }
 
-    /// Brings the messages back into the window that the last compaction removed.
+    /// Brings the messages back into the window that the last compaction removed. If that was a compaction by hand,
+    /// replies which session has them; [`State::undo_continuation`] is next then.
     pub(super) fn uncompact(&mut self, asked: &RequestMeta, effects: &mut Vec<Effect>) {
+        if let Some(undo) = self.context.as_ref().and_then(continuation_to_undo) {
+            effects.push(Effect::Reply(asked.id, Ok(CommandOutcome::BegunByCompaction(undo))));
+            return;
+        }
         let mut after = self.context.clone();
         let Some((receipt, mut context)) = after.as_mut().and_then(Context::uncompact).zip(after) else {
             let name = &asked.settings.name;
@@ -128,6 +146,41 @@ impl State {
         self.record_edit(asked, begin, context, ContextEdit::Uncompact, reply, effects);
     }
 
+    /// Undoes the compaction by hand that the context began with: the messages of the saved session are live again, and
+    /// what was said since follows them.
+    pub(super) fn undo_continuation(&mut self, asked: &RequestMeta, undo: UndoContinuation, effects: &mut Vec<Effect>) {
+        let UndoContinuation { context: number, mut restore } = undo;
+        let same = self.context.as_ref().filter(|context| {
+            let begun = continuation_to_undo(context);
+            begun.is_some_and(|undo| undo.context == number && undo.session == restore.session)
+        });
+        let Some((context, begun)) = same.and_then(|context| Some((context, context.begun_by_compaction.as_ref()?)))
+        else {
+            effects.push(Effect::Reply(asked.id, Ok(CommandOutcome::ContextMovedOn { replaced: true })));
+            return;
+        };
+        // The first message acknowledges the background, which the messages themselves replace.
+        restore.appended = context.messages.get(1..).unwrap_or_default().to_vec();
+        let saved = DerivedState::from_working_set(&restore.working_set);
+        let current = DerivedState::from_working_set(&context.working_set);
+        let edited = saved.clone().with_edits(&begun.initial, &current);
+        let has_unsaved_notes = edited != saved;
+        edited.apply_to(&mut restore.working_set);
+        let held_pins =
+            std::mem::replace(&mut restore.working_set.pinned_facts, context.working_set.pinned_facts.clone());
+        restore.restoration.input += context.restoration.input;
+        restore.restoration.output += context.restoration.output;
+        let messages = (restore.messages.len() + restore.appended.len()) as u64;
+        let begin = new_head(asked, restore.session);
+        self.replace_with_session(asked.id, begin, restore, None, effects);
+        if let Some(ExclusiveOp::Replacing { context, .. }) = &mut self.exclusive {
+            context.saved_pins = held_pins;
+            context.has_unsaved_notes |= has_unsaved_notes;
+            // Else the next call would compact the window again at once.
+            context.no_auto_compaction_below = messages + MIN_KEPT_MESSAGES as u64;
+        }
+    }
+
     /// Records a compaction in the journal, before the model is called.
     pub(super) fn start_compaction(
         &mut self,
@@ -142,6 +195,7 @@ impl State {
             return;
         }
         let calls = self.turn.as_mut().is_some_and(|turn| turn.begin_compaction(step));
+        let compaction = self.with_recent_edits(compaction);
         let Some(begin) = self.live_head().filter(|_| calls) else { return };
         let number = self.next_record;
         self.next_record = number.saturating_add(1);
@@ -154,6 +208,18 @@ impl State {
             at: moment.now,
         });
         effects.push(Effect::RecordCompaction { context, record_number: number, compaction, at: moment.now });
+    }
+
+    /// Applies the edits of notes since the compaction was planned.
+    fn with_recent_edits(&self, mut compaction: Box<Compaction>) -> Box<Compaction> {
+        let Some(context) = self.context.as_ref().filter(|context| !context.changes_since_call.is_empty()) else {
+            return compaction;
+        };
+        let mut set = context.working_set.clone();
+        std::mem::take(&mut compaction.derived).apply_to(&mut set);
+        apply_changes(&mut set, &context.changes_since_call);
+        compaction.derived = DerivedState::from_working_set(&set);
+        compaction
     }
 
     /// Applies a compaction that the journal has recorded.
@@ -171,6 +237,16 @@ impl State {
         }
         self.continue_after_compaction(result, effects);
     }
+}
+
+/// Returns what undoing the compaction by hand needs that the context began with, if that is the newest compaction.
+fn continuation_to_undo(context: &Context) -> Option<BegunByCompaction> {
+    let begun = context.begun_by_compaction.as_ref().filter(|_| context.compactions.is_empty())?;
+    Some(BegunByCompaction {
+        context: context.number,
+        session: context.parent?,
+        receipt: Box::new(begun.receipt.clone()),
+    })
 }
 
 /// Returns the error for compacting a continuation that has only its opening message: the next context would know
@@ -191,7 +267,8 @@ pub(super) fn effective_compaction_mode(context: Option<&Context>, wish: Compact
 
 /// Formats a receipt as one line for the user.
 fn receipt_text(receipt: &Receipt) -> String {
-    let Receipt { tokens_before, tokens_after, left, source, fallback, offered, done, dropped, .. } = receipt;
+    let Receipt { tokens_before, tokens_after, left, source, fallback, offered, done, dropped, condensed, .. } =
+        receipt;
     let mut told = format!(
         "compacted {left} older messages (~{tokens_before} to ~{tokens_after} tokens); nothing is deleted, undo \
          with `chorusctl context compact --undo`"
@@ -206,6 +283,12 @@ fn receipt_text(receipt: &Receipt) -> String {
     }
     if *dropped > 0 {
         told.push_str(&format!("; dropped {dropped} older items of the working set because of its size limit"));
+    }
+    if *condensed > 0 {
+        told.push_str(&format!(
+            "; {condensed} decisions and open tasks are shortened or left out in the window, see them all with \
+             `chorusctl notes list`"
+        ));
     }
     if !offered.is_empty() {
         told.push_str(&format!("; facts to remember with `chorusctl memory add TEXT`: {}", offered.join(" · ")));

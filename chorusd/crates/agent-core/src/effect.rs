@@ -7,13 +7,14 @@ use chorus_base::error::Result;
 use chorus_base::requester::Requester;
 use chorus_proto::methods::send::{SendResult, TurnEvent};
 use chorus_proto::{EventType, Session, TokenPair, ToolCall, Trigger, WorkingSet};
+use chorus_session::notes::NoteChange;
 use chorus_session::stored_message::{ContextNo, StoredMessage, Totals};
 use jiff::Timestamp;
 use serde_json::Value;
 use uuid::Uuid;
 
 use super::AgentSettings;
-use super::compaction::{Compaction, CompactionMode};
+use super::compaction::{Compaction, CompactionMode, ManualCompaction};
 use super::context::{Context, Deadline};
 use super::event::{CommandOutcome, RequestId};
 use super::tool_budget::{CircuitBreaker, ToolCutoff};
@@ -46,6 +47,8 @@ pub enum Effect {
         messages: Vec<StoredMessage>,
         working_set: Box<WorkingSet>,
         restoration: TokenPair,
+        /// The compaction by hand that the new context begins with, if it does.
+        compaction: Option<Box<ManualCompaction>>,
         /// The event that observers receive with the commit.
         event: (EventType, Value),
     },
@@ -210,6 +213,7 @@ pub struct Edit {
 #[derive(Debug, Clone)]
 pub enum ContextEdit {
     WorkingSet(Box<WorkingSet>),
+    Notes(Vec<NoteChange>),
     Rewind { keep: u64, saved: u64 },
     Unrewind,
     Uncompact,

@@ -8,6 +8,7 @@ use chorus_base::error::{Error, Result};
 use chorus_proto::methods::context::{AppendResult, ClearResult};
 use chorus_proto::methods::send::SendResult;
 use chorus_proto::{ContextInfo, Receipt, Session, TokenPair, Trigger, WorkingSet};
+use chorus_session::notes::{AppliedEdit, NoteEdit};
 use chorus_session::stored_message::{ContextNo, StoredMessage};
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -66,22 +67,18 @@ pub enum AgentCommand {
     },
     /// Recomputes the deadline after a change of the idle timeout.
     UpdateIdleTimeout,
-    Pin {
-        id: String,
-        text: String,
-    },
-    /// Removes the `number`th pinned fact, counted from 1.
-    Unpin {
-        number: u64,
-    },
+    /// Edits the notes: pins a fact, closes a task and the like.
+    EditNotes(Box<NoteEdit>),
     /// Saves the session that a compaction continues from. The context stays.
     SaveForCompaction,
     /// Fails if a running turn keeps the context from being replaced.
     CheckReplaceable,
     /// Starts a fresh context that continues from a session.
     Resume(Box<Resume>),
-    /// Undoes the last compaction in place.
+    /// Undoes the last compaction in place, or finds out that the last one was by hand.
     Uncompact,
+    /// Undoes the compaction by hand that the context began with.
+    UndoContinuation(Box<UndoContinuation>),
     /// Stores what the model extracted from messages that have left the window.
     ApplyExtraction(Box<ExtractionResult>),
     /// Drops the last user turns from the context.
@@ -138,6 +135,24 @@ pub struct CompactionTarget {
     pub context: ContextNo,
     pub messages: u64,
     pub receipt: Receipt,
+}
+
+/// A context that began by a compaction by hand.
+#[derive(Debug)]
+pub struct BegunByCompaction {
+    pub context: ContextNo,
+    /// The session that has the compacted messages.
+    pub session: Uuid,
+    pub receipt: Box<Receipt>,
+}
+
+/// The compaction by hand to undo.
+#[derive(Debug)]
+pub struct UndoContinuation {
+    /// The context that began with it.
+    pub context: ContextNo,
+    /// The session that has the compacted messages.
+    pub restore: Box<Restore>,
 }
 
 /// A request to the state machine.
@@ -290,6 +305,13 @@ pub struct CompactedContext {
     pub messages: u64,
 }
 
+/// The working set after an edit of its notes, and what the edit was.
+#[derive(Debug)]
+pub struct EditedNotes {
+    pub working_set: Box<WorkingSet>,
+    pub edit: AppliedEdit,
+}
+
 /// How many messages were dropped or brought back, and how many there are now.
 #[derive(Debug)]
 pub struct RewoundContext {
@@ -314,13 +336,15 @@ pub enum CommandOutcome {
     Compacted(CompactedContext),
     /// The last compaction was undone.
     Uncompacted(CompactedContext),
+    /// The last compaction was by hand.
+    BegunByCompaction(BegunByCompaction),
     /// The context that was to be compacted has changed since it was saved.
     ContextMovedOn {
         /// Whether another context has taken its place.
         replaced: bool,
     },
     Materialised,
-    Pinned(Box<WorkingSet>),
+    NotesEdited(Box<EditedNotes>),
     Rewound(RewoundContext),
     Sent(Box<SendResult>),
     /// The turn that is being ended, if there was one.

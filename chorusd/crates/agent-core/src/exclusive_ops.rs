@@ -5,17 +5,15 @@ use std::sync::Arc;
 
 use chorus_base::Ticks;
 use chorus_proto::methods::context::ClearResult;
-use chorus_proto::{Session, Trigger};
+use chorus_proto::{Session, Trigger, WorkingSet};
 use chorus_session::stored_message::Totals;
 use uuid::Uuid;
 
-use super::context::Context;
+use super::context::{Context, context_from_head};
 use super::continuation;
 use super::effect::{ContextHead, Effect, SessionDraft};
 use super::event::{AgentCommand, CommandOutcome, Request, RequestId, RequestMeta, Restore};
-use super::state::{
-    AfterSave, ExclusiveOp, Replacement, State, context_from_head, deadline_of_request, empty_context_error,
-};
+use super::state::{AfterSave, ExclusiveOp, Replacement, State, deadline_of_request, empty_context_error};
 
 impl State {
     /// Starts an exclusive request. No append is pending.
@@ -87,6 +85,7 @@ impl State {
             }
             AgentCommand::Resume(resume) => self.resume(&asked, resume, effects),
             AgentCommand::Uncompact => self.uncompact(&asked, effects),
+            AgentCommand::UndoContinuation(undo) => self.undo_continuation(&asked, *undo, effects),
             AgentCommand::ApplyExtraction(written) => self.apply_extraction(&asked, *written, effects),
             AgentCommand::SaveIfUnsaved { trigger, end } if unsaved => {
                 self.save_automatically(&asked, trigger, AfterSave::ReplySavedIfUnsaved { end }, effects)
@@ -105,8 +104,7 @@ impl State {
                 }
                 effects.push(Effect::Reply(id, Ok(CommandOutcome::Done)));
             }
-            AgentCommand::Pin { id: item, text } => self.pin(&asked, item, text, effects),
-            AgentCommand::Unpin { number } => self.unpin(&asked, number, effects),
+            AgentCommand::EditNotes(edit) => self.edit_notes(&asked, *edit, effects),
             AgentCommand::Rewind { turns } => self.rewind(&asked, turns, effects),
             AgentCommand::Unrewind => self.unrewind(&asked, effects),
             AgentCommand::Materialise(session) => match &self.context {
@@ -202,6 +200,19 @@ impl State {
         }
     }
 
+    /// Adds the notes of a context without messages to the working set of the context that takes its place: no session
+    /// has them yet. Returns whether there are any besides pinned facts.
+    pub(super) fn take_notes_along(&self, set: &mut WorkingSet) -> bool {
+        let Some(context) = self.context.as_ref().filter(|context| context.totals.messages == 0) else { return false };
+        let notes = &context.working_set;
+        set.pinned_facts.extend(notes.pinned_facts.iter().cloned());
+        let before = set.decisions.len() + set.open_tasks.len() + set.files_touched.len();
+        set.decisions.extend(notes.decisions.iter().cloned());
+        set.open_tasks.extend(notes.open_tasks.iter().cloned());
+        set.files_touched.extend(notes.files_touched.iter().cloned());
+        set.decisions.len() + set.open_tasks.len() + set.files_touched.len() > before
+    }
+
     /// Replaces the context by one that refers to a session.
     pub(super) fn replace_with_session(
         &mut self,
@@ -213,10 +224,7 @@ impl State {
     ) {
         let Restore { session, session_id, mut messages, appended: added, mut working_set, restoration, .. } = *restore;
         let (held, held_pins) = (Totals::count(&messages), working_set.pinned_facts.clone());
-        // Pinned facts of a context without messages are in no session yet, so the new context keeps them.
-        if let Some(context) = self.context.as_ref().filter(|context| context.totals.messages == 0) {
-            working_set.pinned_facts.extend(context.working_set.pinned_facts.iter().cloned());
-        }
+        let has_unsaved_notes = self.take_notes_along(&mut working_set);
         effects.push(Effect::ReplaceWithSession {
             old: self.context.as_ref().map(|context| context.number),
             new: Box::new(begin.clone()),
@@ -237,6 +245,7 @@ impl State {
             saved: held.messages,
             saved_session: Some(session),
             saved_pins: held_pins,
+            has_unsaved_notes,
             base_session: Some(session),
             working_set,
             restoration,

@@ -131,9 +131,10 @@ impl State {
             }
             context.rewound.clear();
             // Records: the messages, the working set before the first compaction, each compaction, the working set now,
-            // and the tokens that resuming cost, each if there are any. See `trailing_records`.
+            // the tokens that resuming cost, and the compaction by hand, each if there are any. See `trailing_records`.
             let cost = usize::from(context.restoration != TokenPair::default());
-            let behind = context.compactions.len() + usize::from(!context.compactions.is_empty()) + 1 + cost;
+            let begun = usize::from(context.begun_by_compaction.is_some());
+            let behind = context.compactions.len() + usize::from(!context.compactions.is_empty()) + 1 + cost + begun;
             self.next_record = u32::try_from(context.messages.len() + behind).unwrap_or(u32::MAX);
         }
         effects.push(Effect::Reply(request, result.map(|()| CommandOutcome::Materialised)));

@@ -7,18 +7,17 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 use std::mem;
-use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
-use chorus_proto::{ErrorKind, EventType, Receipt, Role, Session, TokenPair, WorkingSet};
-use chorus_session::stored_message::{StoredMessage, Totals};
+use chorus_proto::{ErrorKind, EventType, Receipt, Role, Session};
+use chorus_session::stored_message::StoredMessage;
 use jiff::Timestamp;
 use serde_json::json;
 use uuid::Uuid;
 
 use super::AgentSettings;
 use super::compaction::Compaction;
-use super::context::{Context, Deadline, PageBudget, PageRange, read_page};
+use super::context::{Context, Deadline, PageBudget, PageRange, context_from_head, read_page};
 use super::effect::{Append, ContextHead, Effect, TurnMarker};
 use super::event::{
     AgentCommand, AppendOutcome, CommandOutcome, ContextPage, Event, Request, RequestId, RequestMeta, Restore, Resume,
@@ -467,29 +466,8 @@ fn is_refused_during_turn(verb: &AgentCommand) -> bool {
             | AgentCommand::CheckReplaceable
             | AgentCommand::Resume(_)
             | AgentCommand::Uncompact
+            | AgentCommand::UndoContinuation(_)
     ) || matches!(verb, AgentCommand::Save { clear: true, .. } | AgentCommand::Hold { ends_turn: false })
-}
-
-/// Returns an empty context with this head.
-pub(super) fn context_from_head(begin: &ContextHead) -> Context {
-    Context {
-        number: begin.context,
-        started_at: begin.started_at,
-        last_activity_at: begin.started_at,
-        deadline: begin.deadline,
-        parent: begin.parent,
-        messages: Arc::default(),
-        totals: Totals::default(),
-        saved: 0,
-        saved_session: None,
-        saved_pins: Vec::new(),
-        base_session: None,
-        working_set: WorkingSet::default(),
-        rewound: Vec::new(),
-        compactions: Vec::new(),
-        no_auto_compaction_below: 0,
-        restoration: TokenPair::default(),
-    }
 }
 
 /// Returns the error that there is nothing to save or to rewind.

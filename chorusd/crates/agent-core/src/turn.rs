@@ -331,6 +331,9 @@ impl State {
         turn.phase = TurnPhase::CallingModel;
         effects.extend(turn.late_listeners.drain(..).map(Effect::AddListener));
         let settings = turn.settings.clone();
+        if let Some(context) = &mut self.context {
+            context.changes_since_call.clear();
+        }
         let call = self.next_call(&settings);
         effects.push(Effect::CallModel(Box::new(call)));
         let Some(turn) = &mut self.turn else { return };

@@ -47,6 +47,7 @@ mod hash;
 pub mod import;
 pub mod index;
 pub mod markdown;
+pub mod notes;
 pub mod selector;
 pub mod session_tree;
 pub mod slug;

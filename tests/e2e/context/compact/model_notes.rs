@@ -366,9 +366,10 @@ fn by_hand_the_next_link_knows_what_the_model_wrote_down() {
     let result = compact(&mut fixture.client(), false);
     assert_eq!(result.receipt.source, Some(ItemSource::Model));
     assert_eq!(result.receipt.offered, ["Service 000 listens on 8000"]);
-    let background = working_set(&mut fixture.client()).background.expect("a background");
+    let set = working_set(&mut fixture.client());
+    let background = set.background.expect("a background");
     assert!(background.contains("Facts: Service 000 listens on 8000"), "{background}");
-    assert!(background.contains("Contradictions: earlier: one port each; later: two ports each"), "{background}");
+    assert_eq!(set.conflicts[0].text, "earlier: one port each; later: two ports each");
     assert_eq!(fixture.client().pinned_facts("a"), [PIN]);
 }
 
@@ -388,9 +389,10 @@ fn by_hand_what_the_model_wrote_down_outlasts_a_message_that_comes_meanwhile() {
     assert_eq!(offered, ["Service 000 listens on 8000"]);
     let forms = fixture.models().requests().iter().filter(|request| !request.body["tool_choice"].is_null()).count();
     assert_eq!(forms, 1, "it is paid for once");
-    let background = working_set(&mut fixture.client()).background.expect("a background");
+    let set = working_set(&mut fixture.client());
+    let background = set.background.expect("a background");
     assert!(background.contains("Facts: Service 000 listens on 8000"), "{background}");
-    assert!(background.contains("paint the door"), "{background}");
+    assert_eq!(set.decisions.last().expect("a decision").text, "We decided to paint the door.");
 }
 
 #[test]

@@ -87,7 +87,7 @@ fn above_its_limit_a_window_is_compacted_and_nothing_is_lost_by_a_crash_or_an_un
     let mut client = fixture.client();
     assert_eq!(record(&mut client).len(), 142);
     let set = working_set(&mut client);
-    assert_eq!(set.decisions.len(), 10);
+    assert_eq!(set.decisions.len(), 100);
     assert!(set.token_budget.used <= set.token_budget.limit && set.token_budget.limit < 600, "{:?}", set.token_budget);
 
     // A crash changes nothing of it, and neither does what follows.
@@ -328,7 +328,7 @@ fn a_kill_at_any_write_of_the_journal_leaves_the_window_whole_or_compacted() {
     }
     let mut strace = struck(&fixture, None, go);
     let (whole, compacted) = (record(&mut fixture.client()), working_set(&mut fixture.client()));
-    assert_eq!((whole.len(), compacted.decisions.len()), (142, 10));
+    assert_eq!((whole.len(), compacted.decisions.len()), (142, 100));
     let fixture = fixture.crash();
     strace.wait_for_exit();
     let writes = writes(&strace);

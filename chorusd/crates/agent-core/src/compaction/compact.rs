@@ -4,20 +4,19 @@ use chorus_proto::{Item, ItemSource, Receipt, TokenBudget, WorkingSet};
 use chorus_session::stored_message::{StoredMessage, Totals};
 use chorus_session::summary;
 use chorus_session::summary::{
-    ConversationSample, ExtractedItems, ExtractionNotes, MAX_ITEMS_PER_KIND, RejectReason, collect_findings,
+    ConversationSample, ExtractedItems, ExtractionNotes, FindingLimits, RejectReason, collect_findings,
 };
 
 use super::{Compaction, CompactionPlan, DerivedState, tokens_with_working_set};
-use crate::window::working_set_block;
+use crate::window::{carried_items, working_set_block};
 
-/// Shares of the derived tokens for the items of each kind, if every kind needs its share; and their sum.
+/// Shares of the derived tokens for the items of each kind, if every kind needs its share; and their sum. Decisions and
+/// open tasks have none: they stay until they are done or removed, and the window condenses them.
 const FACTS_SHARE: u64 = 5;
-const DECISIONS_SHARE: u64 = 3;
-const TASKS_SHARE: u64 = 3;
 const CONFLICTS_SHARE: u64 = 2;
 const FILES_SHARE: u64 = 2;
 const TOPICS_SHARE: u64 = 1;
-const TOTAL_SHARES: u64 = FACTS_SHARE + DECISIONS_SHARE + TASKS_SHARE + CONFLICTS_SHARE + FILES_SHARE + TOPICS_SHARE;
+const TOTAL_SHARES: u64 = FACTS_SHARE + CONFLICTS_SHARE + FILES_SHARE + TOPICS_SHARE;
 
 impl CompactionPlan {
     /// Compacts by rules: adds the findings of the rules in the leaving messages to the earlier ones, and an extractive
@@ -25,11 +24,11 @@ impl CompactionPlan {
     /// is one.
     #[must_use]
     pub fn compact_by_rules(&self, record: &[StoredMessage], set: &WorkingSet, fallback: Option<String>) -> Compaction {
-        let found = collect_findings(&record[self.from..self.upto], set, MAX_ITEMS_PER_KIND);
+        let found = collect_findings(&record[self.from..self.upto], set, FindingLimits::PER_COMPACTION);
         let mut after = set.clone();
         ExtractedItems::from(found).add_to(&mut after);
         after.summary = extractive_summary(&record[..self.upto]);
-        let dropped = drop_oldest_items(&mut after, self.derived_limit);
+        let dropped = self.drop_oldest_items(&mut after);
         let receipt =
             Receipt { source: Some(ItemSource::Rule), fallback, dropped, ..self.build_receipt(record, &after) };
         Compaction { upto: self.upto as u64, derived: DerivedState::from_working_set(&after), receipt }
@@ -57,7 +56,7 @@ impl CompactionPlan {
         if !told {
             after.summary = extractive_summary(&record[..self.upto]);
         }
-        let dropped = drop_oldest_items(&mut after, self.derived_limit);
+        let dropped = self.drop_oldest_items(&mut after);
         let receipt = Receipt {
             source: Some(ItemSource::Model),
             fallback,
@@ -69,15 +68,58 @@ impl CompactionPlan {
         Ok(Compaction { upto: self.upto as u64, derived: DerivedState::from_working_set(&after), receipt })
     }
 
+    /// Drops the oldest derived items until the derived part of the working set has at most `derived_limit` tokens.
+    /// Returns how many were dropped. Each kind has its share; the unused part of a share goes to the others, and items
+    /// are dropped only from kinds that exceed theirs. Decisions and open tasks count, but leave a part to the others;
+    /// of them, only those over [`MAX_CARRIED_ITEMS`](crate::window::MAX_CARRIED_ITEMS) are dropped. Items that people
+    /// added stay and do not count.
+    fn drop_oldest_items(&self, set: &mut WorkingSet) -> u64 {
+        let mut dropped = carried_items::cap(&mut set.decisions) + carried_items::cap(&mut set.open_tasks);
+        let by_hand = working_set_block::chars(&without_derived(set));
+        let of = |list: &[Item]| list.iter().map(item_chars).sum::<u64>();
+        let carried = of(&set.decisions) + of(&set.open_tasks);
+        let mut chars = working_set_block::chars(set).saturating_sub(by_hand + carried);
+        let limit = self.derived_limit.saturating_mul(4);
+        let limit = limit.saturating_sub(carried).max(limit / working_set_block::OTHER_ITEMS_DIVISOR);
+        let mut lists = [
+            (&mut set.facts, FACTS_SHARE),
+            (&mut set.conflicts, CONFLICTS_SHARE),
+            (&mut set.files_touched, FILES_SHARE),
+            (&mut set.topics, TOPICS_SHARE),
+        ]
+        .map(|(list, share)| SharedList::new(list, share));
+        while chars > limit {
+            let most = lists
+                .iter_mut()
+                .filter(|list| list.oldest().is_some())
+                .max_by_key(|list| list.chars * TOTAL_SHARES / list.share);
+            let Some(list) = most else { break };
+            chars = chars.saturating_sub(list.drop_oldest());
+        }
+        dropped += lists.into_iter().map(SharedList::finish).sum::<u64>();
+        let shown = self.shown(set);
+        let summary = set.summary.as_ref().map_or(0, |summary| summary.chars().count() as u64);
+        let limit = self.derived_limit + (by_hand + summary).div_ceil(4);
+        set.token_budget = TokenBudget { used: working_set_block::chars(&shown) / 4, limit };
+        dropped
+    }
+
+    /// Returns the working set as the next window shows it.
+    fn shown(&self, set: &WorkingSet) -> WorkingSet {
+        match self.reduced {
+            true => working_set_block::fit_to_reduced_window(set, self.limit.min(self.tokens_before)),
+            false => working_set_block::fit_to_window(set, self.limit),
+        }
+    }
+
     fn build_receipt(&self, record: &[StoredMessage], after: &WorkingSet) -> Receipt {
+        let (shown, condensed) = (self.shown(after), working_set_block::condense_to_window(after, self.limit).1);
         let id =
             |index: usize| record.get(index).and_then(|message| message.to_message().ok()).map(|message| message.id);
         Receipt {
             tokens_before: self.tokens_before,
-            tokens_after: tokens_with_working_set(
-                &record[self.upto..],
-                &working_set_block::fit_to_window(after, self.limit),
-            ),
+            tokens_after: tokens_with_working_set(&record[self.upto..], &shown),
+            condensed: condensed.count(),
             left: (self.upto - self.from) as u64,
             kept: (record.len() - self.upto) as u64,
             from: id(self.from),
@@ -112,34 +154,6 @@ pub(super) fn without_derived(set: &WorkingSet) -> WorkingSet {
     let mut set = set.clone();
     DerivedState::default().apply_to(&mut set);
     set
-}
-
-/// Drops the oldest derived items until the derived part of the working set has at most `limit` tokens. Returns how
-/// many were dropped. Each kind has its share; the unused part of a share goes to the others, and items are dropped
-/// only from kinds that exceed theirs. Items that people added stay and do not count.
-fn drop_oldest_items(set: &mut WorkingSet, limit: u64) -> u64 {
-    let by_hand = working_set_block::chars(&without_derived(set));
-    let mut chars = working_set_block::chars(set).saturating_sub(by_hand);
-    let mut lists = [
-        (&mut set.facts, FACTS_SHARE),
-        (&mut set.decisions, DECISIONS_SHARE),
-        (&mut set.open_tasks, TASKS_SHARE),
-        (&mut set.conflicts, CONFLICTS_SHARE),
-        (&mut set.files_touched, FILES_SHARE),
-        (&mut set.topics, TOPICS_SHARE),
-    ]
-    .map(|(list, share)| SharedList::new(list, share));
-    while chars > limit.saturating_mul(4) {
-        let most = lists
-            .iter_mut()
-            .filter(|list| list.oldest().is_some())
-            .max_by_key(|list| list.chars * TOTAL_SHARES / list.share);
-        let Some(list) = most else { break };
-        chars = chars.saturating_sub(list.drop_oldest());
-    }
-    let dropped = lists.into_iter().map(SharedList::finish).sum();
-    set.token_budget = TokenBudget { used: working_set_block::chars(set) / 4, limit: limit + by_hand.div_ceil(4) };
-    dropped
 }
 
 /// A list from which the oldest items may be dropped.

@@ -10,6 +10,8 @@ mod plan;
 #[cfg(test)]
 mod tests;
 
+use std::collections::{HashMap, HashSet};
+
 use chorus_proto::{Item, Receipt, TokenBudget, WorkingSet};
 use chorus_session::stored_message::StoredMessage;
 use serde::{Deserialize, Serialize};
@@ -44,6 +46,8 @@ pub struct DerivedState {
     pub open_tasks: Vec<Item>,
     pub files_touched: Vec<Item>,
     pub conflicts: Vec<Item>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub closed: Vec<Item>,
     pub token_budget: TokenBudget,
 }
 
@@ -52,6 +56,14 @@ pub struct DerivedState {
 pub struct AppliedCompaction {
     pub compaction: Compaction,
     pub previous: DerivedState,
+}
+
+/// The compaction by hand that a context began with, as the journal has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ManualCompaction {
+    /// The derived part of the context's first working set.
+    pub initial: DerivedState,
+    pub receipt: Receipt,
 }
 
 /// Decides when a window is compacted.
@@ -70,14 +82,24 @@ impl DerivedState {
     #[must_use]
     pub(crate) fn from_working_set(set: &WorkingSet) -> Self {
         let WorkingSet {
-            summary, topics, facts, decisions, open_tasks, files_touched, conflicts, token_budget, ..
+            summary,
+            topics,
+            facts,
+            decisions,
+            open_tasks,
+            files_touched,
+            conflicts,
+            closed,
+            token_budget,
+            ..
         } = set.clone();
-        Self { summary, topics, facts, decisions, open_tasks, files_touched, conflicts, token_budget }
+        Self { summary, topics, facts, decisions, open_tasks, files_touched, conflicts, closed, token_budget }
     }
 
     /// Replaces the derived part of a working set.
     pub fn apply_to(self, set: &mut WorkingSet) {
-        let Self { summary, topics, facts, decisions, open_tasks, files_touched, conflicts, token_budget } = self;
+        let Self { summary, topics, facts, decisions, open_tasks, files_touched, conflicts, closed, token_budget } =
+            self;
         let (background, pinned_facts) = (set.background.take(), std::mem::take(&mut set.pinned_facts));
         *set = WorkingSet {
             background,
@@ -89,9 +111,52 @@ impl DerivedState {
             open_tasks,
             files_touched,
             conflicts,
+            closed,
             token_budget,
         };
     }
+
+    /// Returns this state with the edits that led from `base` to `current`: what people added, changed or removed
+    /// there is added, changed or removed here as well.
+    #[must_use]
+    pub(crate) fn with_edits(mut self, base: &Self, current: &Self) -> Self {
+        let (mut base, mut current) = (base.clone(), current.clone());
+        for list in [
+            |state: &mut Self| &mut state.topics,
+            |state| &mut state.facts,
+            |state| &mut state.decisions,
+            |state| &mut state.open_tasks,
+            |state| &mut state.files_touched,
+            |state| &mut state.conflicts,
+            |state| &mut state.closed,
+        ] as [fn(&mut Self) -> &mut Vec<Item>; 7]
+        {
+            rebase_items(list(&mut self), list(&mut base), list(&mut current));
+        }
+        self
+    }
+}
+
+/// Applies to `items` what distinguishes `current` from `base`. Items are compared by their ids.
+fn rebase_items(items: &mut Vec<Item>, base: &[Item], current: &[Item]) {
+    if base == current {
+        return;
+    }
+    let by_id = |items: &[Item]| -> HashMap<String, Item> {
+        items.iter().map(|item| (item.id.clone(), item.clone())).collect()
+    };
+    let (before, after) = (by_id(base), by_id(current));
+    items.retain_mut(|item| match (before.get(&item.id), after.get(&item.id)) {
+        (Some(_), None) => false,
+        (Some(was), Some(is)) if was != is => {
+            item.clone_from(is);
+            true
+        }
+        _ => true,
+    });
+    let here: HashSet<String> = items.iter().map(|item| item.id.clone()).collect();
+    let is_edit = |item: &&Item| !here.contains(&item.id) && before.get(&item.id) != Some(*item);
+    items.extend(current.iter().filter(is_edit).cloned());
 }
 
 /// Returns the tokens of the messages and the working set together.

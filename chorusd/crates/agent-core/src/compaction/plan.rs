@@ -23,6 +23,8 @@ pub struct CompactionPlan {
     pub(super) limit: u64,
     /// Maximum tokens of what is derived from messages, including those that left earlier.
     pub(super) derived_limit: u64,
+    /// The model refused the window as too long.
+    pub(super) reduced: bool,
 }
 
 /// Plans the compaction of a window that starts at index `from` and may have `limit` tokens. Returns `None` if `wish`
@@ -51,7 +53,8 @@ pub fn plan_compaction(
     let room = if wish == CompactionMode::Now { (limit / 4).min(before / 2) } else { limit_of_rest / 2 };
     let upto = find_window_start(record, (from, opened), room)?;
     let room = if wish == CompactionMode::Now { room } else { limit_of_rest } / WORKING_SET_DIVISOR;
-    Some(CompactionPlan { from, upto, tokens_before: before, limit, derived_limit: room })
+    let reduced = wish == CompactionMode::Now;
+    Some(CompactionPlan { from, upto, tokens_before: before, limit, derived_limit: room, reduced })
 }
 
 /// Returns true if messages have more than `most` tokens. Counts from the newest one and stops as soon as it is decided.

@@ -3,9 +3,10 @@
 use crate::test_support::sample_session;
 use chorus_base::Ticks;
 use chorus_proto::{ErrorKind, EventType, Trigger};
+use chorus_session::notes::{NoteEdit, NoteRef};
 use uuid::Uuid;
 
-use super::{Fixture, only_draft, only_reply, restore_command, save_command, test_error};
+use super::{Fixture, only_draft, only_reply, pin, restore_command, save_command, test_error};
 use crate::effect::{Effect, SessionDraft};
 use crate::event::{AgentCommand, CommandOutcome, Event, RewoundContext};
 
@@ -62,12 +63,11 @@ fn a_timer_that_lost_the_race_does_nothing() {
 #[test]
 fn pins_start_no_timer_and_are_nothing_to_save() {
     let mut bench = Fixture::new();
-    let pin = || AgentCommand::Pin { id: "p".into(), text: "the old column stays".into() };
-    let effects = bench.ask(pin());
+    let effects = bench.ask(pin("the old column stays"));
     let [Effect::RecordEdit(change)] = &effects[..] else { panic!("{effects:?}") };
     assert_eq!((change.record_number, change.deadline, change.totals.messages), (0, None, 0));
     assert!(
-        matches!(only_reply(bench.handle(Event::EditRecorded(Ok(())))), Ok(CommandOutcome::Pinned(set)) if set.pinned_facts.len() == 1)
+        matches!(only_reply(bench.handle(Event::EditRecorded(Ok(())))), Ok(CommandOutcome::NotesEdited(edited)) if edited.working_set.pinned_facts.len() == 1)
     );
     assert_eq!(only_reply(bench.ask(save_command())).unwrap_err().kind, ErrorKind::NothingToSave);
     // The first message goes into the context that the pin started, and the save has the pin.
@@ -79,20 +79,21 @@ fn pins_start_no_timer_and_are_nothing_to_save() {
 
 #[test]
 fn pins_come_out_by_number() {
+    let unpin = || AgentCommand::EditNotes(Box::new(NoteEdit::Remove { note: NoteRef::pinned_fact(1) }));
     let mut bench = Fixture::new();
-    assert_eq!(only_reply(bench.ask(AgentCommand::Unpin { number: 1 })).unwrap_err().kind, ErrorKind::NotFound);
+    assert_eq!(only_reply(bench.ask(unpin())).unwrap_err().kind, ErrorKind::NotFound);
     for text in ["a", "b"] {
-        bench.ask(AgentCommand::Pin { id: text.into(), text: text.into() });
+        bench.ask(pin(text));
         bench.handle(Event::EditRecorded(Ok(())));
     }
-    bench.ask(AgentCommand::Unpin { number: 1 });
+    bench.ask(unpin());
     match only_reply(bench.handle(Event::EditRecorded(Ok(())))) {
-        Ok(CommandOutcome::Pinned(set)) => {
-            assert_eq!(set.pinned_facts.iter().map(|f| &f.text[..]).collect::<Vec<_>>(), ["b"])
+        Ok(CommandOutcome::NotesEdited(edited)) => {
+            assert_eq!(edited.working_set.pinned_facts.iter().map(|f| &f.text[..]).collect::<Vec<_>>(), ["b"])
         }
         other => panic!("{other:?}"),
     }
-    bench.ask(AgentCommand::Pin { id: "c".into(), text: "c".into() });
+    bench.ask(pin("c"));
     assert!(only_reply(bench.handle(Event::EditRecorded(Err(test_error())))).is_err());
     assert_eq!(bench.state.context().unwrap().working_set.pinned_facts.len(), 1);
 }

@@ -7,8 +7,8 @@ use chorus_session::stored_message::Totals;
 
 use super::*;
 use crate::context::Context;
+use crate::context::context_from_head;
 use crate::effect::ContextHead;
-use crate::state::context_from_head;
 
 /// Texts of the whole context.
 const TEXTS: [&str; 6] = ["one", "two", "three", "four", "five", "six"];

@@ -14,7 +14,8 @@ use std::sync::Arc;
 use chorus_base::Ticks;
 use chorus_base::error::Error;
 use chorus_proto::methods::context::AppendResult;
-use chorus_proto::{ErrorKind, NewMessage, Role, TokenPair, Trigger, WorkingSet};
+use chorus_proto::{ErrorKind, Item, ItemSource, NewMessage, Role, TokenPair, Trigger, WorkingSet};
+use chorus_session::notes::{NoteEdit, NoteList};
 use chorus_session::stored_message::{ContextNo, StoredMessage};
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -27,6 +28,17 @@ use super::event::{
     RestoredContext, SavedContext,
 };
 use super::state::State;
+
+/// Pins a fact.
+fn pin(text: &str) -> AgentCommand {
+    add_note(NoteList::PinnedFacts, text)
+}
+
+/// Adds a note by hand, with its text as its id.
+fn add_note(list: NoteList, text: &str) -> AgentCommand {
+    let item = Item { id: text.into(), text: text.into(), source: ItemSource::Hand, message_id: None };
+    AgentCommand::EditNotes(Box::new(NoteEdit::Add { list, item }))
+}
 
 /// A state machine with the inputs that it needs.
 struct Fixture {

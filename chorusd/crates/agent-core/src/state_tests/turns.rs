@@ -3,10 +3,11 @@
 use super::turn_fixtures::*;
 use chorus_base::error::Error;
 use chorus_proto::methods::send::TurnEvent;
-use chorus_proto::{ErrorKind, Receipt, Role, Trigger, Usage};
+use chorus_proto::{ErrorKind, Item, ItemSource, Receipt, Role, Trigger, Usage};
+use chorus_session::notes::{NoteEdit, NoteList, NoteRef};
 use uuid::Uuid;
 
-use super::{Fixture, only_reply, replied_to, save_command, stored};
+use super::{Fixture, add_note, only_reply, pin, replied_to, save_command, stored};
 use crate::compaction::{Compaction, DerivedState};
 use crate::effect::{Effect, TurnMarker};
 use crate::event::{AgentCommand, AppendOutcome, CommandOutcome, Event, PriorTurn, RequestId, ToolEnded};
@@ -248,7 +249,7 @@ fn a_turn_that_ends_beside_a_pin_sets_the_timer_too() {
     let mut bench = Fixture::in_model_call();
     let due = bench.state.context().unwrap().deadline.unwrap().due;
     bench.handle(model_failure(None));
-    let pinning = bench.ask(AgentCommand::Pin { id: "p".into(), text: "a fact".into() });
+    let pinning = bench.ask(pin("a fact"));
     assert!(matches!(pinning[..], [Effect::RecordEdit(_)]), "{pinning:?}");
     bench.handle(turn_closed(T1));
     bench.handle(Event::EditRecorded(Ok(())));
@@ -272,6 +273,37 @@ fn a_compaction_is_no_call_of_the_model() {
         let next = if n == MAX_CALLS { "last call" } else { "call" };
         assert_eq!(effect_names(&bench.handle(append_completed())), [next], "after call {n}");
     }
+}
+
+#[test]
+fn notes_that_were_edited_since_a_compaction_survive_it_and_its_undo() {
+    let item = |text: &str| Item { id: text.into(), text: text.into(), source: ItemSource::Rule, message_id: None };
+    let decisions = |bench: &Fixture| -> Vec<String> {
+        bench.state.context().unwrap().working_set.decisions.iter().map(|item| item.text.clone()).collect()
+    };
+    let edit = |bench: &mut Fixture, command| {
+        bench.ask(command);
+        bench.handle(Event::EditRecorded(Ok(())));
+    };
+    let mut bench = Fixture::in_model_call();
+    // The compaction that the call plans does not know of this.
+    edit(&mut bench, add_note(NoteList::Decisions, "during the call"));
+    let derived = DerivedState { decisions: vec![item("found one"), item("found two")], ..DerivedState::default() };
+    let compaction = Box::new(Compaction { upto: 1, derived, receipt: Receipt::default() });
+    bench.handle(Event::CompactionPlanned { turn_step: (T1, 1), moment: MOMENT, compaction });
+    bench.handle(Event::Appended(Ok(AppendOutcome::CompactionRecorded)));
+    assert_eq!(decisions(&bench), ["found one", "found two", "during the call"]);
+    bench.handle(model_reply_in(T1, 2, "Done.", &[]));
+    bench.handle(append_completed());
+    bench.handle(turn_closed(T1));
+    edit(&mut bench, add_note(NoteList::Decisions, "afterwards"));
+    edit(&mut bench, AgentCommand::EditNotes(Box::new(NoteEdit::Remove { note: NoteRef::any("d1") })));
+    assert_eq!(decisions(&bench), ["found two", "during the call", "afterwards"]);
+    bench.ask(AgentCommand::Uncompact);
+    bench.handle(Event::EditRecorded(Ok(())));
+    assert_eq!(decisions(&bench), ["during the call", "afterwards"]);
+    let context = bench.state.context().unwrap();
+    assert!(context.has_unsaved_changes() && context.working_set.closed[0].text == "found one");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! function of the messages, which are not changed themselves.
 
 mod author_label;
+pub(crate) mod carried_items;
 mod memory_block;
 mod repair;
 mod selection;
@@ -11,6 +12,7 @@ pub mod working_set_block;
 use chorus_proto::Message;
 use chorus_session::stored_message::StoredMessage;
 
+pub use carried_items::{CondensedItems, MAX_CARRIED_ITEMS, cap as cap_carried_items};
 pub use memory_block::{
     MAX_MEMORY_TOKENS, MAX_SHOWN_MEMORIES, MemoryBlock, MemoryEntry as RememberedEntry, build_memory_block,
 };

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use chorus_proto::{Item, WorkingSet};
 use chorus_session::token_estimate::tokens_of_piece;
 
+use super::carried_items::{CondensedItems, condense};
 use super::shorten::floor_char_boundary;
 
 /// Divisors of a window's tokens that give the shares of the background and of the summary.
@@ -15,16 +16,26 @@ const SUMMARY_DIVISOR: u64 = 8;
 const PINS_DIVISOR: u64 = 2;
 const ITEMS_DIVISOR: u64 = 4;
 
+/// The part of the items' share that the items besides decisions and open tasks have at least, if they need it.
+pub const OTHER_ITEMS_DIVISOR: u64 = 4;
+
 /// What is left for the conversation itself, at least.
 pub const CONVERSATION_DIVISOR: u64 = 8;
 
 /// Bytes of the block besides its parts.
-const FRAME_BYTES: usize = 200;
+const FRAME_BYTES: usize = 320;
 
 /// Shortens the working set for a window of `fits` tokens: background, summary, pinned facts and the other items are
-/// cut to their shares. The newest items stay; the first one then says how many were left out.
+/// cut to their shares. Decisions and open tasks come before the other items; see [`condense`]. Of those, the newest
+/// stay; the first one then says how many were left out.
 #[must_use]
 pub fn fit_to_window(set: &WorkingSet, fits: u64) -> WorkingSet {
+    condense_to_window(set, fits).0
+}
+
+/// Does the same as [`fit_to_window`], and returns how many decisions and open tasks are not shown in full.
+#[must_use]
+pub fn condense_to_window(set: &WorkingSet, fits: u64) -> (WorkingSet, CondensedItems) {
     let mut set = set.clone();
     for (text, share) in [(&mut set.background, BACKGROUND_DIVISOR), (&mut set.summary, SUMMARY_DIVISOR)] {
         let most = usize::try_from(fits / share).unwrap_or(usize::MAX).saturating_mul(4);
@@ -36,28 +47,49 @@ pub fn fit_to_window(set: &WorkingSet, fits: u64) -> WorkingSet {
     let bytes = |tokens: u64| usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(4);
     let background = set.background.as_ref().map_or(0, |text| quote_lines(text).len());
     keep_newest(&mut set.pinned_facts, bytes(fits / PINS_DIVISOR).saturating_sub(background + FRAME_BYTES));
-    let lists = [
-        &mut set.facts,
-        &mut set.topics,
-        &mut set.decisions,
-        &mut set.open_tasks,
-        &mut set.conflicts,
-        &mut set.files_touched,
-    ];
-    let length: usize = lists.iter().map(|list| items_bytes(list)).sum();
+    let mut lists = [&mut set.facts, &mut set.topics, &mut set.conflicts, &mut set.files_touched];
+    let others: usize = lists.iter().map(|list| items_bytes(list)).sum();
+    let carried = items_bytes(&set.decisions) + items_bytes(&set.open_tasks);
     let most = bytes(fits / ITEMS_DIVISOR).saturating_sub(FRAME_BYTES);
-    if length > most {
-        // Each list shrinks in proportion.
-        for list in lists {
-            let share = items_bytes(list) as u128 * most as u128 / length as u128;
-            keep_newest(list, usize::try_from(share).unwrap_or(usize::MAX));
+    let mut condensed = CondensedItems::default();
+    if others + carried > most {
+        let others_share = others.min((most / OTHER_ITEMS_DIVISOR as usize).max(most.saturating_sub(carried)));
+        if others > others_share {
+            // Each list shrinks in proportion.
+            for list in &mut lists {
+                let share = items_bytes(list) as u128 * others_share as u128 / others as u128;
+                keep_newest(list, usize::try_from(share).unwrap_or(usize::MAX));
+            }
         }
+        let most = most - others_share;
+        let (decisions, tasks) = (items_bytes(&set.decisions), items_bytes(&set.open_tasks));
+        // Half of the room each; what one does not need is for the other.
+        let decisions_share = decisions.min((most / 2).max(most.saturating_sub(tasks)));
+        condensed.add(condense(&mut set.decisions, decisions_share, "decisions"));
+        condensed.add(condense(&mut set.open_tasks, most - decisions_share, "open tasks"));
     }
-    set
+    (set, condensed)
+}
+
+/// Shortens the working set for a window of `fits` tokens after a model refused one as too long: decisions and open
+/// tasks have a quarter of their room.
+#[must_use]
+pub fn fit_to_reduced_window(set: &WorkingSet, fits: u64) -> WorkingSet {
+    let WorkingSet { decisions, open_tasks, .. } = fit_to_window(set, fits / 4);
+    WorkingSet { decisions, open_tasks, ..fit_to_window(set, fits) }
+}
+
+/// Returns how many pinned facts a window of `fits` tokens shows.
+#[must_use]
+pub fn shown_pins(set: &WorkingSet, fits: u64) -> usize {
+    let shown = fit_to_window(set, fits).pinned_facts;
+    // The line about those that are left out has no id.
+    let left_out = shown.len() < set.pinned_facts.len() || shown.first().is_some_and(|first| first.id.is_empty());
+    shown.len() - usize::from(left_out && !shown.is_empty())
 }
 
 /// Returns the bytes of items in the block.
-fn items_bytes(items: &[Item]) -> usize {
+pub(super) fn items_bytes(items: &[Item]) -> usize {
     items.iter().map(|item| item.text.len() + 3).sum()
 }
 

@@ -276,8 +276,17 @@ impl Actor {
                 };
                 self.running.push(replaced.boxed());
             }
-            Effect::ReplaceWithMessages { old, new, messages, working_set, restoration, event: (kind, data) } => {
+            Effect::ReplaceWithMessages {
+                old,
+                new,
+                messages,
+                working_set,
+                restoration,
+                compaction,
+                event: (kind, data),
+            } => {
                 let (context, head, working_set) = (new.context, to_journal_head(&new), to_json_bytes(&working_set));
+                let compaction = compaction.as_deref().map(to_json_bytes);
                 let event = NewEvent { at: new.started_at, kind, agent: Some(self.name.clone()), data };
                 let renewed = store.journal.start_continuation(Continuation {
                     old,
@@ -286,6 +295,7 @@ impl Actor {
                     working_set,
                     messages,
                     restoration,
+                    compaction,
                     event,
                 });
                 let registry = self.registry.clone();

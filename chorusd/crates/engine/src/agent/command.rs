@@ -4,14 +4,15 @@ use chorus_agent_core::compaction_extraction::ExtractionResult;
 use chorus_agent_core::context::{PageBudget, PageRange};
 use chorus_agent_core::effect::CallModel;
 use chorus_agent_core::event::{
-    AgentCommand, CommandOutcome, CompactedContext, CompactionSave, ContextPage, Restore, RestoredContext, Resume,
-    RewoundContext, SavedContext,
+    AgentCommand, BegunByCompaction, CommandOutcome, CompactedContext, CompactionSave, ContextPage, EditedNotes,
+    Restore, RestoredContext, Resume, RewoundContext, SavedContext, UndoContinuation,
 };
 use chorus_agent_core::turn::TurnRequest;
 use chorus_base::Ticks;
 use chorus_proto::methods::context::{AppendResult, ClearResult};
 use chorus_proto::methods::send::SendResult;
-use chorus_proto::{Session, Trigger, WorkingSet};
+use chorus_proto::{Session, Trigger};
+use chorus_session::notes::NoteEdit;
 use chorus_session::stored_message::StoredMessage;
 use tokio::sync::oneshot;
 use uuid::Uuid;
@@ -52,6 +53,14 @@ pub enum CompactionOutcome {
     Compacted(CompactedContext),
     /// The context has changed since it was saved; `replaced` says whether another one has taken its place.
     ContextMovedOn { replaced: bool },
+}
+
+/// The reply to [`uncompact`].
+#[derive(Debug)]
+pub enum UncompactOutcome {
+    Uncompacted(CompactedContext),
+    /// The last compaction was by hand.
+    ByHand(BegunByCompaction),
 }
 
 /// The reply to [`expire`].
@@ -141,12 +150,9 @@ commands! {
     update_idle_timeout() -> () {
         AgentCommand::UpdateIdleTimeout; CommandOutcome::Done => ()
     }
-    pin(id: String, text: String) -> WorkingSet {
-        AgentCommand::Pin { id, text }; CommandOutcome::Pinned(set) => *set
-    }
-    /// Removes the `number`th pinned fact, counted from 1.
-    unpin(number: u64) -> WorkingSet {
-        AgentCommand::Unpin { number }; CommandOutcome::Pinned(set) => *set
+    /// Edits the notes: pins a fact, closes a task and the like.
+    edit_notes(edit: NoteEdit) -> EditedNotes {
+        AgentCommand::EditNotes(Box::new(edit)); CommandOutcome::NotesEdited(edited) => *edited
     }
     /// Saves the session that a compaction continues from. The context stays.
     save_for_compaction() -> CompactionSave {
@@ -166,9 +172,18 @@ commands! {
         CommandOutcome::Compacted(compacted) => CompactionOutcome::Compacted(compacted),
         CommandOutcome::ContextMovedOn { replaced } => CompactionOutcome::ContextMovedOn { replaced }
     }
-    /// Undoes the last compaction in place.
-    uncompact() -> CompactedContext {
-        AgentCommand::Uncompact; CommandOutcome::Uncompacted(uncompacted) => uncompacted
+    /// Undoes the last compaction in place. If the last one was by hand, replies what undoing that needs.
+    uncompact() -> UncompactOutcome {
+        AgentCommand::Uncompact;
+        CommandOutcome::Uncompacted(uncompacted) => UncompactOutcome::Uncompacted(uncompacted),
+        CommandOutcome::BegunByCompaction(begun) => UncompactOutcome::ByHand(begun)
+    }
+    /// Undoes the compaction by hand that the context began with. Replies with the number of messages, or `None` if
+    /// another context has taken its place.
+    undo_continuation(undo: UndoContinuation) -> Option<u64> {
+        AgentCommand::UndoContinuation(Box::new(undo));
+        CommandOutcome::Restored(restored) => Some(restored.messages),
+        CommandOutcome::ContextMovedOn { .. } => None
     }
     /// Stores what the model extracted from messages that have left the window.
     apply_extraction(result: ExtractionResult) -> () {

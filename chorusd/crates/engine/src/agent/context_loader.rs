@@ -11,7 +11,8 @@ use chorus_agent_core::turn::OpenTurn;
 use chorus_agent_core::unmatched_calls::calls_without_result;
 use chorus_agent_core::window::INTERRUPTED_RESULT;
 use chorus_base::error::{Error, Result};
-use chorus_proto::{Item, Role, TokenPair, WorkingSet};
+use chorus_proto::{Role, TokenPair, WorkingSet};
+use chorus_session::notes;
 use chorus_session::stored_message::{StoredMessage, Totals};
 use chorus_store::catalog::SessionRow;
 use chorus_store::journal::{ContextRow, DecodedRecord, RecordCursor, unreadable_record};
@@ -115,6 +116,7 @@ fn replay_tail(
                 replayed.working_set = (**set).clone();
                 set_known = true;
             }
+            DecodedRecord::Notes(changes) if set_known => replayed.edit_notes(changes),
             DecodedRecord::Compact(json) => match serde_json::from_slice(json) {
                 Ok(compaction) => replayed.compact(compaction),
                 Err(_) => set_known = false,
@@ -125,7 +127,8 @@ fn replay_tail(
                 replayed.compactions.clear();
                 set_known = false;
             }
-            DecodedRecord::Restoration { .. } => {}
+            DecodedRecord::Notes(_) => set_known = false,
+            DecodedRecord::Restoration { .. } | DecodedRecord::Compacted(_) => {}
         }
     }
     context.messages = Arc::new(messages);
@@ -158,8 +161,12 @@ fn context_from_head(head: &ContextRow) -> Context {
         saved: head.saved_messages,
         saved_session: head.saved_session,
         saved_pins: Vec::new(),
+        has_unsaved_notes: false,
         base_session: head.base_session,
         working_set: WorkingSet::default(),
+        set_revision: 0,
+        changes_since_call: Vec::new(),
+        begun_by_compaction: None,
         rewound: Vec::new(),
         compactions: Vec::new(),
         no_auto_compaction_below: 0,
@@ -193,7 +200,7 @@ async fn replay_records(
             }
             DecodedRecord::WorkingSet(set) => {
                 if let Some(done) = context.compactions.last_mut() {
-                    compaction_extraction::restore_notes(&mut done.compaction, &set);
+                    compaction_extraction::restore_notes(&mut done.compaction, &context.working_set, &set);
                 }
                 context.working_set = *set;
             }
@@ -215,8 +222,12 @@ async fn replay_records(
                 context.uncompact();
             }
             DecodedRecord::Restoration { input, output } => context.restoration = TokenPair { input, output },
+            DecodedRecord::Notes(changes) => context.edit_notes(&changes),
+            // Without it, the compaction by hand cannot be undone.
+            DecodedRecord::Compacted(json) => context.begun_by_compaction = serde_json::from_slice(&json).ok(),
         }
     }
+    context.changes_since_call.clear();
     // The head has the current number of saved messages; a replayed rewind has set an older one.
     context.saved = head.saved_messages;
     if let (Some(session), false) = (head.saved_session, context.rewound.is_empty()) {
@@ -226,7 +237,7 @@ async fn replay_records(
             rewound.saved = rewound.saved.min(held);
         }
     }
-    context.saved_pins = load_saved_pins(store, home, &context).await?;
+    load_saved_notes(store, home, &mut context).await?;
     context.totals = Totals::count(&context.messages);
     let messages = &context.messages;
     if messages.len() as u64 != head.totals.messages {
@@ -239,17 +250,22 @@ async fn replay_records(
     Ok(context)
 }
 
-/// Returns the facts pinned in the session that holds the context or that it continues from. If that session cannot be
-/// read, returns none, so that the facts are saved once more.
-async fn load_saved_pins(store: &Store, home: &Path, context: &Context) -> Result<Vec<Item>> {
+/// Compares the notes with those of the session that holds the context or that it continues from. If that session cannot
+/// be read, the notes count as edited since, so that they are saved once more.
+async fn load_saved_notes(store: &Store, home: &Path, context: &mut Context) -> Result<()> {
     let session = context.saved_session.or(context.parent);
-    let Some(id) = session.filter(|_| !context.working_set.pinned_facts.is_empty()) else { return Ok(Vec::new()) };
-    let Some((_, path)) = find_session(store, home, id).await? else { return Ok(Vec::new()) };
+    let has_notes = context.has_unsaved_notes || notes::has_notes(&context.working_set);
+    let Some(id) = session.filter(|_| has_notes) else { return Ok(()) };
+    let Some((_, path)) = find_session(store, home, id).await? else { return Ok(()) };
     let found = chorus_runtime::spawn_blocking(move || session_files::read(&path))
         .await
         .map_err(|e| Error::internal(e.to_string()))?;
-    let file = found.ok().and_then(|found| found.file.ok());
-    Ok(file.map(|file| file.header.working_set.pinned_facts).unwrap_or_default())
+    if let Some(file) = found.ok().and_then(|found| found.file.ok()) {
+        let saved = file.header.working_set;
+        context.has_unsaved_notes = !notes::has_same_notes(&saved, &context.working_set);
+        context.saved_pins = saved.pinned_facts;
+    }
+    Ok(())
 }
 
 /// Returns the row of a session and the path of its file, or `None` if the catalog does not have the session or its

@@ -24,11 +24,13 @@ pub(super) fn trailing_records(context: &Context) -> TrailingRecords {
     });
     let compactions = context.compactions.iter().map(|done| to_json_bytes(&done.compaction)).collect();
     let restoration = Some(context.restoration).filter(|cost| *cost != TokenPair::default());
+    let compaction = context.begun_by_compaction.as_deref().map(to_json_bytes);
     TrailingRecords {
         initial_working_set: before,
         compactions,
         working_set: Some(to_json_bytes(&context.working_set)),
         restoration,
+        compaction,
     }
 }
 
@@ -48,6 +50,7 @@ pub(super) fn to_journal_edit(change: Edit) -> journal::JournalEdit {
         number: change.record_number,
         record: match change.edit {
             ContextEdit::WorkingSet(set) => EditRecord::WorkingSet(to_json_bytes(&set)),
+            ContextEdit::Notes(changes) => EditRecord::Notes(to_json_bytes(&changes)),
             ContextEdit::Rewind { keep, saved } => EditRecord::Rewind { keep, saved },
             ContextEdit::Unrewind => EditRecord::Unrewind,
             ContextEdit::Uncompact => EditRecord::Uncompact,

@@ -9,10 +9,9 @@ use chorus_base::new_id;
 use chorus_llm::{CallError, ErrorClass, ModelRef, ModelRequest, OutputFormat, Reply, StopReason};
 use chorus_proto::{Message, NewMessage, Role, WorkingSet};
 use chorus_session::stored_message::{ContextNo, StoredMessage, Totals};
-use chorus_session::summary;
 use chorus_session::summary::{
-    ExtractedItems, ExtractionNotes, TranscriptChunk, answer_schema, build_chunk, collect_findings, parse_extraction,
-    start_of_newest,
+    ExtractedItems, ExtractionNotes, FindingLimits, TranscriptChunk, answer_schema, build_chunk, collect_findings,
+    parse_extraction, start_of_newest,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -183,7 +182,7 @@ impl Extraction<'_> {
         let messages = self.messages.get(range).unwrap_or_default().to_vec();
         let before = known.clone();
         let next = chorus_runtime::spawn_blocking(move || {
-            ExtractedItems::from(collect_findings(&messages, &before, summary::MAX_ITEMS_PER_KIND))
+            ExtractedItems::from(collect_findings(&messages, &before, FindingLimits::PER_COMPACTION))
         });
         let next = next.await.unwrap_or_default();
         next.clone().add_to(known);

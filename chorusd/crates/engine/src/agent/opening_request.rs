@@ -21,17 +21,16 @@ const REPLY_TIMEOUT: Duration = Duration::from_secs(60);
 /// Maximum tokens of the reply. Some models think aloud first.
 const MAX_REPLY_TOKENS: u32 = 1024;
 
-/// Asks the model to acknowledge the background. Returns `None` if the agent has no model, a usage limit forbids the
+/// Asks the model to acknowledge a briefing, which is what it is told of the session before. Returns `None` if the agent has no model, a usage limit forbids the
 /// call, or the call fails or says nothing usable; and the tokens that it cost.
 pub async fn request_acknowledgement(
     registry: &Registry,
     settings: &AgentSettings,
-    background: &str,
+    briefing: &str,
     stop: CancellationToken,
 ) -> (Option<String>, TokenPair) {
     let (said, cost) =
-        request_opening(registry, settings, (CallKind::Acknowledgement, acknowledgement_prompt(background)), stop)
-            .await;
+        request_opening(registry, settings, (CallKind::Acknowledgement, acknowledgement_prompt(briefing)), stop).await;
     (said.as_deref().and_then(sanitize_acknowledgement), cost)
 }
 

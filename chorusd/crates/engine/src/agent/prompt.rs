@@ -78,7 +78,10 @@ pub fn build_prompt(
     let stable = system.len();
     let fixed = tools.tokens + system.iter().map(|text| tokens_of_piece(text.len() as u64)).sum::<u64>();
     let fits = conversation_budget(settings, takes, fixed);
-    let set = &working_set_block::fit_to_window(set, fits);
+    let set = &match tight {
+        true => working_set_block::fit_to_reduced_window(set, fits),
+        false => working_set_block::fit_to_window(set, fits),
+    };
     // However large the working set is, part of the budget is left for the conversation.
     let left = fits.saturating_sub(working_set_block::tokens(set)).max(fits / working_set_block::CONVERSATION_DIVISOR);
     if let Some(block) = working_set_block::render(set) {

@@ -19,6 +19,8 @@ pub struct ConversationSize {
     /// Index of the first message that no compaction removed.
     window_start: usize,
     message_tokens: u64,
+    /// [`Context::set_revision`] of the working set that was measured.
+    set_revision: u64,
     /// Tokens of the working set.
     working_set_tokens: u64,
 }
@@ -32,9 +34,14 @@ impl ConversationSize {
         let message_tokens = before
             .filter(|before| before.key == key && before.window_start == window_start)
             .map_or_else(|| window::tokens(&context.messages[window_start..], budget), |before| before.message_tokens);
-        let working_set_tokens =
-            working_set_block::tokens(&working_set_block::fit_to_window(&context.working_set, budget.tokens));
-        Self { key, window_start, message_tokens, working_set_tokens }
+        let set_revision = context.set_revision;
+        let same_set =
+            |before: &Self| (before.key.0, before.key.2, before.set_revision) == (context.number, budget, set_revision);
+        let working_set_tokens = before.filter(same_set).map_or_else(
+            || working_set_block::tokens(&working_set_block::fit_to_window(&context.working_set, budget.tokens)),
+            |before| before.working_set_tokens,
+        );
+        Self { key, window_start, message_tokens, set_revision, working_set_tokens }
     }
 
     /// Returns the estimated tokens, or `None` if they were measured for another budget.

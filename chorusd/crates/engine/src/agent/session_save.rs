@@ -13,7 +13,7 @@ use chorus_proto::{Session, SessionHeader, SummarySource, Trigger};
 use chorus_runtime::run_blocking;
 use chorus_session::stored_message::StoredMessage;
 use chorus_session::summary::{ConversationSample, ExtractiveSummary};
-use chorus_session::{MessageHash, slug, summary};
+use chorus_session::{MessageHash, notes, slug, summary};
 use chorus_store::catalog::{PendingSummary, SessionPlacement, SessionRow};
 use chorus_store::journal::to_nanos;
 use chorus_store::session_files::StagedFile;
@@ -96,7 +96,7 @@ fn has_no_model_summary(header: &SessionHeader) -> bool {
     matches!(header.summary_source, SummarySource::Extractive | SummarySource::None)
 }
 
-/// Returns the newest session if it holds exactly these messages and pinned facts: a save that a crash interrupted
+/// Returns the newest session if it holds exactly these messages and notes: a save that a crash interrupted
 /// before it was recorded. A save that a user asked for always writes, the others do not write the same session twice.
 async fn find_identical_session(
     store: &Arc<Store>,
@@ -109,7 +109,7 @@ async fn find_identical_session(
     };
     let path = session_files::path_of(&draft.settings.dir, &row.header.session_id);
     let untouched = path.metadata().is_ok_and(|metadata| session_files::stamp(&metadata) == row.file_stamp);
-    if !untouched || hash_messages(&draft.messages) != row.sha256 || !has_same_pins(path.clone(), draft).await? {
+    if !untouched || hash_messages(&draft.messages) != row.sha256 || !has_same_notes(path.clone(), draft).await? {
         return Ok(None);
     }
     let short_id = store.catalog.sessions.short_ids(vec![row.header.id]).await?.pop().unwrap_or_default();
@@ -117,11 +117,11 @@ async fn find_identical_session(
     Ok(Some(Session { header: row.header, short_id, file_path, available: true, corrupt: None }))
 }
 
-/// Whether the file has the same pinned facts; they are not in the catalog.
-async fn has_same_pins(path: PathBuf, draft: &SessionDraft) -> Result<bool> {
+/// Whether the file has the same notes; they are not in the catalog.
+async fn has_same_notes(path: PathBuf, draft: &SessionDraft) -> Result<bool> {
     let found = run_blocking(move || session_files::read(&path)).await?;
     let header = found.file.ok().map(|file| file.header);
-    Ok(header.is_some_and(|header| header.working_set.pinned_facts == draft.working_set.pinned_facts))
+    Ok(header.is_some_and(|header| notes::has_same_notes(&header.working_set, &draft.working_set)))
 }
 
 /// Where a session is written and how.

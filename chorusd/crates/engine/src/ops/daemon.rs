@@ -7,16 +7,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use chorus_base::error::Result;
-use chorus_proto::PROTOCOL;
 use chorus_proto::methods::daemon::{
     AgentTotals, DaemonInfo, DiscordInfo, DiscordState, HelloParams, HelloResult, ModelCounts, SandboxInfo,
     StatusParams, StatusResult, StopParams, StopResult, TaskCounts,
 };
+use chorus_proto::{Agent, Blocked, PROTOCOL};
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use super::Ops;
 use super::discord::{ConnectionState, delivery_problems, guild_allowlist};
+use super::send::ensure_can_begin;
 use crate::agent::agent_index::AgentEntry;
 use crate::lifecycle::socket::SocketPath;
 
@@ -61,6 +62,10 @@ pub async fn status(ops: &Ops, params: StatusParams) -> Result<StatusResult> {
     };
     let only = params.agent.as_ref().and_then(|_| entries.first()).map(|entry| entry.settings.id);
     let (running, finished) = ops.tasks.counts(only);
+    let mut agents = ops.agent_describer.describe_all(&entries).await?;
+    if let (Some(_), [entry], [agent]) = (only, &entries[..], &mut agents[..]) {
+        agent.blocked = find_blocker(ops, entry, agent).await;
+    }
     Ok(StatusResult {
         daemon: DaemonInfo {
             version: VERSION.into(),
@@ -74,12 +79,29 @@ pub async fn status(ops: &Ops, params: StatusParams) -> Result<StatusResult> {
             rss_bytes: rss_bytes(),
             sandbox: sandbox_info(ops).await,
         },
-        agents: ops.agent_describer.describe_all(&entries).await?,
+        agents,
         tasks: TaskCounts { running, finished },
         discord: discord_info(ops),
         models: ModelCounts { available: ops.models.model_count() },
         totals,
     })
+}
+
+/// Returns why an agent's model would not answer a message now; `None` if nothing is in the way.
+async fn find_blocker(ops: &Ops, entry: &AgentEntry, agent: &Agent) -> Option<Blocked> {
+    let blocked = |reason: String, hint: Option<String>| Some(Blocked { reason, hint });
+    if let Err(failure) = ensure_can_begin(&ops.models, &ops.usage, &entry.settings, &[]).await {
+        return blocked(failure.message, failure.hint);
+    }
+    let approvals = agent.approvals;
+    if approvals > 0 {
+        let what = if approvals == 1 { "an approval".to_owned() } else { format!("{approvals} approvals") };
+        return blocked(format!("the running turn waits for {what}"), Some("list them: chorusctl approvals".into()));
+    }
+    let turn = agent.turn.as_ref().filter(|turn| turn.waiting > 0)?;
+    let name = &agent.name;
+    let reason = format!("{} messages wait for the running turn", turn.waiting);
+    blocked(reason, Some(format!("cancel the turn: chorusctl cancel {name}")))
 }
 
 /// Selects at most `limit` agents for a short status: first those with a live context, the most recently active ones if

@@ -18,6 +18,7 @@ pub mod history_numbers;
 mod import_sink;
 pub mod memory;
 pub mod models;
+pub mod notes;
 pub mod permissions;
 mod redact_import;
 pub mod resolve_agent;

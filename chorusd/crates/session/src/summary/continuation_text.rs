@@ -11,6 +11,12 @@ use super::text_limit::{end_sentence, format_message_count, one_line, truncate_c
 /// Length of the longest background, in characters.
 const MAX_BACKGROUND_CHARS: usize = 2400;
 
+/// The part of it that the sessions before the last one have at most.
+const MAX_EARLIER_CHARS: usize = 900;
+
+/// Length of the longest summary of such a session, in characters.
+const MAX_EARLIER_SUMMARY_CHARS: usize = 240;
+
 /// Number of the newest items of each kind that are included.
 const MAX_ITEMS: usize = 8;
 
@@ -20,12 +26,22 @@ const MAX_ITEM_CHARS: usize = 200;
 /// Length of the longest acknowledgement of a model that is kept, in characters.
 const MAX_ACKNOWLEDGEMENT_CHARS: usize = 2000;
 
-/// Builds the background of a context that continues the session of `header`. It covers only that session, not the ones
-/// before it. `found` contains what the session's messages name. The text says that it is derived.
+/// What begins a background that Chorus derived from a session, and what ends its first sentence.
+const DERIVED: &str = "Derived from session ";
+const HAS_EVERY_MESSAGE: &str = ", which has every message.";
+
+/// What begins the line about a session before the last one, and the line about further ones.
+const BEFORE: &str = "\nBefore that: ";
+const FURTHER: &str = "earlier sessions, which the session tree shows.";
+
+/// Builds the background of a context that continues the session of `header`. It covers that session in full, and those
+/// before it in a line each, the nearest first, as far as there is room. `found` contains what the session's messages
+/// name, and the session's own background. Decisions, open tasks and contradictions are not part of it: the working set
+/// carries them as items. The text says that it is derived.
 #[must_use]
 pub fn build_background(header: &SessionHeader, found: &WorkingSet) -> String {
     let mut text = format!(
-        "Derived from session {} ({}, saved {}), which has every message.",
+        "{DERIVED}{} ({}, saved {}){HAS_EVERY_MESSAGE}",
         header.session_id,
         format_message_count(header.message_count),
         header.saved_at.strftime("%Y-%m-%d %H:%M UTC"),
@@ -36,14 +52,63 @@ pub fn build_background(header: &SessionHeader, found: &WorkingSet) -> String {
     } else if let Some(description) = &header.description {
         let _ = write!(text, "\nTopic: {}", one_line(&truncate_chars(description, MAX_ITEM_CHARS)));
     }
-    for (title, items) in item_lists(found) {
+    let earlier = found.background.as_deref().map(condense_earlier).unwrap_or_default();
+    let most = MAX_BACKGROUND_CHARS - earlier.chars().count();
+    write_lists(&mut text, &background_lists(found), most);
+    truncate_chars(&text, most) + &earlier
+}
+
+/// Builds what a model is told of the session that a context continues from: the background, and the newest decisions
+/// and open tasks.
+#[must_use]
+pub fn build_briefing(background: &str, set: &WorkingSet) -> String {
+    let mut text = background.to_owned();
+    let most = text.chars().count() + MAX_BACKGROUND_CHARS;
+    write_lists(&mut text, &[("Decisions", &set.decisions), ("Open tasks", &set.open_tasks)], most);
+    truncate_chars(&text, most)
+}
+
+/// Appends a line for each list that has items, with the newest of them, until the text has `most` characters.
+fn write_lists(text: &mut String, lists: &[(&str, &[Item])], most: usize) {
+    for (title, items) in lists {
         let items: Vec<String> =
             newest_items(items, MAX_ITEMS).map(|item| one_line(&truncate_chars(&item.text, MAX_ITEM_CHARS))).collect();
-        if !items.is_empty() && text.chars().count() < MAX_BACKGROUND_CHARS {
+        if !items.is_empty() && text.chars().count() < most {
             let _ = write!(text, "\n{title}: {}", items.join(" · "));
         }
     }
-    truncate_chars(&text, MAX_BACKGROUND_CHARS)
+}
+
+/// Condenses the background of the last session to lines about the sessions before it.
+fn condense_earlier(background: &str) -> String {
+    let mut parts = background.split(BEFORE);
+    let last = parts.next().map(condense_session).unwrap_or_default();
+    let mut text = String::new();
+    for line in std::iter::once(last).chain(parts.map(str::to_owned)).filter(|line| !line.trim().is_empty()) {
+        if text.chars().count() + BEFORE.len() + line.chars().count() > MAX_EARLIER_CHARS - FURTHER.len() - BEFORE.len()
+            || line == FURTHER
+        {
+            text.push_str(BEFORE);
+            text.push_str(FURTHER);
+            break;
+        }
+        text.push_str(BEFORE);
+        text.push_str(&line);
+    }
+    text
+}
+
+/// Condenses what a background says of one session to a line: its name and its summary. Of a text that Chorus did not
+/// derive, it keeps the beginning.
+fn condense_session(said: &str) -> String {
+    let Some((name, rest)) = said.strip_prefix(DERIVED).and_then(|said| said.split_once(HAS_EVERY_MESSAGE)) else {
+        return one_line(&truncate_chars(said.trim(), MAX_EARLIER_SUMMARY_CHARS * 2));
+    };
+    let about = rest.lines().find_map(|line| line.strip_prefix("Summary: ").or_else(|| line.strip_prefix("Topic: ")));
+    match about {
+        Some(about) => format!("session {name}: {}", truncate_chars(about, MAX_EARLIER_SUMMARY_CHARS)),
+        None => format!("session {name}."),
+    }
 }
 
 /// Writes an acknowledgement of 2 to 6 sentences without a model.
@@ -89,15 +154,8 @@ pub fn sanitize_acknowledgement(answer: &str) -> Option<String> {
     answer.chars().any(char::is_alphanumeric).then(|| truncate_chars(answer, MAX_ACKNOWLEDGEMENT_CHARS))
 }
 
-fn item_lists(found: &WorkingSet) -> [(&'static str, &[Item]); 6] {
-    [
-        ("Topics", &found.topics),
-        ("Facts", &found.facts),
-        ("Decisions", &found.decisions),
-        ("Open tasks", &found.open_tasks),
-        ("Contradictions", &found.conflicts),
-        ("Files", &found.files_touched),
-    ]
+fn background_lists(found: &WorkingSet) -> [(&'static str, &[Item]); 3] {
+    [("Topics", &found.topics), ("Facts", &found.facts), ("Files", &found.files_touched)]
 }
 
 fn newest_items(items: &[Item], most: usize) -> impl Iterator<Item = &Item> {
@@ -153,33 +211,62 @@ mod tests {
     }
 
     #[test]
-    fn the_background_is_derived_from_this_session_alone() {
+    fn the_background_is_of_the_last_session_and_has_a_line_for_those_before_it() {
         let found = WorkingSet {
-            background: Some("An older conversation.".into()),
-            decisions: items(&["Keep Postgres.", "Drop\nthe CSV."]),
+            facts: items(&["The port\nis 80."]),
+            decisions: items(&["Keep Postgres."]),
             open_tasks: items(&["Write the test."]),
             ..WorkingSet::default()
         };
-        let text = build_background(&header(Some("Rows were dropped. They are kept now.")), &found);
+        let first = build_background(&header(Some("Rows were dropped. They are kept now.")), &found);
         assert_eq!(
-            text,
+            first,
             "Derived from session 2026-02-12_import (14 messages, saved 2026-02-12 10:00 UTC), which has every message.\n\
-             Summary: Rows were dropped. They are kept now.\nDecisions: Keep Postgres. · Drop the CSV.\nOpen tasks: Write the test."
+             Summary: Rows were dropped. They are kept now.\nFacts: The port is 80."
         );
-        let long: Vec<Item> = items(&["x".repeat(5000).as_str(); 30]);
-        let huge = WorkingSet { decisions: long.clone(), open_tasks: long.clone(), files_touched: long, ..found };
-        assert!(build_background(&header(Some(&"y".repeat(9000))), &huge).chars().count() <= MAX_BACKGROUND_CHARS);
+        assert_eq!(
+            build_briefing(&first, &found),
+            format!("{first}\nDecisions: Keep Postgres.\nOpen tasks: Write the test.")
+        );
+        let mut text = first;
+        for link in 0..30 {
+            let before = WorkingSet { background: Some(text), ..WorkingSet::default() };
+            text = build_background(&header(Some(&format!("Link {link} {}.", "was long ".repeat(40)))), &before);
+            assert!(text.chars().count() <= MAX_BACKGROUND_CHARS && text.matches(DERIVED).count() == 1, "{text}");
+            if link == 0 {
+                assert!(text.ends_with(
+                    "\nBefore that: session 2026-02-12_import (14 messages, saved 2026-02-12 10:00 UTC): \
+                     Rows were dropped. They are kept now."
+                ));
+            }
+        }
+        let before =
+            "\nBefore that: session 2026-02-12_import (14 messages, saved 2026-02-12 10:00 UTC): Link 28 was long";
+        assert!(text.contains(before) && text.ends_with(&format!("…{BEFORE}{FURTHER}")), "{text}");
+        assert_eq!(text.matches(FURTHER).count(), 1);
+    }
+
+    #[test]
+    fn a_background_that_was_not_derived_goes_along_by_its_beginning() {
+        let text = format!("A foreign\nbackground. {}", "More of it. ".repeat(100));
+        let found = WorkingSet { background: Some(text), ..WorkingSet::default() };
+        let text = build_background(&header(None), &found);
+        assert!(text.contains("\nBefore that: A foreign background. More of it.") && text.ends_with('…'), "{text}");
     }
 
     #[test]
     fn the_length_of_the_background_counts_characters_not_bytes() {
         let found = WorkingSet {
-            decisions: items(&["決".repeat(200).as_str(); 4]),
-            open_tasks: items(&["Write the test."]),
+            topics: items(&["題".repeat(200).as_str(); 6]),
+            facts: items(&["決".repeat(200).as_str(); 4]),
+            files_touched: items(&["src/main.rs"]),
             ..WorkingSet::default()
         };
         let text = build_background(&header(None), &found);
-        assert!(text.len() > MAX_BACKGROUND_CHARS && text.ends_with("\nOpen tasks: Write the test."), "{text}");
+        assert!(text.len() > MAX_BACKGROUND_CHARS && text.chars().count() <= MAX_BACKGROUND_CHARS, "{text}");
+        let long: Vec<Item> = items(&["x".repeat(5000).as_str(); 30]);
+        let huge = WorkingSet { facts: long.clone(), topics: long.clone(), files_touched: long, ..found };
+        assert!(build_background(&header(Some(&"y".repeat(9000))), &huge).chars().count() <= MAX_BACKGROUND_CHARS);
     }
 
     #[test]

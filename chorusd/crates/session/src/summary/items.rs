@@ -45,9 +45,9 @@ pub(super) struct ItemList {
 }
 
 impl ItemList {
-    /// Creates an empty list that rejects items in `known` and holds at most `most`.
-    pub(super) fn new(kind: ItemKind, source: ItemSource, known: &[Item], most: usize) -> Self {
-        let known = known.iter().map(|item| dedup_key(kind, &item.text)).collect();
+    /// Creates an empty list that rejects items in `known` and in `closed`, and holds at most `most`.
+    pub(super) fn new(kind: ItemKind, source: ItemSource, known: &[Item], closed: &[Item], most: usize) -> Self {
+        let known = known.iter().chain(closed).map(|item| dedup_key(kind, &item.text)).collect();
         Self { kind, source, known, items: Vec::new(), most }
     }
 
@@ -78,7 +78,7 @@ pub(super) fn is_same_text(one: &str, other: &str) -> bool {
 }
 
 /// Normalises case, white space and final punctuation.
-fn normalize_text(text: &str) -> String {
+pub(super) fn normalize_text(text: &str) -> String {
     let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
     words.join(" ").trim_end_matches(['.', '!', ':', ';', ',']).to_owned()
 }

@@ -24,10 +24,10 @@ mod user_goal;
 mod words;
 
 pub use continuation_text::{
-    acknowledgement_prompt, build_acknowledgement, build_background, sanitize_acknowledgement,
+    acknowledgement_prompt, build_acknowledgement, build_background, build_briefing, sanitize_acknowledgement,
 };
 pub use extractive::{ExtractiveSummary, extract_summary};
-pub use findings::{Findings, MAX_ITEMS_PER_KIND, collect_findings};
+pub use findings::{FindingLimits, Findings, collect_findings};
 pub use merge::{Branch, build_merge_report, merge_working_sets, sanitize_merge_report};
 pub use model_summary::{ModelSummary, RejectReason, parse_summary};
 pub use prompt::{branches_prompt, summary_prompt};

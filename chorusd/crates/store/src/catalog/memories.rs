@@ -176,6 +176,15 @@ impl MemoryTable {
             .await
     }
 
+    /// Replaces the text of an entry, which counts as written by a person from then on.
+    pub fn update_text(&self, id: Uuid, text: String) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.db.writer.submit(move |conn| {
+            conn.prepare_cached("UPDATE memory SET text = ?2, source = 'hand' WHERE uid = ?1")?
+                .execute(params![id.as_bytes(), text])?;
+            Ok(())
+        })
+    }
+
     /// Deletes entries.
     pub fn delete(&self, ids: Vec<Uuid>) -> impl Future<Output = Result<()>> + Send + use<> {
         self.db.writer.submit(move |conn| {

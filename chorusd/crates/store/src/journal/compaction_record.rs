@@ -23,6 +23,8 @@ pub struct Continuation {
     pub working_set: Bytes,
     pub messages: Vec<StoredMessage>,
     pub restoration: TokenPair,
+    /// JSON about the compaction by hand that it continues from, if it does.
+    pub compaction: Option<Bytes>,
     /// The event that is stored in the same commit.
     pub event: NewEvent,
 }
@@ -96,7 +98,8 @@ impl Journal {
     pub fn start_continuation(&self, renewal: Continuation) -> impl Future<Output = Result<()>> + Send + use<> {
         let (events, last_published) = (self.events.clone(), self.last_published.clone());
         let renew = move |conn: &Connection| {
-            let Continuation { old, context, head, working_set, messages, restoration, event: news } = renewal;
+            let Continuation { old, context, head, working_set, messages, restoration, compaction, event: news } =
+                renewal;
             if let Some(old) = old {
                 record_list::mark_ended(conn, old)?;
             }
@@ -106,7 +109,12 @@ impl Journal {
             let TokenPair { input, output } = restoration;
             chain.append(conn, 1, &Record::Restoration { input, output })?;
             contexts_table::set_restoration(conn, context, restoration)?;
-            for (number, message) in (2_u32..).zip(&messages) {
+            let mut first = 2_u32;
+            if let Some(json) = &compaction {
+                chain.append(conn, first, &Record::Compacted { json })?;
+                first += 1;
+            }
+            for (number, message) in (first..).zip(&messages) {
                 chain.append(conn, number, &Record::Message { json: message.json() })?;
             }
             let totals = Totals::count(&messages);
@@ -146,6 +154,8 @@ pub struct TrailingRecords {
     pub working_set: Option<Bytes>,
     /// Cost of resuming, if the context was resumed.
     pub restoration: Option<TokenPair>,
+    /// JSON about the compaction by hand that the context began with, if it did.
+    pub compaction: Option<Bytes>,
 }
 
 impl TrailingRecords {
@@ -155,7 +165,8 @@ impl TrailingRecords {
         let compactions = self.compactions.iter().map(|json| Record::Compact { json });
         let now = self.working_set.iter().map(|json| Record::WorkingSet { json });
         let cost = self.restoration.map(|TokenPair { input, output }| Record::Restoration { input, output });
-        for (number, record) in (number..).zip(before.chain(compactions).chain(now).chain(cost)) {
+        let begun = self.compaction.iter().map(|json| Record::Compacted { json });
+        for (number, record) in (number..).zip(before.chain(compactions).chain(now).chain(cost).chain(begun)) {
             chain.append(conn, number, &record)?;
         }
         Ok(())

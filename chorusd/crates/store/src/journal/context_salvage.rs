@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use chorus_proto::WorkingSet;
+use chorus_session::notes::apply_changes;
 use chorus_session::stored_message::StoredMessage;
 use rusqlite::{Connection, OptionalExtension as _};
 use uuid::Uuid;
@@ -41,6 +42,7 @@ pub fn salvage_context(conn: &Connection, found: &CheckedContext) -> StoreResult
             Ok((_, DecodedRecord::Message(message))) => all.messages.push(message),
             Ok((_, DecodedRecord::Session { id, messages })) => all.session = Some((id, messages)),
             Ok((_, DecodedRecord::WorkingSet(set))) => all.working_set = *set,
+            Ok((_, DecodedRecord::Notes(changes))) => apply_changes(&mut all.working_set, &changes),
             Ok(_) => {}
             Err(_) => all.unreadable += 1,
         }

@@ -23,7 +23,12 @@ pub struct JournalEdit {
 #[derive(Debug, Clone)]
 pub enum EditRecord {
     WorkingSet(Bytes),
-    Rewind { keep: u64, saved: u64 },
+    /// JSON of the changes.
+    Notes(Bytes),
+    Rewind {
+        keep: u64,
+        saved: u64,
+    },
     Unrewind,
     Uncompact,
 }
@@ -32,6 +37,7 @@ impl EditRecord {
     pub(super) fn as_record(&self) -> Record<'_> {
         match self {
             Self::WorkingSet(json) => Record::WorkingSet { json },
+            Self::Notes(json) => Record::Notes { json },
             Self::Rewind { keep, saved } => Record::Rewind { keep: *keep, saved: *saved },
             Self::Unrewind => Record::Unrewind,
             Self::Uncompact => Record::Uncompact,

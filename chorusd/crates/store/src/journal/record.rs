@@ -52,6 +52,10 @@ pub enum Record<'a> {
     Uncompact,
     /// Cost of resuming, in tokens.
     Restoration { input: u64, output: u64 },
+    /// Edits of the notes as JSON.
+    Notes { json: &'a [u8] },
+    /// The context continues a conversation that was compacted by hand; JSON about that.
+    Compacted { json: &'a [u8] },
 }
 
 const BINCODE_CONFIG: Configuration = standard();
@@ -128,6 +132,8 @@ mod tests {
         assert_eq!(bare(&[1, 5, 2, b'{', b'}']), Record::Compact { json: b"{}" });
         assert_eq!(bare(&[1, 6]), Record::Uncompact);
         assert_eq!(bare(&[1, 7, 9, 12]), Record::Restoration { input: 9, output: 12 });
+        assert_eq!(bare(&[1, 8, 2, b'[', b']']), Record::Notes { json: b"[]" });
+        assert_eq!(bare(&[1, 9, 2, b'{', b'}']), Record::Compacted { json: b"{}" });
     }
 
     /// The same for version 2.

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use chorus_base::error::{Error, Result};
 use chorus_proto::WorkingSet;
+use chorus_session::notes::NoteChange;
 use chorus_session::stored_message::{ContextNo, StoredMessage};
 use rusqlite::{Connection, OptionalExtension as _, params};
 use uuid::Uuid;
@@ -40,6 +41,10 @@ pub enum DecodedRecord {
         input: u64,
         output: u64,
     },
+    /// Edits of the notes.
+    Notes(Vec<NoteChange>),
+    /// The context began by a compaction by hand: JSON about that.
+    Compacted(Bytes),
 }
 
 impl RecordChain {
@@ -224,6 +229,11 @@ pub(super) fn decode_record(
         Record::Compact { json } => DecodedRecord::Compact(to_bytes(json)),
         Record::Uncompact => DecodedRecord::Uncompact,
         Record::Restoration { input, output } => DecodedRecord::Restoration { input, output },
+        Record::Notes { json } => {
+            let changes = serde_json::from_slice(json).map_err(|e| unreadable_record(format_args!("notes: {e}")))?;
+            DecodedRecord::Notes(changes)
+        }
+        Record::Compacted { json } => DecodedRecord::Compacted(to_bytes(json)),
     };
     Ok((context, entry))
 }

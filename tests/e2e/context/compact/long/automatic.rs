@@ -13,7 +13,7 @@ use chorus_tests::model_server::Response;
 use chorus_tests::{DEADLINE, wait_until};
 
 use super::conversation::{self, FACTS, MESSAGES};
-use super::{Long, asked, assert_planted, at_least, exported, is_turn, pins, working_set};
+use super::{Long, asked, assert_planted, assert_statements_stand, at_least, exported, is_turn, pins, working_set};
 
 const ROUNDS: usize = 30;
 
@@ -157,7 +157,8 @@ fn with_rules_alone() {
         assert!(receipt.fallback.is_some() && receipt.pins == pins() && receipt.tokens_after <= LIMIT, "{receipt:?}");
     }
     let set = working_set(&mut long.client());
-    assert!(!set.decisions.is_empty() && !set.open_tasks.is_empty() && set.summary.is_some(), "{set:?}");
+    assert!(set.summary.is_some(), "{set:?}");
+    println!("30 compactions in place by rules: {}", assert_statements_stand(&mut long.client()));
     // The last one is taken back, and no other.
     let params = CompactParams { agent: Some("a".into()), undo: true };
     let undone = long.client().call::<Compact>(&params).expect("an undo").receipt;

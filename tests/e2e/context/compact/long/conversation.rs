@@ -58,12 +58,28 @@ pub fn message(number: usize) -> NewMessage {
             name: Some("view".into()),
             ..NewMessage::text(Role::ToolResult, format!("{fact} {}", "let x = 1; ".repeat(16)))
         },
-        _ if turn.is_multiple_of(50) => NewMessage::text(
-            Role::Assistant,
-            format!("We decided on plan {turn}. The test of step {turn} is still to do."),
-        ),
+        _ if turn.is_multiple_of(STATED) => {
+            NewMessage::text(Role::Assistant, format!("{} {}", decision(turn), task(turn)))
+        }
         _ => NewMessage::text(Role::Assistant, format!("Step {turn} is done; the next one may begin.")),
     }
+}
+
+/// Every how many turns something is decided, and something is left to do.
+const STATED: usize = 50;
+
+/// The decisions and the to-dos of the whole conversation, a hundred each.
+pub fn statements() -> (Vec<String>, Vec<String>) {
+    let turns = (0..MESSAGES / TURN).step_by(STATED);
+    turns.map(|turn| (decision(turn), task(turn))).unzip()
+}
+
+fn decision(turn: usize) -> String {
+    format!("We decided on plan {turn}.")
+}
+
+fn task(turn: usize) -> String {
+    format!("The test of step {turn} is still to do.")
 }
 
 /// The messages of a part.

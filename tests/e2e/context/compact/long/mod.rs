@@ -4,6 +4,7 @@
 mod automatic;
 mod conversation;
 mod manual;
+mod natural;
 
 use chorus_proto::methods::agent::{Init, InitParams};
 use chorus_proto::methods::context::{Pin, PinParams, Show, ShowParams};
@@ -64,6 +65,22 @@ fn asked(body: &Value) -> String {
 fn working_set(client: &mut Client) -> WorkingSet {
     let params = ShowParams { agent: Some("a".into()), limit: Some(0), ..Default::default() };
     client.call::<Show>(&params).expect("context.show").working_set
+}
+
+/// Asserts that at least 85 of the 100 decisions and of the 100 to-dos stand in the window, and returns how many do.
+fn assert_statements_stand(client: &mut Client) -> String {
+    let params = ShowParams { agent: Some("a".into()), window: true, ..Default::default() };
+    let window = client.call::<Show>(&params).expect("context.show").window.expect("a window");
+    let pieces = window.system.iter().map(|piece| piece.text.as_str());
+    let messages = window.messages.iter().map(|message| message.message.content.as_str());
+    let text: Vec<&str> = pieces.chain(messages).collect();
+    let (decisions, tasks) = conversation::statements();
+    let count = |all: &[String]| all.iter().filter(|said| text.iter().any(|text| text.contains(said.as_str()))).count();
+    let (of_decisions, of_tasks) = (count(&decisions), count(&tasks));
+    assert!(of_decisions * 100 >= decisions.len() * 85, "{of_decisions} decisions");
+    assert!(of_tasks * 100 >= tasks.len() * 85, "{of_tasks} to-dos");
+    let (all_decisions, all_tasks, budget) = (decisions.len(), tasks.len(), window.budget);
+    format!("of {all_decisions} decisions {of_decisions} stand, of {all_tasks} to-dos {of_tasks}, {budget:?}")
 }
 
 /// That these are the messages of the numbers in `range`, as they were planted, in their order.

@@ -6,7 +6,8 @@ use std::time::Duration;
 use chorus_agent_core::AgentSettings;
 use chorus_agent_core::context::{PageBudget, PageRange};
 use chorus_agent_core::event::{AgentCommand, Restore};
-use chorus_proto::{NewMessage, Role, TokenPair, Trigger, WorkingSet};
+use chorus_proto::{Item, ItemSource, NewMessage, Role, TokenPair, Trigger, WorkingSet};
+use chorus_session::notes::{NoteEdit, NoteList};
 use chorus_session::stored_message::StoredMessage;
 use jiff::{SignedDuration, Timestamp};
 
@@ -55,7 +56,10 @@ impl Simulation {
                 self.settings = Arc::new(AgentSettings { idle_timeout, ..(*self.settings).clone() });
                 AgentCommand::UpdateIdleTimeout
             }
-            _ => AgentCommand::Pin { id: "p".into(), text: "a fact".into() },
+            _ => {
+                let item = Item { id: "p".into(), text: "a fact".into(), source: ItemSource::Hand, message_id: None };
+                AgentCommand::EditNotes(Box::new(NoteEdit::Add { list: NoteList::PinnedFacts, item }))
+            }
         };
         self.mailbox.push_back(verb);
     }

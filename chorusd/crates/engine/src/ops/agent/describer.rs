@@ -111,6 +111,7 @@ impl AgentDescriber {
             approvals: self.approvals.count_open(entry.settings.id),
             problem: entry.config_problem.clone(),
             import_source: entry.settings.import_source.clone(),
+            blocked: None,
         }
     }
 
@@ -142,6 +143,7 @@ impl AgentDescriber {
             approvals: 0,
             problem: None,
             import_source: None,
+            blocked: None,
         }
     }
 }

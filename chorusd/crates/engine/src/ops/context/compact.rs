@@ -1,10 +1,9 @@
 //! The operation `context.compact`.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use chorus_agent_core::compaction::tokens_with_working_set;
-use chorus_agent_core::event::{CompactedContext, CompactionTarget, Resume};
+use chorus_agent_core::event::{CompactedContext, CompactionTarget, Restore, Resume, UndoContinuation};
 use chorus_base::error::{Error, Result};
 use chorus_proto::methods::continuation::{CompactParams, CompactResult};
 use chorus_proto::{ErrorKind, ItemSource, Receipt, Session};
@@ -12,12 +11,13 @@ use chorus_session::stored_message::ContextNo;
 use futures_util::future::BoxFuture;
 
 use super::ContinuationStarter;
+use super::carried_set::CarriedSet;
 use super::continuation_source::{CONTEXT_UNCHANGED_HINT, CarryOver, ContinuationSource, ModelNotes, OpeningMessage};
 use crate::agent::agent_index::AgentEntry;
-use crate::agent::command::{self, CompactionOutcome};
-use crate::agent::registry::Registry;
+use crate::agent::command::{self, CompactionOutcome, UncompactOutcome};
 use crate::agent::summaries::Summaries;
 use crate::ops::agent::AgentResolver;
+use crate::ops::session::get::changed_warning;
 
 /// The time to wait for the model's summary; after that the extractive one is used.
 const SUMMARY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -27,7 +27,7 @@ const SUMMARY_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_ATTEMPTS: usize = 5;
 
 /// Saves the conversation and continues in a new context, which refers to the saved session as its parent. With `undo`,
-/// reverts the last compaction in place.
+/// reverts the newest compaction, by hand or in place.
 ///
 /// # Errors
 /// `nothing_to_save` for a context without messages, `denied` if there is nothing to undo, `busy` if messages keep
@@ -41,7 +41,7 @@ pub async fn compact(
 ) -> Result<CompactResult> {
     let agent = agents.resolve(params.agent.as_deref()).await?;
     if params.undo {
-        return undo_compaction(&starter.registry, &agent).await;
+        return undo_compaction(starter, &agent).await;
     }
     let (mut last, mut notes) = (String::new(), None);
     for attempt in 0..MAX_ATTEMPTS {
@@ -87,15 +87,17 @@ fn continue_from_save<'a>(
         if !opening.generated || carry_over.source == Some(ItemSource::Model) {
             ContinuationSource::ensure_complete(starter, &agent.settings, &row).await?;
         }
+        let carried = parent.working_set();
+        parent.warnings.extend(carried.warning(&row.header.session_id));
         let compacts = CompactionTarget {
             context,
             messages: row.header.message_count,
-            receipt: build_receipt(&parent, &opening, carry_over),
+            receipt: build_receipt(&parent, &opening, carry_over, &carried),
         };
         let compact = command::compact(Resume {
             session: id,
             session_id: row.header.session_id.clone(),
-            working_set: parent.working_set(),
+            working_set: carried.working_set,
             acknowledgement: opening.message,
             restoration: opening.cost,
             compaction: Some(compacts),
@@ -124,13 +126,18 @@ fn continue_from_save<'a>(
     })
 }
 
-fn build_receipt(parent: &ContinuationSource, opening: &OpeningMessage, carry_over: CarryOver) -> Receipt {
+fn build_receipt(
+    parent: &ContinuationSource,
+    opening: &OpeningMessage,
+    carry_over: CarryOver,
+    carried: &CarriedSet,
+) -> Receipt {
     let CarryOver { source, fallback, offered_facts: offered, done_tasks: done } = carry_over;
     let header = &parent.header;
     let (from, to) = parent.end_ids.clone();
     Receipt {
         tokens_before: header.token_estimate + tokens_with_working_set(&[], &header.working_set),
-        tokens_after: tokens_with_working_set(std::slice::from_ref(&opening.message), &parent.working_set()),
+        tokens_after: tokens_with_working_set(std::slice::from_ref(&opening.message), &carried.working_set),
         left: header.message_count,
         kept: 0,
         from,
@@ -141,19 +148,58 @@ fn build_receipt(parent: &ContinuationSource, opening: &OpeningMessage, carry_ov
         fallback,
         offered,
         done,
-        dropped: 0,
+        dropped: carried.dropped,
+        condensed: carried.condensed.count(),
     }
 }
 
-async fn undo_compaction(registry: &Arc<Registry>, agent: &AgentEntry) -> Result<CompactResult> {
-    let uncompacted = registry.ask(agent.settings.id, command::uncompact()).await?;
-    Ok(CompactResult {
-        session: None,
-        messages: uncompacted.messages,
+/// Undoes the newest compaction: one in place by showing the messages to the model again, one by hand by restoring the
+/// saved session, with what was said since behind its messages.
+async fn undo_compaction(starter: &ContinuationStarter, agent: &AgentEntry) -> Result<CompactResult> {
+    let begun = match starter.registry.ask(agent.settings.id, command::uncompact()).await? {
+        UncompactOutcome::Uncompacted(CompactedContext { receipt, messages }) => {
+            return Ok(undo_result(None, messages, *receipt));
+        }
+        UncompactOutcome::ByHand(begun) => begun,
+    };
+    let _no_deletes = starter.sessions_lock.read().await;
+    let deleted_error = || {
+        Error::new(ErrorKind::SessionNotFound, "the session with the compacted messages was deleted")
+            .hint("if it is in the trash (chorusctl trash list), restore it and undo again")
+    };
+    let row = starter.store.catalog.sessions.get(begun.session).await?.ok_or_else(deleted_error)?;
+    let (file, changed) = starter.sessions.read_file(&row).await?;
+    let restore = Box::new(Restore {
+        session: row.header.id,
+        session_id: row.header.session_id.clone(),
+        messages: file.messages,
+        appended: Vec::new(),
+        working_set: file.header.working_set,
+        restoration: row.header.restoration_tokens,
+        discard: true,
+    });
+    let undo = command::undo_continuation(UndoContinuation { context: begun.context, restore });
+    let Some(messages) = starter.registry.ask(agent.settings.id, undo).await? else {
+        let name = &agent.settings.name;
+        return Err(Error::new(
+            ErrorKind::Interrupted,
+            format!("the conversation of {name} was replaced during the undo"),
+        )
+        .hint("see what is live now: chorusctl context show"));
+    };
+    let warnings = changed.then(|| changed_warning(&row)).into_iter().collect();
+    let session = starter.sessions.describe(row).await?;
+    Ok(CompactResult { warnings, ..undo_result(Some(session), messages, *begun.receipt) })
+}
+
+fn undo_result(session: Option<Session>, messages: u64, receipt: Receipt) -> CompactResult {
+    CompactResult {
+        session,
+        messages,
         saved_first: None,
         acknowledgement: None,
         generated: false,
-        receipt: *uncompacted.receipt,
+        receipt,
         warnings: Vec::new(),
-    })
+    }
 }

@@ -14,17 +14,19 @@ use chorus_runtime::run_blocking;
 use chorus_session::stored_message::StoredMessage;
 use chorus_session::summary;
 use chorus_session::summary::{
-    ConversationSample, ExtractedItems, ExtractionNotes, build_background, collect_findings,
+    ConversationSample, ExtractedItems, ExtractionNotes, FindingLimits, build_background, build_briefing,
+    collect_findings,
 };
 use chorus_store::catalog::SessionRow;
 use uuid::Uuid;
 
 use super::ContinuationStarter;
+use super::carried_set::{CarriedSet, carry_on};
 use crate::agent::note_extraction::{Extraction, ExtractionOutcome};
 use crate::agent::opening_request::request_acknowledgement;
 
 /// The limit on the newest messages that are searched for decisions, tasks and files.
-const MAX_SEARCHED_MESSAGES: u64 = 2000;
+const MAX_SEARCHED_MESSAGES: u64 = 20_000;
 
 /// The hint when the saved session of a live context cannot be used for its continuation.
 pub(super) const CONTEXT_UNCHANGED_HINT: &str = "the conversation is unchanged; compact it again";
@@ -36,6 +38,8 @@ pub(super) struct ContinuationSource {
     /// The session's working set, extended by findings from its messages.
     pub extended_set: WorkingSet,
     pub background: String,
+    /// Tokens that the working set and the messages may have together in the agent's window.
+    window_tokens: u64,
     /// All messages, if the file could be read.
     messages: Arc<Vec<StoredMessage>>,
     /// Ids of the first and the last message.
@@ -144,7 +148,8 @@ impl ContinuationSource {
         let read = messages.clone();
         let (header, found, ends) = run_blocking(move || Ok(extend_by_findings(header, &read))).await?;
         let background = build_background(&header, &found);
-        Ok(Self { header, extended_set: found, background, messages, end_ids: ends, warnings })
+        let window_tokens = agent.window.tokens;
+        Ok(Self { header, extended_set: found, background, window_tokens, messages, end_ids: ends, warnings })
     }
 
     /// Has the agent's model extract notes from the messages from `from` on; earlier ones are covered by the working
@@ -197,20 +202,18 @@ impl ContinuationSource {
         found.add_to(&mut merged);
         let still = open(&merged);
         done.retain(|task| !still.contains(task));
-        ExtractedItems::from(collect_findings(since, &merged, summary::MAX_ITEMS_PER_KIND)).add_to(&mut merged);
+        ExtractedItems::from(collect_findings(since, &merged, FindingLimits::PER_COMPACTION)).add_to(&mut merged);
         self.extended_set = merged;
         self.background = build_background(&self.header, &self.extended_set);
         CarryOver { source: Some(ItemSource::Model), fallback, offered_facts: offered, done_tasks: done }
     }
 
-    /// Returns the working set of a context that continues from this session.
+    /// Returns the working set of a context that continues from this session: the background, and what is carried on
+    /// through every link of the chain.
     #[must_use]
-    pub(super) fn working_set(&self) -> WorkingSet {
-        WorkingSet {
-            background: Some(self.background.clone()),
-            pinned_facts: self.extended_set.pinned_facts.clone(),
-            ..WorkingSet::default()
-        }
+    pub(super) fn working_set(&self) -> CarriedSet {
+        let working_set = WorkingSet { background: Some(self.background.clone()), ..carry_on(&self.extended_set) };
+        CarriedSet::new(working_set, self.window_tokens)
     }
 
     /// Returns the message that opens the new context: the model's if `ask` is set and it replies, otherwise a
@@ -223,7 +226,8 @@ impl ContinuationSource {
     ) -> Result<OpeningMessage> {
         let (reply, cost) = match ask {
             true => {
-                request_acknowledgement(&starter.registry, settings, &self.background, starter.stop.child_token()).await
+                let briefing = build_briefing(&self.background, &self.extended_set);
+                request_acknowledgement(&starter.registry, settings, &briefing, starter.stop.child_token()).await
             }
             false => (None, TokenPair::default()),
         };
@@ -256,7 +260,7 @@ fn extend_by_findings(mut header: SessionHeader, messages: &[StoredMessage]) -> 
         PageRange::Last(MAX_SEARCHED_MESSAGES),
         PageBudget { page_bytes: usize::MAX, message_bytes: usize::MAX },
     );
-    let findings = collect_findings(&newest, &found, usize::MAX);
+    let findings = collect_findings(&newest, &found, FindingLimits::UNLIMITED);
     found.decisions.extend(findings.decisions);
     found.open_tasks.extend(findings.open_tasks);
     found.files_touched.extend(findings.files_touched);

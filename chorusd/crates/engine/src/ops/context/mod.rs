@@ -1,6 +1,7 @@
 //! The operations `context.*`.
 
 pub mod append;
+mod carried_set;
 pub mod clear;
 pub mod compact;
 mod continuation_source;

@@ -36,13 +36,15 @@ pub async fn resume_as(
     let row = starter.sessions.find_as(by, &agent, params.agent.is_none(), &params.session).await?;
     // Checked first, because a running turn would refuse the command after the acknowledgement has cost money.
     starter.registry.ask(agent.settings.id, command::check_replaceable()).await?;
-    let parent = ContinuationSource::read(starter, &agent.settings, &row).await?;
+    let mut parent = ContinuationSource::read(starter, &agent.settings, &row).await?;
+    let carried = parent.working_set();
+    parent.warnings.extend(carried.warning(&row.header.session_id));
     let opening = parent.opening_message(starter, &agent.settings, true).await?;
     let id = row.header.id;
     let resume = command::resume(Resume {
         session: id,
         session_id: row.header.session_id.clone(),
-        working_set: parent.working_set(),
+        working_set: carried.working_set,
         acknowledgement: opening.message,
         restoration: opening.cost,
         compaction: None,

@@ -96,6 +96,7 @@ pub fn drop_later_items(set: &mut WorkingSet, later: &[StoredMessage]) {
         background: _,
         summary: _,
         pinned_facts: _,
+        closed: _,
         token_budget: _,
     } = set;
     let lists = [topics, facts, decisions, open_tasks, files_touched, conflicts];

@@ -1,13 +1,15 @@
 //! The operations `memory.*`.
 
 pub mod add;
+pub mod edit;
 pub mod list;
 pub mod remove;
 pub mod search;
 
 use chorus_agent_core::window::MemoryBlock;
-use chorus_base::error::Result;
+use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
+use chorus_proto::ErrorKind;
 use chorus_proto::methods::memory::{MemoryEntry, MemorySource};
 use chorus_runtime::run_blocking;
 use chorus_session::selector::MIN_PREFIX;
@@ -26,19 +28,19 @@ pub const MAX_PAGE: u64 = 500;
 const MIN_SHORT_ID: usize = 8;
 
 /// All memories of an agent in the order in which its model sees them, and the part that fits into the prompt.
-struct AgentMemory {
-    rows: Vec<MemoryRow>,
+pub(super) struct AgentMemory {
+    pub(super) rows: Vec<MemoryRow>,
     block: MemoryBlock,
 }
 
-async fn load_memory(memories: &MemoryTable, agent: &AgentEntry) -> Result<AgentMemory> {
+pub(super) async fn load_memory(memories: &MemoryTable, agent: &AgentEntry) -> Result<AgentMemory> {
     let rows = memories.list_visible(memory_scope(&agent.settings)).await?;
     let shown = memory_block(agent.settings.id, &rows, rows.len() as u64);
     Ok(AgentMemory { rows, block: shown })
 }
 
 /// Converts rows into entries of the protocol.
-async fn to_entries(
+pub(super) async fn to_entries(
     sessions: &SessionTable,
     agent: &AgentEntry,
     memory: &AgentMemory,
@@ -92,6 +94,27 @@ fn find_by_prefix<'a>(rows: &'a [MemoryRow], text: &str) -> Vec<&'a MemoryRow> {
     let text = text.to_ascii_lowercase();
     let begins = |row: &&MemoryRow| row.id.to_string().starts_with(&text);
     if text.len() < MIN_PREFIX { Vec::new() } else { rows.iter().filter(begins).collect() }
+}
+
+/// Returns the one row whose id is or begins with `text`.
+///
+/// # Errors
+/// `not_found`, `ambiguous`.
+fn find_one<'a>(agent: &AgentEntry, rows: &'a [MemoryRow], text: &str) -> Result<&'a MemoryRow> {
+    let shown: String = text.chars().take(80).collect();
+    match find_by_prefix(rows, text)[..] {
+        [row] => Ok(row),
+        [] => {
+            let name = &agent.settings.name;
+            Err(Error::new(ErrorKind::NotFound, format!("{name} has no memory entry {shown:?}"))
+                .hint("list entries: chorusctl memory list (4 characters of an ID are enough)"))
+        }
+        ref several => {
+            let ids: Vec<_> = several.iter().map(|row| row.id.to_string()).collect();
+            Err(Error::new(ErrorKind::Ambiguous, format!("{shown:?} matches {} entries", ids.len()))
+                .hint(format!("one of: {}", ids.join(", "))))
+        }
+    }
 }
 
 /// Builds the audit row for a change by a person, which is recorded because memories are part of the prompt.

@@ -4,14 +4,13 @@ use std::path::PathBuf;
 
 use chorus_base::error::{Error, Result};
 use chorus_clock::Clock;
-use chorus_proto::ErrorKind;
 use chorus_proto::methods::memory::{RemoveParams, RemoveResult};
 use chorus_proto::methods::trash::TrashKind;
 use chorus_runtime::run_blocking;
 use chorus_store::trash::EntryMetadata;
 use chorus_store::{Catalog, trash};
 
-use super::{abbreviate, audit_row_of_change, find_by_prefix, load_memory, to_entries};
+use super::{abbreviate, audit_row_of_change, find_one, load_memory, to_entries};
 use crate::ops::agent::AgentResolver;
 use crate::ops::trash as ops_trash;
 
@@ -29,20 +28,7 @@ pub async fn remove(
     // Serialises removals and restores from the trash.
     let _one_at_a_time = agents.lock.lock().await;
     let memory = load_memory(&catalog.memories, &agent).await?;
-    let shown: String = params.id.chars().take(80).collect();
-    let row = match find_by_prefix(&memory.rows, &params.id)[..] {
-        [row] => row.clone(),
-        [] => {
-            let name = &agent.settings.name;
-            return Err(Error::new(ErrorKind::NotFound, format!("{name} has no memory entry {shown:?}"))
-                .hint("list entries: chorusctl memory list (4 characters of an ID are enough)"));
-        }
-        ref several => {
-            let ids: Vec<_> = several.iter().map(|row| row.id.to_string()).collect();
-            return Err(Error::new(ErrorKind::Ambiguous, format!("{shown:?} matches {} entries", ids.len()))
-                .hint(format!("one of: {}", ids.join(", "))));
-        }
-    };
+    let row = find_one(&agent, &memory.rows, &params.id)?.clone();
     let entry = to_entries(&catalog.sessions, &agent, &memory, vec![row.clone()]).await?.pop();
     let entry = entry.ok_or_else(|| Error::internal("an entry cannot be shown"))?;
     let note = EntryMetadata {

@@ -10,7 +10,7 @@ use chorus_proto::{ErrorKind, Message, NewMessage, Role, SessionHeader, TokenPai
 use chorus_runtime::run_blocking;
 use chorus_session::content_eq::has_same_content;
 use chorus_session::stored_message::StoredMessage;
-use chorus_session::summary::{Branch, ConversationSample, branches_prompt, collect_findings};
+use chorus_session::summary::{Branch, ConversationSample, FindingLimits, branches_prompt, collect_findings};
 use chorus_session::{SessionFile, summary};
 use chorus_store::catalog::SessionRow;
 
@@ -148,7 +148,7 @@ fn describe_branch(header: &SessionHeader, rest: &[StoredMessage]) -> (Branch, V
     // Findings from these messages are removed from the known set, so that they are found and reported again.
     let mut known_set = header.working_set.clone();
     drop_later_items(&mut known_set, rest);
-    let findings = collect_findings(&newest, &known_set, usize::MAX);
+    let findings = collect_findings(&newest, &known_set, FindingLimits::UNLIMITED);
     let mut digest = ConversationSample::new();
     for index in ConversationSample::selected_indices(rest.len()) {
         if let Ok(message) = rest[index].to_message() {

@@ -15,14 +15,14 @@ use self::metadata::{MessageMetadata, Record};
 use super::{Export, Progress};
 use crate::markdown::{DATA_END, DATA_START, SummaryBlock, render_data_line};
 use crate::stored_message::StoredMessage;
-use crate::summary::collect_findings;
+use crate::summary::{FindingLimits, collect_findings};
 pub(crate) use messages::SectionWriter;
 
 /// Number of the newest messages that are searched for decisions and open tasks.
 const MAX_SCANNED_MESSAGES: u64 = 2000;
 
 /// Largest number of decisions and of open tasks that are taken from them.
-const MAX_FINDINGS: usize = 10;
+const MAX_FINDINGS: FindingLimits = FindingLimits { statements: 10, files: 10 };
 
 /// Writes the part before the messages, the one between them and their records, or the one after the records.
 pub(super) fn write_frame(

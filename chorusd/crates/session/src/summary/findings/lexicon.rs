@@ -29,6 +29,44 @@ const DECISIONS: &[&str] = &[
     "we'll keep",
     "we will keep",
     "rejected",
+    "picked",
+    "settled for",
+    "approved",
+    "ruled out",
+    "went with",
+    "going forward",
+    "switching to",
+    "are switching from",
+    "we won't",
+    "we will not",
+    "we're not going to",
+    "we are not going to",
+    "we are keeping",
+    "we're keeping",
+    "we'll do",
+    "we'll stick",
+    "the plan is to",
+    "final call",
+    "concluded that",
+    "consensus",
+    "we prefer",
+    "i'd rather",
+    "we'd rather",
+    "standardize on",
+    "standardise on",
+    "standardized on",
+    "we committed to",
+    "convention is",
+    "stays at",
+    "let us use",
+    "let's drop",
+    "let's keep",
+    "let's make",
+    "let's stick",
+    "please always",
+    "always use",
+    "never use",
+    "no longer use",
     "entschieden",
     "beschlossen",
     "décidé",
@@ -58,6 +96,56 @@ const TASKS: &[&str] = &[
     "follow up",
     "open question",
     "pending",
+    "unresolved",
+    "unfinished",
+    "outstanding",
+    "tbd",
+    "action item",
+    "to be done",
+    "what remains",
+    "remain to be",
+    "next thing",
+    "make sure to",
+    "must not forget",
+    "must be fixed",
+    // As in "re-run".
+    "must be re",
+    "schedule a",
+    "have not yet",
+    "has not yet",
+    "can be done later",
+    "has to be",
+    "have to be",
+    "still lacks",
+    "still no",
+    "still missing",
+    "still broken",
+    "still waits",
+    "still waiting for",
+    "we have to",
+    "we need to",
+    "we need a",
+    "we should add",
+    "someone has to",
+    "somebody has to",
+    "someone should",
+    "somebody should",
+    "someone needs to",
+    "should be removed",
+    "should be added",
+    "should be replaced",
+    "needs a",
+    "needs an",
+    "needs investigation",
+    "isn't finished",
+    "is not finished",
+    "isn't done",
+    "is not done",
+    "haven't decided",
+    "have not decided",
+    "need to add",
+    "need to fix",
+    "need to check",
 ];
 
 /// The same for scripts without spaces between words; these match anywhere.
@@ -207,6 +295,18 @@ pub(super) fn is_question(sentence: &str) -> bool {
     sentence.ends_with(['?', '？']) || sentence.trim_end_matches(['。', '.', ' ']).ends_with(QUESTION_ENDINGS)
 }
 
+/// Returns whether a sentence says that something is not done yet, or will be done later.
+pub(super) fn is_put_off(sentence: &str) -> bool {
+    let sentence = sentence.to_lowercase().replace('’', "'");
+    let sentence = sentence.trim_end_matches(['.', '!', ' ']);
+    let has = |words: &[&str]| words.iter().any(|word| sentence.contains(word));
+    match sentence.rsplit(' ').next() {
+        Some("yet") => has(&["n't ", " not "]),
+        Some("later" | "tomorrow") => has(&["'ll ", " will ", " need ", " have to ", " must ", "can be "]),
+        _ => ["later we ", "later i ", "open: "].iter().any(|start| sentence.starts_with(start)),
+    }
+}
+
 /// Returns the task of a line such as `- [ ] write the test`.
 pub(super) fn open_checkbox_task(line: &str) -> Option<&str> {
     let line = line.trim_start();
@@ -241,6 +341,16 @@ mod tests {
             assert_eq!(told(text), (false, false), "{text}");
         }
         assert_eq!(told("we agreed to go with what still needs to be done"), (true, true));
+    }
+
+    #[test]
+    fn what_is_put_off_is_told_by_the_end_of_the_sentence() {
+        for text in ["It hasn’t been run yet.", "I'll fix it later", "Later we delete it.", "Open: who owns it."] {
+            assert!(is_put_off(text), "{text}");
+        }
+        for text in ["", "yet", "Not yet another one.", "It failed two minutes later.", "Tomorrow is Monday."] {
+            assert!(!is_put_off(text), "{text}");
+        }
     }
 
     #[test]

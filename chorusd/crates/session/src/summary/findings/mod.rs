@@ -11,8 +11,20 @@ use super::sample::head_and_tail;
 use super::sentence::parse_sentences;
 use crate::stored_message::{FindingKinds, StoredMessage};
 
-/// Number of items of each kind that one compaction finds.
-pub const MAX_ITEMS_PER_KIND: usize = 10;
+/// Largest numbers of items that are collected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FindingLimits {
+    /// Of decisions, and of open tasks.
+    pub statements: usize,
+    pub files: usize,
+}
+
+impl FindingLimits {
+    /// What one compaction adds to a working set. Decisions and open tasks are carried on until they are done or
+    /// removed, so there is room for many of them.
+    pub const PER_COMPACTION: Self = Self { statements: 100, files: 10 };
+    pub const UNLIMITED: Self = Self { statements: usize::MAX, files: usize::MAX };
+}
 
 /// Bytes at each end of a text that are examined.
 const EDGE_BYTES: usize = 4096;
@@ -25,7 +37,8 @@ pub struct Findings {
     pub files_touched: Vec<Item>,
 }
 
-/// Collects what `messages` name: at most `most` items of each kind, without those that `known` contains. Files come
+/// Collects what `messages` name: at most as many items as `limits` says, without those that `known` contains,
+/// open or closed. Files come
 /// from tool calls and from the text of users and models, decisions and open tasks only from text. Tool results and
 /// messages that Chorus generated are left out. Which kinds a message can name at all is determined once and cached
 /// with the message.
@@ -33,9 +46,12 @@ pub struct Findings {
 pub fn collect_findings<'a>(
     messages: impl IntoIterator<Item = &'a StoredMessage>,
     known: &WorkingSet,
-    most: usize,
+    limits: FindingLimits,
 ) -> Findings {
-    let list = |kind, known: &[Item]| ItemList::new(kind, ItemSource::Rule, known, most);
+    let list = |kind, list: &[Item]| {
+        let most = if kind == ItemKind::File { limits.files } else { limits.statements };
+        ItemList::new(kind, ItemSource::Rule, list, &known.closed, most)
+    };
     let mut decisions = list(ItemKind::Decision, &known.decisions);
     let mut tasks = list(ItemKind::OpenTask, &known.open_tasks);
     let mut files = list(ItemKind::File, &known.files_touched);
@@ -67,7 +83,8 @@ pub fn collect_findings<'a>(
                 continue;
             }
             let tells = lexicon::find_cues(&sentence.text);
-            if tells.task && !lexicon::is_checkbox(&sentence.text) {
+            let is_task = tells.task || (!tells.decision && lexicon::is_put_off(&sentence.text));
+            if is_task && !lexicon::is_checkbox(&sentence.text) {
                 tasks.add(&sentence.text, &message.id);
             } else if tells.decision {
                 decisions.add(&sentence.text, &message.id);
@@ -89,7 +106,8 @@ fn detect_names(stored: &StoredMessage) -> FindingKinds {
     let lexicon::CueMatches { decision, task } = lexicon::find_cues(&text);
     let mut files = false;
     for_each_path(&message, &text, |_| files = true);
-    FindingKinds { files, decisions: decision, tasks: task || text.contains("[ ]") }
+    let may_put_off = || ["yet", "later", "Later", "tomorrow", "Open:", "open:"].iter().any(|word| text.contains(word));
+    FindingKinds { files, decisions: decision, tasks: task || text.contains("[ ]") || may_put_off() }
 }
 
 /// Calls `found` with each path that a message names. `text` is the part of its text that is examined.

@@ -3,9 +3,11 @@
 mod contradictions;
 mod merge_report;
 
-use chorus_proto::{Item, WorkingSet};
+use std::collections::HashSet;
 
-use super::items::is_same_text;
+use chorus_proto::{Item, ItemSource, WorkingSet};
+
+use super::items::normalize_text;
 pub use merge_report::{Branch, build_merge_report, sanitize_merge_report};
 
 /// Merges the working sets of two branches, given with their names. Duplicates are removed. Contradictions are listed
@@ -16,31 +18,37 @@ pub fn merge_working_sets(a: (&str, &WorkingSet), b: (&str, &WorkingSet)) -> Wor
         (Some(one), Some(other)) if one != other => Some(format!("{one}\n\n{other}")),
         (one, other) => one.clone().or_else(|| other.clone()),
     };
-    let mut conflicts = merge_items(&a.1.conflicts, &b.1.conflicts, is_same_text);
+    let mut conflicts = merge_items(&a.1.conflicts, &b.1.conflicts, normalize_text);
     conflicts.extend(contradictions::find_contradictions((a.0, &statements(a.1)), (b.0, &statements(b.1))));
+    let mut closed = merge_items(&a.1.closed, &b.1.closed, normalize_text);
+    let is_closed: HashSet<String> = closed.iter().map(|item| normalize_text(&item.text)).collect();
+    // What one branch has closed is closed, unless somebody wrote it in the other.
+    let open = |items: Vec<Item>| {
+        let is_open = |item: &Item| item.source == ItemSource::Hand || !is_closed.contains(&normalize_text(&item.text));
+        items.into_iter().filter(is_open).collect::<Vec<_>>()
+    };
+    let decisions = open(merge_items(&a.1.decisions, &b.1.decisions, normalize_text));
+    let open_tasks = open(merge_items(&a.1.open_tasks, &b.1.open_tasks, normalize_text));
+    closed.retain(|item| !decisions.iter().chain(&open_tasks).any(|open| open.id == item.id));
     WorkingSet {
         background,
-        topics: merge_items(&a.1.topics, &b.1.topics, is_same_text),
+        topics: merge_items(&a.1.topics, &b.1.topics, normalize_text),
         // Pinned facts are compared exactly.
-        pinned_facts: merge_items(&a.1.pinned_facts, &b.1.pinned_facts, str::eq),
-        facts: merge_items(&a.1.facts, &b.1.facts, is_same_text),
-        decisions: merge_items(&a.1.decisions, &b.1.decisions, is_same_text),
-        open_tasks: merge_items(&a.1.open_tasks, &b.1.open_tasks, is_same_text),
-        files_touched: merge_items(&a.1.files_touched, &b.1.files_touched, str::eq),
+        pinned_facts: merge_items(&a.1.pinned_facts, &b.1.pinned_facts, str::to_owned),
+        facts: merge_items(&a.1.facts, &b.1.facts, normalize_text),
+        decisions,
+        open_tasks,
+        files_touched: merge_items(&a.1.files_touched, &b.1.files_touched, str::to_owned),
         conflicts,
+        closed,
         ..WorkingSet::default()
     }
 }
 
-/// Returns the items of both lists without duplicates.
-fn merge_items(first: &[Item], second: &[Item], same: impl Fn(&str, &str) -> bool) -> Vec<Item> {
-    let mut all: Vec<Item> = Vec::with_capacity(first.len() + second.len());
-    for item in first.iter().chain(second) {
-        if !all.iter().any(|known| same(&known.text, &item.text)) {
-            all.push(item.clone());
-        }
-    }
-    all
+/// Returns the items of both lists without duplicates, which have the same `key`.
+fn merge_items(first: &[Item], second: &[Item], key: impl Fn(&str) -> String) -> Vec<Item> {
+    let mut known = HashSet::with_capacity(first.len() + second.len());
+    first.iter().chain(second).filter(|item| known.insert(key(&item.text))).cloned().collect()
 }
 
 /// Returns the items that state something.
@@ -50,8 +58,6 @@ fn statements(set: &WorkingSet) -> Vec<&Item> {
 
 #[cfg(test)]
 mod tests {
-    use chorus_proto::ItemSource;
-
     use super::*;
 
     fn items(texts: &[&str]) -> Vec<Item> {

@@ -2,6 +2,7 @@
 
 use chorus_proto::{Item, ItemSource, WorkingSet};
 
+use crate::notes::close_items;
 use crate::summary::findings::Findings;
 use crate::summary::text_limit::truncate_chars;
 
@@ -35,7 +36,7 @@ pub struct ExtractedItems {
 impl ExtractedItems {
     /// Appends the extraction of the next chunk.
     pub fn append(&mut self, next: Self) {
-        next.remove_done(&mut self.open_tasks);
+        let _ = next.remove_done(&mut self.open_tasks);
         self.summary = match (self.summary.take(), next.summary) {
             (Some(before), Some(then)) => Some(join_summaries(&before, &then)),
             (before, then) => before.or(then),
@@ -69,9 +70,10 @@ impl ExtractedItems {
         texts.map(|text| text.chars().count() as u64).sum()
     }
 
-    /// Adds the items to a working set. Replaces the summary there, and removes the tasks that are done.
+    /// Adds the items to a working set. Replaces the summary there, and closes the tasks that are done.
     pub fn add_to(self, set: &mut WorkingSet) {
-        self.remove_done(&mut set.open_tasks);
+        let done = self.remove_done(&mut set.open_tasks);
+        close_items(set, done);
         set.summary = self.summary.or(set.summary.take());
         set.topics.extend(self.topics);
         set.facts.extend(self.facts);
@@ -81,9 +83,9 @@ impl ExtractedItems {
         set.conflicts.extend(self.conflicts);
     }
 
-    /// Removes the tasks that are done, but never those that a user added.
-    fn remove_done(&self, tasks: &mut Vec<Item>) {
-        tasks.retain(|task| task.source == ItemSource::Hand || !self.done.contains(&task.id));
+    /// Removes and returns the tasks that are done, but never those that a user added.
+    fn remove_done(&self, tasks: &mut Vec<Item>) -> Vec<Item> {
+        tasks.extract_if(.., |task| task.source != ItemSource::Hand && self.done.contains(&task.id)).collect()
     }
 
     fn items(&self) -> impl Iterator<Item = &Item> {

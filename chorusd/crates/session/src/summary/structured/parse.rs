@@ -34,8 +34,9 @@ pub fn parse_extraction(
         return Err(if is_refusal(answer.trim()) { "is a refusal" } else { "is not a JSON object" });
     };
     let all = |field: &str| fields.get(field).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let closed = &known.closed;
     let list = |kind, field: &str, known: &[Item]| {
-        let mut list = ItemList::new(kind, ItemSource::Model, known, MAX_ITEMS);
+        let mut list = ItemList::new(kind, ItemSource::Model, known, closed, MAX_ITEMS);
         for (text, source) in
             all(field).iter().filter_map(|item| parse_item(item, piece)).filter(|(_, from)| !from.known)
         {
@@ -43,7 +44,7 @@ pub fn parse_extraction(
         }
         list.items
     };
-    let mut conflicts = ItemList::new(ItemKind::Conflict, ItemSource::Model, &known.conflicts, MAX_ITEMS);
+    let mut conflicts = ItemList::new(ItemKind::Conflict, ItemSource::Model, &known.conflicts, closed, MAX_ITEMS);
     for conflict in all("conflicts") {
         let sides = conflict.get("earlier").zip(conflict.get("later"));
         let sides = sides.and_then(|(earlier, later)| parse_item(earlier, piece).zip(parse_item(later, piece)));
