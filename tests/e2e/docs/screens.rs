@@ -226,7 +226,8 @@ pub(super) fn normalize(text: &str) -> String {
         ["s", "ms", "min", "h", "now", "just", "ago", "second", "seconds", "B", "KiB", "MiB", "GiB", "kB"];
     let varies = |word: &&str| {
         let bare = word.trim_matches(|c: char| c.is_ascii_punctuation());
-        word.chars().any(|c| c.is_ascii_digit()) || UNITS.contains(&bare)
+        // Names of temporary directories may have no digit either.
+        word.chars().any(|c| c.is_ascii_digit()) || UNITS.contains(&bare) || word.contains("/tmp/.tmp")
     };
     let kept = text.lines().flat_map(|line| {
         let first = if line.contains('…') { 1 } else { usize::MAX };
