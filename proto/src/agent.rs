@@ -44,7 +44,7 @@ pub struct ContextInfo {
 /// How full the model's window would be with the next request: prompt, notes, working set, tools and visible messages.
 #[wire(Copy, PartialEq, Eq)]
 pub struct Meter {
-    /// Tokens, estimated.
+    /// Tokens of the next request.
     pub used: u64,
     /// Context length of the model, including the reply; null if unknown.
     pub window: Option<u64>,
@@ -53,6 +53,20 @@ pub struct Meter {
     /// The tools that the model sees, if the context length is too small for all tools of the agent.
     #[omit_empty]
     pub tools: Option<ToolsShown>,
+    /// How `used` was found; older daemons, which always estimate, do not say it.
+    #[omit_empty]
+    pub source: Option<TokenSource>,
+}
+
+/// How a number of tokens was found.
+#[wire(Copy, PartialEq, Eq)]
+pub enum TokenSource {
+    /// Counted with the model's vocabulary.
+    Exact,
+    /// Counted by the provider, but for a small part at the end.
+    Provider,
+    /// Estimated from the text, and corrected by what the provider counted before.
+    Estimated,
 }
 
 /// The tools that a model with a small context length sees.

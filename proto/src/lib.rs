@@ -30,7 +30,8 @@ pub mod working_set;
 use chorus_proto_macros::wire;
 
 pub use agent::{
-    Agent, AgentState, AgentStatus, Blocked, ContextInfo, Meter, RunningTurn, SessionRef, TodayUsage, ToolsShown,
+    Agent, AgentState, AgentStatus, Blocked, ContextInfo, Meter, RunningTurn, SessionRef, TodayUsage, TokenSource,
+    ToolsShown,
 };
 pub use client::{CallError, Client};
 pub use error::{ErrorData, ErrorKind, RpcError};
@@ -39,7 +40,8 @@ pub use message::{Attachment, Author, Message, NewMessage, Role, Source, SourceK
 pub use methods::Method;
 pub use session::{Session, SessionHeader, SummarySource, TokenPair, Trigger};
 pub use window::{
-    Mend, MendKind, PieceKind, ShortMessage, Window, WindowBudget, WindowMessage, WindowPiece, WindowTool,
+    CountedTokens, Mend, MendKind, PieceKind, ShortMessage, Window, WindowBudget, WindowMessage, WindowPiece,
+    WindowTool,
 };
 pub use working_set::{Item, ItemSource, Receipt, TokenBudget, WorkingSet};
 

@@ -1,5 +1,6 @@
 //! The window that the next model call would send, piece by piece, with estimated tokens.
 
+use crate::agent::TokenSource;
 use crate::message::Message;
 use crate::wire;
 use crate::working_set::Receipt;
@@ -114,4 +115,14 @@ pub struct WindowBudget {
     pub takes: Option<u64>,
     /// Maximum length of the reply, in tokens.
     pub answer: u64,
+    /// Tokens of the whole request as they were counted, where that is possible; the numbers above are estimates.
+    #[omit_empty]
+    pub counted: Option<CountedTokens>,
+}
+
+/// A number of tokens, and how it was found.
+#[wire(Copy, PartialEq, Eq)]
+pub struct CountedTokens {
+    pub tokens: u64,
+    pub source: TokenSource,
 }

@@ -1,7 +1,7 @@
 //! Formats sessions and agents in the words that several commands share.
 
 use chorus_proto::{
-    AgentState, ContextInfo, Meter, RunningTurn, Session, SummarySource, TokenPair, ToolsShown, Trigger,
+    AgentState, ContextInfo, Meter, RunningTurn, Session, SummarySource, TokenPair, TokenSource, ToolsShown, Trigger,
 };
 
 use crate::error::Error;
@@ -179,10 +179,16 @@ pub fn restoration_cost(cost: TokenPair) -> String {
     format!("resume cost {}", format_token_count(cost.input.saturating_add(cost.output)))
 }
 
-/// Formats `~12k/200k`: tokens of the next request, and the model's context length. Adds `few tools` or `no tools` if
-/// the context length is too small for all tools.
+/// Formats `12k/200k exact`: tokens of the next request, the model's context length, and how the tokens were found. Adds
+/// `few tools` or `no tools` if the context length is too small for all tools.
 #[must_use]
 pub fn prompt_size(meter: &Meter) -> String {
+    let source = match meter.source {
+        Some(TokenSource::Exact) => " exact",
+        Some(TokenSource::Provider) => " by provider",
+        Some(TokenSource::Estimated) => " estimated",
+        None => "",
+    };
     let used = format_tokens(meter.used);
     let tools = match meter.tools {
         Some(ToolsShown::Few) => ", few tools",
@@ -190,8 +196,8 @@ pub fn prompt_size(meter: &Meter) -> String {
         None => "",
     };
     match meter.window {
-        Some(window) => format!("{used}/{}{tools}", format_tokens(window).trim_start_matches('~')),
-        None => used,
+        Some(window) => format!("{used}/{}{source}{tools}", format_tokens(window).trim_start_matches('~')),
+        None => format!("{used}{source}"),
     }
 }
 
@@ -210,11 +216,14 @@ mod tests {
 
     #[test]
     fn a_meter_tells_the_window_where_it_is_known() {
-        let told = |used, window| prompt_size(&Meter { used, window, calibrated: false, tools: None });
+        let meter = |used, window| Meter { used, window, calibrated: false, tools: None, source: None };
+        let told = |used, window| prompt_size(&meter(used, window));
         assert_eq!([told(11_800, Some(200_000)), told(950, Some(8192))], ["~11k/200k", "950/8.1k"]);
         assert_eq!(told(11_800, None), "~11k");
-        let small = Meter { used: 950, window: Some(2048), calibrated: false, tools: Some(ToolsShown::Few) };
+        let small = Meter { tools: Some(ToolsShown::Few), ..meter(950, Some(2048)) };
         assert_eq!(prompt_size(&small), "950/2.0k, few tools");
+        let counted = Meter { source: Some(TokenSource::Exact), ..meter(11_800, Some(200_000)) };
+        assert_eq!(prompt_size(&counted), "~11k/200k exact");
     }
 
     #[test]

@@ -87,6 +87,7 @@ pub(super) async fn make_services(
         memories: store.catalog.memories.clone(),
         models: models.clone(),
         usage: usage.clone(),
+        counts: Default::default(),
     });
     let agent_resolver = Arc::new(AgentResolver {
         index: agents.clone(),

@@ -40,9 +40,9 @@ fn tokens(body: &Value) -> u64 {
 #[test]
 fn a_model_that_takes_little_is_shown_few_tools_and_answers() {
     for (window, tools, cut, said) in [
-        (1024, 0, Some(ToolsShown::None), "/1.0k, no tools"),
-        (2048, 5, Some(ToolsShown::Few), "/2.0k, few tools"),
-        (4096, 5, Some(ToolsShown::Few), "/4.0k, few tools"),
+        (1024, 0, Some(ToolsShown::None), "no tools"),
+        (2048, 5, Some(ToolsShown::Few), "few tools"),
+        (4096, 5, Some(ToolsShown::Few), "few tools"),
         (8192, 15, None, "/8.1k"),
     ] {
         let fixture = taking(window);

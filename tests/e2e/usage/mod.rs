@@ -3,6 +3,7 @@
 mod caps;
 mod context_meter;
 mod estimated;
+mod token_count;
 mod totals;
 
 use chorus_proto::methods::agent::{Config, ConfigParams};

@@ -33,6 +33,9 @@ use crate::wait::{DEADLINE, wait_until};
 /// API key that [`ModelServer::config_toml`] gives to the provider `anthropic`.
 pub const API_KEY: &str = "sk-test-0123456789abcdef";
 
+/// Path at which Anthropic counts the tokens of a request.
+pub const COUNT_PATH: &str = "/v1/messages/count_tokens";
+
 /// A running server. Dropping it closes every connection.
 #[derive(Debug)]
 pub struct ModelServer {
@@ -115,11 +118,19 @@ impl ModelServer {
         self.shared.update(|state| state.strict = true);
     }
 
-    /// Returns every request so far, except for lists of models.
+    /// Returns every request so far, except for lists of models and for counts of tokens.
     #[must_use]
     pub fn requests(&self) -> Vec<RecordedRequest> {
         let state = self.shared.state();
-        state.requests.iter().filter(|request| request.method == "POST").cloned().collect()
+        state.requests.iter().filter(|request| request.method == "POST" && !request.is_count()).cloned().collect()
+    }
+
+    /// Returns the requests for counts of tokens. They get status 404 unless [`ModelServer::set_path_response`] has a
+    /// response for [`COUNT_PATH`].
+    #[must_use]
+    pub fn count_requests(&self) -> Vec<RecordedRequest> {
+        let state = self.shared.state();
+        state.requests.iter().filter(|request| request.is_count()).cloned().collect()
     }
 
     /// Returns the requests for lists of models.

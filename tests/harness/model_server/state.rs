@@ -34,6 +34,11 @@ pub struct RecordedRequest {
 }
 
 impl RecordedRequest {
+    /// Whether it asks for a count of tokens.
+    pub(super) fn is_count(&self) -> bool {
+        self.path == super::COUNT_PATH
+    }
+
     /// Returns the value of a header; the name must be in lower case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {

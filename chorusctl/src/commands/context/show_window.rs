@@ -1,7 +1,7 @@
 //! `chorusctl context show --window`: prints the window that the next model call would send.
 
 use chorus_proto::methods::context::{Show, ShowParams};
-use chorus_proto::{MendKind, PieceKind, Window, WindowBudget};
+use chorus_proto::{CountedTokens, MendKind, PieceKind, TokenSource, Window, WindowBudget};
 
 use super::compact;
 use crate::app::App;
@@ -83,7 +83,14 @@ fn print_budget(out: &mut Stdout, budget: &WindowBudget, shown: u64) -> Result<(
     for (part, tokens, of) in rows {
         table.add_row([part.into(), tokens.to_string().into(), of.into()]);
     }
-    table.write(out)
+    table.write(out)?;
+    match budget.counted {
+        Some(CountedTokens { tokens, source: TokenSource::Exact }) => {
+            writeln!(out, "\n{tokens} tokens, counted with the vocabulary of the model")
+        }
+        Some(CountedTokens { tokens, .. }) => writeln!(out, "\n{tokens} tokens, counted by the provider"),
+        None => Ok(()),
+    }
 }
 
 fn piece_name(kind: PieceKind) -> &'static str {

@@ -21,6 +21,8 @@ pub mod retry;
 pub mod sse;
 mod startup_wait;
 pub(crate) mod stream_event;
+mod token_count;
+pub mod tokenizer;
 mod transport;
 
 pub use chorus_config::Price;
@@ -36,3 +38,4 @@ pub use reply::{Reply, StopReason, calculate_cost};
 pub use request::{ModelRequest, OutputFormat, ToolSpec};
 pub use request_tokens::{tokens_of_request, tokens_of_tool, tokens_of_tools};
 pub use stream_event::StreamEvent;
+pub use tokenizer::has_tokenizer;

@@ -419,7 +419,7 @@ impl Models {
         self.configured.keys().chain(local).cloned().collect()
     }
 
-    fn provider(&self, name: &str) -> Option<Provider> {
+    pub(super) fn provider(&self, name: &str) -> Option<Provider> {
         self.configured.get(name).cloned().or_else(|| {
             let found = self.catalog.read();
             let local = found.provider(name).filter(|provider| provider.local)?;

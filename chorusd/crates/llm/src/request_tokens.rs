@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use chorus_session::token_estimate::{MessageSize, tokens_of_bytes, tokens_of_piece};
+use chorus_session::token_estimate::{MessageSize, tokens_of_piece, tokens_of_text};
 
 use crate::request::{ModelRequest, ToolSpec};
 
@@ -12,7 +12,7 @@ const TOOL_OVERHEAD: u64 = 12;
 /// Returns the tokens of a whole request.
 #[must_use]
 pub fn tokens_of_request(request: &ModelRequest) -> u64 {
-    let system = request.system.iter().map(|text| tokens_of_piece(text.len() as u64));
+    let system = request.system.iter().map(|text| tokens_of_piece(text));
     let messages = request.messages.iter().map(|message| MessageSize::of_message(message).tokens());
     system.chain(messages).sum::<u64>() + tokens_of_tools(&request.tools)
 }
@@ -27,7 +27,10 @@ pub fn tokens_of_tools(tools: &[Arc<ToolSpec>]) -> u64 {
 #[must_use]
 pub fn tokens_of_tool(tool: &ToolSpec) -> u64 {
     TOOL_OVERHEAD
-        + tokens_of_bytes((tool.name.len() + tool.description.len() + tool.parameters.to_string().len()) as u64)
+        + [&tool.name, &tool.description, &tool.parameters.to_string()]
+            .map(|text| tokens_of_text(text))
+            .iter()
+            .sum::<u64>()
 }
 
 #[cfg(test)]
@@ -51,6 +54,6 @@ mod tests {
         assert_eq!(one, MessageSize::of_message(&hello).tokens());
         assert_eq!(asked(vec![hello.clone(), hello.clone()], Vec::new(), Vec::new()), 2 * one);
         let whole = asked(vec![hello], vec!["You are kind.".into()], vec![tool.clone()]);
-        assert_eq!(whole, one + tokens_of_piece(13) + tokens_of_tools(&[tool]));
+        assert_eq!(whole, one + tokens_of_piece("You are kind.") + tokens_of_tools(&[tool]));
     }
 }

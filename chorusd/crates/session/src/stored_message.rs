@@ -1,7 +1,7 @@
 //! Messages in memory: their serialised bytes, with the few properties that are needed often.
 
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use bytes::Bytes;
 use chorus_proto::{Message, Role, SourceKind};
@@ -10,7 +10,7 @@ use serde::ser::Error as _;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::token_estimate::{MessageSize, json_escaped_len};
+use crate::token_estimate::{MessageSize, tokens_of_bytes};
 
 /// A message in its serialised form: one line of JSON, shared and immutable.
 #[derive(Debug, Clone)]
@@ -18,7 +18,7 @@ pub struct StoredMessage {
     json: Bytes,
     role: Role,
     finding_kinds: CachedFindingKinds,
-    tokens: u32,
+    tokens: CachedTokens,
     chars: u64,
 }
 
@@ -58,6 +58,17 @@ impl CachedFindingKinds {
 impl Clone for CachedFindingKinds {
     fn clone(&self) -> Self {
         Self(AtomicU8::new(self.0.load(Ordering::Relaxed)))
+    }
+}
+
+/// The estimated tokens of a message, computed at most once, and only of the messages that somebody measures. No
+/// message has zero tokens, so zero is unknown.
+#[derive(Debug, Default)]
+struct CachedTokens(AtomicU32);
+
+impl Clone for CachedTokens {
+    fn clone(&self) -> Self {
+        Self(AtomicU32::new(self.0.load(Ordering::Relaxed)))
     }
 }
 
@@ -134,33 +145,19 @@ impl StoredMessage {
     }
 
     fn from_serialised(message: &Message, json: Bytes) -> Self {
-        let (tokens, chars) = (saturating_tokens(MessageSize::of_message(message)), message.char_count());
-        Self { json, role: message.role, finding_kinds: CachedFindingKinds::default(), tokens, chars }
+        Self::with_chars(json, message.role, message.char_count())
+    }
+
+    fn with_chars(json: Bytes, role: Role, chars: u64) -> Self {
+        Self { json, role, finding_kinds: CachedFindingKinds::default(), tokens: CachedTokens::default(), chars }
     }
 
     /// Parses the bytes of one message, which must be on one line.
     pub fn parse(json: Bytes) -> serde_json::Result<Self> {
         let skim: MessageProbe<'_> = serde_json::from_slice(&json)?;
         let params: u64 = skim.tool_calls.iter().map(|call| count_chars(call.params.get())).sum();
-        let content = measure_json_string(skim.content.get())?;
-        let is_result = skim.role == Role::ToolResult;
-        let mut parts = MessageSize { bytes: content.bytes, is_result, ..MessageSize::default() };
-        skim.tool_calls.iter().for_each(|call| parts.add_call(&call.name, call.params.get()));
-        let attached =
-            skim.attachments.and_then(|raw| serde_json::from_str::<Vec<AttachmentProbe<'_>>>(raw.get()).ok());
-        for attachment in attached.iter().flatten() {
-            let encoded = attachment.data.map_or(0, |data| data.get().len().saturating_sub(2));
-            parts.add_attachment(attachment.media_type.as_deref(), encoded);
-        }
-        let role = skim.role;
-        if let Some((author, source)) = skim.author.zip(skim.source)
-            && let (Ok(AuthorProbe { name }), Ok(SourceProbe { kind })) =
-                (serde_json::from_str(author.get()), serde_json::from_str(source.get()))
-        {
-            parts.add_author(role, Some(kind), &name);
-        }
-        let (tokens, chars) = (saturating_tokens(parts), content.chars + params);
-        Ok(Self { json, role, finding_kinds: CachedFindingKinds::default(), tokens, chars })
+        let (role, chars) = (skim.role, count_json_chars(skim.content.get())? + params);
+        Ok(Self::with_chars(json, role, chars))
     }
 
     /// Returns the serialised form, without a newline.
@@ -181,9 +178,19 @@ impl StoredMessage {
     }
 
     /// Returns the estimated tokens, including those of everything besides the text ([`crate::token_estimate`]).
+    /// Computes them the first time, and caches them.
     #[must_use]
     pub fn tokens(&self) -> u64 {
-        self.tokens.into()
+        let known = self.tokens.0.load(Ordering::Relaxed);
+        if known > 0 {
+            return known.into();
+        }
+        // Parsing cannot fail, because the bytes were parsed or serialised before.
+        let tokens = measure_json(&self.json)
+            .map_or_else(|_| tokens_of_bytes(self.json.len() as u64), MessageSize::tokens)
+            .clamp(1, u32::MAX.into());
+        self.tokens.0.store(u32::try_from(tokens).unwrap_or(u32::MAX), Ordering::Relaxed);
+        tokens
     }
 
     /// Returns what it may contain: computes it with `find` the first time, and caches it.
@@ -204,41 +211,40 @@ impl StoredMessage {
     }
 }
 
-fn saturating_tokens(parts: MessageSize) -> u32 {
-    u32::try_from(parts.tokens()).unwrap_or(u32::MAX)
-}
-
-/// The length of a text.
-struct TextLengths {
-    chars: u64,
-    /// UTF-8 bytes as escaped in JSON.
-    bytes: u64,
-}
-
-impl TextLengths {
-    fn measure(text: &str) -> Self {
-        Self { chars: count_chars(text), bytes: json_escaped_len(text) }
+/// Measures a serialised message.
+fn measure_json(json: &[u8]) -> serde_json::Result<MessageSize> {
+    let skim: MessageProbe<'_> = serde_json::from_slice(json)?;
+    let mut size = MessageSize::of_text(skim.role, &serde_json::from_str::<Cow<'_, str>>(skim.content.get())?);
+    skim.tool_calls.iter().for_each(|call| size.add_call(&call.name, call.params.get()));
+    let attached = skim.attachments.and_then(|raw| serde_json::from_str::<Vec<AttachmentProbe<'_>>>(raw.get()).ok());
+    for attachment in attached.iter().flatten() {
+        let encoded = attachment.data.map_or(0, |data| data.get().len().saturating_sub(2));
+        size.add_attachment(attachment.media_type.as_deref(), encoded);
     }
+    if let Some((author, source)) = skim.author.zip(skim.source)
+        && let (Ok(AuthorProbe { name }), Ok(SourceProbe { kind })) =
+            (serde_json::from_str(author.get()), serde_json::from_str(source.get()))
+    {
+        size.add_author(skim.role, Some(kind), &name);
+    }
+    Ok(size)
 }
 
-/// Measures a JSON string, given with its quotes and escapes.
-fn measure_json_string(raw: &str) -> serde_json::Result<TextLengths> {
+/// Counts the characters of a JSON string, given with its quotes and escapes.
+fn count_json_chars(raw: &str) -> serde_json::Result<u64> {
     // Most contents are long and have only single-character escapes, so they are counted without unescaping them.
     let Some(inner) = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')) else {
-        return serde_json::from_str::<&str>(raw).map(TextLengths::measure);
+        return serde_json::from_str::<&str>(raw).map(count_chars);
     };
-    let (mut escapes, mut slashes) = (0, 0);
-    let mut rest = inner.as_bytes();
+    let (mut escapes, mut rest) = (0, inner.as_bytes());
     while let Some(at) = memchr::memchr(b'\\', rest) {
         if rest.get(at + 1) == Some(&b'u') {
-            return serde_json::from_str::<Cow<'_, str>>(raw).map(|text| TextLengths::measure(&text));
+            return serde_json::from_str::<Cow<'_, str>>(raw).map(|text| count_chars(&text));
         }
         escapes += 1;
-        // Escaping a slash is optional, and it is sent unescaped.
-        slashes += u64::from(rest.get(at + 1) == Some(&b'/'));
         rest = rest.get(at + 2..).unwrap_or_default();
     }
-    Ok(TextLengths { chars: count_chars(inner) - escapes, bytes: inner.len() as u64 - slashes })
+    Ok(count_chars(inner) - escapes)
 }
 
 fn count_chars(text: &str) -> u64 {

@@ -61,10 +61,11 @@ impl MemoryEntry {
 /// fit, with the beginnings of the first of those.
 #[must_use]
 pub fn build_memory_block(entries: &[MemoryEntry], total: u64) -> MemoryBlock {
-    let (mut text, mut shown) = (String::new(), 0);
+    let (mut text, mut shown, mut tokens) = (String::new(), 0, 0);
     for entry in entries.iter().take(MAX_SHOWN_MEMORIES as usize) {
         let line = entry.line();
-        if token_estimate::tokens_of_bytes((text.len() + line.len()) as u64) > MAX_MEMORY_TOKENS {
+        tokens += token_estimate::tokens_of_text(&line);
+        if tokens > MAX_MEMORY_TOKENS {
             break;
         }
         text.push_str(&line);
@@ -73,7 +74,7 @@ pub fn build_memory_block(entries: &[MemoryEntry], total: u64) -> MemoryBlock {
     if shown == 0 {
         return MemoryBlock::default();
     }
-    let tokens = token_estimate::tokens_of_bytes(text.len() as u64);
+    let tokens = token_estimate::tokens_of_text(&text);
     let left = total.saturating_sub(shown as u64);
     if left > 0 {
         let mut names: Vec<String> = entries[shown..].iter().take(MAX_NAMED_ENTRIES).map(MemoryEntry::name).collect();

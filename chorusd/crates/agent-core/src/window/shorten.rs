@@ -15,6 +15,10 @@ const MIN_CUT_BYTES: usize = 160;
 /// Attached files may always have this fraction (one half) of a message's tokens.
 const FILES_DIVISOR: u64 = 2;
 
+/// What a cut text is shorter than its share: a fraction of it, and the tokens of the mark besides its bytes.
+const MARGIN_DIVISOR: u64 = 64;
+const MARK_TOKENS: u64 = 12;
+
 /// How many quarters of a cut text are its beginning.
 const HEAD_QUARTERS: usize = 3;
 
@@ -65,11 +69,13 @@ fn shorten_message(message: &mut Message, cap: u64) -> u64 {
     // The parts that are not text keep their size, so one pass may not be enough.
     for _ in 0..4 {
         let parts = MessageSize::of_message(message);
-        let (tokens, texts) = (parts.tokens(), tokens_of_bytes(parts.bytes.saturating_sub(files)));
+        let (tokens, texts) = (parts.tokens(), parts.text_tokens().saturating_sub(tokens_of_bytes(files)));
         if tokens <= cap {
             break;
         }
+        // What is left may have a few more tokens a byte than the whole, and the mark has some, too.
         let room = texts.saturating_sub(tokens - cap);
+        let room = room.saturating_sub(room / MARGIN_DIVISOR + MARK_TOKENS);
         let share = |length: usize| share_of(length, room, texts);
         let before = gone;
         gone += cut_middle(&mut message.content, &share);

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use chorus_proto::{Item, WorkingSet};
-use chorus_session::token_estimate::tokens_of_piece;
+use chorus_session::token_estimate::{tokens_of_piece, tokens_of_unread_piece};
 
 use super::carried_items::{CondensedItems, condense};
 use super::shorten::floor_char_boundary;
@@ -36,6 +36,19 @@ pub fn fit_to_window(set: &WorkingSet, fits: u64) -> WorkingSet {
 /// Does the same as [`fit_to_window`], and returns how many decisions and open tasks are not shown in full.
 #[must_use]
 pub fn condense_to_window(set: &WorkingSet, fits: u64) -> (WorkingSet, CondensedItems) {
+    let cut = cut_to_shares(set, fits);
+    let block = render(&cut.0).unwrap_or_default();
+    let (tokens, by_length) = (tokens_of_piece(&block), tokens_of_unread_piece(block.len() as u64));
+    let fits_whole = cut.0 == *set && tokens <= fits - fits / CONVERSATION_DIVISOR;
+    if fits_whole || tokens <= by_length {
+        return cut;
+    }
+    // The shares are cut as if four bytes were a token. In this text a token has fewer.
+    let shares = u128::from(fits) * u128::from(by_length) / u128::from(tokens);
+    cut_to_shares(set, u64::try_from(shares).unwrap_or(fits))
+}
+
+fn cut_to_shares(set: &WorkingSet, fits: u64) -> (WorkingSet, CondensedItems) {
     let mut set = set.clone();
     for (text, share) in [(&mut set.background, BACKGROUND_DIVISOR), (&mut set.summary, SUMMARY_DIVISOR)] {
         let most = usize::try_from(fits / share).unwrap_or(usize::MAX).saturating_mul(4);
@@ -165,7 +178,7 @@ pub fn render(set: &WorkingSet) -> Option<String> {
 /// Returns the estimated tokens of the block.
 #[must_use]
 pub fn tokens(set: &WorkingSet) -> u64 {
-    render(set).map_or(0, |block| tokens_of_piece(block.len() as u64))
+    render(set).map_or(0, |block| tokens_of_piece(&block))
 }
 
 /// Returns the characters of the block.
@@ -203,7 +216,9 @@ mod tests {
             WorkingSet { background: Some("日".repeat(1000)), summary: Some("s".into()), ..WorkingSet::default() };
         assert_eq!(fit_to_window(&set, 10_000), set);
         let cut = fit_to_window(&set, 400);
-        assert_eq!(cut.background, Some("日".repeat(133) + "…"));
+        let background = cut.background.unwrap_or_default();
+        let kept = background.chars().filter(|char| *char == '日').count();
+        assert!((100..=133).contains(&kept) && background.ends_with("日…"), "{kept} characters");
         assert_eq!(cut.summary, set.summary);
     }
 

@@ -61,7 +61,7 @@ pub(super) fn largest_part_hint(prompt: &Prompt, agent: &str) -> String {
 fn measure_parts(prompt: &Prompt) -> [(RequestPart, u64); 6] {
     let of = |kind| {
         let pieces = prompt.pieces.iter().zip(&prompt.request.system).filter(|(found, _)| **found == kind);
-        pieces.map(|(_, text)| tokens_of_piece(text.len() as u64)).sum()
+        pieces.map(|(_, text)| tokens_of_piece(text)).sum()
     };
     [
         (RequestPart::Prompt, of(PieceKind::Prompt)),

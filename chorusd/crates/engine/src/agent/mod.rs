@@ -23,6 +23,7 @@ pub mod model_limits;
 pub mod note_extraction;
 pub mod opening_request;
 pub mod prompt;
+mod prompt_check;
 pub mod prompt_size;
 mod redacted_stream;
 pub mod registry;

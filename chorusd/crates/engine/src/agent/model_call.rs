@@ -9,7 +9,7 @@ use chorus_agent_core::turn::{EventTime, ModelFailure, ModelReply};
 use chorus_agent_core::turn_sink::TurnSinks;
 use chorus_base::error::Error;
 use chorus_base::new_id;
-use chorus_llm::{CallError, ErrorClass, Reply, StopReason, StreamEvent};
+use chorus_llm::{CallError, ErrorClass, ModelRef, Reply, StopReason, StreamEvent};
 use chorus_proto::methods::send::TurnEvent;
 use chorus_proto::{ErrorKind, EventType, Message, NewMessage, Role, ToolCall, Usage};
 use chorus_session::stored_message::StoredMessage;
@@ -21,6 +21,7 @@ use uuid::Uuid;
 
 use super::background_extraction::ExtractionJob;
 use super::model_limits::ModelLimits;
+use super::prompt_check::PromptCheck;
 use super::redacted_stream::{RedactedStream, redact_reply};
 use super::registry::Registry;
 use super::request_builder::{BuildOutcome, build_request};
@@ -74,8 +75,17 @@ async fn try_call(
     .flatten();
     let asked = Arc::new(call);
     let call = asked.clone();
-    let built = chorus_runtime::spawn_blocking(move || build_request(&call, remembered, accepts)).await;
-    let mut prompt = match built.map_err(|e| failure_before_call(Error::internal(e.to_string())))? {
+    let (counter, named) = (registry.token_counter.clone(), target.clone());
+    let built = chorus_runtime::spawn_blocking(move || {
+        let built = build_request(&call, remembered, accepts);
+        let print = match &built {
+            BuildOutcome::Prompt(prompt) => Some(counter.fingerprint(&named, &prompt.request)),
+            BuildOutcome::NeedsCompaction(_) => None,
+        };
+        (built, print)
+    });
+    let (built, print) = built.await.map_err(|e| failure_before_call(Error::internal(e.to_string())))?;
+    let mut prompt = match built {
         BuildOutcome::Prompt(prompt) => prompt,
         BuildOutcome::NeedsCompaction(plan) => {
             let compaction = build_compaction(registry, asked, plan).await.map_err(failure_before_call)?;
@@ -83,6 +93,12 @@ async fn try_call(
         }
     };
     prompt.limit_reply(longest, accepts.tokens, tight);
+    if let (Some(print), false) = (&print, tight) {
+        let call = PromptCheck { agent: settings.id, target: &target, request: &prompt.request, print, ratio };
+        if let Some(tokens) = call.exceeding_tokens(registry).await {
+            return Err(Box::new(too_long_failure(&target, tokens)));
+        }
+    }
     // The messages may grow while the model replies. Dropping this reference keeps that from copying them.
     drop(asked);
     tracing::debug!(agent = %name, %turn, step, left_out = prompt.left_out, model = %target, "waiting for the model");
@@ -91,6 +107,9 @@ async fn try_call(
     let hearing = RedactedStream::new(redactor, |piece| forward_output(registry, &name, turn, &sinks, piece));
     let answered = registry.models.call(&target, &prompt.request, &|piece| hearing.push(piece), cancel).await;
     hearing.finish();
+    if let (Some(print), Ok(reply)) = (&print, &answered) {
+        registry.token_counter.record(settings.id, print, reply.usage.input_tokens.unwrap_or(0));
+    }
     let (kind, context) = (CallKind::Turn, Some(context));
     let price = registry.models.price(&target);
     let caller =
@@ -224,6 +243,13 @@ fn to_model_failure(error: CallError, room: impl FnOnce() -> String, now: jiff::
         error.hint.unwrap_or_else(|| "your message was saved; send another message to continue".to_owned())
     };
     ModelFailure { failure: failure.hint(hint), partial: partial.flatten(), usage, too_long }
+}
+
+/// Builds the failure of a call that was not made because its prompt is too long for the model.
+fn too_long_failure(target: &ModelRef, tokens: u64) -> ModelFailure {
+    let failure =
+        Error::new(ErrorKind::ModelUnavailable, format!("the conversation is too long for {target}: {tokens} tokens"));
+    ModelFailure { failure, partial: None, usage: Usage::default(), too_long: true }
 }
 
 fn failure_before_call(failure: Error) -> Box<ModelFailure> {

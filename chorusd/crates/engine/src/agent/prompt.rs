@@ -76,7 +76,7 @@ pub fn build_prompt(
     let of_agent = of_agent.into_iter().filter_map(|(kind, text)| Some((kind, text?)));
     let (mut pieces, mut system): (Vec<_>, Vec<_>) = of_agent.unzip();
     let stable = system.len();
-    let fixed = tools.tokens + system.iter().map(|text| tokens_of_piece(text.len() as u64)).sum::<u64>();
+    let fixed = tools.tokens + system.iter().map(|text| tokens_of_piece(text)).sum::<u64>();
     let fits = conversation_budget(settings, takes, fixed);
     let set = &match tight {
         true => working_set_block::fit_to_reduced_window(set, fits),
@@ -202,7 +202,7 @@ mod tests {
         let set = WorkingSet { background: Some(said.clone()), summary: Some(said), ..WorkingSet::default() };
         let accepts = ModelLimits { tokens: Some(10_000), ..ModelLimits::default() };
         let prompt = build_prompt(&AgentSettings::default(), None, &[], &set, accepts, OfferedTools::default(), false);
-        let tokens: u64 = prompt.request.system.iter().map(|text| tokens_of_piece(text.len() as u64)).sum();
+        let tokens: u64 = prompt.request.system.iter().map(|text| tokens_of_piece(text)).sum();
         assert!((2000..3200).contains(&tokens), "{tokens}");
     }
 

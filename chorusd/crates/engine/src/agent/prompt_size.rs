@@ -7,13 +7,13 @@ use chorus_agent_core::window::{WindowBudget, working_set_block};
 use chorus_agent_core::{AgentSettings, window};
 use chorus_session::stored_message::{ContextNo, Totals};
 use chorus_session::token_estimate;
-use chorus_session::token_estimate::tokens_of_piece;
+use chorus_session::token_estimate::{tokens_of_piece, tokens_of_unread_piece};
 
 use super::docs_listing::list_docs;
 use super::prompt::MAX_DOCS_BYTES;
 
 /// Tokens of the conversation in the next request, measured whenever it changed.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConversationSize {
     key: (ContextNo, Totals, WindowBudget),
     /// Index of the first message that no compaction removed.
@@ -63,8 +63,9 @@ pub fn guess_tokens(totals: Totals, budget: WindowBudget) -> u64 {
 /// Returns the tokens of the system prompt, the docs and the memory block. Blocks, since it lists docs/.
 #[must_use]
 pub fn fixed_tokens(settings: &AgentSettings, remembered: Option<&str>) -> u64 {
-    let of = |text: &str| tokens_of_piece(text.len() as u64);
-    settings.system_prompt.as_deref().map_or(0, of) + remembered.map_or(0, of) + docs_tokens(&settings.dir.join("docs"))
+    settings.system_prompt.as_deref().map_or(0, tokens_of_piece)
+        + remembered.map_or(0, tokens_of_piece)
+        + docs_tokens(&settings.dir.join("docs"))
 }
 
 /// Returns the tokens of the docs section, computed from the sizes of the files.
@@ -76,7 +77,7 @@ fn docs_tokens(dir: &Path) -> u64 {
         let whole = note.size.saturating_add(name + 8);
         length += if length.saturating_add(whole) <= MAX_DOCS_BYTES as u64 { whole } else { name + 2 };
     }
-    if notes.is_empty() { 0 } else { tokens_of_piece(length) }
+    if notes.is_empty() { 0 } else { tokens_of_unread_piece(length) }
 }
 
 #[cfg(test)]

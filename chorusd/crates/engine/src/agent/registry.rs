@@ -38,7 +38,7 @@ use super::prompt_size::{self, ConversationSize};
 use super::summaries::Summaries;
 use super::turn_status::RunningTurns;
 use crate::tools::ToolServices;
-use crate::usage::UsageTracker;
+use crate::usage::{TokenCounter, UsageTracker};
 
 /// Maximum number of requests that may wait for one agent; further ones fail with `busy`.
 const MAILBOX_CAPACITY: usize = 256;
@@ -51,6 +51,7 @@ pub struct Registry {
     pub(super) home: PathBuf,
     pub(super) models: Arc<Models>,
     pub(super) usage: Arc<UsageTracker>,
+    pub token_counter: Arc<TokenCounter>,
     pub(super) summaries: Arc<Summaries>,
     pub(super) tools: Arc<ToolServices>,
     pub(super) redactor: Arc<Redactor>,
@@ -101,6 +102,7 @@ impl Registry {
         Arc::new(Self {
             trim_queue: TrimQueue::default(),
             checkpoint_limit: CheckpointLimit::default(),
+            token_counter: Arc::new(TokenCounter::new(summaries.models.clone(), store.clone())),
             store,
             agents,
             clock: tools.clock.clone(),
@@ -338,6 +340,19 @@ impl Registry {
             Some(measured.unwrap_or_else(|| prompt_size::guess_tokens(head.totals, budget)))
         };
         agents.map(tokens).collect()
+    }
+
+    /// Returns the measured size of an agent's next prompt, if its context was loaded since the start.
+    #[must_use]
+    pub fn prompt_size(&self, agent: Uuid) -> Option<ConversationSize> {
+        self.inner.lock().prompt_sizes.get(&agent).copied()
+    }
+
+    /// Whether an agent's context is in memory.
+    #[must_use]
+    pub fn is_loaded(&self, agent: Uuid) -> bool {
+        let inner = self.inner.lock();
+        inner.actors.contains_key(&agent) && inner.prompt_sizes.contains_key(&agent)
     }
 
     /// Returns the agents whose context has messages that no session holds.

@@ -5,18 +5,26 @@ use std::sync::Arc;
 
 use chorus_agent_core::AgentSettings;
 use chorus_base::error::Result;
-use chorus_llm::Models;
-use chorus_proto::Meter;
+use chorus_base::sync::Mutex;
+use chorus_llm::{ModelRef, Models};
+use chorus_proto::{Meter, TokenSource};
 use chorus_runtime::run_blocking;
 use chorus_store::catalog::MemoryTable;
 use uuid::Uuid;
 
 use crate::agent::agent_index::AgentEntry;
 use crate::agent::prompt::{conversation_budget, max_tool_tokens, to_estimated_tokens};
+use crate::agent::prompt_size::{self, ConversationSize};
 use crate::agent::registry::Registry;
-use crate::agent::{memory_prompt, prompt_size};
+use crate::agent::request_builder::{BuildOutcome, build_request};
+use crate::agent::{command, memory_prompt, model_limits};
 use crate::tools;
-use crate::usage::UsageTracker;
+use crate::usage::{PromptCount, UsageTracker};
+
+/// Prompts are built and counted if at most this many agents are asked for.
+const MAX_COUNTED_AGENTS: usize = 8;
+/// Counts that are kept; they are computed again when they are needed.
+const MAX_CACHED_COUNTS: usize = 4096;
 
 /// The limits of a model that the meter needs.
 #[derive(Clone, Copy)]
@@ -34,11 +42,40 @@ pub struct ContextMeter {
     pub memories: MemoryTable,
     pub models: Arc<Models>,
     pub usage: Arc<UsageTracker>,
+    pub counts: CountCache,
+}
+
+/// The last count of each agent's prompt, with what it depends on.
+#[derive(Debug, Default)]
+pub struct CountCache(Mutex<HashMap<Uuid, (CountKey, PromptCount)>>);
+
+/// What the count of a prompt depends on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct CountKey {
+    conversation: ConversationSize,
+    /// Estimated tokens of system prompt, docs, memory and tools.
+    fixed: u64,
+    model: String,
+}
+
+impl CountCache {
+    fn get(&self, agent: Uuid, key: &CountKey) -> Option<PromptCount> {
+        self.0.lock().get(&agent).filter(|(known, _)| known == key).map(|(_, count)| *count)
+    }
+
+    fn insert(&self, agent: Uuid, key: CountKey, count: PromptCount) {
+        let mut counts = self.0.lock();
+        if counts.len() >= MAX_CACHED_COUNTS {
+            counts.clear();
+        }
+        counts.insert(agent, (key, count));
+    }
 }
 
 impl ContextMeter {
-    /// Measures the agents that have a live context and a model. It builds no request: a thousand agents cost some
-    /// milliseconds.
+    /// Measures the agents that have a live context and a model. For many agents it builds no request: a thousand cost
+    /// some milliseconds. If only few are asked for, prompts that can be counted and changed since their last count are
+    /// built and counted. Asks no provider.
     pub(super) async fn measure(&self, entries: &[Arc<AgentEntry>]) -> Result<HashMap<Uuid, Meter>> {
         let shown = self.registry.prompt_tokens(entries.iter().map(|entry| (entry.settings.id, entry.settings.window)));
         let live: Vec<_> =
@@ -46,6 +83,7 @@ impl ContextMeter {
         if live.is_empty() {
             return Ok(HashMap::new());
         }
+        let is_short_list = entries.len() <= MAX_COUNTED_AGENTS;
         let remembered = memory_prompt::load_memory_blocks(
             &self.memories,
             live.iter().map(|(settings, _)| memory_prompt::memory_scope(settings)).collect(),
@@ -53,36 +91,74 @@ impl ContextMeter {
         .await?;
         let measured = run_blocking(move || {
             let fixed = |((settings, shown), remembered): ((Arc<AgentSettings>, u64), Option<String>)| {
-                (prompt_size::fixed_tokens(&settings, remembered.as_deref()), shown, settings)
+                (prompt_size::fixed_tokens(&settings, remembered.as_deref()), shown, settings, remembered)
             };
             Ok(live.into_iter().zip(remembered).map(fixed).collect::<Vec<_>>())
         });
         let (mut models, mut meters) = (HashMap::new(), HashMap::new());
-        for (fixed, shown, settings) in measured.await? {
+        for (fixed, shown, settings, remembered) in measured.await? {
             let Some(name) = &settings.model else { continue };
             if !models.contains_key(name) {
                 models.insert(name.clone(), self.find_model(name).await?);
             }
-            let Some(Some(ModelLimits { context_length: window, calibration: ratio })) = models.get(name).copied()
-            else {
-                continue;
-            };
+            let Some(Some((target, limits))) = models.get(name) else { continue };
+            let ModelLimits { context_length: window, calibration: ratio } = *limits;
             // The same limits as when the prompt is built for a model with a short context.
             let takes = window.map(|window| to_estimated_tokens(window, ratio));
             let tools = tools::offer_tools(settings.permission_profile(), max_tool_tokens(takes, fixed));
             let shown = shown.min(conversation_budget(&settings, takes, fixed + tools.tokens));
             let due = fixed + tools.tokens + shown;
             // Far below the integers that a float represents exactly.
-            let used = (due as f64 * ratio.unwrap_or(1.0)).round() as u64;
-            meters.insert(settings.id, Meter { used, window, calibrated: ratio.is_some(), tools: tools.reduced_to });
+            let estimate = (due as f64 * ratio.unwrap_or(1.0)).round() as u64;
+            let estimate = PromptCount { tokens: estimate, source: TokenSource::Estimated };
+            let fixed = fixed + tools.tokens;
+            let count = self.count(&settings, (target, ratio), fixed, remembered, is_short_list).await;
+            let PromptCount { tokens: used, source } = count.unwrap_or(estimate);
+            let tools = tools.reduced_to;
+            let meter = Meter { used, window, calibrated: ratio.is_some(), tools, source: Some(source) };
+            meters.insert(settings.id, meter);
         }
         Ok(meters)
     }
 
+    /// Returns the count of an agent's next prompt: the last one, if nothing has changed since, else a new one if `build`
+    /// says so. `None` if the prompt cannot be counted, or if its window would be compacted first.
+    async fn count(
+        &self,
+        settings: &AgentSettings,
+        (target, ratio): (&ModelRef, Option<f64>),
+        fixed: u64,
+        remembered: Option<String>,
+        build: bool,
+    ) -> Option<PromptCount> {
+        let (agent, counter) = (settings.id, self.registry.token_counter.clone());
+        let conversation = self.registry.prompt_size(agent)?;
+        let key = CountKey { conversation, fixed, model: target.to_string() };
+        if let Some(known) = self.counts.get(agent, &key) {
+            return Some(known);
+        }
+        // A context that is not in memory is not loaded for this.
+        if !build || !counter.may_know(agent, target) || !self.registry.is_loaded(agent) {
+            return None;
+        }
+        let call = self.registry.ask(agent, command::window()).await.ok()?;
+        let accepts = model_limits::ModelLimits::for_target(&self.models, target, ratio);
+        let target = target.clone();
+        let count = run_blocking(move || {
+            let BuildOutcome::Prompt(prompt) = build_request(&call, remembered, accepts) else { return Ok(None) };
+            let print = counter.fingerprint(&target, &prompt.request);
+            Ok(Some(counter.count(agent, &target, (&prompt.request, &print), ratio, true)))
+        });
+        let count = count.await.ok()?.filter(|count| count.source != TokenSource::Estimated)?;
+        self.counts.insert(agent, key, count);
+        Some(count)
+    }
+
     /// Returns `None` if no model has this name.
-    async fn find_model(&self, name: &str) -> Result<Option<ModelLimits>> {
+    async fn find_model(&self, name: &str) -> Result<Option<(ModelRef, ModelLimits)>> {
         let Ok(target) = self.models.resolve(name) else { return Ok(None) };
-        let ratio = self.usage.calibration_ratio(&target.to_string()).await?;
-        Ok(Some(ModelLimits { context_length: self.models.context_length(&target), calibration: ratio }))
+        let calibration = self.usage.calibration_ratio(&target.to_string()).await?;
+        let context_length = self.models.context_length(&target);
+        Ok(Some((target, ModelLimits { context_length, calibration })))
     }
 }

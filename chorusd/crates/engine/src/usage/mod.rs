@@ -1,9 +1,12 @@
 //! Usage of models: records every call ([`UsageTracker::record_call`]) and checks the daily limits before the next one
-//! ([`UsageTracker::check_limits`]). Days are those of the machine's time zone.
+//! ([`UsageTracker::check_limits`]). Days are those of the machine's time zone. [`TokenCounter`] counts prompts before
+//! they are sent.
 
 mod calibration;
 mod day;
 mod limits;
+mod recent_map;
+mod token_counter;
 mod tracker;
 mod usage_row;
 
@@ -11,5 +14,6 @@ pub use chorus_store::catalog::{CallKind, Spending, UsageRow};
 
 pub use calibration::{Calibration, Sample};
 pub use day::Day;
+pub use token_counter::{PromptCount, PromptFingerprint, TokenCounter};
 pub use tracker::UsageTracker;
 pub use usage_row::ModelCallInfo;

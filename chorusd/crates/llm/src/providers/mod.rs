@@ -132,6 +132,28 @@ pub trait ProviderProtocol: Send + Sync {
 
     /// Parses a page of the list.
     fn parse_list(&self, body: &[u8]) -> Result<ModelPage, String>;
+
+    /// Returns whether providers of this kind count tokens on request.
+    fn can_count(&self) -> bool {
+        false
+    }
+
+    /// Builds the request that counts the tokens of `request`; `None` if there is no endpoint for it.
+    ///
+    /// # Errors
+    /// As [`ProviderProtocol::build_request`].
+    fn build_count_request(
+        &self,
+        _to: &RequestTarget<'_>,
+        _request: &ModelRequest,
+    ) -> Result<Option<HttpRequest>, CallError> {
+        Ok(None)
+    }
+
+    /// Parses the response to that.
+    fn parse_count(&self, _body: &[u8]) -> Option<u64> {
+        None
+    }
 }
 
 /// Parser of one reply.

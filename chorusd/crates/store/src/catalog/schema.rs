@@ -243,4 +243,8 @@ pub(crate) const MIGRATIONS: Migrations = &[
     -- whether the tokens are estimated, because the server had not counted them
     ALTER TABLE usage ADD COLUMN by_estimate INTEGER NOT NULL DEFAULT 0;
 ",
+    "
+    -- estimates are made by script since the rows after this one: what providers counted says nothing about earlier ones
+    INSERT OR IGNORE INTO counters SELECT 'usage_estimated_by_length', coalesce(max(id), 0) FROM usage;
+",
 ];

@@ -193,14 +193,16 @@ impl UsageTable {
     }
 
     /// Returns the newest `count` calls that have both a token estimate and a count by the server, oldest first: model,
-    /// estimate, input, and the part of the input that was read from the cache.
+    /// estimate, input, and the part of the input that was read from the cache. Leaves out those whose estimate was made
+    /// by an earlier formula.
     pub async fn estimated_calls(&self, count: u32) -> Result<Vec<(String, u64, u64, u64)>> {
         self.db
             .reader
             .submit(move |conn| {
                 let mut statement = conn.prepare_cached(
                     "SELECT model, estimated, input, cache_read FROM usage
-                     WHERE estimated > 0 AND by_estimate = 0 ORDER BY id DESC LIMIT ?1",
+                     WHERE estimated > 0 AND by_estimate = 0 AND id > coalesce((
+                         SELECT value FROM counters WHERE name = 'usage_estimated_by_length'), 0) ORDER BY id DESC LIMIT ?1",
                 )?;
                 let call = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
                 let mut calls = statement.query_map([count], call)?.collect::<rusqlite::Result<Vec<_>>>()?;

@@ -7,13 +7,14 @@ use chorus_agent_core::effect::CallModel;
 use chorus_agent_core::state::State;
 use chorus_agent_core::window::{Repair, ShortenedMessage};
 use chorus_base::error::{Error, Result};
-use chorus_llm::ToolSpec;
+use chorus_llm::{ModelRef, ToolSpec};
 use chorus_proto::{
-    ErrorKind, Mend, Message, PieceKind, Receipt, ShortMessage, Window, WindowBudget, WindowMessage, WindowPiece,
-    WindowTool,
+    CountedTokens, ErrorKind, Mend, Message, PieceKind, Receipt, ShortMessage, TokenSource, Window, WindowBudget,
+    WindowMessage, WindowPiece, WindowTool,
 };
 use chorus_runtime::run_blocking;
 use chorus_session::token_estimate::{MessageSize, tokens_of_piece};
+use uuid::Uuid;
 
 use crate::agent::agent_index::AgentEntry;
 use crate::agent::command;
@@ -38,30 +39,66 @@ pub(super) async fn describe_window(meter: &ContextMeter, max_frame: usize, agen
     };
     let target = call.settings.model.as_deref().and_then(|model| meter.models.resolve(model).ok());
     let longest = target.as_ref().map(|target| meter.models.max_reply_tokens(target, settings.window.tokens));
-    let accepts = match &target {
-        Some(target) => {
-            ModelLimits::for_target(&meter.models, target, meter.usage.calibration_ratio(&target.to_string()).await?)
-        }
-        None => ModelLimits::default(),
+    let ratio = match &target {
+        Some(target) => meter.usage.calibration_ratio(&target.to_string()).await?,
+        None => None,
     };
+    let accepts =
+        target.as_ref().map_or_else(ModelLimits::default, |of| ModelLimits::for_target(&meter.models, of, ratio));
     let remembered = memory_prompt::load_memory_blocks(&meter.memories, vec![memory_prompt::memory_scope(settings)])
         .await?
         .pop()
         .flatten();
-    let model = target.map(|target| target.to_string());
-    let name = settings.name.clone();
-    run_blocking(move || {
-        let messages = call.settings.window.messages;
-        let tight = call.reduced;
+    let messages = call.settings.window.messages;
+    let tight = call.reduced;
+    let (prompt, compacts) = run_blocking(move || {
         let (mut prompt, compacts) = build_prompt(call, &remembered, accepts);
         if let Some(longest) = longest {
             prompt.limit_reply(longest, accepts.tokens, tight);
         }
-        let budget = WindowBudget { takes: accepts.tokens, window_messages: messages as u64, ..Default::default() };
-        let window = to_window(prompt, compacts, model, budget);
+        Ok((Arc::new(prompt), compacts))
+    })
+    .await?;
+    let counted = match &target {
+        Some(target) => count_prompt(meter, settings.id, target, &prompt, ratio).await?,
+        None => None,
+    };
+    let name = settings.name.clone();
+    run_blocking(move || {
+        let budget =
+            WindowBudget { takes: accepts.tokens, window_messages: messages as u64, counted, ..Default::default() };
+        let prompt = Arc::try_unwrap(prompt).map_err(|_| Error::internal("the prompt is still in use"))?;
+        let window = to_window(prompt, compacts, target.map(|target| target.to_string()), budget);
         ensure_fits_frame(window, max_frame, &name)
     })
     .await
+}
+
+/// Counts the prompt with the model's vocabulary, or asks the provider. `None` if neither is possible.
+async fn count_prompt(
+    meter: &ContextMeter,
+    agent: Uuid,
+    target: &ModelRef,
+    prompt: &Arc<Prompt>,
+    ratio: Option<f64>,
+) -> Result<Option<CountedTokens>> {
+    let counter = meter.registry.token_counter.clone();
+    let (of, shared) = (target.clone(), prompt.clone());
+    let (print, mut count) = run_blocking(move || {
+        let print = counter.fingerprint(&of, &shared.request);
+        let count = counter.count(agent, &of, (&shared.request, &print), ratio, true);
+        drop(shared);
+        Ok((print, count))
+    })
+    .await?;
+    if count.source == TokenSource::Estimated
+        && !prompt.request.messages.is_empty()
+        && let Some(told) = meter.registry.token_counter.ask_provider(agent, target, &prompt.request, &print).await
+    {
+        count = told;
+    }
+    let counted = CountedTokens { tokens: count.tokens, source: count.source };
+    Ok((counted.source != TokenSource::Estimated).then_some(counted))
 }
 
 /// Replaces the data of attachments by its size.
@@ -125,7 +162,7 @@ fn to_window(prompt: Prompt, compacts: Option<Receipt>, model: Option<String>, b
     let system: Vec<_> = pieces
         .into_iter()
         .zip(request.system)
-        .map(|(kind, text)| WindowPiece { kind, tokens: tokens_of_piece(text.len() as u64), text })
+        .map(|(kind, text)| WindowPiece { kind, tokens: tokens_of_piece(&text), text })
         .collect();
     let messages: Vec<_> = request
         .messages

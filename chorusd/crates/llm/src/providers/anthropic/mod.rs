@@ -27,6 +27,28 @@ impl ProviderProtocol for Anthropic {
         Ok(HttpRequest { path: "/v1/messages".into(), headers: headers(to)?, body: Some(body) })
     }
 
+    fn can_count(&self) -> bool {
+        true
+    }
+
+    fn build_count_request(
+        &self,
+        to: &RequestTarget<'_>,
+        request: &ModelRequest,
+    ) -> Result<Option<HttpRequest>, CallError> {
+        let body = request::build_count_body(&to.provider.name, to.model, request)
+            .map_err(|e| CallError::new(ErrorClass::BadRequest, format!("cannot send the conversation: {e}")))?;
+        Ok(Some(HttpRequest { path: "/v1/messages/count_tokens".into(), headers: headers(to)?, body: Some(body) }))
+    }
+
+    fn parse_count(&self, body: &[u8]) -> Option<u64> {
+        #[derive(serde::Deserialize)]
+        struct Count {
+            input_tokens: u64,
+        }
+        serde_json::from_slice::<Count>(body).ok().map(|count| count.input_tokens).filter(|tokens| *tokens > 0)
+    }
+
     fn reply_parser(&self, to: &RequestTarget<'_>) -> Box<dyn ReplyParser> {
         Box::new(reply_parser::MessagesParser::new(ErrorContext::new(to)))
     }

@@ -16,7 +16,9 @@ use super::super::tool_calls::ensure_object;
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
-    max_tokens: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     stream: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system: Vec<Block<'a>>,
@@ -85,6 +87,21 @@ struct EchoedBlocks<'a> {
 
 /// Builds the body of the request.
 pub(super) fn build_body(provider: &str, model: &str, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
+    serialise_body(provider, model, request, Some(request.max_tokens))
+}
+
+/// Builds the body of the request that counts its tokens: the same without what concerns the reply.
+pub(super) fn build_count_body(provider: &str, model: &str, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
+    serialise_body(provider, model, request, None)
+}
+
+/// Builds a body; one without a limit of the reply asks for no reply.
+fn serialise_body(
+    provider: &str,
+    model: &str,
+    request: &ModelRequest,
+    max_tokens: Option<u32>,
+) -> serde_json::Result<Vec<u8>> {
     let mut tools: Vec<_> =
         request.tools.iter().map(|spec| tool_definition(spec)).chain(request.output_format.map(output_tool)).collect();
     if let Some(last) = tools.last_mut() {
@@ -126,8 +143,7 @@ pub(super) fn build_body(provider: &str, model: &str, request: &ModelRequest) ->
         Some(shape) => Some(json!({"type": "tool", "name": shape.name})),
         None => (request.forbid_tool_calls && !tools.is_empty()).then(|| json!({"type": "none"})),
     };
-    let max_tokens = request.max_tokens;
-    serde_json::to_vec(&Body { model, max_tokens, stream: true, system, tools, tool_choice, messages })
+    serde_json::to_vec(&Body { model, max_tokens, stream: max_tokens.is_some(), system, tools, tool_choice, messages })
 }
 
 /// Marks a block up to which the provider caches the prompt for calls with the same beginning. A request may have four.
