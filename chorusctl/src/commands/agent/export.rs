@@ -46,11 +46,16 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
             Error::usage(format!("{} already exists", output.display())).with_hint("to replace it, use --output FILE")
         );
     }
-    let mut progress = ProgressBar::new(format!("export {}", sanitize::one_line(&args.name)), !app.global.quiet);
+    let mut progress = ProgressBar::new(
+        format!("export {}", sanitize::one_line(&args.name)),
+        &["collecting", "writing"],
+        !app.global.quiet,
+    );
     let params = ExportBeginParams { name: args.name };
     let made =
         app.client()?.call_raw(ExportBegin::NAME, &params, &mut |at| progress.update(at.done, at.total, &at.unit));
     let made: ExportBeginResult = parse_result(&made?)?;
+    progress.next_phase();
     if to_stdout {
         copy_archive(app, &made, &mut io::stdout().lock(), &mut progress, Error::for_stdout)?;
     } else {

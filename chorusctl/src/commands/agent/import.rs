@@ -36,7 +36,7 @@ pub struct Args {
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let (mut source, size) = open_source(&args.file)?;
     let import = app.call::<ImportBegin>(&ImportBeginParams {})?.import;
-    let mut progress = ProgressBar::new("import".into(), !app.global.quiet);
+    let mut progress = ProgressBar::new("import".into(), &["sending", "checking"], !app.global.quiet);
     let mut sent = 0;
     loop {
         let mut bytes = Vec::new();
@@ -49,6 +49,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         sent += count as u64;
         progress.update(sent, size, "bytes");
     }
+    progress.next_phase();
     let params = ImportCommitParams { import, name: args.new_name };
     let result =
         app.client()?.call_raw(ImportCommit::NAME, &params, &mut |at| progress.update(at.done, at.total, &at.unit));

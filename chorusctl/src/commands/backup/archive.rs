@@ -15,7 +15,7 @@ use crate::ui::progress_bar::ProgressBar;
 /// # Errors
 /// The archive is incomplete, or some files could not be read.
 pub(super) fn run(app: &mut App) -> Result<(), Error> {
-    let mut progress = ProgressBar::new("backup".into(), !app.global.quiet);
+    let mut progress = ProgressBar::new("backup".into(), &["writing"], !app.global.quiet);
     let archive = app.call::<ArchiveBegin>(&ArchiveBeginParams {})?.archive;
     let mut out = io::stdout().lock();
     let mut done = 0;

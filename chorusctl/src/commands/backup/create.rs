@@ -18,7 +18,7 @@ pub(super) fn run(dir: &Path, prune: bool, app: &mut App) -> Result<(), Error> {
         return Err(Error::usage(format!("{shown} is not UTF-8")).with_hint("use a directory with a UTF-8 path"));
     };
     let params = CreateParams { dir: path.to_owned(), prune };
-    let mut progress = ProgressBar::new("backup".into(), !app.global.quiet);
+    let mut progress = ProgressBar::new("backup".into(), &["copying"], !app.global.quiet);
     let made = app.client()?.call_raw(Create::NAME, &params, &mut |at| progress.update(at.done, at.total, &at.unit));
     progress.finish();
     let raw = made?;

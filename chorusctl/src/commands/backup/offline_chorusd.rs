@@ -41,7 +41,7 @@ pub(super) fn run_chorusd<const N: usize>(
     let broken =
         |error: io::Error| Error::failed(format!("{}: {}", program.display(), crate::error::os_error_text(&error)));
     let mut child = command.spawn().map_err(|error| connect::spawn_error(&program, &error))?;
-    let mut progress = ProgressBar::new(label.to_owned(), !app.global.quiet);
+    let mut progress = ProgressBar::new(label.to_owned(), &["reading"], !app.global.quiet);
     let mut last = String::new();
     if let Some(stdout) = child.stdout.take() {
         for line in BufReader::new(stdout).lines() {

@@ -166,7 +166,7 @@ pub fn import_file(app: &mut App, file: &str, options: ImportOptions) -> Result<
     let agent = app.named_agent();
     let import = app.call::<Begin>(&BeginParams { agent, from, file: name })?.import;
     let label = if file == "-" { "standard input" } else { file.rsplit('/').next().unwrap_or(file) };
-    let mut progress = ProgressBar::new(sanitize::one_line(label), !app.global.quiet);
+    let mut progress = ProgressBar::new(sanitize::one_line(label), &["sending", "reading"], !app.global.quiet);
     let mut chunks = ImportChunks::new(import, source);
     let mut sent = 0;
     while let Some((chunk, length)) =
@@ -176,6 +176,7 @@ pub fn import_file(app: &mut App, file: &str, options: ImportOptions) -> Result<
         sent += length;
         progress.update(sent, size, "bytes");
     }
+    progress.next_phase();
     let commit = CommitParams { import, redact, skip_known };
     let result = app.client()?.call_raw(Commit::NAME, &commit, &mut |at| progress.update(at.done, at.total, &at.unit));
     progress.finish();

@@ -154,7 +154,7 @@ fn export_to_dir(args: Args, app: &mut App, form: TextForm, output: &Path) -> Re
     let named = !args.sessions.is_empty();
     let owners = if args.all_agents { Some(AgentDirs::fetch(app)?) } else { None };
     let folder = OutputDir::new(output);
-    let mut progress = ProgressBar::new("export".into(), !app.global.quiet);
+    let mut progress = ProgressBar::new("export".into(), &["writing"], !app.global.quiet);
     let (mut written, mut same, mut failed) = (Vec::new(), 0, None);
     let mut sessions = select_sessions(args, app)?;
     // Unless it was named, skip a session whose file went with its agent: there is nothing to export.
