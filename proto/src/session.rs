@@ -121,6 +121,9 @@ pub struct Session {
     pub header: SessionHeader,
     /// The shortest unique prefix of `id`, at least 8 characters.
     pub short_id: String,
+    /// The shortest beginning of it that names this session; only in lists of the history.
+    #[omit_empty]
+    pub unique_prefix: Option<String>,
     pub file_path: String,
     /// False if the file is missing or cannot be read.
     pub available: bool,

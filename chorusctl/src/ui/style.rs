@@ -13,6 +13,8 @@ pub enum Style {
     Faint,
     /// Can be copied into the next command: ids.
     Id,
+    /// The part of an id that is enough to type.
+    IdPrefix,
     Good,
     Bad,
     /// The user's part of a conversation.
@@ -30,6 +32,7 @@ impl Style {
             Self::Strong => "1",
             Self::Faint => "2",
             Self::Id => "36",
+            Self::IdPrefix => "1;4;36",
             Self::Good => "32",
             Self::Bad => "31",
             Self::User => "1;32",
@@ -64,6 +67,7 @@ impl fmt::Display for StyledText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.style {
             Style::Plain => f.write_str(self.text),
+            _ if self.text.is_empty() => Ok(()),
             style => write!(f, "\x1b[{}m{}\x1b[0m", style.code(), self.text),
         }
     }

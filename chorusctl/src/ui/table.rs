@@ -53,13 +53,21 @@ impl Column {
 pub struct Cell {
     text: Cow<'static, str>,
     style: Style,
+    /// Another style for the first bytes.
+    prefix: Option<(usize, Style)>,
 }
 
 impl Cell {
     /// Creates a cell in `style`. The text must be sanitized and have one line.
     #[must_use]
     pub fn new(style: Style, text: impl Into<Cow<'static, str>>) -> Self {
-        Self { text: text.into(), style }
+        Self { text: text.into(), style, prefix: None }
+    }
+
+    /// Gives the first `length` bytes another style.
+    #[must_use]
+    pub fn with_prefix(self, length: usize, style: Style) -> Self {
+        Self { prefix: Some((length, style)), ..self }
     }
 }
 
@@ -112,7 +120,12 @@ impl Table {
             let body = plain.trim_matches(' ');
             if !body.is_empty() {
                 line.extend(std::iter::repeat_n(' ', spaces + start));
-                line.push_str(&out.style(cell.style, body).to_string());
+                let prefix = cell.prefix.filter(|(length, _)| body.is_char_boundary(*length));
+                let (first, rest) = body.split_at(prefix.map_or(0, |(length, _)| length));
+                if let Some((_, style)) = prefix {
+                    line.push_str(&out.style(style, first).to_string());
+                }
+                line.push_str(&out.style(cell.style, rest).to_string());
                 spaces = plain.len() - start - body.len() + COLUMN_GAP;
             } else {
                 spaces += plain.len() + COLUMN_GAP;

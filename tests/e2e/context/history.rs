@@ -115,3 +115,27 @@ fn json_lists_are_whole_unless_a_limit_is_given() {
     assert_eq!(count(&[]), Some(12));
     assert_eq!(count(&["--limit", "5"]), Some(5));
 }
+
+#[test]
+fn the_marked_beginning_of_an_id_is_enough_to_name_its_session() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "one");
+    for n in 1..=40 {
+        client.save("a", &format!("save {n}"));
+    }
+    let all = history(&mut client, HistoryParams { limit: Some(100), ..of_a() });
+    for session in &all.sessions {
+        let prefix = session.unique_prefix.clone().expect("a prefix");
+        assert!(session.short_id.starts_with(&prefix) && (4..=8).contains(&prefix.len()), "{prefix}");
+        assert_eq!(client.get_session("a", &prefix).0.header.id, session.header.id, "{prefix}");
+    }
+    let newest = &all.sessions[0];
+    let prefix = newest.unique_prefix.clone().expect("a prefix");
+    let colored = chorusctl(&home, ["--color", "always", "history"]).expect_success();
+    assert!(colored.contains(&format!("\u{1b}[1;4;36m{prefix}\u{1b}[0m")), "{colored}");
+    let plain = chorusctl(&home, ["history"]).expect_success();
+    assert!(plain.contains(&format!(" {} ", newest.short_id)) && !plain.contains('\u{1b}'), "{plain}");
+}

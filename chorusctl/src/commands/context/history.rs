@@ -21,7 +21,7 @@ const MAX_PAGE_SIZE: u64 = 1_000;
 
 /// List saved conversations, newest first
 ///
-/// Commands that take a session accept the numbers shown here until the next `history`.
+/// Commands that take a session accept the numbers shown here until the next `history`, and the underlined prefix of an ID.
 #[derive(Debug, Default, clap::Args)]
 pub struct Args {
     /// Agent [default: the current one]
@@ -52,6 +52,7 @@ pub struct Args {
 struct SessionRow {
     session_id: String,
     short_id: String,
+    unique_prefix: Option<String>,
     agent_name: String,
     saved_at: Timestamp,
     started_at: Timestamp,
@@ -189,7 +190,7 @@ fn write_table(out: &mut Stdout, sessions: &[SessionRow], first: u64, agents: bo
         let when = out.clock().local_date_time(session.when());
         table.add_row([
             number.to_string().into(),
-            Cell::new(Style::Id, sanitize::one_line(&session.short_id)),
+            id_cell(session),
             when.into(),
             if agents { sanitize::one_line(&session.agent_name).into() } else { Cell::default() },
             session.message_count.to_string().into(),
@@ -205,7 +206,9 @@ fn write_long(out: &mut Stdout, sessions: &[SessionRow], first: u64) -> Result<(
         let id = sanitize::one_line(&session.short_id);
         let when = out.clock().local_date_time(session.when());
         let title = title(session);
-        writeln!(out, "{number}  {}  {}", out.style(Style::Id, &id), out.style(Style::Strong, &title))?;
+        let (prefix, rest) = id.split_at(prefix_length(session, &id));
+        let id = format!("{}{}", out.style(Style::IdPrefix, prefix), out.style(Style::Id, rest));
+        writeln!(out, "{number}  {id}  {}", out.style(Style::Strong, &title))?;
         let mut facts = vec![
             when,
             pluralize(session.message_count, "message"),
@@ -221,6 +224,17 @@ fn write_long(out: &mut Stdout, sessions: &[SessionRow], first: u64) -> Result<(
         writeln!(out)?;
     }
     Ok(())
+}
+
+/// Returns the id with the part marked that is enough to name the session.
+fn id_cell(session: &SessionRow) -> Cell {
+    let id = sanitize::one_line(&session.short_id);
+    let length = prefix_length(session, &id);
+    Cell::new(Style::Id, id).with_prefix(length, Style::IdPrefix)
+}
+
+fn prefix_length(session: &SessionRow, id: &str) -> usize {
+    session.unique_prefix.as_deref().filter(|prefix| id.starts_with(prefix)).map_or(0, str::len)
 }
 
 /// Returns the title on one line: the description, else the start of the summary, else the name; then the tags.

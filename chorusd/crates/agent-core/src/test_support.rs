@@ -34,7 +34,14 @@ pub fn sample_session(draft: &SessionDraft) -> Session {
         tags: Vec::new(),
         working_set: WorkingSet::default(),
     };
-    Session { header, short_id: "x".into(), file_path: String::new(), available: true, corrupt: None }
+    Session {
+        header,
+        short_id: "x".into(),
+        unique_prefix: None,
+        file_path: String::new(),
+        available: true,
+        corrupt: None,
+    }
 }
 
 /// Returns an open approval with this id and otherwise empty fields.

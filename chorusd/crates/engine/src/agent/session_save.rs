@@ -114,7 +114,7 @@ async fn find_identical_session(
     }
     let short_id = store.catalog.sessions.short_ids(vec![row.header.id]).await?.pop().unwrap_or_default();
     let file_path = path.to_string_lossy().into_owned();
-    Ok(Some(Session { header: row.header, short_id, file_path, available: true, corrupt: None }))
+    Ok(Some(Session { header: row.header, short_id, unique_prefix: None, file_path, available: true, corrupt: None }))
 }
 
 /// Whether the file has the same notes; they are not in the catalog.
@@ -196,7 +196,9 @@ pub async fn write_session<After: Future<Output = Result<()>>>(
     drop(name);
     let file_path = written.path.to_string_lossy().into_owned();
     match done {
-        Ok(short_id) => Ok(Session { header, short_id, file_path, available: true, corrupt: None }),
+        Ok(short_id) => {
+            Ok(Session { header, short_id, unique_prefix: None, file_path, available: true, corrupt: None })
+        }
         Err(failure) => {
             if inserted {
                 let _ = store.catalog.sessions.undo_insert(header).await;

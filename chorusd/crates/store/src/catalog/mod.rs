@@ -42,6 +42,7 @@ pub use memories::{MemoryRow, MemoryScope, MemoryTable, RememberOutcome};
 pub use rebuild::DirectoryScan;
 pub use sessions::{SessionPlacement, SessionQuery, SessionRow, SessionTable};
 pub use settings::SettingTable;
+pub use short_ids::ShortId;
 pub use summary_queue::{PendingSummary, SummaryQueue};
 pub use tasks::{TaskRow, TaskTable, TasksAtStart};
 pub use usage::{CallKind, DailyUsageRow, Spending, UsageFilter, UsageRow, UsageTable, UsageTotals};

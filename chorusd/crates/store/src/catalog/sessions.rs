@@ -8,7 +8,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Row, params, param
 use uuid::Uuid;
 
 use super::CatalogDb;
-use super::short_ids::select_short_ids;
+use super::short_ids::{ShortId, select_short_ids};
 use super::summary_queue::{self, PendingSummary};
 use crate::journal::{from_nanos, to_nanos};
 use crate::sqlite::{StoreError, StoreResult};
@@ -170,7 +170,7 @@ impl SessionTable {
     }
 
     /// As [`SessionTable::list`], with the short id of each session, in one transaction.
-    pub async fn list_with_short_ids(&self, listing: SessionQuery) -> Result<(Vec<SessionRow>, Vec<String>, u64)> {
+    pub async fn list_with_short_ids(&self, listing: SessionQuery) -> Result<(Vec<SessionRow>, Vec<ShortId>, u64)> {
         self.db
             .reader
             .submit(move |conn| {
@@ -237,7 +237,8 @@ impl SessionTable {
     /// hyphens are not counted.
     pub async fn short_ids(&self, ids: Vec<Uuid>) -> Result<Vec<String>> {
         // One transaction, because each single statement would lock and unlock the database.
-        self.db.reader.submit(move |conn| select_short_ids(&*conn.unchecked_transaction()?, &ids)).await
+        let short = self.db.reader.submit(move |conn| select_short_ids(&*conn.unchecked_transaction()?, &ids)).await?;
+        Ok(short.into_iter().map(|short| short.text).collect())
     }
 }
 
@@ -256,7 +257,7 @@ fn insert_saved(
     if let Some(wanted) = wanted {
         summary_queue::enqueue(conn, row.header.id, wanted)?;
     }
-    Ok(select_short_ids(conn, &[row.header.id])?.pop().unwrap_or_default())
+    Ok(select_short_ids(conn, &[row.header.id])?.pop().map(|short| short.text).unwrap_or_default())
 }
 
 fn select_nth_newest(conn: &Connection, agent: Uuid, n: u64) -> StoreResult<Option<SessionRow>> {

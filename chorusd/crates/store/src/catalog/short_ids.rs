@@ -5,22 +5,43 @@ use uuid::Uuid;
 
 use crate::sqlite::StoreResult;
 
-/// Returns the shortest prefix of each id that no other session's id shares.
-pub(super) fn select_short_ids(conn: &Connection, ids: &[Uuid]) -> StoreResult<Vec<String>> {
+/// Digits of a short id, at least.
+const MIN_SHORT_DIGITS: usize = 8;
+/// Digits that select a session, at least. So few that are all decimal are a number of the history.
+const MIN_UNIQUE_DIGITS: usize = 4;
+
+/// A short id, and how much of it is enough to name its session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShortId {
+    pub text: String,
+    /// The shortest prefix of `text` that selects the session and no other.
+    pub unique_prefix: String,
+}
+
+/// Returns the short id of each session: a prefix that no other session's id shares.
+pub(super) fn select_short_ids(conn: &Connection, ids: &[Uuid]) -> StoreResult<Vec<ShortId>> {
     let mut before = conn.prepare_cached("SELECT id FROM sessions WHERE id < ?1 ORDER BY id DESC LIMIT 1")?;
     let mut after = conn.prepare_cached("SELECT id FROM sessions WHERE id > ?1 ORDER BY id LIMIT 1")?;
     ids.iter()
         .map(|id| {
-            let mut digits = 8;
+            let mut digits = MIN_UNIQUE_DIGITS;
             for neighbour in [&mut before, &mut after] {
                 let other: Option<[u8; 16]> = neighbour.query_row([id.as_bytes()], |row| row.get(0)).optional()?;
                 if let Some(other) = other {
                     digits = digits.max(shared_hex_digits(*id, Uuid::from_bytes(other)) + 1);
                 }
             }
-            Ok(first_digits(*id, digits))
+            Ok(to_short_id(*id, digits))
         })
         .collect()
+}
+
+/// Builds a short id of which `unique` digits are enough.
+fn to_short_id(id: Uuid, unique: usize) -> ShortId {
+    let prefix = first_digits(id, unique);
+    let is_number = prefix.len() <= MIN_UNIQUE_DIGITS && prefix.bytes().all(|digit| digit.is_ascii_digit());
+    let unique_prefix = if is_number { first_digits(id, MIN_UNIQUE_DIGITS + 1) } else { prefix };
+    ShortId { text: first_digits(id, unique.max(MIN_SHORT_DIGITS)), unique_prefix }
 }
 
 /// Returns the lowest and highest UUID that begin with the hex digits of `prefix`; `None` if it has other characters.
@@ -73,5 +94,10 @@ mod tests {
         assert_eq!(shared_hex_digits(a, b), 9);
         assert_eq!(first_digits(a, 8), "1f3a9c02");
         assert_eq!(first_digits(a, 10), "1f3a9c02-11");
+        let short = |id, unique| to_short_id(id, unique).unique_prefix;
+        assert_eq!((short(a, 4), short(a, 10)), ("1f3a".to_owned(), "1f3a9c02-11".to_owned()));
+        let decimal = Uuid::parse_str("12345678-1111-4000-8000-000000000000").unwrap();
+        assert_eq!((short(decimal, 4), short(decimal, 5)), ("12345".to_owned(), "12345".to_owned()));
+        assert_eq!(to_short_id(a, 4).text, "1f3a9c02");
     }
 }

@@ -10,7 +10,7 @@ use chorus_proto::{ErrorKind, Session, SessionHeader};
 use chorus_runtime::run_blocking;
 use chorus_session::selector::{MIN_PREFIX, MIN_WORD};
 use chorus_session::{Selector, SessionFile};
-use chorus_store::catalog::{SessionQuery, SessionRow, SessionTable};
+use chorus_store::catalog::{SessionQuery, SessionRow, SessionTable, ShortId};
 use chorus_store::index_cache::IndexedFile;
 use chorus_store::{Store, session_files};
 use uuid::Uuid;
@@ -210,16 +210,24 @@ impl SessionReader {
     /// Converts rows into sessions with their short ids, and checks whether their files exist.
     pub async fn describe_all(&self, rows: Vec<SessionRow>) -> Result<Vec<Session>> {
         let short = self.table.short_ids(rows.iter().map(|row| row.header.id).collect()).await?;
-        self.describe_with_short_ids(rows, short).await
+        self.describe_rows(rows, short.into_iter().map(|text| (text, None))).await
     }
 
     /// Like [`SessionReader::describe_all`], with short ids that are known already.
-    pub async fn describe_with_short_ids(&self, rows: Vec<SessionRow>, short: Vec<String>) -> Result<Vec<Session>> {
+    pub async fn describe_with_short_ids(&self, rows: Vec<SessionRow>, short: Vec<ShortId>) -> Result<Vec<Session>> {
+        self.describe_rows(rows, short.into_iter().map(|short| (short.text, Some(short.unique_prefix)))).await
+    }
+
+    async fn describe_rows(
+        &self,
+        rows: Vec<SessionRow>,
+        short: impl Iterator<Item = (String, Option<String>)>,
+    ) -> Result<Vec<Session>> {
         let dirs = self.agent_dirs(rows.iter().map(|row| row.header.agent_id)).await?;
         Ok(rows
             .into_iter()
             .zip(short)
-            .map(|(row, short_id)| {
+            .map(|(row, (short_id, unique_prefix))| {
                 let path = dirs
                     .get(&row.header.agent_id)
                     .map(|dir| session_files::path_of(dir, &row.header.session_id))
@@ -228,6 +236,7 @@ impl SessionReader {
                 Session {
                     header: row.header,
                     short_id,
+                    unique_prefix,
                     file_path: path.to_string_lossy().into_owned(),
                     available,
                     corrupt: row.corrupt,
