@@ -183,11 +183,21 @@ pub fn restoration_cost(cost: TokenPair) -> String {
 /// `few tools` or `no tools` if the context length is too small for all tools.
 #[must_use]
 pub fn prompt_size(meter: &Meter) -> String {
+    prompt_size_with(meter, ["exact", "by provider", "estimated"])
+}
+
+/// Formats the same for a table: `12k/200k est.`.
+#[must_use]
+pub fn short_prompt_size(meter: &Meter) -> String {
+    prompt_size_with(meter, ["exact", "counted", "est."])
+}
+
+fn prompt_size_with(meter: &Meter, [exact, provider, estimated]: [&str; 3]) -> String {
     let source = match meter.source {
-        Some(TokenSource::Exact) => " exact",
-        Some(TokenSource::Provider) => " by provider",
-        Some(TokenSource::Estimated) => " estimated",
-        None => "",
+        Some(TokenSource::Exact) => format!(" {exact}"),
+        Some(TokenSource::Provider) => format!(" {provider}"),
+        Some(TokenSource::Estimated) => format!(" {estimated}"),
+        None => String::new(),
     };
     let used = format_tokens(meter.used);
     let tools = match meter.tools {

@@ -28,14 +28,6 @@ pub struct Args {
     agent: Option<String>,
 }
 
-impl Args {
-    /// Shows only `agent` if one is given.
-    #[must_use]
-    pub fn for_agent(agent: Option<String>) -> Self {
-        Self { agent }
-    }
-}
-
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let agent = args.agent.or_else(|| app.global.agent.clone());
     let only = agent.is_some();
@@ -191,7 +183,7 @@ fn agent_row(out: &mut Stdout, agent: &Agent) -> Vec<Cell> {
             context.messages.to_string().into(),
             if context.unsaved == 0 { Cell::default() } else { context.unsaved.to_string().into() },
             units::format_tokens(context.token_estimate).into(),
-            context.meter.as_ref().map(format::prompt_size).unwrap_or_default().into(),
+            context.meter.as_ref().map(format::short_prompt_size).unwrap_or_default().into(),
             out.clock().ago(context.last_activity_at).into(),
             context.idle_deadline_at.map_or_else(String::new, |at| format!("in {}", out.clock().until(at))).into(),
         ]),

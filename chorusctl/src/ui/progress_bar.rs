@@ -18,7 +18,7 @@ pub struct ProgressBar {
     label: String,
     phases: &'static [&'static str],
     phase: usize,
-    /// Where the bar stood when it was last drawn.
+    /// Position of the bar when it was last drawn.
     permille: u64,
     next_draw: Option<Instant>,
     drawn: bool,

@@ -25,6 +25,8 @@ pub struct SendParams {
     /// most 256 characters.
     pub key: Option<String>,
     pub attachments: Vec<Attachment>,
+    /// Model for this turn, instead of the agent's.
+    pub model: Option<String>,
     /// Send the reply while it arrives, as `progress` notifications with a [`Said`] each.
     #[expect(rustdoc::broken_intra_doc_links, reason = "the schema publishes this text, with the name `Said`")]
     pub stream: bool,
@@ -72,6 +74,9 @@ pub enum TurnEvent {
         /// The start of its output, or the reason of a failure; missing from older daemons.
         #[omit_empty]
         output: Option<Box<ToolOutput>>,
+        /// Number of the message that has the whole output; missing from older daemons.
+        #[omit_empty]
+        message: Option<u64>,
     },
     /// A call waits for approval.
     Ask {

@@ -180,6 +180,9 @@ fn a_conversation_that_was_put_away_meanwhile_is_told() {
         if asked.method == "approvals.list" {
             return asked.send_result(json!({"approvals": []}));
         }
+        if asked.method != "context.show" {
+            return asked.disconnect();
+        }
         // At the opening there is one, before the message there is none, after it another.
         let shown = [context(30, 12, &[]), context(0, 0, &[]), context(45, 2, &[])];
         let at = usize::try_from(asked_so_far.fetch_add(1, Ordering::Relaxed)).unwrap_or(2).min(2);

@@ -1,6 +1,8 @@
 //! `chat` before a daemon that says what a test wants.
 
+mod files;
 mod interactive;
+mod notices;
 mod piped;
 mod slash_commands;
 

@@ -95,9 +95,48 @@ fn tab_completes_commands_and_sessions() {
     let mut running = chat(&plain(&home));
     say(&mut running, "/sa\t", "/save ");
     running.type_and_wait("x\r", PROMPT);
-    say(&mut running, "/re\tlat\t", "/restore latest");
+    say(&mut running, "/rest\tlat\t", "/restore latest");
     running.type_and_wait("\r", "restored ");
     leave(running);
     assert_eq!(calls.of("context.save"), [json!({"agent": "atlas", "description": "x", "clear": false})]);
     assert_eq!(calls.of("context.restore"), [json!({"agent": "atlas", "session": "latest", "discard": false})]);
+}
+
+#[test]
+fn what_one_needs_is_a_command_for_this_agent() {
+    let home = home();
+    let calls = answers(&home);
+    let mut running = chat(&plain(&home));
+    for (line, method) in [
+        ("/undo", "context.rewind"),
+        ("/pin the port is 8080", "context.pin"),
+        ("/resume 2", "context.resume"),
+        ("/branch 2 --at 4", "session.branch"),
+        ("/model anthropic/claude-test", "agent.config"),
+        ("/models", "models.list"),
+        ("/usage", "usage"),
+        ("/tasks", "tasks.list"),
+        ("/approvals", "approvals.list"),
+        ("/memory", "memory.list"),
+    ] {
+        let before = calls.of(method).len();
+        say(&mut running, &format!("{line}\r"), PROMPT);
+        at_prompt(&running);
+        assert!(calls.of(method).len() > before, "{line} asks {method}: {}", running.stdout.text());
+    }
+    let help = say(&mut running, "/help\r", "Ctrl-C cancels");
+    for name in ["/show [N]", "/export SESSION", "/clear", "\\@ writes a literal @"] {
+        assert!(help.contains(name), "{help}");
+    }
+    let help = say(&mut running, "/help branch\r", "--at");
+    assert!(help.contains("continue a saved conversation"), "{help}");
+    let slip = say(&mut running, "/undoo\r", "start with a space");
+    assert!(slip.contains("did you mean /undo?"), "{slip}");
+    let slip = say(&mut running, "/history --nonsense\r", "see: /help COMMAND");
+    assert!(slip.contains("error: unexpected argument"), "{slip}");
+    leave(running);
+    assert_eq!(calls.of("context.pin"), [json!({"agent": "atlas", "fact": "the port is 8080"})]);
+    assert_eq!(calls.of("session.branch")[0]["at"], 4);
+    assert_eq!(calls.of("agent.config")[0]["value"], "anthropic/claude-test");
+    assert!(calls.of("send").is_empty());
 }

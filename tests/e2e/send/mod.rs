@@ -8,6 +8,7 @@ mod errors;
 mod full_disk;
 mod images;
 mod keys;
+mod model_override;
 mod output_limit;
 mod prompt_caching;
 mod queue;

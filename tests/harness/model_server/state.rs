@@ -34,7 +34,7 @@ pub struct RecordedRequest {
 }
 
 impl RecordedRequest {
-    /// Whether it asks for a count of tokens.
+    /// Returns true if it asks for a count of tokens.
     pub(super) fn is_count(&self) -> bool {
         self.path == super::COUNT_PATH
     }

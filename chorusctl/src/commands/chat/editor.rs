@@ -11,7 +11,8 @@ use rustyline::history::FileHistory;
 use rustyline::validate::Validator;
 use rustyline::{CompletionType, Config, Context, Helper};
 
-use super::{history_path, slash};
+use super::print_above::EditedLine;
+use super::{history_path, mentions, slash};
 use crate::complete;
 use crate::error::Error;
 use crate::ui::{Stderr, sanitize};
@@ -38,6 +39,7 @@ pub(super) struct Editor {
     continuation_prompt: String,
     history_file: Option<PathBuf>,
     stderr: Stderr,
+    edited_line: EditedLine,
 }
 
 impl Editor {
@@ -47,15 +49,21 @@ impl Editor {
             Config::builder().max_history_size(MAX_HISTORY_ENTRIES).and_then(|config| config.history_ignore_dups(true));
         let config = config.map_err(|error| terminal_error(&error))?.completion_type(CompletionType::List).build();
         let mut inner = rustyline::Editor::with_config(config).map_err(|error| terminal_error(&error))?;
-        inner.set_helper(Some(CommandCompleter { agent: agent.to_owned(), places }));
         let prompt = format!("{}> ", sanitize::one_line(agent));
+        let edited_line = EditedLine::default();
+        inner.set_helper(Some(CommandCompleter { agent: agent.to_owned(), places, edited_line: edited_line.clone() }));
         let more = format!("{:>width$}", "… ", width = prompt.chars().count());
         let file = history_path::file_path(|name| std::env::var_os(name));
         if let Some(file) = &file {
             // The file may not exist yet. A chat works without history, so errors are ignored.
             let _ = inner.load_history(file);
         }
-        Ok(Self { inner, prompt, continuation_prompt: more, history_file: file, stderr: notes })
+        Ok(Self { inner, prompt, continuation_prompt: more, history_file: file, stderr: notes, edited_line })
+    }
+
+    /// Returns the line that is being edited, above which others can print.
+    pub(super) fn edited_line(&self) -> EditedLine {
+        self.edited_line.clone()
     }
 
     /// Reads one message. A line that ends in `\` continues on the next line.
@@ -63,6 +71,7 @@ impl Editor {
         let mut text = String::new();
         loop {
             let prompt = if text.is_empty() { &self.prompt } else { &self.continuation_prompt };
+            self.edited_line.start(prompt);
             match self.inner.readline(prompt.as_str()) {
                 Ok(line) => text.push_str(&line),
                 Err(ReadlineError::Interrupted) => return Ok(Input::Interrupted),
@@ -103,10 +112,11 @@ fn terminal_error(error: &ReadlineError) -> Error {
     Error::failed(format!("cannot read from the terminal: {error}"))
 }
 
-/// Completes slash commands, and session names after `/restore`.
+/// Completes slash commands, session names behind those that take one, and file names behind `@`.
 struct CommandCompleter {
     agent: String,
     places: InstancePaths,
+    edited_line: EditedLine,
 }
 
 impl Completer for CommandCompleter {
@@ -114,17 +124,33 @@ impl Completer for CommandCompleter {
 
     fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
         let typed = line.get(..at).unwrap_or_default();
-        if let Some(begun) = typed.strip_prefix("/restore ") {
-            let begun = begun.trim_start();
+        if !typed.starts_with('/')
+            && let Some((start, begun)) = mentions::open_name(typed)
+        {
+            let files = mentions::candidates(&begun).into_iter();
+            return Ok((start, files.map(|(display, replacement)| Pair { display, replacement }).collect()));
+        }
+        if let Some(begun) = session_argument(typed) {
             let named = complete::session_names(&self.places, &self.agent);
             let named = named.into_iter().filter(|(name, _)| name.starts_with(begun));
             return Ok((at - begun.len(), named.map(|(name, about)| completion_pair(&name, &about, &name)).collect()));
         }
         let wanted = typed.starts_with('/') && !typed.contains(char::is_whitespace);
-        let names = slash::COMMANDS.iter().filter(|(name, ..)| wanted && name.starts_with(typed));
+        let names = slash::all().filter(|command| wanted && command.name.starts_with(typed));
         let followed = |argument: &str, name: &str| if argument.is_empty() { name.into() } else { format!("{name} ") };
-        Ok((0, names.map(|(name, argument, what)| completion_pair(name, what, &followed(argument, name))).collect()))
+        let pair = |command: &slash::SlashCommand| {
+            completion_pair(command.name, command.about, &followed(command.argument, command.name))
+        };
+        Ok((0, names.map(pair).collect()))
     }
+}
+
+/// Returns the begun name of a session, if the line is a command that takes one.
+fn session_argument(typed: &str) -> Option<&str> {
+    let (name, begun) = typed.split_once(' ')?;
+    let takes_session = slash::all().any(|command| command.name == name && command.argument.starts_with("SESSION"));
+    let begun = begun.trim_start();
+    (takes_session && !begun.contains(char::is_whitespace)).then_some(begun)
 }
 
 fn completion_pair(name: &str, about: &str, replacement: &str) -> Pair {
@@ -133,8 +159,14 @@ fn completion_pair(name: &str, about: &str, replacement: &str) -> Pair {
     Pair { display, replacement: replacement.to_owned() }
 }
 
+/// Hints at nothing: the editor calls it whenever the line changes, so it records the line.
 impl Hinter for CommandCompleter {
     type Hint = String;
+
+    fn hint(&self, line: &str, at: usize, _: &Context<'_>) -> Option<String> {
+        self.edited_line.set(line, at);
+        None
+    }
 }
 impl Highlighter for CommandCompleter {}
 impl Validator for CommandCompleter {}

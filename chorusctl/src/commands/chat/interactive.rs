@@ -1,15 +1,23 @@
 //! Interactive chat at a terminal.
 
+use std::path::Path;
+
 use chorus_proto::methods::send::SendParams;
-use jiff::Timestamp;
 
 use super::editor::{Editor, Input};
-use super::slash;
-use super::start::{self, ConversationStart};
+use super::notices::Notices;
+use super::start::{self, ConversationStart, Position};
+use super::{mentions, slash};
 use crate::app::App;
+use crate::commands::format;
+use crate::commands::send::attachments;
 use crate::commands::send::interrupt::InterruptHandler;
 use crate::commands::send::turn::{self, DisplayOptions, TurnOutcome};
 use crate::error::Error;
+use crate::ui::{Style, sanitize};
+
+/// Columns of notices if the width of the terminal is not known.
+const DEFAULT_WIDTH: usize = 80;
 
 const RECONNECT_HINT: &str = "send the message again to reconnect and get its reply; it is not sent twice";
 
@@ -21,13 +29,20 @@ pub(super) fn run(
     thinking: bool,
 ) -> Result<(), Error> {
     let mut editor = Editor::new(&opened.agent, app.paths()?.clone(), app.stderr)?;
+    let width = app.stdout.width().unwrap_or(DEFAULT_WIDTH);
+    let (paths, seen) = (app.paths()?.clone(), opened.position.messages);
+    let line = editor.edited_line();
+    let printer = Box::new(move |lines: &[String]| line.print_above(lines));
+    let mut notices = Notices::new(paths, &opened.agent, seen, width, printer);
     let mut talk = Conversation {
-        started_at: opened.started_at,
-        options: DisplayOptions { stream: true, thinking, daemon_gone_hint: RECONNECT_HINT },
+        position: opened.position,
+        options: DisplayOptions { stream: true, thinking, daemon_gone_hint: RECONNECT_HINT, show_command: "/show" },
         unanswered_message: None,
     };
     loop {
-        let done = match interrupts.while_prompting(|| editor.read_message())? {
+        let stderr = app.stderr;
+        let read = notices.while_prompting(stderr, || interrupts.while_prompting(|| editor.read_message()));
+        let done = match read? {
             Input::Eof => return Ok(()),
             Input::Interrupted => Ok(()),
             Input::Text(text) if text.trim().is_empty() => Ok(()),
@@ -38,6 +53,7 @@ pub(super) fn run(
                 Some(Err(failure)) => Err(failure),
             },
         };
+        notices.mark_seen(talk.position.messages);
         let done = done.and(app.stdout.flush());
         if let Err(failure) = done {
             if failure.is_stdout_closed() {
@@ -49,8 +65,8 @@ pub(super) fn run(
 }
 
 struct Conversation {
-    /// When the context that is being continued began.
-    started_at: Option<Timestamp>,
+    /// The conversation that is being continued.
+    position: Position,
     options: DisplayOptions,
     /// The last message, if the connection broke before its reply came. It is unknown whether the daemon received it.
     unanswered_message: Option<SendParams>,
@@ -59,15 +75,28 @@ struct Conversation {
 impl Conversation {
     fn run_turn(&mut self, app: &mut App, interrupts: &InterruptHandler, text: String) -> Result<(), Error> {
         self.check_context(app)?;
-        let before = self.unanswered_message.take().filter(|before| before.text == text);
-        let params = before.unwrap_or_else(|| turn::keyed_params(app.agent(), text));
+        let named = mentions::find(&text, Path::is_file);
+        for name in &named.missing {
+            app.stderr.line(&format!("{} is not a file; sent as text", sanitize::one_line(name)));
+        }
+        let before = self.unanswered_message.take().filter(|before| before.text == named.text);
+        let params = match before {
+            Some(before) => before,
+            None => SendParams {
+                attachments: attachments::read_attachments(&named.files)?,
+                ..turn::keyed_params(app.agent(), named.text)
+            },
+        };
         let ended = turn::run(app, interrupts, &params, self.options);
         if let Ok(TurnOutcome::Cancelled(wanted)) = ended {
             app.stderr.line(wanted.as_str());
         }
         self.unanswered_message = (!app.is_connected()).then_some(params);
-        self.refresh_started_at(app);
+        self.refresh_position(app);
         ended?;
+        if let Some(meter) = self.position.meter.filter(|_| !app.stdout.is_quiet()) {
+            app.stderr.styled_line(Style::Faint, &format!("next request {}", format::prompt_size(&meter)));
+        }
         app.stdout.text("\n")
     }
 
@@ -81,21 +110,21 @@ impl Conversation {
             // In another context the same text is a new message, not a retry.
             self.unanswered_message = None;
         }
-        self.refresh_started_at(app);
+        self.refresh_position(app);
         done
     }
 
     /// Reconnects if necessary. Warns if the live context is no longer the one that was being continued, because it
     /// expired or another client cleared or replaced it.
     fn check_context(&self, app: &mut App) -> Result<(), Error> {
-        let since = match start::fetch_started_at(app) {
-            Ok(since) => since,
+        let since = match start::fetch_position(app) {
+            Ok(now) => now.started_at,
             Err(_) => {
                 app.disconnect();
-                start::fetch_started_at(app)?
+                start::fetch_position(app)?.started_at
             }
         };
-        if self.started_at.is_some() && since != self.started_at {
+        if self.position.started_at.is_some() && since != self.position.started_at {
             app.stderr.warning(match since {
                 None => "the conversation was saved and cleared after being idle; this message starts a new one",
                 Some(_) => "another conversation was loaded; this message continues that one",
@@ -107,10 +136,10 @@ impl Conversation {
 
     /// Remembers the context after a turn or command of this chat, so that [`Conversation::check_context`] does not
     /// warn about it.
-    fn refresh_started_at(&mut self, app: &mut App) {
+    fn refresh_position(&mut self, app: &mut App) {
         // Without a connection the state is unknown: keep the old value.
-        if let Some(since) = app.is_connected().then(|| start::fetch_started_at(app)).and_then(Result::ok) {
-            self.started_at = since;
+        if let Some(now) = app.is_connected().then(|| start::fetch_position(app)).and_then(Result::ok) {
+            self.position = now;
         }
     }
 }

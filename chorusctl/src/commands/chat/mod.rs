@@ -9,15 +9,22 @@ use crate::ui::terminal;
 mod editor;
 mod history_path;
 mod interactive;
+mod mentions;
+mod notices;
 mod piped;
+mod print_above;
 mod slash;
 mod start;
+mod words;
 
 /// Talk with an agent's model
 ///
 /// Continues the live conversation. Each line is a message. A line that ends in `\` continues in the next one, and pasted text is one
 /// message. Ctrl-C cancels the running turn or clears the line; Ctrl-D exits. Lines that start with `/` are commands: `/help` lists them.
 /// Start a line with a space to send it as a message.
+///
+/// A word `@FILE` attaches that file; write `@"my file"` if its name has spaces, and `\@` for a literal @. Tab completes names. Idle saves and
+/// what others write into the conversation are shown as they happen.
 ///
 /// If standard input is not a terminal, each of its lines is a message, and the first one that fails ends the chat.
 #[derive(Debug, clap::Args)]

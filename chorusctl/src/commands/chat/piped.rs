@@ -14,7 +14,12 @@ use crate::error::Error;
 /// its reply.
 pub(super) fn run(app: &mut App, interrupts: &InterruptHandler, thinking: bool) -> Result<(), Error> {
     let mut stdin = io::stdin().lock();
-    let how = DisplayOptions { stream: true, thinking, daemon_gone_hint: turn::DAEMON_GONE_HINT };
+    let how = DisplayOptions {
+        stream: true,
+        thinking,
+        daemon_gone_hint: turn::DAEMON_GONE_HINT,
+        show_command: turn::SHOW_COMMAND,
+    };
     let (mut line, mut before) = (Vec::new(), 0);
     loop {
         line.clear();

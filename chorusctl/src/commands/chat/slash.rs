@@ -1,117 +1,372 @@
-//! Slash commands of a chat. They run the same code as the command line's subcommands, for the chat's agent.
+//! Slash commands of a chat. They are the subcommands of the command line, run for the chat's agent.
 
-use super::start;
+use std::ffi::OsString;
+
+use super::{start, words};
 use crate::app::App;
-use crate::commands::{context, status};
 use crate::error::Error;
+use crate::{cli, commands};
 
 /// A parsed slash command.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Command {
-    Save(Option<String>),
-    Restore(String),
-    Compact,
-    History,
-    Status,
+    /// Lists the commands, or shows the help of one.
+    Help(Option<&'static SlashCommand>),
     New,
-    Help,
     Exit,
+    /// Runs `chorusctl` with these arguments.
+    Run {
+        arguments: Vec<String>,
+        switches_context: bool,
+    },
 }
 
 impl Command {
     /// Returns true if later messages belong to another context.
     #[must_use]
     pub(super) fn switches_context(&self) -> bool {
-        matches!(self, Self::Restore(_) | Self::Compact | Self::New)
+        matches!(self, Self::New | Self::Run { switches_context: true, .. })
     }
 }
 
-/// Name, argument and description of each command.
-pub(super) const COMMANDS: [(&str, &str, &str); 8] = [
-    ("/save", "[DESCRIPTION]", "save a checkpoint (the conversation continues)"),
-    ("/restore", "SESSION", "load a saved conversation"),
-    ("/compact", "", "save, then continue from a summary"),
-    ("/history", "", "list saved conversations"),
-    ("/status", "", "show the daemon and this agent"),
-    ("/new", "", "save, then start a new conversation"),
-    ("/help", "", "list these commands"),
-    ("/exit", "", "exit (also: Ctrl-D)"),
+/// A slash command in the list of all.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct SlashCommand {
+    /// With the slash.
+    pub name: &'static str,
+    /// What follows it, in the notation of the help.
+    pub argument: &'static str,
+    pub about: &'static str,
+    action: Action,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Action {
+    Help,
+    New,
+    Exit,
+    /// Runs this subcommand. `{agent}` stands for the chat's agent.
+    Run(&'static str, Rest),
+    /// The same; later messages belong to another context.
+    Switch(&'static str, Rest),
+    /// Shows messages of the live conversation: the last ones, or one by its number.
+    Show,
+}
+
+/// How the rest of the line becomes arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rest {
+    None,
+    /// Words, quoted as in a shell.
+    Words,
+    /// One text.
+    Text,
+    /// Words, of which there must be one.
+    Required,
+    /// A text that must not be empty.
+    RequiredText,
+}
+
+const fn command(name: &'static str, argument: &'static str, about: &'static str, action: Action) -> SlashCommand {
+    SlashCommand { name, argument, about, action }
+}
+
+/// All commands, in the groups of the help.
+pub(super) const GROUPS: [(&str, &[SlashCommand]); 4] = [
+    (
+        "This conversation",
+        &[
+            command(
+                "/save",
+                "[DESCRIPTION]",
+                "save a checkpoint (the conversation continues)",
+                Action::Run("save", Rest::Text),
+            ),
+            command("/show", "[N]", "show the last messages, or message N in full", Action::Show),
+            command("/undo", "[N]", "undo the last turn, or the last N", Action::Switch("undo", Rest::Words)),
+            command(
+                "/compact",
+                "[--undo]",
+                "save, then continue from a summary",
+                Action::Switch("context compact", Rest::Words),
+            ),
+            command(
+                "/pin",
+                "FACT",
+                "pin a fact, which the model always sees",
+                Action::Run("context pin", Rest::RequiredText),
+            ),
+            command("/unpin", "N", "remove a pinned fact", Action::Run("context unpin", Rest::Required)),
+            command(
+                "/clear",
+                "",
+                "discard the conversation (asks first)",
+                Action::Switch("context clear", Rest::Words),
+            ),
+            command("/new", "", "save, then start a new conversation", Action::New),
+        ],
+    ),
+    (
+        "Saved conversations",
+        &[
+            command("/history", "[OPTIONS]", "list saved conversations", Action::Run("history", Rest::Words)),
+            command("/restore", "SESSION", "load a saved conversation", Action::Switch("restore", Rest::Required)),
+            command(
+                "/resume",
+                "SESSION",
+                "start a new conversation from a saved one's summary",
+                Action::Switch("resume", Rest::Required),
+            ),
+            command(
+                "/branch",
+                "SESSION [--at N]",
+                "continue a saved conversation from an earlier message",
+                Action::Switch("session branch", Rest::Required),
+            ),
+            command(
+                "/export",
+                "SESSION [OPTIONS]",
+                "export a saved conversation: --as md|html, --output FILE",
+                Action::Run("export", Rest::Required),
+            ),
+        ],
+    ),
+    (
+        "The agent",
+        &[
+            command(
+                "/model",
+                "[NAME]",
+                "show or change the agent's model",
+                Action::Run("agent config {agent} model", Rest::Words),
+            ),
+            command("/models", "", "list models", Action::Run("models", Rest::Words)),
+            command(
+                "/memory",
+                "[add TEXT]",
+                "list what the agent always remembers, or add to it",
+                Action::Run("memory", Rest::Words),
+            ),
+            command(
+                "/usage",
+                "[OPTIONS]",
+                "show the agent's token usage and cost",
+                Action::Run("usage {agent}", Rest::Words),
+            ),
+            command("/status", "", "show the daemon and this agent", Action::Run("status {agent}", Rest::None)),
+            command("/tasks", "[COMMAND]", "list the agent's background commands", Action::Run("tasks", Rest::Words)),
+            command(
+                "/approvals",
+                "[COMMAND]",
+                "list and answer pending approvals",
+                Action::Run("approvals", Rest::Words),
+            ),
+        ],
+    ),
+    (
+        "The chat",
+        &[
+            command("/help", "[COMMAND]", "list these commands, or show the help of one", Action::Help),
+            command("/exit", "", "exit (also: Ctrl-D)", Action::Exit),
+        ],
+    ),
 ];
+
+/// What the help says below the commands.
+const NOTES: &str = "\
+A word @FILE attaches that file (@\"my file\" if its name has spaces); \\@ writes a literal @.
+A line that ends in \\ continues in the next one. Start a line with a space to send it as a message.
+Ctrl-C cancels the running turn.";
+
+/// Returns all commands in the order of the help.
+pub(super) fn all() -> impl Iterator<Item = &'static SlashCommand> {
+    GROUPS.iter().flat_map(|(_, commands)| *commands)
+}
 
 /// Parses a line; `None` if it is a message.
 #[must_use]
 pub(super) fn parse(line: &str) -> Option<Result<Command, Error>> {
     let rest = line.strip_prefix('/')?;
     let (name, argument) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-    let argument = argument.trim();
-    let alone = |command: Command| if argument.is_empty() { Ok(command) } else { Err(unexpected_argument(name)) };
-    Some(match name {
-        "save" => Ok(Command::Save(Some(argument.to_owned()).filter(|argument| !argument.is_empty()))),
-        "restore" if argument.is_empty() => Err(Error::usage("/restore needs a session")
-            .with_hint("list sessions with /history, then use /restore latest or /restore NUMBER")),
-        "restore" => Ok(Command::Restore(argument.to_owned())),
-        "compact" => alone(Command::Compact),
-        "history" => alone(Command::History),
-        "status" => alone(Command::Status),
-        "new" => alone(Command::New),
-        "help" => alone(Command::Help),
-        "exit" => alone(Command::Exit),
-        _ => Err(Error::usage(format!("unknown command /{name}"))
-            .with_hint("list commands with /help, or start with a space to send it as a message")),
+    Some(match find(name) {
+        Some(found) => parse_argument(found, argument.trim()),
+        None => Err(unknown_command(name)),
     })
 }
 
-fn unexpected_argument(name: &str) -> Error {
-    Error::usage(format!("/{name} takes no argument")).with_hint("start with a space to send it as a message")
+fn find(name: &str) -> Option<&'static SlashCommand> {
+    all().find(|command| command.name.strip_prefix('/') == Some(name))
+}
+
+fn unknown_command(name: &str) -> Error {
+    let near = all()
+        .map(|command| (strsim::damerau_levenshtein(command.name.trim_start_matches('/'), name), command.name))
+        .min()
+        .filter(|(distance, _)| *distance <= 2 && !name.is_empty());
+    let meant = near.map(|(_, name)| format!("did you mean {name}? ")).unwrap_or_default();
+    Error::usage(format!("unknown command /{name}"))
+        .with_hint(format!("{meant}list commands with /help, or start with a space to send it as a message"))
+}
+
+fn parse_argument(of: &'static SlashCommand, argument: &str) -> Result<Command, Error> {
+    let (path, rest, switches_context) = match of.action {
+        Action::Help if argument.is_empty() => return Ok(Command::Help(None)),
+        Action::Help => {
+            let name = argument.trim_start_matches('/');
+            return find(name).map(|found| Command::Help(Some(found))).ok_or_else(|| unknown_command(name));
+        }
+        Action::New | Action::Exit if !argument.is_empty() => return Err(unexpected_argument(of)),
+        Action::New => return Ok(Command::New),
+        Action::Exit => return Ok(Command::Exit),
+        Action::Show if argument.is_empty() => ("show --last 10", Rest::None, false),
+        Action::Show if argument.bytes().all(|byte| byte.is_ascii_digit()) => ("show --at", Rest::Words, false),
+        Action::Show => ("show", Rest::Words, false),
+        Action::Run("memory", _) if argument.is_empty() => ("memory list", Rest::None, false),
+        Action::Run(path, rest) => (path, rest, false),
+        Action::Switch(path, rest) => (path, rest, true),
+    };
+    let mut arguments: Vec<String> = path.split(' ').map(str::to_owned).collect();
+    match rest {
+        Rest::None if argument.is_empty() => {}
+        Rest::None => return Err(unexpected_argument(of)),
+        Rest::Required | Rest::RequiredText if argument.is_empty() => return Err(missing_argument(of)),
+        Rest::Text | Rest::RequiredText => {
+            // A text that begins with a hyphen is no option.
+            arguments
+                .extend((!argument.is_empty()).then(|| ["--".to_owned(), argument.to_owned()]).into_iter().flatten());
+        }
+        Rest::Words | Rest::Required => arguments.extend(split_words(of, argument)?),
+    }
+    Ok(Command::Run { arguments, switches_context })
+}
+
+/// Splits the rest of a line. What follows `/memory add` is one text unless it is quoted or has options.
+fn split_words(of: &SlashCommand, argument: &str) -> Result<Vec<String>, Error> {
+    if of.name == "/memory"
+        && let Some(text) = argument.strip_prefix("add ").map(str::trim)
+        && !text.starts_with(['"', '\'', '-'])
+        && !text.contains(" --")
+    {
+        return Ok(vec!["add".to_owned(), text.to_owned()]);
+    }
+    words::split(argument).ok_or_else(|| {
+        Error::usage("a quotation mark is not closed").with_hint("close it, or put a backslash before it")
+    })
+}
+
+fn missing_argument(of: &SlashCommand) -> Error {
+    let failure = Error::usage(format!("{} needs {}", of.name, of.argument));
+    match of.argument.starts_with("SESSION") {
+        true => failure.with_hint(format!("list sessions with /history, then use {0} latest or {0} NUMBER", of.name)),
+        false => failure.with_hint(format!("see: /help {}", of.name.trim_start_matches('/'))),
+    }
+}
+
+fn unexpected_argument(of: &SlashCommand) -> Error {
+    Error::usage(format!("{} takes no argument", of.name)).with_hint("start with a space to send it as a message")
 }
 
 /// Runs a slash command.
 pub(super) fn run(app: &mut App, command: Command) -> Result<(), Error> {
     match command {
-        Command::Save(description) => context::save::run(context::save::Args::with_description(description), app),
-        Command::Restore(session) => context::restore::run(context::restore::Args::for_session(session), app),
-        Command::Compact => context::compact::run(context::compact::Args::default(), app),
-        Command::History => context::history::run(context::history::Args::default(), app),
-        Command::Status => status::run(status::Args::for_agent(app.agent()), app),
+        Command::Run { arguments, .. } => run_subcommand(app, arguments),
         Command::New => {
             start::start_new(app)?;
             app.stderr.line("new conversation");
             Ok(())
         }
-        Command::Help => COMMANDS.iter().try_for_each(|(name, argument, what)| {
-            let command = format!("{name} {argument}");
-            writeln!(app.stdout, "{command:<22}  {what}")
-        }),
+        Command::Help(None) => print_help(app),
+        Command::Help(Some(of)) => print_command_help(app, of),
         Command::Exit => Ok(()),
     }
+}
+
+/// Parses and runs the arguments as `chorusctl` would, for the chat's agent.
+fn run_subcommand(app: &mut App, arguments: Vec<String>) -> Result<(), Error> {
+    let agent = app.agent().unwrap_or_default();
+    let arguments = arguments.into_iter().map(|word| if word == "{agent}" { agent.clone() } else { word });
+    let program = std::iter::once("chorusctl".to_owned());
+    match cli::parse(program.chain(arguments).map(OsString::from)) {
+        Ok(parsed) => {
+            // What an earlier command needed does not hold for this one.
+            app.needed_session = None;
+            commands::run(parsed.command, app)
+        }
+        Err(error) if !error.use_stderr() => app.stdout.text(&error.to_string()),
+        Err(error) => {
+            let text = error.to_string();
+            let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+            Err(Error::usage(first).with_hint("see: /help COMMAND"))
+        }
+    }
+}
+
+fn print_help(app: &mut App) -> Result<(), Error> {
+    for (title, commands) in GROUPS {
+        writeln!(app.stdout, "{title}:")?;
+        for SlashCommand { name, argument, about, .. } in commands {
+            let command = format!("{name} {argument}");
+            writeln!(app.stdout, "  {command:<26}  {about}")?;
+        }
+        app.stdout.text("\n")?;
+    }
+    writeln!(app.stdout, "{NOTES}")
+}
+
+fn print_command_help(app: &mut App, of: &SlashCommand) -> Result<(), Error> {
+    writeln!(app.stdout, "{} {}: {}", of.name, of.argument, of.about)?;
+    let (Action::Run(path, _) | Action::Switch(path, _)) = of.action else { return Ok(()) };
+    app.stdout.text("\n")?;
+    let words = path.split(' ').filter(|word| *word != "{agent}" && *word != "model").map(str::to_owned);
+    run_subcommand(app, words.chain(["--help".to_owned()]).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn command(line: &str) -> Option<Command> {
-        parse(line)?.ok()
+    fn arguments(line: &str) -> Option<Vec<String>> {
+        match parse(line)?.ok()? {
+            Command::Run { arguments, .. } => Some(arguments),
+            _ => None,
+        }
     }
 
     #[test]
     fn lines_with_a_slash_are_commands() {
-        assert_eq!(command("/save before  lunch "), Some(Command::Save(Some("before  lunch".into()))));
-        assert_eq!(command("/save"), Some(Command::Save(None)));
-        assert_eq!(command("/restore\t2"), Some(Command::Restore("2".into())));
-        assert_eq!(command("/exit"), Some(Command::Exit));
+        let words = |line: &str| arguments(line).unwrap_or_default().join("|");
+        assert_eq!(words("/save before  lunch "), "save|--|before  lunch");
+        assert_eq!(words("/save"), "save");
+        assert_eq!(words("/restore\t2"), "restore|2");
+        assert_eq!(words("/show 16"), "show|--at|16");
+        assert_eq!(words("/show"), "show|--last|10");
+        assert_eq!(words("/memory add the port is 8080"), "memory|add|the port is 8080");
+        assert_eq!(words("/export latest --as md --output 'a b.md'"), "export|latest|--as|md|--output|a b.md");
+        assert_eq!(words("/model local/large"), "agent|config|{agent}|model|local/large");
+        assert_eq!(parse("/exit").and_then(Result::ok), Some(Command::Exit));
+        assert!(parse("/restore 2").and_then(Result::ok).is_some_and(|command| command.switches_context()));
+        assert!(parse("/pin a fact").and_then(Result::ok).is_some_and(|command| !command.switches_context()));
     }
 
     #[test]
-    fn every_command_that_is_listed_is_known() {
-        for (name, argument, _) in COMMANDS {
-            assert!(command(format!("{name} {argument}").trim()).is_some(), "{name}");
+    fn every_command_that_is_listed_is_known_to_the_command_line() {
+        for SlashCommand { name, argument, .. } in all() {
+            let example = if argument.starts_with('[') { "" } else { argument.split(' ').next().unwrap_or_default() };
+            let example = if example == "N" { "1" } else { example };
+            let line = format!("{name} {example}");
+            let parsed = parse(line.trim()).and_then(Result::ok);
+            assert!(parsed.is_some(), "{line}");
+            if let Some(Command::Run { arguments, .. }) = parsed {
+                let program = std::iter::once("chorusctl".to_owned());
+                let words = program.chain(arguments.iter().map(|word| word.replace("{agent}", "a")));
+                assert!(cli::parse(words.map(OsString::from)).is_ok(), "{arguments:?}");
+            }
         }
     }
 
     #[test]
     fn a_slip_is_no_message_and_a_path_can_be_one() {
-        for slip in ["/", "/etc/hosts is wrong", "/sav", "/restore", "/new one", "/Exit"] {
+        for slip in ["/", "/etc/hosts is wrong", "/sav", "/restore", "/new one", "/Exit", "/restore 'x", "/help x"] {
             assert!(parse(slip).is_some_and(|read| read.is_err()), "{slip}");
         }
         assert!(parse(" /etc/hosts is wrong").is_none() && parse("and/or").is_none());

@@ -2,7 +2,7 @@
 
 use chorus_proto::methods::approvals::{List, ListParams};
 use chorus_proto::methods::context::{Clear, ClearParams, Show, ShowParams, ShowResult};
-use chorus_proto::{ContextInfo, Message, Role};
+use chorus_proto::{ContextInfo, Message, Meter, Role};
 use jiff::Timestamp;
 
 use super::StartMode;
@@ -21,8 +21,17 @@ const MAX_RECAP_WIDTH: usize = 100;
 #[derive(Debug)]
 pub(super) struct ConversationStart {
     pub agent: String,
-    /// When the live context began; `None` if it is empty.
+    pub position: Position,
+}
+
+/// Position of the live conversation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Position {
+    /// When it began; `None` if it is empty.
     pub started_at: Option<Timestamp>,
+    pub messages: u64,
+    /// How full the model's window would be with the next request.
+    pub meter: Option<Meter>,
 }
 
 /// Prepares the context as `begin` says and prints what the chat continues.
@@ -40,13 +49,13 @@ pub(super) fn open_conversation(app: &mut App, begin: StartMode<'_>, person: boo
     if person {
         print_open_approvals(app, &shown.agent_name);
     }
-    Ok(ConversationStart { started_at: started_at(shown.context.as_ref()), agent: shown.agent_name })
+    Ok(ConversationStart { position: position(shown.context.as_ref()), agent: shown.agent_name })
 }
 
-/// Asks the daemon when the live context began; `None` if it is empty.
-pub(super) fn fetch_started_at(app: &mut App) -> Result<Option<Timestamp>, Error> {
+/// Asks the daemon where the live conversation stands.
+pub(super) fn fetch_position(app: &mut App) -> Result<Position, Error> {
     let shown = app.call::<Show>(&show_params(app.agent(), 0))?;
-    Ok(started_at(shown.context.as_ref()))
+    Ok(position(shown.context.as_ref()))
 }
 
 /// Saves unsaved messages, then clears the context.
@@ -64,8 +73,13 @@ fn show_params(agent: Option<String>, last: u64) -> ShowParams {
     ShowParams { agent, last: (last > 0).then_some(last), limit, ..ShowParams::default() }
 }
 
-fn started_at(context: Option<&ContextInfo>) -> Option<Timestamp> {
-    context.filter(|context| context.messages > 0).map(|context| context.started_at)
+fn position(context: Option<&ContextInfo>) -> Position {
+    let context = context.filter(|context| context.messages > 0);
+    Position {
+        started_at: context.map(|context| context.started_at),
+        messages: context.map_or(0, |context| context.messages),
+        meter: context.and_then(|context| context.meter),
+    }
 }
 
 fn print_recap(app: &mut App, shown: &ShowResult, person: bool) {
@@ -103,6 +117,11 @@ fn recap_lines(message: &Message, agent: &str, width: usize) -> Vec<String> {
         Role::System => "system",
         Role::ToolResult => "result",
     };
+    message_lines(message, who, width)
+}
+
+/// Formats the first lines of what somebody wrote.
+pub(super) fn message_lines(message: &Message, who: &str, width: usize) -> Vec<String> {
     let calls = message.tool_calls.iter().map(|call| format!("→ {}", sanitize::one_line(&call.name)));
     let said = Some(message.content.trim())
         .filter(|said| !said.is_empty())

@@ -28,14 +28,6 @@ pub struct Args {
     files: bool,
 }
 
-impl Args {
-    /// Restores the whole session, after saving the live context.
-    #[must_use]
-    pub fn for_session(session: String) -> Self {
-        Self { session, at: None, discard: false, files: false }
-    }
-}
-
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     app.needed_session = Some(args.session.clone());
     let params = RestoreParams {

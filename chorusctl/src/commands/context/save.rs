@@ -37,14 +37,6 @@ pub struct Args {
     no_wait: bool,
 }
 
-impl Args {
-    /// Saves with this description and no other options.
-    #[must_use]
-    pub fn with_description(description: Option<String>) -> Self {
-        Self { description, clear: false, tag: Vec::new(), no_wait: false }
-    }
-}
-
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let Args { description, clear, tag, no_wait } = args;
     let params = SaveParams { agent: app.agent(), description, clear, tag };

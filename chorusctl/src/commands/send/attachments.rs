@@ -17,7 +17,7 @@ const MAX_ATTACHMENT_BYTES: usize = MAX_FRAME / 16 * 15;
 ///
 /// # Errors
 /// A file cannot be read, or all together are longer than the limit.
-pub(super) fn read_attachments(paths: &[PathBuf]) -> Result<Vec<Attachment>, Error> {
+pub fn read_attachments(paths: &[PathBuf]) -> Result<Vec<Attachment>, Error> {
     let mut left = MAX_ATTACHMENT_BYTES;
     let mut files = Vec::new();
     for path in paths {

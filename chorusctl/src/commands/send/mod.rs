@@ -9,7 +9,7 @@ use crate::commands::text_input;
 use crate::error::Error;
 
 mod approval_prompts;
-mod attachments;
+pub mod attachments;
 mod cancellable_prompt;
 pub mod interrupt;
 mod reply_renderer;
@@ -37,6 +37,9 @@ pub struct Args {
     /// Message; reads standard input if it is `-` or missing
     #[arg(value_name = "TEXT|-", allow_hyphen_values = true)]
     text: Option<String>,
+    /// Use this model for this turn, instead of the agent's
+    #[arg(long, short, value_name = "MODEL")]
+    model: Option<String>,
     /// Attach a file (repeatable)
     #[arg(long, value_name = "FILE")]
     attach: Vec<PathBuf>,
@@ -50,7 +53,7 @@ pub struct Args {
     #[arg(long)]
     thinking: bool,
     /// Send nothing; cancel the running turn, like `chorusctl cancel`
-    #[arg(long, conflicts_with_all = ["text", "attach", "key", "no_stream", "thinking"])]
+    #[arg(long, conflicts_with_all = ["text", "model", "attach", "key", "no_stream", "thinking"])]
     cancel: bool,
 }
 
@@ -68,12 +71,16 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let attachments = attachments::read_attachments(&args.attach)?;
     // Always request the stream, even if the reply is printed as a whole: only the stream tells the id of the turn,
     // which a cancel needs.
-    let params = SendParams { agent: app.agent(), text, key: args.key, attachments, stream: true };
+    let params = SendParams { agent: app.agent(), text, key: args.key, model: args.model, attachments, stream: true };
     // Connect first: until something is sent, Ctrl-C keeps its default action.
     app.client()?;
     let interrupts = InterruptHandler::install(app, params.agent.clone())?;
-    let how =
-        DisplayOptions { stream: !args.no_stream, thinking: args.thinking, daemon_gone_hint: turn::DAEMON_GONE_HINT };
+    let how = DisplayOptions {
+        stream: !args.no_stream,
+        thinking: args.thinking,
+        daemon_gone_hint: turn::DAEMON_GONE_HINT,
+        show_command: turn::SHOW_COMMAND,
+    };
     match turn::run(app, &interrupts, &params, how)? {
         TurnOutcome::Answered => Ok(()),
         TurnOutcome::Cancelled(wanted) => Err(Error::failed(wanted.as_str())),

@@ -20,8 +20,13 @@ pub(super) fn call_line(name: &str, gist: Option<&str>, width: usize) -> String 
 }
 
 /// Returns the lines for the end of a call: the first lines of its output, or of an edit the lines that it changed; for
-/// a failure its reason.
-pub(super) fn result_lines(name: &str, is_error: bool, output: Option<&ToolOutput>, width: usize) -> Vec<StyledLine> {
+/// a failure its reason. `show` is the command that shows the whole.
+pub(super) fn result_lines(
+    name: &str,
+    is_error: bool,
+    output: Option<&ToolOutput>,
+    (width, show): (usize, &str),
+) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     if is_error {
         let name = sanitize::one_line(tool_gist::display_name(name));
@@ -34,7 +39,7 @@ pub(super) fn result_lines(name: &str, is_error: bool, output: Option<&ToolOutpu
             let style = if line.starts_with('+') { Style::Good } else { Style::Bad };
             lines.push((style, indented(line, width)));
         }
-        lines.extend(folded((total.saturating_sub(MAX_DIFF_LINES)) as u64));
+        lines.extend(folded((total.saturating_sub(MAX_DIFF_LINES)) as u64, show));
         return lines;
     }
     // One more line is shown rather than a line that says that there is one.
@@ -48,7 +53,7 @@ pub(super) fn result_lines(name: &str, is_error: bool, output: Option<&ToolOutpu
     } else {
         lines.extend(shown.iter().map(|line| (Style::Faint, indented(line, width))));
     }
-    lines.extend(folded(output.lines.saturating_sub(shown.len() as u64)));
+    lines.extend(folded(output.lines.saturating_sub(shown.len() as u64), show));
     lines
 }
 
@@ -57,8 +62,9 @@ fn indented(line: &str, width: usize) -> String {
     text::truncate(&format!("  {line}"), width).into_owned()
 }
 
-fn folded(more: u64) -> Option<StyledLine> {
-    (more > 0).then(|| (Style::Faint, format!("  … {more} more lines (chorusctl show)")))
+fn folded(more: u64, show: &str) -> Option<StyledLine> {
+    let lines = if more == 1 { "line" } else { "lines" };
+    (more > 0).then(|| (Style::Faint, format!("  … {more} more {lines}: {show}")))
 }
 
 #[cfg(test)]
@@ -84,20 +90,21 @@ mod tests {
     #[test]
     fn long_output_is_folded() {
         let six = (1..=6).map(|line| line.to_string()).collect::<Vec<_>>().join("\n");
-        assert_eq!(texts(result_lines("bash", false, Some(&output(&six, None)), 80)).len(), 6);
+        assert_eq!(texts(result_lines("bash", false, Some(&output(&six, None)), (80, "/show 16"))).len(), 6);
         let nine = (1..=9).map(|line| line.to_string()).collect::<Vec<_>>().join("\n");
-        let lines = texts(result_lines("bash", false, Some(&output(&nine, None)), 80));
-        assert_eq!(lines[5], "  … 4 more lines (chorusctl show)");
+        let lines = texts(result_lines("bash", false, Some(&output(&nine, None)), (80, "/show 16")));
+        assert_eq!(lines[5], "  … 4 more lines: /show 16");
     }
 
     #[test]
     fn an_edit_shows_its_lines_and_a_failure_its_reason() {
-        let edit = result_lines("str_replace", false, Some(&output("done", Some("-a\n+b"))), 80);
+        let edit = result_lines("str_replace", false, Some(&output("done", Some("-a\n+b"))), (80, "/show 16"));
         assert_eq!(edit, [(Style::Bad, "  -a".to_owned()), (Style::Good, "  +b".to_owned())]);
-        let failed = texts(result_lines("view", true, Some(&output("no such file\x1b[2J", None)), 80));
+        let failed = texts(result_lines("view", true, Some(&output("no such file\x1b[2J", None)), (80, "/show 16")));
         assert_eq!(failed, ["✗ view failed", "  no such file␛[2J"]);
-        assert!(result_lines("view", false, None, 80).is_empty());
-        let long = texts(result_lines("bash", true, Some(&output("rm -rf x: denied by the user", None)), 20));
+        assert!(result_lines("view", false, None, (80, "/show 16")).is_empty());
+        let long =
+            texts(result_lines("bash", true, Some(&output("rm -rf x: denied by the user", None)), (20, "/show 16")));
         assert_eq!(long, ["✗ bash failed", "  rm -rf x: denied", "  by the user"]);
     }
 }

@@ -18,6 +18,9 @@ use crate::ui::stdout::OutputFormat;
 /// Hint for a daemon that went away during a turn.
 pub const DAEMON_GONE_HINT: &str = "acknowledged messages are saved; see: chorusctl show, chorusctl daemon logs";
 
+/// Command that shows a message of the live conversation by its number.
+pub const SHOW_COMMAND: &str = "chorusctl show --at";
+
 /// How a turn is displayed.
 #[derive(Debug, Clone, Copy)]
 pub struct DisplayOptions {
@@ -26,6 +29,8 @@ pub struct DisplayOptions {
     pub thinking: bool,
     /// Hint for a daemon that went away during the turn.
     pub daemon_gone_hint: &'static str,
+    /// Command that shows the whole output of a tool: the number of its message follows.
+    pub show_command: &'static str,
 }
 
 /// How a turn ended.
@@ -51,7 +56,9 @@ pub fn run(
 ) -> Result<TurnOutcome, Error> {
     let format = app.stdout.format();
     let text = format == OutputFormat::Text;
-    let mut speech = TurnPrinter::new(&app.stdout, app.stderr, how.stream && text, how.thinking).with_spinner();
+    let mut speech = TurnPrinter::new(&app.stdout, app.stderr, how.stream && text, how.thinking)
+        .with_show_command(how.show_command)
+        .with_spinner();
     let mut asking = ApprovalPrompts::new(app.stderr, app.paths()?.clone());
     let mut show = |out: &mut Stdout, speech: &mut TurnPrinter, said: &TurnEvent| {
         if format == OutputFormat::Jsonl && how.stream {

@@ -6,7 +6,7 @@ use chorus_proto::methods::send::TurnEvent;
 use chorus_proto::{Usage, tool_gist};
 
 use super::reply_renderer::ReplyRenderer;
-use super::tool_lines;
+use super::{tool_lines, turn};
 use crate::error::Error;
 use crate::ui::spinner::Spinner;
 use crate::ui::units::{self, pluralize};
@@ -34,6 +34,8 @@ pub struct TurnPrinter {
     /// Renders the reply on a terminal.
     renderer: Option<ReplyRenderer>,
     spinner: Option<Spinner>,
+    /// Command that shows a message by its number.
+    show_command: &'static str,
     started: Instant,
     /// Bytes that the model has written.
     output_bytes: u64,
@@ -56,9 +58,16 @@ impl TurnPrinter {
             has_text: false,
             renderer: out.is_terminal().then(ReplyRenderer::default),
             spinner: None,
+            show_command: turn::SHOW_COMMAND,
             started: Instant::now(),
             output_bytes: 0,
         }
+    }
+
+    /// Names this command where an output is folded.
+    #[must_use]
+    pub fn with_show_command(self, show_command: &'static str) -> Self {
+        Self { show_command, ..self }
     }
 
     /// Shows a spinner while the turn runs and prints nothing.
@@ -98,8 +107,10 @@ impl TurnPrinter {
                 self.spin(tool_gist::display_name(name));
                 Ok(())
             }
-            TurnEvent::Result { name, is_error, output, .. } => {
-                for (style, line) in tool_lines::result_lines(name, *is_error, output.as_deref(), width) {
+            TurnEvent::Result { name, is_error, output, message, .. } => {
+                let show = message.map(|number| format!("{} {number}", self.show_command));
+                let show = show.as_deref().unwrap_or("chorusctl show");
+                for (style, line) in tool_lines::result_lines(name, *is_error, output.as_deref(), (width, show)) {
                     self.print_note(out, style, &line)?;
                 }
                 self.spin("waiting for the model");

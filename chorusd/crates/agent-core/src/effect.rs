@@ -116,6 +116,8 @@ pub struct CallModel {
     /// Number of the call in its turn, from 1.
     pub step: u32,
     pub settings: Arc<AgentSettings>,
+    /// The model of this turn, instead of that of the settings.
+    pub model: Option<String>,
     pub context: ContextNo,
     /// The whole conversation, from which the window is cut.
     pub messages: Arc<Vec<StoredMessage>>,

@@ -47,6 +47,15 @@ pub struct AgentSettings {
 }
 
 impl AgentSettings {
+    /// Returns the settings with another model, or the same ones without.
+    #[must_use]
+    pub fn with_model(self: &Arc<Self>, model: Option<&str>) -> Arc<Self> {
+        match model {
+            Some(model) => Arc::new(Self { model: Some(model.to_owned()), ..Self::clone(self) }),
+            None => self.clone(),
+        }
+    }
+
     /// Returns the permission profile, or an empty one, which allows nothing, if the profile cannot be used.
     #[must_use]
     pub fn permission_profile(&self) -> &Profile {

@@ -37,6 +37,8 @@ pub struct TurnRequest {
     pub turn: Uuid,
     pub message: StoredMessage,
     pub key: Option<String>,
+    /// The model of this turn, instead of the agent's.
+    pub model: Option<String>,
     /// If the key is known and the daemon ended before anything was done in that turn, resume it.
     pub resume_if_unstarted: bool,
     /// Where the turn's events go. The actor uses it, the state machine does not.
@@ -55,6 +57,8 @@ pub(super) struct Turn {
     /// The message, if an interrupted turn with the same key may be resumed.
     pub(super) resumption: Option<TurnResumption>,
     pub(super) requester: Requester,
+    /// The model of this turn, instead of the agent's.
+    pub(super) model: Option<String>,
     pub(super) settings: Arc<AgentSettings>,
     pub(super) started_at: Ticks,
     /// Number of the model call; a call that had to be compacted first counts as one of its own.
@@ -194,6 +198,7 @@ impl State {
             resumption: send.resume_if_unstarted.then(|| TurnResumption { message: send.message.clone(), moment }),
             requester: send.requester,
             settings: asked.settings.clone(),
+            model: send.model,
             started_at: asked.ticks,
             step: 0,
             first_message: None,
@@ -359,6 +364,7 @@ impl State {
             turn: turn.map_or(Uuid::nil(), |turn| turn.id),
             step: turn.map_or(0, |turn| turn.step),
             settings: settings.clone(),
+            model: turn.and_then(|turn| turn.model.clone()),
             context: context.map_or(ContextNo(0), |context| context.number),
             turn_start: turn.map_or(messages.len(), |turn| turn.first_message.unwrap_or(0)),
             messages,

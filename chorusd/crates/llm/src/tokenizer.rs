@@ -121,7 +121,7 @@ fn chunk_end(text: &str) -> usize {
     if text.len() <= MAX_CHUNK_BYTES {
         return text.len();
     }
-    let end = text.floor_char_boundary(MAX_CHUNK_BYTES);
+    let end = (0..=MAX_CHUNK_BYTES).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(MAX_CHUNK_BYTES);
     let bytes = text.as_bytes();
     let after_line = |at: &usize| bytes[at - 1] == b'\n' && bytes[*at].is_ascii_alphabetic();
     (end / 2..end).rev().find(after_line).unwrap_or(end)

@@ -5,6 +5,7 @@ mod daemon_exit;
 mod duplicate_ids;
 mod faults;
 mod limits;
+mod message_numbers;
 mod order;
 
 use chorus_proto::methods::agent::{Config, ConfigParams};

@@ -101,6 +101,7 @@ impl Fixture {
             turn,
             message,
             key,
+            model: None,
             resume_if_unstarted: again,
             sink: TurnSink::default(),
             requester: Requester::Owner,

@@ -132,7 +132,7 @@ async fn send_once(
     if changes.has_changed().unwrap_or(false) {
         return None;
     }
-    let params = SendParams { agent: None, text, key: Some(claim.turn_key()), attachments, stream: false };
+    let params = SendParams { agent: None, text, key: Some(claim.turn_key()), attachments, model: None, stream: false };
     let listener = answer.listener_for_send();
     // Send by id: while the attachments were downloaded, the agent may have been renamed, and another may have its
     // name.

@@ -141,10 +141,11 @@ mod tests {
         assert_eq!(after(said("I look.")), "I look.\n-# step 1 · writing · ~2 tokens");
         let tool = |name: &str| TurnEvent::Tool { id: "1".into(), name: name.into(), gist: None };
         assert_eq!(after(tool("bash")), "I look.\n-# step 1 · bash · ~2 tokens");
-        let done = TurnEvent::Result { id: "1".into(), name: "bash".into(), is_error: false, output: None };
+        let done =
+            TurnEvent::Result { id: "1".into(), name: "bash".into(), is_error: false, output: None, message: None };
         assert_eq!(after(done), "I look.\n-# step 1 · bash, done · ~2 tokens");
         assert_eq!(after(tool("view")), "I look.\n-# step 2 · view · ~2 tokens");
-        after(TurnEvent::Result { id: "2".into(), name: "view".into(), is_error: true, output: None });
+        after(TurnEvent::Result { id: "2".into(), name: "view".into(), is_error: true, output: None, message: None });
         assert_eq!(after(said("Well.")), "Well.\n-# step 3 · writing · ~3 tokens");
         assert_eq!(heard.turn, Some(id));
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use chorus_agent_core::context::Deadline;
 use chorus_agent_core::effect::{CallModel, Effect, RunTools};
@@ -387,6 +388,7 @@ impl Actor {
         if let Some(entry) = self.registry.agents.by_id(self.agent) {
             asked.settings = entry.settings.clone();
         }
+        asked.settings = asked.settings.with_model(asked.model.as_deref());
         let (of, registry) = ((asked.turn, asked.step), self.registry.clone());
         let Some((_, cancel, sinks)) = self.turn.clone() else { return };
         // In a task of its own, so that it goes on while this actor is busy.
@@ -423,10 +425,11 @@ impl Actor {
         let of = (run.turn, run.step);
         let (registry, agent, name) = (self.registry.clone(), self.agent, self.name.clone());
         // The newest message is the one with the calls: nothing is appended between calls and their results.
-        let newest = self.state.context().and_then(|context| context.messages.last());
-        let message = newest.and_then(|message| message.to_message().ok()).map(|message| message.id);
-        let batch =
-            ToolRunner { registry, agent, name, turn_step: of, message, requester: run.requester, cancel, sinks };
+        let messages = self.state.context().map(|context| context.messages.clone()).unwrap_or_default();
+        let message = messages.last().and_then(|message| message.to_message().ok()).map(|message| message.id);
+        let last_number = Arc::new(AtomicU64::new(messages.len() as u64));
+        let (requester, turn_step) = (run.requester, of);
+        let batch = ToolRunner { registry, agent, name, turn_step, message, last_number, requester, cancel, sinks };
         self.running.extend(batch.start_calls(run.calls, run.breaker));
     }
 

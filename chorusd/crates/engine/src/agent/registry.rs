@@ -348,7 +348,7 @@ impl Registry {
         self.inner.lock().prompt_sizes.get(&agent).copied()
     }
 
-    /// Whether an agent's context is in memory.
+    /// Returns true if an agent's context is in memory.
     #[must_use]
     pub fn is_loaded(&self, agent: Uuid) -> bool {
         let inner = self.inner.lock();

@@ -1,5 +1,6 @@
 //! Runs the tool calls of one reply: in parallel, or one after the other if one of them needs an approval.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use chorus_agent_core::effect::PlannedCall;
@@ -38,6 +39,8 @@ pub(super) struct ToolRunner {
     pub turn_step: (Uuid, u32),
     /// Id of the message that has the calls.
     pub message: Option<String>,
+    /// Number of the last message of the context, which each result increases.
+    pub last_number: Arc<AtomicU64>,
     /// The requester of the turn.
     pub requester: Requester,
     /// Cancelled when the turn is to end.
@@ -180,7 +183,10 @@ impl ToolRunner {
             *diff = self.registry.redactor.redact_text(diff).into_owned();
         }
         let output = Some(Box::new(output));
-        self.sinks.send(&TurnEvent::Result { id: call.id.clone(), name: call.name.clone(), is_error, output });
+        // Results are recorded in the order in which calls end.
+        let message = Some(self.last_number.fetch_add(1, Ordering::Relaxed) + 1);
+        let (id, name) = (call.id.clone(), call.name.clone());
+        self.sinks.send(&TurnEvent::Result { id, name, is_error, output, message });
         outcome
     }
 

@@ -84,7 +84,7 @@ impl TokenCounter {
         }
     }
 
-    /// Whether [`TokenCounter::count`] may know more than the estimate.
+    /// Returns true if [`TokenCounter::count`] may know more than the estimate.
     #[must_use]
     pub fn may_know(&self, agent: Uuid, target: &ModelRef) -> bool {
         has_tokenizer(&target.model) || self.counted.lock().contains_key(&agent)

@@ -98,7 +98,11 @@ async fn run_send(
     // Checked before anything is stored, because without a model nobody would reply. A message that was sent before has
     // its reply already, even if that has used up the daily limit.
     if !already_sent {
-        ensure_can_begin(&sender.models, &sender.usage, &agent.settings, &params.attachments).await?;
+        if let Some(model) = &params.model {
+            sender.models.check_assignable(model)?;
+        }
+        let settings = agent.settings.with_model(params.model.as_deref());
+        ensure_can_begin(&sender.models, &sender.usage, &settings, &params.attachments).await?;
     }
     let message = NewMessage {
         attachments: params.attachments,
@@ -114,6 +118,7 @@ async fn run_send(
         turn: new_id(),
         message,
         key: params.key,
+        model: params.model,
         resume_if_unstarted: origin.is_resumption,
         sink: sink.clone(),
         requester: origin.requester,

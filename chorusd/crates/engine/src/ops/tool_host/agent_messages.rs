@@ -145,7 +145,15 @@ pub(super) async fn send_message(ops: &Ops, asker: ToolCaller, to: String, messa
     let counted = TurnGuard { limits: ops.agent_message_limits.clone(), turn };
     let taken = Arc::new(AcceptanceListener::default());
     let sink = TurnSink::new(Some(taken.clone()));
-    let send = TurnRequest { turn, message, key: None, resume_if_unstarted: false, sink, requester: Requester::Nobody };
+    let send = TurnRequest {
+        turn,
+        message,
+        key: None,
+        model: None,
+        resume_if_unstarted: false,
+        sink,
+        requester: Requester::Nobody,
+    };
     let (registry, from, id) = (ops.registry.clone(), asker.agent_name, agent.settings.id);
     let name = to.clone();
     let mut turn = chorus_runtime::spawn(async move {

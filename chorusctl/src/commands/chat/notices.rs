@@ -1,0 +1,238 @@
+//! Notices of what happens to the conversation while the user types: idle saves, and what others write.
+
+#![expect(clippy::disallowed_types, reason = "the client does without chorus_base")]
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use super::start;
+use crate::ui::{Stderr, sanitize, text};
+use chorus_proto::event::{Event, EventType};
+use chorus_proto::methods::context::{Show, ShowParams};
+use chorus_proto::methods::events::{Subscribe, SubscribeParams};
+use chorus_proto::paths::InstancePaths;
+use chorus_proto::{CallError, Client, Message, Role};
+
+/// Prints lines above the line that is being edited.
+pub(super) type LinePrinter = Box<dyn Fn(&[String]) + Send>;
+
+/// How long the daemon may take to answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Messages of others that are shown of those that came at once.
+const MAX_SHOWN_MESSAGES: u64 = 10;
+/// How the idle notice names the command of Discord, and how it is called here.
+const DISCORD_COMMAND: &str = "Use /context restore ";
+const CHAT_COMMAND: &str = "Use /restore ";
+
+/// Follows the events of one agent in a thread of its own, and prints notices above the line that is being edited.
+pub(super) struct Notices {
+    shared: Arc<Shared>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+struct Shared {
+    paths: InstancePaths,
+    agent: String,
+    width: usize,
+    state: Mutex<NoticeState>,
+}
+
+struct NoticeState {
+    /// False while a turn or a command of this chat runs. Its messages are not news, and notices wait for its end.
+    is_prompting: bool,
+    /// Messages of the conversation that the user has seen.
+    seen: u64,
+    pending: Vec<String>,
+    printer: LinePrinter,
+    last_event: Option<u64>,
+}
+
+impl Notices {
+    /// Creates it without starting the thread. `seen` is the number of messages in the conversation, `printer` prints
+    /// above the prompt.
+    pub(super) fn new(paths: InstancePaths, agent: &str, seen: u64, width: usize, printer: LinePrinter) -> Self {
+        let state = NoticeState { is_prompting: false, seen, pending: Vec::new(), printer, last_event: None };
+        Self {
+            shared: Arc::new(Shared { paths, agent: agent.to_owned(), width, state: Mutex::new(state) }),
+            thread: None,
+        }
+    }
+
+    /// Runs `read` while notices are printed as they come. Those that came before are printed first.
+    pub(super) fn while_prompting<T>(&mut self, stderr: Stderr, read: impl FnOnce() -> T) -> T {
+        self.ensure_following();
+        let waiting = {
+            let mut state = self.shared.lock();
+            state.is_prompting = true;
+            std::mem::take(&mut state.pending)
+        };
+        waiting.iter().for_each(|notice| stderr.line(notice));
+        let read = read();
+        self.shared.lock().is_prompting = false;
+        read
+    }
+
+    /// Records how many messages the conversation has after a turn or command of this chat.
+    pub(super) fn mark_seen(&self, messages: u64) {
+        self.shared.lock().seen = messages;
+    }
+
+    /// Starts the thread, or starts it again if the daemon went away.
+    fn ensure_following(&mut self) {
+        if self.thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
+            return;
+        }
+        let shared = self.shared.clone();
+        // A chat works without notices, so errors are ignored.
+        let follow = move || drop(shared.follow());
+        self.thread = thread::Builder::new().name("notices".into()).spawn(follow).ok();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, NoticeState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Follows the events until the connection ends.
+    fn follow(&self) -> Result<(), CallError> {
+        let mut client = Client::connect_to(&self.paths)?;
+        client.set_timeout(Some(ANSWER_TIMEOUT))?;
+        let after = self.lock().last_event;
+        client.call::<Subscribe>(&SubscribeParams { after })?;
+        client.set_timeout(None)?;
+        loop {
+            let (method, params) = client.next_notification()?;
+            if method == "event"
+                && let Ok(event) = serde_json::from_str::<Event>(params.get())
+            {
+                self.on_event(&event);
+            }
+        }
+    }
+
+    fn on_event(&self, event: &Event) {
+        self.lock().last_event = Some(event.seq);
+        if event.agent.as_deref() != Some(&self.agent) {
+            return;
+        }
+        let number = |name: &str| event.data[name].as_u64().unwrap_or(0);
+        match event.kind {
+            EventType::Notice => {
+                if let Some(notice) = event.data["text"].as_str() {
+                    self.print(&[notice.replace(DISCORD_COMMAND, CHAT_COMMAND)]);
+                }
+            }
+            EventType::ContextCleared | EventType::ContextRestored => {
+                let mut state = self.lock();
+                if state.is_prompting {
+                    state.seen = number("messages");
+                }
+            }
+            EventType::MessageAppended => self.on_appended(number("messages"), number("appended")),
+            _ => {}
+        }
+    }
+
+    /// Shows the messages that came, unless this chat brought them.
+    fn on_appended(&self, messages: u64, appended: u64) {
+        let from = {
+            let mut state = self.lock();
+            if !state.is_prompting {
+                state.seen = state.seen.max(messages);
+            }
+            if messages <= state.seen {
+                return;
+            }
+            let from = state.seen.max(messages.saturating_sub(appended));
+            state.seen = messages;
+            from
+        };
+        match self.fetch(from, messages - from) {
+            Ok(came) => {
+                let lines: Vec<String> = came.iter().flat_map(|message| self.describe(message)).collect();
+                self.print(&lines);
+            }
+            Err(_) => self.print(&["a message was added to the conversation; see it with /show".to_owned()]),
+        }
+    }
+
+    fn fetch(&self, offset: u64, count: u64) -> Result<Vec<Message>, CallError> {
+        let mut client = Client::connect_to(&self.paths)?;
+        client.set_timeout(Some(ANSWER_TIMEOUT))?;
+        let limit = Some(count.min(MAX_SHOWN_MESSAGES));
+        let params =
+            ShowParams { agent: Some(self.agent.clone()), offset: Some(offset), limit, ..ShowParams::default() };
+        Ok(client.call::<Show>(&params)?.messages)
+    }
+
+    /// Returns the first lines of a message of somebody else. What tools return is left out.
+    fn describe(&self, message: &Message) -> Vec<String> {
+        let who = match message.role {
+            Role::ToolResult => return Vec::new(),
+            Role::Assistant => sanitize::one_line(&self.agent),
+            Role::User | Role::System => message
+                .author
+                .as_ref()
+                .map_or_else(|| "another client".to_owned(), |author| sanitize::one_line(&author.name)),
+        };
+        start::message_lines(message, &who, self.width)
+    }
+
+    fn print(&self, lines: &[String]) {
+        if lines.is_empty() {
+            return;
+        }
+        let lines: Vec<String> = lines.iter().map(|line| sanitize::multi_line(line).into_owned()).collect();
+        let mut state = self.lock();
+        let prompting = state.is_prompting;
+        if prompting {
+            let wrapped: Vec<String> =
+                lines.iter().flat_map(|line| text::wrap(line, self.width)).map(Into::into).collect();
+            (state.printer)(&wrapped);
+        } else {
+            state.pending.extend(lines);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn event(kind: EventType, agent: &str, data: Value) -> Event {
+        Event { seq: 1, time: jiff::Timestamp::UNIX_EPOCH, kind, agent: Some(agent.into()), data }
+    }
+
+    #[test]
+    fn an_idle_notice_names_the_command_of_the_chat_and_waits_while_a_turn_runs() {
+        let printed = Arc::new(Mutex::new(String::new()));
+        let kept = printed.clone();
+        let printer = move |lines: &[String]| kept.lock().expect("no panic").push_str(&(lines.join(" ") + " "));
+        let paths = InstancePaths {
+            home: "/h".into(),
+            socket: "/h/no-socket".into(),
+            config: "/h/c".into(),
+            socket_is_explicit: true,
+        };
+        let notices = Notices::new(paths, "a", 3, 80, Box::new(printer));
+        let shared = notices.shared;
+        let saved = json!({"text": "Session saved: x. Context cleared after 30 minutes of inactivity. Use /context restore 1f3a to resume."});
+        shared.on_event(&event(EventType::Notice, "a", saved.clone()));
+        assert_eq!(shared.lock().pending.len(), 1);
+        shared.lock().is_prompting = true;
+        shared.on_event(&event(EventType::Notice, "other", saved.clone()));
+        shared.on_event(&event(EventType::Notice, "a", saved));
+        let text = printed.lock().expect("no panic").clone();
+        assert_eq!(text.matches("Session saved").count(), 1);
+        assert!(text.contains("Use /restore 1f3a to resume."), "{text}");
+        // What this chat wrote itself is no news.
+        shared.on_event(&event(EventType::MessageAppended, "a", json!({"appended": 1, "messages": 3})));
+        assert!(!printed.lock().expect("no panic").contains("message was added"));
+        shared.on_event(&event(EventType::MessageAppended, "a", json!({"appended": 1, "messages": 4})));
+        assert!(printed.lock().expect("no panic").contains("message was added"), "it could not be fetched");
+    }
+}
