@@ -7,6 +7,7 @@
 #![warn(unreachable_pub)]
 
 pub mod agent;
+pub mod approval_text;
 pub mod client;
 #[cfg(feature = "async")]
 pub mod client_async;

@@ -77,6 +77,8 @@ fn methods() -> Vec<MethodCase> {
         method_case::<permissions::List>(),
         method_case::<permissions::Show>(),
         method_case::<permissions::Check>(),
+        method_case::<permissions::Rules>(),
+        method_case::<permissions::RemoveRule>(),
         method_case::<models::List>(),
         method_case::<models::Validate>(),
         method_case::<send::Send>(),

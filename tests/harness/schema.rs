@@ -81,6 +81,8 @@ pub fn protocol_schema() -> Value {
     all.add_method::<permissions::List>();
     all.add_method::<permissions::Show>();
     all.add_method::<permissions::Check>();
+    all.add_method::<permissions::Rules>();
+    all.add_method::<permissions::RemoveRule>();
     all.add_method::<settings::Show>();
     all.add_method::<settings::Set>();
     all.add_method::<models::List>();

@@ -67,6 +67,7 @@ routes! {
     inline export::Read => session::export::read(agent_resolver, sessions, export_positions, config);
     inline permissions::List => permissions::list::list(agent_resolver, config);
     inline permissions::Show => permissions::show::show(agent_resolver, config);
+    inline permissions::Rules => permissions::rules::rules(agent_resolver);
     inline permissions::Check => permissions::check::check(agent_resolver, sandbox);
     inline settings::Show => settings::show::show(effective_config);
     inline models::List => models::list::list(models, effective_config);
@@ -96,6 +97,7 @@ routes! {
     // These run to their end even if the client disconnects in the middle.
     spawned agent::Init => agent::init::init(agent_editor, catalog_sync);
     spawned agent::Destroy => agent::destroy::destroy(agent_editor, tasks);
+    spawned permissions::RemoveRule => permissions::remove_rule::remove_rule(agent_editor);
     spawned approvals::Approve => approvals::approve::approve(agent_editor, approvals);
     spawned approvals::Deny => approvals::deny::deny(approvals);
     spawned doctor::Doctor => doctor::doctor;

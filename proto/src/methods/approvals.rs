@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::permissions::{Part, Rule};
+use super::permissions::{AgentRule, Part, Rule};
 use super::{method, wire};
 
 method!(
@@ -11,7 +11,8 @@ method!(
     List = "approvals.list", ListParams => ListResult
 );
 method!(
-    /// Approves an action once. With `always`, the agent's profile allows exactly this action from now on.
+    /// Approves an action once. With `always` or `pattern`, rules of the agent allow it from now on; with `turn`, what else
+    /// its turn asks about is approved as well.
     Approve = "approvals.approve", ApproveParams => ApproveResult
 );
 method!(
@@ -78,9 +79,35 @@ pub struct Approval {
     pub status: Status,
     /// Why it cannot be approved permanently; null if it can.
     pub not_always: Option<String>,
+    /// The patterns that `pattern` keeps, such as `git status *`: one for each part of a command that is not allowed
+    /// already. Empty if no pattern is proven to cover no other program.
+    #[omit_empty]
+    pub patterns: Vec<String>,
+    /// True if `turn` is possible.
+    #[omit_empty]
+    pub turn_allowed: bool,
+    /// Why it needs approval, in plain words; completes "asked because".
+    #[omit_empty]
+    pub reason: Option<String>,
+    /// Absolute path of the directory that it runs in.
+    #[omit_empty]
+    pub directory: Option<String>,
+    /// What a command may reach; missing for other actions, and for decided ones.
+    #[omit_empty]
+    pub reach: Option<Reach>,
     pub decided_at: Option<Timestamp>,
     /// Null if nobody decided: it expired, or the turn ended.
     pub decided_by: Option<String>,
+}
+
+/// What a command may reach.
+#[wire(PartialEq, Eq)]
+pub struct Reach {
+    /// True if it runs in a sandbox. Otherwise it may do whatever the user of the daemon may.
+    pub sandboxed: bool,
+    pub network: bool,
+    /// Absolute paths that it may write, besides temporary files of its own; empty without a sandbox.
+    pub writes: Vec<String>,
 }
 
 #[wire(params)]
@@ -107,8 +134,12 @@ pub struct ListResult {
 #[wire(params)]
 pub struct ApproveParams {
     pub id: String,
-    /// Allow the action permanently.
+    /// Also allow exactly this action permanently.
     pub always: bool,
+    /// Also allow what the approval's patterns cover permanently.
+    pub pattern: bool,
+    /// Also allow what else this turn asks about, until it ends.
+    pub turn: bool,
     /// The hash of the approval that was shown. If it is not that of the approval with this id, nothing is approved.
     pub hash: Option<String>,
 }
@@ -116,10 +147,16 @@ pub struct ApproveParams {
 #[wire(PartialEq, Eq)]
 pub struct ApproveResult {
     pub approval: Approval,
-    /// True if the agent's profile allows it from now on.
+    /// True if rules of the agent allow it from now on.
     pub always: bool,
-    /// The named profile that the agent had; it is unchanged, and the agent has its own copy now.
+    /// Always null. Earlier releases copied the agent's profile to allow an action.
     pub profile_before: Option<String>,
+    /// The rules that were added for it.
+    #[omit_empty]
+    pub rules: Vec<AgentRule>,
+    /// True if what else its turn asks about is approved.
+    #[omit_empty]
+    pub turn: bool,
     /// Warnings for people.
     #[omit_empty]
     pub warnings: Vec<String>,
@@ -128,6 +165,8 @@ pub struct ApproveResult {
 #[wire(params)]
 pub struct DenyParams {
     pub id: String,
+    /// The reason, for the model; at most 4 KiB.
+    pub reason: Option<String>,
 }
 
 #[wire(PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! `permissions.*`: permission profiles and verdicts.
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{method, wire};
@@ -15,6 +16,15 @@ method!(
 method!(
     /// Returns the verdict of an agent's profile on an action, and the rule behind it. Does not carry out the action.
     Check = "permissions.check", CheckParams => Verdict
+);
+
+method!(
+    /// Lists the rules of an agent: what people allowed permanently.
+    Rules = "permissions.rules", RulesParams => RulesResult
+);
+method!(
+    /// Removes a rule of an agent. The profile alone decides again about what it allowed.
+    RemoveRule = "permissions.remove_rule", RemoveRuleParams => RemoveRuleResult
 );
 
 #[wire(params)]
@@ -63,6 +73,55 @@ pub struct CheckParams {
     pub agent: Option<String>,
     /// For example `tool:bash:git status`.
     pub action: String,
+}
+
+#[wire(params)]
+pub struct RulesParams {
+    pub agent: Option<String>,
+}
+
+#[wire(PartialEq, Eq)]
+pub struct RulesResult {
+    pub agent: String,
+    /// Oldest first.
+    pub rules: Vec<AgentRule>,
+}
+
+#[wire(params)]
+pub struct RemoveRuleParams {
+    pub agent: Option<String>,
+    /// Its number.
+    pub number: u64,
+    /// Its text: if the rule with this number has another text, nothing is removed.
+    pub rule: Option<String>,
+}
+
+#[wire(PartialEq, Eq)]
+pub struct RemoveRuleResult {
+    pub agent: String,
+    pub removed: AgentRule,
+}
+
+/// Something that a person allowed an agent permanently. It overrides an `ask` of the profile, never a `deny`.
+#[wire(PartialEq, Eq)]
+pub struct AgentRule {
+    /// Its position among the rules of the agent, starting at 1.
+    pub number: u64,
+    pub kind: AgentRuleKind,
+    /// The whole action, such as `tool:bash:git status`, or the pattern of a command, such as `git status *`.
+    pub rule: String,
+    pub created_at: Timestamp,
+    /// `owner`, or somebody in a channel.
+    pub created_by: String,
+}
+
+/// How an agent's rule matches.
+#[wire(Copy, PartialEq, Eq)]
+pub enum AgentRuleKind {
+    /// Exactly this action.
+    Action,
+    /// Commands that begin with these words.
+    Command,
 }
 
 /// Decision about an action, ordered by strictness: the smallest is the strictest.
@@ -131,6 +190,12 @@ pub enum Rule {
     Always {
         /// Its position in the list, starting at 0.
         index: u64,
+    },
+    /// A rule of the agent allows what the profile asks about.
+    Agent {
+        /// Its number, starting at 1.
+        number: u64,
+        rule: String,
     },
     /// No pattern matched.
     Default,

@@ -22,6 +22,12 @@ fn permissions(fixture: &Fixture, agent: &str) -> Value {
     serde_json::from_str::<Value>(&text).expect("JSON")["permissions"].clone()
 }
 
+/// The rules of the agent, as its file has them.
+fn rules(fixture: &Fixture, agent: &str) -> Value {
+    let text = std::fs::read_to_string(fixture.home.agent_dir(agent).join("agent.json")).expect("agent.json");
+    serde_json::from_str::<Value>(&text).expect("JSON")["permission_rules"].clone()
+}
+
 fn set(fixture: &Fixture, permissions: Value) {
     let params = ConfigParams { name: "a".into(), key: Some("permissions".into()), value: Some(permissions) };
     fixture.client().call::<Config>(&params).expect("set");
@@ -34,7 +40,7 @@ fn from_then_on_it_is_not_asked_about_and_nothing_else_changes() {
     let before = fixture.client().call::<Show>(&ShowParams { name: "asking".into() }).expect("a profile").profile;
     let (asked, turn) = ask(&fixture, 1);
     let said = chorusctl(&fixture.home, ["approvals", "approve", &asked[0].id, "--always"]);
-    assert!(said.stderr.contains("a now has its own copy of the `asking` profile"), "{}", said.stderr);
+    assert!(said.stderr.contains("a may now do exactly this without asking"), "{}", said.stderr);
     said.expect_success();
     turn.join().expect("the client").expect("a turn");
     // The next one runs at once.
@@ -43,10 +49,11 @@ fn from_then_on_it_is_not_asked_about_and_nothing_else_changes() {
     assert!(results(&mut fixture.client(), "a").iter().all(|(is_error, _)| !is_error));
     assert_eq!(decisions(&fixture), ["ask", "approved_always", "allow"]);
     let verdict = fixture.client().call::<Check>(&CheckParams { agent: Some("a".into()), action: ACTION.into() });
-    assert_eq!(verdict.expect("a verdict").rule, Rule::Always { index: 0 });
-    let own = permissions(&fixture, "a");
-    assert_eq!((&own["always"], &own["ask"]), (&json!([ACTION]), &before["ask"]));
-    // The one that others have is as it was.
+    assert_eq!(verdict.expect("a verdict").rule, Rule::Agent { number: 1, rule: ACTION.into() });
+    let own = rules(&fixture, "a");
+    assert_eq!((&own[0]["kind"], &own[0]["rule"]), (&json!("action"), &json!(ACTION)));
+    // The profile is as it was, and nobody else has the rule.
+    assert_eq!(permissions(&fixture, "a"), "asking");
     assert_eq!(permissions(&fixture, "b"), "asking");
     let after = fixture.client().call::<Show>(&ShowParams { name: "asking".into() }).expect("a profile").profile;
     assert_eq!(before, after);
@@ -55,7 +62,7 @@ fn from_then_on_it_is_not_asked_about_and_nothing_else_changes() {
     let rows = audit(&mut fixture.client());
     let row = rows.iter().find(|row| row.decision == "approved_always").expect("a row");
     let new: Value = serde_json::from_str(row.new.as_deref().expect("a value")).expect("JSON");
-    assert_eq!((row.old.as_deref(), new), (Some("\"asking\""), own));
+    assert_eq!((row.old.as_deref(), new), (Some("[]"), own));
 }
 
 #[test]
@@ -83,7 +90,7 @@ fn a_command_runs_in_its_sandbox_and_is_asked_about_again_once_it_is_another() {
     assert!(always(&mut fixture.client(), &asked.id).expect("heard").always);
     turn.join().expect("the client").expect("a turn");
     assert!(!last().0 && last().1.contains("one"), "{:?}", last());
-    assert_eq!(check(wanted), Rule::Always { index: 0 });
+    assert_eq!(check(wanted), Rule::Agent { number: 1, rule: format!("tool:bash:{wanted}") });
     run(wanted).join().expect("the client").expect("a turn");
     assert!(last().1.contains("one\none"), "{:?}", last());
     // One letter more, a part of it, and the same words with another blank: all are other commands.
@@ -111,7 +118,7 @@ fn an_edit_of_the_file_meanwhile_is_kept() {
     let fixture = start_fixture();
     let own =
         json!({"ask": ["tool:list_models:.*"], "network": true, "examples": [{"action": ACTION, "decision": "ask"}]});
-    set(&fixture, own);
+    set(&fixture, own.clone());
     let (asked, turn) = ask(&fixture, 1);
     let path = fixture.home.agent_dir("a").join("agent.json");
     let text = std::fs::read_to_string(&path).expect("agent.json");
@@ -121,10 +128,8 @@ fn an_edit_of_the_file_meanwhile_is_kept() {
     let done = always(&mut fixture.client(), &asked[0].id).expect("heard");
     assert!(done.always && done.profile_before.is_none() && done.warnings.is_empty(), "{done:?}");
     turn.join().expect("the client").expect("a turn");
-    assert_eq!(
-        permissions(&fixture, "a"),
-        json!({"ask": ["tool:list_models:.*"], "network": true, "examples": [], "always": [ACTION]})
-    );
+    assert_eq!(permissions(&fixture, "a"), own);
+    assert_eq!(rules(&fixture, "a")[0]["rule"], ACTION);
     assert!(std::fs::read_to_string(&path).expect("agent.json").contains("stays"));
 }
 
@@ -145,7 +150,8 @@ fn of_two_agents_at_once_each_has_its_own_and_what_comes_behind_it_is_not_asked(
         turn.join().expect("the client").expect("a turn");
     }
     for (agent, calls) in [("a", 3), ("b", 1)] {
-        assert_eq!(permissions(&fixture, agent)["always"], json!([ACTION]));
+        let rules = rules(&fixture, agent);
+        assert_eq!((rules.as_array().map(Vec::len), &rules[0]["rule"]), (Some(1), &json!(ACTION)));
         assert_eq!(results(&mut fixture.client(), agent).iter().filter(|(is_error, _)| !is_error).count(), calls);
     }
 }
@@ -162,18 +168,16 @@ fn an_answer_that_cannot_be_written_down_changes_nothing() {
     assert_eq!(expect_error_kind(always(&mut fixture.client(), &asked[0].id)), ErrorKind::StorageFailed);
     turn.join().expect("the client").expect("a turn");
     assert!(results(&mut fixture.client(), "a")[0].0);
-    assert_eq!(permissions(&fixture, "a"), "asking");
+    assert_eq!((permissions(&fixture, "a"), rules(&fixture, "a")), (json!("asking"), Value::Null));
 }
 
 #[test]
 fn where_it_cannot_work_it_is_refused_and_the_question_stays() {
     let fixture = start_fixture();
-    // As many rules as a profile may have.
-    let rules: Vec<String> = (0..999).map(|n| format!("tool:view:{n}")).collect();
-    set(&fixture, json!({"ask": ["tool:list_models:.*"], "allow": rules}));
+    super::choices::fill_rules(&fixture);
     let (asked, turn) = ask(&fixture, 1);
     let refused = chorusctl(&fixture.home, ["approvals", "approve", &asked[0].id, "--always"]);
-    assert!(refused.expect_failure(6).contains("the profile already has 1000 rules"), "{}", refused.stderr);
+    assert!(refused.expect_failure(6).contains("the agent already has 1000 rules"), "{}", refused.stderr);
     assert!(refused.stderr.contains("hint: it is still pending"), "{}", refused.stderr);
     assert_eq!(list(&mut fixture.client()).len(), 1);
     let open = open(&mut fixture.client(), 1).remove(0);

@@ -27,8 +27,10 @@ fn what_is_approved_is_done_and_all_of_it_is_written_down() {
     assert_eq!(seconds, 120);
     let status = fixture.client().call::<DaemonStatus>(&StatusParams::default()).expect("status");
     assert_eq!(status.agents[0].approvals, 1);
+    let shown = chorusctl(&fixture.home, ["approvals", "list", "--long"]).expect_success();
+    assert!(shown.contains(&asked.id) && shown.contains("│ list_models") && shown.contains("rule: ask[0]"), "{shown}");
     let shown = chorusctl(&fixture.home, ["approvals"]).expect_success();
-    assert!(shown.contains(&asked.id) && shown.contains(&format!("│ {ACTION}")) && shown.contains("ask[0]"), "{shown}");
+    assert!(shown.contains("asked because its permissions ask") && !shown.contains("ask[0]"), "{shown}");
     assert!(chorusctl(&fixture.home, ["status"]).expect_success().contains("1 pending approval: chorusctl approvals"));
     assert_eq!(results(&mut fixture.client(), "a").len(), 0, "nothing is done before");
     let said = chorusctl(&fixture.home, ["approvals", "approve", &asked.id.to_uppercase()]).expect_success();
@@ -102,7 +104,7 @@ fn of_two_who_answer_at_once_one_is_heard() {
 fn an_answer_to_another_action_than_the_one_shown_is_none() {
     let fixture = start_fixture();
     let (asked, turn) = ask(&fixture, 1);
-    let other = ApproveParams { id: asked[0].id.clone(), hash: Some("0".repeat(64)), always: false };
+    let other = ApproveParams { id: asked[0].id.clone(), hash: Some("0".repeat(64)), ..Default::default() };
     assert_eq!(expect_error_kind(fixture.client().call::<Approve>(&other)), ErrorKind::Conflict);
     assert_eq!(list(&mut fixture.client()).len(), 1, "it stays open");
     let same = ApproveParams { hash: Some(asked[0].hash.clone()), ..other };

@@ -3,6 +3,7 @@
 
 mod always;
 mod answer;
+mod choices;
 mod expiry;
 mod list;
 mod prompt;
@@ -121,7 +122,7 @@ fn always(client: &mut Client, id: &str) -> Result<ApproveResult, CallError> {
 }
 
 fn deny(client: &mut Client, id: &str) -> Result<(), CallError> {
-    client.call::<Deny>(&DenyParams { id: id.into() }).map(drop)
+    client.call::<Deny>(&DenyParams { id: id.into(), reason: None }).map(drop)
 }
 
 /// Has `sql` run in the catalog of a home.

@@ -1,6 +1,5 @@
 //! The question at a terminal, of `send` and of `chat`.
 
-use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_tests::Fixture;
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::model_server::Response;
@@ -9,7 +8,8 @@ use serde_json::json;
 
 use super::{ACTION, approve, calls_of, decisions, list, queue_calls, results, start_fixture};
 
-const QUESTION: &str = "Allow? [y]es, [a]lways exactly this, [N]o: ";
+const QUESTION: &str = "Allow? ";
+const CHOICES: &str = "[y] once  [a] this exact action  [s] all of this turn  [n] no, because …  [?] why\r\n";
 
 fn send(fixture: &Fixture) -> InteractiveCommand {
     let mut command = fixture.home.command(fixture.home.bins.chorusctl);
@@ -35,9 +35,13 @@ fn the_whole_action_is_shown_and_y_does_it_once() {
     let fixture = start_fixture();
     let mut running = asked(&fixture);
     let shown = running.stdout.text();
-    assert!(shown.contains("a asks for approval (expires in "), "{shown}");
-    assert!(shown.contains(&format!("  │ {ACTION}\r\n")) && shown.contains("rule: ask[0]"), "{shown}");
-    running.type_and_wait("maybe\r", "enter y, a or n (default: n)\r\n");
+    assert!(shown.contains("a wants to use a tool (expires in "), "{shown}");
+    assert!(shown.contains("  │ list_models\r\n") && shown.contains(CHOICES), "{shown}");
+    assert!(shown.contains("asked because its permissions ask before this kind of action"), "{shown}");
+    assert!(!shown.contains("ask[0]") && !shown.contains(ACTION), "rules are shown on request: {shown}");
+    let explained = running.type_and_wait("?\r", QUESTION);
+    assert!(explained.contains("rule: ask[0] tool:list_models:.*"), "{explained}");
+    running.type_and_wait("maybe\r", "enter one of the letters in brackets");
     running.type_and_wait("y\r", "Done.");
     let (status, out) = end(running);
     assert_eq!(status, 0, "{out}");
@@ -48,7 +52,7 @@ fn the_whole_action_is_shown_and_y_does_it_once() {
 
 #[test]
 fn nothing_is_no_and_so_is_the_end_of_the_input() {
-    for keys in ["\r", "n\r", "\u{4}"] {
+    for keys in ["\r", "n\r\r", "n\r\u{4}", "\u{4}"] {
         let fixture = start_fixture();
         let mut running = asked(&fixture);
         running.type_and_wait(keys, "Done.");
@@ -63,11 +67,39 @@ fn a_is_always_and_says_what_it_changed() {
     let mut running = asked(&fixture);
     let shown = running.type_and_wait("a\r", "Done.");
     assert!(shown.contains("a may now do exactly this without asking"), "{shown}");
-    assert!(shown.contains("its own copy of the `asking` profile"), "{shown}");
+    assert!(shown.contains("chorusctl permissions rules a"), "{shown}");
     assert_eq!(end(running).0, 0);
     queue_calls(&fixture, 1);
     let (status, out) = end(send(&fixture));
     assert!(status == 0 && out.contains("Done.") && !out.contains("Allow?"), "{out}");
+}
+
+#[test]
+fn the_reason_of_a_no_goes_to_the_model() {
+    for keys in ["n\rit costs too much\r", "n it costs too much\r", "no, because it costs too much\r"] {
+        let fixture = start_fixture();
+        let mut running = asked(&fixture);
+        running.type_and_wait(keys, "Done.");
+        assert_eq!(end(running).0, 0);
+        let (is_error, text) = results(&mut fixture.client(), "a").remove(0);
+        assert!(is_error && text.ends_with("denied by the user, who says: it costs too much"), "{keys:?}: {text}");
+        assert_eq!(decisions(&fixture), ["ask", "refused"]);
+    }
+}
+
+#[test]
+fn s_is_all_of_this_turn_and_no_longer() {
+    let fixture = start_fixture();
+    queue_calls(&fixture, 3);
+    let mut running = send(&fixture);
+    running.stdout.wait_for(QUESTION);
+    let shown = running.type_and_wait("s\r", "Done.");
+    assert!(shown.contains("a does not ask again in this turn") && !shown.contains(QUESTION), "{shown}");
+    assert_eq!(end(running).0, 0);
+    assert_eq!(decisions(&fixture), ["ask", "approved_turn", "ask", "approved_turn", "ask", "approved_turn"]);
+    let mut running = asked(&fixture);
+    running.type_and_wait("y\r", "Done.");
+    assert_eq!(end(running).0, 0);
 }
 
 #[test]
@@ -100,7 +132,7 @@ fn questions_come_one_after_the_other_and_what_is_said_meanwhile_waits() {
     running.stdout.wait_for(QUESTION);
     let shown = running.type_and_wait("y\r", QUESTION);
     assert!(!shown.contains("Done."), "{shown}");
-    running.type_and_wait("n\r", "Done.");
+    running.type_and_wait("n\r\r", "Done.");
     assert_eq!(end(running).0, 0);
     assert_eq!(decisions(&fixture), ["ask", "approved", "ask", "refused"]);
 }
@@ -108,14 +140,11 @@ fn questions_come_one_after_the_other_and_what_is_said_meanwhile_waits() {
 #[test]
 fn where_it_cannot_be_for_ever_that_is_not_offered() {
     let fixture = start_fixture();
-    let rules: Vec<String> = (0..999).map(|n| format!("tool:view:{n}")).collect();
-    let permissions = json!({"ask": ["tool:list_models:.*"], "allow": rules});
-    let params = ConfigParams { name: "a".into(), key: Some("permissions".into()), value: Some(permissions) };
-    fixture.client().call::<Config>(&params).expect("set");
-    queue_calls(&fixture, 1);
-    let mut running = send(&fixture);
-    running.stdout.wait_for("Allow? [y]es, [N]o: ");
-    running.type_and_wait("a\r", "cannot be approved permanently: the profile already has 1000 rules");
+    super::choices::fill_rules(&fixture);
+    let mut running = asked(&fixture);
+    let shown = running.stdout.text();
+    assert!(shown.contains("[y] once  [s] all of this turn  [n] no"), "{shown}");
+    running.type_and_wait("a\r", "cannot be approved permanently: the agent already has 1000 rules");
     running.type_and_wait("y\r", "Done.");
     assert_eq!(end(running).0, 0);
 }

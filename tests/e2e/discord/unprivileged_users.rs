@@ -12,11 +12,16 @@ use serde_json::{Value, json};
 use crate::home;
 
 /// What reads about the agent of the channel. Every other command there is, and every one to come, is to be refused.
-const READS: [&str; 11] = [
+const READS: [&str; 16] = [
     "help",
     "cancel",
     "agent list",
     "context history",
+    "session list",
+    "memory list",
+    "file",
+    "permissions show",
+    "permissions check",
     "tasks list",
     "tasks show",
     "status",
@@ -102,6 +107,7 @@ fn given(options: &[Value]) -> Vec<(String, String)> {
         let value = match &*name {
             "session" => "latest",
             "id" => "t1",
+            "number" => "1",
             _ => "scribe",
         };
         (name, value.to_owned())
@@ -211,7 +217,7 @@ fn every_button_of_others_is_refused_also_a_forged_one() {
     assert!(!made.exists());
 
     // Who may presses them all the same.
-    fixture.mara.press_button(&question, "Deny").response_with("Denied");
+    fixture.mara.press_button(&question, "No").response_with("Denied");
     fixture.room.wait_for("the answer", |all| {
         all.iter().find(|post| post.reply_to == Some(asked) && post.content.contains("Tried.")).cloned()
     });
@@ -234,11 +240,11 @@ fn who_only_talks_is_answered_and_grants_nothing_for_good() {
     ));
     fixture.model.anthropic().queue_text(["Tried."]);
     let asked = fixture.room.say(&fixture.otto, "make a file, and always may");
-    let question = fixture.room.wait_for_post_with_button("Deny");
-    if question.button("Always allow this").is_some() {
-        refused("always", &fixture.otto.press_button(&question, "Always allow this"));
+    let question = fixture.room.wait_for_post_with_button("No");
+    for button in question.buttons.iter().filter(|button| button.label.ends_with(" (approvers)")) {
+        refused(&button.label, &fixture.otto.press_button(&question, &button.label));
     }
-    fixture.otto.press_button(&question, "Deny").response_with("Denied");
+    fixture.otto.press_button(&question, "No").response_with("Denied");
     fixture.room.wait_for("an answer", |all| {
         all.iter().find(|post| post.reply_to == Some(asked) && post.content.contains("Tried.")).cloned()
     });

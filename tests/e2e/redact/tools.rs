@@ -213,7 +213,7 @@ fn approved_and_denied(fixture: &mut RedactFixture, secrets: &[Secret]) {
     assert!(marks(&said) == 1 && said.ends_with("[exit status 0]"), "what ran was what was shown: {said}");
     let command = format!("echo '{}'", secrets[1].text);
     fixture.asked(&command, |fixture, asked| {
-        fixture.client().call::<Deny>(&DenyParams { id: asked.id.clone() }).expect("denied");
+        fixture.client().call::<Deny>(&DenyParams { id: asked.id.clone(), reason: None }).expect("denied");
     });
     let said = fixture.result("asks");
     assert!(marks(&said) == 1 && said.contains("was not approved"), "{said}");

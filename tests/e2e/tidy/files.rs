@@ -74,12 +74,13 @@ fn every_verb_has_a_file_on_both_sides() {
         let verb = verb.unwrap_or(method).replace('.', "/");
         for side in ["chorusd/crates/engine/src/ops", "chorusctl/src/commands"] {
             // `hello` and `daemon.stop` are a line each beside `status`; `session.get` is `session show`,
-            // `events` lists or follows, `cancel` and `send --cancel` are one.
+            // `permissions rules` also removes, `events` lists or follows, `cancel` and `send --cancel` are one.
             let name = match (&*verb, side) {
                 ("hello", "chorusctl/src/commands") => continue,
                 ("hello" | "status" | "daemon/stop", "chorusd/crates/engine/src/ops") => "daemon",
                 ("session/get", "chorusctl/src/commands") => "session/show",
                 ("send/cancel", "chorusctl/src/commands") => "cancel",
+                ("permissions/remove_rule", "chorusctl/src/commands") => "permissions/rules",
                 ("events/list" | "events/subscribe", "chorusctl/src/commands") => "events",
                 (verb, _) => verb,
             };

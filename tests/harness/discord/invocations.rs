@@ -70,6 +70,7 @@ pub fn dispatch_interaction(
             original: None,
             responses: Vec::new(),
             choices: None,
+            form: None,
         },
     );
     state.dispatch("INTERACTION_CREATE", 0, &told);

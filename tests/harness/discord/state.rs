@@ -37,6 +37,8 @@ pub struct InteractionRecord {
     /// The messages that were created or edited as responses, in order.
     pub responses: Vec<u64>,
     pub choices: Option<Value>,
+    /// The form that was shown.
+    pub form: Option<Value>,
 }
 
 /// How many sessions the application may begin.

@@ -98,6 +98,23 @@ impl UserHandle {
         self.interact(room, 3, Some(message.into()), data)
     }
 
+    /// Waits for the form that a press of a button shows, and sends it with this text.
+    ///
+    /// # Panics
+    /// If there is none in time.
+    #[track_caller]
+    pub fn submit_form(&self, pressed: &Interaction, text: &str) -> Interaction {
+        let (room, message, form) = wait_until("a form", DEADLINE, || {
+            let state = self.shared.state();
+            let record = &state.interactions[&pressed.id];
+            Some((record.channel, record.message, record.form.clone()?))
+        });
+        let input = &form["components"][0]["components"][0];
+        let input = json!({"type": 4, "custom_id": input["custom_id"], "value": text});
+        let data = json!({"custom_id": form["custom_id"], "components": [{"type": 1, "components": [input]}]});
+        self.interact(&ChannelHandle { shared: self.shared.clone(), id: room }, 5, message, data)
+    }
+
     /// Waits until the command is registered that the words begin with. Returns its definition.
     #[track_caller]
     fn wait_for_command(&self, room: &ChannelHandle, command: &str) -> Value {

@@ -51,7 +51,13 @@ fn print_agent(out: &mut Stdout, shown: &ShowResult) -> Result<(), Error> {
     if silent("permissions") {
         write_field(out, "permissions", &format!("{} (default)", value_text(&agent.permissions)))?;
     }
-    let told = ["id", "name", "created_at"];
+    if let Some(rules) =
+        shown.config.get("permission_rules").and_then(Value::as_array).filter(|rules| !rules.is_empty())
+    {
+        let more = format!("{} (chorusctl permissions rules {heading})", pluralize(rules.len() as u64, "rule"));
+        write_field(out, "permanent approvals", &more)?;
+    }
+    let told = ["id", "name", "created_at", "permission_rules"];
     for (key, value) in shown.config.iter().filter(|(key, value)| !told.contains(&key.as_str()) && !value.is_null()) {
         write_field(out, key, &value_text(value))?;
     }

@@ -1,6 +1,7 @@
 //! `chorusctl approvals approve`: approves an action.
 
 use chorus_proto::methods::approvals::{Approve, ApproveParams, ApproveResult};
+use chorus_proto::methods::permissions::AgentRuleKind;
 
 use crate::app::App;
 use crate::error::Error;
@@ -8,23 +9,32 @@ use crate::ui::sanitize;
 
 /// Approve an action, once or always
 ///
-/// Approves exactly this action, once. --always also adds it to the agent's profile, literally: the same action is not asked about
-/// again. An action that a rule denies, and a command that cannot be analyzed completely, cannot be approved permanently.
+/// Approves exactly this action, once. --always also keeps a rule of the agent for it: the same action is not asked about again.
+/// --pattern keeps a rule for each pattern that the question shows, such as `git status *`. `chorusctl permissions rules` lists and
+/// removes rules. --turn approves what else this turn asks about, until it ends. An action that a rule of the profile denies, and a
+/// command that cannot be analyzed completely, cannot be approved permanently.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  chorusctl approvals approve k7mq2x\n  chorusctl approvals approve k7mq2x --always"
+    after_help = "Examples:\n  chorusctl approvals approve k7mq2x\n  chorusctl approvals approve k7mq2x --pattern"
 )]
 pub struct Args {
     /// ID, as shown by `chorusctl approvals`
     #[arg(value_name = "ID")]
     id: String,
     /// Also allow exactly this action from now on
-    #[arg(long)]
+    #[arg(long, group = "scope")]
     always: bool,
+    /// Also allow what the patterns of the question cover from now on
+    #[arg(long, group = "scope")]
+    pattern: bool,
+    /// Also allow what else this turn asks about
+    #[arg(long, group = "scope")]
+    turn: bool,
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
-    app.call_and_print::<Approve>(&ApproveParams { id: args.id, always: args.always, hash: None }, |app, done| {
+    let Args { id, always, pattern, turn } = args;
+    app.call_and_print::<Approve>(&ApproveParams { id, always, pattern, turn, hash: None }, |app, done| {
         let approval = &done.approval;
         app.stdout.status_line(&format!(
             "approved {} for {}",
@@ -40,17 +50,24 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     })
 }
 
-/// Describes what a permanent approval changed. Empty for a single approval.
+/// Describes what an approval allows besides the action. Empty for a single approval.
 #[must_use]
 pub fn describe_consequences(done: &ApproveResult) -> Vec<String> {
+    let agent = sanitize::one_line(&done.approval.agent);
+    if done.turn {
+        return vec![format!("{agent} does not ask again in this turn")];
+    }
     if !done.always {
         return Vec::new();
     }
-    let agent = sanitize::one_line(&done.approval.agent);
-    let mut lines = vec![format!("{agent} may now do exactly this without asking")];
-    if let Some(profile) = &done.profile_before {
-        let profile = sanitize::one_line(profile);
-        lines.push(format!("{agent} now has its own copy of the `{profile}` profile; later changes to `{profile}` will not apply to {agent}"));
-    }
-    lines
+    let patterns: Vec<_> = done.rules.iter().filter(|rule| rule.kind == AgentRuleKind::Command).collect();
+    let what = match patterns.as_slice() {
+        [] => "may now do exactly this without asking".to_owned(),
+        patterns => {
+            let patterns: Vec<_> =
+                patterns.iter().map(|rule| format!("`{}`", sanitize::one_line(&rule.rule))).collect();
+            format!("may now run {} without asking", patterns.join(" and "))
+        }
+    };
+    vec![format!("{agent} {what}"), format!("hint: to see and remove its rules: chorusctl permissions rules {agent}")]
 }

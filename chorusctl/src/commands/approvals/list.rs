@@ -11,12 +11,16 @@ use crate::ui::stdout::OutputFormat;
 
 /// List pending approvals (default)
 ///
-/// Shows each action in full, with invisible characters made visible, and the reason why approval is needed. --agent selects one agent.
+/// Shows each action in full, with invisible characters made visible, what it may reach, and why approval is needed. --agent selects
+/// one agent.
 #[derive(Debug, Default, clap::Args)]
 pub struct Args {
     /// Also show the last hundred decisions
     #[arg(long)]
     all: bool,
+    /// Also show the rules that ask, and the parts of a command
+    #[arg(long)]
+    long: bool,
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
@@ -33,7 +37,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
             if std::mem::replace(&mut some, true) {
                 app.stdout.text("\n")?;
             }
-            print_approval(approval, app)?;
+            print_approval(approval, args.long, app)?;
         }
         next = page.next;
     }
@@ -43,8 +47,15 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     Ok(())
 }
 
-fn print_approval(approval: &Approval, app: &mut App) -> Result<(), Error> {
-    let (head, rest) = format::format_approval(approval, app.stdout.width(), app.stdout.clock());
+fn print_approval(approval: &Approval, long: bool, app: &mut App) -> Result<(), Error> {
+    let width = app.stdout.width();
+    let (head, mut rest) = format::format_approval(approval, width, app.stdout.clock());
+    if !approval.patterns.is_empty() {
+        rest.push(format!("  --pattern allows {}", format::format_patterns(approval)));
+    }
+    if long {
+        rest.extend(format::format_rules(approval, width));
+    }
     writeln!(app.stdout, "{}", app.stdout.style(Style::Strong, &head))?;
     rest.iter().try_for_each(|line| writeln!(app.stdout, "{line}"))
 }

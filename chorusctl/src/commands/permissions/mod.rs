@@ -6,6 +6,7 @@ use crate::ui::{Style, sanitize};
 
 pub mod check;
 pub mod list;
+pub mod rules;
 pub mod show;
 
 group! {
@@ -17,6 +18,8 @@ group! {
         Show(show::Args),
         /// Test an action against an agent's profile and explain the result
         Check(check::Args),
+        /// List or remove what an agent is permanently allowed
+        Rules(rules::Args),
     }
 }
 
@@ -34,6 +37,7 @@ pub fn format_rule(rule: &Rule) -> String {
     match rule {
         Rule::Pattern { list, index, pattern } => format!("{}[{index}] {}", list.as_str(), sanitize::one_line(pattern)),
         Rule::Always { index } => format!("always[{index}]: approved permanently"),
+        Rule::Agent { number, rule } => format!("rule {number} of the agent: {}", sanitize::one_line(rule)),
         Rule::Default => "default (no rule matches)".to_owned(),
         Rule::Shell { reason } => format!("needs approval because {}", sanitize::one_line(reason)),
     }

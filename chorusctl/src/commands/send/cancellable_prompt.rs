@@ -5,6 +5,7 @@ use std::io::{self, PipeReader, PipeWriter};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use chorus_proto::approval_text::describe_action;
 use chorus_proto::methods::approvals::{Approval, Approve, ApproveParams, Deny, DenyParams};
 use chorus_proto::paths::InstancePaths;
 use chorus_proto::{CallError, Client, ErrorKind};
@@ -13,8 +14,9 @@ use rustix::process::getpgrp;
 use rustix::termios::{QueueSelector, tcflush, tcgetpgrp};
 
 use crate::commands::approvals::approve::describe_consequences;
+use crate::commands::approvals::format;
 use crate::error::Error;
-use crate::ui::{Stderr, Style, terminal};
+use crate::ui::{Stderr, Style, sanitize, terminal};
 
 /// How long to wait for the daemon to accept an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -70,38 +72,53 @@ struct PromptThread {
     cancel_reader: PipeReader,
 }
 
+/// An answer to the question.
+#[derive(Debug, PartialEq, Eq)]
 enum Choice {
     Once,
-    Always,
-    No,
+    /// Exactly this action, from now on.
+    Exact,
+    /// What the patterns cover, from now on.
+    Pattern,
+    /// What else this turn asks about.
+    Turn,
+    /// With a reason for the model; `None`: it was not typed yet.
+    No(Option<String>),
+    /// Shows the rules and parts.
+    Explain,
 }
 
 impl PromptThread {
     /// Asks until there is an answer. Returns true if it was answered here.
     fn run(&self) -> bool {
-        let always = self.approval.not_always.is_none();
+        self.stderr.line(&choices_line(&self.approval));
         loop {
-            let words = if always { "[y]es, [a]lways exactly this, [N]o" } else { "[y]es, [N]o" };
-            self.stderr.styled_part(Style::Strong, &format!("Allow? {words}: "));
+            self.stderr.styled_part(Style::Strong, "Allow? ");
             let Some(line) = self.read_line() else { return false };
-            let choice = match &*line.trim().to_ascii_lowercase() {
-                "y" | "yes" => Choice::Once,
-                "a" | "always" if always => Choice::Always,
-                "a" | "always" => {
-                    let why = self.approval.not_always.as_deref().unwrap_or_default();
-                    self.stderr.line(&format!("cannot be approved permanently: {why}"));
+            let choice = match parse_choice(&line, &self.approval) {
+                Ok(Choice::Explain) => {
+                    let columns = terminal::is_stderr_terminal().then(|| terminal::columns(io::stderr()));
+                    format::format_rules(&self.approval, columns).iter().for_each(|line| self.stderr.line(line));
                     continue;
                 }
-                "" | "n" | "no" => Choice::No,
-                _ => {
-                    self.stderr.line("enter y, a or n (default: n)");
+                Ok(Choice::No(None)) => {
+                    self.stderr.styled_part(Style::Strong, "Why not? (for the model; Enter for no reason) ");
+                    let Some(reason) = self.read_line() else { return false };
+                    Choice::No(Some(reason))
+                }
+                Ok(choice) => choice,
+                Err(why) => {
+                    self.stderr.line(&why);
                     continue;
                 }
             };
             match self.send_answer(&choice) {
                 Ok(lines) => lines.iter().for_each(|line| self.stderr.line(line)),
                 // The approval is still open: an action that cannot be approved permanently may be approved once.
-                Err(CallError::Rpc(error)) if error.kind() == ErrorKind::Denied && matches!(choice, Choice::Always) => {
+                Err(CallError::Rpc(error))
+                    if error.kind() == ErrorKind::Denied
+                        && matches!(choice, Choice::Exact | Choice::Pattern | Choice::Turn) =>
+                {
                     Error::from(error).print(self.stderr);
                     continue;
                 }
@@ -116,18 +133,15 @@ impl PromptThread {
         let mut client = Client::connect_to(&self.paths)?;
         client.set_timeout(Some(ANSWER_TIMEOUT))?;
         let (id, hash) = (self.approval.id.clone(), Some(self.approval.hash.clone()));
-        Ok(match choice {
-            Choice::No => {
-                client.call::<Deny>(&DenyParams { id })?;
-                Vec::new()
-            }
-            Choice::Once | Choice::Always => {
-                let always = matches!(choice, Choice::Always);
-                let done = client.call::<Approve>(&ApproveParams { id, always, hash })?;
-                let warnings = done.warnings.iter().map(|warning| format!("warning: {warning}"));
-                describe_consequences(&done).into_iter().chain(warnings).collect()
-            }
-        })
+        if let Choice::No(reason) = choice {
+            let reason = reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty()).map(str::to_owned);
+            client.call::<Deny>(&DenyParams { id, reason })?;
+            return Ok(Vec::new());
+        }
+        let (always, pattern, turn) = (*choice == Choice::Exact, *choice == Choice::Pattern, *choice == Choice::Turn);
+        let done = client.call::<Approve>(&ApproveParams { id, always, pattern, turn, hash })?;
+        let warnings = done.warnings.iter().map(|warning| format!("warning: {warning}"));
+        Ok(describe_consequences(&done).into_iter().chain(warnings).collect())
     }
 
     /// Reads the next line; `None` if the question was withdrawn. End of input counts as an empty line.
@@ -159,6 +173,98 @@ impl PromptThread {
                     }
                 }
             }
+        }
+    }
+}
+
+/// Returns the line that lists the possible answers.
+fn choices_line(approval: &Approval) -> String {
+    let what = if describe_action(&approval.action).is_command { "command" } else { "action" };
+    let mut choices = vec!["[y] once".to_owned()];
+    if approval.not_always.is_none() {
+        choices.push(format!("[a] this exact {what}"));
+    }
+    if !approval.patterns.is_empty() {
+        choices.push(format!("[p] {}", format::format_patterns(approval)));
+    }
+    if approval.turn_allowed {
+        choices.push("[s] all of this turn".to_owned());
+    }
+    choices.push("[n] no, because …".to_owned());
+    choices.push("[?] why".to_owned());
+    choices.join("  ")
+}
+
+/// Parses an answer. An empty line is no, without a reason.
+///
+/// # Errors
+/// The text to print before the question is asked again.
+fn parse_choice(line: &str, approval: &Approval) -> Result<Choice, String> {
+    let line = line.trim();
+    let word: String = line.chars().take_while(char::is_ascii_alphabetic).collect::<String>().to_ascii_lowercase();
+    let rest = line.get(word.len()..).unwrap_or_default();
+    if matches!(&*word, "n" | "no") {
+        let rest = rest.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, ',' | ':' | ';' | '.' | '-'));
+        let reason = rest.strip_prefix("because ").unwrap_or(rest).trim();
+        return Ok(Choice::No((!reason.is_empty()).then(|| reason.to_owned())));
+    }
+    match line.to_ascii_lowercase().as_str() {
+        "" => Ok(Choice::No(Some(String::new()))),
+        "y" | "yes" => Ok(Choice::Once),
+        "?" => Ok(Choice::Explain),
+        "a" | "always" => match &approval.not_always {
+            None => Ok(Choice::Exact),
+            Some(why) => Err(format!("cannot be approved permanently: {}", sanitize::one_line(why))),
+        },
+        "p" if approval.patterns.is_empty() => {
+            Err("no pattern is proven to cover no other program; answer y or a".to_owned())
+        }
+        "p" => Ok(Choice::Pattern),
+        "s" if approval.turn_allowed => Ok(Choice::Turn),
+        "s" => Err("this action needs approval each time; answer y".to_owned()),
+        _ => Err("enter one of the letters in brackets (default: n); a reason may follow n".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::approvals::format::tests::approval;
+
+    #[test]
+    fn only_what_is_possible_is_offered_and_heard() {
+        let all = Approval {
+            patterns: vec!["cargo test *".into(), "git status *".into()],
+            turn_allowed: true,
+            ..approval("tool:bash:cargo test && git status")
+        };
+        let line = "[y] once  [a] this exact command  [p] cargo test *, git status *  [s] all of this turn  \
+                    [n] no, because …  [?] why";
+        assert_eq!(choices_line(&all), line);
+        let no = |reason: &str| Choice::No(Some(reason.to_owned()));
+        for (typed, wanted) in [
+            ("y\n", Choice::Once),
+            ("YES", Choice::Once),
+            ("a", Choice::Exact),
+            ("p", Choice::Pattern),
+            ("s", Choice::Turn),
+            ("?", Choice::Explain),
+            ("", no("")),
+            ("n", Choice::No(None)),
+            ("No", Choice::No(None)),
+            ("n too slow", no("too slow")),
+            ("no, because it is too slow", no("it is too slow")),
+            ("N: not now", no("not now")),
+        ] {
+            assert_eq!(parse_choice(typed, &all), Ok(wanted), "{typed}");
+        }
+        for typed in ["maybe", "yes please", "nothing", "pp", "1"] {
+            assert!(parse_choice(typed, &all).is_err(), "{typed}");
+        }
+        let once = Approval { not_always: Some("it depends".into()), ..approval("tool:git:push origin main") };
+        assert_eq!(choices_line(&once), "[y] once  [n] no, because …  [?] why");
+        for typed in ["a", "p", "s"] {
+            assert!(parse_choice(typed, &once).is_err(), "{typed}");
         }
     }
 }

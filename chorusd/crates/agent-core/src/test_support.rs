@@ -62,6 +62,11 @@ pub fn sample_approval(id: &str) -> Approval {
         expires_at: Timestamp::UNIX_EPOCH,
         status: Status::Open,
         not_always: None,
+        patterns: Vec::new(),
+        turn_allowed: false,
+        reason: None,
+        directory: None,
+        reach: None,
         decided_at: None,
         decided_by: None,
     }

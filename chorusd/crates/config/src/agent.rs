@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chorus_base::closest_match;
 use chorus_base::error::{Error, Result};
-use chorus_permissions::{Profile, Profiles};
+use chorus_permissions::{Profile, Profiles, parse_agent_rules};
 use chorus_proto::ErrorKind;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -26,7 +26,7 @@ pub struct AgentConfig {
     pub created_at: Timestamp,
     pub model: Option<String>,
     pub permissions: Value,
-    /// The profile that `permissions` resolves to, or why it cannot be used: then the agent exists but cannot act.
+    /// The profile that `permissions` resolves to with the agent's own rules beside it, or why it cannot be used: then the agent exists but cannot act.
     pub profile: Result<Arc<Profile>, String>,
     /// `None` disables the timeout.
     pub idle_timeout: Option<Duration>,
@@ -126,7 +126,11 @@ pub const SETTABLE_KEYS: [&str; count_keys(false)] = list_keys(false);
 pub const DISCORD_KEYS: [&str; count_keys(true)] = list_keys(true);
 
 /// Keys that only Chorus writes; `guild_id` follows from the channel.
-const MANAGED_KEYS: [&str; 5] = ["id", "created_at", "guild_id", "import_source", "running_tasks"];
+const MANAGED_KEYS: [&str; 6] =
+    ["id", "created_at", "guild_id", "import_source", PERMISSION_RULES_KEY, "running_tasks"];
+
+/// Key of the agent's own rules, which `permissions rules` lists.
+pub const PERMISSION_RULES_KEY: &str = "permission_rules";
 
 impl AgentConfig {
     /// Parses agent.json; `defaults` supplies the values of keys that are null or missing.
@@ -151,7 +155,15 @@ impl AgentConfig {
             Some(given) => given.clone(),
         };
         let profile = defaults.profiles.resolve(&permissions);
-        let profile = profile.map_err(|e| format!("has invalid `permissions`: {e}"));
+        let mut profile = profile.map_err(|e| format!("has invalid `permissions`: {e}"));
+        if let (Ok(profile), Some(rules)) =
+            (&mut profile, map.get(PERMISSION_RULES_KEY).filter(|rules| !rules.is_null()))
+        {
+            let rules = parse_agent_rules(rules).map_err(|e| format!("has {e}"))?;
+            if !rules.is_empty() {
+                *profile = Arc::new(profile.with_agent_rules(rules));
+            }
+        }
         Ok(Self {
             id: required("id")?.parse().map_err(|_| "has an `id` that is not a UUID".to_owned())?,
             name: required("name")?,
@@ -224,7 +236,7 @@ fn check_value(key: &str, value: &Value) -> Result<(), String> {
         "window_messages" | "compact_at_tokens" | "daily_token_limit" => value.is_u64(),
         "daily_cost_limit" => value.as_f64().is_some_and(|limit| limit.is_finite() && limit >= 0.0),
         "redact" | "checkpoint_workspace" => value.is_boolean(),
-        "running_tasks" => value.is_array(),
+        "running_tasks" | PERMISSION_RULES_KEY => value.is_array(),
         _ => true,
     };
     if fits { Ok(()) } else { Err(format!("has a `{key}` of the wrong type")) }

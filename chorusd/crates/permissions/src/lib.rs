@@ -26,6 +26,7 @@
 #![warn(unreachable_pub)]
 
 mod action;
+mod agent_rules;
 mod approved_actions;
 mod grantable_profiles;
 mod literal_prefixes;
@@ -37,6 +38,7 @@ mod shell;
 mod tool_visibility;
 
 pub use action::Action;
+pub use agent_rules::{agent_rules_to_json, parse_agent_rules};
 pub use grantable_profiles::Grants;
 pub use profile::Profile;
 pub use profile_spec::{ProfileError, ProfileLocation, ProfileSpec};

@@ -8,6 +8,7 @@ use regex::{RegexBuilder, RegexSet, RegexSetBuilder};
 use regex_automata::util::syntax;
 
 use super::action::BASH_PREFIX;
+use super::agent_rules::{AgentRules, CompiledRule};
 use super::literal_prefixes::LiteralPrefixes;
 use super::profile_spec::{ProfileError, ProfileSpec};
 use super::shell::{self, CommandPart, Invocation, WorkspacePaths};
@@ -31,6 +32,8 @@ pub struct Profile {
     literal_prefixes: Arc<[LiteralPrefixes]>,
     /// The tools that could be allowed or asked about; computed once, when first needed.
     tool_visibility: Arc<OnceLock<ToolVisibility>>,
+    /// What people allowed the agent that has this profile.
+    pub(super) agent_rules: AgentRules,
 }
 
 impl Default for Profile {
@@ -41,13 +44,14 @@ impl Default for Profile {
             rules: RegexSet::empty(),
             literal_prefixes: Arc::default(),
             tool_visibility: Arc::default(),
+            agent_rules: AgentRules::default(),
         }
     }
 }
 
 impl PartialEq for Profile {
     fn eq(&self, other: &Self) -> bool {
-        self.spec == other.spec
+        self.spec == other.spec && self.agent_rules == other.agent_rules
     }
 }
 
@@ -83,7 +87,13 @@ impl Profile {
         })?;
         let allow = whole.len() - spec.allow.len();
         let spelled = whole[allow..].iter().map(|pattern| LiteralPrefixes::new(pattern)).collect();
-        let profile = Self { spec, rules, literal_prefixes: spelled, tool_visibility: Arc::default() };
+        let profile = Self {
+            spec,
+            rules,
+            literal_prefixes: spelled,
+            tool_visibility: Arc::default(),
+            agent_rules: AgentRules::default(),
+        };
         for (index, (action, wanted)) in profile.spec.examples.iter().enumerate() {
             let decision = profile.judge(action).decision;
             if decision != *wanted {
@@ -116,7 +126,7 @@ impl Profile {
 
     /// Judges an action. The strictest matching rule wins: deny, then ask, then allow, else the default. With
     /// `bash: parsed` a shell command is split and each part is judged by itself. If the result is `ask`, an action
-    /// that `always` lists literally is allowed, unless it has an `ask_reason`.
+    /// that `always` or a rule of the agent lists literally is allowed, unless it has an `ask_reason`.
     #[must_use]
     pub fn judge(&self, action: &str) -> Verdict {
         self.judge_in_workspace(action, &WorkspacePaths::default())
@@ -126,12 +136,14 @@ impl Profile {
     #[must_use]
     pub fn judge_in_workspace(&self, action: &str, workspace: &WorkspacePaths) -> Verdict {
         let (verdict, guard) = self.judge_by_patterns(action, workspace);
-        let place = self.spec.always.iter().position(|always| always == action);
-        match (verdict.decision, guard, place) {
-            (Decision::Ask, None, Some(index)) => {
-                Verdict { decision: Decision::Allow, rule: Rule::Always { index: index as u64 }, ..verdict }
-            }
-            _ => verdict,
+        if verdict.decision != Decision::Ask || guard.is_some() {
+            return verdict;
+        }
+        let always = self.spec.always.iter().position(|always| always == action);
+        let always = always.map(|index| Rule::Always { index: index as u64 });
+        match always.or_else(|| self.agent_rules.find_action(action)) {
+            Some(rule) => Verdict { decision: Decision::Allow, rule, ..verdict },
+            None => verdict,
         }
     }
 
@@ -152,14 +164,16 @@ impl Profile {
         let script = shell::analyze(command, workspace);
         let guard =
             script.ask_reason.clone().or_else(|| script.parts.iter().find_map(|piece| piece.ask_reason.clone()));
-        let parts: Vec<Part> = script.parts.into_iter().map(|piece| self.judge_part(piece)).collect();
+        let mut used = Vec::new();
+        let parts: Vec<Part> = script.parts.into_iter().map(|piece| self.judge_part(piece, &mut used)).collect();
         let strictest = parts.iter().min_by_key(|part| part.decision);
         let mut decided = match strictest {
             Some(part) => (part.decision, part.rule.clone()),
             None => self.decision_and_rule(self.strictest_match(&format!("{BASH_PREFIX}{command}"))),
         };
-        let hidden = script.possible_actions.iter().filter_map(|form| self.strictest_deny_or_ask(form));
-        if let Some(found) = hidden.chain(self.strictest_deny_or_ask(&format!("{BASH_PREFIX}{command}"))).min() {
+        let command = format!("{BASH_PREFIX}{command}");
+        let forms = script.possible_actions.iter().chain([&command]);
+        if let Some(found) = forms.filter_map(|form| self.strictest_not_overridden(form, &used)).min() {
             let whole = self.decision_and_rule(Some(found));
             if whole.0 < decided.0 {
                 decided = whole;
@@ -171,13 +185,15 @@ impl Profile {
         (Verdict { decision: decided.0, rule: decided.1, parts }, guard)
     }
 
-    fn judge_part(&self, piece: CommandPart) -> Part {
+    /// Judges a part. The agent's patterns that allow it are added to `used`.
+    pub(super) fn judge_part<'a>(&'a self, piece: CommandPart, used: &mut Vec<&'a CompiledRule>) -> Part {
         let strict = piece.alternatives.iter().filter_map(|form| self.strictest_deny_or_ask(form)).min();
         let found = match (self.strictest_match(&piece.action), strict) {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),
         };
         let (mut decision, mut rule) = self.decision_and_rule(found);
+        let pattern = self.covering_pattern(&piece).filter(|_| decision != Decision::Deny);
         if decision == Decision::Allow {
             let first = found.unwrap_or_default();
             let enough = match (piece.ask_reason, &piece.invocation) {
@@ -190,7 +206,34 @@ impl Profile {
                 Err(reason) => (Decision::Ask, Rule::Shell { reason }),
             };
         }
+        if let (Decision::Ask, Some(pattern)) = (decision, pattern) {
+            (decision, rule) = (Decision::Allow, pattern.verdict_rule());
+            used.push(pattern);
+        }
         Part { action: piece.action, decision, rule }
+    }
+
+    /// Returns the agent's pattern that covers a part, and that no narrower `ask` wins over.
+    fn covering_pattern(&self, piece: &CommandPart) -> Option<&CompiledRule> {
+        let call = piece.invocation.as_ref().filter(|_| piece.ask_reason.is_none())?;
+        let forms = piece.alternatives.iter().chain([&piece.action]);
+        let unopposed = |pattern: &&CompiledRule| {
+            forms.clone().all(|form| self.strictest_not_overridden(form, &[*pattern]).is_none())
+        };
+        self.agent_rules.covering(call, &piece.action).find(unopposed)
+    }
+
+    /// Returns the strictest matching rule that denies, or that asks and is not overridden by one of the agent's patterns.
+    fn strictest_not_overridden(&self, action: &str, patterns: &[&CompiledRule]) -> RuleMatch {
+        let Some(first) = self.strictest_deny_or_ask(action) else { return None };
+        let deny = self.spec.deny.len();
+        if first < deny || patterns.is_empty() {
+            return Some(first);
+        }
+        let asks = deny..deny + self.spec.ask.len();
+        let sources = &self.rules.patterns()[asks.clone()];
+        let is_overridden = |index: usize| patterns.iter().any(|pattern| pattern.overrides(index - deny, sources));
+        self.rules.matches(action).into_iter().filter(|index| asks.contains(index)).find(|index| !is_overridden(*index))
     }
 
     /// Finds the rule that allows a command. `first` is the first allow rule that matches. The rule must spell out the

@@ -54,14 +54,14 @@ impl ToolVisibility {
 
 /// A set of patterns as one automaton.
 #[derive(Debug)]
-enum PatternSet {
+pub(crate) enum PatternSet {
     Empty,
     NotCompiled,
     Compiled(Box<DFA>),
 }
 
 impl PatternSet {
-    fn new(patterns: &[String]) -> Self {
+    pub(crate) fn new(patterns: &[String]) -> Self {
         if patterns.is_empty() {
             return Self::Empty;
         }
@@ -92,10 +92,20 @@ impl PatternSet {
     }
 
     /// Returns true if every text with this prefix is matched; false if that is unknown.
-    fn always_matches(&self, begins: &str) -> bool {
+    pub(crate) fn always_matches(&self, begins: &str) -> bool {
         let Self::Compiled(dfa) = self else { return false };
         let mut cache = dfa.create_cache();
         state_after(dfa, &mut cache, begins).is_some_and(|state| is_universal(dfa, &mut cache, state).unwrap_or(false))
+    }
+}
+
+impl PatternSet {
+    /// Returns true if a pattern matches this text; false if that is unknown.
+    pub(crate) fn matches(&self, text: &str) -> bool {
+        let Self::Compiled(dfa) = self else { return false };
+        let mut cache = dfa.create_cache();
+        let end = state_after(dfa, &mut cache, text).and_then(|state| dfa.next_eoi_state(&mut cache, state).ok());
+        end.is_some_and(|end| end.is_match())
     }
 }
 

@@ -4,6 +4,7 @@ mod agents;
 mod autocomplete;
 mod confirmation;
 mod context;
+mod everyday;
 mod history;
 mod overview;
 mod permissions;

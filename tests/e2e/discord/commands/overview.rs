@@ -97,7 +97,7 @@ fn no_secret_is_told_however_it_is_cut_or_escaped() {
     server.anthropic().queue(Response::empty().then_call("c1", "bash", &json!({"command": command})));
     server.anthropic().queue(Response::text(["Done."]));
     room.say(&fixture.otto, "Do it.");
-    let question = room.wait_for_post_with_button("Deny");
+    let question = room.wait_for_post_with_button("No");
     let mut said = vec![
         fixture.mara.run_slash_command(&room, "approvals", &[]).response_with("expires").content,
         fixture.mara.run_slash_command(&room, "context history", &[]).response_with("4 sessions").content,
@@ -110,7 +110,7 @@ fn no_secret_is_told_however_it_is_cut_or_escaped() {
     let offered = fixture.mara.autocomplete(&room, "context restore", &[("session", "")]);
     assert_eq!(offered.len(), 4);
     said.extend(offered.into_iter().map(|(name, _)| name));
-    fixture.otto.press_button(&question, "Deny");
+    fixture.otto.press_button(&question, "No");
     said.extend(room.messages().into_iter().map(|message| message.content));
     for text in said {
         let plain = text.replace('\\', "");

@@ -49,8 +49,8 @@ fn the_line_says_which_tool_runs_and_what_waits_for_whom() {
     let asked = fixture.ask("look");
     let live = fixture.room.wait_for_post("waiting for approval");
     assert!(live.content.starts_with("I look.\n-# step 1 · ") && live.button("Stop").is_some(), "{live:?}");
-    let question = fixture.room.wait_for_post_with_button("Deny");
-    fixture.mara.press_button(&question, "Deny").wait_for_acknowledgement();
+    let question = fixture.room.wait_for_post_with_button("No");
+    fixture.mara.press_button(&question, "No").wait_for_acknowledgement();
     fixture.room.wait_for_post("bash failed");
     fixture.model.open_gate("go");
     fixture.settled();

@@ -50,9 +50,9 @@ fn sixty_planted_secrets_reach_no_post() {
         let asked = fixture.ask("call");
         if name == "bash" {
             let question = fixture.room.wait_for("a question", |all| {
-                all.iter().find(|post| post.id > asked && post.button("Deny").is_some()).cloned()
+                all.iter().find(|post| post.id > asked && post.button("No").is_some()).cloned()
             });
-            fixture.mara.press_button(&question, "Deny").wait_for_acknowledgement();
+            fixture.mara.press_button(&question, "No").wait_for_acknowledgement();
         }
         fixture.settled();
     }

@@ -49,12 +49,17 @@ pub fn callback(state: &mut State, id: u64, token: &str, asked: &RecordedRequest
             rules::commands::check_completion(data)?;
             None
         }
+        9 => {
+            rules::components::check_form(data)?;
+            None
+        }
         _ => interaction.message,
     };
     if let Some(known) = state.interactions.get_mut(&id) {
         known.callback = Some((kind, Instant::now()));
         known.original = made;
         known.choices = data.get("choices").cloned();
+        known.form = (kind == 9).then(|| data.clone());
         if matches!(kind, 4 | 7) {
             known.responses.extend(made);
         }
@@ -78,7 +83,8 @@ fn check_callback_type(body: &Value, asked: u64) -> Result<u64, ApiError> {
     rules::fields::Fields::of(body, "", &["type", "data"], &mut errors);
     let fits: &[u64] = match asked {
         2 => &[4, 5],
-        3 => &[4, 5, 6, 7],
+        3 => &[4, 5, 6, 7, 9],
+        5 => &[4, 5, 6, 7],
         _ => &[8],
     };
     let kind = body["type"].as_u64().unwrap_or(0);

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::fields::Fields;
-use crate::discord::api_error::FormErrors;
+use crate::discord::api_error::{ApiError, FormErrors};
 
 const MAX_ROWS: usize = 5;
 const MAX_PER_ROW: usize = 5;
@@ -30,6 +30,41 @@ pub fn check(body: &Fields<'_>, errors: &mut FormErrors) {
             ids.push(id.to_owned());
         }
     }
+}
+
+/// Checks a form with text inputs.
+///
+/// # Errors
+/// As Discord refuses it.
+pub fn check_form(data: &Value) -> Result<(), ApiError> {
+    let mut errors = FormErrors::default();
+    let form = Fields::of(data, "data", &["custom_id", "title", "components"], &mut errors);
+    form.required_text("custom_id", 1, 100, &mut errors);
+    form.required_text("title", 1, 45, &mut errors);
+    let rows = form.list("components", MAX_ROWS, &mut errors);
+    if rows.is_empty() {
+        errors.add("data.components", "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 5 in length.");
+    }
+    for (path, row) in rows {
+        let row = Fields::of(row, &path, &["type", "components", "id"], &mut errors);
+        for (path, input) in row.list("components", 1, &mut errors) {
+            let known =
+                ["type", "custom_id", "style", "label", "required", "min_length", "max_length", "value", "placeholder"];
+            let input = Fields::of(input, &path, &known, &mut errors);
+            if input.value["type"] != 4 {
+                errors.add(
+                    &input.path_of("type"),
+                    "UNION_TYPE_CHOICES",
+                    "Value of field \"type\" must be one of (4,).",
+                );
+            }
+            input.required_text("custom_id", 1, 100, &mut errors);
+            input.required_text("label", 1, 45, &mut errors);
+            input.text("placeholder", 0, 100, &mut errors);
+            input.boolean("required", &mut errors);
+        }
+    }
+    errors.finish()
 }
 
 fn check_component(value: &Value, path: &str, errors: &mut FormErrors) {

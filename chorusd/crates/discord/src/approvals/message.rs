@@ -1,6 +1,7 @@
 //! The message that shows an approval in its channel.
 
-use chorus_engine::approvals::rule_reason;
+use chorus_engine::approvals::{reaches_beyond_turn, rule_reason};
+use chorus_proto::approval_text::{describe_action, reach_line};
 use chorus_proto::methods::approvals::{Approval, Status};
 use chorus_proto::methods::permissions::{Decision, Rule};
 use chorus_proto::visible_text::make_visible;
@@ -13,18 +14,43 @@ const MAX_ACTION_CHARS: usize = 1200;
 /// Characters of the reason that the message shows.
 const MAX_REASON_CHARS: usize = 250;
 
-/// Renders an open approval with the whole action, in the message or as a file.
+/// Renders an open approval: the whole action, in the message or as a file, where it happens, what it may reach, why it is
+/// asked about, and who can answer.
 pub(super) fn open_message(approval: &Approval) -> (String, Option<File>) {
-    let sheet = action_text(approval);
-    let (mut text, file) = heading_and_action(approval, &sheet, "wants");
+    let (mut text, file) = heading_and_action(approval, "wants");
     let seconds = approval.expires_at.as_second();
-    text.push_str(&format!("\nReason: {}\nExpires <t:{seconds}:R>.", reason_text(approval)));
+    for line in facts(approval) {
+        text.push('\n');
+        text.push_str(&line);
+    }
+    text.push_str(&format!("\n{}\nExpires <t:{seconds}:R>.", who_can_answer(approval)));
     (text, file)
+}
+
+/// Says where the action happens, what it may reach, why it is asked about, and which patterns can be allowed.
+fn facts(approval: &Approval) -> Vec<String> {
+    let reach = reach_line(approval, "its workspace").map(|reach| {
+        let mut chars = reach.chars();
+        chars.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(chars).chain(['.']).collect()
+    });
+    let patterns = approval.patterns.iter().map(|pattern| format!("`{pattern}`")).collect::<Vec<_>>().join(", ");
+    let patterns = (!patterns.is_empty()).then(|| format!("Pattern: {patterns}"));
+    reach.into_iter().chain([format!("Asked because {}.", reason_text(approval))]).chain(patterns).collect()
+}
+
+/// Says who can answer, so that nobody takes the buttons of others for theirs.
+fn who_can_answer(approval: &Approval) -> String {
+    let permanent = approval.not_always.is_none() || !approval.patterns.is_empty();
+    if !approval.requester.starts_with("discord:") || reaches_beyond_turn(&approval.action) {
+        return "Only an approver can answer.".to_owned();
+    }
+    let who = format!("{} or an approver can answer", format_requester(&approval.requester));
+    if permanent { format!("{who}; only an approver can allow it from now on.") } else { format!("{who}.") }
 }
 
 /// Renders an approval that is not open any more.
 pub(super) fn closed_message(approval: &Approval) -> (String, Option<File>) {
-    let (mut text, file) = heading_and_action(approval, &action_text(approval), "wanted");
+    let (mut text, file) = heading_and_action(approval, "wanted");
     text.push('\n');
     let by = approval.decided_by.as_deref().map(format_requester);
     text.push_str(&match (approval.status, by) {
@@ -40,13 +66,17 @@ pub(super) fn closed_message(approval: &Approval) -> (String, Option<File>) {
 }
 
 /// Renders the heading and the action.
-fn heading_and_action(approval: &Approval, sheet: &str, asks: &str) -> (String, Option<File>) {
+fn heading_and_action(approval: &Approval, wants: &str) -> (String, Option<File>) {
     let name = make_visible(&approval.agent);
+    let (wish, sheet) = (describe_action(&approval.action).wish, action_text(approval));
     let head =
-        format!("**{name}** {asks} to run this for {} (`{}`):", format_requester(&approval.requester), approval.id);
-    let shown = escape_fences(sheet);
+        format!("**{name}** {wants} to {wish} for {} (`{}`)", format_requester(&approval.requester), approval.id);
+    if sheet.is_empty() {
+        return (format!("{head}."), None);
+    }
+    let shown = escape_fences(&sheet);
     let beginning: String = shown.chars().take(MAX_ACTION_CHARS).collect();
-    let mut text = format!("{head}\n```\n{beginning}\n```");
+    let mut text = format!("{head}:\n```\n{beginning}\n```");
     if beginning.len() == shown.len() {
         return (text, None);
     }
@@ -56,9 +86,8 @@ fn heading_and_action(approval: &Approval, sheet: &str, asks: &str) -> (String, 
 }
 
 /// Renders the whole action with its details; invisible characters are made visible.
-#[must_use]
-pub(crate) fn action_text(approval: &Approval) -> String {
-    let mut sheet = make_visible(&approval.action);
+fn action_text(approval: &Approval) -> String {
+    let mut sheet = make_visible(describe_action(&approval.action).subject);
     for detail in &approval.details {
         sheet.push_str(&format!(
             "\n{}:\n  {}",
@@ -66,10 +95,22 @@ pub(crate) fn action_text(approval: &Approval) -> String {
             make_visible(&detail.text).replace('\n', "\n  ")
         ));
     }
+    sheet.trim_start_matches('\n').to_owned()
+}
+
+/// Like the post, with the rules that ask and the parts of a command: the wish, the action, and the facts.
+#[must_use]
+pub(crate) fn detailed_text(approval: &Approval) -> String {
+    let mut sheet = format!("{}\n{}", describe_action(&approval.action).wish, action_text(approval));
     let alone = matches!(approval.parts.as_slice(), [part] if part.action == approval.action);
     let asked = approval.parts.iter().filter(|part| part.decision != Decision::Allow && !alone);
     for part in asked {
-        sheet.push_str(&format!("\n· {}\n    {}", make_visible(&part.action), make_visible(&rule_text(&part.rule))));
+        let part_text = make_visible(describe_action(&part.action).subject);
+        sheet.push_str(&format!("\n· {part_text}\n    {}", make_visible(&rule_text(&part.rule))));
+    }
+    sheet.push_str(&format!("\nrule: {}", make_visible(&rule_text(&approval.rule))));
+    if let Some(reach) = reach_line(approval, "its workspace") {
+        sheet.push_str(&format!("\n{reach}"));
     }
     sheet
 }
@@ -79,10 +120,15 @@ fn escape_fences(text: &str) -> String {
     text.replace("```", "``<U+0060>")
 }
 
+/// Returns why it is asked about, in a code span: it may quote words of the command.
 fn reason_text(approval: &Approval) -> String {
-    let reason = make_visible(&rule_text(&approval.rule)).replace("␤\n", "␤").replace('`', "'");
+    let reason = approval.reason.clone().unwrap_or_else(|| rule_text(&approval.rule));
+    let reason = make_visible(&reason).replace("␤\n", "␤").replace('`', "'");
     let shown: String = reason.chars().take(MAX_REASON_CHARS).collect();
     let more = if shown.len() < reason.len() { "…" } else { "" };
+    if reason.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, ' ' | ',')) {
+        return reason;
+    }
     format!("`{shown}{more}`")
 }
 
@@ -127,8 +173,9 @@ mod tests {
         assert!(file.is_none());
         assert_eq!(
             text,
-            "**a** wants to run this for <@7> (`k7mq2x`):\n```\ntool:bash:ls<U+202E> -l\ntext:\n  one␤\n  two\n```\n\
-             Reason: `no rule matches it`\nExpires <t:0:R>."
+            "**a** wants to run a command for <@7> (`k7mq2x`):\n```\nls<U+202E> -l\ntext:\n  one␤\n  two\n```\n\
+             In its workspace.\nAsked because no rule matches it.\n\
+             <@7> or an approver can answer; only an approver can allow it from now on.\nExpires <t:0:R>."
         );
     }
 
@@ -136,7 +183,7 @@ mod tests {
     fn a_pattern_is_no_reason() {
         let rule = Rule::Pattern { list: Decision::Ask, index: 3, pattern: "tool:bash:(rm|mv)( .*)?".into() };
         let (text, _) = open_message(&Approval { rule, ..asked("tool:bash:rm a") });
-        assert!(text.contains("Reason: `rule ask[3] in the agent's permissions`"), "{text}");
+        assert!(text.contains("Asked because `rule ask[3] in the agent's permissions`."), "{text}");
         assert!(!text.contains("(rm|mv)"), "{text}");
     }
 
@@ -155,7 +202,7 @@ mod tests {
                 Approval { agent: "a".repeat(64), requester: "discord:18446744073709551615".into(), ..asked(&action) };
             let (text, file) = open_message(&approval);
             let whole = String::from_utf8(file.unwrap().bytes).unwrap();
-            assert_eq!(whole, make_visible(&action));
+            assert_eq!(whole, make_visible(&action), "all of it");
             assert!(text.chars().count() <= 2000, "{}", text.chars().count());
             assert!(closed_message(&approval).0.chars().count() <= 2000);
         }

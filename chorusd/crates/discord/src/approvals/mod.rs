@@ -8,12 +8,13 @@ use chorus_engine::approvals::reaches_beyond_turn;
 use chorus_engine::ops::Ops;
 use chorus_engine::ops::approvals::{approve, deny, get_approval};
 use chorus_engine::ops::discord::NewPost;
+use chorus_proto::approval_text::describe_action;
 use chorus_proto::methods::approvals::{Approval, ApproveParams, DenyParams, Status};
 use chorus_proto::{ErrorKind, Event};
 
 use super::outbox::{Button, MessageBody, Outbox, Post, Style};
 use crate::channels::AgentChannels;
-pub(crate) use message::{action_text, format_requester};
+pub(crate) use message::{detailed_text, format_requester};
 
 /// Prefix of the outbox keys of approval posts.
 const KEY_PREFIX: &str = "approval:";
@@ -25,15 +26,73 @@ const HASH_PREFIX_CHARS: usize = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ApprovalButton {
     Once,
-    Always,
+    Turn,
+    Action,
+    Pattern,
     Deny,
+    /// Asks for a reason first.
+    DenyBecause,
 }
 
+/// Limit on the label of a button, in characters.
+const MAX_LABEL_CHARS: usize = 80;
+
 impl ApprovalButton {
-    const WORDS: [(Self, &str); 3] = [(Self::Once, "approve"), (Self::Always, "always"), (Self::Deny, "deny")];
+    const WORDS: [(Self, &str); 6] = [
+        (Self::Once, "approve"),
+        (Self::Turn, "turn"),
+        (Self::Action, "always"),
+        (Self::Pattern, "pattern"),
+        (Self::Deny, "deny"),
+        (Self::DenyBecause, "because"),
+    ];
 
     fn word(self) -> &'static str {
         Self::WORDS.iter().find(|(press, _)| *press == self).map_or("", |(_, word)| word)
+    }
+
+    /// Whether the answer is possible for this approval.
+    fn is_possible(self, approval: &Approval) -> bool {
+        match self {
+            Self::Once | Self::Deny | Self::DenyBecause => true,
+            Self::Turn => approval.turn_allowed,
+            Self::Action => approval.not_always.is_none(),
+            Self::Pattern => !approval.patterns.is_empty(),
+        }
+    }
+
+    /// Whether only approvers may give the answer.
+    fn needs_approver(self) -> bool {
+        matches!(self, Self::Action | Self::Pattern)
+    }
+
+    /// Whether somebody who has not seen all of the action may give the answer.
+    fn is_denial(self) -> bool {
+        matches!(self, Self::Deny | Self::DenyBecause)
+    }
+
+    fn label(self, approval: &Approval) -> String {
+        match self {
+            Self::Once => "Allow once".to_owned(),
+            Self::Turn => "All of this turn".to_owned(),
+            Self::Action if describe_action(&approval.action).is_command => "This exact command".to_owned(),
+            Self::Action => "This exact action".to_owned(),
+            Self::Pattern => {
+                let patterns = approval.patterns.join(", ");
+                let fits = patterns.chars().count() <= MAX_LABEL_CHARS - APPROVERS_ONLY.len();
+                if fits { patterns } else { format!("{} patterns", approval.patterns.len()) }
+            }
+            Self::Deny => "No".to_owned(),
+            Self::DenyBecause => "No, because …".to_owned(),
+        }
+    }
+
+    fn style(self) -> Style {
+        match self {
+            Self::Once => Style::Success,
+            Self::Deny => Style::Danger,
+            _ => Style::Secondary,
+        }
     }
 
     fn custom_id(self, approval: &Approval) -> String {
@@ -49,6 +108,9 @@ impl ApprovalButton {
         (!id.is_empty() && hash.len() == HASH_PREFIX_CHARS).then_some((press, id, hash))
     }
 }
+
+/// Marks a button of a post in a channel that most of its readers may not press.
+const APPROVERS_ONLY: &str = " (approvers)";
 
 /// Returns the approval that an event carries.
 fn parse_approval(event: &Event) -> Option<Approval> {
@@ -67,18 +129,15 @@ pub(crate) async fn question_post(ops: &Ops, channels: &AgentChannels, event: &E
     if get_approval(&ops.store.catalog.approvals, &approval.id).await?.is_none_or(|now| now.status != Status::Open) {
         return Ok(None);
     }
-    let button = |press: ApprovalButton, label: &str, style| Button {
+    let possible = ApprovalButton::WORDS.iter().map(|(press, _)| *press).filter(|press| press.is_possible(&approval));
+    let button = |press: ApprovalButton| Button {
         custom_id: press.custom_id(&approval),
-        label: label.to_owned(),
-        style,
+        label: press.label(&approval) + if press.needs_approver() { APPROVERS_ONLY } else { "" },
+        style: press.style(),
         disabled: false,
-        seen_whole: press != ApprovalButton::Deny,
+        seen_whole: !press.is_denial(),
     };
-    let mut buttons = vec![button(ApprovalButton::Once, "Allow once", Style::Success)];
-    if approval.not_always.is_none() {
-        buttons.push(button(ApprovalButton::Always, "Always allow this", Style::Secondary));
-    }
-    buttons.push(button(ApprovalButton::Deny, "Deny", Style::Danger));
+    let buttons = possible.map(button).collect();
     let (content, file) = message::open_message(&approval);
     let body = MessageBody { content, buttons, file };
     Post { channel, about: Some(format!("{KEY_PREFIX}{}", approval.id)), body, reply_to: None }.into_row().map(Some)
@@ -92,15 +151,13 @@ pub(crate) fn allowed_buttons(
     who: &Requester,
     approver: bool,
     whole: bool,
-) -> Vec<(String, &'static str)> {
+) -> Vec<(String, String)> {
     let theirs = approval.requester == who.to_string() && !reaches_beyond_turn(&approval.action);
-    let buttons = [
-        (ApprovalButton::Once, "Allow once", whole),
-        (ApprovalButton::Always, "Always allow this", whole && approver && approval.not_always.is_none()),
-        (ApprovalButton::Deny, "Deny", true),
-    ];
-    let buttons = buttons.into_iter().filter(|(.., offered)| *offered && (theirs || approver));
-    buttons.map(|(press, label, _)| (press.custom_id(approval), label)).collect()
+    let possible = ApprovalButton::WORDS.iter().map(|(press, _)| *press).filter(|press| {
+        let may = if press.needs_approver() { approver } else { theirs || approver };
+        may && press.is_possible(approval) && (whole || press.is_denial())
+    });
+    possible.map(|press| (press.custom_id(approval), press.label(approval))).collect()
 }
 
 /// Edits the post of a decided approval: it shows the decision and has no buttons any more. Calling it twice does no
@@ -142,6 +199,59 @@ pub(crate) async fn close_stale(ops: &Ops, outbox: &Outbox) -> Result<()> {
 /// `denied` if the person may not answer it, `conflict` if the action is another one by now or the approval was
 /// decided, `expired`, `not_found`. Nothing is done then.
 pub(crate) async fn on_button(ops: &Ops, custom_id: &str, by: &Answerer) -> Result<String> {
+    let (press, asked) = find_asked(ops, custom_id).await?;
+    if press.is_denial() {
+        return deny_asked(ops, asked, None, by).await;
+    }
+    let params = ApproveParams {
+        id: asked.id,
+        always: press == ApprovalButton::Action,
+        pattern: press == ApprovalButton::Pattern,
+        turn: press == ApprovalButton::Turn,
+        hash: Some(asked.hash),
+    };
+    let done = approve::approve_as(&ops.agent_editor, &ops.approvals, params, by).await?;
+    let mut told = match (done.turn, done.always) {
+        (true, _) => "Allowed. The agent does not ask again in this turn.".to_owned(),
+        (_, true) => "Allowed from now on. `/permissions show` lists it.".to_owned(),
+        (_, false) => "Allowed once.".to_owned(),
+    };
+    done.warnings.iter().for_each(|warning| told.push_str(&format!("\n{warning}")));
+    Ok(ops.redactor.redact_text(&told).into_owned())
+}
+
+/// Checks, before a form asks `by` for a reason, that they may deny the approval of a button.
+///
+/// # Errors
+/// As [`on_button`].
+pub(crate) async fn ensure_may_deny(ops: &Ops, custom_id: &str, by: &Answerer) -> Result<()> {
+    let (_, asked) = find_asked(ops, custom_id).await?;
+    ops.approvals.ensure_answerable(&asked.id, by).await
+}
+
+/// Denies the approval of a form's custom id, with the reason that was typed. Returns the text for the person.
+///
+/// # Errors
+/// As [`on_button`].
+pub(crate) async fn deny_with_reason(
+    ops: &Ops,
+    custom_id: &str,
+    reason: Option<String>,
+    by: &Answerer,
+) -> Result<String> {
+    let (_, asked) = find_asked(ops, custom_id).await?;
+    deny_asked(ops, asked, reason, by).await
+}
+
+async fn deny_asked(ops: &Ops, asked: Approval, reason: Option<String>, by: &Answerer) -> Result<String> {
+    let reason = reason.filter(|reason| !reason.trim().is_empty());
+    let told = if reason.is_some() { "Denied. The agent gets the reason." } else { "Denied." };
+    deny::deny_as(&ops.approvals, DenyParams { id: asked.id, reason }, by).await?;
+    Ok(told.to_owned())
+}
+
+/// Finds the approval that a custom id names, and checks that its action is the one that was shown.
+async fn find_asked(ops: &Ops, custom_id: &str) -> Result<(ApprovalButton, Approval)> {
     let unknown = || Error::new(ErrorKind::NotFound, "This approval no longer exists");
     let (press, id, prefix) = ApprovalButton::parse(custom_id).ok_or_else(unknown)?;
     let asked = get_approval(&ops.store.catalog.approvals, id).await?.ok_or_else(unknown)?;
@@ -149,27 +259,7 @@ pub(crate) async fn on_button(ops: &Ops, custom_id: &str, by: &Answerer) -> Resu
         return Err(Error::new(ErrorKind::Conflict, "The action has changed since this was posted")
             .hint("list pending approvals: `/approvals`"));
     }
-    let (id, hash) = (asked.id.clone(), Some(asked.hash.clone()));
-    let told = match press {
-        ApprovalButton::Once => {
-            approve::approve_as(&ops.agent_editor, &ops.approvals, ApproveParams { id, always: false, hash }, by)
-                .await?;
-            "Allowed once.".to_owned()
-        }
-        ApprovalButton::Always => {
-            let done =
-                approve::approve_as(&ops.agent_editor, &ops.approvals, ApproveParams { id, always: true, hash }, by)
-                    .await?;
-            let mut told = if done.always { "Always allowed from now on." } else { "Allowed once." }.to_owned();
-            done.warnings.iter().for_each(|warning| told.push_str(&format!("\n{warning}")));
-            told
-        }
-        ApprovalButton::Deny => {
-            deny::deny_as(&ops.approvals, DenyParams { id }, by).await?;
-            "Denied.".to_owned()
-        }
-    };
-    Ok(ops.redactor.redact_text(&told).into_owned())
+    Ok((press, asked))
 }
 
 #[cfg(test)]
@@ -177,6 +267,37 @@ mod tests {
     use chorus_agent_core::test_support;
 
     use super::*;
+
+    #[test]
+    fn each_person_gets_the_buttons_that_they_may_press() {
+        let labels = |approval: &Approval, who: &str, approver: bool, whole: bool| {
+            let who = Requester::Person { id: who.into(), name: String::new(), roles: Vec::new() };
+            let buttons = allowed_buttons(approval, &who, approver, whole).into_iter().map(|(_, label)| label);
+            buttons.collect::<Vec<_>>().join(" | ")
+        };
+        let asked = Approval {
+            requester: "discord:7".into(),
+            action: "tool:bash:git status -s".into(),
+            patterns: vec!["git status *".into()],
+            turn_allowed: true,
+            ..test_support::sample_approval("k7mq2x")
+        };
+        let all = "Allow once | All of this turn | This exact command | git status * | No | No, because …";
+        assert_eq!(labels(&asked, "9", true, true), all);
+        assert_eq!(labels(&asked, "7", false, true), "Allow once | All of this turn | No | No, because …");
+        assert_eq!(labels(&asked, "7", false, false), "No | No, because …");
+        assert_eq!(labels(&asked, "9", false, true), "");
+        let push = Approval {
+            action: "tool:git:push origin main".into(),
+            not_always: Some("x".into()),
+            patterns: Vec::new(),
+            turn_allowed: false,
+            ..asked.clone()
+        };
+        assert_eq!(labels(&push, "9", true, true), "Allow once | No | No, because …");
+        let long = Approval { patterns: vec!["cargo test *".into(); 9], ..asked };
+        assert!(labels(&long, "9", true, true).contains("| 9 patterns |"));
+    }
 
     #[test]
     fn a_button_says_which_answer_to_which_question() {

@@ -1,23 +1,29 @@
 //! Buttons. The custom id of a button says what it does, so that buttons of messages from before a restart still work.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Answerer;
 use chorus_proto::ErrorKind;
 use serenity::model::application::ComponentInteraction;
+use serenity::model::guild::Member;
+use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::command_definition::Right;
 use super::confirmation::{ConfirmOutcome, PendingCommand};
 use super::interaction_sender::{send_edit, send_followup, send_initial_response};
 use super::invocation::Caller;
-use super::response::Response;
-use super::text_format::error_text;
+use super::response::{MAX_MESSAGE_CHARS, Response};
+use super::text_format::{error_text, truncate};
 use super::{BUSY_TEXT, GUILDS_ONLY_TEXT, agent, caller, context, history, run_to_completion, with_roles};
 use crate::app::DiscordApp;
 use crate::rest::interactions::{InitialResponse, InteractionRef};
 use crate::{approvals, channels, reply};
+
+/// How long the roles of a server are waited for before a form is shown: Discord wants a response within 3 seconds.
+const ROLES_TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// What a button does, parsed from its custom id.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +42,8 @@ enum ButtonKind {
     },
     /// An answer to an approval; the approvals module parses the custom id further.
     Approval,
+    /// A denial of an approval for which a reason is to be typed.
+    AskReason,
 }
 
 /// The outcome of a button press.
@@ -63,7 +71,8 @@ impl ButtonKind {
             "cancel" => Self::Cancel(rest.parse().ok()?),
             "stop" => Self::Stop { turn: rest.parse().ok()? },
             "restore" => Self::Restore { session: rest.parse().ok()? },
-            "approve" | "always" | "deny" => Self::Approval,
+            "approve" | "always" | "pattern" | "turn" | "deny" => Self::Approval,
+            "because" => Self::AskReason,
             _ => return None,
         })
     }
@@ -89,6 +98,11 @@ pub(crate) async fn handle_button(app: Arc<DiscordApp>, pressed: ComponentIntera
         send_initial_response(&app.rest, &way, &InitialResponse::PrivateMessage(BUSY_TEXT.into())).await;
         return;
     };
+    if what == ButtonKind::AskReason {
+        let by = caller(&app, guild, channel_id, &member);
+        send_initial_response(&app.rest, &way, &reason_form(&app, by, &member, data.custom_id).await).await;
+        return;
+    }
     if !send_initial_response(&app.rest, &way, &InitialResponse::DeferUpdate).await {
         return;
     }
@@ -100,6 +114,20 @@ pub(crate) async fn handle_button(app: Arc<DiscordApp>, pressed: ComponentIntera
         Ok(ButtonOutcome::Private(text)) => send_followup(&app, &way, &text, true).await,
         Ok(ButtonOutcome::Silent) => {}
         Err(failure) => send_followup(&app, &way, &error_text(&*app, &failure), true).await,
+    }
+}
+
+/// Returns the form that asks for the reason of a denial, or a private error for those who may not deny. Discord takes no
+/// form after a deferred response, so the roles are not waited for if they take long.
+async fn reason_form(app: &DiscordApp, by: Caller, member: &Member, custom_id: String) -> InitialResponse {
+    let by = timeout(ROLES_TIMEOUT, with_roles(by.clone(), member)).await.unwrap_or(by);
+    let by_whom = Answerer { requester: by.member.requester.clone(), is_approver: by.member.rights.approver };
+    match approvals::ensure_may_deny(by.ops(), &custom_id, &by_whom).await {
+        Ok(()) => InitialResponse::Form { custom_id, title: "No", label: "Why not? (for the agent)" },
+        Err(failure) => {
+            let text = error_text(app, &by.verify_denial(failure));
+            InitialResponse::PrivateMessage(truncate(&app.redact(&text), MAX_MESSAGE_CHARS))
+        }
     }
 }
 
@@ -127,6 +155,7 @@ async fn run_button(what: ButtonKind, id: &str, by: &Caller) -> Result<ButtonOut
                 .await
                 .map(ButtonOutcome::Public)
         }
+        ButtonKind::AskReason => Ok(ButtonOutcome::Silent),
         ButtonKind::Approval => {
             let by_whom = Answerer { requester: who.clone(), is_approver: by.member.rights.approver };
             let done = approvals::on_button(by.ops(), id, &by_whom).await;
@@ -162,7 +191,7 @@ mod tests {
         assert_eq!(ButtonKind::parse(&format!("cancel:{agent}")), Some(ButtonKind::Cancel(agent)));
         assert_eq!(ButtonKind::parse(&format!("stop:{agent}")), Some(ButtonKind::Stop { turn: agent }));
         assert_eq!(ButtonKind::parse(&format!("restore:{agent}")), Some(ButtonKind::Restore { session: agent }));
-        for answer in ["approve", "always", "deny"] {
+        for answer in ["approve", "always", "pattern", "turn", "deny"] {
             assert_eq!(ButtonKind::parse(&format!("{answer}:k7mq2x:01234567")), Some(ButtonKind::Approval));
         }
         for wrong in

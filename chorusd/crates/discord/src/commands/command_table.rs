@@ -1,7 +1,9 @@
 //! The table of all slash commands. A command is defined beside the functions that run it.
 
 use super::command_definition::{Command, Subcommand, Subcommands};
-use super::{agent, cancel, context, help, settings, shortcuts, status_commands, tasks};
+use super::{
+    agent, cancel, context, file, help, memory, permissions, session, settings, shortcuts, status_commands, tasks,
+};
 
 pub(super) static COMMANDS: &[Command] = &[
     help::COMMAND,
@@ -10,6 +12,10 @@ pub(super) static COMMANDS: &[Command] = &[
     shortcuts::PIN,
     agent::COMMAND,
     context::COMMAND,
+    session::COMMAND,
+    memory::COMMAND,
+    file::COMMAND,
+    permissions::COMMAND,
     settings::COMMAND,
     tasks::COMMAND,
     status_commands::STATUS,

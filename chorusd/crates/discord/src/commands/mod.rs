@@ -9,13 +9,18 @@ mod command_definition;
 mod command_table;
 mod confirmation;
 mod context;
+mod file;
+mod forms;
 mod help;
 mod hint_rewrite;
 mod history;
 mod interaction_sender;
 mod invocation;
+mod memory;
+mod permissions;
 mod registration;
 mod response;
+mod session;
 mod settings;
 mod shortcuts;
 mod status_commands;
@@ -25,6 +30,7 @@ mod text_format;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use chorus_base::error::{Error, Result};
@@ -85,7 +91,14 @@ impl Default for SlashCommands {
     }
 }
 
-/// Handles a command, a button press or an autocomplete request in a task of its own.
+impl SlashCommands {
+    /// Returns the application that this is, which is also its user; 0 if not known yet.
+    pub(crate) fn application_id(&self) -> u64 {
+        self.application_id.load(Relaxed)
+    }
+}
+
+/// Handles a command, a button press, a form or an autocomplete request in a task of its own.
 pub(crate) fn handle_interaction(app: &Arc<DiscordApp>, interaction: Interaction) {
     let tasks = app.tasks.clone();
     let app = app.clone();
@@ -93,6 +106,7 @@ pub(crate) fn handle_interaction(app: &Arc<DiscordApp>, interaction: Interaction
         Interaction::Command(command) => _ = tasks.spawn_tracked(run_command(app, command)),
         Interaction::Autocomplete(command) => _ = tasks.spawn_tracked(answer_autocomplete(app, command)),
         Interaction::Component(pressed) => _ = tasks.spawn_tracked(buttons::handle_button(app, pressed)),
+        Interaction::Modal(form) => _ = tasks.spawn_tracked(forms::handle_form(app, form)),
         _ => {}
     }
 }

@@ -8,6 +8,9 @@ use super::text_format::truncate;
 /// Characters that a message holds.
 pub(super) const MAX_MESSAGE_CHARS: usize = 2000;
 
+/// Discord's limit on the size of an attached file.
+pub(super) const MAX_ATTACHMENT_BYTES: usize = 10 << 20;
+
 /// Characters of a longer text that are shown above its file.
 const MAX_EXCERPT_CHARS: usize = 1500;
 
@@ -19,6 +22,8 @@ pub(super) struct Response {
     pub buttons: Vec<Button>,
     /// Further rows; with that of `buttons` at most five.
     pub rows: Vec<Vec<Button>>,
+    /// An attached file: its name and its bytes, at most [`MAX_ATTACHMENT_BYTES`].
+    pub file: Option<(String, Vec<u8>)>,
     /// Sent to everybody in the channel in addition.
     pub public_text: Option<String>,
     /// The session whose summary is pending. Once it is there, the response is rewritten; the text stays below.
@@ -59,7 +64,7 @@ impl Response {
             |row: &Vec<Button>| json!({"type": 1, "components": row.iter().map(Button::to_json).collect::<Vec<_>>()});
         let rows: Vec<Value> = rows.map(row).collect();
         let body = json!({"content": content, "components": rows, "allowed_mentions": {"parse": []}});
-        (body, long.then(|| ("answer.md".to_owned(), self.text.clone().into_bytes())))
+        (body, self.file.clone().or_else(|| long.then(|| ("answer.md".to_owned(), self.text.clone().into_bytes()))))
     }
 }
 

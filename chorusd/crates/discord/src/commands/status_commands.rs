@@ -16,7 +16,7 @@ use super::command_definition::{AGENT_OPTION, Command, OptionKind, optional, rea
 use super::invocation::Invocation;
 use super::response::{Button, MAX_MESSAGE_CHARS, Response, Style};
 use super::text_format::{Redact as _, code_block, inline_code, inline_text, pluralize, relative_time, truncate};
-use crate::approvals::{action_text, allowed_buttons, format_requester};
+use crate::approvals::{allowed_buttons, detailed_text, format_requester};
 
 pub(super) const STATUS: Command =
     read_only_command("status", "Show the status of Chorus and the agent", &[AGENT_OPTION], |call| {
@@ -42,6 +42,10 @@ const MAX_ACTION_CHARS: usize = 600;
 
 /// Approvals that get buttons: Discord takes no more rows.
 const MAX_BUTTON_ROWS: usize = 5;
+
+/// Limits of Discord on the buttons of a row, and on the characters of a label.
+const MAX_BUTTONS_PER_ROW: usize = 5;
+const MAX_LABEL_CHARS: usize = 80;
 
 /// Days that are listed.
 const MAX_DAYS: usize = 31;
@@ -151,7 +155,7 @@ async fn approvals(call: &Invocation) -> Result<Response> {
     let mut asked = Vec::new();
     for approval in &found.approvals {
         let (id, until) = (inline_code(call, &approval.id, 16), relative_time(approval.expires_at));
-        let sheet = call.redact(&action_text(approval));
+        let sheet = call.redact(&detailed_text(approval));
         let whole = sheet.chars().count() <= MAX_ACTION_CHARS;
         asked.push(format!(
             "{id} · requested by {} · expires {until}\n{}",
@@ -160,13 +164,16 @@ async fn approvals(call: &Invocation) -> Result<Response> {
         ));
         if rows.len() < MAX_BUTTON_ROWS {
             let buttons = allowed_buttons(approval, &by.member.requester, by.member.rights.approver, whole);
-            let button = |(id, label): (String, &str)| Button {
+            let button = |(id, label): (String, String)| Button {
                 id,
-                label: if alone { label.to_owned() } else { format!("{label} · {}", approval.id) },
+                label: if alone { label } else { truncate(&format!("{} · {label}", approval.id), MAX_LABEL_CHARS) },
                 style: Style::Secondary,
                 disabled: false,
             };
-            rows.push(buttons.into_iter().map(button).collect());
+            // Of several approvals each has one row.
+            let room = if alone { usize::MAX } else { MAX_BUTTONS_PER_ROW };
+            let buttons: Vec<Button> = buttons.into_iter().take(room).map(button).collect();
+            rows.extend(buttons.chunks(MAX_BUTTONS_PER_ROW).map(<[Button]>::to_vec));
         }
     }
     let text = asked.join("\n");

@@ -34,7 +34,8 @@ use super::rest::RestError;
 use super::url_checks;
 
 /// The requested events: guilds with their channels and roles, messages in them, and the content of these.
-const INTENTS: Intents = Intents::GUILDS.union(Intents::GUILD_MESSAGES).union(Intents::MESSAGE_CONTENT);
+const INTENTS: Intents =
+    Intents::GUILDS.union(Intents::GUILD_MESSAGES).union(Intents::MESSAGE_CONTENT).union(Intents::DIRECT_MESSAGES);
 /// The gateway session is given up after this many failed tries to resume it.
 const MAX_FAILED_RESUMES: u32 = 3;
 /// Shorter waits are not reported in the state.

@@ -8,6 +8,7 @@ mod channel_worker;
 mod claim_processor;
 mod download;
 mod message_text;
+mod no_agent_notice;
 mod refusal_notices;
 mod request;
 mod thread_notice;
@@ -71,6 +72,7 @@ pub(crate) struct Inbound {
     /// Channels that were told that the content of messages cannot be read.
     unreadable_reported: Mutex<HashSet<ChannelId>>,
     checked_threads: thread_notice::CheckedThreads,
+    no_agent_answers: no_agent_notice::NoAgentAnswers,
 }
 
 impl Inbound {
@@ -83,6 +85,7 @@ impl Inbound {
             backfill_permits: Semaphore::new(MAX_CONCURRENT_BACKFILLS),
             unreadable_reported: Mutex::default(),
             checked_threads: thread_notice::CheckedThreads::default(),
+            no_agent_answers: no_agent_notice::NoAgentAnswers::default(),
         })
     }
 
@@ -143,7 +146,10 @@ async fn drop_unreadable(tables: &DiscordTables, outbox: &Outbox, row: &OpenClai
 pub(crate) fn on_message(app: &Arc<DiscordApp>, message: Message) {
     let (channel, guild) = (message.channel_id, message.guild_id);
     if app.channels.agent_of(channel).is_none() {
-        return thread_notice::on_message(app, &message);
+        if !no_agent_notice::on_message(app, &message) {
+            thread_notice::on_message(app, &message);
+        }
+        return;
     }
     send_to_channel(app, channel, guild, || ChannelEvent::Message(Box::new(message)));
 }

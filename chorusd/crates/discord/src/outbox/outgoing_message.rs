@@ -65,6 +65,9 @@ pub(crate) struct File {
     pub bytes: Vec<u8>,
 }
 
+/// Discord's limit.
+const MAX_BUTTONS_PER_ROW: usize = 5;
+
 impl MessageBody {
     /// A message with text only.
     #[must_use]
@@ -72,14 +75,11 @@ impl MessageBody {
         Self { content: content.into(), ..Self::default() }
     }
 
-    /// Returns the buttons in the form of Discord's API.
+    /// Returns the buttons in the form of Discord's API: rows of five.
     #[must_use]
     pub(crate) fn components(&self) -> Vec<Value> {
-        if self.buttons.is_empty() {
-            return Vec::new();
-        }
-        let buttons: Vec<Value> = self.buttons.iter().map(Button::to_json).collect();
-        vec![json!({"type": 1, "components": buttons})]
+        let row = |buttons: &[Button]| json!({"type": 1, "components": buttons.iter().map(Button::to_json).collect::<Vec<_>>()});
+        self.buttons.chunks(MAX_BUTTONS_PER_ROW).map(row).collect()
     }
 
     /// Returns the content of a request; `components` are those of this message.

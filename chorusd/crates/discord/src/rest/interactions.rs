@@ -27,7 +27,12 @@ pub(crate) enum InitialResponse {
     PrivateMessage(String),
     /// Autocomplete choices: names and values.
     Choices(Vec<(String, String)>),
+    /// A form with one text; what is typed comes as an interaction of its own with this custom id.
+    Form { custom_id: String, title: &'static str, label: &'static str },
 }
+
+/// Limit on the text that is typed into a form, in characters; 4 bytes each at most.
+const MAX_FORM_TEXT: u64 = 1000;
 
 /// The flag of private messages.
 const EPHEMERAL_FLAG: u64 = 1 << 6;
@@ -46,6 +51,12 @@ impl InitialResponse {
                 let choices: Vec<Value> =
                     choices.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
                 json!({"type": 8, "data": {"choices": choices}})
+            }
+            Self::Form { custom_id, title, label } => {
+                let input = json!({"type": 4, "custom_id": "text", "style": 2, "label": label, "required": false,
+                    "max_length": MAX_FORM_TEXT});
+                let rows = json!([{"type": 1, "components": [input]}]);
+                json!({"type": 9, "data": {"custom_id": custom_id, "title": title, "components": rows}})
             }
         }
     }

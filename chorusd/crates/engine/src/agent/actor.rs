@@ -15,6 +15,7 @@ use chorus_agent_core::window::WindowBudget;
 use chorus_agent_core::{AgentSettings, continuation};
 use chorus_base::Ticks;
 use chorus_base::error::{Error, Result};
+use chorus_proto::EventType;
 use chorus_proto::Usage;
 use chorus_store::journal::{ContextRow, Continuation, NewEvent, SessionReference};
 use futures_util::StreamExt as _;
@@ -228,6 +229,9 @@ impl Actor {
             _ => None,
         };
         let events: Vec<_> = effects.into_iter().filter_map(event).collect();
+        if events.iter().any(|event| matches!(event.kind, EventType::TurnFinished | EventType::TurnInterrupted)) {
+            self.registry.tools.approvals.end_turn(self.agent);
+        }
         if !events.is_empty() {
             drop(self.registry.store.journal.emit(events));
         }

@@ -8,7 +8,7 @@ use chorus_store::catalog::{AuditDecision, DecidedApproval};
 use uuid::Uuid;
 
 use super::pending::{ApprovalOutcome, OpenQuestion};
-use super::question::ApprovalAnswer;
+use super::question::{ApprovalAnswer, ApprovalScope};
 use super::{Approvals, NoAnswerReason, rule_reason};
 
 /// A claimed question. Only its holder can answer it.
@@ -21,7 +21,7 @@ pub struct Claim<'a> {
     decided: bool,
 }
 
-/// The change of the agent's permissions that a permanent approval makes.
+/// The change of the agent's rules that a permanent approval makes, as JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PermissionsChange {
     pub old: String,
@@ -51,12 +51,11 @@ impl<'a> Claim<'a> {
         self.question.agent
     }
 
-    /// Approves the action: once, or permanently with a change of the agent's permissions. If the answer cannot be
-    /// recorded, the action is denied.
-    pub async fn approve(self, change: Option<PermissionsChange>) -> Result<RecordedAnswer<'a>> {
-        let word = if change.is_some() { "approved_always" } else { "approved" };
-        let answer = ApprovalAnswer::Approved { by: self.by.clone(), always: change.is_some() };
-        self.decide(Status::Approved, answer, word, change).await
+    /// Approves the action, if `scope` says so with a change of the agent's rules. If the answer cannot be recorded, the
+    /// action is denied.
+    pub async fn approve(self, scope: ApprovalScope, change: Option<PermissionsChange>) -> Result<RecordedAnswer<'a>> {
+        let answer = ApprovalAnswer::Approved { by: self.by.clone(), scope };
+        self.decide(Status::Approved, answer, scope.audit_word(), change).await
     }
 
     /// Denies the action, with a reason for the model. It is denied even if the answer cannot be recorded.

@@ -7,6 +7,7 @@
 mod answer;
 mod pending;
 mod question;
+mod whole_turns;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +29,9 @@ use uuid::Uuid;
 
 use self::pending::{ApprovalOutcome, OpenQuestion, PendingApprovals};
 pub use answer::{Claim, PermissionsChange, RecordedAnswer};
-pub use question::{ApprovalAnswer, Question};
+pub use question::{ApprovalAnswer, ApprovalScope, Question};
+pub use whole_turns::TurnApproval;
+use whole_turns::WholeTurns;
 
 /// Maximum number of open questions of one agent. Nobody would read more.
 pub const MAX_OPEN_PER_AGENT: usize = 32;
@@ -40,6 +43,7 @@ pub struct Approvals {
     clock: Clock,
     timeout: Duration,
     pending: PendingApprovals,
+    whole_turns: WholeTurns,
     redactor: Arc<Redactor>,
 }
 
@@ -55,7 +59,14 @@ enum NoAnswerReason {
 impl Approvals {
     #[must_use]
     pub fn new(store: Arc<Store>, clock: Clock, timeout: Duration, redactor: Arc<Redactor>) -> Self {
-        Self { store, clock, timeout, pending: PendingApprovals::default(), redactor }
+        Self {
+            store,
+            clock,
+            timeout,
+            pending: PendingApprovals::default(),
+            whole_turns: WholeTurns::default(),
+            redactor,
+        }
     }
 
     /// Asks, and waits for the answer, the timeout or the end of the turn. `say` sends events to the turn's listeners.
@@ -112,12 +123,29 @@ impl Approvals {
     /// Denies an agent's open questions because its permissions were changed, except those that are just being
     /// answered.
     pub async fn deny_open(&self, agent: Uuid) {
+        self.whole_turns.end(agent);
         for approval in self.pending.open_approvals(Some(agent)) {
             let asked = self.pending.get(&approval.id).filter(|_| self.pending.claim(&approval.id));
             if let Some(asked) = asked {
                 Claim::new(self, asked, Requester::Nobody).deny_unanswered(NoAnswerReason::PermissionsChanged).await;
             }
         }
+    }
+
+    /// Approves whatever this turn of an agent still asks about, until it ends.
+    pub fn approve_turn(&self, agent: Uuid, approval: TurnApproval) {
+        self.whole_turns.insert(agent, approval);
+    }
+
+    /// Returns the approval of a whole turn that covers this action, asked on behalf of `requester`.
+    #[must_use]
+    pub fn turn_approval(&self, agent: Uuid, turn: Uuid, requester: &Requester, action: &str) -> Option<TurnApproval> {
+        self.whole_turns.get(agent, turn).filter(|approval| may_answer(&approval.by, requester, action))
+    }
+
+    /// Forgets the approval of an agent's turn, which has ended.
+    pub fn end_turn(&self, agent: Uuid) {
+        self.whole_turns.end(agent);
     }
 
     /// Denies the questions that were open when the previous daemon ended. Even if this fails, nobody can approve them.
@@ -137,7 +165,28 @@ impl Approvals {
     /// of reading the catalog.
     pub async fn claim(&self, id: &str, by: &Answerer, hash: Option<&str>) -> Result<Claim<'_>> {
         let id = normalize_id(id);
-        let Some(asked) = self.pending.get(&id) else { return Err(self.not_open_error(id).await?) };
+        let asked = self.find_for(&id, by).await?;
+        if hash.is_some_and(|hash| hash != asked.approval.hash) {
+            return Err(Error::new(ErrorKind::Conflict, format!("{id} does not match the action that was shown"))
+                .hint("see it: chorusctl approvals"));
+        }
+        if !self.pending.claim(&id) {
+            return Err(Error::new(ErrorKind::Conflict, format!("{id} is being answered by someone else")));
+        }
+        Ok(Claim::new(self, asked, by.requester.clone()))
+    }
+
+    /// Checks that the question with this id is open and that `by` may answer it.
+    ///
+    /// # Errors
+    /// As [`Approvals::claim`].
+    pub async fn ensure_answerable(&self, id: &str, by: &Answerer) -> Result<()> {
+        self.find_for(&normalize_id(id), by).await.map(drop)
+    }
+
+    /// Returns an open question that `by` may answer.
+    async fn find_for(&self, id: &str, by: &Answerer) -> Result<OpenQuestion> {
+        let Some(asked) = self.pending.get(id) else { return Err(self.not_open_error(id.to_owned()).await?) };
         if !may_answer(by, &asked.requester, &asked.approval.action) {
             let (why, hint) = match reaches_beyond_turn(&asked.approval.action) {
                 true => ("only an approver can answer this", "ask an approver, or the owner at a terminal"),
@@ -148,14 +197,7 @@ impl Approvals {
             };
             return Err(Error::new(ErrorKind::Denied, why).hint(hint));
         }
-        if hash.is_some_and(|hash| hash != asked.approval.hash) {
-            return Err(Error::new(ErrorKind::Conflict, format!("{id} does not match the action that was shown"))
-                .hint("see it: chorusctl approvals"));
-        }
-        if !self.pending.claim(&id) {
-            return Err(Error::new(ErrorKind::Conflict, format!("{id} is being answered by someone else")));
-        }
-        Ok(Claim::new(self, asked, by.requester.clone()))
+        Ok(asked)
     }
 
     /// Returns the error that tells why a question is not open.
@@ -205,6 +247,11 @@ impl Approvals {
                 expires_at: asked_at.checked_add(self.timeout).unwrap_or(asked_at),
                 status: Status::Open,
                 not_always: question.not_always.clone(),
+                patterns: question.patterns.clone(),
+                turn_allowed: question.turn_allowed,
+                reason: Some(question.reason.clone()),
+                directory: Some(question.directory.clone()),
+                reach: question.reach.clone(),
                 decided_at: None,
                 decided_by: None,
             };
@@ -276,6 +323,7 @@ impl Approvals {
             rule: rule(&approval.rule),
             parts: approval.parts.iter().map(part).collect(),
             not_always: approval.not_always.as_deref().map(clean),
+            reason: approval.reason.as_deref().map(clean),
             ..approval.clone()
         }
     }
@@ -315,6 +363,7 @@ pub fn rule_reason(rule: &Rule) -> String {
     match rule {
         Rule::Pattern { list, index, pattern } => format!("{}[{index}] {pattern}", list.as_str()),
         Rule::Always { index } => format!("always[{index}]: this exact action was permanently approved"),
+        Rule::Agent { number, rule } => format!("rule {number} of the agent: {rule}"),
         Rule::Default => "no rule matches it".into(),
         Rule::Shell { reason } => format!("needs approval because {reason}"),
     }

@@ -1,7 +1,7 @@
 //! Questions and their answers.
 
 use chorus_base::requester::Requester;
-use chorus_proto::methods::approvals::Detail;
+use chorus_proto::methods::approvals::{Detail, Reach};
 use chorus_proto::methods::permissions::Verdict;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
@@ -21,8 +21,42 @@ pub struct Question {
     pub verdict: Verdict,
     /// Why the action cannot be approved permanently; `None` if it can.
     pub not_always: Option<String>,
+    /// The patterns that would allow it from now on; empty if none is proven to cover no other program.
+    pub patterns: Vec<String>,
+    /// Whether an approval of the whole turn covers it.
+    pub turn_allowed: bool,
+    /// Why it is asked about, in plain words that continue "asked because".
+    pub reason: String,
+    /// Absolute path of the directory that it runs in.
+    pub directory: String,
+    /// What a command may reach.
+    pub reach: Option<Reach>,
     /// The requester of the turn, on which it depends who may answer.
     pub requester: Requester,
+}
+
+/// What an approval covers besides the action that was shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ApprovalScope {
+    Once,
+    /// Exactly this action from now on.
+    Action,
+    /// What the patterns of the question cover from now on.
+    Pattern,
+    /// What else the turn asks about.
+    Turn,
+}
+
+impl ApprovalScope {
+    /// Returns the decision in the audit log.
+    pub(crate) fn audit_word(self) -> &'static str {
+        match self {
+            Self::Once => "approved",
+            Self::Action => "approved_always",
+            Self::Pattern => "approved_pattern",
+            Self::Turn => "approved_turn",
+        }
+    }
 }
 
 /// An answer, or the lack of one.
@@ -30,8 +64,8 @@ pub struct Question {
 pub enum ApprovalAnswer {
     Approved {
         by: Requester,
-        /// Whether the action was added to the agent's profile.
-        always: bool,
+        /// For how long.
+        scope: ApprovalScope,
     },
     Denied {
         /// `None` if nobody answered: the question expired, or the turn ended.
@@ -93,6 +127,11 @@ mod tests {
             details: Vec::new(),
             verdict,
             not_always: None,
+            patterns: Vec::new(),
+            turn_allowed: true,
+            reason: String::new(),
+            directory: String::new(),
+            reach: None,
             requester: Requester::Owner,
         };
         let nonce = Uuid::from_u128(3);

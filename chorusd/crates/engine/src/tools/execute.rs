@@ -3,17 +3,16 @@
 
 use std::sync::Arc;
 
+use chorus_base::error::Error;
 use chorus_permissions::{Profile, WorkspacePaths};
 use chorus_proto::ToolCall;
-use chorus_proto::methods::approvals::Detail;
 use chorus_proto::methods::permissions::{Decision, Rule, Verdict};
 use chorus_store::catalog::AuditDecision;
-use serde_json::{Map, Value};
 
 use super::files::workspace_paths;
 use super::tool::{AlwaysApproval, PreparedCall, ToolOutcome};
-use super::{ToolContext, registry, unsandboxed_approval};
-use crate::approvals::{ApprovalAnswer, Question, rule_reason};
+use super::{ToolContext, approval_question, registry, unsandboxed_approval};
+use crate::approvals::{ApprovalAnswer, ApprovalScope, TurnApproval, rule_reason};
 
 /// Returns true if a call needs approval, as far as is known before the calls in front of it have run.
 #[must_use]
@@ -40,7 +39,9 @@ async fn judge_call(PreparedCall { action, always, .. }: &PreparedCall, ctx: &To
             rule: Rule::Shell { reason: "the permission check failed".into() },
             parts: Vec::new(),
         });
-    if let (Rule::Always { .. }, AlwaysApproval::NotThisCall(why)) = (&verdict.rule, always) {
+    let was_asked = |rule: &Rule| matches!(rule, Rule::Always { .. } | Rule::Agent { .. });
+    let by_approval = was_asked(&verdict.rule) || verdict.parts.iter().any(|part| was_asked(&part.rule));
+    if let (true, Decision::Allow, AlwaysApproval::NotThisCall(why)) = (by_approval, verdict.decision, always) {
         verdict.decision = Decision::Ask;
         verdict.rule = Rule::Shell { reason: (*why).to_owned() };
     }
@@ -89,28 +90,25 @@ pub async fn execute_call(call: ToolCall, ctx: Arc<ToolContext>) -> ToolOutcome 
     let note = |row| ctx.services.store.catalog.audit.append(row);
     let decision = verdict.decision;
     if let Err(failure) = note(row(decision.as_str(), &why, ctx.requester.to_string())).await {
-        let hint = failure.hint.as_ref().map(|hint| format!("; hint for the owner: {hint}")).unwrap_or_default();
-        return ToolOutcome::error(format!("not done: cannot record the decision in the audit log ({failure}){hint}"));
+        return unrecorded(&failure);
     }
     match decision {
         Decision::Allow => {}
         Decision::Deny => return ToolOutcome::error(format!("{} is not allowed: {why}", prepared.action)),
         Decision::Ask => {
+            if let Some(approval) = turn_approval(&prepared, &ctx) {
+                let rule = format!("the whole turn was approved at {}", approval.id);
+                let by = approval.by.requester.to_string();
+                if let Err(failure) = note(row(ApprovalScope::Turn.audit_word(), &rule, by)).await {
+                    return unrecorded(&failure);
+                }
+                return prepared.call.run(ctx).await;
+            }
             let leads_to = prepared.call.effective_target(&ctx).await;
             if let Some(place) = &leads_to {
                 let _ = ctx.approved_target.set(place.clone());
             }
-            let question = Question {
-                agent: ctx.agent,
-                agent_name: ctx.agent_name.clone(),
-                turn: ctx.turn,
-                call_id: call.id.clone(),
-                action: prepared.action.clone(),
-                verdict,
-                details: call_details(&call, &prepared.action, leads_to.as_deref()),
-                not_always: not_always_reason(&prepared, &ctx),
-                requester: ctx.requester.clone(),
-            };
+            let question = approval_question::build(&call, &prepared, verdict, leads_to.as_deref(), &ctx).await;
             // The operation that decides records the decision.
             match ctx.services.approvals.ask(question, &*ctx.emit_event, &ctx.cancel).await {
                 Ok(ApprovalAnswer::Approved { .. }) if is_denied_now(&prepared.action, &ctx).await => {
@@ -129,31 +127,17 @@ pub async fn execute_call(call: ToolCall, ctx: Arc<ToolContext>) -> ToolOutcome 
     prepared.call.run(ctx).await
 }
 
-/// Returns what the action string does not say: the effective target, and each argument that the action does not
-/// contain.
-fn call_details(call: &ToolCall, action: &str, leads_to: Option<&str>) -> Vec<Detail> {
-    let detail = |name: &str, text: String| Detail { name: name.to_owned(), text };
-    let given: Map<String, Value> = serde_json::from_str(call.params.get()).unwrap_or_default();
-    let said = |value: &Value| match value {
-        Value::String(text) => (!action.contains(text.as_str())).then(|| text.clone()),
-        Value::Null | Value::Bool(false) => None,
-        Value::Object(_) | Value::Array(_) => serde_json::to_string_pretty(value).ok(),
-        other => Some(other.to_string()),
-    };
-    let given = given.iter().filter_map(|(name, value)| Some(detail(name, said(value)?)));
-    leads_to.map(|place| detail("to", place.to_owned())).into_iter().chain(given).collect()
+/// Returns the approval of the whole turn that covers a call.
+fn turn_approval(prepared: &PreparedCall, ctx: &ToolContext) -> Option<TurnApproval> {
+    let approvals = &ctx.services.approvals;
+    let covered = approval_question::is_covered_by_turn(prepared);
+    covered.then(|| approvals.turn_approval(ctx.agent, ctx.turn, &ctx.requester, &prepared.action)).flatten()
 }
 
-/// Returns the reason why the action cannot be allowed for good; `None` if it can.
-fn not_always_reason(PreparedCall { action, always, .. }: &PreparedCall, ctx: &ToolContext) -> Option<String> {
-    match always {
-        AlwaysApproval::Allowed => {}
-        AlwaysApproval::Never => return Some("its effect depends on more than the action shows".into()),
-        AlwaysApproval::NotThisCall(why) => return Some((*why).to_owned()),
-    }
-    let unconfined = unsandboxed_approval::unconfined_reason(action, &ctx.services.sandbox);
-    let secret = ctx.has_secret(action).then(|| "it contains a secret, which would be stored in agent.json".to_owned());
-    ctx.profile.ensure_always_allowable(action).err().or(unconfined).or(secret)
+/// Returns the outcome of a call whose decision cannot be recorded.
+fn unrecorded(failure: &Error) -> ToolOutcome {
+    let hint = failure.hint.as_ref().map(|hint| format!("; hint for the owner: {hint}")).unwrap_or_default();
+    ToolOutcome::error(format!("not done: cannot record the decision in the audit log ({failure}){hint}"))
 }
 
 /// Returns true if the agent's profile denies the action by now (the approval may have taken a while), or if the agent

@@ -1,6 +1,7 @@
 //! Tools that a model may call. Errors are returned to the model as results; only failures after which the daemon
 //! cannot go on end the turn.
 
+mod approval_question;
 mod bash;
 mod context;
 mod error_result;
@@ -23,7 +24,7 @@ pub use context::{ToolContext, ToolServices};
 use error_result::error_outcome;
 pub use execute::{execute_call, needs_approval, runs_in_order};
 pub use files::{
-    Edit as FileEdit, FileLocks, LineRange, Workspace, WorkspacePath, normalize_file_action, workspace_paths,
+    Edit as FileEdit, FileLocks, LineRange, OpenEntry, Workspace, WorkspacePath, normalize_file_action, workspace_paths,
 };
 pub use git::{checkpoint, settings as git_settings, variables as git_variables};
 pub use host::{SelfEdit, ToolCaller, ToolHost};

@@ -1,5 +1,6 @@
 //! Splits a shell command into the parts that a profile judges.
 
+mod command_kinds;
 mod command_runners;
 mod delegating_options;
 mod git_dir;
@@ -14,6 +15,7 @@ mod unnamed_output_files;
 mod variables;
 
 use super::action::{Action, BASH_PREFIX};
+pub(crate) use command_kinds::kind_len;
 use paths::PossibleDirectories;
 pub use paths::WorkspacePaths;
 pub(crate) use safe_programs::check as reviewed;
@@ -308,7 +310,7 @@ fn obscured_name_reason(name: &Word) -> Option<String> {
 }
 
 /// Quotes a word as action strings do: in single quotes unless it is one plain word.
-fn quote_word(value: &str) -> String {
+pub(crate) fn quote_word(value: &str) -> String {
     let safe = |c: char| c.is_alphanumeric() || "_@%+=:,./^-~[]".contains(c);
     if !value.is_empty() && value.chars().all(safe) && !value.starts_with('~') {
         return value.to_owned();

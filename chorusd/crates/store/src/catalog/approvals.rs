@@ -191,6 +191,11 @@ fn read_approval(row: &Row<'_>) -> StoreResult<Approval> {
             _ => Status::Denied,
         },
         not_always: row.get(11)?,
+        patterns: Vec::new(),
+        turn_allowed: false,
+        reason: None,
+        directory: None,
+        reach: None,
         decided_at: row.get::<_, Option<i64>>(12)?.map(from_nanos),
         decided_by: row.get(13)?,
     })

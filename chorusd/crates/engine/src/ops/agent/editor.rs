@@ -7,7 +7,7 @@ use chorus_base::error::{Error, Result};
 use chorus_base::private_fs::FileSnapshot;
 use chorus_clock::Clock;
 use chorus_config::Config;
-use chorus_config::agent::{AGENT_FILE, AgentConfig, normalise};
+use chorus_config::agent::{AGENT_FILE, AgentConfig, PERMISSION_RULES_KEY, normalise};
 use chorus_llm::Models;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::agent::ConfigResult;
@@ -40,10 +40,15 @@ pub struct AgentEditor {
 }
 
 impl AgentEditor {
-    /// Sets the permissions of an agent, which the caller has checked. The caller must hold the agents lock and have
-    /// reloaded agent.json. If it fails, nothing has changed.
-    pub async fn set_permissions(&self, agent: &Arc<AgentEntry>, permissions: Value) -> Result<()> {
-        self.set_key(agent, "permissions".into(), permissions, None).await.map(drop)
+    /// Sets the rules of an agent, which the caller has checked. The caller must hold the agents lock and have reloaded
+    /// agent.json. If it fails, nothing has changed. See [`AgentEditor::set_key`] for `audit_row`.
+    pub async fn set_rules(
+        &self,
+        agent: &Arc<AgentEntry>,
+        rules: Value,
+        audit_row: Option<AuditDecision>,
+    ) -> Result<()> {
+        self.set_checked(agent, PERMISSION_RULES_KEY, rules, audit_row).await.map(drop)
     }
 
     /// Sets one key; the caller must hold the agents lock. With `audit_row`, the change is recorded in the audit log
@@ -60,28 +65,7 @@ impl AgentEditor {
             if let Some(model) = value.as_str().filter(|_| key == "model") {
                 self.models.check_assignable(model)?;
             }
-            let draft = self.draft_config(agent, vec![(&key, value.clone())]).await?;
-            let row = audit_row.map(|row| AuditDecision {
-                old: Some(draft.old.to_string()),
-                new: Some(value.to_string()),
-                ..row
-            });
-            if let Some(row) = &row {
-                self.store.catalog.audit.append(row.clone()).await?;
-            }
-            let done = self.apply_draft(agent, draft).await;
-            if let (Err(failure), Some(row)) = (&done, row) {
-                let row = AuditDecision {
-                    at: self.clock.now(),
-                    decision: "not_changed".into(),
-                    rule: failure.message.clone(),
-                    ..row
-                };
-                if let Err(failure) = self.store.catalog.audit.append(row).await {
-                    tracing::error!(agent = %agent.settings.name, %failure, "cannot record a failed change in the audit log");
-                }
-            }
-            let (new, config, old) = done?;
+            let (new, config, old) = self.set_checked(agent, &key, value, audit_row).await?;
             if key == "idle_timeout"
                 && self.registry.context_info(agent.settings.id).is_some()
                 && let Err(failure) = self.registry.ask(agent.settings.id, command::update_idle_timeout()).await
@@ -91,6 +75,38 @@ impl AgentEditor {
             let config = Map::from_iter([(key.clone(), config.map().get(&key).cloned().unwrap_or_default())]);
             Ok(ConfigResult { agent: self.describer.describe_changed(&new).await, config, old: Some(old) })
         })
+    }
+
+    /// Sets one key to a value that was checked.
+    async fn set_checked(
+        &self,
+        agent: &Arc<AgentEntry>,
+        key: &str,
+        value: Value,
+        audit_row: Option<AuditDecision>,
+    ) -> Result<(Arc<AgentEntry>, AgentConfig, Value)> {
+        let draft = self.draft_config(agent, vec![(key, value.clone())]).await?;
+        let row = audit_row.map(|row| AuditDecision {
+            old: Some(draft.old.to_string()),
+            new: Some(value.to_string()),
+            ..row
+        });
+        if let Some(row) = &row {
+            self.store.catalog.audit.append(row.clone()).await?;
+        }
+        let done = self.apply_draft(agent, draft).await;
+        if let (Err(failure), Some(row)) = (&done, row) {
+            let row = AuditDecision {
+                at: self.clock.now(),
+                decision: "not_changed".into(),
+                rule: failure.message.clone(),
+                ..row
+            };
+            if let Err(failure) = self.store.catalog.audit.append(row).await {
+                tracing::error!(agent = %agent.settings.name, %failure, "cannot record a failed change in the audit log");
+            }
+        }
+        done
     }
 
     /// Writes a draft and puts it into effect, or restores the previous file.

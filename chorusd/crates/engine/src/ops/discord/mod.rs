@@ -6,6 +6,7 @@ pub mod delivery_problems;
 pub mod gateway_session;
 pub mod guild_allowlist;
 pub mod identify_budget;
+pub mod workspace_file;
 
 pub use chorus_store::catalog::discord::{
     Announcements, ChannelRow, ClaimOutcome, DiscordTables, DuePost, MAX_NOTICE_AGE, NewClaim, NewPost, OpenClaim,

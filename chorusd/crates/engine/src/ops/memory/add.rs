@@ -1,6 +1,7 @@
 //! The operation `memory.add`.
 
 use chorus_base::error::{Error, Result};
+use chorus_base::requester::Requester;
 use chorus_clock::Clock;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::memory::{AddParams, AddResult};
@@ -23,6 +24,21 @@ pub async fn add(
     clock: &Clock,
     params: AddParams,
 ) -> Result<AddResult> {
+    add_as(agents, catalog, redactor, clock, params, &Requester::Owner).await
+}
+
+/// Like [`add`], on behalf of `by`.
+///
+/// # Errors
+/// As [`add`].
+pub async fn add_as(
+    agents: &AgentResolver,
+    catalog: &Catalog,
+    redactor: &Redactor,
+    clock: &Clock,
+    params: AddParams,
+    by: &Requester,
+) -> Result<AddResult> {
     let agent = agents.resolve(params.agent.as_deref()).await?;
     let unfit = |why| Error::invalid(why).hint("shorten it to one or two sentences, or put it in a file in docs/");
     let path = memories::validate_path(params.path.as_deref()).map_err(Error::invalid)?;
@@ -41,7 +57,8 @@ pub async fn add(
     let secrets_found = redactor.count_secrets(&params.text);
     let text = if params.redact { redactor.redact_text(&params.text).into_owned() } else { params.text };
     let text = memories::validate_text(&text).map_err(unfit)?;
-    let row = new_row(&agent, text, path, project, clock.now());
+    let mut row = new_row(&agent, text, path, project, clock.now());
+    row.user = by.to_string();
     let (id, added) = match catalog.memories.insert(row.clone()).await? {
         RememberOutcome::New(id) => (id, true),
         RememberOutcome::Known(id) => (id, false),

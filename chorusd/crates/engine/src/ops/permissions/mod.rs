@@ -2,6 +2,8 @@
 
 pub mod check;
 pub mod list;
+pub mod remove_rule;
+pub mod rules;
 pub mod show;
 
 use std::sync::Arc;

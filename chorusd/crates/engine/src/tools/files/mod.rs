@@ -26,7 +26,7 @@ use path_param::PathParam;
 use str_replace::StrReplace;
 pub use view::LineRange;
 use view::View;
-pub use workspace::Workspace;
+pub use workspace::{OpenEntry, Workspace};
 pub use workspace_path::WorkspacePath;
 
 /// Admits one writer per file at a time, across calls, turns and agents. The key is the device and inode of the folder,

@@ -25,7 +25,7 @@ pub struct Workspace {
 
 /// An opened file or folder.
 #[derive(Debug)]
-pub(super) enum OpenEntry {
+pub enum OpenEntry {
     File { file: File, length: u64 },
     Folder(OwnedFd),
 }
@@ -39,7 +39,7 @@ impl Workspace {
     }
 
     /// Opens the file or folder at a path.
-    pub(super) fn open_entry(&self, place: &WorkspacePath) -> Result<OpenEntry, String> {
+    pub fn open_entry(&self, place: &WorkspacePath) -> Result<OpenEntry, String> {
         let Some((name, folders)) = place.components().split_last() else {
             return Ok(OpenEntry::Folder(self.walk_folders(&[], |_, _| Ok(None))?));
         };

@@ -30,6 +30,11 @@ pub(crate) fn check(words: &[&str]) -> Result<(), String> {
     known.map_err(|word| shorten_word(&[*name, " ", word].concat()))
 }
 
+/// Returns true if a program is in the table.
+pub(super) fn is_listed(name: &str) -> bool {
+    SAFE_PROGRAMS.contains_key(name)
+}
+
 /// Returns the name of a program that is found through PATH or in the system's directories; `None` for a file of the
 /// workspace.
 fn system_program_name(name: &str) -> Option<&str> {

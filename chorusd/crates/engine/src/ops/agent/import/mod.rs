@@ -237,6 +237,12 @@ fn import_warnings(models: &Models, config: &AgentConfig) -> Vec<String> {
             profile.unwrap_or("its own")
         )),
     }
+    let rules = config.profile.as_ref().map_or(0, |profile| profile.agent_rules().count());
+    if rules > 0 {
+        warnings.push(format!(
+            "it keeps {rules} permanent approvals; to see and remove them: chorusctl permissions rules {name}"
+        ));
+    }
     if let Some(Err(failure)) = config.model.as_deref().map(|model| models.check_assignable(model)) {
         warnings.push(failure.message);
     }

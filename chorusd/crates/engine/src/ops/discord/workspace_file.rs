@@ -1,0 +1,59 @@
+//! Files of an agent's workspace for people in its channel: what the agent itself may view.
+
+use std::io::Read as _;
+
+use chorus_base::error::{Error, Result};
+use chorus_permissions::Action;
+use chorus_proto::ErrorKind;
+use chorus_proto::methods::permissions::Decision;
+use chorus_runtime::run_blocking;
+
+use crate::agent::agent_index::AgentEntry;
+use crate::ops::permissions::usable_profile;
+use crate::tools::{LineRange, OpenEntry, Workspace, WorkspacePath, workspace_paths};
+
+/// A file or folder of a workspace, with its cleaned path.
+#[derive(Debug)]
+pub enum WorkspaceEntry {
+    File { path: String, bytes: Vec<u8> },
+    Folder { path: String, listing: String },
+}
+
+/// Reads a file of at most `max` bytes, or lists a folder.
+///
+/// # Errors
+/// `denied` if the agent's profile does not allow the agent to view it; `not_found` with the reason if it cannot be
+/// opened, `limit_reached` if it is larger.
+pub async fn read(agent: &AgentEntry, path: &str, max: usize) -> Result<WorkspaceEntry> {
+    let (profile, dir, path) = (usable_profile(&agent.settings)?.clone(), agent.settings.dir.clone(), path.to_owned());
+    run_blocking(move || {
+        let unreadable = |why: String| Error::new(ErrorKind::NotFound, why).hint("list the files: `/file`");
+        let workspace = dir.join("workspace");
+        let place = WorkspacePath::parse(&path, &workspace).map_err(unreadable)?;
+        let path = place.to_string();
+        let action = Action::File { tool: "view", path: &path }.to_string();
+        if profile.judge_in_workspace(&action, &workspace_paths(&workspace)).decision != Decision::Allow {
+            return Err(Error::new(ErrorKind::Denied, format!("The agent may not view {path} without asking"))
+                .hint("ask the agent for it; it asks for permission"));
+        }
+        let opened = Workspace::open(&workspace).map_err(unreadable)?;
+        match opened.open_entry(&place).map_err(unreadable)? {
+            OpenEntry::Folder(_) => {
+                let listing = opened.view(&place, LineRange::default()).map_err(unreadable)?;
+                Ok(WorkspaceEntry::Folder { path, listing })
+            }
+            OpenEntry::File { file, .. } => {
+                let mut bytes = Vec::new();
+                let limit = max as u64 + 1;
+                file.take(limit).read_to_end(&mut bytes).map_err(|e| unreadable(format!("cannot read {path}: {e}")))?;
+                if bytes.len() > max {
+                    let most = max >> 20;
+                    let what = format!("{path} is larger than {most} MiB, which is Discord's limit");
+                    return Err(Error::new(ErrorKind::LimitReached, what).hint("ask the agent to compress or split it"));
+                }
+                Ok(WorkspaceEntry::File { path, bytes })
+            }
+        }
+    })
+    .await
+}
