@@ -85,7 +85,7 @@ fn print_json(app: &mut App, value: &impl serde::Serialize) -> Result<(), Error>
 fn print_row(app: &mut App, row: &AuditRow) -> Result<(), Error> {
     let said = sentence::describe(row);
     let style = match &*row.decision {
-        "allow" | "approved" | "approved_always" => Style::Good,
+        "allow" | "approved" | "approved_always" | "approved_pattern" | "approved_turn" => Style::Good,
         "deny" | "refused" | "expired" | "withdrawn" | "lost" | "not_changed" => Style::Bad,
         _ => Style::Strong,
     };

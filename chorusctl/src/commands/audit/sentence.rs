@@ -36,6 +36,8 @@ pub(super) fn describe(row: &AuditRow) -> Sentence {
         "ask" => sentence(agent, "had to ask", to_use, ruled),
         "approved" => sentence(&user, "approved", of_agent, asked_reason(&rule)),
         "approved_always" => sentence(&user, "permanently approved", of_agent, asked_reason(&rule)),
+        "approved_pattern" => sentence(&user, "permanently approved", of_agent + " and its kind", asked_reason(&rule)),
+        "approved_turn" => sentence(&user, "approved", of_agent + " for the whole turn", turn_reason(&rule)),
         "refused" => sentence(&user, "denied", of_agent, asked_reason(&rule)),
         "expired" => sentence("nobody answered", "in time", format!("whether {agent} may use {subject}{object}"), rule),
         "withdrawn" => sentence(agent, "no longer asks", to_use, rule),
@@ -104,6 +106,11 @@ fn asked_reason(rule: &str) -> String {
         None if rule.starts_with("rule ") => format!("asked because of {rule}"),
         None => format!("asked because {rule}"),
     }
+}
+
+/// Formats why an action was approved with its turn: the question at which the turn was approved, or why that was asked.
+fn turn_reason(rule: &str) -> String {
+    if rule.starts_with("the whole turn ") { rule.to_owned() } else { asked_reason(rule) }
 }
 
 /// Formats who decided: `discord:7` as `Discord user 7`.
