@@ -231,10 +231,11 @@ pub(super) fn normalize(text: &str) -> String {
     };
     let kept = text.lines().flat_map(|line| {
         let first = if line.contains('…') { 1 } else { usize::MAX };
-        // The id of an approval may have no digit.
+        // The id of an approval may have no digit; a question begins with it.
+        let skipped = usize::from(line.contains(" wants to "));
         let before = std::iter::once("").chain(line.split_whitespace());
         let words = line.split_whitespace().zip(before).filter(|(_, before)| *before != "approval");
-        words.map(|(word, _)| word).take(first).filter(move |word| !varies(word))
+        words.map(|(word, _)| word).skip(skipped).take(first).filter(move |word| !varies(word))
     });
     kept.collect::<Vec<_>>().join("\n")
 }
