@@ -71,7 +71,7 @@ fn describe_manual_undo(out: &Stdout, session: &Session, live: u64) -> String {
         since => format!(", followed by {} since then", pluralize(since, "message")),
     };
     format!(
-        "undid the compaction: the {} of {} are live again{since}",
+        "undid the compaction: {} of {} live again{since}",
         pluralize(saved, "message"),
         format::session_name(out, session)
     )
