@@ -225,7 +225,7 @@ impl Profile {
 
     /// Returns the strictest matching rule that denies, or that asks and is not overridden by one of the agent's patterns.
     fn strictest_not_overridden(&self, action: &str, patterns: &[&CompiledRule]) -> RuleMatch {
-        let Some(first) = self.strictest_deny_or_ask(action) else { return None };
+        let first = self.strictest_deny_or_ask(action)?;
         let deny = self.spec.deny.len();
         if first < deny || patterns.is_empty() {
             return Some(first);

@@ -174,7 +174,12 @@ async fn rules_with(
         let possible =
             approval.not_always.clone().map_or_else(|| profile.ensure_always_allowable(&approval.action), Err);
         possible.map_err(refused)?;
-        return Ok(profile.extended_agent_rules(AgentRuleKind::Action, &[approval.action.clone()], at, &by));
+        return Ok(profile.extended_agent_rules(
+            AgentRuleKind::Action,
+            std::slice::from_ref(&approval.action),
+            at,
+            &by,
+        ));
     }
     if approval.patterns.is_empty() {
         return Err(refused("no pattern is proven to cover no other program".into()));
