@@ -82,7 +82,8 @@ impl ClientExt for Client {
                 ..Default::default()
             };
             let result = self.call::<context::History>(&params).expect("context.history");
-            all.extend(result.sessions);
+            // The prefix depends on the other sessions; nothing else tells a session apart from what a save returned.
+            all.extend(result.sessions.into_iter().map(|session| Session { unique_prefix: None, ..session }));
             if page >= result.pages {
                 break;
             }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use chorus_proto::Role;
 use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::ctl::chorusctl;
 use chorus_tests::discord::Fault;
 use chorus_tests::model_server::Response;
 use chorus_tests::{DEADLINE, wait_until};
@@ -26,6 +27,8 @@ fn whole(parts: &[chorus_tests::discord::VisibleMessage]) -> String {
 fn at_each_stage_of_posting_nothing_is_lost_and_nothing_doubled() {
     let mut fixture = ReplyFixture::new();
     fixture.settled();
+    // All answers stay in the window.
+    chorusctl(&fixture.home, ["agent", "config", "scribe", "compact_at_tokens", "100000"]).expect_success();
     let (mut again, mut once) = (0, 0);
     for stage in 0..8 {
         let said = long(stage);

@@ -26,7 +26,7 @@ pub const CONVERSATION_DIVISOR: u64 = 8;
 const FRAME_BYTES: usize = 320;
 
 /// Shortens the working set for a window of `fits` tokens: background, summary, pinned facts and the other items are
-/// cut to their shares. Decisions and open tasks come before the other items; see [`condense`]. Of those, the newest
+/// cut to their shares. Decisions and open tasks come before the other items. Of those, the newest
 /// stay; the first one then says how many were left out.
 #[must_use]
 pub fn fit_to_window(set: &WorkingSet, fits: u64) -> WorkingSet {

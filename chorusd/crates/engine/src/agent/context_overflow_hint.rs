@@ -105,19 +105,19 @@ mod tests {
                 4000,
                 400,
                 400,
-                "the largest part is the system prompt, about 1004 of 1216 tokens: shorten it with `chorusctl agent",
+                "the largest part is the system prompt, about 1005 of 1219 tokens: shorten it with `chorusctl agent",
             ),
             (
                 400,
                 4000,
                 400,
-                "the largest part is the agent's memory, about 1004 of 1216 tokens: remove entries with `chorusctl memory",
+                "the largest part is the agent's memory, about 1005 of 1219 tokens: remove entries with `chorusctl memory",
             ),
             (
                 400,
                 400,
                 4000,
-                "the largest part is the conversation, about 1008 of 1216 tokens: compact it with `chorusctl --agent a",
+                "the largest part is the conversation, about 1009 of 1219 tokens: compact it with `chorusctl --agent a",
             ),
         ] {
             let said = of(prompted, remembered, said, OfferedTools::default());
