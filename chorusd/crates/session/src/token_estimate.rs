@@ -1,7 +1,7 @@
 //! Estimates the number of tokens of texts, messages and requests. Every budget is based on this. What the provider
 //! counted is known only after a call; `usage::Calibration` has the ratio of the two for each model.
 //!
-//! A text is estimated by its script ([`text`]). Where only a length is known, four bytes are taken for a token.
+//! A text is estimated by its script (`text.rs`). Where only a length is known, four bytes are taken for a token.
 
 use chorus_proto::{Attachment, Message, Role, SourceKind};
 
