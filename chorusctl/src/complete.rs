@@ -61,6 +61,9 @@ fn names_for_arg(arg: &Arg, command: &str, above: &str) -> Option<NameKind> {
         (_, "ID") if above == "approvals" => Some(NameKind::Approvals),
         ("tag" | "tags", _) => Some(NameKind::Tags),
         (_, "ID") if above == "memory" => Some(NameKind::Memory),
+        (_, "NOTE") if above == "notes" => Some(NameKind::Notes),
+        (_, "TASK") if above == "notes" => Some(NameKind::OpenTasks),
+        (_, "CONFLICT") if above == "notes" => Some(NameKind::Conflicts),
         (_, "ID") if above == "trash" => Some(NameKind::Trash),
         ("key", _) if above == "agent" => Some(NameKind::AgentKeys),
         ("key", _) if above == "settings" => Some(NameKind::SettingKeys),
@@ -109,6 +112,9 @@ mod tests {
         assert_eq!(of(&["approvals", "approve"], "id"), Some(NameKind::Approvals));
         assert_eq!(of(&["approvals", "deny"], "id"), Some(NameKind::Approvals));
         assert_eq!(of(&["memory", "remove"], "id"), Some(NameKind::Memory));
+        assert_eq!(of(&["notes", "edit"], "note"), Some(NameKind::Notes));
+        assert_eq!(of(&["notes", "done"], "task"), Some(NameKind::OpenTasks));
+        assert_eq!(of(&["notes", "resolve"], "conflict"), Some(NameKind::Conflicts));
         assert_eq!(of(&["trash", "restore"], "id"), Some(NameKind::Trash));
         assert_eq!(of(&["agent", "config"], "key"), Some(NameKind::AgentKeys));
         assert_eq!(of(&["settings", "set"], "key"), Some(NameKind::SettingKeys));

@@ -49,6 +49,8 @@ event_types! {
     ContextCleared = "context.cleared",
     /// `data`: `{id, session_id, messages}`
     ContextRestored = "context.restored",
+    /// `data`: `{removed, messages}`: a rewind removed messages, and how many are left; `{restored, messages}`: it was undone
+    ContextRewound = "context.rewound",
     /// `data`: a receipt `{tokens_before, tokens_after, left, kept, from, to, pins}`; if a new context was started,
     /// also `{id, session_id}` of the session that it continues
     ContextCompacted = "context.compacted",

@@ -49,7 +49,9 @@ fn anybody_ends_a_turn_from_the_command_line_and_sees_that_it_runs() {
         let shown = chorus_tests::wait_until("the second turn", chorus_tests::DEADLINE, queued);
         assert_eq!(shown.step, 1);
         let table = chorusctl(&fixture.home, ["status"]).expect_success();
-        assert!(table.contains("TURN") && table.contains("step 1, ") && table.contains("1 waiting"), "{table}");
+        assert!(table.contains("running "), "{table}");
+        let details = chorusctl(&fixture.home, ["status", "a"]).expect_success();
+        assert!(details.contains("step 1, ") && details.contains("1 waiting"), "{details}");
         fixture.reply("The other.");
         let said = chorusctl(&fixture.home, cancel.iter().copied()).expect_success();
         assert!(said.contains(&shown.turn_id.to_string()), "{said}");

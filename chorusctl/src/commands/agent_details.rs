@@ -13,7 +13,7 @@ use crate::ui::units::pluralize;
 /// Maximum number of notes of each kind.
 const MAX_NOTES: usize = 5;
 
-/// Prints the model, the permission profile, why the agent does not answer, its last session and what is known in its
+/// Prints the model, the permission profile, the turn, the conversation, why the agent does not answer, its last session and what is known in its
 /// conversation.
 pub(super) fn print(app: &mut App, agent: &Agent) -> Result<(), Error> {
     app.stdout.text("\n")?;
@@ -30,6 +30,12 @@ pub(super) fn print(app: &mut App, agent: &Agent) -> Result<(), Error> {
     }
     if let Some(problem) = &agent.problem {
         write_field(out, "problem", problem)?;
+    }
+    if let Some(turn) = &agent.turn {
+        write_field(out, "turn", &format::turn(turn))?;
+    }
+    if let Some(context) = &agent.context {
+        write_field(out, "conversation", &format::context(context))?;
     }
     if agent.approvals > 0 {
         write_field(out, "approvals", &format!("{} pending (chorusctl approvals)", agent.approvals))?;

@@ -186,18 +186,18 @@ pub fn prompt_size(meter: &Meter) -> String {
     prompt_size_with(meter, ["exact", "by provider", "estimated"])
 }
 
-/// Formats the same for a table: `12k/200k est.`.
+/// Formats the same for a table: `12k/200k exact`, `~12k/200k` if it is an estimate.
 #[must_use]
 pub fn short_prompt_size(meter: &Meter) -> String {
-    prompt_size_with(meter, ["exact", "counted", "est."])
+    prompt_size_with(meter, ["exact", "counted", ""])
 }
 
 fn prompt_size_with(meter: &Meter, [exact, provider, estimated]: [&str; 3]) -> String {
     let source = match meter.source {
         Some(TokenSource::Exact) => format!(" {exact}"),
         Some(TokenSource::Provider) => format!(" {provider}"),
-        Some(TokenSource::Estimated) => format!(" {estimated}"),
-        None => String::new(),
+        Some(TokenSource::Estimated) if !estimated.is_empty() => format!(" {estimated}"),
+        Some(TokenSource::Estimated) | None => String::new(),
     };
     let used = format_tokens(meter.used);
     let tools = match meter.tools {

@@ -5,7 +5,7 @@ use chorus_proto::methods::daemon::{
     AgentTotals, DaemonInfo, DiscordInfo, DiscordState, SandboxInfo, Status, StatusParams, StatusResult,
 };
 use chorus_proto::methods::tasks::{List, ListParams, TaskStatus};
-use chorus_proto::{Agent, CallError, ErrorKind, TodayUsage};
+use chorus_proto::{Agent, CallError, ErrorKind};
 
 use crate::app::App;
 use crate::commands::{agent_details, approvals, format};
@@ -126,18 +126,16 @@ fn print_status(out: &mut Stdout, status: &StatusResult) -> Result<(), Error> {
     if status.agents.is_empty() {
         return Ok(());
     }
+    if let Some(line) = used_today_line(&status.agents) {
+        writeln!(out, "{line}")?;
+    }
     out.text("\n")?;
     let mut table = Table::new([
         Column::new("AGENT"),
         Column::new("STATE"),
-        Column::new("TURN").optional(),
         Column::new("MESSAGES").align_right(),
-        Column::new("UNSAVED").align_right().optional(),
-        Column::new("TOKENS").align_right().optional(),
-        Column::new("WINDOW").align_right().optional(),
-        Column::new("ACTIVITY"),
-        Column::new("AUTO-SAVE").optional(),
-        Column::new("TODAY").align_right().optional(),
+        Column::new("WINDOW").align_right(),
+        Column::new("AUTO-SAVE"),
         Column::new("LAST SESSION").flexible(),
     ]);
     for agent in &status.agents {
@@ -148,6 +146,16 @@ fn print_status(out: &mut Stdout, status: &StatusResult) -> Result<(), Error> {
         Some(line) => writeln!(out, "{line}"),
         None => Ok(()),
     }
+}
+
+/// Formats `used today 45k tokens, $0.12 (details: chorusctl usage)`; `None` if the agents that are shown used nothing.
+fn used_today_line(agents: &[Agent]) -> Option<String> {
+    let today = agents.iter().filter_map(|agent| agent.today.as_ref());
+    let (tokens, cost) = today.fold((0, None), |(tokens, cost), used| {
+        (tokens + used.tokens, used.cost_usd.map_or(cost, |usd| Some(cost.unwrap_or(0.0) + usd)))
+    });
+    let cost = cost.map(|cost: f64| format!(", {}", units::format_dollars(cost))).unwrap_or_default();
+    (tokens > 0).then(|| format!("used today {}{cost} (details: chorusctl usage)", units::format_token_count(tokens)))
 }
 
 /// Formats `and 9,940 idle (all: chorusctl agent list)`; `None` if all agents are shown.
@@ -175,20 +183,19 @@ fn print_running_tasks(app: &mut App, status: &StatusResult) -> Result<(), Error
 }
 
 fn agent_row(out: &mut Stdout, agent: &Agent) -> Vec<Cell> {
-    let mut cells = vec![Cell::new(Style::Strong, sanitize::one_line(&agent.name)), format::state_cell(agent.state)];
-    cells.push(agent.turn.as_ref().map(format::turn).unwrap_or_default().into());
+    let mut cells = vec![Cell::new(Style::Strong, sanitize::one_line(&agent.name))];
+    cells.push(match &agent.turn {
+        Some(turn) => Cell::new(Style::Good, format!("running {}", time::format_two_units(turn.seconds))),
+        None => format::state_cell(agent.state),
+    });
     match &agent.context {
-        None => cells.extend(std::iter::repeat_n(Cell::default(), 6)),
+        None => cells.extend(std::iter::repeat_n(Cell::default(), 3)),
         Some(context) => cells.extend([
             context.messages.to_string().into(),
-            if context.unsaved == 0 { Cell::default() } else { context.unsaved.to_string().into() },
-            units::format_tokens(context.token_estimate).into(),
             context.meter.as_ref().map(format::short_prompt_size).unwrap_or_default().into(),
-            out.clock().ago(context.last_activity_at).into(),
             context.idle_deadline_at.map_or_else(String::new, |at| format!("in {}", out.clock().until(at))).into(),
         ]),
     }
-    cells.push(agent.today.as_ref().map(format_usage).unwrap_or_default().into());
     cells.push(match &agent.last_session {
         None => Cell::default(),
         Some(last) => {
@@ -199,10 +206,4 @@ fn agent_row(out: &mut Stdout, agent: &Agent) -> Vec<Cell> {
         }
     });
     cells
-}
-
-/// Formats tokens and cost of today's model calls: `~12k $0.04`.
-fn format_usage(used: &TodayUsage) -> String {
-    let tokens = units::format_tokens(used.tokens);
-    used.cost_usd.map_or_else(|| tokens.clone(), |cost| format!("{tokens} {}", units::format_dollars(cost)))
 }

@@ -10,6 +10,7 @@ use chorus_proto::methods::approvals::{Approval, List as Approvals, ListParams a
 use chorus_proto::methods::context::{History, HistoryParams};
 use chorus_proto::methods::memory::{List as Memory, ListParams as MemoryParams};
 use chorus_proto::methods::models::{List as Models, ModelsParams};
+use chorus_proto::methods::notes::{List as Notes, ListParams as NotesParams, NoteKind};
 use chorus_proto::methods::permissions::{List as Profiles, ListParams as ProfilesParams};
 use chorus_proto::methods::tasks::{List as Tasks, ListParams as TasksParams, Task};
 use chorus_proto::methods::trash::{List as Trash, ListParams as TrashParams};
@@ -44,6 +45,9 @@ pub(super) enum NameKind {
     Approvals,
     Tags,
     Memory,
+    Notes,
+    OpenTasks,
+    Conflicts,
     Trash,
     /// Keys of `agent config`.
     AgentKeys,
@@ -64,6 +68,9 @@ impl NameKind {
             Self::Approvals => approvals(),
             Self::Tags => tags(),
             Self::Memory => memory(),
+            Self::Notes => run_query(|client, agent| notes(client, agent, None)),
+            Self::OpenTasks => run_query(|client, agent| notes(client, agent, Some(NoteKind::Task))),
+            Self::Conflicts => run_query(|client, agent| notes(client, agent, Some(NoteKind::Conflict))),
             Self::Trash => trashed(),
             Self::AgentKeys => agent_keys(),
             Self::SettingKeys => SETTING_KEYS.iter().map(|key| CompletionCandidate::new(*key)).collect(),
@@ -175,6 +182,14 @@ fn memory() -> Vec<CompletionCandidate> {
         let about = |text: &str| text.chars().take(MAX_HELP_CHARS).collect::<String>();
         Some(entries.into_iter().map(|entry| (entry.short_id, about(&entry.text))).collect())
     })
+}
+
+/// Returns the notes of the selected agent, or those of one kind.
+fn notes(client: &mut Client, agent: Option<String>, kind: Option<NoteKind>) -> Option<NamesWithHelp> {
+    let params = NotesParams { agent, kind, limit: Some(MAX_NAMES), ..Default::default() };
+    let notes = client.call::<Notes>(&params).ok()?.notes;
+    let about = |text: &str| text.chars().take(MAX_HELP_CHARS).collect::<String>();
+    Some(notes.into_iter().map(|note| (note.note, about(&note.text))).collect())
 }
 
 /// Returns the trashed items, newest first.

@@ -19,14 +19,13 @@ pub struct Column {
     title: &'static str,
     right: bool,
     flexible: bool,
-    optional: bool,
 }
 
 impl Column {
     /// Creates a left-aligned column.
     #[must_use]
     pub fn new(title: &'static str) -> Self {
-        Self { title, right: false, flexible: false, optional: false }
+        Self { title, right: false, flexible: false }
     }
 
     /// Aligns the column to the right, for numbers.
@@ -39,12 +38,6 @@ impl Column {
     #[must_use]
     pub fn flexible(self) -> Self {
         Self { flexible: true, ..self }
-    }
-
-    /// Drops the column on a narrow terminal, beginning with the last such column.
-    #[must_use]
-    pub fn optional(self) -> Self {
-        Self { optional: true, ..self }
     }
 }
 
@@ -137,7 +130,7 @@ impl Table {
 
     /// Returns the indexes and widths of the columns that are shown.
     fn layout(&self, room: Option<usize>) -> (Vec<usize>, Vec<usize>) {
-        let mut used: Vec<usize> = (0..self.columns.len())
+        let used: Vec<usize> = (0..self.columns.len())
             .filter(|at| self.rows.iter().any(|row| row.get(*at).is_some_and(|cell| !cell.text.is_empty())))
             .collect();
         let mut widths: Vec<usize> = used.iter().map(|at| self.natural_width(*at)).collect();
@@ -145,19 +138,8 @@ impl Table {
         let too_much = |widths: &[usize]| {
             (widths.iter().sum::<usize>() + COLUMN_GAP * widths.len().saturating_sub(1)).saturating_sub(room)
         };
-        loop {
-            let flexible = used.iter().position(|at| self.columns[*at].flexible);
-            let can_give = flexible.map_or(0, |at| widths[at].saturating_sub(MIN_FLEXIBLE_WIDTH));
-            let too_much = too_much(&widths);
-            match used.iter().rposition(|at| self.columns[*at].optional) {
-                Some(optional) if too_much > can_give => drop((used.remove(optional), widths.remove(optional))),
-                _ => {
-                    if let Some(at) = flexible {
-                        widths[at] -= too_much.min(can_give);
-                    }
-                    break;
-                }
-            }
+        if let Some(at) = used.iter().position(|at| self.columns[*at].flexible) {
+            widths[at] -= too_much(&widths).min(widths[at].saturating_sub(MIN_FLEXIBLE_WIDTH));
         }
         // Other flexible columns give way before those that are read whole, such as names.
         while too_much(&widths) > 0 {
@@ -209,12 +191,8 @@ mod tests {
     }
 
     #[test]
-    fn optional_columns_go_first_then_the_flexible_one_gives_way() {
+    fn the_flexible_column_gives_way_first_and_no_column_is_dropped() {
         assert_eq!(table().layout(Some(40)).1, [5, 2, 29]);
-        let mut with_optional = table();
-        with_optional.columns[2] = with_optional.columns[2].optional();
-        assert_eq!(with_optional.layout(Some(35)), (vec![0, 2, 3], vec![5, 2, 24]));
-        assert_eq!(with_optional.layout(Some(34)), (vec![0, 3], vec![5, 27]));
         assert_eq!(table().layout(Some(20)).1, [5, 2, 9]);
         assert_eq!(table().layout(Some(10)).1, [5, 2, 6]);
     }

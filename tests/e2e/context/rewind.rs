@@ -72,6 +72,9 @@ fn the_command_line_rewinds() {
     assert!(chorusctl(&home, ["context", "rewind"]).expect_success().contains("dropped 1 message"));
     chorusctl(&home, ["context", "rewind", "--undo"]).expect_success();
     chorusctl(&home, ["context", "rewind", "--undo"]).expect_failure_with_hint(6);
+    let events = chorusctl(&home, ["events"]).expect_success();
+    let at = |text: &str| events.find(text).unwrap_or_else(|| panic!("{text:?} is not in {events}"));
+    assert!(at("undo: removed 1 message (0 total)") < at("undo: restored 1 message (1 total)"));
 }
 
 /// A save in between holds less: what comes back after it is in no session that the context counts on.

@@ -73,7 +73,8 @@ fn calls_of_two_models_are_counted_with_and_without_a_price() {
     assert_eq!(json["total"]["calls"], 2);
     let lines = chorusctl(&home, ["--format", "jsonl", "usage"]).expect_success();
     assert_eq!(lines.lines().count(), 2, "{lines}");
-    assert!(chorusctl(&home, ["status"]).expect_success().contains("TODAY"));
+    let details = chorusctl(&home, ["status", "priced"]).expect_success();
+    assert!(details.contains("used today") && details.contains(&format!("${:.4}", 2.0 * COST)), "{details}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::start;
+use crate::commands::events::sentence;
 use crate::ui::{Stderr, sanitize, text};
 use chorus_proto::event::{Event, EventType};
 use chorus_proto::methods::context::{Show, ShowParams};
@@ -124,10 +125,17 @@ impl Shared {
                     self.print(&[notice.replace(DISCORD_COMMAND, CHAT_COMMAND)]);
                 }
             }
-            EventType::ContextCleared | EventType::ContextRestored => {
-                let mut state = self.lock();
-                if state.is_prompting {
-                    state.seen = number("messages");
+            EventType::ContextCleared | EventType::ContextRestored | EventType::ContextRewound => {
+                let is_prompting = {
+                    let mut state = self.lock();
+                    if state.is_prompting {
+                        state.seen = number("messages");
+                    }
+                    state.is_prompting
+                };
+                // While this chat runs a command itself, that command prints what it did.
+                if is_prompting && event.kind == EventType::ContextRewound {
+                    self.print(&[sentence::describe(event)]);
                 }
             }
             EventType::MessageAppended => self.on_appended(number("messages"), number("appended")),

@@ -148,12 +148,24 @@ pub(super) const GROUPS: [(&str, &[SlashCommand]); 4] = [
                 Action::Run("memory", Rest::Words),
             ),
             command(
+                "/notes",
+                "[COMMAND]",
+                "list facts, decisions and open tasks, or change them",
+                Action::Run("notes", Rest::Words),
+            ),
+            command(
                 "/usage",
                 "[OPTIONS]",
                 "show the agent's token usage and cost",
                 Action::Run("usage {agent}", Rest::Words),
             ),
             command("/status", "", "show the daemon and this agent", Action::Run("status {agent}", Rest::None)),
+            command(
+                "/permissions",
+                "[COMMAND]",
+                "list permission profiles; `rules` lists what you allowed",
+                Action::Run("permissions", Rest::Words),
+            ),
             command("/tasks", "[COMMAND]", "list the agent's background commands", Action::Run("tasks", Rest::Words)),
             command(
                 "/approvals",
@@ -167,7 +179,7 @@ pub(super) const GROUPS: [(&str, &[SlashCommand]); 4] = [
         "The chat",
         &[
             command("/help", "[COMMAND]", "list these commands, or show the help of one", Action::Help),
-            command("/exit", "", "exit (also: Ctrl-D)", Action::Exit),
+            command("/exit", "", "exit (also: /quit, Ctrl-D)", Action::Exit),
         ],
     ),
 ];
@@ -195,6 +207,12 @@ pub(super) fn parse(line: &str) -> Option<Result<Command, Error>> {
 }
 
 fn find(name: &str) -> Option<&'static SlashCommand> {
+    let name = match name {
+        "quit" | "q" => "exit",
+        "list" | "ls" => "history",
+        "?" | "h" => "help",
+        name => name,
+    };
     all().find(|command| command.name.strip_prefix('/') == Some(name))
 }
 
@@ -343,7 +361,9 @@ mod tests {
         assert_eq!(words("/memory add the port is 8080"), "memory|add|the port is 8080");
         assert_eq!(words("/export latest --as md --output 'a b.md'"), "export|latest|--as|md|--output|a b.md");
         assert_eq!(words("/model local/large"), "agent|config|{agent}|model|local/large");
-        assert_eq!(parse("/exit").and_then(Result::ok), Some(Command::Exit));
+        for exit in ["/exit", "/quit", "/q"] {
+            assert_eq!(parse(exit).and_then(Result::ok), Some(Command::Exit));
+        }
         assert!(parse("/restore 2").and_then(Result::ok).is_some_and(|command| command.switches_context()));
         assert!(parse("/pin a fact").and_then(Result::ok).is_some_and(|command| !command.switches_context()));
     }

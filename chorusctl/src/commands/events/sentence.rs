@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::ui::units::{format_token_count, pluralize};
 
 /// Returns what happened, in one line; for types that this release does not know, their data as JSON.
-pub(super) fn describe(event: &Event) -> String {
+pub fn describe(event: &Event) -> String {
     let data = &event.data;
     let text = |key: &str| data.get(key).and_then(Value::as_str).unwrap_or_default();
     let count = |key: &str| data.get(key).and_then(Value::as_u64).unwrap_or_default();
@@ -26,6 +26,13 @@ pub(super) fn describe(event: &Event) -> String {
         EventType::ContextCleared => format!("cleared {}", pluralize(count("discarded"), "message")),
         EventType::ContextRestored => {
             format!("loaded {} ({})", text("session_id"), pluralize(count("messages"), "message"))
+        }
+        EventType::ContextRewound => {
+            let (verb, moved) = match count("restored") {
+                0 => ("removed", count("removed")),
+                restored => ("restored", restored),
+            };
+            format!("undo: {verb} {} ({} total)", pluralize(moved, "message"), count("messages"))
         }
         EventType::ContextCompacted => {
             let messages = pluralize(count("left"), "message");

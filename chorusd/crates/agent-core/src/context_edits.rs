@@ -1,8 +1,9 @@
 //! Edits of a context that add no messages: of its notes, and rewinds. Part of the state machine.
 
 use chorus_base::error::{Error, Result};
-use chorus_proto::ErrorKind;
+use chorus_proto::{ErrorKind, EventType};
 use chorus_session::notes::{NoteEdit, NoteError, NoteList};
+use serde_json::json;
 
 use super::context::{Context, context_from_head};
 use super::effect::{ContextEdit, ContextHead, Edit, Effect};
@@ -134,7 +135,12 @@ impl State {
     pub(super) fn on_edit_recorded(&mut self, result: Result<()>, effects: &mut Vec<Effect>) {
         let Some(ExclusiveOp::Changing { request, context, reply }) = self.exclusive.take() else { return };
         if result.is_ok() {
-            self.context = Some(*context);
+            let before = self.context.replace(*context).map_or(0, |context| context.totals.messages);
+            if let CommandOutcome::Rewound(RewoundContext { moved_messages, messages }) = &reply {
+                let key = if *messages < before { "removed" } else { "restored" };
+                let data = json!({key: moved_messages, "messages": messages});
+                effects.push(Effect::EmitEvent(EventType::ContextRewound, data));
+            }
         }
         effects.push(Effect::Reply(request, result.map(|()| reply)));
     }
