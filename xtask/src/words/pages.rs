@@ -3,14 +3,18 @@
 use super::scanner::Text;
 
 /// The pages that are checked, relative to the root of the workspace.
-pub const PAGES: [&str; 15] = [
+pub const PAGES: [&str; 19] = [
     "README.md",
     "CHANGELOG.md",
+    "docs/BRANCHES.md",
+    "docs/COMPACTION.md",
     "docs/DISCORD.md",
     "docs/EXCHANGE.md",
     "docs/GETTING_STARTED.md",
     "docs/GUIDE.md",
+    "docs/MEMORY.md",
     "docs/OPERATIONS.md",
+    "docs/PERMISSIONS.md",
     "docs/PROTOCOL.md",
     "docs/README.md",
     "docs/SANDBOX.md",
