@@ -101,7 +101,11 @@ fn imported_conversations_belong_to_their_program_and_are_found_by_everybody() {
     let own = chorusctl(&home, ["history", "--agent", "default", "--json"]).expect_json();
     assert_eq!(own["total"], 1, "{own}");
     // Again: nothing is imported twice, except what has grown.
-    assert!(chorusctl(&home, ["import", dir]).stdout.contains("imported 0 conversations (0 messages) from 1 file; 1 already"));
+    assert!(
+        chorusctl(&home, ["import", dir])
+            .stdout
+            .contains("imported 0 conversations (0 messages) from 1 file; 1 already")
+    );
     fs::write(&file, line("1", "user", "about the shop") + &line("2", "assistant", "yes")).expect("written");
     assert!(chorusctl(&home, ["import", dir]).stdout.contains("imported 1 conversation"));
     assert_eq!(chorusctl_with(&home, ["agent", "config", "claude-code", "import_source", "x"], b"").status, 2);
@@ -129,4 +133,46 @@ fn transcripts_on_this_machine_are_found_and_asked_about() {
     let done = import(&["--yes"]);
     assert!(done.stdout.contains("imported 1 conversation"), "{done:?}");
     assert!(import(&["--yes"]).stdout.contains("1 already imported"));
+}
+
+/// Copied directories lose the times of their files.
+#[test]
+fn transcripts_of_all_programs_are_listed_by_the_time_of_the_conversation() {
+    let home = home();
+    let _daemon = Daemon::start(&home);
+    let user = home.temp_dir().join("user");
+    let line = |text: &str, at: &str| {
+        let message = format!("{{\"role\":\"user\",\"content\":\"{text}\"}}");
+        format!(
+            "{{\"type\":\"user\",\"uuid\":\"{text}\",\"sessionId\":\"{text}\",\"timestamp\":\"{at}\",\"message\":{message}}}\n"
+        )
+    };
+    let rollout = |text: &str, at: &str| {
+        let message = format!(
+            "{{\"type\":\"message\",\"role\":\"user\",\"content\":[{{\"type\":\"input_text\",\"text\":\"{text}\"}}]}}"
+        );
+        let of = |kind: &str, payload: &str| {
+            format!("{{\"timestamp\":\"{at}\",\"type\":\"{kind}\",\"payload\":{payload}}}\n")
+        };
+        of("session_meta", &format!("{{\"id\":\"{text}\",\"timestamp\":\"{at}\"}}")) + &of("response_item", &message)
+    };
+    let (claude, codex) = (user.join(".claude/projects/p"), user.join(".codex/sessions/2026"));
+    for (dir, name, content) in [
+        (&codex, "rollout-late.jsonl", rollout("fourth", "2026-04-01T00:00:00Z")),
+        (&claude, "third.jsonl", line("third", "2026-03-01T00:00:00Z")),
+        (&claude, "first.jsonl", line("first", "2026-01-01T00:00:00Z")),
+        (&codex, "rollout-early.jsonl", rollout("second", "2026-02-01T00:00:00Z")),
+    ] {
+        fs::create_dir_all(dir).expect("a directory");
+        fs::write(dir.join(name), content).expect("written");
+    }
+    let mut command = home.command(home.bins.chorusctl);
+    command.env("HOME", &user).args(["import", "--yes"]);
+    let done = ctl::run_command(command, b"");
+    assert!(done.stdout.contains("imported 4 conversations"), "{done:?}");
+    let listed = chorusctl(&home, ["history", "--json"]).expect_json();
+    let titles: Vec<_> =
+        listed["sessions"].as_array().expect("a list").iter().map(|one| one["description"].clone()).collect();
+    assert_eq!(titles, ["fourth", "third", "second", "first"], "{listed}");
+    assert!(chorusctl(&home, ["show", "latest"]).expect_success().contains("fourth"));
 }

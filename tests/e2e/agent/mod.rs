@@ -3,5 +3,6 @@
 mod config;
 mod destroy;
 pub mod export_import;
+mod first;
 mod init;
 mod select;

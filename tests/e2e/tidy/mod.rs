@@ -3,5 +3,6 @@
 mod crates;
 mod files;
 mod ledger;
+mod modules;
 pub mod source;
 mod words;

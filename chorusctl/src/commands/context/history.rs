@@ -36,7 +36,7 @@ pub struct Args {
     /// Sessions per page [default: 10]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
-    /// Only sessions saved since then: 7d, 1h30m, or a date
+    /// Only sessions saved or imported since then: 7d, 1h30m, or a date
     #[arg(long, value_name = "WHEN")]
     since: Option<String>,
     /// Only sessions with this tag

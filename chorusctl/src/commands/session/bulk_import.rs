@@ -6,6 +6,7 @@ use chorus_proto::error::exit;
 use chorus_proto::methods::import::{CommitResult, ImportFormat};
 
 use super::import::{self, ImportOptions};
+use super::transcripts;
 use crate::app::{App, parse_result};
 use crate::commands::format;
 use crate::error::Error;
@@ -47,7 +48,7 @@ pub(super) fn run(
     let mut files: Vec<&String> = files.iter().collect();
     if is_search {
         // The newest comes last, so that it is the first in the history.
-        files.sort_by_cached_key(|file| std::fs::metadata(file).and_then(|file| file.modified()).ok());
+        files.sort_by_cached_key(|file| transcripts::began_at(file));
     }
     let mut totals = Totals::default();
     let mut results = Vec::new();

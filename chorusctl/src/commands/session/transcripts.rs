@@ -1,11 +1,18 @@
 //! Finds the transcripts of other programs on this machine.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
 
 use crate::ui::units::pluralize;
 
 /// The limit on nested directories.
 const MAX_DEPTH: usize = 8;
+
+/// The bytes of a transcript that are searched for its first time.
+const HEAD_BYTES: u64 = 64 * 1024;
 
 /// The programs whose transcripts are looked for, each with the directories below the user's home.
 const PROGRAMS: [(&str, &[&str]); 3] = [
@@ -60,6 +67,20 @@ fn collect(dir: &Path, depth: usize, files: &mut Vec<PathBuf>) {
     }
 }
 
+/// Returns when the conversation in a transcript began: the first `"timestamp"` near its beginning, as Claude Code and Codex
+/// write it; otherwise when the file was last changed, which copies of a directory often lose.
+pub(super) fn began_at(file: &str) -> Option<Timestamp> {
+    let mut head = Vec::new();
+    let opened = File::open(file).ok()?;
+    opened.take(HEAD_BYTES).read_to_end(&mut head).ok()?;
+    let head = String::from_utf8_lossy(&head);
+    let written = head.split("\"timestamp\"").skip(1).find_map(|rest| {
+        let value = rest.trim_start_matches([':', ' ']).strip_prefix('"')?;
+        value.split('"').next()?.parse().ok()
+    });
+    written.or_else(|| Timestamp::try_from(std::fs::metadata(file).ok()?.modified().ok()?).ok())
+}
+
 /// Formats what was found: `43 files of Claude Code and 12 files of Codex`.
 pub(super) fn describe(found: &[Transcripts]) -> String {
     let parts: Vec<String> = found
@@ -87,5 +108,19 @@ mod tests {
         assert_eq!(describe(&found), "1 transcript of Claude Code and 1 transcript of Codex");
         assert!(found[0].files[0].ends_with("/p/a.jsonl"), "{found:?}");
         assert_eq!(below(&home.path().join(".claude")).len(), 1);
+    }
+
+    #[test]
+    fn a_conversation_began_at_its_first_time_or_else_when_its_file_was_changed() {
+        let home = tempfile::tempdir().expect("a directory");
+        let path = home.path().join("a.jsonl");
+        let file = path.to_str().expect("UTF-8");
+        std::fs::write(&path, "{\"type\":\"summary\"}\n{\"timestamp\": \"2026-10-28T09:00:00.000Z\"}\n")
+            .expect("written");
+        assert_eq!(began_at(file), "2026-10-28T09:00:00Z".parse().ok());
+        std::fs::write(&path, "{\"timestamp\": \"yesterday\"}").expect("written");
+        let changed = std::fs::metadata(&path).and_then(|file| file.modified()).expect("a time");
+        assert_eq!(began_at(file), Timestamp::try_from(changed).ok());
+        assert_eq!(began_at("/nonexistent/a.jsonl"), None);
     }
 }
