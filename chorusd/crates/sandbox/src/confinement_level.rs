@@ -117,7 +117,7 @@ fn process_bound_remedy() -> String {
 }
 
 impl fmt::Display for ConfinementLevel {
-    /// Writes for example `bubblewrap, Landlock 7, seccomp, memory by cgroup, processes by namespace`.
+    /// Writes for example `bubblewrap, Landlock 7, seccomp; memory watchdog, process namespace`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.isolation)?;
         if let Some(abi) = self.landlock {
@@ -126,7 +126,18 @@ impl fmt::Display for ConfinementLevel {
         if self.seccomp {
             f.write_str(", seccomp")?;
         }
-        write!(f, ", memory by {}, processes by {}", self.memory.as_str(), self.processes.as_str())
+        let memory = match self.memory {
+            MemoryBound::Cgroup => "memory cgroup",
+            MemoryBound::Watch => "memory watchdog",
+            MemoryBound::Rlimit => "memory limit per process",
+        };
+        let processes = match self.processes {
+            ProcessBound::Namespace => "process namespace",
+            ProcessBound::Cgroup => "process cgroup",
+            ProcessBound::Rlimit => "process limit per user",
+            ProcessBound::Unbounded => "no process limit",
+        };
+        write!(f, "; {memory}, {processes}")
     }
 }
 
@@ -144,7 +155,7 @@ mod tests {
         };
         let level =
             ConfinementLevel::new(Isolation::Namespaces, all, &[(Isolation::Bubblewrap, "not installed".into())]);
-        let shown = "namespaces, Landlock 7, seccomp, memory by cgroup, processes by namespace";
+        let shown = "namespaces, Landlock 7, seccomp; memory cgroup, process namespace";
         assert_eq!((level.to_string().as_str(), level.missing.len()), (shown, 0));
         let level = ConfinementLevel::new(Isolation::Bubblewrap, AppliedConfinement { landlock: Some(5), ..all }, &[]);
         assert!(level.missing[0].description.contains("abstract"));
@@ -159,6 +170,10 @@ mod tests {
             (Isolation::Namespaces, "EPERM".into()),
         ]);
         assert!(level.missing[0].description.contains("bubblewrap: not installed; namespaces: EPERM"), "{level:?}");
-        assert_eq!((level.missing.len(), level.to_string().as_str()), (5, "none, memory by rlimit, processes by none"));
+        let shown = "none; memory limit per process, no process limit";
+        assert_eq!((level.missing.len(), level.to_string().as_str()), (5, shown));
+        let watched = AppliedConfinement { memory: MemoryBound::Watch, ..all };
+        let level = ConfinementLevel::new(Isolation::Bubblewrap, watched, &[]);
+        assert_eq!(level.to_string(), "bubblewrap, Landlock 7, seccomp; memory watchdog, process namespace");
     }
 }
