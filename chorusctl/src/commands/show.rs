@@ -7,14 +7,14 @@ use crate::error::Error;
 
 /// Show the live conversation, or a saved one
 ///
-/// The same as `context show`, and with a SESSION as `session show`.
+/// Without SESSION the same as `context show`, with SESSION the same as `session show`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Saved conversation, named as for `restore`; `@` is the live one [default: the live one]
     session: Option<String>,
     #[command(flatten)]
     range: MessageRange,
-    /// Show what the next request to the model would contain, and what each part of it costs
+    /// Show what the next request to the model would contain, and the size of each part
     #[arg(long, conflicts_with_all = ["session", "last", "at"])]
     window: bool,
 }

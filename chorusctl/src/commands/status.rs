@@ -20,7 +20,7 @@ const MAX_AGENTS: u64 = 50;
 /// Show the daemon and its agents
 ///
 /// Agents with a live conversation come first. Text output shows at most 50 agents; `agent list` and --json show all. For one agent, it
-/// also shows the model, the permission profile, why the agent does not answer, and what is known in its conversation.
+/// also shows the model, the permission profile, why the agent does not answer, and the notes of its conversation.
 #[derive(Debug, Default, clap::Args)]
 pub struct Args {
     /// Only this agent

@@ -11,8 +11,8 @@ use crate::ui::{Cell, Column, Style, Table, sanitize};
 
 /// Show token usage and cost
 ///
-/// Lists, by day, agent and model, tokens in and out, how many input tokens came from the provider's cache, and the cost in US dollars if
-/// the price is known. A day ends at midnight in the daemon's time zone. Deleted agents are included.
+/// Lists per day, agent and model: input and output tokens, input tokens from the provider's cache, and the cost in US dollars if the price
+/// is known. A day ends at midnight in the daemon's time zone. Deleted agents are included.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Only this agent

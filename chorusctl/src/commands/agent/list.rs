@@ -12,7 +12,7 @@ use crate::ui::{Cell, Column, Stdout, Style, Table, sanitize};
 
 /// List agents
 ///
-/// A `*` marks the default agent, which `agent use` sets. `status` shows what each of them last saved.
+/// A `*` marks the default agent, which `agent use` sets. `status` shows the last save of each agent.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Include deleted agents

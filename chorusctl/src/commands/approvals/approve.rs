@@ -9,10 +9,10 @@ use crate::ui::sanitize;
 
 /// Approve an action, once or always
 ///
-/// Approves exactly this action, once. --always also keeps a rule of the agent for it: the same action is not asked about again.
-/// --pattern keeps a rule for each pattern that the question shows, such as `git status *`. `chorusctl permissions rules` lists and
-/// removes rules. --turn approves what else this turn asks about, until it ends. An action that a rule of the profile denies, and a
-/// command that cannot be analyzed completely, cannot be approved permanently.
+/// Approves this action, once. --always also adds a rule for the agent, so that exactly this action no longer needs approval. --pattern
+/// adds a rule for each pattern that the question shows, such as `git status *`. `chorusctl permissions rules` lists and removes rules.
+/// --turn also approves everything else that this turn asks about. An action that a rule of the profile denies, or a command that cannot be
+/// analyzed completely, cannot be approved permanently.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  chorusctl approvals approve k7mq2x\n  chorusctl approvals approve k7mq2x --pattern"
@@ -24,10 +24,10 @@ pub struct Args {
     /// Also allow exactly this action from now on
     #[arg(long, group = "scope")]
     always: bool,
-    /// Also allow what the patterns of the question cover from now on
+    /// Also allow from now on what the patterns of the question cover
     #[arg(long, group = "scope")]
     pattern: bool,
-    /// Also allow what else this turn asks about
+    /// Also allow everything else that this turn asks about
     #[arg(long, group = "scope")]
     turn: bool,
 }

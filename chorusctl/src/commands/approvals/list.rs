@@ -11,8 +11,8 @@ use crate::ui::stdout::OutputFormat;
 
 /// List pending approvals (default)
 ///
-/// Shows each action in full, with invisible characters made visible, what it may reach, and why approval is needed. --agent selects
-/// one agent.
+/// Shows each action in full, what it may reach, and why it needs approval. Invisible characters are shown escaped. --agent selects one
+/// agent.
 #[derive(Debug, Default, clap::Args)]
 pub struct Args {
     /// Also show the last hundred decisions

@@ -18,9 +18,8 @@ const MIN_SENTENCE_WIDTH: usize = 20;
 
 /// Show the audit log
 ///
-/// Says of every action who decided about it, and why, and of every change what was changed, newest last. --json has the entries as they are
-/// stored.
-/// --agent selects the agents that have or had that name, including deleted ones.
+/// Shows who decided about each action and why, and what each change changed, newest last. --json prints the entries as they
+/// are stored. --agent selects the agents that have or had that name, including deleted ones.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Args {

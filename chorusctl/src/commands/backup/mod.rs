@@ -20,14 +20,14 @@ pub mod verify;
 
 /// Back up everything; verify or restore a backup
 ///
-/// A backup contains all agents, sessions, live conversations and settings. It runs while the daemon runs and blocks nobody. Everything
+/// A backup contains all agents, sessions, live conversations and settings. It runs while the daemon runs, without blocking it. Everything
 /// that was acknowledged before the backup started is in it. Backups to a directory are incremental: only changes are copied, and the
-/// previous backup stays valid until the new one is complete. The directory must be outside the home, and new, empty, or contain a
-/// backup of the same home. The previous backup is kept: verify and restore also accept DIR/manifest.previous.jsonl. Data that was
-/// deleted in the home is not in the new backup, but its copy stays in the directory until --prune.
+/// previous backup stays valid until the new one is complete. The directory must be outside the home, and new, empty, or contain a backup
+/// of the same home. The previous backup is kept: verify and restore also accept DIR/manifest.previous.jsonl. Data that was deleted in the
+/// home is not in the new backup, but its copy stays in the directory until --prune.
 ///
-/// The exit status is 1 if some files could not be read; everything else is backed up then. It is also 1 if a database is damaged, and 6
-/// if the directory contains the backup of another home; the previous backup is unchanged then.
+/// The exit status is 1 if some files could not be read; all other files are backed up. It is also 1 if a database is damaged, and 6 if the
+/// directory contains the backup of another home; in both cases the previous backup is unchanged.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
 pub struct Args {

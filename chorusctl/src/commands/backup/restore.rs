@@ -14,7 +14,7 @@ use crate::ui::units::{format_bytes, pluralize};
 /// Restore a backup to an empty home
 ///
 /// The home must be empty or not exist, and no daemon may use it. The backup is verified first; nothing is restored from a damaged one.
-/// The next command starts a daemon with everything as it was.
+/// The next command starts a daemon with the restored data.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Directory or archive; `-` reads an archive from standard input

@@ -13,11 +13,11 @@ use crate::ui::{Stdout, sanitize};
 ///
 /// Nothing is lost: the saved session contains every message. The new conversation starts with the summary, decisions, open tasks and
 /// pinned facts. Chorus also compacts a long conversation automatically, above `compact_at_tokens`: the model then sees the working set
-/// instead of the older messages, which stay in the conversation. `--undo` undoes the newest compaction: after an automatic one the
-/// model sees the messages again, after one by hand the saved messages are live again, with what was said since behind them.
+/// instead of the older messages, which stay in the conversation. `--undo` undoes the newest compaction. If it was automatic, the model
+/// sees the older messages again. If you ran it, the saved messages are live again, followed by the messages since then.
 #[derive(Debug, Default, clap::Args)]
 pub struct Args {
-    /// Undo the newest compaction, by hand or automatic
+    /// Undo the newest compaction, manual or automatic
     #[arg(long)]
     undo: bool,
 }

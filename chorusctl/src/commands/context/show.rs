@@ -16,12 +16,12 @@ use crate::ui::{Style, sanitize, text};
 /// Maximum number of notes of each kind.
 const MAX_NOTES: usize = 10;
 
-/// Show the live conversation, and what is known in it
+/// Show the live conversation, its summary and its notes
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
     range: MessageRange,
-    /// Show what the next request to the model would contain, and what each part of it costs
+    /// Show what the next request to the model would contain, and the size of each part
     #[arg(long, conflicts_with_all = ["last", "at"])]
     window: bool,
 }

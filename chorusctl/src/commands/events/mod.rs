@@ -14,7 +14,8 @@ use crate::ui::{sanitize, text};
 
 /// Show or follow events
 ///
-/// Each event is a line: its number, time, type, agent and what happened; --json has its data. Events are numbered. The last 10,000 are kept, across restarts of the daemon.
+/// Each line is one event: its number, time, type, agent and what happened. --json also prints its data. The last 10,000 events are kept,
+/// across restarts of the daemon.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Keep printing new events until interrupted

@@ -10,8 +10,8 @@ use crate::ui::units::pluralize;
 
 /// Add a fact, a decision, a task or a file
 ///
-/// The agent's model sees it from now on, as data. `context pin` adds a fact of this conversation, `memory add` one of the agent or its
-/// project.
+/// The agent's model sees it from now on, as data. Short forms: `context pin` for a fact of this conversation, `memory add` for a fact of
+/// the agent or its project.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Text, one or two sentences; `-` reads standard input
@@ -29,7 +29,7 @@ pub struct Args {
     /// The path of a file
     #[arg(long, group = "kind")]
     file: bool,
-    /// Where a fact is known [default: here]
+    /// Scope of a fact [default: here]
     #[arg(long, value_enum)]
     scope: Option<Scope>,
     /// File or folder in the agent's workspace that a fact of the agent or project is about

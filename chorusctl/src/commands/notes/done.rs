@@ -8,7 +8,7 @@ use crate::ui::sanitize;
 
 /// Mark an open task as done
 ///
-/// It leaves the open tasks and is not found again.
+/// Removes it from the open tasks. Later compactions do not add it again.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Number of the task as `notes list` shows it, or its ID

@@ -11,8 +11,9 @@ pub mod rm;
 group! {
     /// Manage facts, decisions, open tasks and conflicts
     ///
-    /// Decisions and open tasks go along through every save, resume and compaction until they are done or removed. Notes that you add are
-    /// never changed. Facts are known in this conversation, in every conversation of the agent, or in those of its whole project.
+    /// Decisions and open tasks are kept through every save, resume and compaction until they are done or removed. Notes that you add are
+    /// never changed. A fact is known in this conversation, in every conversation of the agent, or in every conversation of all agents of
+    /// its project.
     enum Verb or list {
         /// List facts, decisions, open tasks, files and conflicts
         List(list::Args),

@@ -18,14 +18,14 @@ pub enum Keep {
 
 /// Resolve a conflict: keep one side
 ///
-/// The notes that say what the other side says are removed, and a decision says which side holds. Merges and compactions find conflicts;
-/// `notes list` shows them.
+/// Removes the notes with the other side's statement, and adds a decision that says which side is right. Merges and compactions find
+/// conflicts; `notes list` shows them.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Number of the conflict as `notes list` shows it, or its ID
     #[arg(value_name = "CONFLICT")]
     conflict: String,
-    /// Side that holds
+    /// Side that is right
     #[arg(long, value_enum, ignore_case = true, value_name = "A|B", hide_possible_values = true)]
     keep: Keep,
 }

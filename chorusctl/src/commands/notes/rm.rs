@@ -8,7 +8,7 @@ use crate::ui::sanitize;
 
 /// Remove a note
 ///
-/// It is not found again. A fact of the agent or its project moves to the trash.
+/// Later compactions do not add it again. A fact of the agent or its project moves to the trash.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Note as `notes list` shows it, e.g. d2, or its ID

@@ -9,7 +9,8 @@ use crate::ui::{Stdout, sanitize};
 
 /// Test an action against an agent's profile and explain the result
 ///
-/// Nothing is executed. A shell command is shown in the parts that are judged. The exit status is 0 for every verdict.
+/// Nothing is executed. A shell command is split into parts, and the decision on each part is shown. The exit status is 0 for every
+/// decision.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  chorusctl permissions check notes 'tool:bash:git status && rm -rf build'\n  \
                         chorusctl permissions check notes tool:view:README.md")]

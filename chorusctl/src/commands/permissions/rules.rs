@@ -12,15 +12,15 @@ use crate::ui::{Cell, Column, Style, Table, sanitize};
 
 /// List or remove what an agent is permanently allowed
 ///
-/// A rule is an approval that was given permanently: for exactly one command, or for a pattern such as `git status *`. Rules are kept
-/// beside the agent's profile. They allow actions that need approval, never those that the profile denies.
+/// A rule is an approval that was given permanently: for exactly one command, or for a pattern such as `git status *`. Rules apply in
+/// addition to the agent's profile. They allow actions that otherwise need approval, but never actions that the profile denies.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  chorusctl permissions rules\n  chorusctl permissions rules notes --remove 2")]
 pub struct Args {
     /// Agent [default: the current one]
     #[arg(value_name = "AGENT")]
     whose: Option<String>,
-    /// Remove the rule of this number; later rules move up
+    /// Remove the rule with this number; later rules are renumbered
     #[arg(long, visible_alias = "rm", value_name = "N")]
     remove: Option<u64>,
 }
@@ -43,7 +43,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
 
 fn print_rules(app: &mut App, found: &RulesResult) -> Result<(), Error> {
     if found.rules.is_empty() {
-        app.stderr.line(&format!("{} has no rules beside its profile", sanitize::one_line(&found.agent)));
+        app.stderr.line(&format!("{} has no rules in addition to its profile", sanitize::one_line(&found.agent)));
         return Ok(());
     }
     let mut table =

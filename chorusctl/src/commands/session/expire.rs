@@ -11,10 +11,10 @@ use crate::ui::{Cell, Column, Style, Table, sanitize};
 
 /// Move unused saved conversations to the trash
 ///
-/// Moves the sessions of all agents, or of the one that --agent names, that were not used for `sessions_unused_for` (`[retention]` in
-/// config.toml) or --unused-for. If neither is set, nothing is moved. If the first is set, the daemon also does this once a day. Sessions
-/// that a live conversation was saved as, loaded from or continues are kept. `chorusctl trash restore` restores a session and counts as
-/// a use.
+/// Moves sessions that were not used for a certain time: the sessions of all agents, or of the agent that --agent names. The time is
+/// --unused-for or `sessions_unused_for` (`[retention]` in config.toml). If neither is set, nothing is moved. If the second is set, the
+/// daemon also does this once a day. A session is kept if a live conversation was saved as it, was loaded from it or continues it.
+/// `chorusctl trash restore` restores a session and counts as a use.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Show what would be moved; change nothing

@@ -30,10 +30,10 @@ const MAX_SKIPPED_SHOWN: usize = 20;
 
 /// Import conversations from other programs
 ///
-/// Without FILE, finds the transcripts of Claude Code, Codex and goose on this machine, and asks before it imports them.
-/// Directories are searched for transcripts. Both leave out conversations that were imported before, unless they have more
-/// messages now. Unreadable lines are skipped and reported; the import of a file succeeds if at least one message was
-/// read. Imported conversations belong to an agent named after their program, unless you name one with --agent.
+/// Without FILE, finds the transcripts of Claude Code, Codex and goose on this machine, and asks before it imports them. Directories are
+/// searched for transcripts. In both cases, conversations that were imported before are skipped, unless they have more messages now.
+/// Unreadable lines are skipped and reported; the import of a file succeeds if at least one message was read. Imported conversations belong
+/// to an agent named after their program, unless you name one with --agent.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Files or directories to import; `-` reads standard input [default: the transcripts on this machine]

@@ -9,8 +9,8 @@ use crate::ui::{Style, confirm, sanitize, terminal};
 
 /// Permanently delete a saved conversation
 ///
-/// Deletes its file, its history entry, its copies in the trash and what the databases still contain of it. This cannot be undone. Other
-/// sessions with the same messages stay, and so does a live conversation that was loaded from it.
+/// Deletes its file, its history entry, its copies in the trash and its data in the databases. This cannot be undone. Other sessions with
+/// the same messages stay, and so does a live conversation that was loaded from it.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Saved conversation, or the name or ID of one in the trash

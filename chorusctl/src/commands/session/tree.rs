@@ -20,14 +20,14 @@ use crate::ui::{Stdout, Style, sanitize, terminal, text};
 /// Narrowest title; on a narrower terminal the facts after it are cut.
 const MIN_TITLE_WIDTH: usize = 16;
 
-/// Show which saved conversations continue which, as a tree
+/// Show saved conversations as a tree
 ///
-/// A continuation is shown below the conversation that it continues, with the message where it leaves it; branches are indented.
+/// A continuation is shown below the conversation that it continues, with the message at which it branches off. Branches are indented.
 /// Conversations that neither continue another one nor are continued are only shown with --all. `●` is the root of a tree, `◉` the live
 /// conversation, and `✗` one that was deleted or belongs to another agent.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Also show conversations that stand alone
+    /// Also show conversations without a connection to others
     #[arg(long)]
     all: bool,
 }

@@ -192,6 +192,6 @@ async fn rules_with(
         run_blocking(move || Ok(with_rules.judge_in_workspace(&action, &workspace_paths(&dir)).decision)).await?;
     match decision {
         Decision::Allow => Ok(rules),
-        _ => Err(refused("it would be asked about all the same".into())),
+        _ => Err(refused("the action would still need approval".into())),
     }
 }
