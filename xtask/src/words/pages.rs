@@ -3,17 +3,21 @@
 use super::scanner::Text;
 
 /// The pages that are checked, relative to the root of the workspace.
-pub const PAGES: [&str; 19] = [
+pub const PAGES: [&str; 35] = [
     "README.md",
     "CHANGELOG.md",
+    "docs/ARCHITECTURE.md",
     "docs/BRANCHES.md",
     "docs/COMPACTION.md",
+    "docs/DEPENDENCIES.md",
     "docs/DISCORD.md",
     "docs/EXCHANGE.md",
     "docs/GETTING_STARTED.md",
+    "docs/GLOSSARY.md",
     "docs/GUIDE.md",
     "docs/MEMORY.md",
     "docs/OPERATIONS.md",
+    "docs/PERFORMANCE.md",
     "docs/PERMISSIONS.md",
     "docs/PROTOCOL.md",
     "docs/README.md",
@@ -22,6 +26,18 @@ pub const PAGES: [&str; 19] = [
     "docs/SELF_EDIT.md",
     "docs/TASKS.md",
     "docs/TOOLS.md",
+    "docs/design/approvals.md",
+    "docs/design/contexts.md",
+    "docs/design/discord.md",
+    "docs/design/durability.md",
+    "docs/design/journal.md",
+    "docs/design/permissions.md",
+    "docs/design/sandbox.md",
+    "docs/design/secrets.md",
+    "docs/design/server.md",
+    "docs/design/sessions.md",
+    "docs/design/turns.md",
+    "docs/design/windows.md",
     "template/docs/README.md",
 ];
 
