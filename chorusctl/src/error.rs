@@ -130,6 +130,15 @@ impl Error {
         self
     }
 
+    /// Replaces the message.
+    #[must_use]
+    pub fn with_message(mut self, message: impl Into<Cow<'static, str>>) -> Self {
+        if let Reason::Message { what, .. } = &mut *self.0 {
+            *what = message.into();
+        }
+        self
+    }
+
     /// Appends `more` to the message.
     #[must_use]
     pub fn with_detail(mut self, more: &str) -> Self {

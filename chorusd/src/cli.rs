@@ -40,7 +40,7 @@ struct Args {
     /// the damaged file
     #[arg(long, conflicts_with_all = ["detach", "rebuild"])]
     salvage: bool,
-    /// Check the configuration, print its path as JSON, and exit
+    /// Check the configuration, print its path, whether the file exists, and its providers as JSON, and exit
     #[arg(long, conflicts_with_all = ["detach", "rebuild", "salvage"])]
     check_config: bool,
 }
@@ -82,8 +82,7 @@ fn run(args: &Args) -> Result<()> {
     .map_err(|e| Error::invalid(e.to_string()).hint("set CHORUS_HOME to a directory that you own"))?;
     let places = places.absolute().map_err(|e| Error::io("cannot determine the working directory", &e))?;
     if args.check_config {
-        daemon::check_config(&places)?;
-        return print_json(&serde_json::json!({"config": places.config}));
+        return print_json(&daemon::check_config(&places)?);
     }
     if args.rebuild || args.salvage {
         let params = DoctorParams { rebuild: args.rebuild, salvage: args.salvage };

@@ -115,9 +115,11 @@ pub fn run_in_process(
     ended
 }
 
-/// Checks that the configuration can be used, as a start does first.
-pub(crate) fn check_config(places: &InstancePaths) -> Result<()> {
-    load_config(places).map(drop)
+/// Checks that the configuration can be used, as a start does first. Returns its file and the names of its providers.
+pub(crate) fn check_config(places: &InstancePaths) -> Result<serde_json::Value> {
+    let Config { file, providers, .. } = load_config(places)?;
+    let providers: Vec<String> = providers.into_keys().collect();
+    Ok(serde_json::json!({"config": file.path, "exists": file.exists, "providers": providers}))
 }
 
 fn load_config(places: &InstancePaths) -> Result<Config> {

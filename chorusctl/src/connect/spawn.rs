@@ -1,6 +1,7 @@
 //! Starts `chorusd`. It detaches, writes `ready` to its standard output once it accepts connections, and closes it. If
 //! it fails it writes the reason to standard error and exits.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use chorus_proto::error::exit;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::error::{Error, os_error_text};
@@ -87,9 +89,13 @@ impl StartingDaemon {
 /// # Errors
 /// The program cannot be run, or failed; its own error message is used if it printed one.
 pub fn run_repair(flag: &str, socket: Option<&Path>) -> Result<Box<RawValue>, Error> {
+    run_with_env(flag, socket, None)
+}
+
+fn run_with_env(flag: &str, socket: Option<&Path>, env: Option<(&str, &OsStr)>) -> Result<Box<RawValue>, Error> {
     let program = daemon_program();
     let mut command = Command::new(&program);
-    command.arg(flag).stdin(Stdio::null());
+    command.arg(flag).stdin(Stdio::null()).envs(env);
     if let Some(socket) = socket {
         command.arg("--socket").arg(socket);
     }
@@ -111,6 +117,25 @@ pub fn check_config(socket: Option<&Path>) -> Result<(), Error> {
         Err(failure) if failure.message().contains("--check-config") => Ok(()),
         checked => checked.map(drop),
     }
+}
+
+/// A configuration that `chorusd --check-config` accepted.
+#[derive(Debug, Deserialize)]
+pub struct CheckedConfig {
+    /// Path of the file.
+    pub config: PathBuf,
+    /// Names of the providers, including one that is there without being configured.
+    pub providers: Vec<String>,
+}
+
+/// Has `chorusd` read the configuration, that of `file` if given.
+///
+/// # Errors
+/// The configuration cannot be used, the program cannot be run, or it is too old to name the providers.
+pub fn read_config(socket: Option<&Path>, file: Option<&Path>) -> Result<CheckedConfig, Error> {
+    let env = file.map(|file| ("CHORUS_CONFIG", file.as_os_str()));
+    let checked = run_with_env("--check-config", socket, env)?;
+    serde_json::from_str(checked.get()).map_err(|error| chorus_proto::CallError::Malformed(error).into())
 }
 
 /// The error for a program that ended with `status`: its own message, if it printed one.

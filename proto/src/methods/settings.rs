@@ -21,6 +21,16 @@ pub struct ShowParams {}
 pub struct ShowResult {
     /// The fixed keys, then those of tables with names chosen by the user.
     pub settings: Vec<Setting>,
+    /// The configuration file.
+    #[omit_empty]
+    pub file: Option<ConfigFile>,
+}
+
+/// The configuration file as the daemon found it when it started.
+#[wire(PartialEq, Eq)]
+pub struct ConfigFile {
+    pub path: String,
+    pub exists: bool,
 }
 
 /// One key of the configuration.

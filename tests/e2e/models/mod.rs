@@ -1,5 +1,6 @@
 //! Models: what is sent to providers, what comes back, and what happens when it does not.
 
+mod add;
 mod certificates;
 mod context_length;
 mod cost;

@@ -28,7 +28,7 @@ fn an_agent_without_a_model_says_so_before_anything_is_kept() {
     let mut client = daemon.client();
     client.init("a");
     let (what, hint) = told(send(&mut client, "Hi!"));
-    assert!(what.contains("has no model") && hint.contains("agent config a model"), "{what}: {hint}");
+    assert!(what.contains("has no model") && hint.contains("chorusctl models add local"), "{what}: {hint}");
     assert!(record(&mut client).is_empty());
 }
 

@@ -9,14 +9,18 @@ use crate::error::Error;
 use crate::ui::units::pluralize;
 use crate::ui::{Cell, Column, Style, Table, sanitize};
 
+pub mod add;
+mod config_file;
 pub mod list;
 pub mod validate;
 
 group! {
-    /// List models and check API keys
+    /// List models, add a server of models, and check API keys
     enum Verb or list {
         /// List models (default)
         List(list::Args),
+        /// Add a server of models to config.toml, and use it
+        Add(add::Args),
         /// Test each provider's API key by listing its models (free of charge)
         Validate(validate::Args),
     }
@@ -27,7 +31,8 @@ fn print_models(app: &mut App, found: &ModelsResult) -> Result<(), Error> {
     if found.providers.is_empty() {
         app.stderr.line("no model provider configured");
         app.stderr.hint(
-            "export ANTHROPIC_API_KEY and run `chorusctl daemon restart`, or add [providers.NAME] to config.toml",
+            "for Anthropic, `export ANTHROPIC_API_KEY=…` and `chorusctl daemon restart`; for a server of your own, \
+             `chorusctl models add local http://localhost:11434/v1`",
         );
         return Ok(());
     }

@@ -37,6 +37,9 @@ pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
                 sanitize::one_line(&from).into(),
             ]);
         }
-        table.write(&mut app.stdout)
+        table.write(&mut app.stdout)?;
+        let Some(file) = &found.file else { return Ok(()) };
+        let missing = if file.exists { "" } else { " (no such file)" };
+        writeln!(app.stdout, "\nconfiguration file: {}{missing}", sanitize::one_line(&file.path))
     })
 }

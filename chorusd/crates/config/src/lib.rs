@@ -16,6 +16,7 @@ mod reference;
 mod runtime_settings;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use chorus_base::Durability;
@@ -65,6 +66,16 @@ pub struct Config {
     pub discord: discord::DiscordConfig,
     /// Origins of the values that are not defaults.
     pub origins: Origins,
+    /// The configuration file.
+    pub file: ConfigFile,
+}
+
+/// The configuration file, whether or not it exists.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ConfigFile {
+    pub path: PathBuf,
+    /// Whether it existed when the configuration was loaded.
+    pub exists: bool,
 }
 
 /// The value of `durability`.
@@ -124,6 +135,7 @@ impl Default for Config {
             grants: Grants::default(),
             discord: discord::DiscordConfig::default(),
             origins: Origins::new(),
+            file: ConfigFile::default(),
         }
     }
 }

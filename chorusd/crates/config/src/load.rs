@@ -22,8 +22,12 @@ use super::{Config, Origin};
 pub fn load(path: &Path, env: impl Fn(&str) -> Option<OsString>) -> Result<Config> {
     let mut config = Config::default();
     let source = ConfigSource { dir: path.parent().unwrap_or(Path::new("")), env: &env };
+    config.file.path = path.to_owned();
     match std::fs::read_to_string(path) {
-        Ok(text) => from_toml(&mut config, &text, path, &source)?,
+        Ok(text) => {
+            config.file.exists = true;
+            from_toml(&mut config, &text, path, &source)?;
+        }
         Err(e) if e.kind() == io::ErrorKind::NotFound => {}
         Err(e) => {
             return Err(Error::new(ErrorKind::InvalidConfig, format!("cannot read {}: {e}", path.display()))

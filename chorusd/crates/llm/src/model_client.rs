@@ -136,6 +136,24 @@ impl Models {
         ask(&ModelResolver { aliases: &self.aliases, providers: &providers, available: &available })
     }
 
+    /// Whether any provider is configured or was found on this machine.
+    #[must_use]
+    pub fn has_providers(&self) -> bool {
+        !self.provider_names().is_empty()
+    }
+
+    /// The only model of the only provider; `None` if there are several or none.
+    #[must_use]
+    pub fn only_model(&self) -> Option<ModelRef> {
+        let catalog = self.catalog.read();
+        match (&*self.provider_names(), &*catalog.providers) {
+            ([_], [provider]) if provider.models.len() == 1 => {
+                Some(ModelRef::new(&*provider.name, &*provider.models[0].id))
+            }
+            _ => None,
+        }
+    }
+
     /// Short names, each with its `provider/model`.
     #[must_use]
     pub fn aliases(&self) -> &BTreeMap<String, String> {

@@ -12,6 +12,10 @@ use super::model_ref::ModelRef;
 /// Limit of names in a hint.
 const MAX_HINT_NAMES: usize = 8;
 
+/// What to do if no provider is configured.
+pub const SETUP_HINT: &str = "for Anthropic, `export ANTHROPIC_API_KEY=…` and `chorusctl daemon restart`; for a server \
+                              of your own, `chorusctl models add local http://localhost:11434/v1`";
+
 /// The names that are known.
 pub(crate) struct ModelResolver<'a> {
     pub aliases: &'a BTreeMap<String, String>,
@@ -99,8 +103,7 @@ impl ModelResolver<'_> {
 
     fn available_hint(&self) -> String {
         if self.providers.is_empty() {
-            return "no model provider configured: set ANTHROPIC_API_KEY, or add [providers.NAME] to config.toml"
-                .into();
+            return format!("no model provider configured: {SETUP_HINT}");
         }
         format!("models are named provider/model; providers: {}", self.providers.join(", "))
     }

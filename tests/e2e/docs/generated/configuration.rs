@@ -22,7 +22,7 @@ Chorus needs no configuration file. It reads the first of these:
 
 A value comes from the environment, `chorusctl settings set`, the file or the default, in this order; `chorusctl settings` shows each value
 and its source. The file is read when the daemon starts: `chorusd --check-config` checks it, `chorusctl daemon restart` applies it (and keeps
-the old daemon running if the file has an error). Durations are written like `90s`, `30m` or `1h30m`, sizes like `16MiB`.
+the old daemon running if the file has an error). `chorusctl models add` adds a server of models to it. Durations are written like `90s`, `30m` or `1h30m`, sizes like `16MiB`.
 
 ```toml
 default_model = \"anthropic/claude-sonnet-4-5\"

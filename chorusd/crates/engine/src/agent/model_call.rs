@@ -9,7 +9,7 @@ use chorus_agent_core::turn::{EventTime, ModelFailure, ModelReply};
 use chorus_agent_core::turn_sink::TurnSinks;
 use chorus_base::error::Error;
 use chorus_base::new_id;
-use chorus_llm::{CallError, ErrorClass, ModelRef, Reply, StopReason, StreamEvent};
+use chorus_llm::{CallError, ErrorClass, ModelRef, Models, Reply, SETUP_HINT, StopReason, StreamEvent};
 use chorus_proto::methods::send::TurnEvent;
 use chorus_proto::{ErrorKind, EventType, Message, NewMessage, Role, ToolCall, Usage};
 use chorus_session::stored_message::StoredMessage;
@@ -57,7 +57,7 @@ async fn try_call(
 ) -> Result<ModelCallOutcome, Box<ModelFailure>> {
     let name = call.settings.name.clone();
     let Some(model) = call.settings.model.clone() else {
-        return Err(failure_before_call(no_model_error(&name)));
+        return Err(failure_before_call(no_model_error(&name, &registry.models)));
     };
     let target = registry.models.resolve(&model).map_err(failure_before_call)?;
     registry.usage.check_limits(&call.settings).await.map_err(failure_before_call)?;
@@ -256,9 +256,15 @@ fn failure_before_call(failure: Error) -> Box<ModelFailure> {
     Box::new(ModelFailure { failure, partial: None, usage: Usage::default(), too_long: false })
 }
 
-/// Returns the error that an agent has no model.
+/// Returns the error that an agent has no model, with the way to one.
 #[must_use]
-pub fn no_model_error(agent: &str) -> Error {
-    Error::new(ErrorKind::ModelUnavailable, format!("agent {agent} has no model"))
-        .hint(format!("list models with `chorusctl models`, then set one: chorusctl agent config {agent} model NAME"))
+pub fn no_model_error(agent: &str, models: &Models) -> Error {
+    let hint = match (models.has_providers(), models.only_model()) {
+        (false, _) => SETUP_HINT.to_owned(),
+        (true, Some(model)) => format!("chorusctl settings set default_model {model}"),
+        (true, None) => {
+            format!("list models with `chorusctl models`, then set one: chorusctl agent config {agent} model NAME")
+        }
+    };
+    Error::new(ErrorKind::ModelUnavailable, format!("agent {agent} has no model")).hint(hint)
 }

@@ -12,6 +12,7 @@ mod programs;
 mod sandbox;
 
 use chorus_base::error::Result;
+use chorus_config::ConfigFile;
 use chorus_proto::methods::doctor::{Check, DoctorParams, DoctorResult, Verdict};
 use chorus_runtime::run_blocking;
 use chorus_store::{CATALOG_FILE, JOURNAL_FILE};
@@ -50,6 +51,7 @@ pub fn doctor<'a>(ops: &'a Ops, params: DoctorParams) -> BoxFuture<'a, Result<Do
             })
             .await?,
         );
+        checks.push(check_config_file(&ops.effective_config.current().file));
         checks.extend(models::checks(ops).await?);
         checks.extend(discord::checks(ops).await?);
         checks.extend(run_blocking(|| Ok(programs::checks())).await?);
@@ -60,6 +62,13 @@ pub fn doctor<'a>(ops: &'a Ops, params: DoctorParams) -> BoxFuture<'a, Result<Do
 
 fn check(name: &str, verdict: Verdict, text: impl Into<String>) -> Check {
     Check { name: name.to_owned(), verdict, text: text.into(), hint: None }
+}
+
+/// Reports where the configuration file is.
+fn check_config_file(file: &ConfigFile) -> Check {
+    let path = file.path.display();
+    let text = if file.exists { path.to_string() } else { format!("{path} (no such file; the defaults apply)") };
+    check("configuration", Verdict::Ok, text)
 }
 
 /// Like [`check`], with a hint.

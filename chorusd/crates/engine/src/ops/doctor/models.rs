@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chorus_base::error::Result;
-use chorus_llm::{DiscoveryStatus, KeyStatus, ProviderModels};
+use chorus_llm::{DiscoveryStatus, KeyStatus, ProviderModels, SETUP_HINT};
 use chorus_proto::methods::doctor::{Check, Verdict};
 use chorus_runtime::run_blocking;
 use jiff::Timestamp;
@@ -20,8 +20,7 @@ pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
     let available = ops.models.available();
     let now = ops.clock.now();
     if keys.is_empty() && available.providers.is_empty() {
-        let hint = "set ANTHROPIC_API_KEY in the daemon's environment, or add [providers.NAME] to config.toml";
-        return Ok(vec![check_with("models", Verdict::Info, "no model provider configured", hint)]);
+        return Ok(vec![check_with("models", Verdict::Info, "no model provider configured", SETUP_HINT)]);
     }
     let mut checks: Vec<Check> =
         keys.iter().map(|key| provider_check(key, available.provider(&key.provider), now)).collect();
@@ -83,7 +82,8 @@ fn default_model_check(ops: &Ops) -> Check {
     const NAME: &str = "default model";
     let defaults = ops.defaults();
     let Some(name) = defaults.default_model.as_deref() else {
-        let hint = "set one: chorusctl settings set default_model MODEL";
+        let model = ops.models.only_model().map_or_else(|| "MODEL".to_owned(), |model| model.to_string());
+        let hint = format!("set one: chorusctl settings set default_model {model}");
         return check_with(NAME, Verdict::Info, "none: agents without their own model cannot answer", hint);
     };
     match ops.models.resolve(name) {

@@ -157,7 +157,7 @@ pub async fn ensure_can_begin(
     agent: &AgentSettings,
     attachments: &[Attachment],
 ) -> Result<()> {
-    let model = agent.model.as_deref().ok_or_else(|| crate::agent::no_model_error(&agent.name))?;
+    let model = agent.model.as_deref().ok_or_else(|| crate::agent::no_model_error(&agent.name, models))?;
     crate::ops::permissions::usable_profile(agent)?;
     let target = models.resolve(model)?;
     models.check_attachments(&target, attachments)?;

@@ -1,7 +1,7 @@
 //! The operation `settings.show`.
 
 use chorus_base::error::Result;
-use chorus_proto::methods::settings::{ShowParams, ShowResult};
+use chorus_proto::methods::settings::{ConfigFile, ShowParams, ShowResult};
 
 use super::EffectiveConfig;
 
@@ -9,5 +9,6 @@ use super::EffectiveConfig;
 pub async fn show(config: &EffectiveConfig, _: ShowParams) -> Result<ShowResult> {
     let config = config.current();
     let settings = config.to_entries().into_iter().map(|(key, value)| super::to_setting(&config, key, value)).collect();
-    Ok(ShowResult { settings })
+    let file = ConfigFile { path: config.file.path.to_string_lossy().into_owned(), exists: config.file.exists };
+    Ok(ShowResult { settings, file: Some(file) })
 }

@@ -1,0 +1,196 @@
+//! `chorusctl models add`: adds a provider to config.toml, restarts the daemon and chooses a default model.
+
+use std::path::PathBuf;
+
+use chorus_proto::methods::models::{Discovery, ModelProvider, ModelsParams, Validate};
+use chorus_proto::methods::settings::{Set, SetParams};
+use clap::ValueEnum;
+use serde::Serialize;
+use serde_json::value::to_raw_value;
+
+use super::config_file::{AppendedProvider, ProviderTable, append_provider};
+use crate::app::App;
+use crate::commands::daemon::restart;
+use crate::error::Error;
+use crate::ui::sanitize;
+use crate::ui::stdout::OutputFormat;
+use crate::ui::units::pluralize;
+
+/// Providers whose protocol and address are known.
+const KNOWN: [&str; 2] = ["anthropic", "openai"];
+/// Models that are named in the line about the server.
+const MAX_NAMED_MODELS: usize = 8;
+
+/// Add a server of models to config.toml, and use it
+///
+/// Appends `[providers.NAME]` to config.toml (creates the file if there is none), checks the result, restarts the daemon and lists the
+/// models of the server. A turn that runs is cancelled by the restart. If no default model is set and the server has exactly one model, it
+/// becomes the default.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  chorusctl models add local http://localhost:11434/v1            Ollama\n  \
+                        chorusctl models add local http://localhost:8080/v1             llama.cpp\n  \
+                        chorusctl models add openai                                     uses OPENAI_API_KEY\n  \
+                        chorusctl models add router https://openrouter.ai/api/v1 --key-env OPENROUTER_API_KEY")]
+pub struct Args {
+    /// Name of the provider; its models are called NAME/MODEL
+    name: String,
+    /// Address of the server, for example http://localhost:11434/v1; known for anthropic and openai
+    base_url: Option<String>,
+    /// Protocol of the server: openai means chat completions, which most servers speak
+    ///
+    /// [default: openai, for the provider named anthropic: anthropic]
+    #[arg(long)]
+    kind: Option<Kind>,
+    /// Environment variable with the API key
+    #[arg(long, value_name = "VARIABLE", conflicts_with = "key_file")]
+    key_env: Option<String>,
+    /// File with the API key
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    key_file: Option<PathBuf>,
+    /// Make this model of the server the default model
+    #[arg(long, value_name = "MODEL")]
+    default: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Kind {
+    Openai,
+    Anthropic,
+}
+
+/// The result as JSON.
+#[derive(Serialize)]
+struct Report<'a> {
+    config: String,
+    provider: &'a ModelProvider,
+    default_model: Option<&'a str>,
+}
+
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    let table = provider_table(&args)?;
+    let appended = append_provider(&table, app.global.socket.as_deref())?;
+    print_appended(app, &table.name, &appended)?;
+    let verb = restart::restart(app)?;
+    status_line(app, &format!("{verb} the daemon"))?;
+    let found = app.call::<Validate>(&ModelsParams {})?;
+    let Some(provider) = found.providers.into_iter().find(|provider| provider.name == table.name) else {
+        return Err(Error::failed(format!("the daemon does not use {}", appended.file.display()))
+            .with_hint("see which file it uses: chorusctl settings"));
+    };
+    if provider.found != Discovery::Ok {
+        let problem = provider.problem.as_deref().unwrap_or("it did not answer");
+        let error = Error::failed(sanitize::one_line(problem)).with_detail("the provider was added all the same");
+        return Err(match provider.hint {
+            Some(hint) => error.with_hint(format!("{hint}; then: chorusctl models validate")),
+            None => error.with_hint("start the server, then: chorusctl models validate"),
+        });
+    }
+    let default = set_default(app, &args, &provider, found.default_model)?;
+    if app.stdout.format() == OutputFormat::Text {
+        return Ok(());
+    }
+    let config = appended.file.to_string_lossy().into_owned();
+    let report = Report { config, provider: &provider, default_model: default.as_deref() };
+    let json = to_raw_value(&report).map_err(chorus_proto::CallError::from)?;
+    app.stdout.json_line(&json)
+}
+
+/// Builds the table of config.toml.
+fn provider_table(args: &Args) -> Result<ProviderTable, Error> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if args.name.is_empty() || !args.name.chars().all(plain) {
+        return Err(Error::usage(format!("not a name for a provider: {:?}", args.name))
+            .with_hint("use letters, digits, - and _, for example: local"));
+    }
+    if args.base_url.is_none() && !KNOWN.contains(&&*args.name) {
+        return Err(Error::usage(format!("the address of {} is missing", args.name))
+            .with_hint(format!("for example: chorusctl models add {} http://localhost:11434/v1", args.name)));
+    }
+    let kind = match args.kind {
+        Some(Kind::Anthropic) => "anthropic",
+        None if args.name == "anthropic" => "anthropic",
+        Some(Kind::Openai) | None => "openai",
+    };
+    let mut keys = vec![("kind", quote(kind))];
+    keys.extend(args.base_url.as_deref().map(|url| ("base_url", quote(url))));
+    if let Some(variable) = &args.key_env {
+        if std::env::var_os(variable).is_none_or(|value| value.is_empty()) {
+            return Err(Error::usage(format!("{variable} is not set"))
+                .with_hint(format!("export {variable}=… first, or use --key-file FILE")));
+        }
+        keys.push(("api_key_env", quote(variable)));
+    }
+    if let Some(file) = &args.key_file {
+        let name = file.display().to_string();
+        let file = file.canonicalize().map_err(|error| Error::for_file(&name, &error))?;
+        keys.push(("api_key_file", quote(&file.to_string_lossy())));
+    }
+    Ok(ProviderTable { name: args.name.clone(), keys })
+}
+
+/// Quotes a text for TOML, whose basic strings have the escapes of JSON.
+fn quote(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+fn print_appended(app: &mut App, name: &str, appended: &AppendedProvider) -> Result<(), Error> {
+    let file = sanitize::one_line(&appended.file.to_string_lossy());
+    let created = if appended.created { " (a new file)" } else { "" };
+    status_line(app, &format!("added [providers.{name}] to {file}{created}"))?;
+    match appended.kept {
+        Some(kept) => status_line(app, &format!("added [providers.{kept}] too, so that its models stay")),
+        None => Ok(()),
+    }
+}
+
+/// Prints the models of the server and sets the default model if it is named or the choice is clear. Returns the default
+/// model.
+fn set_default(
+    app: &mut App,
+    args: &Args,
+    provider: &ModelProvider,
+    current: Option<String>,
+) -> Result<Option<String>, Error> {
+    let names: Vec<&str> = provider.models.iter().map(|model| &*model.name).collect();
+    let shown = names.iter().take(MAX_NAMED_MODELS).copied().collect::<Vec<_>>().join(", ");
+    let more = names.len().saturating_sub(MAX_NAMED_MODELS);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let colon = if names.is_empty() { "" } else { ": " };
+    let count = pluralize(names.len() as u64, "model");
+    status_line(app, &format!("found {count}{colon}{}{more}", sanitize::one_line(&shown)))?;
+    let prefix = format!("{}/", args.name);
+    let model = match (&args.default, &current, &*names) {
+        (Some(named), ..) if named.starts_with(&prefix) => named.clone(),
+        (Some(named), ..) => format!("{prefix}{named}"),
+        (None, None, [only]) => (*only).to_owned(),
+        (None, None, [first, ..]) => {
+            app.stdout.flush()?;
+            app.stderr.hint(&format!("choose the default: chorusctl settings set default_model {first}"));
+            return Ok(None);
+        }
+        (None, None, []) => {
+            app.stdout.flush()?;
+            app.stderr.hint("load a model into the server, then: chorusctl models validate");
+            return Ok(None);
+        }
+        (None, Some(current), _) => {
+            let line = format!("the default model stays {}", sanitize::one_line(current));
+            return status_line(app, &line).map(|()| Some(current.clone()));
+        }
+    };
+    let set = app.call::<Set>(&SetParams { key: "default_model".to_owned(), value: model.as_str().into() })?;
+    status_line(app, &format!("default model: {}", sanitize::one_line(&model)))?;
+    if let Some(variable) = &set.overridden_by {
+        let variable = sanitize::one_line(variable);
+        app.stderr.warning(&format!("{variable} in the daemon's environment overrides the default model"));
+    }
+    Ok(Some(model))
+}
+
+/// Prints a line about what was done, unless the output is JSON.
+fn status_line(app: &mut App, line: &str) -> Result<(), Error> {
+    match app.stdout.format() {
+        OutputFormat::Text => app.stdout.status_line(line),
+        OutputFormat::Json | OutputFormat::Jsonl => Ok(()),
+    }
+}

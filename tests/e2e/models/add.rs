@@ -1,0 +1,149 @@
+//! `models add`: a server of models, from nothing to an answer.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use chorus_tests::ctl::{Output, chorusctl};
+use chorus_tests::model_server::ModelServer;
+use chorus_tests::{Daemon, Home};
+use serde_json::json;
+
+use crate::home;
+
+fn add(home: &Home, name: &str, server: &ModelServer, options: &[&str]) -> Output {
+    let url = format!("{}/v1", server.url());
+    chorusctl(home, ["models", "add", name, &*url].iter().chain(options))
+}
+
+fn config(home: &Home) -> String {
+    fs::read_to_string(home.path.join("config.toml")).expect("config.toml")
+}
+
+/// Stops the daemon that a command started when the test ends.
+struct Stop<'a>(&'a Home);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        chorusctl(self.0, ["daemon", "stop"]);
+    }
+}
+
+#[test]
+fn the_command_that_the_hint_names_is_enough_for_an_answer() {
+    let (home, server) = (home(), ModelServer::start());
+    let _stop = Stop(&home);
+    server.set_openai_models(200, &json!({"data": [{"id": "small"}]}));
+    let refused = chorusctl(&home, ["send", "hi"]);
+    let said = refused.expect_failure_with_hint(1);
+    assert!(said.contains("has no model") && said.contains("`chorusctl models add local http://"), "{said}");
+    let said = add(&home, "local", &server, &[]).expect_success();
+    let file = home.path.join("config.toml");
+    assert_eq!(
+        said.lines().collect::<Vec<_>>(),
+        [
+            &*format!("added [providers.local] to {} (a new file)", file.display()),
+            "restarted the daemon",
+            "found 1 model: local/small",
+            "default model: local/small",
+        ]
+    );
+    assert_eq!(fs::metadata(&file).expect("the file").permissions().mode() & 0o777, 0o600);
+    server.openai().queue_text(["Hello."]);
+    assert_eq!(chorusctl(&home, ["send", "hi"]).expect_success(), "Hello.\n");
+}
+
+#[test]
+fn the_rest_of_the_file_stays_as_it_is() {
+    let (home, server) = (home(), ModelServer::start());
+    let _stop = Stop(&home);
+    let old = "# mine\nmax_connections = 7   # few\n\n[aliases]\nfast = \"local/small\"";
+    home.write_config(old);
+    let file = home.path.join("config.toml");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).expect("its mode");
+    let said =
+        add(&home, "local", &server, &["--default", "large", "--key-file", &server.key_file().to_string_lossy()])
+            .expect_success();
+    assert!(said.contains("found 2 models: local/large, local/small\ndefault model: local/large\n"), "{said}");
+    let new = config(&home);
+    let added = new.strip_prefix(old).expect("the old text");
+    assert!(added.starts_with("\n\n[providers.local]\nkind = \"openai\"\nbase_url = \"http://"), "{added}");
+    assert_eq!(fs::metadata(&file).expect("the file").permissions().mode() & 0o777, 0o640);
+    // Another one leaves the default alone.
+    let said = add(&home, "other", &server, &[]).expect_success();
+    assert!(said.ends_with("the default model stays local/large\n"), "{said}");
+    assert!(config(&home).starts_with(&new));
+}
+
+#[test]
+fn what_cannot_be_added_changes_nothing() {
+    let (home, server) = (home(), ModelServer::start());
+    let daemon = Daemon::start_with(&home, &server.config_toml());
+    let (old, pid) = (config(&home), home.running_pid());
+    for (args, what) in [
+        (&["local", "http://127.0.0.1:1/v1"][..], "provider local exists already"),
+        (&["new", "ftp://127.0.0.1/v1"], "`providers.new.base_url` must start with http"),
+        (&["new"], "the address of new is missing"),
+        (&["a/b", "http://127.0.0.1:1/v1"], "not a name for a provider"),
+        (&["new", "http://127.0.0.1:1/v1", "--key-env", "NO_SUCH_KEY"], "NO_SUCH_KEY is not set"),
+        (&["new", "http://127.0.0.1:1/v1", "--key-file", "/nonexistent"], "/nonexistent: "),
+    ] {
+        let refused = chorusctl(&home, ["models", "add"].iter().chain(args));
+        assert!(refused.stderr.contains(what) && refused.stderr.contains("hint: "), "{refused:?}");
+        assert!(refused.status != 0 && !refused.stderr.contains("config.toml."), "{refused:?}");
+        assert_eq!((config(&home), home.running_pid()), (old.clone(), pid), "{args:?}");
+    }
+    let left: Vec<_> = fs::read_dir(&home.path).expect("the home").flatten().map(|entry| entry.file_name()).collect();
+    assert!(!left.iter().any(|name| name.to_string_lossy().starts_with("config.toml.")), "{left:?}");
+    drop(daemon);
+}
+
+#[test]
+fn a_provider_that_was_there_without_a_table_stays() {
+    let (home, server) = (home(), ModelServer::start());
+    let _stop = Stop(&home);
+    // Without a key, nothing is sent to it.
+    home.write_config("default_model = \"anthropic/claude-test\"\n");
+    let said = add(&home, "local", &server, &[]).expect_success();
+    assert!(said.contains("added [providers.anthropic] too, so that its models stay"), "{said}");
+    assert!(config(&home).ends_with("\n\n[providers.anthropic]\n"));
+}
+
+#[test]
+fn a_server_that_is_off_is_added_and_said_to_be_off() {
+    let home = home();
+    let _stop = Stop(&home);
+    let failed = chorusctl(&home, ["models", "add", "off", "http://127.0.0.1:1/v1"]);
+    assert_eq!(failed.status, 1, "{failed:?}");
+    assert!(failed.stderr.contains("cannot reach off") && failed.stderr.contains("added all the same"), "{failed:?}");
+    assert!(failed.stderr.contains("chorusctl models validate"), "{failed:?}");
+    assert!(config(&home).contains("[providers.off]"));
+}
+
+#[test]
+fn the_only_model_is_named_to_an_agent_without_one() {
+    let (home, server) = (home(), ModelServer::start());
+    let _stop = Stop(&home);
+    server.set_openai_models(200, &json!({"data": [{"id": "small"}]}));
+    add(&home, "local", &server, &[]).expect_success();
+    chorusctl(&home, ["settings", "set", "default_model", ""]).expect_success();
+    let said = chorusctl(&home, ["send", "hi"]);
+    assert!(said.expect_failure_with_hint(1).contains("hint: chorusctl settings set default_model local/small\n"));
+}
+
+#[test]
+fn the_path_of_the_configuration_is_shown_whether_or_not_it_exists() {
+    let home = home();
+    let file = home.path.join("config.toml").display().to_string();
+    let mut check = home.command(home.bins.chorusd);
+    check.arg("--check-config");
+    let checked = chorus_tests::ctl::run_command(check, b"").expect_json();
+    assert_eq!(checked, json!({"config": file, "exists": false, "providers": []}));
+    let daemon = Daemon::start(&home);
+    let said = chorusctl(&home, ["settings"]).expect_success();
+    assert!(said.ends_with(&format!("\nconfiguration file: {file} (no such file)\n")), "{said}");
+    assert!(chorusctl(&home, ["doctor"]).stdout.contains(&format!("{file} (no such file; the defaults apply)")));
+    drop(daemon);
+    home.write_config("max_connections = 7\n");
+    let _daemon = Daemon::start(&home);
+    assert!(chorusctl(&home, ["settings"]).expect_success().ends_with(&format!("\nconfiguration file: {file}\n")));
+}
