@@ -270,7 +270,7 @@ fn what_is_listed_can_be_answered_by_whoever_may() {
     let mine = listed(&asked.mara);
     assert!(mine.content.contains(&format!("requested by <@{}>", asked.mara.id)), "{mine:?}");
     assert_eq!(labels(&mine), ["Allow once", "All of this turn", "No", "No, because …"]);
-    assert!(mine.content.contains("rule: rule ask"), "{}", mine.content);
+    assert!(mine.content.contains("why: rule ask"), "{}", mine.content);
     assert!(labels(&listed(&asked.otto)).is_empty());
     let all = ["Allow once", "All of this turn", "This exact action", "No", "No, because …"];
     assert_eq!(labels(&listed(&asked.cora)), all);

@@ -71,10 +71,11 @@ impl VisibleMessage {
         }
     }
 
-    /// Returns the button with this label or custom id.
+    /// Returns the button with this custom id or label; a note in parentheses at the end of the label may be left out.
     #[must_use]
     pub fn button(&self, name: &str) -> Option<&Button> {
-        self.buttons.iter().find(|button| button.label == name || button.custom_id == name)
+        let is_labeled = |label: &str| label.split(" (").next() == Some(name) || label == name;
+        self.buttons.iter().find(|button| is_labeled(&button.label) || button.custom_id == name)
     }
 
     /// Returns how often the message was edited.

@@ -473,5 +473,5 @@ fn is_refused_during_turn(verb: &AgentCommand) -> bool {
 /// Returns the error that there is nothing to save or to rewind.
 pub(super) fn empty_context_error(name: &str) -> Error {
     Error::new(ErrorKind::NothingToSave, format!("the context of {name} is empty"))
-        .hint("send or append a message first, or restore a session: chorusctl history")
+        .hint("send a message first, or restore a session: chorusctl history")
 }

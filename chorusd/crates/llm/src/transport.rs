@@ -212,7 +212,7 @@ impl AttemptDeadline {
             (format!("{name} did not start to reply within {}", said(first_byte)), "first_byte_timeout")
         };
         CallError::new(ErrorClass::Timeout, what)
-            .hint(format!("try again, or raise `{key}` of [providers.{name}] in config.toml"))
+            .hint(format!("try again; or raise `{key}` of [providers.{name}] in config.toml"))
             .mark_accepted()
     }
 }

@@ -266,7 +266,7 @@ pub fn read_error(path: &Path, error: &io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::NotFound => {
             Error::new(ErrorKind::SessionNotFound, format!("the file {} no longer exists", path.display()))
-                .hint("list sessions with `chorusctl history`, or deleted ones with `chorusctl trash list`")
+                .hint("list sessions with `chorusctl history`; or deleted ones with `chorusctl trash list`")
         }
         _ => Error::io(format_args!("cannot read {}", path.display()), error),
     }

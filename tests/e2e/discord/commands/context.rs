@@ -9,7 +9,7 @@ use super::{CommandFixture, refused};
 #[test]
 fn a_conversation_is_saved_rewound_compacted_and_restored() {
     let fixture = CommandFixture::new();
-    refused(&fixture.slash("context save", &[]), "context of scribe is empty");
+    refused(&fixture.slash("context save", &[]), "The conversation of scribe is empty");
     fixture.talk("scribe");
     let saved = fixture.slash("context save", &[("description", "bread @everyone")]).response_with("Saved as");
     assert!(!saved.ephemeral && !saved.mentions_everyone, "{saved:?}");
@@ -24,6 +24,9 @@ fn a_conversation_is_saved_rewound_compacted_and_restored() {
 
     let compacted = fixture.slash("context compact", &[]).response_with("Compacted from ");
     assert!(compacted.content.contains("tokens. The full conversation was saved as"), "{compacted:?}");
+    let undone = fixture.slash("context compact", &[("undo", "true")]).response_with("Undid the last compaction");
+    assert!(undone.content.contains("is live again, with "), "{undone:?}");
+    fixture.slash("context compact", &[]).response_with("Compacted from ");
     assert_eq!(fixture.client().message_texts("scribe").len(), 1, "the acknowledgement");
 
     let id = session.short_id;

@@ -1,8 +1,9 @@
 //! `/memory`, `/session`, `/permissions`, `/file`, and what is answered where no agent reads.
 
+use chorus_proto::methods::memory::{Add, AddParams};
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
-use chorus_tests::discord::Interaction;
+use chorus_tests::discord::{Fault, Interaction};
 
 use super::CommandFixture;
 
@@ -39,6 +40,27 @@ fn memory_is_listed_added_and_removed() {
 }
 
 #[test]
+fn a_full_memory_and_a_removed_secret_are_reported() {
+    let fixture = CommandFixture::new();
+    let mut client = fixture.client();
+    for number in 0..100 {
+        let params = AddParams {
+            agent: Some("scribe".into()),
+            text: format!("{number} {}", "bread ".repeat(300)),
+            ..AddParams::default()
+        };
+        client.call::<Add>(&params).expect("memory.add");
+    }
+    let note = "Note: the model sees ";
+    let (_, newest) = file_of(&fixture.slash("memory list", &[]), "100 facts");
+    assert!(newest.contains(note) && newest.contains("`/memory remove`"), "{newest}");
+    let (_, oldest) = file_of(&fixture.slash("memory list", &[("page", "5")]), "page 5 of 5");
+    assert!(oldest.contains("not shown to the model"), "{oldest}");
+    let secret = "Use ghp_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789.";
+    fixture.slash("memory add", &[("text", secret)]).response_with("Note: 1 secret was removed from it.");
+}
+
+#[test]
 fn a_session_is_listed_and_exported_as_a_file_without_its_secrets() {
     let fixture = CommandFixture::new();
     fixture.talk("scribe");
@@ -69,10 +91,29 @@ fn a_file_of_the_workspace_is_fetched_if_the_agent_may_view_it() {
     assert_eq!((&*name, &*text), ("report.md", "# Report\n"));
     let listed = fixture.otto.run_slash_command(&fixture.room, "file", &[]).response_with("Files of **scribe**");
     assert!(listed.content.contains("big.bin") && listed.content.contains("out"), "{listed:?}");
+    std::fs::write(fixture.workspace().join("empty.txt"), "").expect("written");
+    std::os::unix::fs::symlink("/etc/passwd", fixture.workspace().join("link")).expect("a link");
+    for (path, due) in [
+        ("big.bin", "Ask the agent to compress or split it."),
+        ("none.md", "List the files: `/file`"),
+        ("link", "which Chorus does not follow"),
+        ("/etc/passwd", "/etc/passwd is outside the workspace. List"),
+    ] {
+        let answer = super::refused(&file(path), due);
+        assert!(answer.files.is_empty(), "{answer:?}");
+        assert!(!answer.content.contains(fixture.home.path.to_str().expect("UTF-8")), "{answer:?}");
+        assert!(!answer.content.contains("file tools"), "{answer:?}");
+    }
     file("big.bin").response_with("larger than 10 MiB");
-    file("none.md").response_with("none.md");
+    file("none.md").response_with("none.md does not exist");
+    file("out/").response_with("report.md");
+    let empty = file("empty.txt").response_with("`empty.txt` is empty.");
+    assert!(empty.files.is_empty(), "{empty:?}");
     file("../agent.json").response_with("outside the workspace");
     file(".git/config").response_with("git's own directory");
+    let too_large = Fault::Refuse(413, 40_005, "Request entity too large");
+    fixture.discord.inject_fault("PATCH /webhooks/*/*/messages/@original", 1, too_large);
+    file("out/report.md").response_with("Discord rejected the file.");
     let profile = r#"{"allow": ["tool:view:public/.*"]}"#;
     chorusctl(&fixture.home, ["agent", "config", "scribe", "permissions", profile]).expect_success();
     file("out/report.md").response_with("may not view out/report.md");
@@ -93,7 +134,7 @@ fn permissions_are_shown_tested_and_taken_back() {
     chorusctl(&fixture.home, ["permissions", "rules", "scribe"]).expect_success();
     let otto = |command: &str, given: &[(&str, &str)]| fixture.otto.run_slash_command(&fixture.room, command, given);
     let shown = otto("permissions show", &[]).response_with("`standard`");
-    assert!(shown.ephemeral && shown.content.contains("asks: tool:bash:.*"), "{shown:?}");
+    assert!(shown.ephemeral && shown.content.contains("asks: bash\n"), "{shown:?}");
     assert!(shown.content.contains("`git log *`") && shown.content.contains(&format!("<@{}>", fixture.mara.id)));
     otto("permissions check", &[("command", "ls")]).response_with("asks before it runs this");
     super::refused(&otto("permissions remove", &[("number", "1")]), "permission");

@@ -28,6 +28,8 @@ fn how_things_stand_is_told_to_who_asks() {
         assert!(answer.ephemeral, "{command}: {answer:?}");
     }
     let status = fixture.otto.run_slash_command(&fixture.room, "status", &[]).response_with("2 messages");
+    assert!(status.content.contains(" tokens (estimated)"), "{status:?}");
+    fixture.slash("usage", &[]).response_with("The provider counted all tokens.");
     assert!(
         !status.content.contains(fixture.home.path.to_str().expect("UTF-8")),
         "places are none of theirs: {status:?}"

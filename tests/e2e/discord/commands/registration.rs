@@ -21,6 +21,7 @@ fn commands_are_told_once_and_anew_to_a_server_that_comes_back() {
         "cancel",
         "undo",
         "pin",
+        "unpin",
         "agent",
         "context",
         "session",

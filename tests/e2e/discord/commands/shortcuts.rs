@@ -1,5 +1,6 @@
-//! `/help`, `/cancel`, `/undo`, `/pin`.
+//! `/help`, `/cancel`, `/undo`, `/pin`, `/unpin`.
 
+use chorus_proto::methods::context::{Pin, PinParams};
 use chorus_proto::methods::send::{Send, SendParams};
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::model_server::{ModelServer, Response};
@@ -74,6 +75,33 @@ fn the_last_turn_is_undone_and_a_fact_is_pinned() {
     fixture.slash("context rewind", &[("undo", "true")]).response_with("Restored 2 messages.");
     let actions: Vec<String> = fixture.audit().into_iter().map(|row| row.action).collect();
     assert!(actions.contains(&"discord:context.pin".to_owned()), "{actions:?}");
+}
+
+#[test]
+fn facts_that_the_model_does_not_see_are_reported_with_what_to_do_here() {
+    let fixture = CommandFixture::new();
+    let mut client = fixture.client();
+    fixture.slash("unpin", &[]).response_with("No pinned facts. Pin one with `/pin`.");
+    for number in 0..20 {
+        let fact = format!("Fact {number}: {}", "bread ".repeat(320));
+        client.call::<Pin>(&PinParams { agent: Some("scribe".into()), fact }).expect("context.pin");
+    }
+    let pinned = fixture.slash("pin", &[("text", "Bread takes time.")]).response_with("has 21 pinned facts.");
+    let note = "of 21 pinned facts, because they may use 7500 tokens; remove some: `/unpin number:N`";
+    assert!(
+        pinned.content.contains("\nNote: the model sees only the newest ") && pinned.content.contains(note),
+        "{pinned:?}"
+    );
+    let listed = fixture.slash("unpin", &[]).response_with("1\\. Fact 0\\: bread");
+    let whole = String::from_utf8(listed.files[0].bytes.clone()).expect("text");
+    assert!(whole.contains("21\\. Bread takes time."), "{whole}");
+    fixture
+        .slash("unpin", &[("number", "21")])
+        .response_with("Removed the pinned fact 21. The conversation now has 20");
+    let none = refused(&fixture.slash("unpin", &[("number", "21")]), "No pinned fact 21 (there are 20)");
+    assert!(none.content.contains("List them with their numbers: `/unpin`"), "{none:?}");
+    let actions: Vec<String> = fixture.audit().into_iter().map(|row| row.action).collect();
+    assert!(actions.contains(&"discord:context.unpin".to_owned()), "{actions:?}");
 }
 
 /// An error without a hint, seen by who asked only.

@@ -80,7 +80,8 @@ fn the_button_stops_the_turn_for_who_asked_and_for_nobody_else() {
     let asked = fixture.ask("tell me all");
     let live = fixture.room.wait_for_post("So far");
     fixture.otto.press_button(&live, "Stop").response_with("You cannot stop another person's turn");
-    assert!(fixture.since(asked)[0].button("Stop").is_some());
+    let stop = fixture.since(asked)[0].button("Stop").cloned().expect("a button");
+    assert_eq!(stop.label, "Stop (mara)", "whose turn it is");
     fixture.mara.press_button(&live, "Stop").wait_for_acknowledgement();
     let answer = fixture.one(asked);
     assert_eq!((answer.id, &*answer.content), (live.id, "So far\n\n-# Stopped by mara."));

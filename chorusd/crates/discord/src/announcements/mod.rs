@@ -24,7 +24,7 @@ use super::app::DiscordApp;
 use super::outbox::{Button, MessageBody, Outbox, Post, Style};
 use super::{approvals, channels, render};
 use crate::channels::AgentChannels;
-use crate::commands::rewrite_commands;
+use crate::commands::rewrite_message;
 
 /// After this many events that need no announcement, the last one seen is recorded all the same.
 const MAX_UNRECORDED_EVENTS: u64 = 1000;
@@ -195,7 +195,9 @@ fn notice_posts(ops: &Ops, channels: &AgentChannels, event: &Event) -> Result<Ve
         disabled: false,
         seen_whole: false,
     });
-    let parts = render::split(&rewrite_commands(text));
+    // The idle notice is written for Discord, and most of it is the summary.
+    let text = if session.is_some() { text.to_owned() } else { rewrite_message(text) };
+    let parts = render::split(&text);
     let last = parts.len().saturating_sub(1);
     let post = |(at, content): (usize, String)| {
         let buttons = button.iter().filter(|_| at == last).cloned().collect();

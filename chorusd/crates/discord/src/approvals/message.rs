@@ -108,7 +108,7 @@ pub(crate) fn detailed_text(approval: &Approval) -> String {
         let part_text = make_visible(describe_action(&part.action).subject);
         sheet.push_str(&format!("\n· {part_text}\n    {}", make_visible(&rule_text(&part.rule))));
     }
-    sheet.push_str(&format!("\nrule: {}", make_visible(&rule_text(&approval.rule))));
+    sheet.push_str(&format!("\nwhy: {}", make_visible(&rule_text(&approval.rule))));
     if let Some(reach) = reach_line(approval, "its workspace") {
         sheet.push_str(&format!("\n{reach}"));
     }

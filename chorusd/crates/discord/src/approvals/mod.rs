@@ -14,6 +14,7 @@ use chorus_proto::{ErrorKind, Event};
 
 use super::outbox::{Button, MessageBody, Outbox, Post, Style};
 use crate::channels::AgentChannels;
+use crate::commands::rewrite_message;
 pub(crate) use message::{detailed_text, format_requester};
 
 /// Prefix of the outbox keys of approval posts.
@@ -216,7 +217,7 @@ pub(crate) async fn on_button(ops: &Ops, custom_id: &str, by: &Answerer) -> Resu
         (_, true) => "Allowed from now on. `/permissions show` lists it.".to_owned(),
         (_, false) => "Allowed once.".to_owned(),
     };
-    done.warnings.iter().for_each(|warning| told.push_str(&format!("\n{warning}")));
+    done.warnings.iter().for_each(|warning| told.push_str(&format!("\nNote: {}", rewrite_message(warning))));
     Ok(ops.redactor.redact_text(&told).into_owned())
 }
 

@@ -10,7 +10,7 @@ use chorus_proto::methods::context::RestoreParams;
 use serenity::model::id::ChannelId;
 use uuid::Uuid;
 
-use super::super::commands::rewrite_commands;
+use super::super::commands::rewrite_message;
 use crate::channels::AgentChannels;
 
 /// Returns the custom id of the button for a session.
@@ -59,7 +59,7 @@ pub(crate) async fn restore_session(
         text.push_str(&format!(" The previous conversation was saved as {}.", saved.short_id));
     }
     for warning in &restored.warnings {
-        text.push_str(&format!("\n{}", rewrite_commands(warning)));
+        text.push_str(&format!("\nNote: {}", rewrite_message(warning)));
     }
     Ok(ops.redactor.redact_text(&text).into_owned())
 }

@@ -15,6 +15,7 @@ use super::command_definition::{
     Command, CommandOption, Completion, OptionKind, RESET_OPTION, Right, Subcommand, Subcommands, optional, required,
 };
 use super::confirmation::PendingCommand;
+use super::hint_rewrite::rewrite_message;
 use super::invocation::{Caller, Invocation};
 use super::response::Response;
 use super::text_format::{Redact as _, code_block, inline_code, inline_text, pluralize, truncate, warning_lines};
@@ -39,7 +40,7 @@ pub(super) const COMMAND: Command = Command {
             options: &[
                 required("name", "Lowercase letters, digits, - and _", OptionKind::Text(64)),
                 optional("system_prompt", "System prompt", OptionKind::Text(6000)),
-                optional("model", "provider/model", OptionKind::Autocomplete(Completion::Models)),
+                optional("model", "Model, as provider/model", OptionKind::Autocomplete(Completion::Models)),
                 optional("permissions", "Permission profile", OptionKind::Autocomplete(Completion::Profiles)),
                 optional(
                     "idle_timeout",
@@ -75,7 +76,7 @@ pub(super) const COMMAND: Command = Command {
             private: true,
             options: &[
                 NAME_OPTION,
-                optional("key", "Key to show or change", OptionKind::OneOf(AGENT_CONFIG_KEYS)),
+                optional("key", "Setting to show or change", OptionKind::OneOf(AGENT_CONFIG_KEYS)),
                 optional("value", "New value", OptionKind::Autocomplete(Completion::Values)),
                 RESET_OPTION,
             ],
@@ -101,10 +102,15 @@ async fn init(call: &Invocation) -> Result<Response> {
     let made = ops.store.escalate_fatal(made)?;
     let verb = if made.revived { "Restored" } else { "Created" };
     let place = match &made.agent.channel_id {
-        Some(channel) => format!(": <#{channel}>"),
-        None => ". It has no channel; to create one, set `channel_id` to `new` with `/agent config`".to_owned(),
+        Some(channel) => format!(": <#{channel}>."),
+        None => {
+            format!(
+                ". It has no channel. To create one: `/agent config name:{} key:channel_id value:new`",
+                made.agent.name
+            )
+        }
     };
-    let text = format!("{verb} agent **{}**{place}.", inline_text(by, &made.agent.name, 64));
+    let text = format!("{verb} agent **{}**{place}", inline_text(by, &made.agent.name, 64));
     Ok(Response::new(text + &warning_lines(by, &made.warnings)))
 }
 
@@ -186,7 +192,8 @@ pub(super) fn agent_line(by: &Caller, agent: &Agent) -> String {
     parts.extend(agent.model.as_ref().map(|model| inline_code(by, model, 100)));
     parts
         .push(agent.permissions.as_str().map_or_else(|| "custom profile".to_owned(), |name| inline_code(by, name, 64)));
-    parts.extend(agent.problem.as_ref().map(|problem| format!("⚠ {}", inline_text(by, problem, 200))));
+    parts
+        .extend(agent.problem.as_ref().map(|problem| format!("⚠ {}", inline_text(by, &rewrite_message(problem), 200))));
     parts.join(" · ")
 }
 
@@ -200,7 +207,7 @@ async fn config(call: &Invocation) -> Result<Response> {
     if let Some(key) = key.as_deref().filter(|key| !AGENT_CONFIG_KEYS.contains(key)) {
         return Err(Error::new(
             ErrorKind::Denied,
-            format!("The key {} cannot be changed from Discord", truncate(&by.redact(key), 80)),
+            format!("The setting {} cannot be changed from Discord", truncate(&by.redact(key), 80)),
         )
         .hint("ask the owner to change it on the computer that runs Chorus"));
     }
@@ -210,7 +217,7 @@ async fn config(call: &Invocation) -> Result<Response> {
     };
     let Some(key) = key else {
         if value.is_some() {
-            return Err(Error::invalid("`key` is missing").hint("choose the key to change"));
+            return Err(Error::invalid("`key` is missing").hint("choose the setting to change with the option `key`"));
         }
         let params = ConfigParams { name: name.clone(), key: None, value: None };
         let all = with_expected_agent(id, config::config(&ops.agent_editor, params)).await?.config;

@@ -10,6 +10,7 @@ pub(super) static COMMANDS: &[Command] = &[
     cancel::COMMAND,
     shortcuts::UNDO,
     shortcuts::PIN,
+    shortcuts::UNPIN,
     agent::COMMAND,
     context::COMMAND,
     session::COMMAND,

@@ -22,7 +22,7 @@ use super::response::Response;
 use super::text_format::{Redact as _, inline_code, inline_text, pluralize, session_title, truncate, warning_lines};
 
 const SESSION_OPTION: CommandOption =
-    required("session", "Name, short ID, history number, or `latest`", OptionKind::Autocomplete(Completion::Sessions));
+    required("session", "Name, ID, number in /session list, or latest", OptionKind::Autocomplete(Completion::Sessions));
 
 pub(super) const COMMAND: Command = Command {
     name: "context",
@@ -80,7 +80,7 @@ pub(super) const COMMAND: Command = Command {
             run: |call| Box::pin(compact(call)),
             right: Right::Change,
             private: false,
-            options: &[optional("undo", "Undo the last automatic compaction", OptionKind::Bool), AGENT_OPTION],
+            options: &[optional("undo", "Undo the last compaction", OptionKind::Bool), AGENT_OPTION],
         },
         Subcommand {
             name: "rewind",
@@ -232,12 +232,18 @@ async fn resume(call: &Invocation) -> Result<Response> {
 async fn compact(call: &Invocation) -> Result<Response> {
     let by = &call.caller;
     let agent = audited_agent(call, "context.compact").await?;
-    let params = CompactParams { agent: Some(agent.settings.name.clone()), undo: call.args.flag("undo") };
+    let undo = call.args.flag("undo");
+    let params = CompactParams { agent: Some(agent.settings.name.clone()), undo };
     let ops = by.ops();
     let work = compact::compact(&ops.agent_resolver, &ops.continuation_starter, &ops.summaries, params);
     let done = with_expected_agent(agent.settings.id, work).await?;
     let (before, after) = (done.receipt.tokens_before, done.receipt.tokens_after);
     let mut text = match &done.session {
+        Some(session) if undo => format!(
+            "Undid the last compaction: the conversation that was saved as {} is live again, with {}.",
+            session_label(by, session),
+            pluralize(done.messages, "message")
+        ),
         Some(session) => {
             format!(
                 "Compacted from {before} to {after} tokens. The full conversation was saved as {}.",

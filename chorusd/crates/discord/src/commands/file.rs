@@ -12,7 +12,11 @@ pub(super) const COMMAND: Command = read_only_command(
     "file",
     "Get a file that the agent made, or list its files",
     &[
-        optional("path", "For example report.md; without it, the files are listed", OptionKind::Text(1000)),
+        optional(
+            "path",
+            "For example report.md, or a folder; without it, the files are listed",
+            OptionKind::Text(1000),
+        ),
         AGENT_OPTION,
     ],
     |call| Box::pin(file(call)),
@@ -20,13 +24,14 @@ pub(super) const COMMAND: Command = read_only_command(
 
 async fn file(call: &Invocation) -> Result<Response> {
     let agent = call.caller.resolve_agent(call.args.text("agent"))?;
-    let path = call.args.text("path").map_or(".", str::trim);
+    let path = call.args.text("path").map(str::trim).filter(|path| !path.is_empty()).unwrap_or(".");
     match workspace_file::read(&agent, path, MAX_ATTACHMENT_BYTES).await? {
         WorkspaceEntry::Folder { path, listing } => {
             let name = inline_text(call, &agent.settings.name, 64);
             let place = if path == "." { format!("Files of **{name}**") } else { inline_code(call, &path, 200) };
             Ok(Response::new(format!("{place}:\n{}", code_block(call, listing.trim_end()))))
         }
+        WorkspaceEntry::EmptyFile { path } => Ok(Response::new(format!("{} is empty.", inline_code(call, &path, 200)))),
         WorkspaceEntry::File { path, bytes } => {
             // Secrets are replaced, as everywhere in Discord. A file that is no text goes as it is.
             let bytes = match String::from_utf8(bytes) {

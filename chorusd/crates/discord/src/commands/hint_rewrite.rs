@@ -5,18 +5,26 @@ use chorus_engine::ops::hints;
 use super::agent::AGENT_CONFIG_KEYS;
 use super::command_definition::{OptionKind, Subcommand};
 use super::command_table::find_subcommand;
+use super::terminal_terms::{is_for_owner, replace_terms};
 
 /// Hints without a complete command, and their replacements in Discord.
-const PHRASES: [(&str, &str); 3] = [
+const PHRASES: [(&str, &str); 7] = [
+    (", or the owner at a terminal", ""),
+    (" (`approvers` in [discord])", ""),
     (hints::NAME_AGENT_OF_SESSION, "use the session in the channel of its agent"),
+    (hints::LIST_PINNED_FACTS, "list them with their numbers: `/unpin`"),
+    (hints::RESET_SETTING, "to reset the setting, choose the option `reset`"),
     (hints::APPROVE_ONCE, "it is still pending: press *Allow once*"),
     (hints::NAME_AGENT, "choose one with the option `agent`"),
 ];
 
 /// `chorusctl` commands whose slash command has another name.
-const RENAMED_COMMANDS: [(&[&str], &[&str]); 7] = [
+const RENAMED_COMMANDS: [(&[&str], &[&str]); 10] = [
     (&["models", "validate"], &["settings", "validate-keys"]),
     (&["agent", "show"], &["status"]),
+    (&["context", "pin"], &["pin"]),
+    (&["context", "unpin"], &["unpin"]),
+    (&["permissions", "rules"], &["permissions", "show"]),
     (&["save"], &["context", "save"]),
     (&["history"], &["context", "history"]),
     (&["restore"], &["context", "restore"]),
@@ -25,40 +33,59 @@ const RENAMED_COMMANDS: [(&[&str], &[&str]); 7] = [
 ];
 
 /// Flags without meaning in Discord: the agent is that of the channel, and destructive commands ask for confirmation.
-const IGNORED_FLAGS: [&str; 2] = ["--all-agents", "--yes"];
+const IGNORED_FLAGS: [&str; 3] = ["--all", "--all-agents", "--yes"];
+
+/// Begins a line of a list, such as a candidate, which is not Chorus's own text.
+const LIST_INDENT: &str = "  ";
 
 /// The hint in place of one that names commands for the terminal only.
-const OWNER_ONLY: &str = "ask the owner to do this on the computer that runs Chorus";
+const OWNER_ONLY: &str = "ask the owner; this needs access to the computer that runs Chorus";
 
 const PROGRAM: &str = "chorusctl ";
 
 /// Prefix of the id of a Discord user in the audit log.
 const PERSON_PREFIX: &str = "discord:";
 
-/// Rewrites a text: replaces its `chorusctl` commands by slash commands, and drops the clauses with a command that has
-/// none. Of a text that begins with such a clause, the part before the command is kept.
+/// Rewrites a text that people wrote parts of: replaces its `chorusctl` commands by slash commands, and drops the clauses
+/// with a command that has none. Of a text that begins with such a clause, the part before the command is kept.
 #[must_use]
-pub(crate) fn rewrite_commands(text: &str) -> String {
-    rewrite_clauses(text, text_before_command)
+pub(super) fn rewrite_commands(text: &str) -> String {
+    rewrite_clauses(text, text_before_command, |clause| !clause.has_command)
 }
 
-/// Rewrites a hint: replaces its `chorusctl` commands by slash commands, and drops the clauses with a command that has
-/// none.
+/// Rewrites an error, a warning or a note: like [`rewrite_commands`], and terms of the terminal become plain words. Behind
+/// the first clause, which says what has happened, it names only what can be done in Discord.
 #[must_use]
-pub(crate) fn rewrite_hint(hint: &str) -> String {
-    rewrite_clauses(hint, |_| "")
+pub(crate) fn rewrite_message(text: &str) -> String {
+    replace_terms(&rewrite_clauses(text, text_before_command, |clause| clause.is_first && !clause.has_command))
 }
 
-/// Rewrites a text clause by clause. `fallback` returns what is kept of the first clause if it has no replacement.
-fn rewrite_clauses(text: &str, fallback: fn(&str) -> &str) -> String {
+/// Rewrites a hint: like [`rewrite_message`], but it names only what can be done in Discord, or says that the owner has
+/// to do it.
+#[must_use]
+pub(super) fn rewrite_hint(hint: &str) -> String {
+    replace_terms(&rewrite_clauses(hint, |_| "", |_| false))
+}
+
+/// A clause, for the decision whether it is kept if it is for the owner.
+#[derive(Debug, Clone, Copy)]
+struct Clause {
+    is_first: bool,
+    has_command: bool,
+}
+
+/// Rewrites a text clause by clause. Of the clauses that are for the owner only those stay that `is_kept`. `fallback`
+/// returns what is kept of the first clause if it has no replacement.
+fn rewrite_clauses(text: &str, fallback: fn(&str) -> &str, is_kept: fn(Clause) -> bool) -> String {
     let text = PHRASES.iter().fold(text.to_owned(), |text, (there, here)| text.replace(there, here));
-    if !text.contains(PROGRAM) {
-        return text;
-    }
     let mut said = String::with_capacity(text.len());
-    let mut is_dropped = false;
-    for clause in split_clauses(&text) {
-        let rewritten = rewrite_clause(clause);
+    let (mut is_dropped, mut has_changed) = (false, false);
+    for (at, clause) in split_clauses(&text).into_iter().enumerate() {
+        let about = Clause { is_first: at == 0, has_command: clause.contains(PROGRAM) };
+        let rewritten = match clause.starts_with(LIST_INDENT) {
+            true => Some(clause.to_owned()),
+            false => rewrite_clause(clause).filter(|clause| is_kept(about) || !is_for_owner(clause)),
+        };
         let kept = match &rewritten {
             Some(kept) if is_dropped => kept.strip_prefix("or ").unwrap_or(kept),
             Some(kept) => kept,
@@ -66,7 +93,11 @@ fn rewrite_clauses(text: &str, fallback: fn(&str) -> &str) -> String {
             None => "",
         };
         is_dropped = rewritten.is_none();
+        has_changed |= rewritten.as_deref() != Some(clause);
         said.push_str(kept);
+    }
+    if !has_changed {
+        return text;
     }
     let said = said.trim_end_matches([' ', ';', '\n']);
     if said.is_empty() { OWNER_ONLY.to_owned() } else { said.to_owned() }
@@ -89,9 +120,6 @@ fn text_before_command(clause: &str) -> &str {
 /// Replaces the commands in a clause; `None` if one of them has no slash command.
 fn rewrite_clause(clause: &str) -> Option<String> {
     let mut rest = clause.to_owned();
-    if rest.contains(PROGRAM) && (rest.contains("at the terminal") || rest.contains("at a terminal")) {
-        return None;
-    }
     let mut said = String::with_capacity(rest.len());
     while let Some(at) = rest.find(PROGRAM) {
         let quoted = rest[..at].ends_with('`');
@@ -111,7 +139,7 @@ fn rewrite_clause(clause: &str) -> Option<String> {
 /// Replaces `discord:ID`, the form of the audit log, by a mention. Chorus's messages allow no mentions, so it notifies
 /// nobody.
 #[must_use]
-pub(super) fn mention_people(text: &str) -> String {
+pub(crate) fn mention_people(text: &str) -> String {
     let (mut said, mut rest) = (String::with_capacity(text.len()), text);
     while let Some(at) = rest.find(PERSON_PREFIX) {
         let id = &rest[at + PERSON_PREFIX.len()..];
@@ -223,6 +251,8 @@ mod tests {
     #[test]
     fn a_hint_for_the_terminal_only_is_left_out() {
         for (there, due) in [
+            (hints::LIST_PINNED_FACTS, "list them with their numbers: `/unpin`"),
+            (hints::RESET_SETTING, "to reset the setting, choose the option `reset`"),
             (hints::APPROVE_ONCE, "it is still pending: press *Allow once*"),
             (hints::NAME_AGENT, "choose one with the option `agent`"),
             (hints::NAME_AGENT_OF_SESSION, "use the session in the channel of its agent"),

@@ -19,6 +19,10 @@ use crate::rest::{RestClient, RestError};
 const MAX_TRIES: u32 = 5;
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(14 * 60);
 
+/// Shown instead of a response whose file Discord does not accept.
+const FILE_REJECTED_TEXT: &str =
+    "Discord rejected the file. It may be too large for this server. Ask the agent to compress or split it.";
+
 /// Sends the initial response. Returns whether it arrived; if not, the interaction must not be acted on.
 pub(super) async fn send_initial_response(rest: &RestClient, way: &InteractionRef, answer: &InitialResponse) -> bool {
     let given = rest.create_response(way, answer).await;
@@ -44,7 +48,11 @@ pub(super) async fn send_outcome(app: &DiscordApp, way: &InteractionRef, private
 /// Replaces the deferred response, or the message whose button was pressed.
 pub(super) async fn send_edit(app: &DiscordApp, way: &InteractionRef, reply: &Response) {
     let (body, file) = Response { text: app.redact(&reply.text), ..reply.clone() }.to_request();
-    send_with_retries(&app.stop, || app.rest.edit_response(way, body.clone(), file.clone())).await;
+    let delivery = send_with_retries(&app.stop, || app.rest.edit_response(way, body.clone(), file.clone())).await;
+    if delivery == Delivery::Rejected && file.is_some() {
+        let (body, _) = Response::new(FILE_REJECTED_TEXT).to_request();
+        send_with_retries(&app.stop, || app.rest.edit_response(way, body.clone(), None)).await;
+    }
     if let Some(aloud) = &reply.public_text {
         send_followup(app, way, aloud, false).await;
     }
@@ -56,8 +64,21 @@ pub(super) async fn send_followup(app: &DiscordApp, way: &InteractionRef, text: 
     send_with_retries(&app.stop, || app.rest.create_followup(way, &text, private)).await;
 }
 
+/// Whether a request succeeded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Delivery {
+    Delivered,
+    /// Discord does not accept the request.
+    Rejected,
+    /// The time was too short.
+    Late,
+}
+
 /// Sends a request, with retries after errors that may pass, until the daemon stops.
-async fn send_with_retries<F: Future<Output = Result<(), RestError>>>(stop: &CancellationToken, send: impl Fn() -> F) {
+async fn send_with_retries<F: Future<Output = Result<(), RestError>>>(
+    stop: &CancellationToken,
+    send: impl Fn() -> F,
+) -> Delivery {
     let sent = async {
         let mut wait = Duration::from_millis(500);
         for tries in 1.. {
@@ -66,14 +87,19 @@ async fn send_with_retries<F: Future<Output = Result<(), RestError>>>(stop: &Can
                     sleep(wait).await;
                     wait *= 2;
                 }
-                Err(error) => return tracing::warn!(%error, "a response was not delivered"),
-                Ok(()) => return,
+                Err(error) => {
+                    tracing::warn!(%error, "a response was not delivered");
+                    return if error.is_transient() { Delivery::Late } else { Delivery::Rejected };
+                }
+                Ok(()) => return Delivery::Delivered,
             }
         }
+        Delivery::Late
     };
     tokio::select! {
-        () = sent => {}
+        delivery = sent => return delivery,
         () = sleep(RESPONSE_TIMEOUT) => tracing::warn!("a response was not delivered in time"),
         () = wait_stop_grace(stop) => tracing::warn!("a response was not delivered before the shutdown"),
     }
+    Delivery::Late
 }

@@ -15,7 +15,7 @@ use super::text_format::{inline_code, inline_text, pluralize, relative_time};
 
 pub(super) const COMMAND: Command = Command {
     name: "memory",
-    description: "Manage what the agent always remembers",
+    description: "Show or change what the agent always remembers",
     default_permissions: None,
     subcommands: Subcommands::Many(&[
         Subcommand {
@@ -36,14 +36,17 @@ pub(super) const COMMAND: Command = Command {
         },
         Subcommand {
             name: "remove",
-            description: "Move an entry to the trash",
+            description: "Remove something that the agent remembers",
             run: |call| Box::pin(remove(call)),
             right: Right::Change,
             private: false,
-            options: &[required("id", "ID, as shown by /memory list", OptionKind::Text(64)), AGENT_OPTION],
+            options: &[required("id", "ID in /memory list", OptionKind::Text(64)), AGENT_OPTION],
         },
     ]),
 };
+
+/// What to do if the model does not see all facts.
+const REMOVE_HINT: &str = "To make room, remove some that are no longer needed: `/memory remove`";
 
 /// Entries on a page.
 const PAGE_SIZE: u64 = 20;
@@ -66,11 +69,17 @@ async fn list(call: &Invocation) -> Result<Response> {
     let pages = found.total.div_ceil(PAGE_SIZE);
     let mut lines = vec![format!("**{name}** remembers {} · page {page} of {pages}", pluralize(found.total, "fact"))];
     lines.extend(found.entries.iter().map(|entry| entry_line(call, entry)));
+    if found.shown < found.total {
+        lines.push(format!(
+            "Note: the model sees {} of {} facts, because they may use {} tokens. {REMOVE_HINT}",
+            found.shown, found.total, found.token_budget
+        ));
+    }
     Ok(Response::new(lines.join("\n")))
 }
 
 fn entry_line(call: &Invocation, entry: &MemoryEntry) -> String {
-    let hidden = if entry.shown { "" } else { " · no space in the prompt" };
+    let hidden = if entry.shown { "" } else { " · not shown to the model" };
     format!(
         "{} · {}{hidden} · {}",
         inline_code(call, &entry.short_id, 40),
@@ -88,7 +97,18 @@ async fn add(call: &Invocation) -> Result<Response> {
     let added = add::add_as(&ops.agent_resolver, &ops.store.catalog, &ops.redactor, &ops.clock, params, by);
     let added = with_expected_agent(agent.settings.id, added).await?;
     let what = if added.added { "Added" } else { "Already there" };
-    Ok(Response::new(format!("{what}: {}", entry_line(call, &added.entry))))
+    let mut text = format!("{what}: {}", entry_line(call, &added.entry));
+    if !added.entry.shown {
+        text.push_str(&format!("\nNote: the memory is full, so the model does not see this fact. {REMOVE_HINT}"));
+    }
+    if added.secrets_found > 0 {
+        text.push_str(&format!("\nNote: {} removed from it.", secrets_text(added.secrets_found)));
+    }
+    Ok(Response::new(text))
+}
+
+fn secrets_text(found: u64) -> String {
+    if found == 1 { "1 secret was".to_owned() } else { format!("{found} secrets were") }
 }
 
 async fn remove(call: &Invocation) -> Result<Response> {

@@ -25,6 +25,7 @@ mod settings;
 mod shortcuts;
 mod status_commands;
 mod tasks;
+mod terminal_terms;
 mod text_format;
 
 use std::future::Future;
@@ -50,8 +51,9 @@ use self::response::Response;
 use crate::app::DiscordApp;
 use crate::member::GuildMember;
 use crate::rest::interactions::{InitialResponse, InteractionRef};
-pub(crate) use hint_rewrite::{rewrite_commands, rewrite_hint};
+pub(crate) use hint_rewrite::{mention_people, rewrite_message};
 pub(crate) use registration::{on_guild_joined, on_guild_left, on_ready, on_resumed};
+pub(crate) use text_format::format_hint;
 
 /// Sessions on a page of history.
 const HISTORY_PAGE_SIZE: u64 = 10;

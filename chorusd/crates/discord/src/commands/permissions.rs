@@ -1,11 +1,10 @@
 //! `/permissions`: what the agent of the channel may do.
 
 use chorus_base::error::{Error, Result};
-use chorus_engine::approvals::rule_reason;
 use chorus_engine::ops::permissions::{check, remove_rule, usable_profile};
 use chorus_engine::ops::resolve_agent::with_expected_agent;
 use chorus_proto::ErrorKind;
-use chorus_proto::methods::permissions::{AgentRule, CheckParams, Decision, RemoveRuleParams};
+use chorus_proto::methods::permissions::{AgentRule, CheckParams, Decision, RemoveRuleParams, Rule};
 
 use super::command_definition::{AGENT_OPTION, Command, OptionKind, Right, Subcommand, Subcommands, required};
 use super::context::audited_agent;
@@ -33,7 +32,7 @@ pub(super) const COMMAND: Command = Command {
             run: |call| Box::pin(check(call)),
             right: Right::Read,
             private: true,
-            options: &[required("command", "For example git status", OptionKind::Text(1000)), AGENT_OPTION],
+            options: &[required("command", "Command, for example git status", OptionKind::Text(1000)), AGENT_OPTION],
         },
         Subcommand {
             name: "remove",
@@ -41,10 +40,7 @@ pub(super) const COMMAND: Command = Command {
             run: |call| Box::pin(remove(call)),
             right: Right::Change,
             private: false,
-            options: &[
-                required("number", "Number, as shown by /permissions show", OptionKind::Number(1)),
-                AGENT_OPTION,
-            ],
+            options: &[required("number", "Number in /permissions show", OptionKind::Number(1)), AGENT_OPTION],
         },
     ]),
 };
@@ -62,8 +58,10 @@ async fn show(call: &Invocation) -> Result<Response> {
     };
     let spec = profile.spec();
     let lists = [("never", &spec.deny), ("asks", &spec.ask), ("may", &spec.allow)];
-    let rules: Vec<String> =
-        lists.iter().flat_map(|(word, list)| list.iter().map(move |rule| format!("{word}: {rule}"))).collect();
+    let rules: Vec<String> = lists
+        .iter()
+        .flat_map(|(word, list)| list.iter().map(move |rule| format!("{word}: {}", plain_pattern(rule))))
+        .collect();
     let mut shown: Vec<String> = rules.iter().take(MAX_LISTED).cloned().collect();
     if rules.len() > MAX_LISTED {
         shown.push(format!("and {} more rules", rules.len() - MAX_LISTED));
@@ -81,6 +79,12 @@ async fn show(call: &Invocation) -> Result<Response> {
         }
     }
     Ok(Response::new(text))
+}
+
+/// Shows the pattern of a rule without what all patterns have, so that `tool:bash:.*` is `bash`.
+fn plain_pattern(pattern: &str) -> &str {
+    let action = pattern.strip_prefix("tool:").unwrap_or(pattern);
+    action.strip_suffix(":.*").unwrap_or(action)
 }
 
 fn rule_line(call: &Invocation, rule: &AgentRule) -> String {
@@ -107,8 +111,23 @@ async fn check(call: &Invocation) -> Result<Response> {
         Decision::Ask => "asks before it runs this",
         Decision::Deny => "may not run this",
     };
-    let why = code_block(call, &rule_reason(&verdict.rule));
-    Ok(Response::new(format!("**{name}** {what}.\n{why}")))
+    let why = code_block(call, &verdict_reason(&verdict.rule, verdict.decision));
+    Ok(Response::new(format!("**{name}** {what}:\n{why}")))
+}
+
+/// Says in plain words which rule decided.
+fn verdict_reason(rule: &Rule, decision: Decision) -> String {
+    match rule {
+        Rule::Pattern { .. } => match decision {
+            Decision::Allow => "its permissions allow this kind of action".to_owned(),
+            Decision::Ask => "its permissions ask before this kind of action".to_owned(),
+            Decision::Deny => "its permissions deny this kind of action".to_owned(),
+        },
+        Rule::Always { .. } => "exactly this was allowed permanently".to_owned(),
+        Rule::Agent { number, rule } => format!("permanent approval {number} allows it: {rule}"),
+        Rule::Default => "its permissions have no rule for this".to_owned(),
+        Rule::Shell { reason } => reason.clone(),
+    }
 }
 
 async fn remove(call: &Invocation) -> Result<Response> {

@@ -37,12 +37,12 @@ pub(super) const COMMAND: Command = Command {
             options: &[
                 required(
                     "session",
-                    "Name, short ID, history number, or `latest`",
+                    "Name, ID, number in /session list, or latest",
                     OptionKind::Autocomplete(Completion::Sessions),
                 ),
                 optional(
                     "format",
-                    "md (default), html, json or jsonl",
+                    "File format: md (Markdown, the default), html, json or jsonl",
                     OptionKind::OneOf(&["md", "html", "json", "jsonl"]),
                 ),
                 AGENT_OPTION,

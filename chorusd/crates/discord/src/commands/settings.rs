@@ -11,6 +11,7 @@ use serenity::model::Permissions;
 use super::command_definition::{
     Command, Completion, OptionKind, RESET_OPTION, Right, Subcommand, Subcommands, optional,
 };
+use super::hint_rewrite::rewrite_message;
 use super::invocation::Invocation;
 use super::response::Response;
 use super::text_format::{code_block, hint_text, inline_code, inline_text, pluralize};
@@ -26,7 +27,10 @@ pub(super) const COMMAND: Command = Command {
             run: |call| Box::pin(model(call)),
             right: Right::Server,
             private: true,
-            options: &[optional("model", "provider/model", OptionKind::Autocomplete(Completion::Models)), RESET_OPTION],
+            options: &[
+                optional("model", "Model, as provider/model", OptionKind::Autocomplete(Completion::Models)),
+                RESET_OPTION,
+            ],
         },
         Subcommand {
             name: "permissions",
@@ -91,7 +95,10 @@ async fn show_or_set(call: &Invocation, option: &str, name: &str, key: &str) -> 
     let done = ops.store.escalate_fatal(set.await)?;
     let was = done.old.map_or_else(String::new, |old| format!(" It was {} before.", inline_code(call, &old, 200)));
     let without = done.overridden_by.map_or_else(String::new, |variable| {
-        format!("\nNote: {} in the daemon's environment overrides it.", inline_code(call, &variable, 80))
+        format!(
+            "\nNote: the variable {} on the computer that runs Chorus overrides it. Ask the owner to remove it.",
+            inline_code(call, &variable, 80)
+        )
     });
     Ok(Response::new(format!(
         "{} is now {}.{was}{without}",
@@ -140,7 +147,7 @@ async fn validate_keys(call: &Invocation) -> Result<Response> {
     let found = validate::validate(&ops.models, &ops.effective_config, ModelsParams {}).await?;
     if found.providers.is_empty() {
         return Ok(Response::new(
-            "No model provider is configured. The owner can add one under `[providers]` in config.toml.",
+            "No model provider is configured. Ask the owner to add one on the computer that runs Chorus.",
         ));
     }
     let lines = found.providers.iter().map(|provider| {
@@ -148,7 +155,7 @@ async fn validate_keys(call: &Invocation) -> Result<Response> {
         match provider.found {
             Discovery::Ok => format!("✓ **{name}**: {}", pluralize(provider.models.len() as u64, "model")),
             Discovery::Failed | Discovery::NotRun => {
-                let problem = provider.problem.as_deref().unwrap_or("it was not tested");
+                let problem = rewrite_message(provider.problem.as_deref().unwrap_or("it was not tested"));
                 let hint =
                     provider.hint.as_ref().map_or_else(String::new, |hint| format!(" {}", hint_text(call, hint)));
                 format!("✗ **{name}**: {problem}.{hint}")

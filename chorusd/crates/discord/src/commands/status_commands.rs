@@ -5,11 +5,11 @@ use std::time::Duration;
 use chorus_base::error::Result;
 use chorus_engine::ops::resolve_agent::with_expected_agent;
 use chorus_engine::ops::{approvals, daemon, models, usage};
-use chorus_proto::Agent;
 use chorus_proto::methods::approvals::ListParams;
 use chorus_proto::methods::daemon::StatusParams;
 use chorus_proto::methods::models::{Discovery, ModelsParams};
 use chorus_proto::methods::usage::{UsageParams, UsageSums};
+use chorus_proto::{Agent, Meter, TokenSource, ToolsShown};
 
 use super::agent::agent_line;
 use super::command_definition::{AGENT_OPTION, Command, OptionKind, optional, read_only_command};
@@ -83,10 +83,7 @@ fn agent_details(agent: &Agent) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(context) = &agent.context {
         let unsaved = if context.unsaved == 0 { "all saved".into() } else { format!("{} unsaved", context.unsaved) };
-        let window = context.meter.map_or_else(String::new, |meter| match meter.window {
-            Some(window) => format!(" · {} of {window} tokens", meter.used),
-            None => format!(" · {} tokens", meter.used),
-        });
+        let window = context.meter.map_or_else(String::new, |meter| format!(" · {}", meter_text(&meter)));
         lines.push(format!("started {} · {unsaved}{window}", relative_time(context.started_at)));
         lines.extend(
             context
@@ -102,6 +99,25 @@ fn agent_details(agent: &Agent) -> Vec<String> {
         lines.push(pluralize(agent.approvals, "pending approval"));
     }
     lines
+}
+
+/// Says how large the next request to the model is, and how its tokens were counted.
+fn meter_text(meter: &Meter) -> String {
+    let source = match meter.source {
+        Some(TokenSource::Exact) => " (exact)",
+        Some(TokenSource::Provider) => " (counted by the provider)",
+        Some(TokenSource::Estimated) => " (estimated)",
+        None => "",
+    };
+    let tools = match meter.tools {
+        Some(ToolsShown::Few) => ", few tools",
+        Some(ToolsShown::None) => ", no tools",
+        None => "",
+    };
+    match meter.window {
+        Some(window) => format!("{} of {window} tokens{source}{tools}", meter.used),
+        None => format!("{} tokens{source}", meter.used),
+    }
 }
 
 async fn models(call: &Invocation) -> Result<Response> {
@@ -203,7 +219,19 @@ async fn usage(call: &Invocation) -> Result<Response> {
     let days = found.days.iter().take(MAX_DAYS).map(|day| row(&format!("{} {}", day.day, day.model), &day.sums));
     let mut lines: Vec<String> = days.collect();
     lines.push(row("total", &found.total));
-    Ok(Response::new(format!("**{name}**\n{}", code_block(call, &lines.join("\n")))))
+    let mut text = format!("**{name}**\n{}", code_block(call, &lines.join("\n")));
+    let calls = |count| pluralize(count, "call");
+    match found.total.estimated_calls {
+        0 => text.push_str("\nThe provider counted all tokens."),
+        estimated => text.push_str(&format!(
+            "\nThe tokens of {} are estimated, because the provider did not report them; it counted all others.",
+            calls(estimated)
+        )),
+    }
+    if found.total.unpriced_calls > 0 {
+        text.push_str(&format!("\n{} without a known price, not in the cost.", calls(found.total.unpriced_calls)));
+    }
+    Ok(Response::new(text))
 }
 
 async fn ping(_: &Invocation) -> Result<Response> {

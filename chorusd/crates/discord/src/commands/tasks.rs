@@ -13,7 +13,7 @@ use super::invocation::Invocation;
 use super::response::Response;
 use super::text_format::{code_block, inline_code, inline_text, relative_time};
 
-const TASK_OPTION: CommandOption = required("id", "Task ID, for example t12", OptionKind::Text(32));
+const TASK_OPTION: CommandOption = required("id", "ID in /tasks list, for example t12", OptionKind::Text(32));
 
 pub(super) const COMMAND: Command = Command {
     name: "tasks",

@@ -5,7 +5,7 @@ use chorus_proto::Session;
 use chorus_proto::visible_text::make_visible;
 use jiff::Timestamp;
 
-use super::hint_rewrite::{mention_people, rewrite_commands, rewrite_hint};
+use super::hint_rewrite::{mention_people, rewrite_hint, rewrite_message};
 use super::invocation::{Caller, Invocation};
 use crate::app::DiscordApp;
 
@@ -36,7 +36,7 @@ impl Redact for Invocation {
 
 /// Formats an error: a sentence that says what happened, then its hint.
 pub(super) fn error_text(clean: &impl Redact, failure: &Error) -> String {
-    let message = mention_people(&rewrite_commands(&clean.redact(&failure.message)));
+    let message = mention_people(&rewrite_message(&clean.redact(&failure.message)));
     let what = end_sentence(&truncate(&message, 1200));
     // A message may begin with the name of an agent, for example, which keeps its first letter.
     let first = what.split_whitespace().next().unwrap_or_default();
@@ -55,7 +55,12 @@ const SENTENCE_STARTS: [&str; 16] = [
 
 /// Formats a hint as a sentence.
 pub(super) fn hint_text(clean: &impl Redact, hint: &str) -> String {
-    end_sentence(&capitalize(&truncate(&rewrite_hint(&clean.redact(hint)), 600)))
+    format_hint(&clean.redact(hint))
+}
+
+/// Formats a hint without secrets as a sentence that is true in Discord.
+pub(crate) fn format_hint(hint: &str) -> String {
+    end_sentence(&capitalize(&truncate(&rewrite_hint(hint), 600)))
 }
 
 /// Ends a sentence with a period, unless it ends with another mark or a command.
@@ -129,7 +134,7 @@ pub(super) fn session_title(clean: &impl Redact, session: &Session, most: usize)
 pub(super) fn warning_lines(clean: &impl Redact, warnings: &[String]) -> String {
     warnings
         .iter()
-        .map(|warning| format!("\nNote: {}", truncate(&rewrite_commands(&clean.redact(warning)), 400)))
+        .map(|warning| format!("\nNote: {}", truncate(&rewrite_message(&clean.redact(warning)), 400)))
         .collect()
 }
 

@@ -4,7 +4,7 @@ use chorus_base::error::{Error, Result};
 use chorus_proto::methods::send::SendResult;
 use chorus_redact::Redactor;
 
-use crate::commands::rewrite_hint;
+use crate::commands::{format_hint, mention_people, rewrite_message};
 use crate::outbox::{File, MessageBody};
 use crate::render::{RenderedText, render_text, split};
 
@@ -43,10 +43,11 @@ pub(super) fn final_bodies(
 
 /// Formats an error and its hint.
 fn error_text(failure: &Error, redactor: &Redactor) -> String {
-    let message = collapse_whitespace(&redactor.redact_message(&failure.message));
+    let message = mention_people(&rewrite_message(&redactor.redact_message(&failure.message)));
+    let message = collapse_whitespace(&message);
     let what = if failure.message == RESTARTED_MESSAGE { message } else { format!("**Error:** {message}") };
     match &failure.hint {
-        Some(hint) => format!("{what}\n-# {}", rewrite_hint(&collapse_whitespace(&redactor.redact_message(hint)))),
+        Some(hint) => format!("{what}\n-# {}", collapse_whitespace(&format_hint(&redactor.redact_message(hint)))),
         None => what,
     }
 }

@@ -9,7 +9,6 @@ use serenity::all::{ChannelId, MessageId};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::progress::TurnProgress;
 use super::turn_listener::ReplyListener;
 use crate::app::DiscordApp;
 use crate::outbox::{Button, MessageBody, Post, Style};
@@ -21,6 +20,9 @@ const SHOW_DELAY: Duration = Duration::from_millis(800);
 const EDIT_INTERVAL: Duration = Duration::from_millis(1200);
 /// Longest time between two edits after failures.
 const MAX_EDIT_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Characters of a name on the Stop button.
+const MAX_OWNER_CHARS: usize = 60;
 
 /// Where the reply goes.
 #[derive(Debug, Clone)]
@@ -77,7 +79,7 @@ async fn post_and_edit(app: Arc<DiscordApp>, place: ReplyTarget, listener: Arc<R
         () = end.cancelled() => return,
         () = tokio::time::sleep(SHOW_DELAY) => {}
     }
-    let body = progress_body(&app.ops.redactor, listener.progress());
+    let body = progress_body(&app.ops.redactor, &listener);
     let post = Post {
         channel: place.channel,
         about: Some(place.about.clone()),
@@ -116,7 +118,7 @@ async fn edit_until_end(
             () = end.cancelled() => return,
             () = sleep_until(next) => {}
         }
-        let body = progress_body(redactor, listener.progress());
+        let body = progress_body(redactor, listener);
         if body == shown {
             tokio::select! {
                 () = end.cancelled() => return,
@@ -142,12 +144,13 @@ async fn edit_until_end(
     }
 }
 
-fn progress_body(redactor: &Redactor, mut heard: TurnProgress) -> MessageBody {
+fn progress_body(redactor: &Redactor, listener: &ReplyListener) -> MessageBody {
+    let mut heard = listener.progress();
     // The agent may be allowed to see secrets; a channel never is.
     heard.text = redactor.redact_truncated(heard.text);
     let stop = heard.turn.map(|turn| Button {
         custom_id: format!("stop:{turn}"),
-        label: "Stop".into(),
+        label: stop_label(redactor, listener.owner_name()),
         style: Style::Secondary,
         disabled: false,
         seen_whole: false,
@@ -157,4 +160,11 @@ fn progress_body(redactor: &Redactor, mut heard: TurnProgress) -> MessageBody {
         buttons: stop.into_iter().collect(),
         file: None,
     }
+}
+
+/// Labels the button with the person whose turn it stops, so that nobody takes it for theirs.
+fn stop_label(redactor: &Redactor, owner: Option<&str>) -> String {
+    let Some(name) = owner else { return "Stop".to_owned() };
+    let name: String = redactor.redact_text(name).split_whitespace().collect::<Vec<_>>().join(" ");
+    format!("Stop ({})", name.chars().take(MAX_OWNER_CHARS).collect::<String>())
 }

@@ -4,6 +4,7 @@ use chorus_proto::methods::send::TurnEvent;
 use chorus_proto::tool_gist;
 use uuid::Uuid;
 
+use crate::commands::rewrite_message;
 use crate::render;
 use crate::render::MAX_MESSAGE_CHARS;
 
@@ -77,7 +78,7 @@ impl TurnProgress {
                 self.open_approvals = self.open_approvals.saturating_sub(1);
                 return;
             }
-            TurnEvent::Note(note) => Activity::Note(note.clone()),
+            TurnEvent::Note(note) => Activity::Note(rewrite_message(note)),
         };
         self.activity = doing;
     }

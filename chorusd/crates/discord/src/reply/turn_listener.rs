@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use chorus_agent_core::turn_sink::TurnListener;
+use chorus_base::requester::Requester;
 use chorus_base::sync::Mutex;
 use chorus_proto::methods::send::TurnEvent;
 use tokio::sync::{Notify, watch};
@@ -60,6 +61,14 @@ impl ReplyListener {
 
     pub(super) fn turn_id(&self) -> Option<Uuid> {
         self.progress.lock().turn
+    }
+
+    /// Returns the name of the person who requested the turn.
+    pub(super) fn owner_name(&self) -> Option<&str> {
+        match &self.owner.by {
+            Requester::Person { name, .. } => Some(name),
+            Requester::Owner | Requester::Nobody => None,
+        }
     }
 
     /// Returns the name of the person who stopped the turn.

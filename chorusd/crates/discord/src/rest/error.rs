@@ -16,6 +16,10 @@ const GONE_CODES: [u64; 5] = [10_003, 10_004, 10_008, 10_015, 10_062];
 /// No rate limit is longer; a response that says so is wrong.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(24 * 3600);
 
+/// The hint if Chorus lacks a permission.
+const GRANT_PERMISSIONS: &str = "in Discord, give Chorus the permissions View Channels, Send Messages, Attach Files, Read Message \
+                                 History and Manage Channels; see docs/DISCORD.md";
+
 /// Why a request failed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(crate) enum RestError {
@@ -103,9 +107,7 @@ impl From<RestError> for Error {
         let failure = Self::new(ErrorKind::DiscordFailed, error.to_string());
         match error {
             RestError::Unauthorized => failure.hint("create a new token and set it in the daemon's environment"),
-            RestError::Refused { status: 403, .. } => {
-                failure.hint("grant the application the permissions listed in docs/DISCORD.md")
-            }
+            RestError::Refused { status: 403, .. } => failure.hint(GRANT_PERMISSIONS),
             RestError::Gone { .. } => failure.hint("it was deleted in Discord"),
             error if error.is_transient() => failure.hint("try again in a moment"),
             _ => failure.hint("see the log: `chorusctl daemon logs`"),

@@ -5,5 +5,9 @@
 pub const NAME_AGENT: &str = "pass --agent NAME, or set a default with `chorusctl agent use NAME`";
 /// A session of another agent was named.
 pub const NAME_AGENT_OF_SESSION: &str = "pass --agent NAME to use it with another agent";
+/// There is no pinned fact with this number.
+pub const LIST_PINNED_FACTS: &str = "list them with their numbers: chorusctl context show";
+/// An empty value resets a setting.
+pub const RESET_SETTING: &str = "an empty value resets the setting";
 /// An action cannot be approved for ever.
 pub const APPROVE_ONCE: &str = "it is still pending: approve it once, without --always";

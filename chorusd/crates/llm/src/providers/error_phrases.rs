@@ -175,7 +175,7 @@ pub(super) fn hint(class: ErrorClass, provider: &str) -> Option<String> {
         }
         ErrorClass::AnswerTooLong => "choose a model with a higher output limit".into(),
         ErrorClass::NoImages => "choose a model that accepts images, or describe the image in words".into(),
-        ErrorClass::NotFound => "list models with `chorusctl models`, or check `base_url`".into(),
+        ErrorClass::NotFound => "list models with `chorusctl models`; or check `base_url`".into(),
         _ => return None,
     })
 }

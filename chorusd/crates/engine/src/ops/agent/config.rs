@@ -177,7 +177,7 @@ fn rename_agent<'a>(
         let (from, to) = (agent.settings.dir.clone(), editor.agents.home.join(AGENTS_DIR).join(name));
         if name != old && (editor.agents.index.by_name(name).is_some() || to.symlink_metadata().is_ok()) {
             return Err(Error::new(ErrorKind::AlreadyExists, format!("{name} already exists"))
-                .hint("choose another name, or move the existing directory"));
+                .hint("choose another name; or move the existing directory"));
         }
         if name == old {
             return get_config(editor, agent, Some("name")).await;

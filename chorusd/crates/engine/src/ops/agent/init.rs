@@ -96,7 +96,7 @@ fn ensure_name_free(agents: &AgentResolver, name: &str, by: &Requester) -> Resul
     }
     if *by != Requester::Owner && agents.home.join(AGENTS_DIR).join(name).symlink_metadata().is_ok() {
         return Err(Error::new(ErrorKind::Denied, format!("files of a destroyed agent {name} were kept"))
-            .hint(format!("choose another name, or restore it at a terminal: chorusctl agent init {name}")));
+            .hint(format!("choose another name; or restore it at a terminal: chorusctl agent init {name}")));
     }
     Ok(())
 }

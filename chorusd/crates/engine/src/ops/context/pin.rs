@@ -31,9 +31,9 @@ pub fn pins_warning(settings: &AgentSettings, set: &WorkingSet) -> Option<String
     let (total, shown) = (set.pinned_facts.len(), shown_pins(set, settings.window.tokens));
     (shown < total).then(|| {
         format!(
-            "the model sees only the newest {shown} of {total} pinned facts: they may have half of compact_at_tokens \
-             ({}); remove some: chorusctl context unpin N",
-            settings.window.tokens
+            "the model sees only the newest {shown} of {total} pinned facts, because they may use {} tokens (half of \
+             `compact_at_tokens`); remove some: chorusctl context unpin N",
+            settings.window.tokens / 2
         )
     })
 }

@@ -41,7 +41,7 @@ impl SessionPrefix {
             let wanted = usize::try_from(at).unwrap_or(usize::MAX);
             if wanted > messages.len() {
                 return Err(Error::invalid(format!("{name} has only {} messages, not {at}", messages.len()))
-                    .hint(format!("see them: chorusctl show {name}")));
+                    .hint(format!("use a smaller number; see the messages: chorusctl show {name}")));
             }
             let keep = complete_calls_prefix(&messages, wanted);
             if keep < wanted {

@@ -12,6 +12,7 @@ use super::pin::pins_warning;
 use crate::agent::command;
 use crate::agent::registry::Registry;
 use crate::ops::agent::AgentResolver;
+use crate::ops::hints;
 
 /// Removes a pinned fact.
 pub async fn unpin(agents: &AgentResolver, registry: &Arc<Registry>, params: UnpinParams) -> Result<PinResult> {
@@ -24,7 +25,7 @@ pub async fn unpin(agents: &AgentResolver, registry: &Arc<Registry>, params: Unp
             let page = registry.ask(agent.settings.id, command::read_page(PageRange::Last(0), room)).await?;
             let (n, there_are) = (params.n, page.working_set.pinned_facts.len());
             return Err(Error::new(ErrorKind::NotFound, format!("no pinned fact {n} (there are {there_are})"))
-                .hint("list them with their numbers: chorusctl context show"));
+                .hint(hints::LIST_PINNED_FACTS));
         }
         Err(failure) => return Err(failure),
     };

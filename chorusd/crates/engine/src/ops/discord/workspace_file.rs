@@ -1,6 +1,7 @@
 //! Files of an agent's workspace for people in its channel: what the agent itself may view.
 
 use std::io::Read as _;
+use std::path::Path;
 
 use chorus_base::error::{Error, Result};
 use chorus_permissions::Action;
@@ -16,6 +17,7 @@ use crate::tools::{LineRange, OpenEntry, Workspace, WorkspacePath, workspace_pat
 #[derive(Debug)]
 pub enum WorkspaceEntry {
     File { path: String, bytes: Vec<u8> },
+    EmptyFile { path: String },
     Folder { path: String, listing: String },
 }
 
@@ -27,8 +29,10 @@ pub enum WorkspaceEntry {
 pub async fn read(agent: &AgentEntry, path: &str, max: usize) -> Result<WorkspaceEntry> {
     let (profile, dir, path) = (usable_profile(&agent.settings)?.clone(), agent.settings.dir.clone(), path.to_owned());
     run_blocking(move || {
-        let unreadable = |why: String| Error::new(ErrorKind::NotFound, why).hint("list the files: `/file`");
         let workspace = dir.join("workspace");
+        let unreadable = |why: String| {
+            Error::new(ErrorKind::NotFound, reason_for_people(&why, &workspace)).hint("list the files: `/file`")
+        };
         let place = WorkspacePath::parse(&path, &workspace).map_err(unreadable)?;
         let path = place.to_string();
         let action = Action::File { tool: "view", path: &path }.to_string();
@@ -51,9 +55,24 @@ pub async fn read(agent: &AgentEntry, path: &str, max: usize) -> Result<Workspac
                     let what = format!("{path} is larger than {most} MiB, which is Discord's limit");
                     return Err(Error::new(ErrorKind::LimitReached, what).hint("ask the agent to compress or split it"));
                 }
-                Ok(WorkspaceEntry::File { path, bytes })
+                // Discord takes no file without content.
+                Ok(if bytes.is_empty() {
+                    WorkspaceEntry::EmptyFile { path }
+                } else {
+                    WorkspaceEntry::File { path, bytes }
+                })
             }
         }
     })
     .await
+}
+
+/// Takes from a reason what only a model needs to know, and the path of the workspace on this machine.
+fn reason_for_people(why: &str, workspace: &Path) -> String {
+    const FOR_MODELS: [&str; 3] =
+        [", which file tools cannot access", "; use the git tools", "; this tool needs a file"];
+    const LINK: &str = ", which file tools do not follow; use its target, if that is in the workspace";
+    let why = why.replace(&format!(" ({})", workspace.display()), "");
+    let why = why.replace(LINK, ", which Chorus does not follow");
+    FOR_MODELS.iter().fold(why, |why, part| why.replace(part, ""))
 }

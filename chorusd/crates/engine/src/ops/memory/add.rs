@@ -40,7 +40,7 @@ pub async fn add_as(
     by: &Requester,
 ) -> Result<AddResult> {
     let agent = agents.resolve(params.agent.as_deref()).await?;
-    let unfit = |why| Error::invalid(why).hint("shorten it to one or two sentences, or put it in a file in docs/");
+    let unfit = |why| Error::invalid(why).hint("shorten it to one or two sentences; or put it in a file in docs/");
     let path = memories::validate_path(params.path.as_deref()).map_err(Error::invalid)?;
     let project = match (&agent.settings.project, params.project) {
         (_, false) => None,

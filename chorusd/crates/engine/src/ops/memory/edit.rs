@@ -24,7 +24,7 @@ pub async fn edit(
     id: &str,
     text: &str,
 ) -> Result<MemoryEntry> {
-    let unfit = |why| Error::invalid(why).hint("shorten it to one or two sentences, or put it in a file in docs/");
+    let unfit = |why| Error::invalid(why).hint("shorten it to one or two sentences; or put it in a file in docs/");
     let text = memories::validate_text(text).map_err(unfit)?;
     // Serialises changes, so that each is recorded with what it replaced.
     let _one_at_a_time = agents.lock.lock().await;

@@ -21,6 +21,7 @@ use crate::agent::command;
 use crate::agent::registry::Registry;
 use crate::ops::agent::{self, AgentResolver};
 use crate::ops::approvals::deny_outdated;
+use crate::ops::hints;
 
 /// Sets a default for agents that do not set the key themselves, from now on and after restarts. An empty value removes
 /// the setting.
@@ -55,7 +56,7 @@ pub async fn set_as(
         agent::ensure_may_grant(at_start, by, &value.clone().unwrap_or_else(without).into())?;
     }
     if let Some(value) = &value {
-        let wrong = |e| Error::invalid(format!("`{name}` {e}")).hint("an empty value resets the setting");
+        let wrong = |e| Error::invalid(format!("`{name}` {e}")).hint(hints::RESET_SETTING);
         at_start.with_setting(name, value).map_err(wrong)?;
         if name == "default_model" {
             models.check_assignable(value)?;
