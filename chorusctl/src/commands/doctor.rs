@@ -6,10 +6,10 @@ use chorus_proto::methods::doctor::{Check, Doctor, DoctorParams, DoctorResult, R
 use crate::app::{App, parse_result};
 use crate::connect;
 use crate::error::Error;
-use crate::ui::sanitize;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::style::Style;
 use crate::ui::units::pluralize;
+use crate::ui::{sanitize, text};
 
 /// Check the installation for problems
 ///
@@ -96,9 +96,19 @@ fn print_check(app: &mut App, check: &Check, width: usize) -> Result<(), Error> 
     };
     let name = format!("{:width$}", sanitize::one_line(&check.name));
     let verdict = app.stdout.style(style, word).to_string();
-    writeln!(app.stdout, "{verdict}  {name}  {}", sanitize::one_line(&check.text))?;
-    let Some(hint) = &check.hint else { return Ok(()) };
-    writeln!(app.stdout, "      {:width$}  hint: {}", "", sanitize::one_line(hint))
+    let indent = " ".repeat(width + 8);
+    let room = app.stdout.width().map_or(usize::MAX, |columns| columns.saturating_sub(indent.len()).max(20));
+    let hint = check.hint.as_ref().map(|hint| format!("hint: {}", sanitize::one_line(hint)));
+    let mut first = true;
+    for text in std::iter::once(sanitize::one_line(&check.text)).chain(hint) {
+        for line in text::wrap(&text, room) {
+            match std::mem::take(&mut first) {
+                true => writeln!(app.stdout, "{verdict}  {name}  {line}")?,
+                false => writeln!(app.stdout, "{indent}{line}")?,
+            }
+        }
+    }
+    Ok(())
 }
 
 fn print_rebuilt(app: &mut App, rebuilt: &Rebuilt) -> Result<(), Error> {

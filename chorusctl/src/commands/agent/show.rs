@@ -55,10 +55,11 @@ fn print_agent(out: &mut Stdout, shown: &ShowResult) -> Result<(), Error> {
         shown.config.get("permission_rules").and_then(Value::as_array).filter(|rules| !rules.is_empty())
     {
         let more = format!("{} (chorusctl permissions rules {heading})", pluralize(rules.len() as u64, "rule"));
-        write_field(out, "permanent approvals", &more)?;
+        write_field(out, "permission rules", &more)?;
     }
     let told = ["id", "name", "created_at", "permission_rules"];
-    for (key, value) in shown.config.iter().filter(|(key, value)| !told.contains(&key.as_str()) && !value.is_null()) {
+    let is_set = |value: &Value| !value.is_null() && value.as_array().is_none_or(|list| !list.is_empty());
+    for (key, value) in shown.config.iter().filter(|(key, value)| !told.contains(&key.as_str()) && is_set(value)) {
         write_field(out, key, &value_text(value))?;
     }
     Ok(())
@@ -87,11 +88,17 @@ pub fn write_field(out: &mut Stdout, name: &str, value: &str) -> Result<(), Erro
     if lines.is_empty() { writeln!(out, "{}", label.trim_end()) } else { Ok(()) }
 }
 
-/// Formats a setting: strings without quotation marks, null as `(not set)`.
+/// Formats a setting: strings without quotation marks, null as `(not set)`, an empty list as `(none)`, permission rules as
+/// the commands that they allow.
 #[must_use]
 pub fn value_text(value: &Value) -> String {
     match value {
         Value::Null => "(not set)".to_owned(),
+        Value::Array(list) if list.is_empty() => "(none)".to_owned(),
+        Value::Array(list) if list.iter().all(|rule| rule["rule"].is_string()) => {
+            let rules = list.iter().filter_map(|rule| rule["rule"].as_str());
+            rules.collect::<Vec<_>>().join(", ")
+        }
         Value::String(text) => text.clone(),
         other => other.to_string(),
     }

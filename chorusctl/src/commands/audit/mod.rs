@@ -4,6 +4,7 @@ use chorus_proto::methods::audit::{Audit, AuditParams, AuditResult, AuditRow};
 use clap::Subcommand;
 
 use crate::app::App;
+use crate::commands::agent::show::value_text;
 use crate::error::Error;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::{Style, sanitize, text};
@@ -106,7 +107,7 @@ fn print_row(app: &mut App, row: &AuditRow) -> Result<(), Error> {
     }
     for (name, value) in [("before", &row.old), ("after", &row.new)] {
         let value = match value {
-            Some(value) => sanitize::one_line(value),
+            Some(value) => sanitize::one_line(&readable(value)),
             None if row.old.is_some() || row.new.is_some() => "-".to_owned(),
             None => continue,
         };
@@ -115,6 +116,14 @@ fn print_row(app: &mut App, row: &AuditRow) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// Formats the JSON of a setting; text stays quoted, lists are read as in `agent config`.
+fn readable(json: &str) -> String {
+    match serde_json::from_str(json) {
+        Ok(list @ serde_json::Value::Array(_)) => value_text(&list),
+        _ => json.to_owned(),
+    }
 }
 
 /// Wraps a text to the room beside the time.
