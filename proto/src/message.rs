@@ -141,6 +141,19 @@ pub struct Message {
     pub provider: Option<Box<RawValue>>,
 }
 
+impl Message {
+    /// Returns the name of the program that wrote this reply, for example `codex`, if the reply was imported.
+    #[must_use]
+    pub fn imported_from(&self) -> Option<&str> {
+        imported_from(self.role, self.source.as_ref())
+    }
+}
+
+/// Returns the program that wrote a reply with this source.
+fn imported_from(role: Role, source: Option<&Source>) -> Option<&str> {
+    source.filter(|_| role == Role::Assistant)?.format.as_deref()
+}
+
 /// A message to append. `chorusd` sets missing fields and rejects unknown ones, so that nothing is ignored silently.
 #[wire]
 #[serde(deny_unknown_fields)]
@@ -175,6 +188,14 @@ pub struct NewMessage {
     pub interrupted: bool,
     #[omit_empty]
     pub provider: Option<Box<RawValue>>,
+}
+
+impl NewMessage {
+    /// Returns the name of the program that wrote this reply, if the reply was imported.
+    #[must_use]
+    pub fn imported_from(&self) -> Option<&str> {
+        imported_from(self.role, self.source.as_ref())
+    }
 }
 
 /// Deserializes messages from a list of objects. serde alone would also accept a list of values as the fields of a

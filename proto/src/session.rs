@@ -39,6 +39,22 @@ impl Trigger {
             Self::Import => "import",
         }
     }
+
+    /// Says why a session was saved, in words that follow `saved`.
+    #[must_use]
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::ManualSave => "by hand",
+            Self::IdleTimeout => "after inactivity",
+            Self::ContextClear => "when it was cleared",
+            Self::Shutdown => "when the daemon stopped",
+            Self::Destroy => "when the agent was deleted",
+            Self::Compact => "for a compaction",
+            Self::Restore => "before a restore",
+            Self::Resume => "before a resume",
+            Self::Import => "by an import",
+        }
+    }
 }
 
 /// Source of a summary.

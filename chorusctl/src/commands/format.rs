@@ -1,7 +1,7 @@
 //! Formats sessions and agents in the words that several commands share.
 
 use chorus_proto::{
-    AgentState, ContextInfo, Meter, RunningTurn, Session, SummarySource, TokenPair, TokenSource, ToolsShown, Trigger,
+    AgentState, ContextInfo, Meter, RunningTurn, Session, SummarySource, TokenPair, TokenSource, ToolsShown,
 };
 
 use crate::error::Error;
@@ -23,22 +23,6 @@ pub fn session_name(out: &Stdout, session: &Session) -> String {
         out.style(Style::Strong, &sanitize::one_line(&session.header.session_id)),
         out.style(Style::Id, &sanitize::one_line(&session.short_id)),
     )
-}
-
-/// Says why a session was saved.
-#[must_use]
-pub fn save_reason(trigger: Trigger) -> &'static str {
-    match trigger {
-        Trigger::ManualSave => "by hand",
-        Trigger::IdleTimeout => "after inactivity",
-        Trigger::ContextClear => "when it was cleared",
-        Trigger::Shutdown => "when the daemon stopped",
-        Trigger::Destroy => "when the agent was deleted",
-        Trigger::Compact => "for a compaction",
-        Trigger::Restore => "before a restore",
-        Trigger::Resume => "before a resume",
-        Trigger::Import => "by an import",
-    }
 }
 
 /// Says who wrote a summary; empty if nobody did.

@@ -99,8 +99,9 @@ impl TranscriptPrinter {
                 (Style::Tool, format!("result{}", name.unwrap_or_default()))
             }
         };
-        if let Some(author) = &message.author {
-            who = format!("{who} ({})", sanitize::one_line(&author.name));
+        let author = message.author.as_ref().map(|author| &*author.name);
+        if let Some(name) = author.or_else(|| message.imported_from()) {
+            who = format!("{who} ({})", sanitize::one_line(name));
         }
         let mut more = out.clock().local_time(message.timestamp);
         if message.generated {

@@ -91,7 +91,7 @@ fn print_heading(out: &mut Stdout, session: &Session) -> Result<(), Error> {
     let saved = out.clock().local_date_time(header.saved_at);
     let ago = out.clock().ago(header.saved_at);
     let started = out.clock().local_date_time(header.started_at);
-    write_field(out, "saved", &format!("{saved} ({ago}), {}", format::save_reason(header.trigger)))?;
+    write_field(out, "saved", &format!("{saved} ({ago}), {}", header.trigger.reason()))?;
     write_field(out, "started", &started)?;
     write_field(out, "agent", &header.agent_name)?;
     let size = format!("{}, {}", pluralize(header.message_count, "message"), format_token_count(header.token_estimate));

@@ -25,6 +25,17 @@ const LOOK: &str = "
         texts: articles.map(one => one.innerText),
         over: document.documentElement.scrollWidth - document.documentElement.clientWidth,
         wide: articles.filter(one => one.scrollWidth > one.clientWidth).map(one => one.id),
+        cut: articles.flatMap(one => {
+            const left = one.getBoundingClientRect().left + parseFloat(window.getComputedStyle(one).paddingLeft);
+            const walk = document.createTreeWalker(one, window.NodeFilter.SHOW_TEXT), out = [];
+            for (let text = walk.nextNode(); text; text = walk.nextNode()) {
+                const range = document.createRange();
+                range.selectNodeContents(text);
+                const box = range.getBoundingClientRect();
+                if (text.data.trim() && box.width && box.left < left - 1) out.push(text.data);
+            }
+            return out;
+        }),
         ran: [typeof window.ran, typeof window.parent.ran],
         links: [...document.querySelectorAll(`a:not([href^='#'])`)].map(one => one.href),
         anchors: [...document.querySelectorAll(`a[href^='#']`)].map(one => one.getAttribute('href'))
@@ -42,7 +53,13 @@ fn messages(elsewhere: &str) -> Vec<NewMessage> {
     );
     let read = |value: serde_json::Value| serde_json::from_value(value).expect("a message");
     vec![
-        NewMessage::text(Role::User, format!("Look at this: {evil}\n{}", "wide".repeat(300))),
+        NewMessage::text(
+            Role::User,
+            format!(
+                "Look at this: {evil}\n{}\n\nA paragraph.\n\n- item\n- [ ] task\n\n1. first\n   - [x] inner\n\n> quoted",
+                "wide".repeat(300)
+            ),
+        ),
         read(json!({"role": "assistant", "content": format!(
             "# Found\n\n```sh\n{}\n```\n\n| a | {} |\n|---|---|\n| 1 | 2 |\n\n![p]({elsewhere}) [ok](https://example.org/) [no](javascript:ran=1)\n\n{evil}",
             "echo ".repeat(100), "column ".repeat(60)),
@@ -70,6 +87,10 @@ fn a_phone_shows_all_of_it_and_nothing_runs_or_leaves() {
     let page = chorusctl(&home, ["session", "export", "latest", "--as", "html"]).expect_success();
     let found = browser.evaluate(&home, &page, 390, LOOK);
     assert_eq!((&found["over"], &found["wide"]), (&json!(0), &json!([])), "nothing is wider than the screen");
+    for width in [390, 1000] {
+        let cut = &browser.evaluate(&home, &page, width, LOOK)["cut"];
+        assert_eq!(cut, &json!([]), "no text begins left of its box");
+    }
     let texts: Vec<&str> = found["texts"].as_array().expect("a list").iter().filter_map(|text| text.as_str()).collect();
     assert_eq!(texts.len(), 4);
     for (n, due) in [

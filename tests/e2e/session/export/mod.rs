@@ -3,4 +3,5 @@
 mod directory;
 mod formats;
 mod html;
+mod imported;
 mod paged;

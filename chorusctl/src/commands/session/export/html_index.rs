@@ -81,7 +81,7 @@ pub(super) fn render(directory: &Path) -> Result<String, Error> {
 
 fn render_entry(page: &Page, one_agent: bool) -> String {
     let agent = if one_agent { "" } else { &page.agent };
-    let saved = page.saved.get(..16).unwrap_or_default().replace('T', " ");
+    let saved = page.saved.get(..16).map(|at| format!("{} UTC", at.replace('T', " "))).unwrap_or_default();
     let count = pluralize(page.messages, "message");
     let facts: Vec<&str> =
         [agent, &page.model, &saved, &count, &page.tags].into_iter().filter(|it| !it.is_empty()).collect();

@@ -7,8 +7,9 @@ mod progress;
 
 use std::io::{self, Write};
 
-use chorus_proto::SessionHeader;
 use chorus_proto::methods::export::ExportFormat;
+use chorus_proto::{Message, Role, SessionHeader, Trigger};
+use jiff::{SignedDuration, Timestamp};
 
 use super::SessionFile;
 use super::file::{write_end, write_header, write_message};
@@ -23,8 +24,25 @@ pub struct ParentSession {
     pub queries: u64,
     /// Token estimate of the session.
     pub tokens: u64,
-    /// Path of its file.
-    pub file: String,
+    /// The imported session that the parent is, or continues.
+    pub import: Option<ImportedSession>,
+}
+
+/// An imported session whose messages are part of the exported one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImportedSession {
+    pub session_id: String,
+    /// Name of the agent that holds it, usually the program that it came from.
+    pub agent_name: String,
+    pub model: Option<String>,
+}
+
+impl ImportedSession {
+    /// Formats `codex: 2026-11-24_941d38 (gpt-5)`.
+    fn to_line(&self) -> String {
+        let model = self.model.as_ref().map_or_else(String::new, |model| format!(" ({model})"));
+        format!("{}: {}{model}", self.agent_name, self.session_id)
+    }
 }
 
 /// A session being exported.
@@ -37,12 +55,38 @@ pub struct Export<'a> {
     pub header: &'a SessionHeader,
     /// The session that this one continues, if it is known.
     pub parent: Option<&'a ParentSession>,
+    /// Time of the first message.
+    pub first_at: Option<Timestamp>,
     pub form: ExportFormat,
     /// Leaves out the block of data at the end of Markdown.
     pub plain: bool,
 }
 
 impl Export<'_> {
+    /// Returns when the conversation began. In a restored context the messages are older than the context.
+    fn began_at(&self) -> Timestamp {
+        let started_at = self.header.started_at;
+        // A first message that started the context is a few milliseconds older than the context.
+        let is_older = |first: &Timestamp| started_at.duration_since(*first) >= SignedDuration::from_secs(1);
+        self.first_at.filter(is_older).unwrap_or(started_at)
+    }
+
+    /// Returns the imported session that this one continues.
+    fn import(&self) -> Option<&ImportedSession> {
+        self.parent?.import.as_ref()
+    }
+
+    /// Returns the model that wrote a message, if that is known. The session's model wrote only the replies of its agent.
+    fn reply_model(&self, message: &Message) -> Option<&str> {
+        if message.role != Role::Assistant || message.generated {
+            return None;
+        }
+        match message.imported_from() {
+            Some(_) if self.header.trigger != Trigger::Import => self.import()?.model.as_deref(),
+            _ => self.header.model.as_deref(),
+        }
+    }
+
     /// Returns the number of frames. There is a pass over all messages after each of them except the last one.
     #[must_use]
     pub fn frames(&self) -> u8 {
@@ -92,7 +136,7 @@ impl Export<'_> {
             (ExportFormat::Md, 1) => markdown::write_message(out, self, progress, message)?,
             (ExportFormat::Md, _) => markdown::write_record(out, progress, message)?,
             (ExportFormat::Html, 1) => html::write_contents_entry(out, self.header, number, message)?,
-            (ExportFormat::Html, _) => html::write_message(out, self.header, number, message)?,
+            (ExportFormat::Html, _) => html::write_message(out, self, number, message)?,
         }
         progress.messages = number;
         Ok(())
@@ -106,12 +150,22 @@ pub fn write(
     parent: Option<&ParentSession>,
     form: ExportFormat,
 ) -> io::Result<()> {
-    write_whole(out, file, Export { header: &file.header, parent, form, plain: false })
+    write_whole(out, file, export_of(file, parent, form, false))
 }
 
 /// Writes a whole session as Markdown without the block of data at its end.
 pub fn write_plain(out: &mut impl Write, file: &SessionFile) -> io::Result<()> {
-    write_whole(out, file, Export { header: &file.header, parent: None, form: ExportFormat::Md, plain: true })
+    write_whole(out, file, export_of(file, None, ExportFormat::Md, true))
+}
+
+fn export_of<'a>(
+    file: &'a SessionFile,
+    parent: Option<&'a ParentSession>,
+    form: ExportFormat,
+    plain: bool,
+) -> Export<'a> {
+    let first_at = file.messages.first().and_then(|message| Some(message.to_message().ok()?.timestamp));
+    Export { header: &file.header, parent, first_at, form, plain }
 }
 
 fn write_whole(out: &mut impl Write, file: &SessionFile, text: Export<'_>) -> io::Result<()> {

@@ -22,7 +22,7 @@ pub(crate) use data_block::{DATA_END, DATA_START, DataHeader, MessageRecord, par
 pub(crate) use fenced_block::{BlockKind, FencedBlock};
 pub(crate) use needs_fence::is_safe_text;
 pub use needs_fence::one_line;
-pub(crate) use section_heading::Section;
+pub(crate) use section_heading::{HeadingTime, Section};
 pub(crate) use speaker_label::{call_label, is_call_label, message_label, parse_call_label, parse_speaker_label};
 pub(crate) use summary::{END as SUMMARY_END, START as SUMMARY_START, SummaryBlock};
 pub(crate) use timing_line::Timing;

@@ -46,11 +46,13 @@ impl SummaryBlock {
         *self == Self::default()
     }
 
-    /// Renders the block, with a newline at its end.
+    /// Renders the block, with a newline at its end. `continues` is true if the session continues another one, which is
+    /// then the background even if nothing is known of it.
     #[must_use]
-    pub(crate) fn render(&self) -> String {
-        let background = self.background.as_deref().unwrap_or(NO_BACKGROUND);
-        let mut block = format!("{START}\n**Background Context:** {background}\n\n**Current Session Summary:**");
+    pub(crate) fn render(&self, continues: bool) -> String {
+        let background = self.background.as_deref().or((!continues).then_some(NO_BACKGROUND));
+        let background = background.map_or_else(String::new, |text| format!("**Background Context:** {text}\n\n"));
+        let mut block = format!("{START}\n{background}**Current Session Summary:**");
         if let Some(text) = &self.text {
             block.push(' ');
             block.push_str(text);
@@ -172,7 +174,7 @@ mod tests {
             decisions: list(&["100 a minute"]),
             pending: Vec::new(),
         };
-        let block = summary.render();
+        let block = summary.render(false);
         let inside = block.strip_prefix(START).unwrap().strip_suffix(&format!("{END}\n")).unwrap();
         assert_eq!(SummaryBlock::parse(inside.lines()), summary);
         assert_eq!(SummaryBlock::parse(["**Background Context:** Initial session."]), SummaryBlock::default());
@@ -181,7 +183,7 @@ mod tests {
     #[test]
     fn no_mark_gets_in() {
         let set = WorkingSet { background: Some(format!("x {END}\n{START}")), ..WorkingSet::default() };
-        let block = SummaryBlock::new(Some(END), &set).render();
+        let block = SummaryBlock::new(Some(END), &set).render(true);
         assert_eq!((block.matches(START).count(), block.matches(END).count()), (1, 1), "{block}");
     }
 }

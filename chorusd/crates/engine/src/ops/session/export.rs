@@ -5,10 +5,10 @@ use std::io;
 use chorus_base::error::{Error, Result};
 use chorus_clock::Clock;
 use chorus_config::Config;
-use chorus_proto::ErrorKind;
 use chorus_proto::methods::export::{ExportFormat, ReadParams, ReadResult, SelectParams, SelectResult};
+use chorus_proto::{ErrorKind, SessionHeader, Trigger};
 use chorus_runtime::run_blocking;
-use chorus_session::export::{ChunkWriter, Export, ParentSession};
+use chorus_session::export::{ChunkWriter, Export, ImportedSession, ParentSession};
 use chorus_session::stored_message::StoredMessage;
 use chorus_session::{FormatError, SessionIndex};
 use chorus_store::catalog::SessionQuery;
@@ -28,6 +28,9 @@ const MAX_PAGE: u64 = 1000;
 
 /// The limit in bytes of a piece of text in a reply.
 const MAX_PIECE_BYTES: usize = 4 << 20;
+
+/// The limit on sessions of a chain in which the imported one is searched for.
+const MAX_LINKS: usize = 1000;
 
 /// Returns a page of the selected sessions.
 pub async fn select(
@@ -102,7 +105,7 @@ pub async fn read(
         return Err(Error::invalid("`plain` requires the form `md`"));
     }
     let paged = sessions.open_messages(&row).await?;
-    let parent = find_parent(sessions, &paged.index).await?;
+    let parent = find_parent(sessions, &paged.index.header).await?;
     let fingerprint = text_fingerprint(&paged.index, parent.as_ref());
     if params.fingerprint.is_some_and(|before| before != fingerprint) {
         let failure = Error::new(ErrorKind::Conflict, "the session changed during the export");
@@ -115,7 +118,9 @@ pub async fn read(
     let name = row.header.session_id.clone();
     let (data, next, reached) = run_blocking(move || {
         let header = &paged.index.header;
-        let text = Export { header, parent: parent.as_ref(), form: params.form, plain: params.plain };
+        let first = paged.messages_from(0).read()?.map_err(|e| corrupt_error(&name, &e))?;
+        let first_at = first.and_then(|message| Some(message.to_message().ok()?.timestamp));
+        let text = Export { header, parent: parent.as_ref(), first_at, form: params.form, plain: params.plain };
         let mut piece = ChunkWriter::new(offset - begun.offset, room);
         let reached = write_piece(&mut piece, &text, &paged, &name, begun)?;
         let (data, next) = piece
@@ -187,20 +192,37 @@ fn text_fingerprint(file: &SessionIndex, parent: Option<&ParentSession>) -> Stri
     // The header includes what the catalog knows better than the file.
     hash.update(serde_json::to_vec(&file.header).unwrap_or_default());
     // An array of fixed order: names in the code may change without making exports start again.
-    let parent = parent.map(|parent| json!([parent.session_id, parent.queries, parent.tokens, parent.file]));
+    let parent = parent.map(|parent| {
+        let import = parent.import.as_ref();
+        let import = import.map(|import| json!([import.session_id, import.agent_name, import.model]));
+        json!([parent.session_id, parent.queries, parent.tokens, import])
+    });
     hash.update(json!(parent).to_string());
     hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Returns the parent of the session, if it is still known.
-async fn find_parent(sessions: &SessionReader, file: &SessionIndex) -> Result<Option<ParentSession>> {
-    let Some(id) = file.header.parent_id else { return Ok(None) };
+async fn find_parent(sessions: &SessionReader, header: &SessionHeader) -> Result<Option<ParentSession>> {
+    let Some(id) = header.parent_id else { return Ok(None) };
     let Some(row) = sessions.table.get(id).await? else { return Ok(None) };
-    let path = sessions.path(&row.header).await?;
     Ok(Some(ParentSession {
         queries: row.header.query_count,
         tokens: row.header.token_estimate,
-        file: path.to_string_lossy().into_owned(),
-        session_id: row.header.session_id,
+        session_id: row.header.session_id.clone(),
+        import: find_import(sessions, row.header).await?,
     }))
+}
+
+/// Returns the newest imported session among `header` and those that it continues.
+async fn find_import(sessions: &SessionReader, mut header: SessionHeader) -> Result<Option<ImportedSession>> {
+    for _ in 0..MAX_LINKS {
+        if header.trigger == Trigger::Import {
+            let SessionHeader { session_id, agent_name, model, .. } = header;
+            return Ok(Some(ImportedSession { session_id, agent_name, model }));
+        }
+        let Some(id) = header.parent_id else { return Ok(None) };
+        let Some(row) = sessions.table.get(id).await? else { return Ok(None) };
+        header = row.header;
+    }
+    Ok(None)
 }

@@ -6,7 +6,7 @@ use chorus_proto::{Item, SessionHeader, TokenPair};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::super::ParentSession;
+use super::super::Export;
 use super::text::{escape, truncate_line};
 
 const STYLE: &str = include_str!("style.css");
@@ -16,7 +16,8 @@ const CONTENT_SECURITY_POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
 
 /// Writes everything before the first message.
-pub(super) fn write(out: &mut impl Write, header: &SessionHeader, parent: Option<&ParentSession>) -> io::Result<()> {
+pub(super) fn write(out: &mut impl Write, text: &Export<'_>) -> io::Result<()> {
+    let header = text.header;
     let title = header.description.as_deref().filter(|title| !title.trim().is_empty());
     let title = escape(&truncate_line(title.unwrap_or(&header.session_id), 200));
     writeln!(
@@ -34,7 +35,7 @@ pub(super) fn write(out: &mut impl Write, header: &SessionHeader, parent: Option
         count => format!("{count} messages"),
     };
     let model = header.model.as_deref().map_or_else(String::new, |model| format!(" · {}", escape(model)));
-    let (agent, started) = (escape(&header.agent_name), format_time(header.started_at));
+    let (agent, started) = (escape(&header.agent_name), format_time(text.began_at()));
     writeln!(out, "<p class=\"line\">{agent}{model} · {started} · {messages}</p>")?;
     if let Some(summary) = header.summary.as_deref().filter(|summary| !summary.trim().is_empty()) {
         writeln!(out, "<p class=\"summary\">{}</p>", escape(summary))?;
@@ -50,7 +51,7 @@ pub(super) fn write(out: &mut impl Write, header: &SessionHeader, parent: Option
     ] {
         write_items(out, name, items)?;
     }
-    write_details(out, header, parent)?;
+    write_details(out, text)?;
     out.write_all(b"</header>\n")
 }
 
@@ -85,18 +86,22 @@ fn write_items(out: &mut impl Write, name: &str, items: &[Item]) -> io::Result<(
     out.write_all(b"</ul>\n")
 }
 
-fn write_details(out: &mut impl Write, header: &SessionHeader, parent: Option<&ParentSession>) -> io::Result<()> {
+fn write_details(out: &mut impl Write, text: &Export<'_>) -> io::Result<()> {
+    let (header, parent) = (text.header, text.parent);
     out.write_all(b"<details class=\"facts\"><summary>About this conversation</summary>\n<dl>\n")?;
     let mut fact = |name: &str, value: &str| writeln!(out, "<dt>{name}</dt><dd>{}</dd>", escape(value));
     fact("Session", &header.session_id)?;
     fact("Id", &header.id.to_string())?;
-    fact("Started", &format_time(header.started_at))?;
-    fact("Saved", &format!("{} ({})", format_time(header.saved_at), header.trigger.as_str()))?;
+    fact("Started", &format_time(text.began_at()))?;
+    fact("Saved", &format!("{}, {}", format_time(header.saved_at), header.trigger.reason()))?;
     if let Some(model) = &header.model {
         fact("Model", model)?;
     }
     if let Some(id) = header.parent_id {
         fact("Continues from", &parent.map_or_else(|| id.to_string(), |parent| parent.session_id.clone()))?;
+    }
+    if let Some(import) = text.import() {
+        fact("Imported from", &import.to_line())?;
     }
     if header.restoration_tokens != TokenPair::default() {
         let TokenPair { input, output } = header.restoration_tokens;

@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 
-use chorus_proto::{Attachment, Message, Role, SessionHeader, Usage};
+use chorus_proto::{Attachment, Message, Role, Usage};
 use jiff::tz::TimeZone;
 
+use super::super::Export;
 use super::markdown::render_markdown;
 use super::params;
 use super::text::escape;
@@ -13,14 +14,15 @@ use super::text::escape;
 const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /// Writes the message. `number` counts from 1.
-pub(super) fn write(out: &mut impl Write, number: u64, message: &Message, header: &SessionHeader) -> io::Result<()> {
+pub(super) fn write(out: &mut impl Write, number: u64, message: &Message, text: &Export<'_>) -> io::Result<()> {
     let class = if message.is_error { "tool_result error" } else { message.role.as_str() };
     writeln!(out, "<article class=\"{class}\" id=\"m{number}\">")?;
     let at = message.timestamp;
     let time = at.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d %H:%M").to_string();
-    let who = escape(&speaker_name(message, &header.agent_name));
-    let model = header.model.as_deref().filter(|_| message.role == Role::Assistant && !message.generated);
-    let model = model.map_or_else(String::new, |name| format!(" <span class=\"model\">{}</span>", escape(name)));
+    let who = escape(&speaker_name(message, &text.header.agent_name));
+    let model = text
+        .reply_model(message)
+        .map_or_else(String::new, |name| format!(" <span class=\"model\">{}</span>", escape(name)));
     writeln!(
         out,
         "<h2><span class=\"who\">{who}</span>{model} <span class=\"at\"><time datetime=\"{at}\">{time}</time> \
@@ -52,7 +54,7 @@ fn speaker_name(message: &Message, agent: &str) -> String {
     match message.role {
         Role::System => "System".to_owned(),
         Role::User => author.unwrap_or_else(|| "You".to_owned()),
-        Role::Assistant => author.unwrap_or_else(|| agent.to_owned()),
+        Role::Assistant => author.unwrap_or_else(|| message.imported_from().unwrap_or(agent).to_owned()),
         Role::ToolResult => message.name.clone().unwrap_or_else(|| "Tool".to_owned()),
     }
 }

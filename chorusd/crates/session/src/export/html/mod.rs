@@ -10,8 +10,6 @@ mod text;
 
 use std::io::{self, Write};
 
-use chorus_proto::SessionHeader;
-
 use super::Export;
 use crate::stored_message::StoredMessage;
 pub(super) use contents::write_entry as write_contents_entry;
@@ -20,7 +18,7 @@ pub(super) use contents::write_entry as write_contents_entry;
 pub(super) fn write_frame(out: &mut impl Write, text: &Export<'_>, frame: u8) -> io::Result<()> {
     match frame {
         0 => {
-            header::write(out, text.header, text.parent)?;
+            header::write(out, text)?;
             contents::write_start(out, text.header)
         }
         1 => {
@@ -34,11 +32,11 @@ pub(super) fn write_frame(out: &mut impl Write, text: &Export<'_>, frame: u8) ->
 /// Writes a message. `number` counts from 1.
 pub(super) fn write_message(
     out: &mut impl Write,
-    header: &SessionHeader,
+    text: &Export<'_>,
     number: u64,
     message: &StoredMessage,
 ) -> io::Result<()> {
-    message::write(out, number, &message.to_message()?, header)
+    message::write(out, number, &message.to_message()?, text)
 }
 
 #[cfg(test)]

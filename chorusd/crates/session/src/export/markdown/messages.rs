@@ -6,9 +6,7 @@ use chorus_proto::{Message, Role, SessionHeader, TokenPair};
 use jiff::Timestamp;
 
 use super::super::{Export, ParentSession};
-use crate::markdown::{
-    BlockKind, Section, Timing, call_label, is_safe_text, message_label, one_line, parse_speaker_label,
-};
+use crate::markdown::{BlockKind, Section, Timing, call_label, is_safe_text, message_label, parse_speaker_label};
 
 /// State of the sections between two messages.
 #[derive(Debug, Clone, Copy, Default)]
@@ -70,7 +68,8 @@ impl SectionWriter {
         at: Timestamp,
     ) -> io::Result<()> {
         self.close_section(out, text.header)?;
-        writeln!(out, "---\n\n{}\n", section.heading(at))?;
+        let before = self.open.map_or_else(|| text.began_at(), |open| open.first);
+        writeln!(out, "---\n\n{}\n", section.heading(at, before))?;
         if section == Section::Restored {
             write_resumed_from(out, text)?;
         }
@@ -102,17 +101,18 @@ fn first_section(header: &SessionHeader, first: &Message) -> Section {
 /// Writes from which session this context was resumed.
 fn write_resumed_from(out: &mut impl Write, text: &Export<'_>) -> io::Result<()> {
     let Some(id) = text.header.parent_id else { return Ok(()) };
-    let Some(ParentSession { session_id, queries, tokens, file }) = text.parent else {
+    let Some(ParentSession { session_id, queries, tokens, .. }) = text.parent else {
         return writeln!(out, "**Context:** Resumed from {id}\n");
     };
     let queries = format!("{queries} {}", if *queries == 1 { "query" } else { "queries" });
     writeln!(out, "**Context:** Resumed from {session_id} ({queries}, {} tokens)", format_thousands(*tokens))?;
-    writeln!(out, "**Previous Session:** {}\n", one_line(file))
+    writeln!(out, "**Previous Session:** {id}\n")
 }
 
 fn write_content(out: &mut impl Write, header: &SessionHeader, message: &Message) -> io::Result<()> {
     let author = message.author.as_ref().map(|author| &*author.name);
-    let speaker = message_label(&header.agent_name, message.role, author, message.name.as_deref());
+    let agent = message.imported_from().unwrap_or(&header.agent_name);
+    let speaker = message_label(agent, message.role, author, message.name.as_deref());
     let content = visible_text(message);
     if content.is_empty() {
         writeln!(out, "{speaker}\n")

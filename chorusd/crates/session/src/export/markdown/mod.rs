@@ -34,7 +34,7 @@ pub(super) fn write_frame(
 ) -> io::Result<()> {
     let mut counted = CountingWriter::new(out);
     match frame {
-        0 => header::write(&mut counted, text.header, text.parent)?,
+        0 => header::write(&mut counted, text)?,
         1 => write_end(&mut counted, text, progress.sections, newest)?,
         _ => return writeln!(out, "{DATA_END}"),
     }
@@ -86,7 +86,7 @@ fn write_end(
         if written {
             out.write_all(b"---\n\n")?;
         }
-        out.write_all(summary.render().as_bytes())?;
+        out.write_all(summary.render(text.header.parent_id.is_some()).as_bytes())?;
         if !text.plain {
             out.write_all(b"\n")?;
         }

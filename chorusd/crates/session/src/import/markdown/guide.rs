@@ -173,6 +173,9 @@ impl Guide {
 fn is_label_of(record: &MessageRecord, agent: &str, line: &str) -> bool {
     let message = &record.message;
     let author = message.author.as_ref().map(|author| &*author.name);
-    let label = message_label(agent, message.role, author, message.name.as_deref());
-    line.strip_prefix(&*label).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    // Earlier files have the agent's name before imported replies, too.
+    message.imported_from().into_iter().chain([agent]).any(|agent| {
+        let label = message_label(agent, message.role, author, message.name.as_deref());
+        line.strip_prefix(&*label).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    })
 }

@@ -44,7 +44,7 @@ impl FileHeader {
             "Date" => about.started_at = parse_time_text(value),
             "Agent" => self.names.agent = Some(value.to_owned()),
             "Model" => about.model = Some(value.to_owned()),
-            "Resumed From" => about.parent_id = value.parse().ok(),
+            "Resumed From" | "Previous Session" => about.parent_id = value.parse().ok().or(about.parent_id),
             "Tags" => about.tags = value.split(", ").map(str::to_owned).collect(),
             _ => {}
         }

@@ -1,11 +1,12 @@
 //! The current section. In a section without comments, speaker labels separate the messages.
 
 use chorus_proto::Role;
-use jiff::civil::Time;
-use jiff::tz::TimeZone;
-use jiff::{Timestamp, ToSpan as _};
+use jiff::Timestamp;
 
 use crate::markdown::{Section, parse_speaker_label};
+
+/// Programs whose name an export writes before a reply that was imported from them.
+const IMPORTED_PROGRAMS: [&str; 7] = ["chatgpt", "claude-code", "codex", "goose", "markdown", "openai", "qwen-code"];
 
 /// The section that is being read.
 #[derive(Debug)]
@@ -91,6 +92,9 @@ impl OpenSection {
             name if name == "Tool result" || name.starts_with("Tool result (") => {
                 return SectionLine::Message(Role::ToolResult, text);
             }
+            name if IMPORTED_PROGRAMS.contains(&name) && names.agent.as_deref() != Some(name) => {
+                return SectionLine::Message(Role::Assistant, text);
+            }
             _ => {}
         }
         let answers = match (&names.agent, self.section) {
@@ -120,32 +124,5 @@ pub(super) fn label_role(line: &str, agent: Option<&str>) -> Role {
         Some(name) if name.starts_with("Tool result") => Role::ToolResult,
         Some("You" | "User") | None => Role::User,
         Some(_) => Role::Assistant,
-    }
-}
-
-/// Returns the first instant with the given time of day that is not before `after`: on the same day or the next.
-pub(super) fn next_time_of_day(time: Time, after: Timestamp) -> Option<Timestamp> {
-    let day = after.to_zoned(TimeZone::UTC).date();
-    let at = day.to_datetime(time).to_zoned(TimeZone::UTC).ok()?.timestamp();
-    // Headings have no fractions of a second.
-    let passed = at.checked_add(1.second()).is_ok_and(|end| end <= after);
-    if passed { at.checked_add(24.hours()).ok() } else { Some(at) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_time_of_day_is_of_this_day_or_of_the_next() {
-        let at = |after: &str, time: &str| next_time_of_day(time.parse().unwrap(), after.parse().unwrap());
-        assert_eq!(at("2025-12-30T23:59:50.5Z", "23:59:50"), "2025-12-30T23:59:50Z".parse().ok());
-        assert_eq!(at("2025-12-30T23:59:50Z", "00:00:45"), "2025-12-31T00:00:45Z".parse().ok());
-        // The last possible day has no next one.
-        assert_eq!(at("9999-12-30T22:00:00Z", "21:59:59"), None);
-        assert_eq!(at("9999-12-30T21:59:59Z", "22:00:00"), "9999-12-30T22:00:00Z".parse().ok());
-        for time in ["00:00:00", "22:00:00", "22:00:01", "23:59:59"] {
-            at("9999-12-30T22:00:00.9Z", time);
-        }
     }
 }

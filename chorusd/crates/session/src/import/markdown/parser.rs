@@ -11,11 +11,11 @@ use super::super::writer::SessionWriter;
 use super::call_ids::OpenCalls;
 use super::guide::{Guide, MessageStart};
 use super::header::FileHeader;
-use super::line_classifier::{OpenSection, SectionLine, label_role, next_time_of_day, tool_result_name};
+use super::line_classifier::{OpenSection, SectionLine, label_role, tool_result_name};
 use super::message_builder::MessageBuilder;
 use super::summary;
 use crate::markdown::message_heading::Heading;
-use crate::markdown::{MESSAGE_COMMENT, SUMMARY_START, Section, Timing, parse_comment};
+use crate::markdown::{HeadingTime, MESSAGE_COMMENT, SUMMARY_START, Section, Timing, parse_comment};
 
 /// State of a conversation that is being parsed.
 #[derive(Debug, Default)]
@@ -126,11 +126,9 @@ impl Parser {
         Ok(self.head.about)
     }
 
-    fn open_section(&mut self, section: Section, time: Option<jiff::civil::Time>, recorded: bool) {
-        let at = match (time, self.section_start.or(self.head.started_at())) {
-            (Some(time), Some(after)) => next_time_of_day(time, after),
-            (_, after) => after,
-        };
+    fn open_section(&mut self, section: Section, time: Option<HeadingTime>, recorded: bool) {
+        let before = self.section_start.or(self.head.started_at());
+        let at = time.map_or(before, |time| time.resolve(before));
         self.section_start = at.or(self.section_start);
         self.section = Some(OpenSection { section, at, commented: false, recorded, resumed_from: None });
     }
