@@ -5,10 +5,12 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::error::{ContextKind, ErrorKind};
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand as _};
 
 use crate::commands::context::history;
 use crate::commands::{Command, help_groups, status};
+use crate::error::Error;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::terminal::ColorWhen;
 
@@ -90,6 +92,30 @@ pub fn asks_for_json(arguments: &[String]) -> bool {
     let options: Vec<&str> = arguments.iter().map(String::as_str).take_while(|word| *word != "--").collect();
     let named = options.windows(2).any(|pair| matches!(pair, ["--format", "json" | "jsonl"]));
     named || options.iter().any(|word| matches!(*word, "--json" | "--format=json" | "--format=jsonl"))
+}
+
+/// Says in plain words why the value of a number is wrong; `None` for other errors.
+#[must_use]
+pub fn number_error(error: &clap::Error) -> Option<Error> {
+    if error.kind() != ErrorKind::ValueValidation {
+        return None;
+    }
+    let text = |kind| error.get(kind).map(ToString::to_string);
+    let (argument, value) = (text(ContextKind::InvalidArg)?, text(ContextKind::InvalidValue)?);
+    let name = argument.split(' ').next()?.trim_matches(['[', ']', '<', '>', '.']).to_owned();
+    let cause = std::error::Error::source(error)?.to_string();
+    if let Some((_, range)) = cause.split_once(" is not in ") {
+        let (least, most) = range.split_once("..=").or_else(|| range.split_once(".."))?;
+        let most = most.parse::<u64>().ok().filter(|most| *most < u64::from(u32::MAX));
+        let due = match most {
+            Some(most) => format!("{name} must be {least} to {most}"),
+            None => format!("{name} must be at least {least}"),
+        };
+        return Some(Error::usage(due).with_hint(format!("for example {least}")));
+    }
+    let is_number = cause.contains("invalid digit") || cause.contains("integer");
+    is_number
+        .then(|| Error::usage(format!("not a number: {value}")).with_hint(format!("{name} is a number, for example 3")))
 }
 
 /// Returns the clap command. The arguments of its subcommands are built when they are parsed.

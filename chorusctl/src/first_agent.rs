@@ -11,6 +11,7 @@ use chorus_proto::methods::session::{Get, GetParams};
 use chorus_proto::{CallError, ErrorKind};
 
 use crate::app::App;
+use crate::commands::format;
 use crate::error::Error;
 
 /// The name of the first agent outside of a git repository.
@@ -48,14 +49,17 @@ pub(crate) fn create(app: &mut App) -> Result<bool, Error> {
     let name = std::env::current_dir().ok().and_then(|dir| repository_name(&dir)).filter(|name| !taken(name));
     let name = name.unwrap_or_else(|| DEFAULT_NAME.to_owned());
     let params = InitParams { name: name.clone(), ..InitParams::default() };
-    match app.client()?.call::<Init>(&params) {
-        Ok(_) => {}
+    let created = match app.client()?.call::<Init>(&params) {
+        Ok(created) => created.agent,
         // Another command has created it in the meantime.
         Err(CallError::Rpc(error)) if error.kind() == ErrorKind::AlreadyExists => return Ok(true),
         Err(error) => return Err(error.into()),
-    }
+    };
     if !app.global.quiet {
-        app.stderr.line(&format!("created agent {name} (your first; `chorusctl agent init` creates others)"));
+        let first = if agents.is_empty() { " (your first; `chorusctl agent init` creates others)" } else { "" };
+        app.stderr.line(&format!("created agent {name}{first}"));
+        let workspace = format::workspace(&created.path);
+        app.stderr.line(&format!("its tools work in {workspace}, not in this directory"));
     }
     Ok(true)
 }

@@ -52,6 +52,9 @@ fn report_usage_error(error: &clap::Error) -> ExitCode {
     let arguments: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let tree = cli::command_tree();
     let mut app = App::new(GlobalOptions { json: cli::asks_for_json(&arguments), ..GlobalOptions::default() });
+    if let Some(plain) = cli::number_error(error) {
+        return exit_code(Err(plain), &app);
+    }
     let Some(UnknownCommand { path, word, rest }) = unknown_command::find(error, &tree, &arguments) else {
         if app.stderr.is_json() {
             return exit_code(Err(Error::from(error)), &app);

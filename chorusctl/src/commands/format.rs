@@ -1,5 +1,7 @@
 //! Formats sessions and agents in the words that several commands share.
 
+use std::path::Path;
+
 use chorus_proto::{
     AgentState, ContextInfo, Meter, RunningTurn, Session, SummarySource, TokenPair, TokenSource, ToolsShown,
 };
@@ -138,6 +140,15 @@ pub fn turn(turn: &RunningTurn) -> String {
     format!("step {}, {}{waiting}", turn.step, time::format_two_units(turn.seconds))
 }
 
+/// Returns the directory in which the tools of the agent in `agent_dir` work, with `~` for the user's home.
+#[must_use]
+pub fn workspace(agent_dir: &str) -> String {
+    let path = Path::new(agent_dir).join("workspace");
+    let home = std::env::home_dir().filter(|home| home.parent().is_some());
+    let short = home.and_then(|home| Some(Path::new("~").join(path.strip_prefix(home).ok()?)));
+    sanitize::one_line(&short.unwrap_or(path).to_string_lossy())
+}
+
 /// Formats `47 messages, ~12k tokens, 3 unsaved`.
 #[must_use]
 pub fn context(context: &ContextInfo) -> String {
@@ -160,39 +171,48 @@ pub fn context(context: &ContextInfo) -> String {
 /// Formats `resuming cost 135 tokens`.
 #[must_use]
 pub fn restoration_cost(cost: TokenPair) -> String {
-    format!("resume cost {}", format_token_count(cost.input.saturating_add(cost.output)))
+    format!("resume costs {}", format_token_count(cost.input.saturating_add(cost.output)))
 }
 
-/// Formats `12k/200k exact`: tokens of the next request, the model's context length, and how the tokens were found. Adds
-/// `few tools` or `no tools` if the context length is too small for all tools.
+/// Formats `~12k of 200k tokens (estimated)`: tokens of the next request, the model's context length, and how the tokens
+/// were found. Adds `few tools` or `no tools` if the context length is too small for all tools.
 #[must_use]
 pub fn prompt_size(meter: &Meter) -> String {
-    prompt_size_with(meter, ["exact", "by provider", "estimated"])
+    let source = meter.source.map(|source| match source {
+        TokenSource::Exact => "exact",
+        TokenSource::Provider => "counted by the provider",
+        TokenSource::Estimated => "estimated",
+    });
+    let notes: Vec<&str> = source.into_iter().chain(tools_note(meter)).collect();
+    let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) };
+    let used = format_tokens(meter.used);
+    match meter.window {
+        Some(window) => format!("{used} of {} tokens{notes}", format_tokens(window).trim_start_matches('~')),
+        None => format!("{used} tokens{notes}"),
+    }
 }
 
 /// Formats the same for a table: `12k/200k exact`, `~12k/200k` if it is an estimate.
 #[must_use]
 pub fn short_prompt_size(meter: &Meter) -> String {
-    prompt_size_with(meter, ["exact", "counted", ""])
-}
-
-fn prompt_size_with(meter: &Meter, [exact, provider, estimated]: [&str; 3]) -> String {
     let source = match meter.source {
-        Some(TokenSource::Exact) => format!(" {exact}"),
-        Some(TokenSource::Provider) => format!(" {provider}"),
-        Some(TokenSource::Estimated) if !estimated.is_empty() => format!(" {estimated}"),
-        Some(TokenSource::Estimated) | None => String::new(),
+        Some(TokenSource::Exact) => " exact",
+        Some(TokenSource::Provider) => " counted",
+        Some(TokenSource::Estimated) | None => "",
     };
+    let tools = tools_note(meter).map(|note| format!(", {note}")).unwrap_or_default();
     let used = format_tokens(meter.used);
-    let tools = match meter.tools {
-        Some(ToolsShown::Few) => ", few tools",
-        Some(ToolsShown::None) => ", no tools",
-        None => "",
-    };
     match meter.window {
         Some(window) => format!("{used}/{}{source}{tools}", format_tokens(window).trim_start_matches('~')),
         None => format!("{used}{source}"),
     }
+}
+
+fn tools_note(meter: &Meter) -> Option<&'static str> {
+    meter.window.and(meter.tools).map(|tools| match tools {
+        ToolsShown::Few => "few tools",
+        ToolsShown::None => "no tools",
+    })
 }
 
 /// Formats the name of a permission profile, or `custom`; empty if unknown.
@@ -212,12 +232,14 @@ mod tests {
     fn a_meter_tells_the_window_where_it_is_known() {
         let meter = |used, window| Meter { used, window, calibrated: false, tools: None, source: None };
         let told = |used, window| prompt_size(&meter(used, window));
-        assert_eq!([told(11_800, Some(200_000)), told(950, Some(8192))], ["~11k/200k", "950/8.1k"]);
-        assert_eq!(told(11_800, None), "~11k");
+        assert_eq!([told(11_800, Some(200_000)), told(950, Some(8192))], ["~11k of 200k tokens", "950 of 8.1k tokens"]);
+        assert_eq!(told(11_800, None), "~11k tokens");
         let small = Meter { tools: Some(ToolsShown::Few), ..meter(950, Some(2048)) };
-        assert_eq!(prompt_size(&small), "950/2.0k, few tools");
+        assert_eq!(prompt_size(&small), "950 of 2.0k tokens (few tools)");
+        assert_eq!(short_prompt_size(&small), "950/2.0k, few tools");
         let counted = Meter { source: Some(TokenSource::Exact), ..meter(11_800, Some(200_000)) };
-        assert_eq!(prompt_size(&counted), "~11k/200k exact");
+        assert_eq!(prompt_size(&counted), "~11k of 200k tokens (exact)");
+        assert_eq!(short_prompt_size(&counted), "~11k/200k exact");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write as _};
 
-use super::{sanitize, terminal};
+use super::{sanitize, terminal, text};
 use crate::error::Error;
 
 /// Asks a yes/no question on the terminal.
@@ -14,7 +14,10 @@ pub fn ask(command: &str, question: &str) -> Result<(), Error> {
         return Err(no_terminal_error(command));
     }
     let mut stderr = io::stderr().lock();
-    let asked = write!(stderr, "{} [y/N] ", sanitize::one_line(question)).and_then(|()| stderr.flush());
+    let question = format!("{} [y/N]", sanitize::one_line(question));
+    // The answer is typed after it.
+    let question = text::wrap_sentence(&question, terminal::columns(&stderr).saturating_sub(2));
+    let asked = write!(stderr, "{question} ").and_then(|()| stderr.flush());
     let mut answer = String::new();
     let read = asked.and_then(|()| io::stdin().read_line(&mut answer));
     match (read, answer.trim().to_ascii_lowercase().as_str()) {

@@ -4,22 +4,29 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use serde::Serialize;
 
-use super::sanitize;
 use super::style::{Style, Styler};
-use super::terminal::ColorWhen;
+use super::terminal::{self, ColorWhen};
+use super::{sanitize, text};
 
 /// Writes to standard error. Errors of the write are ignored.
 #[derive(Debug, Clone, Copy)]
 pub struct Stderr {
     color: ColorWhen,
     json: bool,
+    rename_commands: Option<fn(&str) -> String>,
 }
 
 impl Stderr {
     /// Creates it with this colour setting.
     #[must_use]
     pub fn new(color: ColorWhen) -> Self {
-        Self { color, json: false }
+        Self { color, json: false, rename_commands: None }
+    }
+
+    /// Passes text through `rename`, which names the commands as they are typed where it is read.
+    #[must_use]
+    pub fn with_renamed_commands(self, rename: fn(&str) -> String) -> Self {
+        Self { rename_commands: Some(rename), ..self }
     }
 
     /// Reports errors as JSON if `json` is true. Warnings and hints stay text.
@@ -45,14 +52,17 @@ impl Stderr {
 
     /// Prints a plain line.
     pub fn line(self, text: &str) {
-        let _ = writeln!(io::stderr().lock(), "{}", sanitize::multi_line(text));
+        let mut stderr = io::stderr().lock();
+        let text = self.prepare(text, &stderr);
+        let _ = writeln!(stderr, "{text}");
     }
 
     /// Prints a line in `style`.
     pub fn styled_line(self, style: Style, text: &str) {
         let mut stderr = io::stderr().lock();
         let paint = Styler { enabled: self.color.is_enabled(stderr.is_terminal()) };
-        let _ = writeln!(stderr, "{}", paint.style(style, &sanitize::multi_line(text)));
+        let text = self.prepare(text, &stderr);
+        let _ = writeln!(stderr, "{}", paint.style(style, &text));
     }
 
     /// Prints a part of a line in `style` and flushes it.
@@ -80,7 +90,27 @@ impl Stderr {
     fn labelled_line(self, style: Style, label: &str, text: &str) {
         let mut stderr = io::stderr().lock();
         let paint = Styler { enabled: self.color.is_enabled(stderr.is_terminal()) };
-        let text = sanitize::multi_line(text.trim_end());
-        let _ = writeln!(stderr, "{} {text}", paint.style(style, label));
+        let text = self.prepare(&format!("{label} {}", text.trim_end()), &stderr);
+        let text = text.strip_prefix(label).unwrap_or(&text);
+        let _ = writeln!(stderr, "{}{text}", paint.style(style, label));
+    }
+
+    /// Sanitizes text, names commands as they are typed here, and on a terminal wraps it at words.
+    fn prepare(self, text: &str, stderr: &io::StderrLock<'_>) -> String {
+        let text = match self.rename_commands {
+            Some(rename) => rename(text),
+            None => text.to_owned(),
+        };
+        let text = sanitize::multi_line(&text);
+        if !stderr.is_terminal() {
+            return text.into_owned();
+        }
+        let columns = terminal::columns(stderr);
+        let Some((first, below)) = text.split_once('\n').filter(|(_, below)| below.starts_with("  ")) else {
+            return text::wrap_sentence(&text, columns);
+        };
+        // An indented line below is an entry of a list, such as a candidate: it is cut.
+        let entries = below.lines().map(|line| format!("\n{}", text::truncate(line, columns)));
+        text::wrap_sentence(first, columns) + &entries.collect::<String>()
     }
 }

@@ -11,7 +11,7 @@ use super::pager::Pager;
 use super::style::{Style, StyledText, Styler};
 use super::terminal::{self, ColorWhen};
 use super::time::Clock;
-use super::{markdown, sanitize};
+use super::{markdown, sanitize, text};
 use crate::error::Error;
 
 /// Shape of the output.
@@ -42,6 +42,7 @@ pub struct Stdout {
     /// Width of the terminal in columns; `None` if the output is not a terminal, so nothing is cut.
     width: Option<usize>,
     quiet: bool,
+    rename_commands: Option<fn(&str) -> String>,
     clock: Option<Clock>,
     pager: PagerUse,
 }
@@ -71,6 +72,7 @@ impl Stdout {
             paint: Styler { enabled: text && color.is_enabled(terminal) },
             terminal,
             quiet,
+            rename_commands: None,
             clock: None,
             pager: PagerUse::Off,
         }
@@ -160,9 +162,32 @@ impl Stdout {
         self.write_buffer(FLUSH_BYTES)
     }
 
+    /// Ends a line that has `indent` columns already with a sentence, wrapped on a terminal so that all of it stands to the
+    /// right of them.
+    pub fn sentence(&mut self, indent: usize, sentence: &str) -> Result<(), Error> {
+        let Some(room) = self.width.and_then(|width| width.checked_sub(indent)).filter(|room| *room >= 20) else {
+            return writeln!(self, "{sentence}");
+        };
+        let lines = text::wrap_sentence(sentence, room).replace('\n', &format!("\n{}", " ".repeat(indent)));
+        writeln!(self, "{lines}")
+    }
+
     /// Prints one line that reports success; nothing with --quiet.
     pub fn status_line(&mut self, line: &str) -> Result<(), Error> {
-        if self.quiet { Ok(()) } else { writeln!(self, "{line}") }
+        if self.quiet {
+            return Ok(());
+        }
+        let line = self.rename_commands.map_or_else(|| line.to_owned(), |rename| rename(line));
+        match self.width {
+            // Escape sequences have no width, but would be counted.
+            Some(width) if !line.contains('\x1b') => writeln!(self, "{}", text::wrap_sentence(&line, width)),
+            _ => writeln!(self, "{line}"),
+        }
+    }
+
+    /// Passes the lines that report success through `rename`, as [`super::Stderr::with_renamed_commands`] does.
+    pub fn rename_commands(&mut self, rename: fn(&str) -> String) {
+        self.rename_commands = Some(rename);
     }
 
     /// Writes JSON. On a terminal, characters that could control it are escaped.
@@ -207,6 +232,7 @@ impl Stdout {
             terminal: width.is_some(),
             width,
             quiet: false,
+            rename_commands: None,
             clock: Some(Clock::for_tests()),
             pager: PagerUse::Off,
         }
@@ -239,8 +265,8 @@ mod tests {
     fn a_clock_that_is_refreshed_says_how_long_there_is_left_from_now() {
         let mut out = Stdout::captured(None);
         let soon = jiff::Timestamp::now().saturating_add(jiff::SignedDuration::from_secs(90)).expect("a time");
-        assert_ne!(out.clock().until(soon), "1 min");
+        assert_ne!(out.clock().until(soon), "2 min");
         out.refresh_clock();
-        assert_eq!(out.clock().until(soon), "1 min");
+        assert_eq!(out.clock().until(soon), "2 min");
     }
 }

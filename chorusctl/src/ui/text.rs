@@ -66,6 +66,28 @@ pub fn wrap(text: &str, max: usize) -> Vec<Cow<'_, str>> {
     lines
 }
 
+/// Wraps sentences of Chorus at words. A command in backticks stays on one line if it fits on one.
+#[must_use]
+pub fn wrap_sentence(text: &str, max: usize) -> String {
+    // Stands for a space within backticks.
+    const GLUE: char = '\u{e000}';
+    let mut glued = String::with_capacity(text.len());
+    for line in text.split('\n') {
+        let parts: Vec<&str> = line.split('`').collect();
+        for (at, part) in parts.iter().enumerate() {
+            // An even number of backticks: the odd parts are between two of them.
+            let quoted = at % 2 == 1 && at + 1 < parts.len() && width(part) + 2 <= max;
+            glued.push_str(&if quoted { part.replace(' ', &GLUE.to_string()) } else { (*part).to_owned() });
+            if at + 1 < parts.len() {
+                glued.push('`');
+            }
+        }
+        glued.push('\n');
+    }
+    glued.pop();
+    wrap(&glued, max).join("\n").replace(GLUE, " ")
+}
+
 fn wrap_line<'a>(line: &'a str, max: usize, lines: &mut Vec<Cow<'a, str>>) {
     if width(line) <= max && !line.contains('\t') {
         return lines.push(Cow::Borrowed(line));
@@ -171,6 +193,16 @@ mod tests {
         pad(&mut line, "你", 4, false);
         pad(&mut line, "7", 3, true);
         assert_eq!(line, "你    7");
+    }
+
+    #[test]
+    fn a_command_in_backticks_is_not_broken() {
+        assert_eq!(
+            wrap_sentence("see the whole: `chorusctl show 16` now", 30),
+            "see the whole:\n`chorusctl show 16` now"
+        );
+        assert_eq!(wrap_sentence("it's a `b c d e f g h`", 10), "it's a `b\nc d e f g\nh`");
+        assert_eq!(wrap_sentence("one ` two", 6), "one `\ntwo");
     }
 
     #[test]

@@ -72,7 +72,9 @@ impl Clock {
     pub fn until(&self, time: Timestamp) -> String {
         match time.as_second() - self.now.as_second() {
             ..=0 => "now".to_owned(),
-            seconds => format_rounded(seconds.unsigned_abs()),
+            seconds @ ..60 => format_rounded(seconds.unsigned_abs()),
+            // Rounded up, so that two minutes are not one a second later.
+            seconds => format_rounded(seconds.unsigned_abs().next_multiple_of(60)),
         }
     }
 }
@@ -134,7 +136,7 @@ mod tests {
         let at = |second| Timestamp::from_second(second).unwrap_or_default();
         assert_eq!(clock.ago(at(-200)), "3 min ago");
         assert_eq!(clock.ago(at(5)), "just now");
-        assert_eq!(clock.until(at(1_700)), "28 min");
+        assert_eq!([1_700, 119, 60, 59].map(|second| clock.until(at(second))), ["29 min", "2 min", "1 min", "59 s"]);
         assert_eq!(clock.until(at(-1)), "now");
         assert_eq!(clock.local_date_time(at(3_600)), "1970-01-01 01:00");
     }

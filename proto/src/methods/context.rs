@@ -193,6 +193,8 @@ pub struct HistoryParams {
     /// A duration back from now (`7d`, `1h30m`) or a date.
     pub since: Option<String>,
     pub tag: Option<String>,
+    /// Only sessions with each of these words in their title, name or tags, in any case.
+    pub words: Option<String>,
 }
 
 /// `S` is how much of a session is read.

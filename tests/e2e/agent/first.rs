@@ -7,7 +7,13 @@ use chorus_tests::{Daemon, Home};
 
 use crate::home;
 
-const CREATED: &str = "created agent default (your first; `chorusctl agent init` creates others)\n";
+/// What is said of the first agent.
+fn created(home: &Home, first: &str) -> String {
+    let workspace = home.agent_dir("default").join("workspace");
+    format!("created agent default{first}\nits tools work in {}, not in this directory\n", workspace.display())
+}
+
+const FIRST: &str = " (your first; `chorusctl agent init` creates others)";
 
 fn agents(home: &Home) -> Vec<String> {
     let list = chorusctl(home, ["agent", "list", "--json"]).expect_json();
@@ -19,7 +25,7 @@ fn the_first_append_creates_an_agent_and_says_so_once() {
     let home = home();
     let _daemon = Daemon::start(&home);
     let first = chorusctl(&home, ["context", "append", "hello"]);
-    assert_eq!((first.status, &*first.stderr), (0, CREATED), "{}", first.stdout);
+    assert_eq!((first.status, &*first.stderr), (0, &*created(&home, FIRST)), "{}", first.stdout);
     let second = chorusctl(&home, ["context", "append", "again"]);
     assert_eq!((second.status, &*second.stderr), (0, ""));
     assert_eq!(agents(&home), ["\"default\""]);
@@ -45,7 +51,7 @@ fn a_chat_creates_one_too() {
     let home = home();
     let _daemon = Daemon::start(&home);
     let chat = chorusctl_with(&home, ["chat"], b"");
-    assert!(chat.stderr.starts_with(CREATED), "{chat:?}");
+    assert!(chat.stderr.starts_with(&created(&home, FIRST)), "{chat:?}");
     assert_eq!(agents(&home), ["\"default\""]);
 }
 
@@ -92,7 +98,7 @@ fn imported_conversations_belong_to_their_program_and_are_found_by_everybody() {
     // An imported conversation is dated by its own time.
     assert!(chorusctl(&home, ["history"]).expect_success().contains("2026-01-02 03:04"));
     let restored = chorusctl(&home, ["restore", "latest"]);
-    assert_eq!((restored.status, &*restored.stderr), (0, CREATED), "{}", restored.stdout);
+    assert_eq!((restored.status, &*restored.stderr), (0, &*created(&home, "")), "{}", restored.stdout);
     assert!(chorusctl(&home, ["show"]).expect_success().contains("about the shop"));
     chorusctl(&home, ["context", "append", "more"]).expect_success();
     chorusctl(&home, ["save", "mine"]).expect_success();
@@ -132,7 +138,12 @@ fn transcripts_on_this_machine_are_found_and_asked_about() {
     assert_eq!(asked.status, 6, "it is not a terminal: {asked:?}");
     let done = import(&["--yes"]);
     assert!(done.stdout.contains("imported 1 conversation"), "{done:?}");
-    assert!(import(&["--yes"]).stdout.contains("1 already imported"));
+    assert_eq!(import(&["--yes"]).stdout, "1 conversation already imported; nothing new\n");
+    // Who has agreed once is not asked again.
+    let again = import(&[]);
+    assert_eq!((again.status, &*again.stdout), (0, "1 conversation already imported; nothing new\n"), "{again:?}");
+    let status = chorusctl(&home, ["status", "claude-code"]).expect_success();
+    assert!(status.contains("tools work in"), "{status}");
 }
 
 /// Copied directories lose the times of their files.

@@ -41,3 +41,18 @@ fn pages_have_all_and_the_command_line_joins_them() {
     approve(&mut client, &found[2].id).expect("heard");
     turn.join().expect("the client").expect("a turn");
 }
+
+#[test]
+fn the_list_says_how_to_answer() {
+    let fixture = start_fixture();
+    let mut client = fixture.client();
+    let none = chorusctl(&fixture.home, ["approvals"]);
+    assert_eq!(none.stderr, "no pending approvals\n");
+    let (_, turn) = ask(&fixture, 1);
+    let asked = open(&mut client, 1).remove(0);
+    let listed = chorusctl(&fixture.home, ["approvals"]);
+    let hint = format!("hint: answer: chorusctl approvals approve {0}, or: chorusctl approvals deny {0}\n", asked.id);
+    assert_eq!(listed.stderr, hint, "{listed:?}");
+    approve(&mut client, &asked.id).expect("heard");
+    turn.join().expect("the turn").expect("a reply");
+}

@@ -63,7 +63,7 @@ fn chat_says_that_something_waits_and_asks_whoever_is_behind_it() {
     let mut command = fixture.home.command(fixture.home.bins.chorusctl);
     command.args(["--agent", "a", "chat"]);
     let mut running = InteractiveCommand::on_terminal(&command);
-    running.stdout.wait_for("1 pending approval: chorusctl approvals");
+    running.stdout.wait_for("1 pending approval: /approvals");
     running.stdout.wait_for_end("a> \r\u{1b}[3C\u{1b}[?2026l");
     running.type_and_wait("And?\r", "Allow? ");
     running.type_and_wait("y\r", "Mine.");

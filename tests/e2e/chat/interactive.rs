@@ -167,7 +167,7 @@ fn a_failure_is_told_and_the_conversation_goes_on() {
     daemon(&home, turn, |mut asked| asked.send_result(context(0, 0, &[])));
     let mut running = chat(&plain(&home));
     let shown = say(&mut running, "bad\r", PROMPT);
-    assert!(shown.contains("error: the model does not answer\r\nhint: chorusctl models validate"), "{shown}");
+    assert!(shown.contains("error: the model does not answer\r\nhint: /models validate"), "{shown}");
     say(&mut running, "good\r", "heard \"good\"");
     leave(running);
 }

@@ -140,3 +140,34 @@ fn what_one_needs_is_a_command_for_this_agent() {
     assert_eq!(calls.of("agent.config")[0]["value"], "anthropic/claude-test");
     assert!(calls.of("send").is_empty());
 }
+
+#[test]
+fn hints_and_help_name_what_is_typed_here() {
+    let home = home();
+    let _calls = answers(&home);
+    let mut running = chat(&plain(&home));
+    let shown = say(&mut running, "/undo\r", PROMPT);
+    assert!(shown.contains("undo: /undo --redo") && !shown.contains("chorusctl"), "{shown}");
+    let shown = say(&mut running, "/help undo\r", PROMPT);
+    assert!(shown.contains("/undo [N|--redo]: ") && shown.contains("Usage: /undo"), "{shown}");
+    assert!(!shown.contains("--socket") && !shown.contains("chorusctl undo"), "{shown}");
+    let shown = say(&mut running, "/undo abc\r", PROMPT);
+    assert!(shown.contains("error: not a number: abc"), "{shown}");
+    leave(running);
+}
+
+#[test]
+fn exit_alone_ends_the_chat_and_within_a_message_does_not() {
+    for word in ["exit", "quit"] {
+        let home = home();
+        let calls = echoes(&home);
+        let mut running = chat(&plain(&home));
+        say(&mut running, &format!(" {word}\r"), "heard ");
+        say(&mut running, &format!("{word} now?\r"), "now?\"");
+        at_prompt(&running);
+        running.type_text(&format!("{word}\r"));
+        let (status, out, _) = running.wait_for_exit();
+        assert_eq!(status.code(), Some(0), "{out}");
+        assert_eq!(texts(&calls).len(), 2);
+    }
+}

@@ -139,3 +139,53 @@ fn the_marked_beginning_of_an_id_is_enough_to_name_its_session() {
     let plain = chorusctl(&home, ["history"]).expect_success();
     assert!(plain.contains(&format!(" {} ", newest.short_id)) && !plain.contains('\u{1b}'), "{plain}");
 }
+
+#[test]
+fn words_find_titles_names_and_tags() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    for agent in ["a", "flight"] {
+        client.init(agent);
+        client.append(agent, "one");
+    }
+    let crypto = client.save("a", "Crypto baseline for the shop").header;
+    client.save("a", "Rate limiter of the gateway");
+    client.save("flight", "Another one");
+    chorusctl(&home, ["agent", "use", "a"]).expect_success();
+    chorusctl(&home, ["session", "tag", &crypto.session_id, "Billing"]).expect_success();
+    for (words, found) in [
+        (&["CRYPTO"][..], 1),
+        (&["shop", "crypto"], 1),
+        (&["crypto baseline"], 1),
+        (&["shop", "gateway"], 0),
+        (&["the"], 2),
+        (&["billing"], 1),
+        (&["crypto-base"], 1),
+        (&["100%_"], 0),
+    ] {
+        let said = chorusctl(&home, ["history", "--json"].iter().chain(words)).expect_json();
+        assert_eq!(
+            (&said["total"], said["sessions"].as_array().map(Vec::len)),
+            (&found.into(), Some(found)),
+            "{words:?}"
+        );
+    }
+    // The name of an agent means that agent, and words may follow it.
+    assert!(chorusctl(&home, ["history", "flight"]).expect_success().contains("Another one"));
+    assert_eq!(chorusctl(&home, ["history", "flight", "crypto"]).stderr, "no sessions match\n");
+    assert!(chorusctl(&home, ["history", "-n", "1"]).expect_success().contains("page 1 of 2 · 2 sessions"));
+}
+
+#[test]
+fn a_number_that_is_wrong_is_said_in_plain_words() {
+    let home = home();
+    for (args, what) in [
+        (&["history", "--page", "0"][..], "--page must be at least 1"),
+        (&["history", "-n", "x"], "not a number: x"),
+        (&["undo", "abc"], "not a number: abc"),
+    ] {
+        let said = chorusctl(&home, args);
+        assert!(said.expect_failure_with_hint(2).starts_with(&format!("error: {what}\nhint: ")), "{said:?}");
+    }
+}

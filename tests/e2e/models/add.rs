@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use chorus_tests::ctl::{Output, chorusctl};
 use chorus_tests::model_server::ModelServer;
-use chorus_tests::{Daemon, Home};
+use chorus_tests::{Daemon, Home, InteractiveCommand};
 use serde_json::json;
 
 use crate::home;
@@ -114,7 +114,7 @@ fn a_server_that_is_off_is_added_and_said_to_be_off() {
     let _stop = Stop(&home);
     let failed = chorusctl(&home, ["models", "add", "off", "http://127.0.0.1:1/v1"]);
     assert_eq!(failed.status, 1, "{failed:?}");
-    assert!(failed.stderr.contains("cannot reach off") && failed.stderr.contains("added all the same"), "{failed:?}");
+    assert!(failed.stderr.contains("cannot reach off") && failed.stderr.contains("added anyway"), "{failed:?}");
     assert!(failed.stderr.contains("chorusctl models validate"), "{failed:?}");
     assert!(config(&home).contains("[providers.off]"));
 }
@@ -146,4 +146,17 @@ fn the_path_of_the_configuration_is_shown_whether_or_not_it_exists() {
     home.write_config("max_connections = 7\n");
     let _daemon = Daemon::start(&home);
     assert!(chorusctl(&home, ["settings"]).expect_success().ends_with(&format!("\nconfiguration file: {file}\n")));
+}
+
+#[test]
+fn on_a_terminal_the_hint_is_wrapped_at_words_and_its_commands_stay_whole() {
+    let home = home();
+    let _daemon = Daemon::start(&home);
+    let mut command = home.command(home.bins.chorusctl);
+    command.args(["models"]);
+    let (_, shown, _) = InteractiveCommand::on_terminal_of(&command, 60, 24).wait_for_exit();
+    let lines: Vec<&str> = shown.lines().collect();
+    assert!(lines.iter().all(|line| line.chars().count() <= 60) && lines.len() > 3, "{shown}");
+    assert!(shown.contains("`chorusctl models add local http://localhost:11434/v1`"), "{shown}");
+    assert!(shown.contains("`export ANTHROPIC_API_KEY=…`"), "{shown}");
 }

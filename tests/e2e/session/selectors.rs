@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use chorus_proto::methods::session::{Get, GetParams};
-use chorus_proto::{CallError, Client, ErrorKind, Session};
-use chorus_tests::Daemon;
+use chorus_proto::{CallError, Client, ErrorKind, Session, SessionHeader};
 use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::chorusctl;
+use chorus_tests::{Daemon, InteractiveCommand};
 
 use crate::home;
 
@@ -102,8 +102,9 @@ fn slugs_words_and_tags_name_a_session() {
     assert_eq!(output.status, 7, "{output:?}");
     let lines: Vec<&str> = output.stderr.lines().collect();
     assert_eq!(lines[0], "error: \"shop\" matches 2 sessions");
-    assert!(lines[2].contains(&limits.session_id) && lines[2].ends_with("Limits of the shop"), "{output:?}");
-    assert!(lines[3].contains(&crypto.session_id) && lines[3].ends_with("Crypto baseline for the shop"), "{output:?}");
+    let id = |header: &SessionHeader| format!("  {}  20", &header.id.to_string()[..8]);
+    assert!(lines[2].starts_with(&id(&limits)) && lines[2].ends_with("  Limits of the shop"), "{output:?}");
+    assert!(lines[3].starts_with(&id(&crypto)) && lines[3].ends_with("  Crypto baseline for the shop"), "{output:?}");
     client.restore("a", &crypto.session_id);
     assert_eq!(get(&mut client, "@").expect("the live one").header.id, crypto.id);
     let long = chorusctl(&home, ["history", "--long"]).expect_success();
@@ -134,4 +135,28 @@ fn history_numbers_mean_what_the_last_history_showed() {
     );
     assert_eq!(show("2").expect_json()["session"]["id"], by_number[&2], "and those before hold");
     show("9999").expect_failure(3);
+}
+
+#[test]
+fn many_candidates_are_cut_to_the_terminal_and_the_rest_is_counted() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "one");
+    for n in 1..=7 {
+        client.save("a", &format!("Flight {n} of the long way around the world, by night"));
+    }
+    let output = chorusctl(&home, ["show", "flight"]);
+    let lines: Vec<&str> = output.stderr.lines().collect();
+    assert_eq!((lines[0], lines.len()), ("error: \"flight\" matches 7 sessions", 8), "{output:?}");
+    assert!(lines[2].ends_with("Flight 7 of the long way around the world, by night"), "{output:?}");
+    assert_eq!(lines[7], "  … and 2 more: chorusctl history flight");
+    // On a terminal of sixty columns, no line is wrapped.
+    let mut command = home.command(home.bins.chorusctl);
+    command.args(["show", "flight"]);
+    let (_, shown, _) = InteractiveCommand::on_terminal_of(&command, 60, 24).wait_for_exit();
+    let lines: Vec<&str> = shown.lines().collect();
+    assert_eq!(lines.len(), 8, "{shown}");
+    assert!(lines.iter().all(|line| line.chars().count() <= 60) && lines[2].ends_with('…'), "{shown}");
 }

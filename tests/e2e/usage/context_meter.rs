@@ -94,7 +94,8 @@ fn it_is_what_the_next_request_has() {
         let said = chorusctl(&home, ["status"]).expect_success();
         assert!(said.contains("WINDOW") && said.contains(&used) && said.contains(window), "{said}");
         let said = chorusctl(&home, ["context", "show"]).expect_success();
-        assert!(said.contains("next request ~") && said.contains(window), "{said}");
+        let of = format!(" of {} tokens (estimated)", &window[1..]);
+        assert!(said.contains("next request ~") && said.contains(&of), "{said}");
         let json = chorusctl(&home, ["--json", "status", "a"]).expect_json();
         assert_eq!(json["agents"][0]["context"]["meter"]["used"], after.used);
     }

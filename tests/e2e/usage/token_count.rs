@@ -91,7 +91,7 @@ fn what_the_provider_counted_is_not_counted_again() {
     assert_eq!(after.source, Some(TokenSource::Provider));
     assert!((7000..7040).contains(&after.used), "the count of the call, and its reply: {after:?}");
     assert!(chorusctl(&home, ["status", "a"]).expect_success().contains(" counted"));
-    assert!(chorusctl(&home, ["show"]).expect_success().contains(" by provider"));
+    assert!(chorusctl(&home, ["show"]).expect_success().contains(" tokens (counted by the provider)"));
     // Too much for an estimate was added.
     client.append("a", &"The address, the amount and the account number. ".repeat(500));
     assert_eq!(meter(&mut client, "a").source, Some(TokenSource::Estimated));

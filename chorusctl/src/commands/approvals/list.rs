@@ -1,13 +1,13 @@
 //! `chorusctl approvals list`: prints open approvals, and with `--all` decided ones.
 
-use chorus_proto::methods::approvals::{Approval, List, ListParams};
+use chorus_proto::methods::approvals::{Approval, List, ListParams, Status};
 
 use super::format;
 use crate::app::App;
 use crate::error::Error;
 use crate::print_pages;
-use crate::ui::Style;
 use crate::ui::stdout::OutputFormat;
+use crate::ui::{Style, sanitize};
 
 /// List pending approvals (default)
 ///
@@ -30,7 +30,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         let following = |offset| ListParams { offset: Some(offset), ..first.clone() };
         return print_pages::print_all_pages::<List, _>(app, "approvals", &first, following);
     }
-    let (mut some, mut next) = (false, Some(0));
+    let (mut some, mut next, mut open) = (false, Some(0), Vec::new());
     while let Some(offset) = next {
         let page = app.call::<List>(&ListParams { offset: Some(offset), ..first.clone() })?;
         for approval in &page.approvals {
@@ -38,11 +38,17 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
                 app.stdout.text("\n")?;
             }
             print_approval(approval, args.long, app)?;
+            open.extend((approval.status == Status::Open).then(|| approval.id.clone()));
         }
         next = page.next;
     }
     if !some {
         app.stderr.line("no pending approvals");
+    }
+    if let Some(id) = open.first() {
+        app.stdout.flush()?;
+        let id = if open.len() == 1 { sanitize::one_line(id) } else { "ID".to_owned() };
+        app.stderr.hint(&format!("answer: chorusctl approvals approve {id}, or: chorusctl approvals deny {id}"));
     }
     Ok(())
 }

@@ -46,6 +46,8 @@ pub(super) fn run(
             Input::Eof => return Ok(()),
             Input::Interrupted => Ok(()),
             Input::Text(text) if text.trim().is_empty() => Ok(()),
+            // As in other programs with a prompt. With a space before it, it is a message.
+            Input::Text(text) if matches!(text.trim_end(), "exit" | "quit") => return Ok(()),
             Input::Text(text) => match slash::parse(&text) {
                 None => talk.run_turn(app, interrupts, text),
                 Some(Ok(slash::Command::Exit)) => return Ok(()),

@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::terminal;
 
+mod command_names;
 mod editor;
 mod history_path;
 mod interactive;
@@ -65,6 +66,10 @@ pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
     // What a slash command prints stays above the prompt.
     app.global.no_pager = true;
     let person = terminal::can_chat() && app.stdout.format() == OutputFormat::Text;
+    if person {
+        app.stderr = app.stderr.with_renamed_commands(command_names::rename);
+        app.stdout.rename_commands(command_names::rename);
+    }
     let opened = start::open_conversation(app, StartMode::from_args(args), person)?;
     app.stdout.flush()?;
     // Stay with this agent even if another one is chosen elsewhere meanwhile.

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use super::{start, words};
+use super::{command_names, start, words};
 use crate::app::App;
 use crate::error::Error;
 use crate::{cli, commands};
@@ -37,11 +37,11 @@ pub(super) struct SlashCommand {
     /// What follows it, in the notation of the help.
     pub argument: &'static str,
     pub about: &'static str,
-    action: Action,
+    pub action: Action,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Action {
+pub(super) enum Action {
     Help,
     New,
     Exit,
@@ -55,7 +55,7 @@ enum Action {
 
 /// How the rest of the line becomes arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rest {
+pub(super) enum Rest {
     None,
     /// Words, quoted as in a shell.
     Words,
@@ -83,7 +83,12 @@ pub(super) const GROUPS: [(&str, &[SlashCommand]); 4] = [
                 Action::Run("save", Rest::Text),
             ),
             command("/show", "[N]", "show the last messages, or message N in full", Action::Show),
-            command("/undo", "[N]", "undo the last turn, or the last N", Action::Switch("undo", Rest::Words)),
+            command(
+                "/undo",
+                "[N|--redo]",
+                "undo the last turn or the last N, or restore them",
+                Action::Switch("undo", Rest::Words),
+            ),
             command(
                 "/compact",
                 "[--undo]",
@@ -179,7 +184,7 @@ pub(super) const GROUPS: [(&str, &[SlashCommand]); 4] = [
         "The chat",
         &[
             command("/help", "[COMMAND]", "list these commands, or show the help of one", Action::Help),
-            command("/exit", "", "exit (also: /quit, Ctrl-D)", Action::Exit),
+            command("/exit", "", "exit (also: exit, quit, Ctrl-D)", Action::Exit),
         ],
     ),
 ];
@@ -312,6 +317,9 @@ fn run_subcommand(app: &mut App, arguments: Vec<String>) -> Result<(), Error> {
         }
         Err(error) if !error.use_stderr() => app.stdout.text(&error.to_string()),
         Err(error) => {
+            if let Some(plain) = cli::number_error(&error) {
+                return Err(plain);
+            }
             let text = error.to_string();
             let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
             Err(Error::usage(first).with_hint("see: /help COMMAND"))
@@ -324,19 +332,37 @@ fn print_help(app: &mut App) -> Result<(), Error> {
         writeln!(app.stdout, "{title}:")?;
         for SlashCommand { name, argument, about, .. } in commands {
             let command = format!("{name} {argument}");
-            writeln!(app.stdout, "  {command:<26}  {about}")?;
+            app.stdout.text(&format!("  {command:<26}  "))?;
+            app.stdout.sentence(30, about)?;
         }
         app.stdout.text("\n")?;
     }
-    writeln!(app.stdout, "{NOTES}")
+    app.stdout.sentence(0, NOTES)
 }
 
 fn print_command_help(app: &mut App, of: &SlashCommand) -> Result<(), Error> {
-    writeln!(app.stdout, "{} {}: {}", of.name, of.argument, of.about)?;
+    writeln!(app.stdout, "{}: {}", format!("{} {}", of.name, of.argument).trim_end(), of.about)?;
     let (Action::Run(path, _) | Action::Switch(path, _)) = of.action else { return Ok(()) };
-    app.stdout.text("\n")?;
-    let words = path.split(' ').filter(|word| *word != "{agent}" && *word != "model").map(str::to_owned);
-    run_subcommand(app, words.chain(["--help".to_owned()]).collect())
+    if path.contains("{agent}") {
+        return Ok(());
+    }
+    let help = command_help(path, app.stdout.width());
+    app.stdout.text(&format!("\n{}", command_names::rename(&help)))
+}
+
+/// Returns the help of a subcommand without what every command has.
+fn command_help(path: &str, width: Option<usize>) -> String {
+    let mut command = cli::command_tree();
+    for word in path.split(' ') {
+        let Some(found) = command.find_subcommand(word).cloned() else { break };
+        command = found;
+    }
+    let everywhere = |argument: &clap::Arg| argument.is_global_set() || argument.get_id() == "help";
+    command = command.mut_args(|argument| if everywhere(&argument) { argument.hide(true) } else { argument });
+    if let Some(width) = width {
+        command = command.term_width(width);
+    }
+    command.render_long_help().to_string()
 }
 
 #[cfg(test)]

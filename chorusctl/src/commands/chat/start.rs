@@ -1,5 +1,6 @@
 //! Start of a chat: prepares the context and prints a recap of it.
 
+use chorus_proto::methods::agent;
 use chorus_proto::methods::approvals::{List, ListParams};
 use chorus_proto::methods::context::{Clear, ClearParams, Show, ShowParams, ShowResult};
 use chorus_proto::{ContextInfo, Message, Meter, Role};
@@ -86,15 +87,29 @@ fn print_recap(app: &mut App, shown: &ShowResult, person: bool) {
     let agent = sanitize::one_line(&shown.agent_name);
     let help = if person { "; type /help for commands" } else { "" };
     let Some(context) = shown.context.as_ref().filter(|context| context.messages > 0) else {
-        return print_note(app, &format!("{agent} · new conversation{help}"));
+        print_note(app, &format!("{agent} · new conversation{help}"));
+        return print_workspace(app, &shown.agent_name, person);
     };
     let began = app.stdout.clock().local_date_time(context.started_at);
     let messages = pluralize(context.messages, "message");
     print_note(app, &format!("{agent} · continuing ({messages} since {began}){help}"));
+    print_workspace(app, &shown.agent_name, person);
     for message in &shown.messages {
         for line in recap_lines(message, &agent, app.stdout.width().unwrap_or(MAX_RECAP_WIDTH).min(MAX_RECAP_WIDTH)) {
             app.stderr.styled_line(Style::Faint, &line);
         }
+    }
+}
+
+/// Tells a person where the agent's tools work.
+fn print_workspace(app: &mut App, agent: &str, person: bool) {
+    if !person {
+        return;
+    }
+    // Not essential: on an error the chat starts without it.
+    if let Ok(shown) = app.call::<agent::Show>(&agent::ShowParams { name: Some(agent.to_owned()) }) {
+        let line = format!("its tools work in {}", format::workspace(&shown.agent.path));
+        app.stderr.styled_line(Style::Faint, &line);
     }
 }
 

@@ -1,5 +1,6 @@
 //! `chorusctl context history`: lists saved sessions in pages.
 
+use chorus_proto::methods::agent;
 use chorus_proto::methods::context::{History, HistoryParams, HistoryResult};
 use chorus_proto::{TokenPair, Trigger};
 use jiff::Timestamp;
@@ -24,17 +25,17 @@ const MAX_PAGE_SIZE: u64 = 1_000;
 /// Commands that take a session accept the numbers shown here until the next `history`, and the underlined prefix of an ID.
 #[derive(Debug, Default, clap::Args)]
 pub struct Args {
-    /// Agent [default: the current one]
-    #[arg(value_name = "AGENT", id = "whose")]
-    agent: Option<String>,
+    /// An agent, or words of the title, name or tags [default: the current agent, and imported conversations]
+    #[arg(value_name = "AGENT|WORD", id = "whose")]
+    named: Vec<String>,
     /// Sessions of all agents, including deleted ones
-    #[arg(long, conflicts_with = "whose")]
+    #[arg(long)]
     pub all_agents: bool,
     /// Page to show, starting at 1
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub page: Option<u64>,
     /// Sessions per page [default: 10]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
     /// Only sessions saved or imported since then: 7d, 1h30m, or a date
     #[arg(long, value_name = "WHEN")]
@@ -77,14 +78,16 @@ impl SessionRow {
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     app.page_if_long();
+    let (agent, words) = split_agent(args.named, args.all_agents, app)?;
     let mut params = HistoryParams {
-        own: args.agent.is_none() && app.global.agent.is_none(),
-        agent: if args.all_agents { None } else { args.agent.or_else(|| app.agent()) },
+        own: agent.is_none() && app.global.agent.is_none(),
+        agent: if args.all_agents { None } else { agent.or_else(|| app.agent()) },
         all_agents: args.all_agents,
         page: args.page,
         limit: args.limit,
         since: args.since,
         tag: args.tag,
+        words: (!words.is_empty()).then(|| words.join(" ")),
     };
     let whole = params.limit.is_none() && params.page.is_none();
     match app.stdout.format() {
@@ -104,6 +107,20 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
             print_page(app, &params, &result, (size, args.long))
         }
     }
+}
+
+/// Splits what was named into an agent, if the first word names one, and words to look for.
+fn split_agent(
+    mut named: Vec<String>,
+    all_agents: bool,
+    app: &mut App,
+) -> Result<(Option<String>, Vec<String>), Error> {
+    if named.is_empty() || all_agents || app.global.agent.is_some() {
+        return Ok((None, named));
+    }
+    let agents = app.call::<agent::List>(&agent::ListParams::default())?.agents;
+    let agent = agents.iter().any(|agent| agent.name == named[0]).then(|| named.remove(0));
+    Ok((agent, named))
 }
 
 fn for_each_page(
@@ -151,7 +168,7 @@ fn print_page(
     (size, long): (u64, bool),
 ) -> Result<(), Error> {
     if result.sessions.is_empty() {
-        let filtered = params.since.is_some() || params.tag.is_some();
+        let filtered = params.since.is_some() || params.tag.is_some() || params.words.is_some();
         match result.total {
             0 if filtered => app.stderr.line("no sessions match"),
             0 => {
@@ -217,7 +234,7 @@ fn write_long(out: &mut Stdout, sessions: &[SessionRow], first: u64) -> Result<(
         ];
         let cost = session.restoration_tokens;
         if !cost.is_zero() {
-            facts.push(format!("resume cost {}", format_token_count(cost.input.saturating_add(cost.output))));
+            facts.push(format!("resume costs {}", format_token_count(cost.input.saturating_add(cost.output))));
         }
         writeln!(out, "   {}", out.style(Style::Faint, &facts.join(" · ")))?;
         format::print_paragraph(out, session.summary.as_deref().unwrap_or_default())?;

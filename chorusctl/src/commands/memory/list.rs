@@ -8,11 +8,11 @@ use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::units::format_token_count;
 
-/// List an agent's memories, in the order in which its model sees them
+/// List an agent's memories, in the order in which its model sees them (default)
 ///
 /// Memories that people added come first, then those of agents, each newest first. The model sees as many as fit; the list counts and
 /// names the rest.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub struct Args {
     /// Maximum number of entries
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]

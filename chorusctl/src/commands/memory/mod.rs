@@ -12,10 +12,10 @@ pub mod search;
 
 group! {
     /// Manage what an agent always remembers
-    enum Verb {
+    enum Verb or list {
         /// Add a memory
         Add(add::Args),
-        /// List an agent's memories, in the order in which its model sees them
+        /// List an agent's memories, in the order in which its model sees them (default)
         List(list::Args),
         /// Search an agent's memories
         Search(search::Args),

@@ -79,7 +79,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     };
     if provider.found != Discovery::Ok {
         let problem = provider.problem.as_deref().unwrap_or("it did not answer");
-        let error = Error::failed(sanitize::one_line(problem)).with_detail("the provider was added all the same");
+        let error = Error::failed(sanitize::one_line(problem)).with_detail("the provider was added anyway");
         return Err(match provider.hint {
             Some(hint) => error.with_hint(format!("{hint}; then: chorusctl models validate")),
             None => error.with_hint("start the server, then: chorusctl models validate"),

@@ -96,9 +96,12 @@ fn print_provider(app: &mut App, provider: &ModelProvider, width: usize) -> Resu
     };
     let name = format!("{:width$}", sanitize::one_line(&provider.name));
     let verdict = app.stdout.style(style, word).to_string();
-    writeln!(app.stdout, "{verdict}  {name}  {text}")?;
+    app.stdout.text(&format!("{verdict}  {name}  "))?;
+    let indent = 8 + width;
+    app.stdout.sentence(indent, &text)?;
     let Some(hint) = &provider.hint else { return Ok(()) };
-    writeln!(app.stdout, "      {:width$}  hint: {}", "", sanitize::one_line(hint))
+    app.stdout.text(&" ".repeat(indent))?;
+    app.stdout.sentence(indent, &format!("hint: {}", sanitize::one_line(hint)))
 }
 
 /// Maps each model to its aliases, and to `default` if it is the default model.

@@ -16,7 +16,7 @@ use rustix::termios::{QueueSelector, tcflush, tcgetpgrp};
 use crate::commands::approvals::approve::describe_consequences;
 use crate::commands::approvals::format;
 use crate::error::Error;
-use crate::ui::{Stderr, Style, sanitize, terminal};
+use crate::ui::{Stderr, Style, sanitize, terminal, text};
 
 /// How long to wait for the daemon to accept an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -91,7 +91,7 @@ enum Choice {
 impl PromptThread {
     /// Asks until there is an answer. Returns true if it was answered here.
     fn run(&self) -> bool {
-        self.stderr.line(&choices_line(&self.approval));
+        self.stderr.line(&choices_text(&self.approval, terminal::columns(io::stderr())));
         loop {
             self.stderr.styled_part(Style::Strong, "Allow? ");
             let Some(line) = self.read_line() else { return false };
@@ -177,8 +177,8 @@ impl PromptThread {
     }
 }
 
-/// Returns the line that lists the possible answers.
-fn choices_line(approval: &Approval) -> String {
+/// Lists the possible answers, in lines of at most `columns` if no answer is longer.
+fn choices_text(approval: &Approval, columns: usize) -> String {
     let what = if describe_action(&approval.action).is_command { "command" } else { "action" };
     let mut choices = vec!["[y] once".to_owned()];
     if approval.not_always.is_none() {
@@ -192,7 +192,17 @@ fn choices_line(approval: &Approval) -> String {
     }
     choices.push("[n] no, because …".to_owned());
     choices.push("[?] why".to_owned());
-    choices.join("  ")
+    let mut lines: Vec<String> = Vec::new();
+    for choice in choices {
+        match lines.last_mut() {
+            Some(line) if text::width(line) + 2 + text::width(&choice) <= columns => {
+                line.push_str("  ");
+                line.push_str(&choice);
+            }
+            _ => lines.push(choice),
+        }
+    }
+    lines.join("\n")
 }
 
 /// Parses an answer. An empty line is no, without a reason.
@@ -238,9 +248,9 @@ mod tests {
             turn_allowed: true,
             ..approval("tool:bash:cargo test && git status")
         };
-        let line = "[y] once  [a] this exact command  [p] cargo test *, git status *  [s] all of this turn  \
-                    [n] no, because …  [?] why";
-        assert_eq!(choices_line(&all), line);
+        let line = "[y] once  [a] this exact command  [p] cargo test *, git status *\n\
+                    [s] all of this turn  [n] no, because …  [?] why";
+        assert_eq!(choices_text(&all, 80), line);
         let no = |reason: &str| Choice::No(Some(reason.to_owned()));
         for (typed, wanted) in [
             ("y\n", Choice::Once),
@@ -262,7 +272,7 @@ mod tests {
             assert!(parse_choice(typed, &all).is_err(), "{typed}");
         }
         let once = Approval { not_always: Some("it depends".into()), ..approval("tool:git:push origin main") };
-        assert_eq!(choices_line(&once), "[y] once  [n] no, because …  [?] why");
+        assert_eq!(choices_text(&once, 80), "[y] once  [n] no, because …  [?] why");
         for typed in ["a", "p", "s"] {
             assert!(parse_choice(typed, &once).is_err(), "{typed}");
         }

@@ -50,6 +50,8 @@ enum InterruptState {
 pub enum CancelOutcome {
     /// The turn was cancelled; the partial reply is kept.
     Cancelled,
+    /// The turn was cancelled before the model wrote anything.
+    CancelledEmpty,
     /// The message was withdrawn before its turn began.
     Withdrawn,
 }
@@ -60,6 +62,7 @@ impl CancelOutcome {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Cancelled => "cancelled; the partial reply was kept",
+            Self::CancelledEmpty => "cancelled",
             Self::Withdrawn => "cancelled before it started; the message was not kept",
         }
     }

@@ -96,6 +96,9 @@ pub fn run(
         Err(StreamingError::Call(error)) => {
             speech.end_open_lines(&mut app.stdout)?;
             return match wanted.filter(|_| is_interrupted(&error)) {
+                Some(CancelOutcome::Cancelled) if !speech.has_output() => {
+                    Ok(TurnOutcome::Cancelled(CancelOutcome::CancelledEmpty))
+                }
                 Some(wanted) => Ok(TurnOutcome::Cancelled(wanted)),
                 None => Err(turn_error(error, how.daemon_gone_hint)),
             };

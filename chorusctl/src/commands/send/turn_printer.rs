@@ -70,6 +70,12 @@ impl TurnPrinter {
         Self { show_command, ..self }
     }
 
+    /// Returns true if the model has written text or called a tool.
+    #[must_use]
+    pub fn has_output(&self) -> bool {
+        self.output_bytes > 0 || self.paragraph_pending
+    }
+
     /// Shows a spinner while the turn runs and prints nothing.
     #[must_use]
     pub fn with_spinner(self) -> Self {

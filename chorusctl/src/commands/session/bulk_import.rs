@@ -121,6 +121,9 @@ impl Totals {
                 line.push_str(&format!("; {} {what}", group_digits(count)));
             }
         }
+        if self.conversations == 0 && self.known > 0 && self.failed == 0 {
+            line = format!("{} already imported; nothing new", pluralize(self.known, "conversation"));
+        }
         if app.stdout.format() == OutputFormat::Text {
             app.stdout.status_line(&line)?;
         }

@@ -7,6 +7,7 @@ use std::path::Path;
 use chorus_proto::Session;
 use chorus_proto::error::exit;
 use chorus_proto::methods::Method;
+use chorus_proto::methods::agent;
 use chorus_proto::methods::import::{
     Add, Begin, BeginParams, Commit, CommitParams, CommitResult, ImportFormat, Skipped,
 };
@@ -97,7 +98,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
             return Err(Error::new(exit::NOT_FOUND, "found no transcripts of Claude Code, Codex or goose")
                 .with_hint("name the files: chorusctl import FILE"));
         }
-        if !args.yes {
+        if !args.yes && !was_imported(app, &found)? {
             confirm::ask("import", &format!("Import {}?", transcripts::describe(&found)))?;
         }
         let files: Vec<String> = found.into_iter().flat_map(|found| found.files).collect();
@@ -117,6 +118,13 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         return bulk_import::run(app, &args.files, (args.from.into(), args.redact), false);
     }
     import_named(&args, app)
+}
+
+/// Returns true if conversations of each of the programs were imported before, so that the user has agreed already.
+fn was_imported(app: &mut App, found: &[transcripts::Transcripts]) -> Result<bool, Error> {
+    let agents = app.call::<agent::List>(&agent::ListParams::default())?.agents;
+    let has = |source: &str| agents.iter().any(|agent| agent.import_source.as_deref() == Some(source));
+    Ok(found.iter().all(|found| has(found.source)))
 }
 
 /// Imports a few files that the user named, and prints each session.
@@ -208,6 +216,9 @@ fn print_result(app: &mut App, file: &str, result: &RawValue, (several, redacted
     }
     let result: CommitResult = parse_result(result)?;
     if app.stdout.format() == OutputFormat::Text {
+        let messages = result.sessions.iter().map(|session| session.header.message_count).sum();
+        let conversations = pluralize(result.sessions.len() as u64, "conversation");
+        app.stdout.status_line(&format!("imported {conversations} ({})", pluralize(messages, "message")))?;
         for session in &result.sessions {
             print_session(app, session)?;
         }

@@ -98,7 +98,7 @@ fn print_heading(out: &mut Stdout, session: &Session) -> Result<(), Error> {
     write_field(out, "size", &size)?;
     let TokenPair { input, output } = header.restoration_tokens;
     if !header.restoration_tokens.is_zero() {
-        write_field(out, "resume cost", &format!("{input} tokens in, {output} out"))?;
+        write_field(out, "resume costs", &format!("{input} tokens in, {output} out"))?;
     }
     if let Some(description) = &header.description {
         write_field(out, "description", description)?;

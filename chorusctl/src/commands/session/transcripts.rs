@@ -14,17 +14,19 @@ const MAX_DEPTH: usize = 8;
 /// The bytes of a transcript that are searched for its first time.
 const HEAD_BYTES: u64 = 64 * 1024;
 
-/// The programs whose transcripts are looked for, each with the directories below the user's home.
-const PROGRAMS: [(&str, &[&str]); 3] = [
-    ("Claude Code", &[".claude/projects", ".config/claude/projects"]),
-    ("Codex", &[".codex/sessions", ".codex/archived_sessions"]),
-    ("goose", &[".local/share/goose/sessions", ".config/goose/sessions"]),
+/// The programs whose transcripts are looked for, each with the source that its agent of imports names, and the directories below the user's home.
+const PROGRAMS: [(&str, &str, &[&str]); 3] = [
+    ("Claude Code", "claude-code", &[".claude/projects", ".config/claude/projects"]),
+    ("Codex", "codex", &[".codex/sessions", ".codex/archived_sessions"]),
+    ("goose", "goose", &[".local/share/goose/sessions", ".config/goose/sessions"]),
 ];
 
 /// The transcripts of one program.
 #[derive(Debug)]
 pub(super) struct Transcripts {
     pub program: &'static str,
+    /// `import_source` of the agent that holds them.
+    pub source: &'static str,
     /// Sorted by path.
     pub files: Vec<String>,
 }
@@ -35,9 +37,9 @@ pub(super) fn on_this_machine() -> Vec<Transcripts> {
 }
 
 fn below_home(home: &Path) -> Vec<Transcripts> {
-    let found = PROGRAMS.iter().map(|(program, dirs)| {
+    let found = PROGRAMS.iter().map(|(program, source, dirs)| {
         let files = dirs.iter().flat_map(|dir| below(&home.join(dir))).filter(|file| file.ends_with(".jsonl"));
-        Transcripts { program, files: files.collect() }
+        Transcripts { program, source, files: files.collect() }
     });
     found.filter(|found| !found.files.is_empty()).collect()
 }

@@ -9,8 +9,8 @@ use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::{Cell, Column, Style, Table, sanitize};
 
-/// List deleted items, newest first
-#[derive(Debug, clap::Args)]
+/// List deleted items, newest first (default)
+#[derive(Debug, Default, clap::Args)]
 pub struct Args {}
 
 pub fn run(_: Args, app: &mut App) -> Result<(), Error> {

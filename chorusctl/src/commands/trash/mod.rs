@@ -10,8 +10,8 @@ pub mod restore;
 
 group! {
     /// List, restore or permanently delete trashed items
-    enum Verb {
-        /// List deleted items, newest first
+    enum Verb or list {
+        /// List deleted items, newest first (default)
         List(list::Args),
         /// Restore an agent, a session or a memory
         Restore(restore::Args),

@@ -39,6 +39,8 @@ fn json_is_the_file_itself() {
     let to = copy.to_str().expect("a path");
     let said = chorusctl(&home, ["session", "export", "latest", "--output", to]).expect_success();
     assert!(said.contains("exported 1 session"), "{said}");
+    let again = chorusctl(&home, ["session", "export", "latest", "--output", to]).expect_success();
+    assert_eq!(again, format!("already up to date: {to}\n"));
     assert_eq!(fs::read_to_string(&copy).expect("the copy"), file);
 }
 

@@ -250,6 +250,9 @@ fn select_sessions(args: Args, app: &mut App) -> Result<Vec<ExportSession>, Erro
 
 fn print_report(app: &mut App, written: &[PathBuf], same: u64, output: &Path) -> Result<(), Error> {
     match app.stdout.format() {
+        OutputFormat::Text if written.is_empty() && same > 0 && output.is_file() => {
+            app.stdout.status_line(&sanitize::one_line(&format!("already up to date: {}", output.display())))
+        }
         OutputFormat::Text if written.is_empty() => Ok(()),
         OutputFormat::Text => {
             let mut line = format!("exported {} to {}", pluralize(written.len() as u64, "session"), output.display());

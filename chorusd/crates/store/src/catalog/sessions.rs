@@ -46,11 +46,18 @@ pub struct SessionQuery {
     pub also: Vec<Uuid>,
     pub since: Option<Timestamp>,
     pub tag: Option<String>,
+    /// Words that the title, the name or the tags contain, each of them, in any case of ASCII letters.
+    pub words: Vec<String>,
     pub offset: u64,
     pub limit: u64,
 }
 
 pub(super) const COLUMNS: &str = "header, sha256, file_stamp, corrupt, last_used_at, place";
+
+/// What words are looked for in. Without a title, the summary is shown in its place.
+const TITLE_NAME_TAGS: &str = "session_id || char(10)
+    || coalesce(json_extract(header, '$.description'), json_extract(header, '$.summary'), '') || char(10)
+    || coalesce(json_extract(header, '$.tags'), '')";
 
 pub(super) fn read_session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
     let header = row.get_ref(0)?.as_str()?;
@@ -348,6 +355,12 @@ fn where_clause(listing: &SessionQuery, saved_at: &str) -> (String, Vec<Value>) 
         parts.push("id IN (SELECT id FROM session_tags WHERE tag = ?)".to_owned());
         values.push(Value::Text(tag.clone()));
     }
+    for word in &listing.words {
+        // The header is searched first, because reading JSON takes longer.
+        parts.push("instr(lower(header), ?)".to_owned());
+        parts.push(format!("instr(lower({TITLE_NAME_TAGS}), ?)"));
+        values.extend([word, word].map(|word| Value::Text(word.to_ascii_lowercase())));
+    }
     let filter = if parts.is_empty() { String::new() } else { format!("WHERE {}", parts.join(" AND ")) };
     (filter, values)
 }
@@ -380,7 +393,7 @@ fn read_page(conn: &Connection, listing: &SessionQuery, total: u64) -> StoreResu
 /// Counts the matching sessions. Without a filter it reads maintained counters, so that a long history costs no more
 /// than a short one.
 fn count_matching(conn: &Connection, listing: &SessionQuery) -> StoreResult<u64> {
-    if listing.since.is_none() && listing.tag.is_none() {
+    if listing.since.is_none() && listing.tag.is_none() && listing.words.is_empty() {
         let counted = match listing.agent {
             Some(agent) => {
                 let mut statement = conn.prepare_cached("SELECT sessions FROM agents WHERE id = ?1")?;

@@ -18,6 +18,9 @@ const DEFAULT_PAGE: u64 = 10;
 /// The limit on sessions in a page, far below what fits in a frame.
 const MAX_PAGE: u64 = 1000;
 
+/// The limit on words that are looked for.
+const MAX_WORDS: usize = 16;
+
 /// Lists saved sessions, newest first, and remembers their numbers.
 pub async fn history(
     agents: &AgentResolver,
@@ -52,7 +55,8 @@ pub async fn history_as(
     }
     let since = params.since.as_deref().map(|text| parse_since(text, clock.now())).transpose()?;
     let offset = (page - 1).saturating_mul(limit);
-    let listing = SessionQuery { agent, also, since, tag: params.tag, offset, limit };
+    let words = params.words.unwrap_or_default().split_whitespace().take(MAX_WORDS).map(str::to_owned).collect();
+    let listing = SessionQuery { agent, also, since, tag: params.tag, words, offset, limit };
     let (rows, short, total) = sessions.table.list_with_short_ids(listing).await?;
     sessions.history_numbers.record_page(
         by,

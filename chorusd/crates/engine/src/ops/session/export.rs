@@ -70,7 +70,7 @@ async fn select_of_agents(
     };
     let also = if params.agent.is_none() { sessions.imported_by_others(agent) } else { Vec::new() };
     let since = params.since.as_deref().map(|text| parse_since(text, clock.now())).transpose()?;
-    let listing = SessionQuery { agent, also, since, tag: None, offset, limit: MAX_PAGE };
+    let listing = SessionQuery { agent, also, since, tag: None, words: Vec::new(), offset, limit: MAX_PAGE };
     let (rows, total) = sessions.table.list(listing).await?;
     let end = offset.saturating_add(rows.len() as u64);
     let next = (end < total && !rows.is_empty()).then_some(end);

@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
-use chorus_proto::{ErrorKind, Session, SessionHeader};
+use chorus_proto::{ErrorKind, Session, SessionHeader, Trigger};
 use chorus_runtime::run_blocking;
 use chorus_session::selector::{MIN_PREFIX, MIN_WORD};
 use chorus_session::{Selector, SessionFile};
 use chorus_store::catalog::{SessionQuery, SessionRow, SessionTable, ShortId};
 use chorus_store::index_cache::IndexedFile;
 use chorus_store::{Store, session_files};
+use jiff::tz::TimeZone;
 use uuid::Uuid;
 
 use super::get::corrupt_error;
@@ -195,14 +196,24 @@ impl SessionReader {
         if rows.len() == 1 {
             return Ok(rows.pop());
         }
-        let count = match rows.len() as u64 {
-            MAX_CANDIDATES.. => format!("{MAX_CANDIDATES} or more"),
-            count => count.to_string(),
+        let (count, more) = match rows.len() as u64 {
+            MAX_CANDIDATES.. => (format!("{MAX_CANDIDATES} or more"), Some("more".to_owned())),
+            count => {
+                let more = count.checked_sub(LISTED_CANDIDATES as u64).filter(|more| *more > 0);
+                (count.to_string(), more.map(|more| format!("{more} more")))
+            }
         };
         rows.truncate(LISTED_CANDIDATES);
+        let several = rows.iter().any(|row| row.header.agent_id != rows[0].header.agent_id);
         let short = self.table.short_ids(rows.iter().map(|row| row.header.id).collect()).await?;
-        let candidates: Vec<String> = short.iter().zip(&rows).map(|(id, row)| candidate_line(id, row)).collect();
+        let mut candidates: Vec<String> =
+            short.iter().zip(&rows).map(|(id, row)| candidate_line(id, row, several)).collect();
         let shown: String = text.chars().take(80).collect();
+        let listing = match shown.strip_prefix("tag:") {
+            Some(tag) => format!("--tag {tag}"),
+            None => shown.clone(),
+        };
+        candidates.extend(more.map(|more| format!("  … and {more}: chorusctl history {listing}")));
         Err(Error::new(ErrorKind::Ambiguous, format!("{shown:?} matches {count} sessions"))
             .hint(format!("use more of the name, or the ID:\n{}", candidates.join("\n"))))
     }
@@ -312,11 +323,18 @@ const MAX_CANDIDATES: u64 = 20;
 /// The number of candidates that an error lists.
 const LISTED_CANDIDATES: usize = 5;
 
-/// Formats a candidate: its short id, its name with the date, and its title.
-fn candidate_line(short_id: &str, row: &SessionRow) -> String {
-    let title = row.header.description.as_deref().unwrap_or_default();
-    let title: String = title.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(60).collect();
-    format!("  {short_id}  {}  {title}", row.header.session_id).trim_end().to_owned()
+/// The limit on characters of a candidate's title.
+const MAX_TITLE: usize = 60;
+
+/// Formats a session as `history` shows it: id, time, its agent if `with_agent`, title.
+fn candidate_line(short_id: &str, row: &SessionRow, with_agent: bool) -> String {
+    let header = &row.header;
+    let title = header.description.as_deref().or(header.summary.as_deref()).unwrap_or(&header.session_id);
+    let title: String = title.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MAX_TITLE).collect();
+    let when = if header.trigger == Trigger::Import { header.started_at } else { header.saved_at };
+    let when = when.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string();
+    let agent = if with_agent { format!("{}  ", header.agent_name) } else { String::new() };
+    format!("  {short_id}  {when}  {agent}{title}")
 }
 
 fn not_saved_error(agent: &str) -> Error {
