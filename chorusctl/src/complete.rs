@@ -1,7 +1,7 @@
 //! Shell completion. The shell's script runs `chorusctl` with [`COMPLETE_VARIABLE`] set and the words typed so far
 //! after `--`. Errors are silent, because they would appear in the middle of a prompt.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
 use clap::{Arg, Command, ValueHint};
@@ -31,13 +31,33 @@ pub fn complete_if_requested() -> Option<ExitCode> {
 
 /// Returns the command line with completers for names that the daemon knows.
 fn command_with_completers() -> Command {
-    add_completers(cli::command_tree(), "")
+    let mut tree = add_completers(cli::command_tree(), "");
+    if current_word(std::env::args_os(), std::env::var("_CLAP_COMPLETE_INDEX").ok()).is_empty() {
+        hide_options(&mut tree);
+    }
+    tree
+}
+
+/// Returns the word that is completed: the one at `index` of the words behind `--`, for a shell that passes none the last.
+fn current_word(arguments: impl Iterator<Item = OsString>, index: Option<String>) -> OsString {
+    let words: Vec<OsString> = arguments.skip_while(|word| word != "--").skip(1).collect();
+    let index = index.and_then(|index| index.parse().ok()).unwrap_or(words.len().saturating_sub(1));
+    words.get(index).cloned().unwrap_or_default()
+}
+
+/// Hides the options, so that they are offered only where there is nothing else: while nothing is typed, the shell would
+/// otherwise insert the hyphens that they have in common.
+fn hide_options(command: &mut Command) {
+    let options = |arg: Arg| if arg.is_positional() { arg } else { arg.hide(true) };
+    *command = std::mem::take(command).mut_args(options);
+    command.get_subcommands_mut().for_each(hide_options);
 }
 
 fn add_completers(command: Command, above: &str) -> Command {
     let name = command.get_name().to_owned();
     let below: Vec<String> = command.get_subcommands().map(|below| below.get_name().to_owned()).collect();
     let command = command.mut_args(|arg| match names_for_arg(&arg, &name, above) {
+        Some(NameKind::Sessions) => arg.add(ArgValueCompleter::new(names::sessions)),
         Some(names) => arg.add(ArgValueCompleter::new(move |begun: &OsStr| filter_prefix(names.fetch(), begun))),
         None if takes_file(&arg) => arg.value_hint(ValueHint::AnyPath),
         None => arg,

@@ -92,6 +92,11 @@ struct Candidate {
 /// those with a similar name. Of several ways to type one command it returns the shortest.
 fn suggestions(tree: &Command, path: &[String], word: &str) -> Vec<String> {
     let word = word.to_lowercase();
+    // What a group has is shown by its list.
+    let group = path.iter().try_fold(tree, |command, name| command.find_subcommand(name));
+    if word == "show" && group.is_some_and(|group| !path.is_empty() && group.find_subcommand("list").is_some()) {
+        return vec![path.join(" ")];
+    }
     let mut candidates = Vec::new();
     collect(tree, &mut Vec::new(), path, &word, &mut candidates);
     candidates.sort_by_key(|candidate| (candidate.distance, !candidate.is_sibling, candidate.depth));
@@ -147,6 +152,7 @@ mod tests {
         assert_eq!(suggested("trash save"), ["save"]);
         assert_eq!(suggested("pin"), ["context pin"]);
         assert_eq!(suggested("delete"), ["session delete"]);
+        assert_eq!(suggested("approvals show"), ["approvals"]);
     }
 
     #[test]

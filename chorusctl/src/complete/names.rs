@@ -1,10 +1,9 @@
 //! Completes names that the daemon knows. The query has a short timeout, errors are silent, and no daemon is started.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use chorus_proto::Client;
 use chorus_proto::methods::agent::{Config, ConfigParams, List, ListParams};
 use chorus_proto::methods::approvals::{Approval, List as Approvals, ListParams as ApprovalsParams};
 use chorus_proto::methods::context::{History, HistoryParams};
@@ -15,6 +14,7 @@ use chorus_proto::methods::permissions::{List as Profiles, ListParams as Profile
 use chorus_proto::methods::tasks::{List as Tasks, ListParams as TasksParams, Task};
 use chorus_proto::methods::trash::{List as Trash, ListParams as TrashParams};
 use chorus_proto::paths::InstancePaths;
+use chorus_proto::{Client, Session};
 use clap_complete::CompletionCandidate;
 
 use crate::app::App;
@@ -23,7 +23,7 @@ use crate::commands::{format, trash};
 use crate::ui::sanitize;
 
 /// Longest time that a completion may take.
-const QUERY_TIMEOUT: Duration = Duration::from_millis(45);
+const QUERY_TIMEOUT: Duration = Duration::from_millis(250);
 /// More names than fit a screen are useless.
 const MAX_NAMES: u64 = 100;
 /// Characters of an action or text that are shown beside its id.
@@ -61,7 +61,7 @@ impl NameKind {
     pub(super) fn fetch(self) -> Vec<CompletionCandidate> {
         match self {
             Self::Agents => agents(),
-            Self::Sessions => sessions(),
+            Self::Sessions => sessions(OsStr::new("")),
             Self::Models => models(),
             Self::Profiles => profiles(),
             Self::Tasks => tasks(),
@@ -91,9 +91,50 @@ fn agents() -> Vec<CompletionCandidate> {
     })
 }
 
-/// Returns the newest sessions of the selected agent.
-fn sessions() -> Vec<CompletionCandidate> {
-    run_query(newest_sessions)
+/// Returns the sessions that `begun` may mean: the start of a name, of a slug or of an id, or of a word of the title. Each is
+/// offered as what was begun, so that a shell that compares finds it, or as its slug.
+pub(super) fn sessions(begun: &OsStr) -> Vec<CompletionCandidate> {
+    let begun = begun.to_string_lossy().to_lowercase();
+    run_query(move |client, agent| match &*begun {
+        "" => newest_sessions(client, agent),
+        begun => matching_sessions(client, agent, begun),
+    })
+}
+
+fn matching_sessions(client: &mut Client, agent: Option<String>, begun: &str) -> Option<NamesWithHelp> {
+    let params =
+        |words| HistoryParams { agent: agent.clone(), own: true, words, limit: Some(MAX_NAMES), ..Default::default() };
+    let mut found = client.call::<History>(&params(Some(begun.to_owned()))).ok()?.sessions;
+    if found.is_empty() {
+        found = client.call::<History>(&params(None)).ok()?.sessions;
+    }
+    let named = found.iter().filter_map(|session| {
+        let header = &session.header;
+        let about = format::subject(header.description.as_deref(), header.summary.as_deref());
+        Some((offered_name(session, begun)?, about))
+    });
+    let latest = ("latest".to_owned(), "the newest session".to_owned());
+    let mut named: NamesWithHelp = named.filter(|(name, _)| needs_no_quotes(name)).collect();
+    named.extend("latest".starts_with(begun).then_some(latest));
+    Some(named)
+}
+
+/// Returns the name under which a session is offered if `begun`, in lower case, may mean it.
+fn offered_name(session: &Session, begun: &str) -> Option<String> {
+    let name = &session.header.session_id;
+    // After the date, `2026-11-25_`.
+    let slug = name.split_once('_').map_or(&**name, |(_, slug)| slug);
+    let title = session.header.description.as_deref().or(session.header.summary.as_deref()).unwrap_or_default();
+    let has_word =
+        |text: &str| text.split(|c: char| !c.is_alphanumeric()).any(|word| word.to_lowercase().starts_with(begun));
+    let begins = |text: &str| text.to_lowercase().starts_with(begun);
+    match () {
+        () if begins(name) => Some(name.clone()),
+        () if begins(slug) => Some(slug.to_owned()),
+        () if begins(&session.short_id) => Some(session.short_id.clone()),
+        () if has_word(title) => Some(slug.to_owned()),
+        () => None,
+    }
 }
 
 /// Returns the newest sessions of `agent` with their subjects; empty if the daemon at `places` does not answer in time.
@@ -215,12 +256,16 @@ fn needs_no_quotes(name: &str) -> bool {
     name.chars().all(|c| c.is_ascii_alphanumeric() || "-_./".contains(c))
 }
 
+/// A question to the daemon about the selected agent.
+trait Query: FnOnce(&mut Client, Option<String>) -> Option<NamesWithHelp> + Send + 'static {}
+
+impl<F: FnOnce(&mut Client, Option<String>) -> Option<NamesWithHelp> + Send + 'static> Query for F {}
+
 /// Names, each with a help text.
 pub(super) type NamesWithHelp = Vec<(String, String)>;
-type Query = fn(&mut Client, Option<String>) -> Option<NamesWithHelp>;
 
 /// Runs a query for the agent and socket in the words typed so far.
-fn run_query(question: Query) -> Vec<CompletionCandidate> {
+fn run_query(question: impl Query) -> Vec<CompletionCandidate> {
     let asked = Instant::now();
     let app = App::new(parse_typed_options(std::env::args_os()));
     let Ok(places) = app.paths() else { return Vec::new() };
@@ -234,7 +279,7 @@ fn run_query(question: Query) -> Vec<CompletionCandidate> {
 }
 
 /// Runs the query in a separate thread, because connecting to a daemon that hangs may never return.
-fn query_daemon(places: InstancePaths, agent: Option<String>, asked: Instant, question: Query) -> NamesWithHelp {
+fn query_daemon(places: InstancePaths, agent: Option<String>, asked: Instant, question: impl Query) -> NamesWithHelp {
     let (answer, answered) = mpsc::sync_channel(1);
     std::thread::spawn(move || {
         let names = Client::connect_to(&places).ok().and_then(|mut client| question(&mut client, agent));

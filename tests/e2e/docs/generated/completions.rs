@@ -108,3 +108,27 @@ fn files_keys_and_trashed_items_are_offered() {
     let begun = format!("{}/o", dir.display());
     assert_eq!(offered(&home, &["import", &begun]), [format!("{}/one.jsonl", dir.display())]);
 }
+
+#[test]
+fn sessions_are_found_by_words_and_values_come_before_options() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("atlas");
+    client.append("atlas", "hello");
+    let crypto = client.save("atlas", "Crypto baseline for the shop").header;
+    let limits = client.save("atlas", "Limits of the shop").header;
+    let (crypto_name, limits_name) = (crypto.session_id, limits.session_id);
+    let slug = |name: &str| name.split_once('_').expect("a date before it").1.to_owned();
+    assert_eq!(named(&home, &["restore", "cry"]), [slug(&crypto_name)]);
+    assert_eq!(named(&home, &["restore", "shop"]), [slug(&limits_name), slug(&crypto_name)]);
+    assert_eq!(named(&home, &["restore", "basel"]), [slug(&crypto_name)]);
+    let id = limits.id.to_string();
+    assert_eq!(named(&home, &["show", &id[..5]]), [&id[..8]]);
+    let all = named(&home, &["restore", ""]);
+    assert_eq!(all, [&*limits_name, &*crypto_name, "latest"], "no options while nothing is typed");
+    assert_eq!(named(&home, &["status", ""]), ["atlas"]);
+    assert!(named(&home, &["agent", "config", "atlas", ""]).contains(&"idle_timeout".to_owned()));
+    assert!(offered(&home, &["restore", "-"]).contains(&"--agent".to_owned()));
+    chorusctl(&home, ["restore", &named(&home, &["restore", "cry"])[0]]).expect_success();
+}

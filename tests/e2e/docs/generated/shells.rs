@@ -50,6 +50,26 @@ fn bash_completes() {
 }
 
 #[test]
+fn bash_completes_a_word_of_a_title_and_inserts_no_hyphens() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("atlas");
+    client.append("atlas", "hello");
+    client.save("atlas", "Crypto baseline");
+    let script = r#"source "$COMPLETIONS"
+        for word in cry ""; do
+            COMP_WORDS=(chorusctl restore "$word"); COMP_CWORD=2
+            for _ in {1..50}; do _clap_complete_chorusctl chorusctl "$word" restore; [ ${#COMPREPLY[@]} -gt 0 ] && break; done
+            printf '<%s>' "${COMPREPLY[@]}"; echo
+        done"#;
+    let Some(said) = run(&home, "bash", script) else { return };
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines[0].replace(' ', ""), "<crypto-baseline>", "{said}");
+    assert!(lines[1].contains("_crypto-baseline") && !lines[1].contains("--"), "{said}");
+}
+
+#[test]
 fn fish_completes() {
     let home = home();
     let _daemon = with_agents(&home);
