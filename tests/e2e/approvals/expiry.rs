@@ -7,6 +7,7 @@ use chorus_proto::methods::approvals::{Approve, ApproveParams};
 use chorus_proto::methods::send::{Cancel, CancelParams, Send, SendParams};
 use chorus_proto::{ErrorKind, Trigger};
 use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
+use chorus_tests::ctl::chorusctl;
 use chorus_tests::model_server::{ModelServer, Response};
 use chorus_tests::{DEADLINE, InProcessDaemon, ManualClock, wait_until};
 use jiff::Timestamp;
@@ -48,6 +49,8 @@ fn what_nobody_answers_in_time_is_denied_and_no_idle_timer_fires_meanwhile() {
     assert_eq!(expect_error_kind(approve(&mut client, &asked.id)), ErrorKind::Expired);
     let decisions: Vec<String> = audit(&mut client).into_iter().map(|row| row.decision).collect();
     assert_eq!(decisions, ["ask", "expired"]);
+    let said = chorusctl(&home, ["audit"]).expect_success();
+    assert!(said.contains("the question of a expired unanswered: "), "{said}");
     hands.advance(MINUTE * 31);
     wait_until("the other", DEADLINE, || (notices(&mut client).len() == 2).then_some(()));
 }
@@ -67,6 +70,8 @@ fn a_turn_that_is_cancelled_takes_its_questions_with_it() {
     assert!(results.len() == 3 && results.iter().all(|(is_error, _)| *is_error), "{results:?}");
     assert!(results[0].1.contains("the turn ended") && results[2].1.contains("was cancelled"), "{results:?}");
     assert_eq!(decisions(&fixture), ["ask", "withdrawn"]);
+    let said = chorusctl(&fixture.home, ["audit"]).expect_success();
+    assert!(said.contains("the question of a was withdrawn before an answer: "), "{said}");
 }
 
 #[test]

@@ -31,6 +31,7 @@ fn a_deleted_session_comes_back_as_it_was() {
     assert_eq!(client.history("a"), []);
     assert_eq!(expect_error_kind(client.call::<Delete>(&params("latest"))), ErrorKind::SessionNotFound);
     let listed = chorusctl(&home, ["trash", "list"]).expect_success();
+    assert_eq!(chorusctl(&home, ["trash"]).expect_success(), listed, "the list is the default");
     assert!(listed.contains(&saved.header.session_id), "{listed}");
     // The words of the hint are a command that works.
     let command = said.split("undo: chorusctl ").nth(1).expect("a hint").trim();

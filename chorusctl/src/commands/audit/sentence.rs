@@ -43,8 +43,8 @@ pub(super) fn describe(row: &AuditRow) -> Sentence {
             sentence(&format!("the question of {agent}"), "expired", format!("unanswered: {subject}{object}"), rule)
         }
         "withdrawn" => {
-            let why = format!("(its turn ended): {subject}{object}");
-            sentence(&format!("the question of {agent}"), "was withdrawn", why, rule)
+            let what = format!("before an answer: {subject}{object}");
+            sentence(&format!("the question of {agent}"), "was withdrawn", what, rule)
         }
         "lost" => sentence("a restart", "cancelled", format!("the question of {agent}: {subject}{object}"), rule),
         "changed" => describe_change(row, &user, &for_user),
