@@ -150,6 +150,9 @@ pub struct SaveResult {
     /// A summary was requested: an event `summary.ready` with the session's id follows, even if it fails.
     #[omit_empty]
     pub summary_pending: bool,
+    /// The newest session, if it had the same messages and notes already.
+    #[omit_empty]
+    pub unchanged_since: Option<Box<Session>>,
     /// Warnings for people, for example that the workspace was not committed.
     #[omit_empty]
     pub warnings: Vec<String>,

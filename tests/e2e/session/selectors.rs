@@ -111,6 +111,70 @@ fn slugs_words_and_tags_name_a_session() {
     assert!(long.contains("Rate limiter of the gateway #billing"), "{long}");
 }
 
+/// What cron does: the same description each time, with or without something new.
+#[test]
+fn a_name_of_several_saves_lists_them_and_never_means_the_oldest() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "one");
+    let save = || chorusctl(&home, ["save", "nightly", "--no-wait"]).expect_success();
+    assert!(!save().contains("unchanged"));
+    let first = get(&mut client, "nightly").expect("the only one");
+    let said = save();
+    let unchanged = format!("\nunchanged since {} ({})\n", first.header.session_id, first.short_id);
+    assert!(said.contains("_nightly-2 (") && said.contains(&unchanged), "{said}");
+    let shown = chorusctl(&home, ["show", "nightly"]);
+    assert_eq!(shown.status, 7, "{shown:?}");
+    let lines: Vec<&str> = shown.stderr.lines().collect();
+    assert_eq!(lines[0], "error: \"nightly\" matches 2 sessions");
+    assert!(!lines[2].contains(&first.short_id) && lines[3].contains(&first.short_id), "{shown:?}");
+    // The whole name, and one that somebody gave with its number, are exact.
+    assert_eq!(get(&mut client, &first.header.session_id).expect("exact").header.id, first.header.id);
+    let given = client.save("a", "weekly 2").header;
+    let weekly = client.save("a", "weekly").header;
+    assert_eq!(get(&mut client, "weekly").expect("exact").header.id, weekly.id);
+    assert_eq!(get(&mut client, "weekly-2").expect("exact").header.id, given.id);
+    // Something new, and nothing is said to be unchanged.
+    client.append("a", "two");
+    assert!(!save().contains("unchanged"));
+}
+
+#[test]
+fn a_name_of_two_agents_is_said_to_be_of_both() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    let mut save = |agent: &str| {
+        client.init(agent);
+        client.append(agent, "the same beginning");
+        let saved = chorusctl(&home, ["--agent", agent, "--json", "save", "--no-wait"]).expect_json();
+        saved["session"].clone()
+    };
+    let (a, b) = (save("a"), save("b"));
+    let name = a["session_id"].as_str().expect("a name");
+    assert_eq!(a["session_id"], b["session_id"]);
+    let short = |session: &serde_json::Value| session["short_id"].as_str().expect("a short id").to_owned();
+    // Neither belongs to the agent that is meant: both are listed.
+    daemon.client().init("c");
+    chorusctl(&home, ["agent", "use", "c"]).expect_success();
+    let shown = chorusctl(&home, ["show", name]);
+    assert_eq!(shown.status, 7, "{shown:?}");
+    for (session, agent) in [(&a, "  a"), (&b, "  b")] {
+        let line = shown.stderr.lines().find(|line| line.contains(&short(session))).expect("a candidate");
+        assert!(line.contains(agent), "{line}");
+    }
+    // One does: it is shown, and the other is named. With --agent there is nothing to say.
+    chorusctl(&home, ["agent", "use", "a"]).expect_success();
+    let shown = chorusctl(&home, ["show", name]);
+    assert_eq!(shown.status, 0);
+    assert!(shown.stdout.contains(a["id"].as_str().expect("an id")), "{shown:?}");
+    assert!(shown.stderr.contains(&format!("b ({})", short(&b))), "{shown:?}");
+    let shown = chorusctl(&home, ["--agent", "b", "show", name]);
+    assert!(shown.stdout.contains(b["id"].as_str().expect("an id")) && shown.stderr.is_empty(), "{shown:?}");
+}
+
 #[test]
 fn history_numbers_mean_what_the_last_history_showed() {
     let home = home();

@@ -199,13 +199,15 @@ pub struct WrittenSession {
     pub session: Box<Session>,
     /// Settings of the agent whose model is to summarise the session; `None` if no model is to be asked.
     pub summarise_with: Option<Arc<AgentSettings>>,
+    /// The newest session before it, if that has the same messages and notes.
+    pub unchanged_since: Option<Box<Session>>,
     /// A warning for the user.
     pub warning: Option<String>,
 }
 
 impl From<Session> for WrittenSession {
     fn from(session: Session) -> Self {
-        Self { session: Box::new(session), summarise_with: None, warning: None }
+        Self { session: Box::new(session), summarise_with: None, unchanged_since: None, warning: None }
     }
 }
 
@@ -276,6 +278,8 @@ pub struct SavedContext {
     pub cleared: bool,
     /// True while a model writes the summary.
     pub summary_pending: bool,
+    /// As in [`WrittenSession`].
+    pub unchanged_since: Option<Box<Session>>,
     /// A warning for the user.
     pub warning: Option<String>,
 }

@@ -17,7 +17,7 @@ use super::state::{AfterSave, ExclusiveOp, State};
 impl State {
     pub(super) fn on_session_written(&mut self, result: Result<WrittenSession>, effects: &mut Vec<Effect>) {
         let Some(ExclusiveOp::Writing { request, after: then }) = self.exclusive.take() else { return };
-        let WrittenSession { session, summarise_with: summarise, warning } = match result {
+        let WrittenSession { session, summarise_with: summarise, unchanged_since, warning } = match result {
             Ok(written) => written,
             Err(failure) => {
                 effects.push(Effect::Reply(request, Err(failure)));
@@ -36,6 +36,7 @@ impl State {
                         session,
                         cleared: false,
                         summary_pending: pending,
+                        unchanged_since,
                         warning,
                     })),
                 ));
@@ -56,7 +57,13 @@ impl State {
             }
             AfterSave::Clear => self.end_context(
                 request,
-                CommandOutcome::Saved(SavedContext { session, cleared: true, summary_pending: pending, warning }),
+                CommandOutcome::Saved(SavedContext {
+                    session,
+                    cleared: true,
+                    summary_pending: pending,
+                    unchanged_since,
+                    warning,
+                }),
                 None,
                 effects,
             ),

@@ -47,6 +47,17 @@ pub fn session_id(saved_at: Timestamp, slug: &str) -> String {
     format!("{date}_{slug}")
 }
 
+/// Returns whether a session with this description and `slug` wanted the slug `base`, and got it with or without a number.
+#[must_use]
+pub fn is_numbered(slug: &str, base: &str, description: Option<&str>) -> bool {
+    let Some(rest) = slug.strip_prefix(base) else { return false };
+    let number = rest.strip_prefix('-').filter(|number| !number.is_empty());
+    let is_number = number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
+    // A slug that was made of the content says nothing of the description, which may have been written later.
+    let of_content = base.len() == 6 && base.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    rest.is_empty() || is_number && (of_content || description.and_then(from_description).as_deref() == Some(base))
+}
+
 /// Returns `wanted` if it is free, else the first free name of `wanted-2`, `wanted-3` and so on.
 #[must_use]
 pub fn free_name(wanted: &str, taken: impl Fn(&str) -> bool) -> String {
@@ -90,6 +101,21 @@ mod tests {
         let taken = ["2026-02-12_a", "2026-02-12_a-2"];
         assert_eq!(free_name("2026-02-12_a", |n| taken.contains(&n)), "2026-02-12_a-3");
         assert_eq!(free_name("2026-02-12_b", |n| taken.contains(&n)), "2026-02-12_b");
+    }
+
+    #[test]
+    fn a_number_at_the_end_may_be_of_the_description() {
+        for (slug, base, description, numbered) in [
+            ("nightly", "nightly", Some("Nightly"), true),
+            ("nightly-2", "nightly", Some("Nightly"), true),
+            ("nightly-2", "nightly", Some("Nightly 2"), false),
+            ("nightly-run", "nightly", Some("nightly"), false),
+            ("nightly-", "nightly", Some("nightly"), false),
+            ("941d38-2", "941d38", Some("A title written later"), true),
+            ("nightly", "night", Some("night"), false),
+        ] {
+            assert_eq!(is_numbered(slug, base, description), numbered, "{slug}");
+        }
     }
 
     #[test]

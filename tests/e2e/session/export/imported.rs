@@ -99,12 +99,12 @@ fn a_file_says_when_it_was_and_nothing_of_this_machine() {
         assert!(!text.contains("manual_save)") && !text.contains("Initial session"), "{text}");
         assert!(!text.contains(home.temp_dir().to_str().expect("a path")) && !text.contains("/agents/"), "{text}");
     }
+    let before = chorusctl(&home, ["--agent", "shop", "export", "mending", "--as", "jsonl"]).expect_success();
     // Without the data, too, the dates come back.
     let plain = chorusctl(&home, ["--agent", "shop", "export", "mending", "--as", "md", "--plain"]).expect_success();
     let again = import_again(&home, &plain);
     let times = ["2025-11-02T23:50:02Z", "2025-11-03T00:10:00Z"];
     assert!(times.iter().all(|time| again.contains(&format!("\"timestamp\":\"{time}\""))), "{again}");
     // With it, every byte does.
-    let before = chorusctl(&home, ["--agent", "shop", "export", "mending", "--as", "jsonl"]).expect_success();
     assert_eq!(import_again(&home, &text), before);
 }

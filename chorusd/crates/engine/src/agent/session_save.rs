@@ -44,9 +44,13 @@ pub(super) async fn save(
     // If the journal is poisoned it cannot record a save, so do not make one.
     store.journal.ensure_healthy()?;
     let (newest, known) = store.catalog.sessions.newest_and_names(draft.settings.id, wanted.clone()).await?;
-    if draft.trigger != Trigger::ManualSave
-        && let Some(session) = find_identical_session(store, &draft, newest).await?
-    {
+    let identical = find_identical_session(store, &draft, newest).await?;
+    let (identical, unchanged_since) = match draft.trigger {
+        // A save that a user asked for always writes.
+        Trigger::ManualSave => (None, identical.map(Box::new)),
+        _ => (identical, None),
+    };
+    if let Some(session) = identical {
         let unfinished = summary.filter(|_| has_no_model_summary(&session.header));
         if let Some(wanted) = unfinished {
             let described = wanted.described || session.header.description != extract_summary(&draft.messages).title;
@@ -58,6 +62,7 @@ pub(super) async fn save(
         return Ok(WrittenSession {
             session: Box::new(session),
             summarise_with: unfinished.map(|_| settings),
+            unchanged_since: None,
             warning: None,
         });
     }
@@ -88,7 +93,8 @@ pub(super) async fn save(
         mark,
     )
     .await?;
-    Ok(WrittenSession { session: Box::new(session), summarise_with: summary.map(|_| settings), warning })
+    let summarise_with = summary.map(|_| settings);
+    Ok(WrittenSession { session: Box::new(session), summarise_with, unchanged_since, warning })
 }
 
 /// Whether a session has no summary by a model or a person.
@@ -96,8 +102,8 @@ fn has_no_model_summary(header: &SessionHeader) -> bool {
     matches!(header.summary_source, SummarySource::Extractive | SummarySource::None)
 }
 
-/// Returns the newest session if it holds exactly these messages and notes: a save that a crash interrupted
-/// before it was recorded. A save that a user asked for always writes, the others do not write the same session twice.
+/// Returns the newest session if it holds exactly these messages and notes: nothing has changed since, or a crash
+/// interrupted a save before it was recorded.
 async fn find_identical_session(
     store: &Arc<Store>,
     draft: &SessionDraft,

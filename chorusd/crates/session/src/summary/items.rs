@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use chorus_proto::{Item, ItemSource};
 use sha2::{Digest as _, Sha256};
 
+use super::item_marker::strip_markers;
 use super::text_limit::truncate_chars;
 
 /// Length of the longest item, in characters.
@@ -69,7 +70,12 @@ impl ItemList {
 /// Returns the key by which items of a kind are compared. Paths are compared exactly: `Makefile` and `makefile` are two
 /// files.
 fn dedup_key(kind: ItemKind, text: &str) -> String {
-    if kind == ItemKind::File { text.trim().to_owned() } else { normalize_text(text) }
+    match kind {
+        ItemKind::File => text.trim().to_owned(),
+        // Items of earlier releases have their markers.
+        ItemKind::Decision | ItemKind::OpenTask => normalize_text(strip_markers(text)),
+        _ => normalize_text(text),
+    }
 }
 
 /// Returns whether two texts are equal except for case, white space and final punctuation.

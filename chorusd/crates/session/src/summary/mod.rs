@@ -8,6 +8,7 @@
 mod continuation_text;
 mod extractive;
 mod findings;
+mod item_marker;
 mod items;
 mod lexicon;
 mod merge;

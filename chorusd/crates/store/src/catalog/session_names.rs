@@ -1,6 +1,7 @@
 //! Finds sessions by what a person types: a name, the start of one, a slug, or words of a title.
 
 use chorus_base::error::Result;
+use chorus_session::slug;
 use rusqlite::params_from_iter;
 use rusqlite::types::Value;
 use uuid::Uuid;
@@ -52,10 +53,13 @@ impl SessionTable {
     }
 
     /// Returns the sessions of `agents` whose slug, the session_id without its date, begins with `slug`, newest first, at
-    /// most 20; only those with exactly this slug, if there are any.
+    /// most 20; only those with exactly this slug, if there are any. The number that made a name unique does not count.
     pub async fn list_with_slug(&self, agents: Vec<Uuid>, slug: String) -> Result<Vec<SessionRow>> {
         self.list_in(agents, slug.clone(), "substr(session_id, 12, length(?1)) = ?1", move |row| {
-            row.header.session_id.get(11..).is_some_and(|found| found == slug)
+            row.header
+                .session_id
+                .get(11..)
+                .is_some_and(|found| slug::is_numbered(found, &slug, row.header.description.as_deref()))
         })
         .await
     }

@@ -24,6 +24,7 @@ pub async fn save(agents: &AgentResolver, registry: &Arc<Registry>, params: Save
         cleared: saved.cleared,
         // The file has an extractive summary already; a model's summary replaces it later.
         summary_pending: saved.summary_pending,
+        unchanged_since: saved.unchanged_since,
         warnings: saved.warning.into_iter().collect(),
     })
 }

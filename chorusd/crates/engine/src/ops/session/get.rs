@@ -24,12 +24,16 @@ pub async fn get(
     params: GetParams,
 ) -> Result<GetResult<StoredMessage>> {
     let agent = agents.resolve_for_sessions(params.agent.as_deref()).await?;
-    let row = sessions.resolve(&agent, params.agent.is_some() && !params.own, &params.session).await?;
+    let agent_said = params.agent.is_some() && !params.own;
+    let row = sessions.resolve(&agent, agent_said, &params.session).await?;
     let summary_pending = summaries.is_in_flight(row.header.id);
     // The row is read after `summary_pending`: if no summary is in progress, the row has the final one.
     let row = sessions.table.get(row.header.id).await?.unwrap_or(row);
     let paged = sessions.open_messages(&row).await?;
-    let warnings = if paged.index.sha256 == row.sha256 { Vec::new() } else { vec![changed_warning(&row)] };
+    let mut warnings = if paged.index.sha256 == row.sha256 { Vec::new() } else { vec![changed_warning(&row)] };
+    if !agent_said {
+        warnings.extend(sessions.same_name_warning(&row, &params.session).await?);
+    }
     let (offset, limit) = (params.offset.unwrap_or(0), params.limit.unwrap_or(u64::MAX));
     let (name, room) = (row.header.session_id.clone(), PageBudget::from_max_frame(config.max_frame));
     let (messages, next) = run_blocking(move || read_page(&paged, &name, (offset, limit), room)).await?;

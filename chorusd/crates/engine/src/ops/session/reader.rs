@@ -119,6 +119,22 @@ impl SessionReader {
         })
     }
 
+    /// Returns the warning that other agents have sessions with the name `text`, by which `row` was found.
+    pub async fn same_name_warning(&self, row: &SessionRow, text: &str) -> Result<Option<String>> {
+        if row.header.session_id != text {
+            return Ok(None);
+        }
+        let mut rows = self.table.list_named(None, text.to_owned()).await?;
+        rows.retain(|other| other.header.id != row.header.id);
+        rows.truncate(LISTED_CANDIDATES);
+        let ids = self.table.short_ids(rows.iter().map(|row| row.header.id).collect()).await?;
+        let others: Vec<String> =
+            ids.iter().zip(&rows).map(|(id, other)| format!("{} ({id})", other.header.agent_name)).collect();
+        let shown = &row.header.agent_name;
+        Ok((!others.is_empty())
+            .then(|| format!("this is the session of {shown}; others have this name, too: {}", others.join(", "))))
+    }
+
     /// Returns the agents that hold imported conversations, except `agent`. Empty if that is `None`: all agents are meant.
     #[must_use]
     pub fn imported_by_others(&self, agent: Option<Uuid>) -> Vec<Uuid> {

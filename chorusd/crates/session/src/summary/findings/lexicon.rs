@@ -75,7 +75,11 @@ const DECISIONS: &[&str] = &[
 
 const TASKS: &[&str] = &[
     "todo",
-    "to do",
+    "still to do",
+    "things to do",
+    "more to do",
+    "something to do",
+    "remains to do",
     "fixme",
     "still need",
     "still needs",
@@ -234,6 +238,8 @@ pub(super) struct CueMatches {
 struct CueMatcher {
     /// Always `Some`: the number of patterns is small.
     search: Option<AhoCorasick>,
+    /// Finds `to do` if it is a noun. `Something to do that` leaves nothing to do. As `search`, always `Some`.
+    to_do: Option<AhoCorasick>,
     /// Number of patterns that are of decisions.
     decisions: usize,
 }
@@ -244,14 +250,16 @@ static CUES: LazyLock<CueMatcher> = LazyLock::new(|| {
     let mut patterns = [spaced(DECISIONS), unspaced(DECISIONS_UNSPACED)].concat();
     let decisions = patterns.len();
     patterns.extend([spaced(TASKS), unspaced(TASKS_UNSPACED)].concat());
-    CueMatcher { search: AhoCorasick::new(&patterns).ok(), decisions }
+    let to_do = AhoCorasick::builder().ascii_case_insensitive(true).build(["to-do", "to do:", "to do list"]).ok();
+    CueMatcher { search: AhoCorasick::new(&patterns).ok(), to_do, decisions }
 });
 
 /// Finds the cues in a sentence or in a whole message.
 #[must_use]
 pub(super) fn find_cues(text: &str) -> CueMatches {
     let mut tells = CueMatches::default();
-    let CueMatcher { search: Some(search), decisions } = &*CUES else { return tells };
+    let CueMatcher { search: Some(search), to_do: Some(to_do), decisions } = &*CUES else { return tells };
+    tells.task = to_do.is_match(text);
     for cue in search.find_overlapping_iter(&normalize_words(text)) {
         let of_decision = cue.pattern().as_usize() < *decisions;
         tells.decision |= of_decision;
@@ -265,7 +273,7 @@ pub(super) fn find_cues(text: &str) -> CueMatches {
 
 /// Converts a text to lower case with one space before, between and after its words. Punctuation between letters
 /// belongs to a word if Unicode says so: `todo.md` and `don't` are one word each.
-fn normalize_words(text: &str) -> String {
+pub(super) fn normalize_words(text: &str) -> String {
     let mut plain = String::with_capacity(text.len() + 2);
     plain.push(' ');
     let mut before = ' ';

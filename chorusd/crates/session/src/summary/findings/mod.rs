@@ -1,11 +1,13 @@
 //! Finds files, decisions and open tasks in messages by rules, without a model. The same messages always give the same
 //! findings.
 
+mod false_cues;
 mod lexicon;
 mod paths;
 
 use chorus_proto::{Item, ItemSource, Message, Role, WorkingSet};
 
+use super::item_marker::strip_markers;
 use super::items::{ItemKind, ItemList};
 use super::sample::head_and_tail;
 use super::sentence::parse_sentences;
@@ -75,19 +77,20 @@ pub fn collect_findings<'a>(
         }
         for line in text.lines() {
             if let Some(task) = lexicon::open_checkbox_task(line) {
-                tasks.add(task, &message.id);
+                tasks.add(strip_markers(task), &message.id);
             }
         }
         for sentence in parse_sentences(&text) {
-            if lexicon::is_question(&sentence.text) || sentence.words.len() <= 2 {
+            let text = &*sentence.text;
+            if lexicon::is_question(text) || sentence.words.len() <= 2 {
                 continue;
             }
-            let tells = lexicon::find_cues(&sentence.text);
-            let is_task = tells.task || (!tells.decision && lexicon::is_put_off(&sentence.text));
-            if is_task && !lexicon::is_checkbox(&sentence.text) {
-                tasks.add(&sentence.text, &message.id);
-            } else if tells.decision {
-                decisions.add(&sentence.text, &message.id);
+            let tells = lexicon::find_cues(text);
+            let is_task = tells.task || (!tells.decision && lexicon::is_put_off(text));
+            if is_task && !lexicon::is_checkbox(text) && !false_cues::is_no_task(text, message.role) {
+                tasks.add(strip_markers(text), &message.id);
+            } else if tells.decision && !false_cues::is_no_decision(text, message.role) {
+                decisions.add(strip_markers(text), &message.id);
             }
         }
     }

@@ -131,6 +131,24 @@ fn odd_texts_do_no_harm() {
     }
 }
 
+#[test]
+fn items_have_no_markers_and_what_is_done_is_no_task() {
+    let talk = [
+        said("1", Role::User, "Noted: TODO write bench/crypto.md. Decision: we use ed25519 for the tokens."),
+        said("2", Role::Assistant, "It is written. Nothing else to do. I wrote a script to do the rest."),
+        said("3", Role::User, "- [ ] TODO: review the keys\n\nWrite bench/crypto.md is still pending."),
+    ];
+    let first = found(&talk);
+    assert_eq!(texts(&first.decisions), ["we use ed25519 for the tokens."]);
+    let tasks = ["write bench/crypto.md.", "review the keys", "Write bench/crypto.md is still pending."];
+    assert_eq!(texts(&first.open_tasks), tasks);
+    // An item of an earlier release still has its marker.
+    let old = Item { text: "TODO write bench/crypto.md.".into(), ..first.open_tasks[0].clone() };
+    let known = WorkingSet { open_tasks: vec![old], ..WorkingSet::default() };
+    let again = collect_findings(&stored(&talk), &known, FindingLimits::PER_COMPACTION);
+    assert_eq!(texts(&again.open_tasks), tasks[1..]);
+}
+
 /// What is found of `tests/fixtures/statements.txt`: of the decisions and of the to-dos under their own kind or the
 /// other, and of the sentences that are neither.
 #[test]
@@ -144,8 +162,9 @@ fn most_of_what_people_decide_or_leave_open_is_found_and_little_else() {
         let found = found(&[said("1", Role::Assistant, &format!("I looked at it. {text} It is late."))]);
         let texts = [texts(&found.decisions), texts(&found.open_tasks)].concat();
         all[kind] += 1;
-        found_of[kind] += usize::from(texts.contains(&text));
-        if texts.contains(&text) == (kind == 2) {
+        let is_found = texts.contains(&strip_markers(text));
+        found_of[kind] += usize::from(is_found);
+        if is_found == (kind == 2) {
             missed.push(line);
         }
     }
