@@ -126,7 +126,8 @@ fn print_status(out: &mut Stdout, status: &StatusResult) -> Result<(), Error> {
     if status.agents.is_empty() {
         return Ok(());
     }
-    if let Some(line) = used_today_line(&status.agents) {
+    let are_all_shown = status.totals.and_then(|totals| hidden_agents_line(totals, &status.agents)).is_none();
+    if let Some(line) = used_today_line(&status.agents).filter(|_| are_all_shown) {
         writeln!(out, "{line}")?;
     }
     out.text("\n")?;

@@ -67,7 +67,7 @@ impl TranscriptPrinter {
         }
         for call in &message.tool_calls {
             self.tool_names.insert(call.id.clone(), call.name.clone());
-            if !self.in_full {
+            if out.width().is_some() && !self.in_full {
                 let gist = Some(tool_gist::gist(call)).filter(|gist| !gist.is_empty());
                 let gist = gist.map(|gist| format!("  {}", sanitize::one_line(&gist))).unwrap_or_default();
                 let name = sanitize::one_line(tool_gist::display_name(&call.name));

@@ -14,7 +14,7 @@ use chorus_proto::methods::permissions::{List as Profiles, ListParams as Profile
 use chorus_proto::methods::tasks::{List as Tasks, ListParams as TasksParams, Task};
 use chorus_proto::methods::trash::{List as Trash, ListParams as TrashParams};
 use chorus_proto::paths::InstancePaths;
-use chorus_proto::{Client, Session};
+use chorus_proto::{CallError, Client, ErrorKind, Session};
 use clap_complete::CompletionCandidate;
 
 use crate::app::App;
@@ -91,8 +91,8 @@ fn agents() -> Vec<CompletionCandidate> {
     })
 }
 
-/// Returns the sessions that `begun` may mean: the start of a name, of a slug or of an id, or of a word of the title. Each is
-/// offered as what was begun, so that a shell that compares finds it, or as its slug.
+/// Returns the sessions that `begun` may mean: the start of a name, of a slug, of an ID, or of a word of the title. Each is
+/// offered by the one of them that starts with `begun`, or by its slug.
 pub(super) fn sessions(begun: &OsStr) -> Vec<CompletionCandidate> {
     let begun = begun.to_string_lossy().to_lowercase();
     run_query(move |client, agent| match &*begun {
@@ -101,12 +101,25 @@ pub(super) fn sessions(begun: &OsStr) -> Vec<CompletionCandidate> {
     })
 }
 
+/// Lists sessions without changing what the numbers of the last history mean. Daemons of earlier releases reject that and
+/// `words`; they are asked without.
+fn list_sessions(client: &mut Client, params: HistoryParams) -> Option<Vec<Session>> {
+    let plain = HistoryParams { words: None, ..params.clone() };
+    match client.call::<History>(&HistoryParams { keep_numbers: true, ..params }) {
+        Ok(found) => Some(found.sessions),
+        Err(CallError::Rpc(error)) if error.kind() == ErrorKind::InvalidParams => {
+            Some(client.call::<History>(&plain).ok()?.sessions)
+        }
+        Err(_) => None,
+    }
+}
+
 fn matching_sessions(client: &mut Client, agent: Option<String>, begun: &str) -> Option<NamesWithHelp> {
     let params =
         |words| HistoryParams { agent: agent.clone(), own: true, words, limit: Some(MAX_NAMES), ..Default::default() };
-    let mut found = client.call::<History>(&params(Some(begun.to_owned()))).ok()?.sessions;
+    let mut found = list_sessions(client, params(Some(begun.to_owned())))?;
     if found.is_empty() {
-        found = client.call::<History>(&params(None)).ok()?.sessions;
+        found = list_sessions(client, params(None))?;
     }
     let named = found.iter().filter_map(|session| {
         let header = &session.header;
@@ -145,7 +158,7 @@ pub fn session_names(places: &InstancePaths, agent: &str) -> NamesWithHelp {
 
 fn newest_sessions(client: &mut Client, agent: Option<String>) -> Option<NamesWithHelp> {
     let params = HistoryParams { agent, own: true, limit: Some(MAX_NAMES), ..Default::default() };
-    let sessions = client.call::<History>(&params).ok()?.sessions;
+    let sessions = list_sessions(client, params)?;
     let named = sessions.into_iter().filter(|session| needs_no_quotes(&session.header.session_id)).map(|session| {
         let header = session.header;
         let about = format::subject(header.description.as_deref(), header.summary.as_deref());
@@ -207,7 +220,7 @@ fn approvals() -> Vec<CompletionCandidate> {
 fn tags() -> Vec<CompletionCandidate> {
     run_query(|client, agent| {
         let params = HistoryParams { agent, limit: Some(MAX_NAMES), ..Default::default() };
-        let sessions = client.call::<History>(&params).ok()?.sessions;
+        let sessions = list_sessions(client, params)?;
         let mut tags: Vec<String> = sessions.into_iter().flat_map(|session| session.header.tags).collect();
         tags.sort_unstable();
         tags.dedup();

@@ -57,6 +57,14 @@ impl Stderr {
         let _ = writeln!(stderr, "{text}");
     }
 
+    /// Prints a line of somebody else, such as a command that needs approval or the output of a tool: control characters
+    /// are made visible, and nothing else is changed.
+    pub fn quoted_line(self, style: Style, text: &str) {
+        let mut stderr = io::stderr().lock();
+        let paint = Styler { enabled: self.color.is_enabled(stderr.is_terminal()) };
+        let _ = writeln!(stderr, "{}", paint.style(style, &sanitize::multi_line(text)));
+    }
+
     /// Prints a line in `style`.
     pub fn styled_line(self, style: Style, text: &str) {
         let mut stderr = io::stderr().lock();

@@ -71,6 +71,9 @@ pub fn wrap(text: &str, max: usize) -> Vec<Cow<'_, str>> {
 pub fn wrap_sentence(text: &str, max: usize) -> String {
     // Stands for a space within backticks.
     const GLUE: char = '\u{e000}';
+    if text.contains(GLUE) {
+        return wrap(text, max).join("\n");
+    }
     let mut glued = String::with_capacity(text.len());
     for line in text.split('\n') {
         let parts: Vec<&str> = line.split('`').collect();

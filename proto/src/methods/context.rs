@@ -198,6 +198,8 @@ pub struct HistoryParams {
     pub tag: Option<String>,
     /// Only sessions with each of these words in their title, name or tags, in any case.
     pub words: Option<String>,
+    /// The numbers of the list shown last stay: nobody is shown this one.
+    pub keep_numbers: bool,
 }
 
 /// `S` is how much of a session is read.

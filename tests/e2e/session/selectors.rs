@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use chorus_proto::methods::context::{History, HistoryParams};
 use chorus_proto::methods::session::{Get, GetParams};
 use chorus_proto::{CallError, Client, ErrorKind, Session, SessionHeader};
 use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
@@ -199,6 +200,31 @@ fn history_numbers_mean_what_the_last_history_showed() {
     );
     assert_eq!(show("2").expect_json()["session"]["id"], by_number[&2], "and those before hold");
     show("9999").expect_failure(3);
+}
+
+/// Otherwise `rm 1` would delete a conversation that is not on the screen.
+#[test]
+fn numbers_mean_the_list_on_the_screen_whichever_agent_it_is_of() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    saved(&mut client, 2);
+    client.init("b");
+    client.append("b", "of b");
+    let b = client.save("b", "only one of b");
+    chorusctl(&home, ["agent", "use", "a"]).expect_success();
+    chorusctl(&home, ["history"]).expect_success();
+    chorusctl(&home, ["history", "b"]).expect_success();
+    let shown = || chorusctl(&home, ["--json", "show", "1"]).expect_json()["session"]["id"].clone();
+    assert_eq!(shown(), b.header.id.to_string());
+    // A list that nobody is shown, such as a completion, does not count.
+    let unseen = HistoryParams { agent: Some("a".into()), keep_numbers: true, ..HistoryParams::default() };
+    assert_eq!(client.call::<History>(&unseen).expect("listed").sessions.len(), 2);
+    assert_eq!(shown(), b.header.id.to_string());
+    let words = chorusctl(&home, ["history", "nosuchword"]);
+    assert_eq!(words.status, 3, "{words:?}");
+    assert_eq!(shown(), b.header.id.to_string());
+    chorusctl(&home, ["rm", "2"]).expect_failure(3);
 }
 
 #[test]

@@ -89,6 +89,8 @@ pub fn format_waiting(actions: u64) -> String {
 
 /// Appends untrusted text with `bar` before each line, wrapped to `room` columns.
 fn push_quoted(action: &str, bar: &str, room: usize, lines: &mut Vec<String>) {
+    // `room` is beside a bar of four columns.
+    let room = (room + 4).saturating_sub(text::width(bar));
     for line in make_visible(action).split('\n') {
         lines.extend(text::split_columns(line, room).into_iter().map(|piece| format!("{bar}{piece}")));
     }

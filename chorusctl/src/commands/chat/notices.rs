@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::start;
 use crate::commands::events::sentence;
-use crate::ui::{Stderr, sanitize, text};
+use crate::ui::{Stderr, Style, sanitize, text};
 use chorus_proto::event::{Event, EventType};
 use chorus_proto::methods::context::{Show, ShowParams};
 use chorus_proto::methods::events::{Subscribe, SubscribeParams};
@@ -68,7 +68,7 @@ impl Notices {
             state.is_prompting = true;
             std::mem::take(&mut state.pending)
         };
-        waiting.iter().for_each(|notice| stderr.line(notice));
+        waiting.iter().for_each(|notice| stderr.quoted_line(Style::Plain, notice));
         let read = read();
         self.shared.lock().is_prompting = false;
         read

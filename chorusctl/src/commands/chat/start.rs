@@ -96,7 +96,7 @@ fn print_recap(app: &mut App, shown: &ShowResult, person: bool) {
     print_workspace(app, &shown.agent_name, person);
     for message in &shown.messages {
         for line in recap_lines(message, &agent, app.stdout.width().unwrap_or(MAX_RECAP_WIDTH).min(MAX_RECAP_WIDTH)) {
-            app.stderr.styled_line(Style::Faint, &line);
+            app.stderr.quoted_line(Style::Faint, &line);
         }
     }
 }

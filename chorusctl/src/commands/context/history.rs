@@ -1,5 +1,6 @@
 //! `chorusctl context history`: lists saved sessions in pages.
 
+use chorus_proto::error::exit;
 use chorus_proto::methods::agent;
 use chorus_proto::methods::context::{History, HistoryParams, HistoryResult};
 use chorus_proto::{TokenPair, Trigger};
@@ -88,7 +89,11 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         since: args.since,
         tag: args.tag,
         words: (!words.is_empty()).then(|| words.join(" ")),
+        keep_numbers: false,
     };
+    if words.len() == 1 && params.agent.is_none() {
+        refuse_unknown_word(app, &params, &words[0])?;
+    }
     let whole = params.limit.is_none() && params.page.is_none();
     match app.stdout.format() {
         OutputFormat::Json if whole => print_all_pages(app, params),
@@ -121,6 +126,17 @@ fn split_agent(
     let agents = app.call::<agent::List>(&agent::ListParams::default())?.agents;
     let agent = agents.iter().any(|agent| agent.name == named[0]).then(|| named.remove(0));
     Ok((agent, named))
+}
+
+/// Returns an error if a single word that is not an agent's name matches no session: it may be a mistyped name.
+fn refuse_unknown_word(app: &mut App, params: &HistoryParams, word: &str) -> Result<(), Error> {
+    let params =
+        HistoryParams { limit: Some(1), page: None, since: None, tag: None, keep_numbers: true, ..params.clone() };
+    if app.call::<History>(&params)?.total > 0 {
+        return Ok(());
+    }
+    Err(Error::new(exit::NOT_FOUND, format!("no agent and no session matches {word:?}"))
+        .with_hint("list them: `chorusctl agent list`, `chorusctl history`"))
 }
 
 fn for_each_page(

@@ -115,8 +115,9 @@ fn provider_table(args: &Args) -> Result<ProviderTable, Error> {
     keys.extend(args.base_url.as_deref().map(|url| ("base_url", quote(url))));
     if let Some(variable) = &args.key_env {
         if std::env::var_os(variable).is_none_or(|value| value.is_empty()) {
-            return Err(Error::usage(format!("{variable} is not set"))
-                .with_hint(format!("export {variable}=… first, or use --key-file FILE")));
+            // The value may be the key itself, by mistake: it is not repeated.
+            return Err(Error::usage("--key-env must name an environment variable that is set")
+                .with_hint("export the variable first, or use --key-file FILE"));
         }
         keys.push(("api_key_env", quote(variable)));
     }

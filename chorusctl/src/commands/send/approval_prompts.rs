@@ -119,7 +119,7 @@ impl ApprovalPrompts {
             out.refresh_clock();
             let (head, below) = format::format_approval(&approval, columns, out.clock());
             self.stderr.styled_line(Style::Strong, &head);
-            below.iter().for_each(|line| self.stderr.line(line));
+            below.iter().for_each(|line| self.stderr.quoted_line(Style::Plain, line));
             let id = approval.id.clone();
             if cancellable_prompt::is_possible() {
                 match Prompt::spawn(approval, self.paths.clone(), self.stderr) {

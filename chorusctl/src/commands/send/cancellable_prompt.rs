@@ -98,7 +98,8 @@ impl PromptThread {
             let choice = match parse_choice(&line, &self.approval) {
                 Ok(Choice::Explain) => {
                     let columns = terminal::is_stderr_terminal().then(|| terminal::columns(io::stderr()));
-                    format::format_rules(&self.approval, columns).iter().for_each(|line| self.stderr.line(line));
+                    let rules = format::format_rules(&self.approval, columns);
+                    rules.iter().for_each(|line| self.stderr.quoted_line(Style::Plain, line));
                     continue;
                 }
                 Ok(Choice::No(None)) => {
@@ -113,7 +114,7 @@ impl PromptThread {
                 }
             };
             match self.send_answer(&choice) {
-                Ok(lines) => lines.iter().for_each(|line| self.stderr.line(line)),
+                Ok(lines) => lines.iter().for_each(|line| self.stderr.quoted_line(Style::Plain, line)),
                 // The approval is still open: an action that cannot be approved permanently may be approved once.
                 Err(CallError::Rpc(error))
                     if error.kind() == ErrorKind::Denied

@@ -109,7 +109,7 @@ impl TurnPrinter {
             }
             TurnEvent::Tool { name, gist, .. } => {
                 self.paragraph_pending = true;
-                self.print_note(out, Style::Tool, &tool_lines::call_line(name, gist.as_deref(), width))?;
+                self.print_quoted(out, Style::Tool, &tool_lines::call_line(name, gist.as_deref(), width))?;
                 self.spin(tool_gist::display_name(name));
                 Ok(())
             }
@@ -117,7 +117,7 @@ impl TurnPrinter {
                 let show = message.map(|number| format!("{} {number}", self.show_command));
                 let show = show.as_deref().unwrap_or("chorusctl show");
                 for (style, line) in tool_lines::result_lines(name, *is_error, output.as_deref(), (width, show)) {
-                    self.print_note(out, style, &line)?;
+                    self.print_quoted(out, style, &line)?;
                 }
                 self.spin("waiting for the model");
                 Ok(())
@@ -212,15 +212,29 @@ impl TurnPrinter {
         Ok(())
     }
 
+    /// Prints a sentence of Chorus.
     fn print_note(&mut self, out: &mut Stdout, style: Style, line: &str) -> Result<(), Error> {
         if self.show_notes {
-            self.hide_spinner();
-            self.end_thinking_line();
-            self.flush_markdown(out)?;
-            self.end_line_for_stderr(out)?;
+            self.begin_note(out)?;
             self.stderr.styled_line(style, line);
         }
         Ok(())
+    }
+
+    /// Prints text of a model or a tool as it is.
+    fn print_quoted(&mut self, out: &mut Stdout, style: Style, line: &str) -> Result<(), Error> {
+        if self.show_notes {
+            self.begin_note(out)?;
+            self.stderr.quoted_line(style, line);
+        }
+        Ok(())
+    }
+
+    fn begin_note(&mut self, out: &mut Stdout) -> Result<(), Error> {
+        self.hide_spinner();
+        self.end_thinking_line();
+        self.flush_markdown(out)?;
+        self.end_line_for_stderr(out)
     }
 
     /// Ends the open text line if standard error is the same terminal.

@@ -83,7 +83,8 @@ fn rewrite_clauses(text: &str, fallback: fn(&str) -> &str, is_kept: fn(Clause) -
     for (at, clause) in split_clauses(&text).into_iter().enumerate() {
         let about = Clause { is_first: at == 0, has_command: clause.contains(PROGRAM) };
         let rewritten = match clause.starts_with(LIST_INDENT) {
-            true => Some(clause.to_owned()),
+            // What continues the list is a command of the terminal.
+            true => Some(clause.split_once(": chorusctl ").map_or(clause, |(entry, _)| entry).to_owned()),
             false => rewrite_clause(clause).filter(|clause| is_kept(about) || !is_for_owner(clause)),
         };
         let kept = match &rewritten {
@@ -105,10 +106,15 @@ fn rewrite_clauses(text: &str, fallback: fn(&str) -> &str, is_kept: fn(Clause) -
 
 /// Splits a text after each semicolon, sentence and line.
 fn split_clauses(text: &str) -> Vec<&str> {
-    text.split_inclusive('\n')
-        .flat_map(|line| line.split_inclusive("; "))
-        .flat_map(|part| part.split_inclusive(". "))
-        .collect()
+    let mut clauses = Vec::new();
+    for line in text.split_inclusive('\n') {
+        // A title in an entry of a list may have any punctuation.
+        match line.starts_with(LIST_INDENT) {
+            true => clauses.push(line),
+            false => clauses.extend(line.split_inclusive("; ").flat_map(|part| part.split_inclusive(". "))),
+        }
+    }
+    clauses
 }
 
 /// Returns the part of a clause before its command, up to the last punctuation mark.
@@ -251,6 +257,10 @@ mod tests {
     #[test]
     fn a_hint_for_the_terminal_only_is_left_out() {
         for (there, due) in [
+            (
+                "use the ID:\n  k7  Ports; and more. Later\n  … and 2 more: chorusctl history ports",
+                "use the ID:\n  k7  Ports; and more. Later\n  … and 2 more",
+            ),
             (hints::LIST_PINNED_FACTS, "list them with their numbers: `/unpin`"),
             (hints::RESET_SETTING, "to reset the setting, choose the option `reset`"),
             (hints::APPROVE_ONCE, "it is still pending: press *Allow once*"),

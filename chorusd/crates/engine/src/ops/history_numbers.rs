@@ -77,16 +77,15 @@ impl HistoryNumbers {
         }
     }
 
-    /// Returns the session that `number` means for `by` in the more recent of two histories: that of `agent` and that
-    /// of all agents.
+    /// Returns the session that `number` means for `by` in the list shown last. For the owner that is the last list of
+    /// any agent; for a member of a channel, the more recent of the list of `agent` and that of all agents.
     #[must_use]
     pub fn find(&self, by: &Requester, agent: Uuid, number: u64) -> Option<Uuid> {
         let memory = self.0.lock();
         let user = memory.users.get(&by.to_string())?;
-        let mut pages: Vec<&(u64, NumberedList)> =
-            user.agents.get(&agent).into_iter().chain(&user.all_agents).collect();
-        pages.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
-        pages.first().and_then(|(_, page)| page.find(number))
+        let is_meant = |of: &Uuid| *by == Requester::Owner || *of == agent;
+        let lists = user.agents.iter().filter(|(of, _)| is_meant(of)).map(|(_, list)| list).chain(&user.all_agents);
+        lists.max_by_key(|(at, _)| *at).and_then(|(_, list)| list.find(number))
     }
 }
 
@@ -115,6 +114,17 @@ mod tests {
         shown.record_page(by, None, 1, vec![b]);
         assert_eq!(shown.find(by, agent, 1), Some(b));
         assert_eq!(shown.find(by, agent, 12), None);
+    }
+
+    #[test]
+    fn the_last_list_of_any_agent_counts_for_the_owner_and_that_of_a_channel_for_its_members() {
+        let (one, other, a, b) = (Uuid::from_u128(1), Uuid::from_u128(2), Uuid::from_u128(3), Uuid::from_u128(4));
+        for (by, found) in [(Requester::Owner, b), (person(1), a)] {
+            let shown = HistoryNumbers::default();
+            shown.record_page(&by, Some(one), 1, vec![a]);
+            shown.record_page(&by, Some(other), 1, vec![b]);
+            assert_eq!(shown.find(&by, one, 1), Some(found));
+        }
     }
 
     #[test]

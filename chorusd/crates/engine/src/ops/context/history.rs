@@ -58,12 +58,10 @@ pub async fn history_as(
     let words = params.words.unwrap_or_default().split_whitespace().take(MAX_WORDS).map(str::to_owned).collect();
     let listing = SessionQuery { agent, also, since, tag: params.tag, words, offset, limit };
     let (rows, short, total) = sessions.table.list_with_short_ids(listing).await?;
-    sessions.history_numbers.record_page(
-        by,
-        agent,
-        offset.saturating_add(1),
-        rows.iter().map(|row| row.header.id).collect(),
-    );
+    if !params.keep_numbers {
+        let ids = rows.iter().map(|row| row.header.id).collect();
+        sessions.history_numbers.record_page(by, agent, offset.saturating_add(1), ids);
+    }
     Ok(HistoryResult {
         sessions: sessions.describe_with_short_ids(rows, short).await?,
         total,

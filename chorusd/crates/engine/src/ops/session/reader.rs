@@ -99,12 +99,9 @@ impl SessionReader {
                 None => {
                     return Err(Error::new(
                         ErrorKind::SessionNotFound,
-                        format!(
-                            "no session number {digits} in the last history you listed for {}",
-                            agent.settings.name
-                        ),
+                        format!("no session number {digits} in the history you listed last"),
                     )
-                    .hint("run `chorusctl history` first, or use the session's name"));
+                    .hint("run `chorusctl history` again, or use the session's name"));
                 }
             },
             Selector::Text(text) => match self.find_by_text(own, owner, &text).await? {
@@ -225,7 +222,7 @@ impl SessionReader {
         let mut candidates: Vec<String> =
             short.iter().zip(&rows).map(|(id, row)| candidate_line(id, row, several)).collect();
         let shown: String = text.chars().take(80).collect();
-        let listing = match shown.strip_prefix("tag:") {
+        let listing = match shown.strip_prefix("tag:").or(shown.strip_prefix('#')) {
             Some(tag) => format!("--tag {tag}"),
             None => shown.clone(),
         };
