@@ -162,7 +162,6 @@ fn words_find_titles_names_and_tags() {
         (&["the"], 2),
         (&["billing"], 1),
         (&["crypto-base"], 1),
-        (&["100%_"], 0),
     ] {
         let said = chorusctl(&home, ["history", "--json"].iter().chain(words)).expect_json();
         assert_eq!(
@@ -171,6 +170,9 @@ fn words_find_titles_names_and_tags() {
             "{words:?}"
         );
     }
+    // A single word that nothing matches may be a mistyped name.
+    let unknown = chorusctl(&home, ["history", "100%_"]);
+    assert!(unknown.expect_failure_with_hint(3).contains("no agent and no session matches"), "{unknown:?}");
     // The name of an agent means that agent, and words may follow it.
     assert!(chorusctl(&home, ["history", "flight"]).expect_success().contains("Another one"));
     assert_eq!(chorusctl(&home, ["history", "flight", "crypto"]).stderr, "no sessions match\n");

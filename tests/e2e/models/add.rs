@@ -84,7 +84,10 @@ fn what_cannot_be_added_changes_nothing() {
         (&["new", "ftp://127.0.0.1/v1"], "`providers.new.base_url` must start with http"),
         (&["new"], "the address of new is missing"),
         (&["a/b", "http://127.0.0.1:1/v1"], "not a name for a provider"),
-        (&["new", "http://127.0.0.1:1/v1", "--key-env", "NO_SUCH_KEY"], "NO_SUCH_KEY is not set"),
+        (
+            &["new", "http://127.0.0.1:1/v1", "--key-env", "NO_SUCH_KEY"],
+            "--key-env must name an environment variable that is set",
+        ),
         (&["new", "http://127.0.0.1:1/v1", "--key-file", "/nonexistent"], "/nonexistent: "),
     ] {
         let refused = chorusctl(&home, ["models", "add"].iter().chain(args));
