@@ -28,7 +28,7 @@ impl ProviderTable {
     }
 }
 
-/// What [`append_provider`] did.
+/// The result of [`append_provider`].
 #[derive(Debug)]
 pub(super) struct AppendedProvider {
     pub file: PathBuf,

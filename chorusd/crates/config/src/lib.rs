@@ -74,7 +74,7 @@ pub struct Config {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConfigFile {
     pub path: PathBuf,
-    /// Whether it existed when the configuration was loaded.
+    /// True if it existed when the configuration was loaded.
     pub exists: bool,
 }
 

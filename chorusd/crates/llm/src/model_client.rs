@@ -136,7 +136,7 @@ impl Models {
         ask(&ModelResolver { aliases: &self.aliases, providers: &providers, available: &available })
     }
 
-    /// Whether any provider is configured or was found on this machine.
+    /// True if any provider is configured or was found on this machine.
     #[must_use]
     pub fn has_providers(&self) -> bool {
         !self.provider_names().is_empty()

@@ -12,7 +12,7 @@ use super::model_ref::ModelRef;
 /// Limit of names in a hint.
 const MAX_HINT_NAMES: usize = 8;
 
-/// What to do if no provider is configured.
+/// The hint if no provider is configured.
 pub const SETUP_HINT: &str = "for Anthropic, `export ANTHROPIC_API_KEY=…` and `chorusctl daemon restart`; for a server \
                               of your own, `chorusctl models add local http://localhost:11434/v1`";
 

@@ -64,7 +64,7 @@ pub(super) async fn send_followup(app: &DiscordApp, way: &InteractionRef, text: 
     send_with_retries(&app.stop, || app.rest.create_followup(way, &text, private)).await;
 }
 
-/// Whether a request succeeded.
+/// The outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Delivery {
     Delivered,

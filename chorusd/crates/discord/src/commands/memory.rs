@@ -45,7 +45,7 @@ pub(super) const COMMAND: Command = Command {
     ]),
 };
 
-/// What to do if the model does not see all facts.
+/// The hint if the model does not see all facts.
 const REMOVE_HINT: &str = "To make room, remove some that are no longer needed: `/memory remove`";
 
 /// Entries on a page.
