@@ -6,7 +6,7 @@ use chorus_tests::model_server::Response;
 use chorus_tests::{DEADLINE, InteractiveCommand, wait_until};
 use serde_json::json;
 
-use super::{ACTION, approve, calls_of, decisions, list, queue_calls, results, start_fixture};
+use super::{ACTION, approve, calls_of, decisions, list, queue_calls, results, start_fixture, start_fixture_of};
 
 const QUESTION: &str = "Allow? ";
 const CHOICES: &str = "[y] once  [a] this exact action  [s] all of this turn  [n] no, because …  [?] why\r\n";
@@ -208,4 +208,25 @@ fn a_conversation_asks_and_goes_on() {
     let (status, out, _) = running.wait_for_exit();
     assert_eq!(status.code(), Some(0), "{out}");
     wait_until("the log", DEADLINE, || (decisions(&fixture) == ["ask", "approved"]).then_some(()));
+}
+
+/// Hints of a chat name its own commands; what is to run is shown as it is.
+#[test]
+fn a_chat_shows_a_command_that_needs_approval_as_it_is() {
+    let fixture = start_fixture_of("standard");
+    let command = "chorusctl export latest; chorusctl undo 5";
+    fixture.models().anthropic().queue(Response::tool_call("c", "bash", &json!({"command": command})));
+    fixture.models().anthropic().queue(Response::text(["As you like."]));
+    let mut chat = fixture.home.command(fixture.home.bins.chorusctl);
+    chat.args(["--agent", "a", "chat"]);
+    let mut running = InteractiveCommand::on_terminal(&chat);
+    let prompt = "a> \r\u{1b}[3C\u{1b}[?2026l";
+    running.stdout.wait_for_end(prompt);
+    let shown = running.type_and_wait("Run it.\r", QUESTION);
+    assert!(shown.contains(&format!("│ {command}\r\n")) && !shown.contains("/export"), "{shown}");
+    running.type_and_wait("n\r\r", "As you like.");
+    running.stdout.wait_for_end(prompt);
+    running.type_text("\u{4}");
+    let (status, out, _) = running.wait_for_exit();
+    assert_eq!(status.code(), Some(0), "{out}");
 }
