@@ -7,7 +7,7 @@ use chorus_tests::{Daemon, Home};
 
 use crate::home;
 
-/// What is said of the first agent.
+/// The message about the first agent.
 fn created(home: &Home, first: &str) -> String {
     let workspace = home.agent_dir("default").join("workspace");
     format!("created agent default{first}\nits tools work in {}, not in this directory\n", workspace.display())

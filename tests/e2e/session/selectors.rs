@@ -112,7 +112,7 @@ fn slugs_words_and_tags_name_a_session() {
     assert!(long.contains("Rate limiter of the gateway #billing"), "{long}");
 }
 
-/// What cron does: the same description each time, with or without something new.
+/// Cron saves with the same description each time, with or without something new.
 #[test]
 fn a_name_of_several_saves_lists_them_and_never_means_the_oldest() {
     let home = home();

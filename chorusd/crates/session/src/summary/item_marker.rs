@@ -40,7 +40,7 @@ const MARKERS: &[&str] = &[
     "待辦",
 ];
 
-/// What separates a marker from the statement.
+/// Characters between a marker and its statement.
 const SEPARATORS: [&str; 5] = [":", "：", " - ", " – ", " — "];
 
 /// Returns the text without the markers at its start; the text itself if nothing else is left.

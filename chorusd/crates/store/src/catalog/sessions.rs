@@ -54,7 +54,7 @@ pub struct SessionQuery {
 
 pub(super) const COLUMNS: &str = "header, sha256, file_stamp, corrupt, last_used_at, place";
 
-/// What words are looked for in. Without a title, the summary is shown in its place.
+/// The SQL text in which words are searched. Without a title, the summary is shown in its place.
 const TITLE_NAME_TAGS: &str = "session_id || char(10)
     || coalesce(json_extract(header, '$.description'), json_extract(header, '$.summary'), '') || char(10)
     || coalesce(json_extract(header, '$.tags'), '')";

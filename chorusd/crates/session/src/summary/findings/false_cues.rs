@@ -95,7 +95,7 @@ const PURPOSES: &[&str] = &[" to ", " in order to "];
 /// Beginnings of rules that always hold.
 const RULES: &[&str] = &[" when ", " whenever ", " if ", " always "];
 
-/// What a model says before it uses a tool, if a purpose follows.
+/// Phrases with which a model announces a tool call, if a purpose follows.
 const TOOL_USES: &[&str] = &[" i'll use ", " i will use ", " let's use ", " let us use ", " let's make "];
 
 /// Words after or before the Spanish and Portuguese `todo`, which means `all`.
