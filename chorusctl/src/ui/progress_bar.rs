@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
-use super::{text, units};
+use super::{terminal, text, units};
 
 const SHOW_DELAY: Duration = Duration::from_secs(1);
 const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
@@ -46,16 +46,23 @@ impl ProgressBar {
         }
         self.next_draw = Some(now + REDRAW_INTERVAL);
         self.drawn = true;
-        let _ = write!(io::stderr(), "\r\x1b[K{}", self.line(done, total, unit));
+        let (line, columns) = (self.line(done, total, unit), terminal::columns(io::stderr()));
+        // A line that wraps could not be drawn over.
+        let _ = write!(io::stderr(), "\r\x1b[K{}", text::truncate(&line, columns));
         let _ = io::stderr().flush();
+    }
+
+    /// Removes the bar until the next update, so that a line can be printed in its place.
+    pub fn clear(&mut self) {
+        if std::mem::take(&mut self.drawn) {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
     }
 
     /// Removes the bar.
     pub fn finish(&mut self) {
         self.next_draw = None;
-        if std::mem::take(&mut self.drawn) {
-            let _ = write!(io::stderr(), "\r\x1b[K");
-        }
+        self.clear();
     }
 
     /// Returns the line to draw, and remembers how far the bar got.

@@ -3,6 +3,7 @@
 use std::fs;
 
 use chorus_tests::ctl::{self, chorusctl, chorusctl_with};
+use chorus_tests::interactive::InteractiveCommand;
 use chorus_tests::{Daemon, Home};
 
 use crate::home;
@@ -139,11 +140,73 @@ fn transcripts_on_this_machine_are_found_and_asked_about() {
     let done = import(&["--yes"]);
     assert!(done.stdout.contains("imported 1 conversation"), "{done:?}");
     assert_eq!(import(&["--yes"]).stdout, "1 conversation already imported; nothing new\n");
-    // Who has agreed once is not asked again.
+    // Nothing to ask about if all of it is known.
     let again = import(&[]);
     assert_eq!((again.status, &*again.stdout), (0, "1 conversation already imported; nothing new\n"), "{again:?}");
+    assert_eq!(again.stderr, "hint: find one: chorusctl history WORD; continue it: chorusctl restore ID\n");
     let status = chorusctl(&home, ["status", "claude-code"]).expect_success();
     assert!(status.contains("tools work in"), "{status}");
+}
+
+/// That one conversation of a program was imported is no consent to all of them.
+#[test]
+fn an_import_of_what_was_found_asks_once_with_a_list_unless_all_of_it_is_known() {
+    let home = home();
+    let _daemon = Daemon::start(&home);
+    let user = home.temp_dir().join("user");
+    let (claude, codex) = (user.join(".claude/projects/p"), user.join(".codex/sessions"));
+    let line = |text: &str| {
+        format!(
+            "{{\"type\":\"user\",\"uuid\":\"{text}\",\"sessionId\":\"{}\",\"timestamp\":\"2026-01-02T03:04:05Z\",\
+             \"message\":{{\"role\":\"user\",\"content\":\"{text}\"}}}}\n",
+            text.split(' ').next().unwrap_or_default()
+        )
+    };
+    fs::create_dir_all(&claude).expect("a directory");
+    fs::create_dir_all(&codex).expect("a directory");
+    fs::write(claude.join("a.jsonl"), line("alpha")).expect("written");
+    fs::write(claude.join("b.jsonl"), line("beta")).expect("written");
+    let command = |args: &[&str]| {
+        let mut command = home.command(home.bins.chorusctl);
+        command.env("HOME", &user).arg("import").args(args);
+        command
+    };
+    let import = |args: &[&str]| ctl::run_command(command(args), b"");
+    let on_terminal = |answer: &str| {
+        let mut import = InteractiveCommand::on_terminal_of(&command(&[]), 80, 24);
+        import.stdout.wait_for("[y/N] ");
+        import.type_text(answer);
+        let (status, shown, _) = import.wait_for_exit();
+        let too_wide = shown.lines().find(|line| line.trim_end().chars().count() > 80);
+        assert_eq!(too_wide, None, "{shown}");
+        (status.code(), shown.replace('\r', ""))
+    };
+    let named = import(&[claude.join("a.jsonl").to_str().expect("UTF-8")]);
+    assert!(named.stderr.starts_with("hint: continue it: chorusctl restore "), "{named:?}");
+    assert_eq!(import(&[]).status, 6, "b.jsonl was not agreed to");
+    fs::write(codex.join("notes.jsonl"), "no conversation\n").expect("written");
+    let list = "Claude Code: 2 transcripts in ~/.claude/projects, 1 new or changed\n\
+                Codex: 1 transcript in ~/.codex/sessions\nImport 2 transcripts? [y/N] ";
+    let (status, shown) = on_terminal("n\n");
+    assert!(status == Some(6) && shown.starts_with(list), "{shown}");
+    let (status, shown) = on_terminal("y\n");
+    assert!(shown.starts_with(list) && shown.matches("[y/N]").count() == 1, "{shown}");
+    let totals = "imported 1 conversation (1 message) from 1 file; 1 already imported; 1 file\nfailed\n";
+    assert!(shown.contains(totals), "{shown}");
+    assert_ne!(status, Some(0), "a file failed: {shown}");
+    assert!(shown.contains("hint: continue it: chorusctl restore "), "{shown}");
+    // What cannot be read is not asked about again.
+    assert_eq!(import(&[]).stdout, "2 conversations already imported; nothing new\n");
+    // A conversation that was deleted stays so, until its file is named or changes.
+    chorusctl(&home, ["rm", "alpha"]).expect_success();
+    assert_eq!(import(&["--yes"]).stdout, "2 conversations already imported; nothing new\n");
+    fs::write(claude.join("b.jsonl"), line("beta") + &line("beta again")).expect("written");
+    let (_, shown) = on_terminal("y\n");
+    assert!(shown.contains("Import 1 transcript? [y/N] "), "{shown}");
+    assert!(shown.contains("imported 1 conversation (2 messages) from 1 file; 1 already imported\n"), "{shown}");
+    // An agent that is named gets all of them, so all of them are asked about.
+    chorusctl(&home, ["agent", "init", "mine"]).expect_success();
+    assert_eq!(import(&["--agent", "mine"]).status, 6);
 }
 
 /// Copied directories lose the times of their files.

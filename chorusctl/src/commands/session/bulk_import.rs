@@ -1,22 +1,37 @@
 //! Imports many files: reports each cause of a failure once, and the totals at the end.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use chorus_proto::error::exit;
+use chorus_proto::methods::daemon::{Hello, HelloParams};
 use chorus_proto::methods::import::{CommitResult, ImportFormat};
 
 use super::import::{self, ImportOptions};
+use super::imported_files::{FileState, ImportedFiles};
 use super::transcripts;
 use crate::app::{App, parse_result};
 use crate::commands::format;
 use crate::error::Error;
 use crate::print_pages;
+use crate::ui::progress_bar::ProgressBar;
 use crate::ui::sanitize;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::units::{group_digits, pluralize};
 
 /// More files than this are not reported one by one.
 pub(super) const MIN_FILES: usize = 20;
+
+/// How the files of an import were chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FileChoice {
+    /// The user named each of them.
+    Named,
+    /// They are in a directory that the user named.
+    Below,
+    /// They are transcripts on this machine; others, with this many conversations, have not changed since their import.
+    Found { known: u64 },
+}
 
 /// The counts of an import.
 #[derive(Debug, Default)]
@@ -29,12 +44,19 @@ struct Totals {
     secrets: u64,
     failed: u64,
     first_failure: Option<u8>,
+    /// The short id of the last conversation.
+    last_id: String,
     /// How many files failed for each reason.
     causes: HashMap<String, u64>,
 }
 
-/// Imports `files`. With `is_search`, for files that nobody named one by one, leaves out conversations that were imported
-/// before, unless the user named the agent.
+/// Returns the record of the files that were imported into the home of the daemon.
+pub(super) fn imported_files(app: &mut App) -> Result<ImportedFiles, Error> {
+    let home = app.call::<Hello>(&HelloParams::default())?.home;
+    Ok(ImportedFiles::open(Path::new(&home)))
+}
+
+/// Imports `files`. Leaves out conversations that were imported before, unless the user named the files or the agent.
 ///
 /// # Errors
 /// The exit status of the first file that failed; at once if the daemon cannot be reached.
@@ -42,20 +64,30 @@ pub(super) fn run(
     app: &mut App,
     files: &[String],
     (from, redact): (ImportFormat, bool),
-    is_search: bool,
+    choice: FileChoice,
 ) -> Result<(), Error> {
-    let options = ImportOptions { from, redact, skip_known: is_search && app.named_agent().is_none() };
+    let is_search = choice != FileChoice::Named;
+    let options =
+        ImportOptions { from, redact, skip_known: is_search && app.named_agent().is_none(), has_progress_bar: false };
     let mut files: Vec<&String> = files.iter().collect();
     if is_search {
         // The newest comes last, so that it is the first in the history.
         files.sort_by_cached_key(|file| transcripts::began_at(file));
     }
+    let mut imported = imported_files(app)?;
+    let mut progress = ProgressBar::new("import".to_owned(), &["importing"], !app.global.quiet);
     let mut totals = Totals::default();
+    if let FileChoice::Found { known } = choice {
+        totals.known = known;
+    }
     let mut results = Vec::new();
-    for file in files.iter().copied() {
+    for (done, file) in files.iter().copied().enumerate() {
+        progress.update(done as u64, files.len() as u64, "files");
+        let state = FileState::of(Path::new(file));
         match import::import_file(app, file, options) {
             Ok(raw) => {
                 let result: CommitResult = parse_result(&raw)?;
+                imported.add(file, state, Some(result.sessions.len() as u64 + result.known.unwrap_or(0)));
                 totals.add(&result);
                 match app.stdout.format() {
                     OutputFormat::Json => results.push((file, raw)),
@@ -66,9 +98,16 @@ pub(super) fn run(
             Err(failure) if failure.exit_status() == exit::NO_DAEMON || failure.is_stdout_closed() => {
                 return Err(failure);
             }
-            Err(failure) => totals.report_failure(app, file, failure),
+            Err(failure) => {
+                if import::is_unreadable(&failure) {
+                    imported.add(file, state, None);
+                }
+                progress.clear();
+                totals.report_failure(app, file, failure);
+            }
         }
     }
+    progress.finish();
     if app.stdout.format() == OutputFormat::Json {
         import::print_combined_json(app, &results)?;
     }
@@ -82,6 +121,9 @@ impl Totals {
         self.conversations += result.sessions.len() as u64;
         self.messages += result.sessions.iter().map(|session| session.header.message_count).sum::<u64>();
         self.known += result.known.unwrap_or(0);
+        if let Some(session) = result.sessions.last() {
+            self.last_id.clone_from(&session.short_id);
+        }
         self.skipped_lines += result.skipped_total;
         self.secrets += result.secrets_found.unwrap_or(0);
     }
@@ -126,12 +168,14 @@ impl Totals {
         }
         if app.stdout.format() == OutputFormat::Text {
             app.stdout.status_line(&line)?;
+            app.stdout.flush()?;
         }
         if self.secrets > 0 && !redact {
             app.stderr.warning(&format::found_secrets(self.secrets));
             app.stderr
                 .hint("use --redact to remove secrets; `chorusctl session purge` deletes a conversation permanently");
         }
+        import::print_next_step(app, self.conversations, self.known, &self.last_id);
         Ok(())
     }
 }

@@ -7,15 +7,16 @@ use std::path::Path;
 use chorus_proto::Session;
 use chorus_proto::error::exit;
 use chorus_proto::methods::Method;
-use chorus_proto::methods::agent;
 use chorus_proto::methods::import::{
     Add, Begin, BeginParams, Commit, CommitParams, CommitResult, ImportFormat, Skipped,
 };
 use clap::ValueEnum;
 use serde_json::value::RawValue;
 
+use super::bulk_import::{self, FileChoice};
 use super::import_chunks::ImportChunks;
-use super::{bulk_import, transcripts};
+use super::imported_files::FileState;
+use super::transcripts;
 use crate::app::{App, parse_result};
 use crate::commands::format;
 use crate::error::{Error, os_error_text};
@@ -31,10 +32,11 @@ const MAX_SKIPPED_SHOWN: usize = 20;
 
 /// Import conversations from other programs
 ///
-/// Without FILE, finds the transcripts of Claude Code, Codex and goose on this machine, and asks before it imports them. Directories are
-/// searched for transcripts. In both cases, conversations that were imported before are skipped, unless they have more messages now.
-/// Unreadable lines are skipped and reported; the import of a file succeeds if at least one message was read. Imported conversations belong
-/// to an agent named after their program, unless you name one with --agent.
+/// Without FILE, finds the transcripts of Claude Code, Codex and goose on this machine, and asks before it imports those that are new or
+/// changed since their import. A directory is searched for transcripts; conversations that were imported before are skipped, unless they
+/// have more messages now. A file that you name is always imported. Unreadable lines are skipped and reported; the import of a file
+/// succeeds if at least one message was read. Imported conversations belong to an agent named after their program, unless you name one
+/// with --agent.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Files or directories to import; `-` reads standard input [default: the transcripts on this machine]
@@ -93,16 +95,7 @@ impl From<SourceFormat> for ImportFormat {
 /// The exit status of the first file that failed.
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     if args.files.is_empty() {
-        let found = transcripts::on_this_machine();
-        if found.is_empty() {
-            return Err(Error::new(exit::NOT_FOUND, "found no transcripts of Claude Code, Codex or goose")
-                .with_hint("name the files: chorusctl import FILE"));
-        }
-        if !args.yes && !was_imported(app, &found)? {
-            confirm::ask("import", &format!("Import {}?", transcripts::describe(&found)))?;
-        }
-        let files: Vec<String> = found.into_iter().flat_map(|found| found.files).collect();
-        return bulk_import::run(app, &files, (args.from.into(), args.redact), true);
+        return import_found(&args, app);
     }
     if args.files.iter().any(|file| Path::new(file).is_dir()) {
         let mut files = Vec::new();
@@ -112,19 +105,38 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
                 false => files.push(file),
             }
         }
-        return bulk_import::run(app, &files, (args.from.into(), args.redact), true);
+        return bulk_import::run(app, &files, (args.from.into(), args.redact), FileChoice::Below);
     }
     if args.files.len() > bulk_import::MIN_FILES {
-        return bulk_import::run(app, &args.files, (args.from.into(), args.redact), false);
+        return bulk_import::run(app, &args.files, (args.from.into(), args.redact), FileChoice::Named);
     }
     import_named(&args, app)
 }
 
-/// Returns true if conversations of each of the programs were imported before, so that the user has agreed already.
-fn was_imported(app: &mut App, found: &[transcripts::Transcripts]) -> Result<bool, Error> {
-    let agents = app.call::<agent::List>(&agent::ListParams::default())?.agents;
-    let has = |source: &str| agents.iter().any(|agent| agent.import_source.as_deref() == Some(source));
-    Ok(found.iter().all(|found| has(found.source)))
+/// Imports the transcripts on this machine that are new or changed since they were imported, after a question. With
+/// --agent, imports all of them into that agent.
+fn import_found(args: &Args, app: &mut App) -> Result<(), Error> {
+    let found = transcripts::on_this_machine();
+    if found.is_empty() {
+        return Err(Error::new(exit::NOT_FOUND, "found no transcripts of Claude Code, Codex or goose")
+            .with_hint("name the files: chorusctl import FILE"));
+    }
+    let imported = bulk_import::imported_files(app)?;
+    let (mut files, mut known, mut list) = (Vec::new(), 0, Vec::new());
+    for found in found {
+        let before = files.len();
+        for file in &found.files {
+            match imported.conversations(file).filter(|_| app.named_agent().is_none()) {
+                Some(conversations) => known += conversations,
+                None => files.push(file.clone()),
+            }
+        }
+        list.push(found.describe(files.len() - before));
+    }
+    if !files.is_empty() && !args.yes {
+        confirm::ask_about("import", &list, &format!("Import {}?", pluralize(files.len() as u64, "transcript")))?;
+    }
+    bulk_import::run(app, &files, (args.from.into(), args.redact), FileChoice::Found { known })
 }
 
 /// Imports a few files that the user named, and prints each session.
@@ -132,16 +144,31 @@ fn import_named(args: &Args, app: &mut App) -> Result<(), Error> {
     let several = args.files.len() > 1;
     let mut first_failure = None;
     let mut results = Vec::new();
+    let mut imported = None;
+    let (mut conversations, mut last_id) = (0, String::new());
     for file in &args.files {
-        let options = ImportOptions { from: args.from.into(), redact: args.redact, skip_known: false };
+        let options =
+            ImportOptions { from: args.from.into(), redact: args.redact, skip_known: false, has_progress_bar: true };
+        let state = FileState::of(Path::new(file));
         match import_file(app, file, options) {
-            Ok(result) if several || app.stdout.format() != OutputFormat::Json => {
-                print_result(app, file, &result, (several, args.redact))?;
-                results.push((file, result));
-            }
-            Ok(result) => {
-                print_warning(app, None, &parse_result(&result)?);
-                return app.stdout.json_line(&result);
+            Ok(raw) => {
+                let result: CommitResult = parse_result(&raw)?;
+                if imported.is_none() {
+                    imported = Some(bulk_import::imported_files(app)?);
+                }
+                if let Some(imported) = &mut imported {
+                    imported.add(file, state, Some(result.sessions.len() as u64));
+                }
+                if !several && app.stdout.format() == OutputFormat::Json {
+                    print_warning(app, None, &result);
+                    return app.stdout.json_line(&raw);
+                }
+                conversations += result.sessions.len() as u64;
+                if let Some(session) = result.sessions.last() {
+                    last_id.clone_from(&session.short_id);
+                }
+                print_result(app, file, (&raw, &result), (several, args.redact))?;
+                results.push((file, raw));
             }
             Err(failure) if several => {
                 let failure = failure.with_context(file);
@@ -154,6 +181,7 @@ fn import_named(args: &Args, app: &mut App) -> Result<(), Error> {
     if several && app.stdout.format() == OutputFormat::Json {
         print_combined_json(app, &results)?;
     }
+    print_next_step(app, conversations, 0, &last_id);
     first_failure.map_or(Ok(()), |status| Err(Error::reported(status)))
 }
 
@@ -164,17 +192,37 @@ pub struct ImportOptions {
     pub redact: bool,
     /// Leave out conversations that were imported before.
     pub skip_known: bool,
+    pub has_progress_bar: bool,
+}
+
+/// Returns true if the failure means that nothing in the file can be imported.
+pub fn is_unreadable(failure: &Error) -> bool {
+    failure.exit_status() == exit::USAGE
+}
+
+/// Says what to do with the conversations that were imported: `count` of them, the last with the id `last_id`. If only
+/// `known` conversations were found, says how to find one.
+pub fn print_next_step(app: &App, count: u64, known: u64, last_id: &str) {
+    if app.stdout.format() != OutputFormat::Text || app.global.quiet {
+        return;
+    }
+    match count {
+        0 if known == 0 => {}
+        1 => app.stderr.hint(&format!("continue it: chorusctl restore {}", sanitize::one_line(last_id))),
+        _ => app.stderr.hint("find one: chorusctl history WORD; continue it: chorusctl restore ID"),
+    }
 }
 
 /// Uploads a file and commits the import. Returns the unparsed result.
 pub fn import_file(app: &mut App, file: &str, options: ImportOptions) -> Result<Box<RawValue>, Error> {
-    let ImportOptions { from, redact, skip_known } = options;
+    let ImportOptions { from, redact, skip_known, has_progress_bar } = options;
     let (source, size) = open_source(file)?;
     let name = (file != "-").then(|| file.to_owned());
     let agent = app.named_agent();
     let import = app.call::<Begin>(&BeginParams { agent, from, file: name })?.import;
     let label = if file == "-" { "standard input" } else { file.rsplit('/').next().unwrap_or(file) };
-    let mut progress = ProgressBar::new(sanitize::one_line(label), &["sending", "reading"], !app.global.quiet);
+    let mut progress =
+        ProgressBar::new(sanitize::one_line(label), &["sending", "reading"], has_progress_bar && !app.global.quiet);
     let mut chunks = ImportChunks::new(import, source);
     let mut sent = 0;
     while let Some((chunk, length)) =
@@ -205,16 +253,20 @@ pub fn open_source(file: &str) -> Result<(Box<dyn Read>, u64), Error> {
     Ok((Box::new(opened), metadata.len()))
 }
 
-fn print_result(app: &mut App, file: &str, result: &RawValue, (several, redacted): (bool, bool)) -> Result<(), Error> {
+fn print_result(
+    app: &mut App,
+    file: &str,
+    (raw, result): (&RawValue, &CommitResult),
+    (several, redacted): (bool, bool),
+) -> Result<(), Error> {
     match app.stdout.format() {
         OutputFormat::Json => {
-            print_warning(app, several.then_some(file), &parse_result(result)?);
+            print_warning(app, several.then_some(file), result);
             return Ok(());
         }
-        OutputFormat::Jsonl => print_pages::print_entries(&mut app.stdout, result, "sessions")?,
+        OutputFormat::Jsonl => print_pages::print_entries(&mut app.stdout, raw, "sessions")?,
         OutputFormat::Text => {}
     }
-    let result: CommitResult = parse_result(result)?;
     if app.stdout.format() == OutputFormat::Text {
         let messages = result.sessions.iter().map(|session| session.header.message_count).sum();
         let conversations = pluralize(result.sessions.len() as u64, "conversation");
@@ -224,7 +276,7 @@ fn print_result(app: &mut App, file: &str, result: &RawValue, (several, redacted
         }
         app.stdout.flush()?;
     }
-    print_skipped(app, several.then_some(file), &result);
+    print_skipped(app, several.then_some(file), result);
     if let Some(secrets) = result.secrets_found.filter(|found| *found > 0) {
         if redacted {
             app.stderr.line(&format!("redacted {}", pluralize(secrets, "secret")));

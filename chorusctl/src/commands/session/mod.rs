@@ -8,6 +8,7 @@ pub mod expire;
 pub mod export;
 pub mod import;
 mod import_chunks;
+mod imported_files;
 pub mod merge;
 pub mod purge;
 pub mod show;

@@ -14,19 +14,19 @@ const MAX_DEPTH: usize = 8;
 /// The bytes of a transcript that are searched for its first time.
 const HEAD_BYTES: u64 = 64 * 1024;
 
-/// The programs whose transcripts are looked for, each with the source that its agent of imports names, and the directories below the user's home.
-const PROGRAMS: [(&str, &str, &[&str]); 3] = [
-    ("Claude Code", "claude-code", &[".claude/projects", ".config/claude/projects"]),
-    ("Codex", "codex", &[".codex/sessions", ".codex/archived_sessions"]),
-    ("goose", "goose", &[".local/share/goose/sessions", ".config/goose/sessions"]),
+/// The programs whose transcripts are looked for, with the directories below the user's home.
+const PROGRAMS: [(&str, &[&str]); 3] = [
+    ("Claude Code", &[".claude/projects", ".config/claude/projects"]),
+    ("Codex", &[".codex/sessions", ".codex/archived_sessions"]),
+    ("goose", &[".local/share/goose/sessions", ".config/goose/sessions"]),
 ];
 
 /// The transcripts of one program.
 #[derive(Debug)]
 pub(super) struct Transcripts {
     pub program: &'static str,
-    /// `import_source` of the agent that holds them.
-    pub source: &'static str,
+    /// The directories that contain them, below the user's home.
+    pub dirs: Vec<&'static str>,
     /// Sorted by path.
     pub files: Vec<String>,
 }
@@ -37,9 +37,16 @@ pub(super) fn on_this_machine() -> Vec<Transcripts> {
 }
 
 fn below_home(home: &Path) -> Vec<Transcripts> {
-    let found = PROGRAMS.iter().map(|(program, source, dirs)| {
-        let files = dirs.iter().flat_map(|dir| below(&home.join(dir))).filter(|file| file.ends_with(".jsonl"));
-        Transcripts { program, source, files: files.collect() }
+    let found = PROGRAMS.iter().map(|(program, dirs)| {
+        let mut found = Transcripts { program, dirs: Vec::new(), files: Vec::new() };
+        for dir in *dirs {
+            let before = found.files.len();
+            found.files.extend(below(&home.join(dir)).into_iter().filter(|file| file.ends_with(".jsonl")));
+            if found.files.len() > before {
+                found.dirs.push(dir);
+            }
+        }
+        found
     });
     found.filter(|found| !found.files.is_empty()).collect()
 }
@@ -83,13 +90,14 @@ pub(super) fn began_at(file: &str) -> Option<Timestamp> {
     written.or_else(|| Timestamp::try_from(std::fs::metadata(file).ok()?.modified().ok()?).ok())
 }
 
-/// Formats what was found: `43 files of Claude Code and 12 files of Codex`.
-pub(super) fn describe(found: &[Transcripts]) -> String {
-    let parts: Vec<String> = found
-        .iter()
-        .map(|found| format!("{} of {}", pluralize(found.files.len() as u64, "transcript"), found.program))
-        .collect();
-    parts.join(" and ")
+impl Transcripts {
+    /// Formats `Claude Code: 43 transcripts in ~/.claude/projects, 12 new or changed`; `new` of them are.
+    pub(super) fn describe(&self, new: usize) -> String {
+        let count = self.files.len();
+        let dirs = self.dirs.iter().map(|dir| format!("~/{dir}")).collect::<Vec<_>>().join(" and ");
+        let news = if new == count { String::new() } else { format!(", {new} new or changed") };
+        format!("{}: {} in {dirs}{news}", self.program, pluralize(count as u64, "transcript"))
+    }
 }
 
 #[cfg(test)]
@@ -107,7 +115,12 @@ mod tests {
             std::fs::write(path, "{}").expect("written");
         }
         let found = below_home(home.path());
-        assert_eq!(describe(&found), "1 transcript of Claude Code and 1 transcript of Codex");
+        let described: Vec<_> = found.iter().map(|found| found.describe(1)).collect();
+        assert_eq!(
+            described,
+            ["Claude Code: 1 transcript in ~/.claude/projects", "Codex: 1 transcript in ~/.codex/sessions"]
+        );
+        assert_eq!(found[0].describe(0), "Claude Code: 1 transcript in ~/.claude/projects, 0 new or changed");
         assert!(found[0].files[0].ends_with("/p/a.jsonl"), "{found:?}");
         assert_eq!(below(&home.path().join(".claude")).len(), 1);
     }

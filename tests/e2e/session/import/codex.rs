@@ -24,7 +24,10 @@ fn a_rollout_comes_in_and_leaves_as_markdown_that_says_the_same() {
     let mut client = daemon.client();
     client.init("a");
     let said = chorusctl_with(&home, ["--agent", "a", "session", "import", "-"], ROLLOUT.as_bytes());
-    assert_eq!(said.stderr, "");
+    assert!(
+        said.stderr.starts_with("hint: continue it: chorusctl restore ") && said.stderr.lines().count() == 1,
+        "{said:?}"
+    );
     let roles = |client: &mut chorus_proto::Client| -> Vec<(Role, String)> {
         client.get_session("a", "latest").1.into_iter().map(|message| (message.role, message.content)).collect()
     };

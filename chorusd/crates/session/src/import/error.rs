@@ -22,10 +22,8 @@ pub enum ImportError {
 }
 
 /// Lists all formats, for a file in none of them.
-pub(super) const FORMATS_HINT: &str = "set the format with --from: chorus (a session file, or its messages as \
- JSONL), claude-code (a JSONL transcript), codex (a JSONL rollout), openai (chat messages as a JSON \
- list, JSONL, or an object with `messages`), chatgpt (conversations.json of an export), goose (a \
- session as JSONL or exported JSON), markdown (as written by `export --as md`)";
+pub(super) const FORMATS_HINT: &str =
+    "set the format with --from: chorus, claude-code, codex, openai, chatgpt, goose or markdown";
 
 /// For chats of Gemini CLI: their messages have the types `user` and `gemini` and no roles.
 pub(super) const GEMINI_HINT: &str = "it looks like a Gemini CLI chat, which is not supported";
