@@ -157,7 +157,7 @@ impl DbThread {
         T: Send + 'static,
         J: FnOnce(&Connection) -> StoreResult<T> + Send + 'static,
     {
-        self.enqueue(Message::Job, job, |_: &T| ())
+        self.enqueue(Message::Job, job, reply_only)
     }
 
     /// As [`DbThread::submit`], for hundreds of jobs that are not urgent: the writer waits up to 10 ms for more of them
@@ -167,26 +167,54 @@ impl DbThread {
         T: Send + 'static,
         J: FnOnce(&Connection) -> StoreResult<T> + Send + 'static,
     {
-        self.enqueue(Message::Deferred, job, |_: &T| ())
+        self.enqueue(Message::Deferred, job, reply_only)
     }
 
     /// As [`DbThread::submit`], for many small jobs that validate before they change anything, or that change only one
-    /// thing. They run without a savepoint each, so a job that fails after a change fails its whole batch. `then` runs
-    /// right after the commit, on the database thread and in the order of the jobs.
-    pub(crate) fn submit_without_savepoint<T, J, A>(
-        &self,
-        job: J,
-        then: A,
-    ) -> impl Future<Output = Result<T>> + Send + use<T, J, A>
+    /// thing. They run without a savepoint each, so a job that fails after a change fails its whole batch.
+    pub(crate) fn submit_without_savepoint<T, J>(&self, job: J) -> impl Future<Output = Result<T>> + Send + use<T, J>
     where
         T: Send + 'static,
         J: FnOnce(&Connection) -> StoreResult<T> + Send + 'static,
-        A: FnOnce(&T) + Send + 'static,
     {
-        self.enqueue(Message::WithoutSavepoint, job, then)
+        self.enqueue(Message::WithoutSavepoint, job, reply_only)
     }
 
-    /// As [`DbThread::submit`]; `then` runs as in [`DbThread::submit_without_savepoint`].
+    /// As [`DbThread::submit_without_savepoint`], for a job that also returns what subscribers are told. `publish` runs
+    /// after the commit and after the future has its result: a caller that applies the result before it serves other
+    /// requests shows each subscriber at least what the subscriber was told. Runs on the database thread, in the order
+    /// of the jobs.
+    pub(crate) fn submit_and_publish<T, N, J, P>(
+        &self,
+        job: J,
+        publish: P,
+    ) -> impl Future<Output = Result<T>> + Send + use<T, N, J, P>
+    where
+        T: Send + 'static,
+        N: Send + 'static,
+        J: FnOnce(&Connection) -> StoreResult<(T, N)> + Send + 'static,
+        P: FnOnce(N) + Send + 'static,
+    {
+        self.enqueue(Message::WithoutSavepoint, job, |(value, news)| (value, move || publish(news)))
+    }
+
+    /// As [`DbThread::submit_and_publish`], for a job with a savepoint.
+    pub(crate) fn submit_with_savepoint_and_publish<T, N, J, P>(
+        &self,
+        job: J,
+        publish: P,
+    ) -> impl Future<Output = Result<T>> + Send + use<T, N, J, P>
+    where
+        T: Send + 'static,
+        N: Send + 'static,
+        J: FnOnce(&Connection) -> StoreResult<(T, N)> + Send + 'static,
+        P: FnOnce(N) + Send + 'static,
+    {
+        self.enqueue(Message::Job, job, |(value, news)| (value, move || publish(news)))
+    }
+
+    /// As [`DbThread::submit`]. `then` runs after the commit and before the future has its result, on the database
+    /// thread and in the order of the jobs.
     pub(crate) fn submit_with_callback<T, J, A>(
         &self,
         job: J,
@@ -197,7 +225,10 @@ impl DbThread {
         J: FnOnce(&Connection) -> StoreResult<T> + Send + 'static,
         A: FnOnce(&T) + Send + 'static,
     {
-        self.enqueue(Message::Job, job, then)
+        self.enqueue(Message::Job, job, |value| {
+            then(&value);
+            reply_only(value)
+        })
     }
 
     /// As [`DbThread::submit`], for statements that SQLite does not allow inside a transaction.
@@ -209,20 +240,24 @@ impl DbThread {
         self.enqueue(
             Message::OutsideTransaction,
             |conn| job(conn).map_err(|OutsideTransactionError(failure)| StoreError(failure)),
-            |_: &T| (),
+            reply_only,
         )
     }
 
-    fn enqueue<T, J, A>(
+    /// Queues `job`. `split` gets what a committed job returned and returns the result of the future and what runs
+    /// after the future has it.
+    fn enqueue<T, R, J, S, A>(
         &self,
         kind: fn(Job) -> Message,
         job: J,
-        then: A,
-    ) -> impl Future<Output = Result<T>> + Send + use<T, J, A>
+        split: S,
+    ) -> impl Future<Output = Result<R>> + Send + use<T, R, J, S, A>
     where
         T: Send + 'static,
+        R: Send + 'static,
         J: FnOnce(&Connection) -> StoreResult<T> + Send + 'static,
-        A: FnOnce(&T) + Send + 'static,
+        S: FnOnce(T) -> (R, A) + Send + 'static,
+        A: FnOnce(),
     {
         let (reply, answer) = oneshot::channel();
         let file = self.file;
@@ -232,11 +267,14 @@ impl DbThread {
                 failed: result.as_ref().err().cloned(),
                 finish: Box::new(move |commit: Result<()>| {
                     let result = result.and_then(|value| commit.map(|()| value));
-                    let result = result.map_err(|failure| sqlite::name_database(failure, file));
-                    if let Ok(value) = &result {
-                        then(value);
+                    match result {
+                        Ok(value) => {
+                            let (value, then) = split(value);
+                            let _ = reply.send(Ok(value));
+                            then();
+                        }
+                        Err(failure) => _ = reply.send(Err(sqlite::name_database(failure, file))),
                     }
-                    let _ = reply.send(result);
                 }),
             }
         };
@@ -276,6 +314,11 @@ impl DbThread {
             let _ = done.await;
         }
     }
+}
+
+/// The split of jobs after which nothing runs.
+fn reply_only<T>(value: T) -> (T, fn()) {
+    (value, || ())
 }
 
 #[cfg(test)]

@@ -57,15 +57,15 @@ async fn a_checked_job_that_fails_after_a_change_takes_its_group_with_it() {
     let (gate, held) = held(&worker);
     let (one, two, three) = (
         insert(&worker, 1),
-        worker.submit_without_savepoint(refused, |()| ()),
-        worker.submit_without_savepoint(|conn| Ok(conn.execute("INSERT INTO t VALUES (2)", [])?), |_| ()),
+        worker.submit_without_savepoint(refused),
+        worker.submit_without_savepoint(|conn| Ok(conn.execute("INSERT INTO t VALUES (2)", [])?)),
     );
     gate.send(()).unwrap();
     held.await.unwrap();
     assert!(one.await.is_ok() && three.await.is_ok());
     assert_eq!(two.await.unwrap_err().kind, ErrorKind::Busy);
     let (gate, held) = self::held(&worker);
-    let (four, five) = (insert(&worker, 4), worker.submit_without_savepoint(twice, |_| ()));
+    let (four, five) = (insert(&worker, 4), worker.submit_without_savepoint(twice));
     let six = insert(&worker, 6);
     gate.send(()).unwrap();
     assert!(held.await.is_ok() && four.await.is_err() && five.await.is_err() && six.await.is_err());
@@ -141,4 +141,19 @@ async fn jobs_that_can_wait_share_a_commit_and_one_that_fails_takes_no_other_wit
     // A job that cannot wait ends the wait.
     let (first, second) = (deferred(1000), insert(&worker, 1001));
     assert!(second.await.is_ok() && first.await.is_ok());
+}
+
+#[tokio::test]
+async fn a_job_has_its_result_before_its_event_is_published() {
+    let worker = writer();
+    let (has_result, wait) = mpsc::sync_channel::<()>(1);
+    let (publish, published) = mpsc::sync_channel::<bool>(1);
+    let job = |_: &Connection| Ok((1, "news"));
+    let result = worker.submit_and_publish(job, move |news| {
+        let waited = wait.recv_timeout(Duration::from_secs(20));
+        let _ = publish.send(waited.is_ok() && news == "news");
+    });
+    assert_eq!(result.await.unwrap(), 1);
+    has_result.send(()).unwrap();
+    assert!(published.recv().unwrap());
 }

@@ -1,7 +1,6 @@
 //! Records of compactions, and contexts that continue a session with or without a reference to its messages.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use chorus_base::error::Result;
@@ -39,21 +38,17 @@ impl Journal {
         compaction: Bytes,
         row: NewEvent,
     ) -> impl Future<Output = Result<()>> + Send + use<> {
-        let (events, last_published) = (self.events.clone(), self.last_published.clone());
-        let done = self.writer.submit_without_savepoint(
+        let publisher = self.publisher.clone();
+        self.writer.submit_and_publish(
             move |conn| {
                 let mut chain =
                     RecordChain::open(conn, context)?.ok_or_else(|| unreadable_record("it has no context"))?;
                 chain.append(conn, number, &Record::Compact { json: &compaction })?;
                 contexts_table::set_last_record(conn, context, chain.newest())?;
-                events::insert(conn, row).map(Arc::new)
+                Ok(((), events::insert(conn, row)?))
             },
-            move |event| {
-                last_published.store(event.seq, Ordering::Release);
-                let _ = events.send(event.clone());
-            },
-        );
-        async move { done.await.map(drop) }
+            move |event| publisher.publish([Arc::new(event)]),
+        )
     }
 
     /// Ends `old` and begins a context that refers to the first messages of a session, in one commit.
@@ -96,7 +91,7 @@ impl Journal {
 
     /// Ends `old`, if given, and begins a context with its own messages, in one commit.
     pub fn start_continuation(&self, renewal: Continuation) -> impl Future<Output = Result<()>> + Send + use<> {
-        let (events, last_published) = (self.events.clone(), self.last_published.clone());
+        let publisher = self.publisher.clone();
         let renew = move |conn: &Connection| {
             let Continuation { old, context, head, working_set, messages, restoration, compaction, event: news } =
                 renewal;
@@ -119,13 +114,9 @@ impl Journal {
             }
             let totals = Totals::count(&messages);
             contexts_table::add_totals(conn, context, totals, head.started_at, head.idle_deadline_at, chain.newest())?;
-            events::insert(conn, news).map(Arc::new)
+            Ok(((), events::insert(conn, news)?))
         };
-        let done = self.writer.submit_with_callback(renew, move |event| {
-            last_published.store(event.seq, Ordering::Release);
-            let _ = events.send(event.clone());
-        });
-        async move { done.await.map(drop) }
+        self.writer.submit_with_savepoint_and_publish(renew, move |event| publisher.publish([Arc::new(event)]))
     }
 }
 

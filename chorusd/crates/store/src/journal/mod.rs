@@ -13,6 +13,7 @@ mod edit_record;
 pub(super) mod events;
 mod named_values;
 mod position;
+mod publisher;
 mod record;
 mod record_list;
 mod schema;
@@ -21,7 +22,7 @@ mod turn_marks_and_keys;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use chorus_proto::{Event, EventType};
 use chorus_runtime::spawn_blocking;
@@ -49,6 +50,7 @@ pub(super) use schema::MIGRATIONS;
 pub use turn_marks_and_keys::{KnownTurn, TurnMark};
 
 use self::append::append_in_transaction;
+use self::publisher::EventPublisher;
 use self::record_list::RecordChain;
 use super::db_thread::{DbThread, FileGuards};
 use super::recovery::{self, CommitCounter, DatabaseLock, FileWatch, PositionFile};
@@ -73,10 +75,7 @@ pub struct Journal {
     reader: DbThread,
     next_context: AtomicI64,
     position_file: PositionFile,
-    /// Publishes events in the order of their commits. Slow subscribers miss the oldest.
-    events: broadcast::Sender<Arc<Event>>,
-    /// Number of the last published event.
-    last_published: Arc<AtomicU64>,
+    publisher: EventPublisher,
 }
 
 /// Records of a context that are read first, before all others.
@@ -84,9 +83,6 @@ const NEWEST_RECORDS: usize = 1024;
 
 /// Limit of batches of records that are being decoded or wait for a thread to decode them.
 const MAX_DECODING_BATCHES: usize = 4;
-
-/// Capacity of the event channel; a subscriber that lags further behind misses events.
-const EVENT_CHANNEL_CAPACITY: usize = 4096;
 
 impl Journal {
     pub(super) fn open(path: &Path, durability: Durability, on_fatal: &OnFatal, now: Timestamp) -> StoreResult<Self> {
@@ -104,7 +100,6 @@ impl Journal {
             events::insert_notice(&conn, seq, now, &json!({"text": text}))?;
         }
         let reached = JournalPosition::read(&conn)?;
-        let told = Arc::new(AtomicU64::new(reached.event));
         // From here on no other process reads or writes the database.
         let watch = FileWatch::new(path, Some(DatabaseLock::acquire(path)?))?;
         let newest = PositionFile::open(path, durability);
@@ -116,8 +111,7 @@ impl Journal {
             position_file: newest,
             reader: DbThread::reader("journal-read", reader)?,
             next_context: AtomicI64::new(next),
-            events: broadcast::Sender::new(EVENT_CHANNEL_CAPACITY),
-            last_published: told,
+            publisher: EventPublisher::new(reached.event),
         })
     }
 
@@ -134,34 +128,19 @@ impl Journal {
     /// Appends messages. This call queues the write and the future waits for the commit; the order of calls is the
     /// order of records.
     pub fn append(&self, append: AppendRequest) -> impl Future<Output = Result<JournalAppendOutcome>> + Send + use<> {
-        let (events, told) = (self.events.clone(), self.last_published.clone());
-        let done = self.writer.submit_without_savepoint(
-            move |conn| append_in_transaction(conn, &append),
-            move |(_, event)| {
-                if let Some(event) = event {
-                    told.store(event.seq, Ordering::Release);
-                    let _ = events.send(event.clone());
-                }
-            },
-        );
-        async move { done.await.map(|(appended, _)| appended) }
+        let publisher = self.publisher.clone();
+        self.writer
+            .submit_and_publish(move |conn| append_in_transaction(conn, &append), move |event| publisher.publish(event))
     }
 
     /// Stores events and publishes them after the commit. This call queues the write.
     pub fn emit(&self, new: Vec<NewEvent>) -> impl Future<Output = Result<()>> + Send + use<> {
-        let (events, told) = (self.events.clone(), self.last_published.clone());
-        let done = self.writer.submit_without_savepoint(
-            move |conn| {
-                new.into_iter().map(|event| events::insert(conn, event).map(Arc::new)).collect::<StoreResult<Vec<_>>>()
-            },
-            move |kept| {
-                for event in kept {
-                    told.store(event.seq, Ordering::Release);
-                    let _ = events.send(event.clone());
-                }
-            },
-        );
-        async move { done.await.map(drop) }
+        let publisher = self.publisher.clone();
+        let insert = move |conn: &Connection| {
+            let stored = new.into_iter().map(|event| events::insert(conn, event).map(Arc::new));
+            Ok(((), stored.collect::<StoreResult<Vec<_>>>()?))
+        };
+        self.writer.submit_and_publish(insert, move |stored| publisher.publish(stored))
     }
 
     /// Stores and publishes a notice without waiting for the commit.
@@ -172,7 +151,7 @@ impl Journal {
     /// Subscribes to events from now on.
     #[must_use]
     pub fn subscribe(&self) -> broadcast::Receiver<Arc<Event>> {
-        self.events.subscribe()
+        self.publisher.subscribe()
     }
 
     /// Returns at most `limit` events after number `after`, and how many events after `after` are deleted already.
@@ -197,7 +176,7 @@ impl Journal {
                 .execute(params![context.0, messages, session.as_bytes()])?;
             Ok(())
         };
-        self.writer.submit_without_savepoint(mark, |()| ())
+        self.writer.submit_without_savepoint(mark)
     }
 
     /// Sets the idle deadline of a context.
@@ -211,7 +190,7 @@ impl Journal {
                 .execute(params![context.0, deadline.map(to_nanos)])?;
             Ok(())
         };
-        self.writer.submit_without_savepoint(mark, |()| ())
+        self.writer.submit_without_savepoint(mark)
     }
 
     /// Records the end of a turn that ends without a message.
@@ -222,26 +201,22 @@ impl Journal {
         mark: TurnMark,
         at: Timestamp,
     ) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit_without_savepoint(
-            move |conn| turn_marks_and_keys::store_mark(conn, agent, context, &mark, at),
-            |()| (),
-        )
+        self.writer
+            .submit_without_savepoint(move |conn| turn_marks_and_keys::store_mark(conn, agent, context, &mark, at))
     }
 
     /// Publishes an event to subscribers without storing it. It has the number of the last stored event. `new` is not
     /// called if nobody subscribes.
     pub fn broadcast_transient(&self, new: impl FnOnce() -> NewEvent) {
-        if self.events.receiver_count() == 0 {
-            return;
-        }
-        let NewEvent { at, kind, agent, data } = new();
-        let seq = self.last_published.load(Ordering::Acquire);
-        let _ = self.events.send(Arc::new(Event { seq, time: at, kind, agent, data }));
+        self.publisher.publish_transient(|seq| {
+            let NewEvent { at, kind, agent, data } = new();
+            Event { seq, time: at, kind, agent, data }
+        });
     }
 
     /// Ends a context. [`Journal::trim`] deletes its records.
     pub fn end_context(&self, context: ContextNo) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit_without_savepoint(move |conn| record_list::mark_ended(conn, context), |()| ())
+        self.writer.submit_without_savepoint(move |conn| record_list::mark_ended(conn, context))
     }
 
     /// Records an edit, such as pins or a rewind. Inserts the context's row if there is none; `totals` and `saved` are
@@ -329,7 +304,7 @@ impl Journal {
         while !contexts.is_empty() {
             contexts = self
                 .writer
-                .submit_without_savepoint(move |conn| record_list::trim(conn, contexts, RECORDS_PER_TRIM), |_| ())
+                .submit_without_savepoint(move |conn| record_list::trim(conn, contexts, RECORDS_PER_TRIM))
                 .await?;
         }
         Ok(())
@@ -399,7 +374,7 @@ impl Journal {
 
     /// Sends a no-op through the writer; it completes if the writer is alive.
     pub fn ping(&self) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer.submit_without_savepoint(|_| Ok(()), |()| ())
+        self.writer.submit_without_savepoint(|_| Ok(()))
     }
 
     /// Returns the error that poisoned the writer, if there is one. Does not ask the writer.
