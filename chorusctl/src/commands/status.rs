@@ -48,7 +48,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     if status.agents.is_empty() {
         app.stdout.flush()?;
         app.stderr.line("no agents yet");
-        app.stderr.hint("create one: chorusctl agent init NAME");
+        app.stderr.hint("start a conversation: chorusctl chat (or keep those of other tools: chorusctl import)");
     }
     Ok(())
 }

@@ -29,7 +29,8 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
             let list: ListResult = parse_result(&raw)?;
             if list.agents.is_empty() {
                 app.stderr.line("no agents yet");
-                app.stderr.hint("create one: chorusctl agent init NAME");
+                app.stderr
+                    .hint("start a conversation: chorusctl chat (or keep those of other tools: chorusctl import)");
                 return Ok(());
             }
             write_table(&mut app.stdout, &list)
