@@ -11,6 +11,7 @@ mod merge;
 mod purge;
 mod selectors;
 mod tag;
+mod titles;
 mod tree;
 
 use chorus_proto::methods::session_branching::{

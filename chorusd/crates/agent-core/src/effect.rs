@@ -235,6 +235,8 @@ pub struct SessionDraft {
     pub now: Timestamp,
     pub started_at: Timestamp,
     pub parent: Option<Uuid>,
+    /// The session that holds the first messages of the context.
+    pub saved_session: Option<Uuid>,
     pub messages: Arc<Vec<StoredMessage>>,
     pub totals: Totals,
     pub working_set: WorkingSet,

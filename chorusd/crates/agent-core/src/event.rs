@@ -17,7 +17,7 @@ use super::AgentSettings;
 use super::compaction::Compaction;
 use super::compaction_extraction::ExtractionResult;
 use super::context::{Context, PageBudget, PageRange};
-use super::effect::CallModel;
+use super::effect::{CallModel, SessionDraft};
 use super::turn::{EventTime, ModelFailure, ModelReply, TurnRequest};
 
 /// Identifies a pending request within one actor.
@@ -47,6 +47,8 @@ pub enum AgentCommand {
     },
     /// Returns what the next model call would be made of.
     Window,
+    /// Returns what a save would write, dated by the last message. Nothing is saved.
+    Draft,
     Save {
         description: Option<String>,
         tags: Vec<String>,
@@ -271,6 +273,14 @@ pub struct ContextPage {
     pub next: Option<u64>,
 }
 
+/// The live context as a save would write it.
+#[derive(Debug)]
+pub struct ContextDraft {
+    pub session: SessionDraft,
+    /// Whether something would be lost that no session holds.
+    pub unsaved: bool,
+}
+
 /// The session that a save wrote.
 #[derive(Debug)]
 pub struct SavedContext {
@@ -329,6 +339,8 @@ pub enum CommandOutcome {
     Appended(AppendResult),
     Page(ContextPage),
     Window(Box<CallModel>),
+    /// `None` if there are no messages.
+    Draft(Option<Box<ContextDraft>>),
     Saved(SavedContext),
     SavedForCompaction(CompactionSave),
     Cleared(Box<ClearResult>),

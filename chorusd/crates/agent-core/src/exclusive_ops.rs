@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::context::{Context, context_from_head};
 use super::continuation;
 use super::effect::{ContextHead, Effect, SessionDraft};
-use super::event::{AgentCommand, CommandOutcome, Request, RequestId, RequestMeta, Restore};
+use super::event::{AgentCommand, CommandOutcome, ContextDraft, Request, RequestId, RequestMeta, Restore};
 use super::state::{AfterSave, ExclusiveOp, Replacement, State, deadline_of_request, empty_context_error};
 
 impl State {
@@ -39,6 +39,7 @@ impl State {
             AgentCommand::Wake
             | AgentCommand::ReadPage { .. }
             | AgentCommand::Window
+            | AgentCommand::Draft
             | AgentCommand::Evict
             | AgentCommand::CancelQueued(_) => {}
             AgentCommand::CheckReplaceable => effects.push(Effect::Reply(id, Ok(CommandOutcome::Done))),
@@ -146,21 +147,16 @@ impl State {
         let ends =
             !matches!(then, AfterSave::Reply | AfterSave::Compact | AfterSave::ReplySavedIfUnsaved { end: false });
         self.exclusive = Some(ExclusiveOp::Writing { request: asked.id, after: then });
-        effects.push(Effect::WriteSession(Box::new(SessionDraft {
-            settings: asked.settings.clone(),
-            context: context.number,
-            ends_context: ends,
-            trigger,
-            description,
-            tags,
-            now: asked.now,
-            started_at: context.started_at,
-            parent: context.parent,
-            messages: context.messages.clone(),
-            totals: context.totals,
-            working_set: context.working_set.clone(),
-            restoration: context.restoration,
-        })));
+        let draft = SessionDraft { ends_context: ends, description, tags, ..draft_session(context, asked, trigger) };
+        effects.push(Effect::WriteSession(Box::new(draft)));
+    }
+
+    /// Returns the context as a save would write it; `None` if it has no messages.
+    pub(super) fn draft_context(&self, asked: &RequestMeta) -> Option<ContextDraft> {
+        let context = self.context.as_ref().filter(|context| context.totals.messages > 0)?;
+        let draft = draft_session(context, asked, Trigger::ManualSave);
+        let session = SessionDraft { now: context.last_activity_at, ..draft };
+        Some(ContextDraft { session, unsaved: context.has_unsaved_changes() })
     }
 
     /// Handles an idle timer: saves and clears the context if its deadline is still `due`.
@@ -265,5 +261,25 @@ pub(super) fn new_head(asked: &RequestMeta, session: Uuid) -> ContextHead {
         started_at: asked.now,
         deadline: deadline_of_request(asked),
         parent: Some(session),
+    }
+}
+
+/// Returns the context as a session without a description or tags.
+fn draft_session(context: &Context, asked: &RequestMeta, trigger: Trigger) -> SessionDraft {
+    SessionDraft {
+        settings: asked.settings.clone(),
+        context: context.number,
+        ends_context: false,
+        trigger,
+        description: None,
+        tags: Vec::new(),
+        now: asked.now,
+        started_at: context.started_at,
+        parent: context.parent,
+        saved_session: context.saved_session,
+        messages: context.messages.clone(),
+        totals: context.totals,
+        working_set: context.working_set.clone(),
+        restoration: context.restoration,
     }
 }

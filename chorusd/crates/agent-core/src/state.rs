@@ -291,7 +291,7 @@ impl State {
                 effects.push(Effect::Append(Box::new(append)));
             }
             // A reader must not see calls whose missing results are just being recorded.
-            AgentCommand::ReadPage { .. } | AgentCommand::Window
+            AgentCommand::ReadPage { .. } | AgentCommand::Window | AgentCommand::Draft
                 if self.pending_appends.iter().any(|pending| matches!(pending.owner, AppendOwner::OpenTurn)) =>
             {
                 self.parked.push_back((asked, verb));
@@ -299,6 +299,11 @@ impl State {
             AgentCommand::Window => {
                 let window = || CommandOutcome::Window(Box::new(self.next_call(&asked.settings)));
                 let reply = self.load_error.clone().map_or_else(|| Ok(window()), Err);
+                effects.push(Effect::Reply(asked.id, reply));
+            }
+            AgentCommand::Draft => {
+                let draft = || CommandOutcome::Draft(self.draft_context(&asked).map(Box::new));
+                let reply = self.load_error.clone().map_or_else(|| Ok(draft()), Err);
                 effects.push(Effect::Reply(asked.id, reply));
             }
             AgentCommand::ReadPage { pick, budget: room } => {

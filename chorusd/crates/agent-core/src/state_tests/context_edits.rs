@@ -157,6 +157,7 @@ fn draft_in_progress(bench: &Fixture) -> Box<SessionDraft> {
         now: bench.now,
         started_at: context.started_at,
         parent: None,
+        saved_session: None,
         messages: context.messages.clone(),
         totals: context.totals,
         working_set: context.working_set.clone(),

@@ -4,8 +4,8 @@ use chorus_agent_core::compaction_extraction::ExtractionResult;
 use chorus_agent_core::context::{PageBudget, PageRange};
 use chorus_agent_core::effect::CallModel;
 use chorus_agent_core::event::{
-    AgentCommand, BegunByCompaction, CommandOutcome, CompactedContext, CompactionSave, ContextPage, EditedNotes,
-    Restore, RestoredContext, Resume, RewoundContext, SavedContext, UndoContinuation,
+    AgentCommand, BegunByCompaction, CommandOutcome, CompactedContext, CompactionSave, ContextDraft, ContextPage,
+    EditedNotes, Restore, RestoredContext, Resume, RewoundContext, SavedContext, UndoContinuation,
 };
 use chorus_agent_core::turn::TurnRequest;
 use chorus_base::Ticks;
@@ -125,6 +125,10 @@ commands! {
     /// Returns what the next model call would be made of.
     window() -> CallModel {
         AgentCommand::Window; CommandOutcome::Window(call) => *call
+    }
+    /// Returns the context as a save would write it, dated by the last message; `None` if it has no messages.
+    draft() -> Option<Box<ContextDraft>> {
+        AgentCommand::Draft; CommandOutcome::Draft(draft) => draft
     }
     save(description: Option<String>, tags: Vec<String>, clear: bool) -> SavedContext {
         AgentCommand::Save { description, tags, clear }; CommandOutcome::Saved(saved) => saved

@@ -30,17 +30,13 @@ use super::summaries::Summaries;
 pub(super) async fn save(
     store: &Arc<Store>,
     summaries: &Summaries,
-    draft: SessionDraft,
+    mut draft: SessionDraft,
     checkpoint: impl Future<Output = Checkpoint>,
 ) -> Result<WrittenSession> {
+    inherit_title(store, &mut draft).await?;
     let (settings, summary) = (draft.settings.clone(), summaries.requested_summary(&draft).await);
     let (context, count, id) = (draft.context, draft.totals.messages, Uuid::new_v4());
-    let slug = draft
-        .description
-        .as_deref()
-        .and_then(slug::from_description)
-        .unwrap_or_else(|| slug::from_content(&first_content(&draft.messages)));
-    let wanted = slug::session_id(draft.now, &slug);
+    let wanted = wanted_name(&draft);
     // If the journal is poisoned it cannot record a save, so do not make one.
     store.journal.ensure_healthy()?;
     let (newest, known) = store.catalog.sessions.newest_and_names(draft.settings.id, wanted.clone()).await?;
@@ -95,6 +91,43 @@ pub(super) async fn save(
     .await?;
     let summarise_with = summary.map(|_| settings);
     Ok(WrittenSession { session: Box::new(session), summarise_with, unchanged_since, warning })
+}
+
+/// Gives a draft without a description the title of the session that it continues, if a person or an import gave that
+/// session its title.
+pub async fn inherit_title(store: &Store, draft: &mut SessionDraft) -> Result<()> {
+    if draft.description.is_some() {
+        return Ok(());
+    }
+    let Some(previous) = draft.saved_session.or(draft.parent) else { return Ok(()) };
+    if let Some(row) = store.catalog.sessions.get(previous).await?
+        && is_title_given(&row.header, draft)
+    {
+        draft.description = row.header.description;
+    }
+    Ok(())
+}
+
+/// Whether the title of the session that `draft` continues was given: then the session is named after it.
+fn is_title_given(header: &SessionHeader, draft: &SessionDraft) -> bool {
+    let Some(title) = header.description.as_deref() else { return false };
+    let slug = header.session_id.split_once('_').map_or("", |(_, slug)| slug);
+    match slug::from_description(title) {
+        Some(base) => slug::is_numbered(slug, &base, Some(title)),
+        // Nothing of the title fits into a name, for example if it is Chinese.
+        None if draft.saved_session != Some(header.id) || header.summary_source == SummarySource::Llm => false,
+        None => {
+            let held = usize::try_from(header.message_count).unwrap_or(usize::MAX).min(draft.messages.len());
+            extract_summary(&draft.messages[..held]).title.as_deref() != Some(title)
+        }
+    }
+}
+
+/// Returns the name that a session wants; it may be taken.
+#[must_use]
+pub fn wanted_name(draft: &SessionDraft) -> String {
+    let given = draft.description.as_deref().and_then(slug::from_description);
+    slug::session_id(draft.now, &given.unwrap_or_else(|| slug::from_content(&first_content(&draft.messages))))
 }
 
 /// Whether a session has no summary by a model or a person.
@@ -228,7 +261,14 @@ fn first_content(messages: &[StoredMessage]) -> String {
     messages.first().and_then(|m| m.to_message().ok()).map(|m| m.content).unwrap_or_default()
 }
 
-fn build_header(draft: &SessionDraft, id: Uuid, session_id: &str, workspace_commit: Option<String>) -> SessionHeader {
+/// Builds the header of the session that is written from `draft`.
+#[must_use]
+pub fn build_header(
+    draft: &SessionDraft,
+    id: Uuid,
+    session_id: &str,
+    workspace_commit: Option<String>,
+) -> SessionHeader {
     let extract = extract_summary(&draft.messages);
     let summary_source = extract.source();
     SessionHeader {
