@@ -131,7 +131,7 @@ pub(super) const GROUPS: [(&str, &[SlashCommand]); 4] = [
             command(
                 "/export",
                 "SESSION [OPTIONS]",
-                "export a saved conversation: --as md|html, --output FILE",
+                "export a conversation (@ is this one): --as md|html, --output FILE",
                 Action::Run("export", Rest::Required),
             ),
         ],

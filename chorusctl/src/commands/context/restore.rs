@@ -13,6 +13,9 @@ use crate::ui::sanitize;
 ///
 /// A session is `latest`, `latest~N`, `@` (the live one), `-` (the one before), a number from the last `history`, an ID, a
 /// name or a slug (or a unique prefix of one), a word of its title, or `tag:NAME`.
+///
+/// With `show`, `export` and `session diff`, `@` is the live conversation as it is now. `resume`, `session branch` and
+/// `session merge` save it first. For other commands, such as `restore` and `rm`, it is the session as which it was saved last.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Saved conversation

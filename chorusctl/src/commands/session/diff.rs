@@ -52,8 +52,12 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let first = app.call::<Diff>(&asked(&args.a, &args.b, 0, Some(limit)))?;
     print_heading(&mut app.stdout, &first)?;
     // Use the ids from here on, so that the following pages are of the same sessions even if new ones are saved
-    // meanwhile.
-    let (a, b) = (first.a.header.id.to_string(), first.b.header.id.to_string());
+    // meanwhile. The live conversation has none that could be looked up.
+    let id = |selector: &str, session: &Session| match session.file_path.is_empty() && session.available {
+        true => selector.to_owned(),
+        false => session.header.id.to_string(),
+    };
+    let (a, b) = (id(&args.a, &first.a), id(&args.b, &first.b));
     let of_a = first.a.header.message_count.saturating_sub(first.common);
     let of_b = first.b.header.message_count.saturating_sub(first.common);
     let mut page = first;

@@ -5,9 +5,9 @@ use chorus_proto::{Session, SummarySource, TokenPair};
 
 use crate::app::App;
 use crate::commands::agent::show::write_field;
-use crate::commands::format;
 use crate::commands::message_range::{self, MessageRange};
 use crate::commands::transcript::{PAGE_SIZE, TranscriptPrinter};
+use crate::commands::{context, format};
 use crate::error::Error;
 use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
@@ -27,7 +27,10 @@ pub struct Args {
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
-    show(app, &args.session, args.range)
+    match &*args.session {
+        "@" => context::show::show(app, args.range),
+        session => show(app, session, args.range),
+    }
 }
 
 /// Prints the messages of a saved conversation.

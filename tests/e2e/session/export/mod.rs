@@ -4,4 +4,5 @@ mod directory;
 mod formats;
 mod html;
 mod imported;
+mod live;
 mod paged;

@@ -32,6 +32,8 @@ mod session_text;
 /// printed, so you can run it from cron:
 ///
 ///   chorusctl export --since 2d --all-agents --output ~/conversations
+///
+/// `@` is the live conversation as it is now, also if it is not saved yet. Exporting it saves nothing.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Sessions to export [default: all of the agent]

@@ -15,3 +15,10 @@ pub(super) struct ExportSession {
     pub available: bool,
     pub corrupt: Option<String>,
 }
+
+impl ExportSession {
+    /// Whether this is the live conversation, with something that no session holds. It has no file.
+    pub(super) fn is_live(&self) -> bool {
+        self.file_path.is_empty() && self.available
+    }
+}

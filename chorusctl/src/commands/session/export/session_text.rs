@@ -27,9 +27,13 @@ pub(super) fn read_session(app: &mut App, session: &ExportSession, form: TextFor
 
 /// Fetches the text of a session from the daemon, piece by piece.
 pub(super) fn fetch_session(app: &mut App, session: &ExportSession, form: TextForm) -> Result<Vec<u8>, Error> {
-    let id = session.id.to_string();
     let TextForm { form, plain } = form;
-    let first = ReadParams { session: id, form, plain, ..ReadParams::default() };
+    // The live conversation has an id only once it is saved.
+    let (agent, id) = match session.is_live() {
+        true => (Some(session.agent_name.clone()), "@".to_owned()),
+        false => (None, session.id.to_string()),
+    };
+    let first = ReadParams { agent, session: id, form, plain, ..ReadParams::default() };
     let (mut params, mut all, mut tries) = (first.clone(), String::new(), MAX_READ_ATTEMPTS);
     loop {
         let read = match app.client()?.call::<Read>(&params) {

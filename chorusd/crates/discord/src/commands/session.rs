@@ -73,25 +73,26 @@ async fn export(call: &Invocation) -> Result<Response> {
 /// Reads a session as text. Returns its name and number of messages, too.
 async fn read_session(call: &Invocation, agent: &AgentEntry, form: ExportFormat) -> Result<(String, u64, String)> {
     let (ops, by) = (call.caller.ops(), &call.caller.member.requester);
-    let row = ops.sessions.resolve_as(by, agent, true, call.args.require_text("session")?).await?;
+    let mut selector = call.args.require_text("session")?.to_owned();
     let (mut text, mut next, mut fingerprint) = (String::new(), Some(0), None);
+    let (mut name, mut messages) = (String::new(), 0);
     while let Some(offset) = next {
-        let params = ReadParams {
-            session: row.header.id.to_string(),
-            form,
-            offset: Some(offset),
-            fingerprint: fingerprint.take(),
-            ..ReadParams::default()
-        };
-        let piece =
-            export::read(&ops.agent_resolver, &ops.sessions, &ops.export_positions, &ops.config, params).await?;
+        let params =
+            ReadParams { form, offset: Some(offset), fingerprint: fingerprint.take(), ..ReadParams::default() };
+        let open = ops.sessions.open_as(by, agent, true, &selector).await?;
+        if !open.is_live() {
+            // The following pieces are of the same session even if a new one is saved meanwhile.
+            selector = open.header.id.to_string();
+        }
+        let piece = export::read_open(&ops.sessions, &ops.export_positions, &ops.config, open, params).await?;
         text.push_str(&piece.data);
         if text.len() > MAX_ATTACHMENT_BYTES {
             return Err(too_large());
         }
         (next, fingerprint) = (piece.next, piece.fingerprint);
+        (name, messages) = (piece.session.header.session_id, piece.session.header.message_count);
     }
-    Ok((row.header.session_id, row.header.message_count, text))
+    Ok((name, messages, text))
 }
 
 fn too_large() -> Error {

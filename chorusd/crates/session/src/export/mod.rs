@@ -60,6 +60,8 @@ pub struct Export<'a> {
     pub form: ExportFormat,
     /// Leaves out the block of data at the end of Markdown.
     pub plain: bool,
+    /// The live conversation, which no session holds as it is.
+    pub live: bool,
 }
 
 impl Export<'_> {
@@ -69,6 +71,17 @@ impl Export<'_> {
         // A first message that started the context is a few milliseconds older than the context.
         let is_older = |first: &Timestamp| started_at.duration_since(*first) >= SignedDuration::from_secs(1);
         self.first_at.filter(is_older).unwrap_or(started_at)
+    }
+
+    /// Says when and why the session was saved, with the time as `format` writes it.
+    fn saved_line(&self, separator: &str, format: impl FnOnce(Timestamp) -> String) -> String {
+        let SessionHeader { saved_at, trigger, .. } = self.header;
+        let at = format(*saved_at);
+        if self.live {
+            format!("not yet (live conversation of {at})")
+        } else {
+            format!("{at}{separator}{}", trigger.reason())
+        }
     }
 
     /// Returns the imported session that this one continues.
@@ -165,7 +178,7 @@ fn export_of<'a>(
     plain: bool,
 ) -> Export<'a> {
     let first_at = file.messages.first().and_then(|message| Some(message.to_message().ok()?.timestamp));
-    Export { header: &file.header, parent, first_at, form, plain }
+    Export { header: &file.header, parent, first_at, form, plain, live: false }
 }
 
 fn write_whole(out: &mut impl Write, file: &SessionFile, text: Export<'_>) -> io::Result<()> {

@@ -3,6 +3,7 @@
 use chorus_agent_core::event::{RestoredContext, Resume};
 use chorus_base::error::Result;
 use chorus_base::requester::Requester;
+use chorus_proto::Trigger;
 use chorus_proto::methods::continuation::{ResumeParams, ResumeResult};
 
 use super::ContinuationStarter;
@@ -32,6 +33,7 @@ pub async fn resume_as(
     by: &Requester,
 ) -> Result<ResumeResult> {
     let agent = agents.resolve(params.agent.as_deref()).await?;
+    let saved_live = starter.sessions.save_if_selected(&agent, &[&params.session], Trigger::Resume).await?;
     // A session of another agent causes a warning instead of an error, because none of its messages is copied.
     let row = starter.sessions.find_as(by, &agent, params.agent.is_none(), &params.session).await?;
     // Checked first, because a running turn would refuse the command after the acknowledgement has cost money.
@@ -55,7 +57,7 @@ pub async fn resume_as(
     Ok(ResumeResult {
         session: starter.sessions.describe(row).await?,
         messages,
-        saved_first: saved_first.map(|session| *session),
+        saved_first: saved_first.or(saved_live).map(|session| *session),
         acknowledgement: opening.text,
         generated: opening.generated,
         warnings: parent.warnings,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use chorus_agent_core::event::RestoredContext;
 use chorus_base::error::Result;
 use chorus_clock::Clock;
+use chorus_proto::Trigger;
 use chorus_proto::methods::session_branching::{BranchParams, BranchResult};
 use tokio::sync::RwLock;
 
@@ -31,6 +32,7 @@ pub async fn branch(
         Some(name) => agents.resolve(Some(name)).await?,
         None => of.clone(),
     };
+    let saved_live = sessions.save_if_selected(&of, &[&params.session], Trigger::Restore).await?;
     let _no_deletes = lock.read().await;
     let row = sessions.resolve(&of, params.agent.is_some() && !params.own, &params.session).await?;
     let mut taken = SessionPrefix::read(sessions, &row, params.at).await?;
@@ -43,7 +45,7 @@ pub async fn branch(
         agent: goes_on.settings.name.clone(),
         session: sessions.describe(row).await?,
         messages,
-        saved_first: saved_first.map(|session| *session),
+        saved_first: saved_first.or(saved_live).map(|session| *session),
         warnings,
     })
 }

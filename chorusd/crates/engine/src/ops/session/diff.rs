@@ -4,15 +4,15 @@ use std::collections::VecDeque;
 
 use chorus_agent_core::context::{PageBudget, fit_message};
 use chorus_base::error::Result;
+use chorus_base::requester::Requester;
 use chorus_base::sync::Mutex;
 use chorus_config::Config;
 use chorus_proto::methods::session_branching::{DiffLine, DiffParams, DiffResult, Side};
 use chorus_runtime::run_blocking;
 use chorus_session::content_eq::has_same_content;
 use chorus_session::stored_message::StoredMessage;
-use chorus_store::index_cache::{IndexedFile, MessageReader};
 
-use super::get::corrupt_error;
+use super::message_source::MessageSource;
 use crate::ops::agent::AgentResolver;
 use crate::ops::session::SessionReader;
 
@@ -26,13 +26,11 @@ pub async fn diff(
 ) -> Result<DiffResult<StoredMessage>> {
     let agent = agents.resolve_for_sessions(params.agent.as_deref()).await?;
     let said = params.agent.is_some() && !params.own;
-    let a = sessions.resolve(&agent, said, &params.a).await?;
-    let b = sessions.resolve(&agent, said, &params.b).await?;
-    let both = [
-        NamedSession { name: a.header.session_id.clone(), paged: sessions.open_messages(&a).await? },
-        NamedSession { name: b.header.session_id.clone(), paged: sessions.open_messages(&b).await? },
-    ];
-    let of = both.each_ref().map(|side| side.paged.index.sha256.clone());
+    let a = sessions.open_as(&Requester::Owner, &agent, said, &params.a).await?;
+    let b = sessions.open_as(&Requester::Owner, &agent, said, &params.b).await?;
+    let (session_a, session_b) = (sessions.describe_open(&a).await?, sessions.describe_open(&b).await?);
+    let of = [a.messages_hash, b.messages_hash];
+    let both = [a.messages, b.messages];
     let known = overlaps.find(&of);
     let (offset, limit) = (params.offset.unwrap_or(0), params.limit.unwrap_or(u64::MAX));
     let room = PageBudget::from_max_frame(config.max_frame);
@@ -42,7 +40,7 @@ pub async fn diff(
     })
     .await?;
     overlaps.remember(of, common);
-    Ok(DiffResult { a: sessions.describe(a).await?, b: sessions.describe(b).await?, common, lines, next })
+    Ok(DiffResult { a: session_a, b: session_b, common, lines, next })
 }
 
 /// The limit on remembered pairs of sessions.
@@ -71,23 +69,11 @@ impl SessionOverlaps {
     }
 }
 
-/// An open session file with the name of its session.
-struct NamedSession {
-    name: String,
-    paged: IndexedFile,
-}
-
-impl NamedSession {
-    fn next_message(&self, messages: &mut MessageReader) -> Result<Option<StoredMessage>> {
-        messages.read()?.map_err(|e| corrupt_error(&self.name, &e))
-    }
-}
-
 /// Counts the common messages at the beginning of both sessions.
-fn count_common([a, b]: &[NamedSession; 2]) -> Result<u64> {
-    let (mut of_a, mut of_b) = (a.paged.messages_from(0), b.paged.messages_from(0));
+fn count_common([a, b]: &[MessageSource; 2]) -> Result<u64> {
+    let (mut of_a, mut of_b) = (a.messages_from(0), b.messages_from(0));
     let mut common = 0;
-    while let (Some(one), Some(other)) = (a.next_message(&mut of_a)?, b.next_message(&mut of_b)?)
+    while let (Some(one), Some(other)) = (of_a.read()?, of_b.read()?)
         && has_same_content(&one, &other)
     {
         common += 1;
@@ -98,19 +84,19 @@ fn count_common([a, b]: &[NamedSession; 2]) -> Result<u64> {
 /// Returns a page of lines from `offset` on: first the remaining messages of `a`, then those of `b`. Also returns the
 /// offset of the next page.
 fn read_page(
-    both: &[NamedSession; 2],
+    both: &[MessageSource; 2],
     common: u64,
     (offset, limit): (u64, u64),
     room: PageBudget,
 ) -> Result<(Vec<DiffLine<StoredMessage>>, Option<u64>)> {
     let (mut bytes, mut lines, mut passed) = (0, Vec::new(), 0_u64);
     for (side, of) in [Side::A, Side::B].into_iter().zip(both) {
-        let rest = of.paged.index.header.message_count.saturating_sub(common);
+        let rest = of.count().saturating_sub(common);
         let skipped = offset.saturating_sub(passed).min(rest);
         passed += skipped;
         let mut number = common + skipped;
-        let mut messages = of.paged.messages_from(number);
-        while let Some(message) = of.next_message(&mut messages)? {
+        let mut messages = of.messages_from(number);
+        while let Some(message) = messages.read()? {
             let message = fit_message(&message, room);
             bytes += message.json().len();
             let full = lines.len() as u64 >= limit || (bytes > room.page_bytes && !lines.is_empty());

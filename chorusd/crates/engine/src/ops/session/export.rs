@@ -3,6 +3,7 @@
 use std::io;
 
 use chorus_base::error::{Error, Result};
+use chorus_base::requester::Requester;
 use chorus_clock::Clock;
 use chorus_config::Config;
 use chorus_proto::methods::export::{ExportFormat, ReadParams, ReadResult, SelectParams, SelectResult};
@@ -10,15 +11,16 @@ use chorus_proto::{ErrorKind, SessionHeader, Trigger};
 use chorus_runtime::run_blocking;
 use chorus_session::export::{ChunkWriter, Export, ImportedSession, ParentSession};
 use chorus_session::stored_message::StoredMessage;
-use chorus_session::{FormatError, SessionIndex};
+use chorus_session::{FormatError, Selector};
 use chorus_store::catalog::SessionQuery;
-use chorus_store::index_cache::IndexedFile;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use super::export_offsets::{ExportPosition, ExportPositions};
 use super::get::corrupt_error;
+use super::message_source::MessageSource;
+use super::open_session::OpenSession;
 use crate::ops::agent::AgentResolver;
 use crate::ops::context::history::parse_since;
 use crate::ops::session::SessionReader;
@@ -47,14 +49,23 @@ pub async fn select(
         return Err(Error::invalid("`session` cannot be combined with `all_agents` or `since`"));
     }
     let agent = agents.resolve_for_sessions(params.agent.as_deref()).await?;
-    let mut rows = Vec::new();
+    let mut selected = Vec::new();
     let skipped = usize::try_from(offset).unwrap_or(usize::MAX);
     for session in params.session.iter().skip(skipped).take(MAX_PAGE as usize) {
-        rows.push(sessions.resolve(&agent, params.agent.is_some(), session).await?);
+        selected.push(match Selector::parse(session) {
+            Selector::Live => {
+                let live = sessions.open_as(&Requester::Owner, &agent, params.agent.is_some(), session).await?;
+                sessions.describe_open(&live).await?
+            }
+            _ => {
+                let row = sessions.resolve(&agent, params.agent.is_some(), session).await?;
+                sessions.describe(row).await?
+            }
+        });
     }
-    let end = offset.saturating_add(rows.len() as u64);
-    let next = (end < params.session.len() as u64 && !rows.is_empty()).then_some(end);
-    Ok(SelectResult { sessions: sessions.describe_all(rows).await?, next })
+    let end = offset.saturating_add(selected.len() as u64);
+    let next = (end < params.session.len() as u64 && !selected.is_empty()).then_some(end);
+    Ok(SelectResult { sessions: selected, next })
 }
 
 async fn select_of_agents(
@@ -94,35 +105,50 @@ pub async fn read(
         Ok(id) if params.session.len() == 36 => sessions.table.get(id).await?,
         _ => None,
     };
-    let row = match row {
-        Some(row) => row,
+    let open = match row {
+        Some(row) => sessions.open_row(row).await?,
         None => {
             let agent = agents.resolve_for_sessions(params.agent.as_deref()).await?;
-            sessions.resolve(&agent, params.agent.is_some(), &params.session).await?
+            sessions.open_as(&Requester::Owner, &agent, params.agent.is_some(), &params.session).await?
         }
     };
+    read_open(sessions, positions, config, open, params).await
+}
+
+/// Returns a piece of an open session as text; fails like [`read`].
+pub async fn read_open(
+    sessions: &SessionReader,
+    positions: &ExportPositions,
+    config: &Config,
+    open: OpenSession,
+    params: ReadParams,
+) -> Result<ReadResult> {
     if params.plain && params.form != ExportFormat::Md {
         return Err(Error::invalid("`plain` requires the form `md`"));
     }
-    let paged = sessions.open_messages(&row).await?;
-    let parent = find_parent(sessions, &paged.index.header).await?;
-    let fingerprint = text_fingerprint(&paged.index, parent.as_ref());
+    let parent = find_parent(sessions, &open.header).await?;
+    let fingerprint = text_fingerprint(&open, parent.as_ref());
     if params.fingerprint.is_some_and(|before| before != fingerprint) {
         let failure = Error::new(ErrorKind::Conflict, "the session changed during the export");
         return Err(failure.hint("start the export again"));
     }
+    let session = sessions.describe_open(&open).await?;
     let offset = params.offset.unwrap_or(0);
     let room = (config.max_frame / 2).min(MAX_PIECE_BYTES);
     let of = (fingerprint.clone(), params.form, params.plain);
     let begun = positions.before(&of, offset);
-    let name = row.header.session_id.clone();
     let (data, next, reached) = run_blocking(move || {
-        let header = &paged.index.header;
-        let first = paged.messages_from(0).read()?.map_err(|e| corrupt_error(&name, &e))?;
-        let first_at = first.and_then(|message| Some(message.to_message().ok()?.timestamp));
-        let text = Export { header, parent: parent.as_ref(), first_at, form: params.form, plain: params.plain };
+        let first = open.messages.messages_from(0).read()?;
+        let text = Export {
+            header: &open.header,
+            parent: parent.as_ref(),
+            first_at: first.and_then(|message| Some(message.to_message().ok()?.timestamp)),
+            form: params.form,
+            plain: params.plain,
+            live: open.is_live(),
+        };
         let mut piece = ChunkWriter::new(offset - begun.offset, room);
-        let reached = write_piece(&mut piece, &text, &paged, &name, begun)?;
+        let reached = write_piece(&mut piece, &text, &open.messages, begun)?;
         let (data, next) = piece
             .finish(offset)
             .ok_or_else(|| Error::invalid("`offset` is not a value of `next`").hint("start without `offset`"))?;
@@ -130,38 +156,40 @@ pub async fn read(
     })
     .await?;
     positions.remember(of, reached);
-    Ok(ReadResult { session: sessions.describe(row).await?, data, next, fingerprint: Some(fingerprint) })
+    Ok(ReadResult { session, data, next, fingerprint: Some(fingerprint) })
 }
 
 /// Writes a text from a position on, until the piece is full or the text ends. Returns the last position before that.
 fn write_piece(
     piece: &mut ChunkWriter,
     text: &Export<'_>,
-    paged: &IndexedFile,
-    name: &str,
+    messages: &MessageSource,
     begun: ExportPosition,
 ) -> Result<ExportPosition> {
     let (mut progress, mut reached) = (begun.progress, begun);
     // Results are ignored: a full piece refuses more and reports that itself, and writing to memory cannot fail.
     loop {
         if progress.frames > 0 {
-            let mut messages = paged.messages_from(progress.messages);
+            let mut remaining = messages.messages_from(progress.messages);
             loop {
                 let Some(passed) = piece.total_written() else { return Ok(reached) };
                 reached = ExportPosition { offset: begun.offset + passed, progress };
-                let Some(message) = messages.read()?.map_err(|e| corrupt_error(name, &e))? else { break };
+                let Some(message) = remaining.read()? else { break };
                 let written = text.write_message(piece, &mut progress, &message);
                 if let Err(error) = written
                     && piece.total_written().is_some()
                 {
                     let number = reached.progress.messages + 1;
-                    return Err(corrupt_error(name, &FormatError::Message { number, reason: error.to_string() }));
+                    return Err(corrupt_error(
+                        &text.header.session_id,
+                        &FormatError::Message { number, reason: error.to_string() },
+                    ));
                 }
             }
         }
         let mut failed = None;
         let _ = text.write_frame(piece, &mut progress, |count| {
-            newest_messages(paged, name, count).map_err(|failure| {
+            newest_messages(messages, count).map_err(|failure| {
                 failed = Some(failure);
                 io::ErrorKind::Other.into()
             })
@@ -176,21 +204,21 @@ fn write_piece(
 }
 
 /// Returns the last `count` messages.
-fn newest_messages(paged: &IndexedFile, name: &str, count: u64) -> Result<Vec<StoredMessage>> {
-    let mut messages = paged.messages_from(paged.index.header.message_count.saturating_sub(count));
+fn newest_messages(messages: &MessageSource, count: u64) -> Result<Vec<StoredMessage>> {
+    let mut remaining = messages.messages_from(messages.count().saturating_sub(count));
     let mut newest = Vec::new();
-    while let Some(message) = messages.read()?.map_err(|e| corrupt_error(name, &e))? {
+    while let Some(message) = remaining.read()? {
         newest.push(message);
     }
     Ok(newest)
 }
 
 /// Hashes everything that determines the text of a session, in any format.
-fn text_fingerprint(file: &SessionIndex, parent: Option<&ParentSession>) -> String {
+fn text_fingerprint(open: &OpenSession, parent: Option<&ParentSession>) -> String {
     let mut hash = Sha256::new();
-    hash.update(&file.sha256);
+    hash.update(&open.messages_hash);
     // The header includes what the catalog knows better than the file.
-    hash.update(serde_json::to_vec(&file.header).unwrap_or_default());
+    hash.update(serde_json::to_vec(&open.header).unwrap_or_default());
     // An array of fixed order: names in the code may change without making exports start again.
     let parent = parent.map(|parent| {
         let import = parent.import.as_ref();

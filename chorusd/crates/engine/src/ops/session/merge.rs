@@ -6,7 +6,7 @@ use chorus_agent_core::event::{Restore, RestoredContext};
 use chorus_base::error::{Error, Result};
 use chorus_base::new_id;
 use chorus_proto::methods::session_branching::{MergeParams, MergeResult};
-use chorus_proto::{ErrorKind, Message, NewMessage, Role, SessionHeader, TokenPair, WorkingSet};
+use chorus_proto::{ErrorKind, Message, NewMessage, Role, SessionHeader, TokenPair, Trigger, WorkingSet};
 use chorus_runtime::run_blocking;
 use chorus_session::content_eq::has_same_content;
 use chorus_session::stored_message::StoredMessage;
@@ -36,6 +36,8 @@ const MAX_TRANSCRIPT_BYTES: usize = 48 << 10;
 pub async fn merge(agents: &AgentResolver, starter: &ContinuationStarter, params: MergeParams) -> Result<MergeResult> {
     let agent = agents.resolve(params.agent.as_deref()).await?;
     let agent_named = params.agent.is_some() && !params.own;
+    let selectors = [&*params.a, &*params.b];
+    let saved_live = starter.sessions.save_if_selected(&agent, &selectors, Trigger::Restore).await?;
     let a = starter.sessions.resolve(&agent, agent_named, &params.a).await?;
     let b = starter.sessions.resolve(&agent, agent_named, &params.b).await?;
     // Checked first, because a running turn would refuse the command after the report has cost money.
@@ -75,7 +77,7 @@ pub async fn merge(agents: &AgentResolver, starter: &ContinuationStarter, params
         account: text,
         generated,
         conflicts,
-        saved_first: saved_first.map(|session| *session),
+        saved_first: saved_first.or(saved_live).map(|session| *session),
         warnings,
     })
 }

@@ -9,6 +9,8 @@ pub mod export_offsets;
 pub mod get;
 pub mod import;
 pub mod merge;
+mod message_source;
+mod open_session;
 pub mod purge;
 mod reader;
 mod session_trash;
@@ -17,5 +19,6 @@ pub mod tree;
 pub mod untag;
 
 pub use import::SessionImporter;
+pub use open_session::OpenSession;
 pub use reader::SessionReader;
 pub use session_trash::SessionTrash;

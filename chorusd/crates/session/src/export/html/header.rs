@@ -93,7 +93,7 @@ fn write_details(out: &mut impl Write, text: &Export<'_>) -> io::Result<()> {
     fact("Session", &header.session_id)?;
     fact("Id", &header.id.to_string())?;
     fact("Started", &format_time(text.began_at()))?;
-    fact("Saved", &format!("{}, {}", format_time(header.saved_at), header.trigger.reason()))?;
+    fact("Saved", &text.saved_line(", ", format_time))?;
     if let Some(model) = &header.model {
         fact("Model", model)?;
     }

@@ -20,7 +20,7 @@ pub(super) fn write(out: &mut impl Write, text: &Export<'_>) -> io::Result<()> {
     if let Some(model) = &header.model {
         fact("Model", model)?;
     }
-    fact("Saved", &format!("{} {}", header.saved_at, header.trigger.reason()))?;
+    fact("Saved", &text.saved_line(" ", |at| at.to_string()))?;
     if let Some(id) = header.parent_id {
         let name = text.parent.map_or_else(|| id.to_string(), |parent| parent.session_id.clone());
         fact("Resumed From", &name)?;
