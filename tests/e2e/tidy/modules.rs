@@ -7,14 +7,15 @@ use super::source::{Source, sources};
 
 const FOLDERS: [&str; 6] = ["proto", "chorusd", "chorusctl", "template", "tests", "xtask"];
 
-/// Directories of a crate in which every file is a crate of its own.
+/// Directories of a crate, outside of `src`, in which every file is a crate of its own.
 const TARGET_DIRS: [&str; 5] = ["tests", "benches", "examples", "bins", "floor"];
 
 /// Returns true for a file that Cargo compiles by itself.
 fn is_crate_root(path: &Path) -> bool {
     let file = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let dir = path.parent().and_then(Path::file_name).and_then(|name| name.to_str()).unwrap_or_default();
-    ["lib.rs", "main.rs", "build.rs"].contains(&file) || TARGET_DIRS.contains(&dir)
+    let is_in_src = path.components().any(|component| component.as_os_str() == "src");
+    ["lib.rs", "main.rs", "build.rs"].contains(&file) || (!is_in_src && TARGET_DIRS.contains(&dir))
 }
 
 /// Returns true if a file that may declare the module at `path` does so.
@@ -54,4 +55,5 @@ fn a_file_that_no_module_names_is_seen() {
         is_declared(Path::new("a/src/first.rs"), &texts) && is_declared(Path::new("a/src/first/second.rs"), &texts)
     );
     assert!(!is_declared(Path::new("a/src/first/third.rs"), &texts) && !is_declared(Path::new("a/src/mod.rs"), &texts));
+    assert!(is_crate_root(Path::new("a/tests/first.rs")) && !is_crate_root(Path::new("a/src/first/tests/second.rs")));
 }
