@@ -43,6 +43,9 @@ impl FileHeader {
             "UUID" => about.id = value.parse().ok(),
             "Date" => about.started_at = parse_time_text(value),
             "Agent" => self.names.agent = Some(value.to_owned()),
+            "Imported From" => {
+                self.names.imported_from = value.split_once(": ").map(|(program, _)| program.to_owned());
+            }
             "Model" => about.model = Some(value.to_owned()),
             "Resumed From" | "Previous Session" => about.parent_id = value.parse().ok().or(about.parent_id),
             "Tags" => about.tags = value.split(", ").map(str::to_owned).collect(),

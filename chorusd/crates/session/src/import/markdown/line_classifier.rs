@@ -5,9 +5,6 @@ use jiff::Timestamp;
 
 use crate::markdown::{Section, parse_speaker_label};
 
-/// Programs whose name an export writes before a reply that was imported from them.
-const IMPORTED_PROGRAMS: [&str; 7] = ["chatgpt", "claude-code", "codex", "goose", "markdown", "openai", "qwen-code"];
-
 /// The section that is being read.
 #[derive(Debug)]
 pub(super) struct OpenSection {
@@ -26,6 +23,8 @@ pub(super) struct OpenSection {
 pub(super) struct SpeakerNames {
     /// The agent's name, from the header or inferred.
     pub agent: Option<String>,
+    /// The program that the header says some messages were imported from. An export writes its name before its replies.
+    pub imported_from: Option<String>,
     /// `You` has written a message.
     has_user: bool,
     /// The agent has answered with its name.
@@ -92,7 +91,7 @@ impl OpenSection {
             name if name == "Tool result" || name.starts_with("Tool result (") => {
                 return SectionLine::Message(Role::ToolResult, text);
             }
-            name if IMPORTED_PROGRAMS.contains(&name) && names.agent.as_deref() != Some(name) => {
+            name if names.imported_from.as_deref() == Some(name) && names.agent.as_deref() != Some(name) => {
                 return SectionLine::Message(Role::Assistant, text);
             }
             _ => {}

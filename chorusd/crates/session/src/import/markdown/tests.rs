@@ -258,3 +258,17 @@ fn a_message_that_is_too_long_takes_nothing_with_it() {
     assert_eq!(found.sessions[0].role_texts(), ["assistant: here"]);
     assert_eq!(found.skipped.len(), 1);
 }
+
+#[test]
+fn the_name_of_a_program_is_a_speaker_only_if_the_header_names_it() {
+    let talk = "## Query 1 (10:00:00)\n**You:** Compare them.\n**sally:** Two tools:\n**codex:** is fast\n";
+    for (from, messages) in [
+        ("", 2),
+        ("**Imported From:** goose: 2026-01-02_x\n", 2),
+        ("**Imported From:** codex: 2026-01-02_x (gpt-5)\n", 3),
+    ] {
+        let text = format!("# A talk\n**Agent:** sally\n{from}\n{talk}");
+        let read = import_as(Markdown, text.as_bytes()).unwrap();
+        assert_eq!(read.sessions[0].messages.len(), messages, "{from}");
+    }
+}
