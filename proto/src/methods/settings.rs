@@ -75,6 +75,8 @@ pub struct SetParams {
     pub key: String,
     /// The value; an empty one removes the setting.
     pub value: Value,
+    /// The command that sets it, for the audit log, such as `models add`; `settings set` by default.
+    pub command: Option<String>,
 }
 
 #[wire(PartialEq)]

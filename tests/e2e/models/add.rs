@@ -123,6 +123,82 @@ fn a_server_that_is_off_is_added_and_said_to_be_off() {
 }
 
 #[test]
+fn the_default_that_was_named_is_set_even_if_the_server_is_off() {
+    let home = home();
+    let _stop = Stop(&home);
+    let failed = chorusctl(&home, ["models", "add", "off", "http://127.0.0.1:1/v1", "--default", "large"]);
+    assert_eq!(failed.status, 1, "{failed:?}");
+    assert!(failed.stdout.ends_with("default model: off/large\n"), "{failed:?}");
+    assert!(failed.stderr.contains("warning: the provider did not answer, so off/large was not checked"), "{failed:?}");
+    let shown = chorusctl(&home, ["settings", "--json"]).expect_json();
+    let of = |name: &str| {
+        let settings = shown["settings"].as_array().expect("a list");
+        settings.iter().find(|setting| setting["key"] == name).map(|setting| setting["value"].clone())
+    };
+    assert_eq!(of("default_model"), Some(json!("off/large")), "{shown}");
+}
+
+/// OpenRouter calls a model of its own `openrouter/auto`.
+#[test]
+fn an_id_may_start_with_the_name_of_its_provider() {
+    let (home, server) = (home(), ModelServer::start());
+    let _stop = Stop(&home);
+    server.set_openai_models(200, &json!({"data": [{"id": "router/auto"}, {"id": "large"}]}));
+    let said = add(&home, "router", &server, &["--default", "router/auto"]).expect_success();
+    assert!(said.ends_with("default model: router/router/auto\n"), "{said}");
+    let said = add(&home, "other", &server, &["--default", "other/large"]).expect_success();
+    assert!(said.ends_with("default model: other/large\n"), "{said}");
+    let audit = chorusctl(&home, ["audit"]).expect_success();
+    assert!(audit.contains("owner changed the setting default_model") && audit.contains("with models add"), "{audit}");
+    assert!(!audit.contains("with settings set"), "{audit}");
+}
+
+#[test]
+fn a_hint_quotes_what_a_shell_would_not_take_as_one_word() {
+    let (home, server) = (home(), ModelServer::start());
+    let _stop = Stop(&home);
+    server.set_openai_models(200, &json!({"data": [{"id": "a $(touch x) 'b'"}, {"id": "large"}]}));
+    let said = add(&home, "local", &server, &[]);
+    let due = r"chorusctl settings set default_model 'local/a $(touch x) '\''b'\'''";
+    assert!(said.stderr.contains(due), "{said:?}");
+    server.set_openai_models(200, &json!({"data": [{"id": "a $(touch x) 'b'"}]}));
+    chorusctl(&home, ["models", "validate"]).expect_success();
+    let said = chorusctl(&home, ["send", "hi"]);
+    assert!(said.expect_failure_with_hint(1).contains(due), "{said:?}");
+    assert!(chorusctl(&home, ["doctor"]).stdout.contains(due));
+}
+
+#[test]
+fn a_link_to_a_file_that_does_not_exist_yet_stays_a_link() {
+    let (home, server) = (home(), ModelServer::start());
+    let _stop = Stop(&home);
+    let target = home.temp_dir().join("dotfiles/config.toml");
+    let link = home.path.join("config.toml");
+    home.write_config("");
+    fs::remove_file(&link).expect("the file");
+    std::os::unix::fs::symlink(&target, &link).expect("a link");
+    add(&home, "local", &server, &[]).expect_success();
+    assert!(fs::symlink_metadata(&link).expect("the link").is_symlink());
+    assert!(fs::read_to_string(&target).expect("its target").contains("[providers.local]"));
+}
+
+/// Each reads what the other has written.
+#[test]
+fn two_additions_at_once_are_both_there() {
+    let (home, server) = (home(), ModelServer::start());
+    let _stop = Stop(&home);
+    std::thread::scope(|scope| {
+        for name in ["one", "two", "three"] {
+            let (home, server) = (&home, &server);
+            // The daemon may be restarted by another of them.
+            scope.spawn(move || _ = add(home, name, server, &[]));
+        }
+    });
+    let written = config(&home);
+    assert!(["one", "two", "three"].iter().all(|name| written.contains(&format!("[providers.{name}]"))), "{written}");
+}
+
+#[test]
 fn the_only_model_is_named_to_an_agent_without_one() {
     let (home, server) = (home(), ModelServer::start());
     let _stop = Stop(&home);

@@ -7,7 +7,7 @@ use chorus_proto::Client;
 use chorus_proto::methods::settings::{Set, SetParams, SetResult, Setting, Show, ShowParams};
 
 fn set(client: &mut Client, key: &str, value: &str) -> SetResult {
-    client.call::<Set>(&SetParams { key: key.into(), value: value.into() }).expect("settings.set")
+    client.call::<Set>(&SetParams { key: key.into(), value: value.into(), command: None }).expect("settings.set")
 }
 
 fn shown(client: &mut Client) -> Vec<Setting> {

@@ -91,7 +91,7 @@ fn what_cannot_be_set_is_refused_and_changes_nothing() {
         let said = chorusctl(&home, ["settings", "set", key, value]);
         assert!(said.status != 0 && said.stderr.contains("error: ") && said.stderr.contains(hint), "{}", said.stderr);
     }
-    let params = SetParams { key: "idle_timeout".into(), value: serde_json::json!([5]) };
+    let params = SetParams { key: "idle_timeout".into(), value: serde_json::json!([5]), command: None };
     assert_eq!(expect_error_kind(client.call::<Set>(&params)), ErrorKind::InvalidParams);
     assert_eq!(one(&mut client, "defaults.idle_timeout").from, From::Default);
     assert_eq!(client.agent_status("a").permissions, "standard");

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use chorus_proto::methods::models::{Discovery, ModelProvider, ModelsParams, Validate};
 use chorus_proto::methods::settings::{Set, SetParams};
+use chorus_proto::shell_word::shell_word;
 use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::value::to_raw_value;
@@ -21,11 +22,11 @@ const KNOWN: [&str; 2] = ["anthropic", "openai"];
 /// Models that are named in the line about the server.
 const MAX_NAMED_MODELS: usize = 8;
 
-/// Add a server of models to config.toml, and use it
+/// Add a model provider, such as a server on this machine or a service
 ///
 /// Appends `[providers.NAME]` to config.toml (creates the file if there is none), checks the result, restarts the daemon and lists the
-/// models of the server. A turn that runs is cancelled by the restart. If no default model is set and the server has exactly one model, it
-/// becomes the default.
+/// provider's models. The restart cancels running turns. If no default model is set and the provider has exactly one model, that becomes
+/// the default; --default sets another.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  chorusctl models add local http://localhost:11434/v1            Ollama\n  \
                         chorusctl models add local http://localhost:8080/v1             llama.cpp\n  \
@@ -34,20 +35,18 @@ const MAX_NAMED_MODELS: usize = 8;
 pub struct Args {
     /// Name of the provider; its models are called NAME/MODEL
     name: String,
-    /// Address of the server, for example http://localhost:11434/v1; known for anthropic and openai
+    /// Address of the server, for example http://localhost:11434/v1 [default: for anthropic and openai, that of the service]
     base_url: Option<String>,
-    /// Protocol of the server: openai means chat completions, which most servers speak
-    ///
-    /// [default: openai, for the provider named anthropic: anthropic]
+    /// Protocol; openai means chat completions, which most servers speak [default: openai; for the name anthropic: anthropic]
     #[arg(long)]
     kind: Option<Kind>,
-    /// Environment variable with the API key
+    /// Environment variable with the API key [default: OPENAI_API_KEY or ANTHROPIC_API_KEY for these services, otherwise no key]
     #[arg(long, value_name = "VARIABLE", conflicts_with = "key_file")]
     key_env: Option<String>,
-    /// File with the API key
+    /// File with the API key, instead of --key-env
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     key_file: Option<PathBuf>,
-    /// Make this model of the server the default model
+    /// Make this model of the provider the default model [default: the current one, otherwise the only model]
     #[arg(long, value_name = "MODEL")]
     default: Option<String>,
 }
@@ -78,6 +77,13 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
             .with_hint("see which file it uses: chorusctl settings"));
     };
     if provider.found != Discovery::Ok {
+        if let Some(model) = &args.default {
+            let model = reference(&provider, model);
+            store_default(app, &model)?;
+            app.stdout.flush()?;
+            app.stderr
+                .warning(&format!("the provider did not answer, so {} was not checked", sanitize::one_line(&model)));
+        }
         let problem = provider.problem.as_deref().unwrap_or("it did not answer");
         let error = Error::failed(sanitize::one_line(problem)).with_detail("the provider was added anyway");
         return Err(match provider.hint {
@@ -159,13 +165,12 @@ fn set_default(
     let colon = if names.is_empty() { "" } else { ": " };
     let count = pluralize(names.len() as u64, "model");
     status_line(app, &format!("found {count}{colon}{}{more}", sanitize::one_line(&shown)))?;
-    let prefix = format!("{}/", args.name);
     let model = match (&args.default, &current, &*names) {
-        (Some(named), ..) if named.starts_with(&prefix) => named.clone(),
-        (Some(named), ..) => format!("{prefix}{named}"),
+        (Some(named), ..) => reference(provider, named),
         (None, None, [only]) => (*only).to_owned(),
         (None, None, [first, ..]) => {
             app.stdout.flush()?;
+            let first = shell_word(first);
             app.stderr.hint(&format!("choose the default: chorusctl settings set default_model {first}"));
             return Ok(None);
         }
@@ -179,13 +184,29 @@ fn set_default(
             return status_line(app, &line).map(|()| Some(current.clone()));
         }
     };
-    let set = app.call::<Set>(&SetParams { key: "default_model".to_owned(), value: model.as_str().into() })?;
-    status_line(app, &format!("default model: {}", sanitize::one_line(&model)))?;
+    store_default(app, &model)?;
+    Ok(Some(model))
+}
+
+/// Returns the reference `provider/model` to the model that the user named, with or without the provider. An id of a model
+/// may itself start with the provider's name: `openrouter/auto` of `openrouter`.
+fn reference(provider: &ModelProvider, named: &str) -> String {
+    let prefix = format!("{}/", provider.name);
+    let full = format!("{prefix}{named}");
+    let lists = |name: &str| provider.models.iter().any(|model| model.name == name);
+    if named.starts_with(&prefix) && (lists(named) || !lists(&full)) { named.to_owned() } else { full }
+}
+
+/// Makes `model` the default model and says so.
+fn store_default(app: &mut App, model: &str) -> Result<(), Error> {
+    let command = Some("models add".to_owned());
+    let set = app.call::<Set>(&SetParams { key: "default_model".to_owned(), value: model.into(), command })?;
+    status_line(app, &format!("default model: {}", sanitize::one_line(model)))?;
     if let Some(variable) = &set.overridden_by {
         let variable = sanitize::one_line(variable);
         app.stderr.warning(&format!("{variable} in the daemon's environment overrides the default model"));
     }
-    Ok(Some(model))
+    Ok(())
 }
 
 /// Prints a line about what was done, unless the output is JSON.

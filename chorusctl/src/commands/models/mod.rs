@@ -15,11 +15,11 @@ pub mod list;
 pub mod validate;
 
 group! {
-    /// List models, add a server of models, and check API keys
+    /// List models, add a model provider, and check API keys
     enum Verb or list {
         /// List models (default)
         List(list::Args),
-        /// Add a server of models to config.toml, and use it
+        /// Add a model provider, such as a server on this machine or a service
         Add(add::Args),
         /// Test each provider's API key by listing its models (free of charge)
         Validate(validate::Args),

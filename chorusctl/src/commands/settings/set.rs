@@ -22,7 +22,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
-    let params = SetParams { key: args.key, value: args.value.into() };
+    let params = SetParams { key: args.key, value: args.value.into(), command: None };
     app.call_and_print::<Set>(&params, |app, done| {
         let value = if done.setting.value.is_null() { "(not set)".to_owned() } else { value_text(&done.setting.value) };
         let key = sanitize::one_line(&done.setting.key);

@@ -5,6 +5,7 @@ use chorus_engine::ops::models::validate;
 use chorus_engine::ops::settings::{set, show};
 use chorus_proto::methods::models::{Discovery, ModelsParams};
 use chorus_proto::methods::settings::{SetParams, Setting, ShowParams};
+use chorus_proto::pluralize::pluralize;
 use serde_json::Value;
 use serenity::model::Permissions;
 
@@ -14,7 +15,7 @@ use super::command_definition::{
 use super::hint_rewrite::rewrite_message;
 use super::invocation::Invocation;
 use super::response::Response;
-use super::text_format::{code_block, hint_text, inline_code, inline_text, pluralize};
+use super::text_format::{code_block, hint_text, inline_code, inline_text};
 
 pub(super) const COMMAND: Command = Command {
     name: "settings",
@@ -89,7 +90,7 @@ async fn show_or_set(call: &Invocation, option: &str, name: &str, key: &str) -> 
             return Ok(Response::new(format!("{} is {}.", inline_code(call, key, 64), inline_code(call, &value, 200))));
         }
     };
-    let params = SetParams { key: name.to_owned(), value: Value::from(value) };
+    let params = SetParams { key: name.to_owned(), value: Value::from(value), command: None };
     let (config, agents, by) = (&ops.effective_config, &ops.agent_resolver, &call.caller.member.requester);
     let set = set::set_as(config, agents, &ops.models, &ops.registry, &ops.clock, (params, by));
     let done = ops.store.escalate_fatal(set.await)?;

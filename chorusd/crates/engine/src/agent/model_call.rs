@@ -11,6 +11,7 @@ use chorus_base::error::Error;
 use chorus_base::new_id;
 use chorus_llm::{CallError, ErrorClass, ModelRef, Models, Reply, SETUP_HINT, StopReason, StreamEvent};
 use chorus_proto::methods::send::TurnEvent;
+use chorus_proto::shell_word::shell_word;
 use chorus_proto::{ErrorKind, EventType, Message, NewMessage, Role, ToolCall, Usage};
 use chorus_session::stored_message::StoredMessage;
 use chorus_store::journal::NewEvent;
@@ -261,7 +262,7 @@ fn failure_before_call(failure: Error) -> Box<ModelFailure> {
 pub fn no_model_error(agent: &str, models: &Models) -> Error {
     let hint = match (models.has_providers(), models.only_model()) {
         (false, _) => SETUP_HINT.to_owned(),
-        (true, Some(model)) => format!("chorusctl settings set default_model {model}"),
+        (true, Some(model)) => format!("chorusctl settings set default_model {}", shell_word(&model.to_string())),
         (true, None) => {
             format!("list models with `chorusctl models`, then set one: chorusctl agent config {agent} model NAME")
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use chorus_base::error::Result;
 use chorus_llm::{DiscoveryStatus, KeyStatus, ProviderModels, SETUP_HINT};
 use chorus_proto::methods::doctor::{Check, Verdict};
+use chorus_proto::shell_word::shell_word;
 use chorus_runtime::run_blocking;
 use jiff::Timestamp;
 
@@ -82,7 +83,10 @@ fn default_model_check(ops: &Ops) -> Check {
     const NAME: &str = "default model";
     let defaults = ops.defaults();
     let Some(name) = defaults.default_model.as_deref() else {
-        let model = ops.models.only_model().map_or_else(|| "MODEL".to_owned(), |model| model.to_string());
+        let model = ops
+            .models
+            .only_model()
+            .map_or_else(|| "MODEL".to_owned(), |model| shell_word(&model.to_string()).into_owned());
         let hint = format!("set one: chorusctl settings set default_model {model}");
         return check_with(NAME, Verdict::Info, "none: agents without their own model cannot answer", hint);
     };

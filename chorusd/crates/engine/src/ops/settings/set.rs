@@ -23,6 +23,11 @@ use crate::ops::agent::{self, AgentResolver};
 use crate::ops::approvals::deny_outdated;
 use crate::ops::hints;
 
+/// The command that the audit log names unless the request does.
+const DEFAULT_COMMAND: &str = "settings set";
+/// Maximum length of the name of a command.
+const MAX_COMMAND_BYTES: usize = 40;
+
 /// Sets a default for agents that do not set the key themselves, from now on and after restarts. An empty value removes
 /// the setting.
 pub async fn set(
@@ -50,6 +55,10 @@ pub async fn set_as(
 ) -> Result<SetResult> {
     let at_start = config.at_start();
     let (name, key) = resolve_setting(&params.key)?;
+    let command = params.command.unwrap_or_else(|| DEFAULT_COMMAND.to_owned());
+    if !is_command(&command) {
+        return Err(Error::invalid("`command` is not the name of a command").hint("for example \"models add\""));
+    }
     let value = to_text(params.value)?;
     if name == "permissions" {
         let without = || at_start.defaults.permissions.clone();
@@ -65,7 +74,7 @@ pub async fn set_as(
     let _one_at_a_time = agents.lock.lock().await;
     let old = config.settings.get(name).await?;
     // One commit: neither the change nor its audit row is stored without the other.
-    config.settings.set_audited(name, audit_row(clock.now(), by, name, old.clone(), value.clone())).await?;
+    config.settings.set_audited(name, audit_row(clock.now(), by, (name, command), old.clone(), value.clone())).await?;
     config.reload().await?;
     apply_to_agents(agents, registry).await?;
     tracing::info!(setting = name, old, new = value, "setting changed");
@@ -88,7 +97,19 @@ fn to_text(value: Value) -> Result<Option<String>> {
     }
 }
 
-fn audit_row(at: Timestamp, by: &Requester, name: &str, old: Option<String>, new: Option<String>) -> AuditDecision {
+/// Returns true if `text` can be the name of a command: words of lowercase letters.
+fn is_command(text: &str) -> bool {
+    text.len() <= MAX_COMMAND_BYTES
+        && text.split(' ').all(|word| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase()))
+}
+
+fn audit_row(
+    at: Timestamp,
+    by: &Requester,
+    (name, command): (&str, String),
+    old: Option<String>,
+    new: Option<String>,
+) -> AuditDecision {
     AuditDecision {
         at,
         // Belongs to no agent.
@@ -97,7 +118,7 @@ fn audit_row(at: Timestamp, by: &Requester, name: &str, old: Option<String>, new
         turn: None,
         action: format!("settings:{name}"),
         decision: "changed".into(),
-        rule: "settings set".into(),
+        rule: command,
         user: by.to_string(),
         old,
         new,
