@@ -20,7 +20,8 @@ fn multiply_rows(home: &Home) {
             "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ?1)
              INSERT INTO sessions
              SELECT randomblob(16), agent_id, printf('2026-01-01_copy-%d', n), saved_at - n * 1000000,
-                    json_set(header, '$.session_id', printf('2026-01-01_copy-%d', n)), sha256, file_stamp, NULL, last_used_at
+                    json_set(header, '$.session_id', printf('2026-01-01_copy-%d', n)), sha256, file_stamp, NULL, last_used_at,
+                    place - n * 1000000
              FROM sessions, n",
             [SESSIONS - 1],
         )
@@ -59,6 +60,8 @@ fn main() {
     print_report(measure_paired("... of all agents", 1.15, ROUNDS, status, || run_chorusctl(&home, &all)));
     let second = ["context", "history", "--page", "2"];
     print_report(measure_paired("... its second page", 1.15, ROUNDS, status, || run_chorusctl(&home, &second)));
+    let words = ["context", "history", "nightly", "copy-777777"];
+    print_report(measure_paired("... by two words", f64::INFINITY, 20, status, || run_chorusctl(&home, &words)));
     let last = ["context", "history", "--page", "100000"];
     print_report(measure_paired("... its last page", f64::INFINITY, 20, status, || run_chorusctl(&home, &last)));
 }

@@ -18,7 +18,7 @@ pub struct Args {
     /// Only this agent
     #[arg(value_name = "AGENT", id = "whose")]
     agent: Option<String>,
-    /// Only calls since then: 7d, 1h30m, or a date
+    /// Only calls since then: 7d, 1h30m, yesterday, or a date
     #[arg(long, value_name = "WHEN")]
     since: Option<String>,
 }

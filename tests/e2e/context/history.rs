@@ -1,10 +1,13 @@
 //! `context history`: newest first, page by page.
 
 use chorus_proto::methods::context::{History, HistoryParams, HistoryResult, Save, SaveParams};
+use chorus_proto::methods::import::ImportFormat;
 use chorus_proto::{Client, ErrorKind};
 use chorus_tests::Daemon;
+use chorus_tests::InteractiveCommand;
 use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::chorusctl;
+use chorus_tests::import::import_transcript;
 
 use crate::home;
 
@@ -177,6 +180,86 @@ fn words_find_titles_names_and_tags() {
     assert!(chorusctl(&home, ["history", "flight"]).expect_success().contains("Another one"));
     assert_eq!(chorusctl(&home, ["history", "flight", "crypto"]).stderr, "no sessions match\n");
     assert!(chorusctl(&home, ["history", "-n", "1"]).expect_success().contains("page 1 of 2 · 2 sessions"));
+}
+
+#[test]
+fn words_are_found_in_any_script_and_case_and_with_escaped_characters_in_all_agents() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    for (agent, title) in [("a", "Größe der \"Änderung\" in C:\\temp"), ("b", "ПРИВЕТ été")] {
+        client.init(agent);
+        client.append(agent, "x");
+        client.save(agent, title);
+    }
+    // Two agents and no default: words are looked for in all of them.
+    for (word, title) in [
+        ("GRÖßE", "Größe der \"Änderung\" in C:\\temp"),
+        ("\"änderung\"", "Größe der \"Änderung\" in C:\\temp"),
+        ("c:\\TEMP", "Größe der \"Änderung\" in C:\\temp"),
+        ("привет", "ПРИВЕТ été"),
+        ("ÉTÉ", "ПРИВЕТ été"),
+    ] {
+        let found = chorusctl(&home, ["history", "--json", word]).expect_json();
+        assert_eq!((&found["total"], &found["sessions"][0]["description"]), (&1.into(), &title.into()), "{word}");
+    }
+    // The numbers mean this list.
+    assert!(chorusctl(&home, ["history", "привет"]).expect_success().contains("ПРИВЕТ"));
+    assert!(chorusctl(&home, ["--agent", "b", "show", "1"]).expect_success().contains('x'));
+    // A command that takes a session finds it by these words, too.
+    for word in ["\"änderung\"", "GRÖßE", "c:\\TEMP"] {
+        chorusctl(&home, ["--agent", "a", "session", "show", word]).expect_success();
+    }
+    // Without words, it matters whose conversations are meant.
+    chorusctl(&home, ["history"]).expect_failure_with_hint(3);
+}
+
+#[test]
+fn the_time_of_an_imported_conversation_is_its_own() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "x");
+    client.save("a", "saved now");
+    let line = |at: &str| format!("{{\"role\":\"user\",\"content\":\"from {at}\",\"timestamp\":\"{at}\"}}\n");
+    let now = jiff::Timestamp::now().to_string();
+    for at in ["2020-01-02T03:04:05Z", &*now] {
+        import_transcript(&mut client, "a", ImportFormat::Openai, &line(at), 100).expect("imported");
+    }
+    for (since, total) in [("2019-01-01", 3), ("yesterday", 2), ("today", 2), ("1h", 2)] {
+        let recent = HistoryParams { since: Some(since.into()), ..of_a() };
+        assert_eq!(history(&mut client, recent).total, total, "{since}");
+    }
+}
+
+#[test]
+fn a_page_names_the_command_for_the_next_one() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "one");
+    for n in 1..=3 {
+        client.save(
+            "a",
+            &format!("it's save {n} with a title of many words that fills more than one line of a terminal"),
+        );
+    }
+    let list = ["history", "-n", "2", "--since", "1h", "it's", "save", "--long"];
+    let first = chorusctl(&home, list).expect_success();
+    let next = r"next page: `chorusctl history --limit 2 --since 1h --long 'it'\''s' save --page 2`";
+    assert!(first.ends_with(&format!("page 1 of 2 · 3 sessions\n{next}\n")), "{first}");
+    let last = chorusctl(&home, list.iter().chain(&["--page", "2"])).expect_success();
+    assert!(last.ends_with("page 2 of 2 · 3 sessions\n"), "{last}");
+    // Lines break at words.
+    let mut command = home.command(home.bins.chorusctl);
+    command.args(["history", "--long"]);
+    let (_, shown, _) = InteractiveCommand::on_terminal_of(&command, 60, 200).wait_for_exit();
+    let words: Vec<_> = shown.split_whitespace().collect();
+    assert!(shown.lines().all(|line| line.chars().count() <= 60), "{shown}");
+    assert_eq!(words.iter().filter(|word| **word == "terminal").count(), 3, "{shown}");
+    assert!(shown.lines().filter(|line| line.starts_with("             ")).count() >= 3, "{shown}");
 }
 
 #[test]

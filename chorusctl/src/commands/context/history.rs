@@ -3,6 +3,7 @@
 use chorus_proto::error::exit;
 use chorus_proto::methods::agent;
 use chorus_proto::methods::context::{History, HistoryParams, HistoryResult};
+use chorus_proto::shell_word::shell_word;
 use chorus_proto::{TokenPair, Trigger};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -14,10 +15,12 @@ use crate::error::Error;
 use crate::print_pages::{self, RawObject};
 use crate::ui::stdout::OutputFormat;
 use crate::ui::units::{format_token_count, pluralize};
-use crate::ui::{Cell, Column, Stdout, Style, Table, sanitize};
+use crate::ui::{Cell, Column, Stdout, Style, Table, sanitize, text};
 
 /// Default number of sessions per page; the same as in the daemon.
 const DEFAULT_PAGE_SIZE: u64 = 10;
+/// Narrowest column of text; a narrower terminal wraps it itself.
+const MIN_TEXT_WIDTH: usize = 20;
 /// Maximum number of sessions per page that the daemon accepts.
 const MAX_PAGE_SIZE: u64 = 1_000;
 
@@ -38,7 +41,7 @@ pub struct Args {
     /// Sessions per page [default: 10]
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
-    /// Only sessions saved or imported since then: 7d, 1h30m, or a date
+    /// Only conversations since then: 7d, 1h30m, yesterday, or a date; imported ones by when they started
     #[arg(long, value_name = "WHEN")]
     since: Option<String>,
     /// Only sessions with this tag
@@ -79,6 +82,7 @@ impl SessionRow {
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     app.page_if_long();
+    let next_page = next_page_command(&args, app);
     let (agent, words) = split_agent(args.named, args.all_agents, app)?;
     let mut params = HistoryParams {
         own: agent.is_none() && app.global.agent.is_none(),
@@ -109,7 +113,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         OutputFormat::Text => {
             let size = params.limit.unwrap_or(DEFAULT_PAGE_SIZE);
             let result = parse_result(&app.call_raw::<History>(&params)?)?;
-            print_page(app, &params, &result, (size, args.long))
+            print_page(app, &params, &result, (size, args.long), &next_page)
         }
     }
 }
@@ -182,6 +186,7 @@ fn print_page(
     params: &HistoryParams,
     result: &HistoryResult<SessionRow>,
     (size, long): (u64, bool),
+    next_page: &str,
 ) -> Result<(), Error> {
     if result.sessions.is_empty() {
         let filtered = params.since.is_some() || params.tag.is_some() || params.words.is_some();
@@ -207,7 +212,29 @@ fn print_page(
         write_table(&mut app.stdout, &result.sessions, first, params.all_agents || !one)?;
     }
     let total = pluralize(result.total, "session");
-    writeln!(app.stdout, "\npage {} of {} · {total}", result.page, result.pages)
+    writeln!(app.stdout, "\npage {} of {} · {total}", result.page, result.pages)?;
+    if result.page >= result.pages {
+        return Ok(());
+    }
+    app.stdout.status_line(&format!("next page: `{next_page} --page {}`", result.page + 1))
+}
+
+/// Returns the command that was given, without its page.
+fn next_page_command(args: &Args, app: &App) -> String {
+    let mut words = vec!["chorusctl".to_owned(), "history".to_owned()];
+    let mut option = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            words.extend([format!("--{name}"), shell_word(&value).into_owned()]);
+        }
+    };
+    option("agent", app.global.agent.clone());
+    option("limit", args.limit.map(|limit| limit.to_string()));
+    option("since", args.since.clone());
+    option("tag", args.tag.clone());
+    let flags = [("--all-agents", args.all_agents), ("--long", args.long)];
+    words.extend(flags.into_iter().filter(|(_, given)| *given).map(|(name, _)| name.to_owned()));
+    words.extend(args.named.iter().map(|word| shell_word(word).into_owned()));
+    words.join(" ")
 }
 
 fn write_table(out: &mut Stdout, sessions: &[SessionRow], first: u64, agents: bool) -> Result<(), Error> {
@@ -241,7 +268,10 @@ fn write_long(out: &mut Stdout, sessions: &[SessionRow], first: u64) -> Result<(
         let title = title(session);
         let (prefix, rest) = id.split_at(prefix_length(session, &id));
         let id = format!("{}{}", out.style(Style::IdPrefix, prefix), out.style(Style::Id, rest));
-        writeln!(out, "{number}  {id}  {}", out.style(Style::Strong, &title))?;
+        let indent = 2 + number.to_string().len();
+        let title_indent = indent + 2 + session.short_id.chars().count();
+        let lead = format!("{number}  {id}  ");
+        write_wrapped(out, (&lead, title_indent), &title, Style::Strong)?;
         let mut facts = vec![
             when,
             pluralize(session.message_count, "message"),
@@ -252,9 +282,19 @@ fn write_long(out: &mut Stdout, sessions: &[SessionRow], first: u64) -> Result<(
         if !cost.is_zero() {
             facts.push(format!("resume costs {}", format_token_count(cost.input.saturating_add(cost.output))));
         }
-        writeln!(out, "   {}", out.style(Style::Faint, &facts.join(" · ")))?;
+        write_wrapped(out, (&" ".repeat(indent), indent), &facts.join(" · "), Style::Faint)?;
         format::print_paragraph(out, session.summary.as_deref().unwrap_or_default())?;
         writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// Writes `text` in `style` after `lead`, which is `indent` columns wide, wrapped at words to the right of it.
+fn write_wrapped(out: &mut Stdout, (lead, indent): (&str, usize), text: &str, style: Style) -> Result<(), Error> {
+    let room = out.width().map_or(usize::MAX, |width| width.saturating_sub(indent).max(MIN_TEXT_WIDTH));
+    for (at, line) in text::wrap(text, room).iter().enumerate() {
+        let lead = if at == 0 { lead.to_owned() } else { " ".repeat(indent) };
+        writeln!(out, "{lead}{}", out.style(style, line))?;
     }
     Ok(())
 }

@@ -39,7 +39,7 @@ pub struct Args {
     /// Sessions to export [default: all of the agent]
     #[arg(value_name = "SESSION")]
     sessions: Vec<String>,
-    /// Only sessions saved since then: 7d, 1h30m, or a date
+    /// Only sessions saved since then: 7d, 1h30m, yesterday, or a date
     #[arg(long, value_name = "WHEN", conflicts_with = "sessions")]
     since: Option<String>,
     /// Sessions of all agents, with one directory per agent

@@ -10,6 +10,7 @@ mod lineage;
 pub mod memories;
 mod rebuild;
 pub(super) mod schema;
+mod session_listing;
 mod session_names;
 mod session_purge;
 mod sessions;

@@ -6,8 +6,12 @@ use rusqlite::params_from_iter;
 use rusqlite::types::Value;
 use uuid::Uuid;
 
+use super::session_listing::{HeaderFields, is_plain};
 use super::sessions::{COLUMNS, SessionRow, SessionTable, read_session};
 use super::short_ids::uuid_range;
+
+/// Sessions that are listed if several match.
+const MAX_MATCHES: usize = 20;
 
 impl SessionTable {
     /// Returns the sessions with exactly this name, of `agent` or of all agents, at most 20.
@@ -55,12 +59,18 @@ impl SessionTable {
     /// Returns the sessions of `agents` whose slug, the session_id without its date, begins with `slug`, newest first, at
     /// most 20; only those with exactly this slug, if there are any. The number that made a name unique does not count.
     pub async fn list_with_slug(&self, agents: Vec<Uuid>, slug: String) -> Result<Vec<SessionRow>> {
-        self.list_in(agents, slug.clone(), "substr(session_id, 12, length(?1)) = ?1", move |row| {
-            row.header
-                .session_id
-                .get(11..)
-                .is_some_and(|found| slug::is_numbered(found, &slug, row.header.description.as_deref()))
-        })
+        self.list_in(
+            agents,
+            slug.clone(),
+            "substr(session_id, 12, length(?1)) = ?1",
+            |_| true,
+            move |row| {
+                row.header
+                    .session_id
+                    .get(11..)
+                    .is_some_and(|found| slug::is_numbered(found, &slug, row.header.description.as_deref()))
+            },
+        )
         .await
     }
 
@@ -68,25 +78,26 @@ impl SessionTable {
     /// those with exactly this title, if there are any.
     pub async fn list_with_title_words(&self, agents: Vec<Uuid>, words: String) -> Result<Vec<SessionRow>> {
         let lower = words.to_lowercase();
-        // The header is searched first, because reading JSON takes longer.
-        let condition = "instr(lower(header), ?1) AND instr(lower(json_extract(header, '$.description')), ?1)";
-        let rows = self.list_in(agents, lower.clone(), condition, move |row| {
-            row.header.description.as_deref().is_some_and(|title| title.eq_ignore_ascii_case(&words))
-        });
-        let mut rows = rows.await?;
-        rows.retain(|row| {
-            row.header.description.as_deref().is_some_and(|title| has_words(&title.to_lowercase(), &lower))
-        });
-        Ok(rows)
+        let plain = if is_plain_title(&lower) { "instr(lower(header), ?1)" } else { "?1 IS NOT NULL" };
+        let has_title = |row: &SessionRow, lower: &str| {
+            row.header.description.as_deref().is_some_and(|title| title.to_lowercase() == lower)
+        };
+        let (wanted, exact) = (lower.clone(), lower.clone());
+        let is_candidate = move |header: &str| {
+            let title = HeaderFields::parse(header).and_then(|fields| fields.lower_title());
+            title.is_some_and(|title| has_words(&title, &wanted))
+        };
+        self.list_in(agents, lower, plain, is_candidate, move |row| has_title(row, &exact)).await
     }
 
-    /// Returns the sessions of `agents` that meet `condition`, in which `?1` is `text`; those of them that are `exact`, if
-    /// there are any.
+    /// Returns the sessions of `agents` that meet `condition`, in which `?1` is `text`, and whose header is a candidate, at
+    /// most 20; those of them that are `exact`, if there are any.
     async fn list_in(
         &self,
         agents: Vec<Uuid>,
         text: String,
         condition: &'static str,
+        is_candidate: impl Fn(&str) -> bool + Send + 'static,
         exact: impl Fn(&SessionRow) -> bool + Send + 'static,
     ) -> Result<Vec<SessionRow>> {
         self.db
@@ -95,12 +106,20 @@ impl SessionTable {
                 let others = ", ?".repeat(agents.len().saturating_sub(1));
                 let mut statement = conn.prepare_cached(&format!(
                     "SELECT {COLUMNS} FROM sessions WHERE {condition} AND agent_id IN (?{others})
-                     ORDER BY place DESC, rowid DESC LIMIT 20"
+                     ORDER BY place DESC, rowid DESC"
                 ))?;
                 let mut values = vec![Value::from(text)];
                 values.extend(agents.iter().map(|agent| Value::Blob(agent.as_bytes().to_vec())));
-                let mut rows: Vec<SessionRow> =
-                    statement.query_map(params_from_iter(values), read_session)?.collect::<rusqlite::Result<_>>()?;
+                let mut found = statement.query(params_from_iter(values))?;
+                let mut rows = Vec::new();
+                while let Some(row) = found.next()? {
+                    if is_candidate(row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?) {
+                        rows.push(read_session(row)?);
+                    }
+                    if rows.len() == MAX_MATCHES {
+                        break;
+                    }
+                }
                 if rows.iter().any(&exact) {
                     rows.retain(exact);
                 }
@@ -108,6 +127,11 @@ impl SessionTable {
             })
             .await
     }
+}
+
+/// Returns true if a title that contains `words` can be found by searching the JSON of a header for them.
+fn is_plain_title(words: &str) -> bool {
+    words.split(' ').all(is_plain)
 }
 
 /// Returns true if `words` occur in `title` and are not a part of longer words there.

@@ -3,11 +3,11 @@
 use chorus_base::error::{Error, Result};
 use chorus_proto::{ErrorKind, SessionHeader};
 use jiff::Timestamp;
-use rusqlite::types::Value;
-use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Row, params, params_from_iter};
+use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Row, params};
 use uuid::Uuid;
 
 use super::CatalogDb;
+use super::session_listing::select_page;
 use super::short_ids::{ShortId, select_short_ids};
 use super::summary_queue::{self, PendingSummary};
 use crate::journal::{from_nanos, to_nanos};
@@ -44,20 +44,16 @@ pub struct SessionQuery {
     pub agent: Option<Uuid>,
     /// Agents whose sessions are listed as well, if `agent` is given.
     pub also: Vec<Uuid>,
+    /// Only conversations since then: by the time of the save, or of an imported one by its start.
     pub since: Option<Timestamp>,
     pub tag: Option<String>,
-    /// Words that the title, the name or the tags contain, each of them, in any case of ASCII letters.
+    /// Words that the title, the name or the tags contain, each of them, in any case.
     pub words: Vec<String>,
     pub offset: u64,
     pub limit: u64,
 }
 
 pub(super) const COLUMNS: &str = "header, sha256, file_stamp, corrupt, last_used_at, place";
-
-/// The SQL text in which words are searched. Without a title, the summary is shown in its place.
-const TITLE_NAME_TAGS: &str = "session_id || char(10)
-    || coalesce(json_extract(header, '$.description'), json_extract(header, '$.summary'), '') || char(10)
-    || coalesce(json_extract(header, '$.tags'), '')";
 
 pub(super) fn read_session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
     let header = row.get_ref(0)?.as_str()?;
@@ -170,8 +166,7 @@ impl SessionTable {
             .reader
             .submit(move |conn| {
                 let reading = conn.unchecked_transaction()?;
-                let total = count_matching(&reading, &listing)?;
-                Ok((read_page(&reading, &listing, total)?, total))
+                select_page(&reading, &listing)
             })
             .await
     }
@@ -182,8 +177,7 @@ impl SessionTable {
             .reader
             .submit(move |conn| {
                 let reading = conn.unchecked_transaction()?;
-                let total = count_matching(&reading, &listing)?;
-                let rows = read_page(&reading, &listing, total)?;
+                let (rows, total) = select_page(&reading, &listing)?;
                 let ids: Vec<Uuid> = rows.iter().map(|row| row.header.id).collect();
                 Ok((rows, select_short_ids(&reading, &ids)?, total))
             })
@@ -330,91 +324,6 @@ pub(super) fn insert(conn: &Connection, row: &SessionRow) -> StoreResult<()> {
         tag.execute(params![id.as_bytes(), name])?;
     }
     Ok(())
-}
-
-/// Builds the `WHERE` clause of a query and its values; `saved_at` is the SQL expression of the time.
-fn where_clause(listing: &SessionQuery, saved_at: &str) -> (String, Vec<Value>) {
-    let mut parts = Vec::new();
-    let mut values = Vec::new();
-    if let Some(agent) = listing.agent {
-        // The plus has SQLite walk the index of all sessions, which is in the right order, rather than sort.
-        let others = listing.also.len();
-        parts.push(if others == 0 {
-            "agent_id = ?".to_owned()
-        } else {
-            format!("+agent_id IN (?{})", ", ?".repeat(others))
-        });
-        let agents = std::iter::once(&agent).chain(&listing.also);
-        values.extend(agents.map(|agent| Value::Blob(agent.as_bytes().to_vec())));
-    }
-    if let Some(since) = listing.since {
-        parts.push(format!("{saved_at} >= ?"));
-        values.push(Value::Integer(to_nanos(since)));
-    }
-    if let Some(tag) = &listing.tag {
-        parts.push("id IN (SELECT id FROM session_tags WHERE tag = ?)".to_owned());
-        values.push(Value::Text(tag.clone()));
-    }
-    for word in &listing.words {
-        // The header is searched first, because reading JSON takes longer.
-        parts.push("instr(lower(header), ?)".to_owned());
-        parts.push(format!("instr(lower({TITLE_NAME_TAGS}), ?)"));
-        values.extend([word, word].map(|word| Value::Text(word.to_ascii_lowercase())));
-    }
-    let filter = if parts.is_empty() { String::new() } else { format!("WHERE {}", parts.join(" AND ")) };
-    (filter, values)
-}
-
-/// Reads a page of the `total` sessions, newest first. A page nearer to the oldest session is read from that end,
-/// because SQLite steps over all rows before an offset.
-fn read_page(conn: &Connection, listing: &SessionQuery, total: u64) -> StoreResult<Vec<SessionRow>> {
-    let left = total.saturating_sub(listing.offset);
-    let backwards = left < listing.offset;
-    let (order, limit, offset) = match backwards {
-        false => ("DESC", listing.limit, listing.offset),
-        true => ("ASC", listing.limit.min(left), left.saturating_sub(listing.limit)),
-    };
-    // The plus keeps SQLite from using the index on times, which has a different order.
-    let (filter, mut values) = where_clause(listing, "+saved_at");
-    for number in [limit, offset] {
-        values.push(Value::Integer(i64::try_from(number).unwrap_or(i64::MAX)));
-    }
-    let mut statement = conn.prepare_cached(&format!(
-        "SELECT {COLUMNS} FROM sessions {filter} ORDER BY place {order}, rowid {order} LIMIT ? OFFSET ?"
-    ))?;
-    let mut rows: Vec<_> =
-        statement.query_map(params_from_iter(values), read_session)?.collect::<rusqlite::Result<_>>()?;
-    if backwards {
-        rows.reverse();
-    }
-    Ok(rows)
-}
-
-/// Counts the matching sessions. Without a filter it reads maintained counters, so that a long history costs no more
-/// than a short one.
-fn count_matching(conn: &Connection, listing: &SessionQuery) -> StoreResult<u64> {
-    if listing.since.is_none() && listing.tag.is_none() && listing.words.is_empty() {
-        let counted = match listing.agent {
-            Some(agent) => {
-                let mut statement = conn.prepare_cached("SELECT sessions FROM agents WHERE id = ?1")?;
-                let mut total = 0;
-                for agent in std::iter::once(&agent).chain(&listing.also) {
-                    let count: Option<u64> = statement.query_row([agent.as_bytes()], |row| row.get(0)).optional()?;
-                    total += count.unwrap_or(0);
-                }
-                return Ok(total);
-            }
-            None => conn
-                .prepare_cached("SELECT value FROM counters WHERE name = 'sessions'")?
-                .query_row([], |row| row.get(0))
-                .optional()?,
-        };
-        return Ok(counted.unwrap_or(0));
-    }
-    let (filter, values) = where_clause(listing, "saved_at");
-    Ok(conn
-        .prepare_cached(&format!("SELECT count(*) FROM sessions {filter}"))?
-        .query_row(params_from_iter(values), |row| row.get(0))?)
 }
 
 #[cfg(test)]

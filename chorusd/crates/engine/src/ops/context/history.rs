@@ -3,6 +3,7 @@
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
 use chorus_clock::Clock;
+use chorus_proto::ErrorKind;
 use chorus_proto::methods::context::{HistoryParams, HistoryResult};
 use chorus_store::catalog::SessionQuery;
 use jiff::Timestamp;
@@ -41,7 +42,11 @@ pub async fn history_as(
 ) -> Result<HistoryResult> {
     let agent = match params.all_agents {
         true => None,
-        false => Some(agents.resolve_for_sessions(params.agent.as_deref()).await?.settings.id),
+        false => match agents.resolve_for_sessions(params.agent.as_deref()).await {
+            // Words say which conversation is meant, so it need not be known whose it is.
+            Err(error) if error.kind == ErrorKind::NoAgent && params.words.is_some() => None,
+            agent => Some(agent?.settings.id),
+        },
     };
     let named = params.agent.is_some() && !params.own;
     let also = if named || *by != Requester::Owner { Vec::new() } else { sessions.imported_by_others(agent) };
@@ -70,7 +75,7 @@ pub async fn history_as(
     })
 }
 
-/// Parses `7d`, `1h30m`, a date (its beginning in local time) or a time.
+/// Parses `7d`, `1h30m`, `today`, `yesterday`, a date (its beginning in local time) or a time.
 ///
 /// # Errors
 /// `invalid_params` for anything else.
@@ -82,12 +87,17 @@ pub fn parse_since(text: &str, now: Timestamp) -> Result<Timestamp> {
     if let Ok(at) = text.parse::<Timestamp>() {
         return Ok(at);
     }
-    if let Some(date) = (text.len() == 10).then(|| text.parse::<Date>().ok()).flatten()
-        && let Ok(start) = date.to_zoned(TimeZone::system())
-    {
+    let today = now.to_zoned(TimeZone::system()).date();
+    let date = match text {
+        "today" => Some(today),
+        "yesterday" => today.yesterday().ok(),
+        _ => (text.len() == 10).then(|| text.parse::<Date>().ok()).flatten(),
+    };
+    if let Some(start) = date.and_then(|date| date.to_zoned(TimeZone::system()).ok()) {
         return Ok(start.timestamp());
     }
-    Err(Error::invalid(format!("not a duration or a date: {text:?}")).hint("for example 7d, 1h30m or 2026-02-12"))
+    Err(Error::invalid(format!("not a duration or a date: {text:?}"))
+        .hint("for example 7d, 1h30m, yesterday or 2026-02-12"))
 }
 
 #[cfg(test)]
@@ -100,6 +110,10 @@ mod tests {
         assert_eq!(parse_since("1h30m", now).unwrap(), "2026-02-12T08:30:00Z".parse().unwrap());
         assert_eq!(parse_since("2026-02-11T00:00:00Z", now).unwrap(), "2026-02-11T00:00:00Z".parse().unwrap());
         assert!(parse_since("2026-02-11", now).unwrap() < now);
+        let day = now.to_zoned(TimeZone::system()).date();
+        assert_eq!(parse_since("today", now).unwrap(), parse_since(&day.to_string(), now).unwrap());
+        let before = day.yesterday().unwrap().to_string();
+        assert_eq!(parse_since("yesterday", now).unwrap(), parse_since(&before, now).unwrap());
         for wrong in ["", "soon", "2026-13-45", "-1d"] {
             assert!(parse_since(wrong, now).is_err(), "{wrong}");
         }

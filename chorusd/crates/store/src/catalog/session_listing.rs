@@ -1,0 +1,213 @@
+//! Lists sessions in pages, filtered by time, tag and words.
+
+use std::borrow::Cow;
+
+use chorus_proto::Trigger;
+use jiff::Timestamp;
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension as _, params_from_iter};
+use serde::Deserialize;
+
+use super::sessions::{COLUMNS, SessionQuery, SessionRow, read_session};
+use crate::journal::to_nanos;
+use crate::sqlite::StoreResult;
+
+/// The fields of a header by which sessions are found. To parse all of it takes several times as long.
+#[derive(Debug, Deserialize)]
+pub(super) struct HeaderFields<'a> {
+    #[serde(borrow)]
+    description: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    summary: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    tags: Vec<Cow<'a, str>>,
+    started_at: Timestamp,
+    trigger: Trigger,
+}
+
+impl<'a> HeaderFields<'a> {
+    /// Parses the fields of a header; `None` if it has none of them.
+    pub(super) fn parse(header: &'a str) -> Option<Self> {
+        serde_json::from_str(header).ok()
+    }
+
+    /// Returns the title in lowercase letters.
+    pub(super) fn lower_title(&self) -> Option<String> {
+        self.description.as_ref().map(|title| title.to_lowercase())
+    }
+
+    /// Returns true if the session is one that `listing` asks for; `words` are its words in lowercase letters.
+    fn matches(&self, session_id: &str, listing: &SessionQuery, words: &[String]) -> bool {
+        if self.trigger == Trigger::Import && listing.since.is_some_and(|since| self.started_at < since) {
+            return false;
+        }
+        if words.is_empty() {
+            return true;
+        }
+        // Without a title, the summary is shown in its place.
+        let title = self.description.as_ref().or(self.summary.as_ref()).map_or("", |title| &**title);
+        let parts = [session_id, title].into_iter().chain(self.tags.iter().map(|tag| &**tag));
+        let text = parts.collect::<Vec<_>>().join("\n").to_lowercase();
+        words.iter().all(|word| text.contains(&**word))
+    }
+}
+
+/// Returns true if a word is the same in JSON, and SQLite's `lower` changes its case as [`str::to_lowercase`] does.
+pub(super) fn is_plain(word: &str) -> bool {
+    word.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\')
+}
+
+/// Returns a page of sessions, newest first, and the total number that match.
+pub(super) fn select_page(conn: &Connection, listing: &SessionQuery) -> StoreResult<(Vec<SessionRow>, u64)> {
+    if listing.words.is_empty() && listing.since.is_none() {
+        let total = count_matching(conn, listing)?;
+        return Ok((read_page(conn, listing, total)?, total));
+    }
+    let matching = select_matching(conn, listing)?;
+    let from = usize::try_from(listing.offset).unwrap_or(usize::MAX);
+    let length = usize::try_from(listing.limit).unwrap_or(usize::MAX);
+    let mut statement = conn.prepare_cached(&format!("SELECT {COLUMNS} FROM sessions WHERE rowid = ?"))?;
+    let page = matching.iter().skip(from).take(length);
+    let rows = page.map(|rowid| statement.query_row([rowid], read_session)).collect::<rusqlite::Result<_>>()?;
+    Ok((rows, matching.len() as u64))
+}
+
+/// Returns the row ids of the sessions that match, newest first, in one pass over the table.
+fn select_matching(conn: &Connection, listing: &SessionQuery) -> StoreResult<Vec<i64>> {
+    let words: Vec<String> = listing.words.iter().map(|word| word.to_lowercase()).collect();
+    let (filter, values) = where_clause(listing);
+    let mut statement = conn.prepare_cached(&format!(
+        "SELECT rowid, session_id, header FROM sessions {filter} ORDER BY place DESC, rowid DESC"
+    ))?;
+    let mut rows = statement.query(params_from_iter(values))?;
+    let mut matching = Vec::new();
+    while let Some(row) = rows.next()? {
+        let fields = HeaderFields::parse(row.get_ref(2)?.as_str().map_err(rusqlite::Error::from)?);
+        let name = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
+        if fields.is_some_and(|fields| fields.matches(name, listing, &words)) {
+            matching.push(row.get(0)?);
+        }
+    }
+    Ok(matching)
+}
+
+/// Builds the `WHERE` clause of a query and its values. It may accept rows that [`matches`] does not.
+fn where_clause(listing: &SessionQuery) -> (String, Vec<Value>) {
+    let mut parts = Vec::new();
+    let mut values = Vec::new();
+    if let Some(agent) = listing.agent {
+        // The plus has SQLite walk the index of all sessions, which is in the right order, rather than sort.
+        let others = listing.also.len();
+        parts.push(if others == 0 {
+            "agent_id = ?".to_owned()
+        } else {
+            format!("+agent_id IN (?{})", ", ?".repeat(others))
+        });
+        let agents = std::iter::once(&agent).chain(&listing.also);
+        values.extend(agents.map(|agent| Value::Blob(agent.as_bytes().to_vec())));
+    }
+    if let Some(since) = listing.since {
+        // The plus keeps SQLite from using the index on times, which has a different order. An import was saved after its
+        // conversation.
+        parts.push("+saved_at >= ?".to_owned());
+        values.push(Value::Integer(to_nanos(since)));
+    }
+    if let Some(tag) = &listing.tag {
+        parts.push("id IN (SELECT id FROM session_tags WHERE tag = ?)".to_owned());
+        values.push(Value::Text(tag.clone()));
+    }
+    for word in listing.words.iter().filter(|word| is_plain(word)) {
+        parts.push("instr(lower(header), ?)".to_owned());
+        values.push(Value::Text(word.to_ascii_lowercase()));
+    }
+    let filter = if parts.is_empty() { String::new() } else { format!("WHERE {}", parts.join(" AND ")) };
+    (filter, values)
+}
+
+/// Reads a page of the `total` sessions, newest first. A page nearer to the oldest session is read from that end,
+/// because SQLite steps over all rows before an offset.
+fn read_page(conn: &Connection, listing: &SessionQuery, total: u64) -> StoreResult<Vec<SessionRow>> {
+    let left = total.saturating_sub(listing.offset);
+    let backwards = left < listing.offset;
+    let (order, limit, offset) = match backwards {
+        false => ("DESC", listing.limit, listing.offset),
+        true => ("ASC", listing.limit.min(left), left.saturating_sub(listing.limit)),
+    };
+    let (filter, mut values) = where_clause(listing);
+    for number in [limit, offset] {
+        values.push(Value::Integer(i64::try_from(number).unwrap_or(i64::MAX)));
+    }
+    let mut statement = conn.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM sessions {filter} ORDER BY place {order}, rowid {order} LIMIT ? OFFSET ?"
+    ))?;
+    let mut rows: Vec<_> =
+        statement.query_map(params_from_iter(values), read_session)?.collect::<rusqlite::Result<_>>()?;
+    if backwards {
+        rows.reverse();
+    }
+    Ok(rows)
+}
+
+/// Counts the matching sessions. Without a filter it reads maintained counters, so that a long history costs no more
+/// than a short one.
+fn count_matching(conn: &Connection, listing: &SessionQuery) -> StoreResult<u64> {
+    if listing.tag.is_none() {
+        let counted = match listing.agent {
+            Some(agent) => {
+                let mut statement = conn.prepare_cached("SELECT sessions FROM agents WHERE id = ?1")?;
+                let mut total = 0;
+                for agent in std::iter::once(&agent).chain(&listing.also) {
+                    let count: Option<u64> = statement.query_row([agent.as_bytes()], |row| row.get(0)).optional()?;
+                    total += count.unwrap_or(0);
+                }
+                return Ok(total);
+            }
+            None => conn
+                .prepare_cached("SELECT value FROM counters WHERE name = 'sessions'")?
+                .query_row([], |row| row.get(0))
+                .optional()?,
+        };
+        return Ok(counted.unwrap_or(0));
+    }
+    let (filter, values) = where_clause(listing);
+    Ok(conn
+        .prepare_cached(&format!("SELECT count(*) FROM sessions {filter}"))?
+        .query_row(params_from_iter(values), |row| row.get(0))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matches(header: &str, words: &[&str], since: Option<&str>) -> bool {
+        let listing = SessionQuery {
+            words: words.iter().map(|word| (*word).to_owned()).collect(),
+            since: since.map(|at| at.parse().unwrap()),
+            ..SessionQuery::default()
+        };
+        let words: Vec<String> = listing.words.iter().map(|word| word.to_lowercase()).collect();
+        HeaderFields::parse(header).unwrap().matches("2026-01-02_slug", &listing, &words)
+    }
+
+    #[test]
+    fn words_are_found_in_any_script_and_case_and_with_characters_that_json_escapes() {
+        let header = r#"{"description":"Größe \"ÄRGER\" C:\\x \u00e9t\u00e9","summary":"not shown","tags":["Übung"],
+            "started_at":"2026-01-02T03:04:05Z","trigger":"manual_save","working_set":{"description":"inner"}}"#;
+        for word in ["GRÖSSE", "GRÖße", "ärger", "\"ärger\"", "c:\\X", "ÉTÉ", "übung", "SLUG", "2026-01"] {
+            assert_eq!(matches(header, &[word], None), word != "GRÖSSE", "{word}");
+        }
+        for word in ["shown", "inner", "manual_save", "description"] {
+            assert!(!matches(header, &[word], None), "{word}");
+        }
+        assert!(matches(header, &["größe", "slug"], None) && !matches(header, &["größe", "nothing"], None));
+    }
+
+    #[test]
+    fn an_imported_conversation_has_the_time_of_its_start() {
+        let header = r#"{"description":null,"summary":"a b","started_at":"2026-01-02T03:04:05Z","trigger":"import"}"#;
+        assert!(matches(header, &["A"], Some("2026-01-02T00:00:00Z")));
+        assert!(!matches(header, &[], Some("2026-01-03T00:00:00Z")));
+        // The time of any other session is that of its save, which SQL compares.
+        assert!(matches(&header.replace("import", "manual_save"), &[], Some("2026-01-03T00:00:00Z")));
+    }
+}
