@@ -26,7 +26,7 @@ const MIN_SENTENCE_WIDTH: usize = 20;
 pub struct Args {
     #[command(subcommand)]
     verb: Option<Verb>,
-    /// Only entries since then: 7d, 1h30m, or a date
+    /// Only entries since then: 7d, 1h30m, yesterday, or a date
     #[arg(long, value_name = "WHEN")]
     since: Option<String>,
     /// Only the newest N entries

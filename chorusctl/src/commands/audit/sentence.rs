@@ -39,13 +39,8 @@ pub(super) fn describe(row: &AuditRow) -> Sentence {
         "approved_pattern" => sentence(&user, "permanently approved", of_agent + " and its kind", asked_reason(&rule)),
         "approved_turn" => sentence(&user, "approved", of_agent + " for the whole turn", turn_reason(&rule)),
         "refused" => sentence(&user, "denied", of_agent, asked_reason(&rule)),
-        "expired" => {
-            sentence(&format!("the question of {agent}"), "expired", format!("unanswered: {subject}{object}"), rule)
-        }
-        "withdrawn" => {
-            let what = format!("before an answer: {subject}{object}");
-            sentence(&format!("the question of {agent}"), "was withdrawn", what, rule)
-        }
+        "expired" => sentence("", "nobody answered in time:", of_agent, asked_reason(&rule)),
+        "withdrawn" => sentence("", "withdrawn before an answer:", of_agent, asked_reason(&rule)),
         "lost" => sentence("a restart", "cancelled", format!("the question of {agent}: {subject}{object}"), rule),
         "changed" => describe_change(row, &user, &for_user),
         "not_changed" => {

@@ -12,6 +12,10 @@ use crate::ui::stdout::OutputFormat;
 use crate::ui::units::pluralize;
 use crate::ui::{sanitize, text};
 
+/// Narrowest column of the texts, and where they stand if a terminal has no room for it.
+const MIN_TEXT_WIDTH: usize = 20;
+const NARROW_INDENT: usize = 8;
+
 /// Show or follow events
 ///
 /// Each line is one event: its number, time, type, agent and what happened. --json also prints its data. The last 10,000 events are kept,
@@ -31,6 +35,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
 }
 
 fn list_events(args: &Args, app: &mut App) -> Result<(), Error> {
+    app.page_if_long();
     let mut after = args.after;
     let mut whole = ListResult { events: Vec::new(), lagged: 0, next: None };
     loop {
@@ -92,9 +97,17 @@ fn print_event(app: &mut App, event: &Event) -> Result<(), Error> {
     let agent = event.agent.as_deref().unwrap_or("-");
     let (agent, about) = (sanitize::one_line(agent), sanitize::one_line(&sentence::describe(event)));
     let time = app.stdout.clock().local_date_time(event.time);
-    let line = format!("{:>6}  {time}  {:<17}  {agent}  {about}", event.seq, event.kind.as_str());
-    for part in text::wrap(&line, app.stdout.width().unwrap_or(usize::MAX)) {
-        writeln!(app.stdout, "{part}")?;
+    let mut lead = format!("{:>6}  {time}  {:<17}  {agent}  ", event.seq, event.kind.as_str());
+    let mut indent = text::width(&lead);
+    if app.stdout.width().is_some_and(|width| width < indent + MIN_TEXT_WIDTH) {
+        // The text starts below the columns.
+        writeln!(app.stdout, "{}", lead.trim_end())?;
+        indent = NARROW_INDENT;
+        lead = " ".repeat(indent);
+    }
+    for part in text::wrap(&about, app.stdout.width().map_or(usize::MAX, |width| width - indent)) {
+        writeln!(app.stdout, "{lead}{part}")?;
+        lead = " ".repeat(indent);
     }
     Ok(())
 }
