@@ -28,7 +28,12 @@ fn what_is_approved_is_done_and_all_of_it_is_written_down() {
     let status = fixture.client().call::<DaemonStatus>(&StatusParams::default()).expect("status");
     assert_eq!(status.agents[0].approvals, 1);
     let shown = chorusctl(&fixture.home, ["approvals", "list", "--long"]).expect_success();
-    assert!(shown.contains(&asked.id) && shown.contains("│ list_models") && shown.contains("rule: ask[0]"), "{shown}");
+    assert!(
+        shown.contains(&asked.id)
+            && shown.contains("│ list_models")
+            && shown.contains("(rule ask[0] tool:list_models:.*)"),
+        "{shown}"
+    );
     let shown = chorusctl(&fixture.home, ["approvals"]).expect_success();
     assert!(shown.contains("asked because its permissions ask") && !shown.contains("ask[0]"), "{shown}");
     assert!(chorusctl(&fixture.home, ["status"]).expect_success().contains("1 pending approval: chorusctl approvals"));

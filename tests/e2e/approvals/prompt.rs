@@ -40,7 +40,13 @@ fn the_whole_action_is_shown_and_y_does_it_once() {
     assert!(shown.contains("asked because its permissions ask before this kind of action"), "{shown}");
     assert!(!shown.contains("ask[0]") && !shown.contains(ACTION), "rules are shown on request: {shown}");
     let explained = running.type_and_wait("?\r", QUESTION);
-    assert!(explained.contains("rule: ask[0] tool:list_models:.*"), "{explained}");
+    let why = "asks before this kind of action (rule ask[0] tool:list_models:.*)";
+    let change = "use another profile: `chorusctl agent config a permissions PROFILE`";
+    assert!(explained.contains("  why: the profile ") && explained.contains(why), "{explained}");
+    assert!(
+        explained.contains("see its rules: `chorusctl permissions show ") && explained.contains(change),
+        "{explained}"
+    );
     running.type_and_wait("maybe\r", "enter one of the letters in brackets");
     running.type_and_wait("y\r", "Done.");
     let (status, out) = end(running);

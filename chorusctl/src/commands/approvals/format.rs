@@ -2,8 +2,9 @@
 
 use chorus_proto::approval_text::{describe_action, reach_line};
 use chorus_proto::methods::approvals::{Approval, Status};
-use chorus_proto::methods::permissions::{Decision, Part};
+use chorus_proto::methods::permissions::{Decision, Rule};
 use chorus_proto::visible_text::make_visible;
+use serde_json::Value;
 
 use crate::commands::permissions::format_rule;
 use crate::ui::time::Clock;
@@ -12,6 +13,8 @@ use crate::ui::{sanitize, text};
 
 /// Width for output that is not a terminal.
 const DEFAULT_WIDTH: usize = 100;
+/// Patterns that match every command.
+const EVERY_COMMAND: [&str; 3] = ["tool:bash:.*", "tool:.*", ".*"];
 /// Maximum number of parts that are listed; the action itself is always printed whole.
 const MAX_PARTS: usize = 20;
 
@@ -52,23 +55,65 @@ pub fn format_approval(approval: &Approval, width: Option<usize>, clock: &Clock)
     (head, below)
 }
 
-/// Returns the rule that asks, and the parts of a command that need approval, each with its rule.
+/// Says in words which rule asks and of which profile, lists the parts of a command, each with its decision, and says how to
+/// change that. `permissions` is the agent's setting, if it is known.
 #[must_use]
-pub fn format_rules(approval: &Approval, width: Option<usize>) -> Vec<String> {
+pub fn format_rules(approval: &Approval, permissions: Option<&Value>, width: Option<usize>) -> Vec<String> {
     let room = quoted_room(width);
-    let mut lines = vec![format!("  rule: {}", format_rule(&approval.rule))];
-    let asked: Vec<&Part> = approval.parts.iter().filter(|part| part.decision != Decision::Allow).collect();
-    if matches!(approval.parts.as_slice(), [part] if part.action == approval.action) {
-        return lines;
+    let name = permissions.and_then(Value::as_str).map(sanitize::one_line);
+    let profile = name.as_deref().map_or_else(|| "its profile".to_owned(), |name| format!("the profile {name}"));
+    let mut lines = Vec::new();
+    let push = |indent: usize, line: &str, lines: &mut Vec<String>| {
+        let wrapped = text::wrap_sentence(line, (room + 2).saturating_sub(indent));
+        lines.extend(wrapped.lines().map(|line| format!("{}{line}", " ".repeat(indent))));
+    };
+    push(2, &format!("why: {}", explain_rule(&approval.rule, &profile, &approval.action)), &mut lines);
+    let is_whole = matches!(approval.parts.as_slice(), [part] if part.action == approval.action);
+    if !is_whole && !approval.parts.is_empty() {
+        push(2, "parts of the command:", &mut lines);
+        for part in approval.parts.iter().take(MAX_PARTS) {
+            push_quoted(describe_action(&part.action).subject, "  · ", room, &mut lines);
+            let verdict = match part.decision {
+                Decision::Allow => "allowed",
+                Decision::Ask => "needs approval",
+                Decision::Deny => "denied",
+            };
+            push(6, &format!("{verdict}: {}", explain_rule(&part.rule, &profile, &part.action)), &mut lines);
+        }
+        if let Some(more) = approval.parts.len().checked_sub(MAX_PARTS).filter(|more| *more > 0) {
+            push(2, &format!("and {}", pluralize(more as u64, "more part")), &mut lines);
+        }
     }
-    for part in asked.iter().take(MAX_PARTS) {
-        push_quoted(describe_action(&part.action).subject, "  · ", room, &mut lines);
-        lines.push(format!("      {}", format_rule(&part.rule)));
+    if let Some(name) = &name {
+        push(2, &format!("see its rules: `chorusctl permissions show {name}`"), &mut lines);
     }
-    if let Some(more) = asked.len().checked_sub(MAX_PARTS).filter(|more| *more > 0) {
-        lines.push(format!("  and {more} more parts that need approval"));
-    }
+    let agent = sanitize::one_line(&approval.agent);
+    push(2, &format!("use another profile: `chorusctl agent config {agent} permissions PROFILE`"), &mut lines);
     lines
+}
+
+/// Says in words what a rule does; `profile` is whose pattern it is.
+fn explain_rule(rule: &Rule, profile: &str, action: &str) -> String {
+    let shown = format_rule(rule);
+    match rule {
+        Rule::Pattern { list, pattern, .. } => {
+            let what = match describe_action(action) {
+                text if text.is_command && EVERY_COMMAND.contains(&&**pattern) => "every command",
+                text if text.is_command => "this kind of command",
+                _ => "this kind of action",
+            };
+            let verb = match list {
+                Decision::Allow => "allows",
+                Decision::Ask => "asks before",
+                Decision::Deny => "denies",
+            };
+            format!("{profile} {verb} {what} (rule {shown})")
+        }
+        Rule::Default => format!("{profile} has no rule for it"),
+        Rule::Always { .. } => "it was approved permanently".to_owned(),
+        Rule::Agent { number, rule } => format!("rule {number} of the agent: {}", sanitize::one_line(rule)),
+        Rule::Shell { reason } => sanitize::one_line(reason),
+    }
 }
 
 /// Returns the patterns of an approval as one text: `cargo test *, git status *`.
@@ -98,7 +143,7 @@ fn push_quoted(action: &str, bar: &str, room: usize, lines: &mut Vec<String>) {
 
 #[cfg(test)]
 pub mod tests {
-    use chorus_proto::methods::permissions::Rule;
+    use chorus_proto::methods::permissions::Part;
     use jiff::Timestamp;
     use uuid::Uuid;
 
@@ -128,6 +173,40 @@ pub mod tests {
             decided_at: None,
             decided_by: None,
         }
+    }
+
+    #[test]
+    fn an_explanation_names_the_profile_and_every_part_with_its_rule() {
+        let rule = Rule::Pattern { list: Decision::Ask, index: 0, pattern: "tool:bash:.*".into() };
+        let part = |action: &str, decision, rule: &Rule| Part { action: action.into(), decision, rule: rule.clone() };
+        let of_agent = Rule::Agent { number: 1, rule: "cargo test *".into() };
+        let asked = Approval {
+            rule: rule.clone(),
+            parts: vec![
+                part("tool:bash:cargo test", Decision::Allow, &of_agent),
+                part("tool:bash:git status", Decision::Ask, &rule),
+            ],
+            ..approval("tool:bash:cargo test && git status")
+        };
+        assert_eq!(
+            format_rules(&asked, Some(&"standard".into()), Some(80)),
+            [
+                "  why: the profile standard asks before every command (rule ask[0]",
+                "  tool:bash:.*)",
+                "  parts of the command:",
+                "  · cargo test",
+                "      allowed: rule 1 of the agent: cargo test *",
+                "  · git status",
+                "      needs approval: the profile standard asks before every command (rule",
+                "      ask[0] tool:bash:.*)",
+                "  see its rules: `chorusctl permissions show standard`",
+                "  use another profile: `chorusctl agent config notes permissions PROFILE`",
+            ]
+        );
+        let plain = approval("tool:list_models:");
+        let lines = format_rules(&plain, None, None);
+        assert_eq!(lines[0], "  why: its profile has no rule for it");
+        assert_eq!(lines.len(), 2, "{lines:?}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! `chorusctl approvals list`: prints open approvals, and with `--all` decided ones.
 
+use chorus_proto::methods::agent;
 use chorus_proto::methods::approvals::{Approval, List, ListParams, Status};
 
 use super::format;
@@ -60,7 +61,10 @@ fn print_approval(approval: &Approval, long: bool, app: &mut App) -> Result<(), 
         rest.push(format!("  --pattern allows {}", format::format_patterns(approval)));
     }
     if long {
-        rest.extend(format::format_rules(approval, width));
+        let name = Some(approval.agent.clone());
+        let permissions =
+            app.call::<agent::Show>(&agent::ShowParams { name }).ok().map(|shown| shown.agent.permissions);
+        rest.extend(format::format_rules(approval, permissions.as_ref(), width));
     }
     writeln!(app.stdout, "{}", app.stdout.style(Style::Strong, &head))?;
     rest.iter().try_for_each(|line| writeln!(app.stdout, "{line}"))

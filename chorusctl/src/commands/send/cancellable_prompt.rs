@@ -6,12 +6,14 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use chorus_proto::approval_text::describe_action;
+use chorus_proto::methods::agent;
 use chorus_proto::methods::approvals::{Approval, Approve, ApproveParams, Deny, DenyParams};
 use chorus_proto::paths::InstancePaths;
 use chorus_proto::{CallError, Client, ErrorKind};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::getpgrp;
 use rustix::termios::{QueueSelector, tcflush, tcgetpgrp};
+use serde_json::Value;
 
 use crate::commands::approvals::approve::describe_consequences;
 use crate::commands::approvals::format;
@@ -98,7 +100,7 @@ impl PromptThread {
             let choice = match parse_choice(&line, &self.approval) {
                 Ok(Choice::Explain) => {
                     let columns = terminal::is_stderr_terminal().then(|| terminal::columns(io::stderr()));
-                    let rules = format::format_rules(&self.approval, columns);
+                    let rules = format::format_rules(&self.approval, self.permissions().as_ref(), columns);
                     rules.iter().for_each(|line| self.stderr.quoted_line(Style::Plain, line));
                     continue;
                 }
@@ -127,6 +129,14 @@ impl PromptThread {
             }
             return true;
         }
+    }
+
+    /// Returns the agent's setting `permissions`, if the daemon says it.
+    fn permissions(&self) -> Option<Value> {
+        let mut client = Client::connect_to(&self.paths).ok()?;
+        client.set_timeout(Some(ANSWER_TIMEOUT)).ok()?;
+        let name = Some(self.approval.agent.clone());
+        Some(client.call::<agent::Show>(&agent::ShowParams { name }).ok()?.agent.permissions)
     }
 
     /// Sends the answer over a separate connection, because the other one waits for the reply.
