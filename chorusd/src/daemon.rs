@@ -33,6 +33,7 @@ use chorus_engine::ops::agent::use_::CHOSEN_AGENT;
 use chorus_engine::tasks::RecoveredTasks;
 use chorus_proto::EventType;
 use chorus_proto::paths::{HOME_SOCKET, InstancePaths};
+use chorus_proto::pluralize::pluralize;
 use chorus_redact::Redactor;
 use chorus_runtime::SpawnTracked as _;
 use futures_util::future::BoxFuture;
@@ -242,7 +243,7 @@ impl Daemon {
             chorus_runtime::spawn(async move { server.accept(listening, sockets).await })
         };
         ready();
-        systemd_notify::notify_ready(&format!("{} agents", self.ops.agents.names().len()));
+        systemd_notify::notify_ready(&pluralize(self.ops.agents.names().len() as u64, "agent"));
         if let Some(limit) = systemd_notify::watchdog_timeout() {
             let ops = self.ops.clone();
             self.tasks.spawn_tracked(systemd_notify::run_watchdog(limit, move || ops.store.journal.ping()));

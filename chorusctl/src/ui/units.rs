@@ -1,14 +1,6 @@
 //! Formats numbers with their units.
 
-/// Formats `1 message`, `2 messages`.
-#[must_use]
-pub fn pluralize(number: u64, thing: &str) -> String {
-    match thing.strip_suffix("ry") {
-        _ if number == 1 => format!("{number} {thing}"),
-        Some(stem) => format!("{number} {stem}ries"),
-        None => format!("{number} {thing}s"),
-    }
-}
+pub use chorus_proto::pluralize::pluralize;
 
 /// Groups digits: `9,940`.
 #[must_use]
@@ -63,11 +55,6 @@ pub fn format_bytes(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn one_is_singular() {
-        assert_eq!((pluralize(0, "message"), pluralize(1, "message")), ("0 messages".into(), "1 message".into()));
-    }
 
     #[test]
     fn digits_stand_in_groups() {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
 use chorus_proto::methods::send::TurnEvent;
+use chorus_proto::pluralize::pluralize;
 use chorus_proto::{ErrorKind, EventType, ItemSource, Receipt, Session, Trigger};
 use chorus_session::notes::apply_changes;
 use chorus_session::stored_message::Totals;
@@ -270,8 +271,9 @@ fn receipt_text(receipt: &Receipt) -> String {
     let Receipt { tokens_before, tokens_after, left, source, fallback, offered, done, dropped, condensed, .. } =
         receipt;
     let mut told = format!(
-        "compacted {left} older messages (~{tokens_before} to ~{tokens_after} tokens); nothing is deleted, undo \
-         with `chorusctl context compact --undo`"
+        "compacted {} (~{tokens_before} to ~{tokens_after} tokens); nothing is deleted, undo \
+         with `chorusctl context compact --undo`",
+        pluralize(*left, "older message")
     );
     match fallback {
         Some(why) if *source == Some(ItemSource::Model) => told.push_str(&format!("; {why}")),

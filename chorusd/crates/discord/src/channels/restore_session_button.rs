@@ -7,6 +7,7 @@ use chorus_engine::ops::context::restore as context;
 use chorus_engine::ops::resolve_agent::with_expected_agent;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::context::RestoreParams;
+use chorus_proto::pluralize::pluralize;
 use serenity::model::id::ChannelId;
 use uuid::Uuid;
 
@@ -52,7 +53,7 @@ pub(crate) async fn restore_session(
         by,
     );
     let restored = with_expected_agent(agent.settings.id, restoring).await?;
-    let count = if restored.messages == 1 { "1 message".to_owned() } else { format!("{} messages", restored.messages) };
+    let count = pluralize(restored.messages, "message");
     let mut text =
         format!("Restored {} ({count}). The conversation continues here.", restored.session.header.session_id);
     if let Some(saved) = &restored.saved_first {

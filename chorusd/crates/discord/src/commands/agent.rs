@@ -6,6 +6,7 @@ use chorus_engine::ops::agent::discord_channel::NEW_CHANNEL;
 use chorus_engine::ops::agent::{config, destroy, init, list};
 use chorus_engine::ops::resolve_agent::with_expected_agent;
 use chorus_proto::methods::agent::{ConfigParams, DestroyParams, InitParams, ListParams};
+use chorus_proto::pluralize::pluralize;
 use chorus_proto::{Agent, ErrorKind};
 use serde_json::Value;
 use serenity::model::id::{ChannelId, GuildId};
@@ -18,7 +19,7 @@ use super::confirmation::PendingCommand;
 use super::hint_rewrite::rewrite_message;
 use super::invocation::{Caller, Invocation};
 use super::response::Response;
-use super::text_format::{Redact as _, code_block, inline_code, inline_text, pluralize, truncate, warning_lines};
+use super::text_format::{Redact as _, code_block, inline_code, inline_text, truncate, warning_lines};
 use crate::rest::{Request, Route};
 
 /// Keys that `/agent config` sets.

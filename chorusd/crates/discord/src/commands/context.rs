@@ -9,6 +9,7 @@ use chorus_engine::ops::discord::command_support;
 use chorus_engine::ops::resolve_agent::with_expected_agent;
 use chorus_proto::methods::context::{ClearParams, RestoreParams, RewindParams, SaveParams};
 use chorus_proto::methods::continuation::{CompactParams, ResumeParams};
+use chorus_proto::pluralize::pluralize;
 use chorus_proto::{ErrorKind, Session};
 use uuid::Uuid;
 
@@ -19,7 +20,7 @@ use super::confirmation::PendingCommand;
 use super::hint_rewrite::rewrite_commands;
 use super::invocation::{Caller, Invocation};
 use super::response::Response;
-use super::text_format::{Redact as _, inline_code, inline_text, pluralize, session_title, truncate, warning_lines};
+use super::text_format::{Redact as _, inline_code, inline_text, session_title, truncate, warning_lines};
 
 const SESSION_OPTION: CommandOption =
     required("session", "Name, ID, number in /session list, or latest", OptionKind::Autocomplete(Completion::Sessions));

@@ -6,11 +6,12 @@ use chorus_engine::ops::context::history;
 use chorus_engine::ops::resolve_agent::with_expected_agent;
 use chorus_proto::Session;
 use chorus_proto::methods::context::HistoryParams;
+use chorus_proto::pluralize::pluralize;
 use uuid::Uuid;
 
 use super::invocation::{Caller, Invocation};
 use super::response::{Button, Response, Style};
-use super::text_format::{inline_code, inline_text, pluralize, relative_time, session_title};
+use super::text_format::{inline_code, inline_text, relative_time, session_title};
 
 pub(super) async fn history(call: &Invocation) -> Result<Response> {
     let agent = call.caller.resolve_agent(call.args.text("agent"))?;

@@ -4,6 +4,7 @@ use chorus_base::error::Result;
 use chorus_engine::ops::memory::{add, list, remove};
 use chorus_engine::ops::resolve_agent::with_expected_agent;
 use chorus_proto::methods::memory::{AddParams, ListParams, MemoryEntry, RemoveParams};
+use chorus_proto::pluralize::pluralize;
 
 use super::command_definition::{
     AGENT_OPTION, Command, OptionKind, Right, Subcommand, Subcommands, optional, required,
@@ -11,7 +12,7 @@ use super::command_definition::{
 use super::context::audited_agent;
 use super::invocation::Invocation;
 use super::response::Response;
-use super::text_format::{inline_code, inline_text, pluralize, relative_time};
+use super::text_format::{inline_code, inline_text, relative_time};
 
 pub(super) const COMMAND: Command = Command {
     name: "memory",
@@ -71,8 +72,10 @@ async fn list(call: &Invocation) -> Result<Response> {
     lines.extend(found.entries.iter().map(|entry| entry_line(call, entry)));
     if found.shown < found.total {
         lines.push(format!(
-            "Note: the model sees {} of {} facts, because they may use {} tokens. {REMOVE_HINT}",
-            found.shown, found.total, found.token_budget
+            "Note: the model sees {} of {}, because they may use {} tokens. {REMOVE_HINT}",
+            found.shown,
+            pluralize(found.total, "fact"),
+            found.token_budget
         ));
     }
     Ok(Response::new(lines.join("\n")))

@@ -5,6 +5,7 @@ use chorus_engine::agent::agent_index::AgentEntry;
 use chorus_engine::ops::session::export;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::export::{ExportFormat, ReadParams};
+use chorus_proto::pluralize::pluralize;
 
 use super::command_definition::{
     AGENT_OPTION, Command, Completion, OptionKind, Right, Subcommand, Subcommands, optional, required,
@@ -12,7 +13,7 @@ use super::command_definition::{
 use super::context::audited_agent;
 use super::invocation::Invocation;
 use super::response::{MAX_ATTACHMENT_BYTES, Response};
-use super::text_format::{inline_code, pluralize};
+use super::text_format::inline_code;
 
 pub(super) const COMMAND: Command = Command {
     name: "session",

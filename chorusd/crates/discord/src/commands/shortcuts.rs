@@ -5,6 +5,7 @@ use chorus_engine::ops::context::{pin, show, unpin};
 use chorus_engine::ops::resolve_agent::with_expected_agent;
 use chorus_proto::Item;
 use chorus_proto::methods::context::{PinParams, PinResult, ShowParams, UnpinParams};
+use chorus_proto::pluralize::pluralize;
 
 use super::command_definition::{
     AGENT_OPTION, Command, CommandOption, Handler, OptionKind, Right, Subcommand, Subcommands, optional, required,
@@ -12,7 +13,7 @@ use super::command_definition::{
 use super::context::{audited_agent, rewind};
 use super::invocation::Invocation;
 use super::response::Response;
-use super::text_format::{inline_text, pluralize, warning_lines};
+use super::text_format::{inline_text, warning_lines};
 
 pub(super) const UNDO: Command =
     shortcut("undo", "Undo the last turn of the conversation", &[AGENT_OPTION], |call| Box::pin(rewind(call)));

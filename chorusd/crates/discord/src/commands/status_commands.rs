@@ -9,13 +9,14 @@ use chorus_proto::methods::approvals::ListParams;
 use chorus_proto::methods::daemon::StatusParams;
 use chorus_proto::methods::models::{Discovery, ModelsParams};
 use chorus_proto::methods::usage::{UsageParams, UsageSums};
+use chorus_proto::pluralize::pluralize;
 use chorus_proto::{Agent, Meter, TokenSource, ToolsShown};
 
 use super::agent::agent_line;
 use super::command_definition::{AGENT_OPTION, Command, OptionKind, optional, read_only_command};
 use super::invocation::Invocation;
 use super::response::{Button, MAX_MESSAGE_CHARS, Response, Style};
-use super::text_format::{Redact as _, code_block, inline_code, inline_text, pluralize, relative_time, truncate};
+use super::text_format::{Redact as _, code_block, inline_code, inline_text, relative_time, truncate};
 use crate::approvals::{allowed_buttons, detailed_text, format_requester};
 
 pub(super) const STATUS: Command =

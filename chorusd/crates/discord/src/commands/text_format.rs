@@ -115,11 +115,6 @@ pub(super) fn relative_time(at: Timestamp) -> String {
     format!("<t:{}:R>", at.as_second())
 }
 
-/// `1 message`, `2 messages`.
-pub(super) fn pluralize(number: u64, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
-}
-
 /// Returns the topic of a session on one line.
 pub(super) fn session_title(clean: &impl Redact, session: &Session, most: usize) -> String {
     let header = &session.header;

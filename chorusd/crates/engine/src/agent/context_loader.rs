@@ -11,6 +11,7 @@ use chorus_agent_core::turn::OpenTurn;
 use chorus_agent_core::unmatched_calls::calls_without_result;
 use chorus_agent_core::window::INTERRUPTED_RESULT;
 use chorus_base::error::{Error, Result};
+use chorus_proto::pluralize::pluralize;
 use chorus_proto::{Role, TokenPair, WorkingSet};
 use chorus_session::notes;
 use chorus_session::stored_message::{StoredMessage, Totals};
@@ -298,7 +299,7 @@ async fn load_session_messages(store: &Store, home: &Path, id: Uuid, count: u64)
     let mut messages = file.messages;
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     if messages.len() < count {
-        return Err(gone(format!("has only {} of its {count} messages", messages.len())));
+        return Err(gone(format!("has only {} of its {}", messages.len(), pluralize(count as u64, "message"))));
     }
     messages.truncate(count);
     Ok(messages)

@@ -11,6 +11,7 @@ use chorus_proto::methods::daemon::{
     AgentTotals, DaemonInfo, DiscordInfo, DiscordState, HelloParams, HelloResult, ModelCounts, SandboxInfo,
     StatusParams, StatusResult, StopParams, StopResult, TaskCounts,
 };
+use chorus_proto::pluralize::pluralize;
 use chorus_proto::{Agent, Blocked, PROTOCOL};
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
@@ -100,7 +101,8 @@ async fn find_blocker(ops: &Ops, entry: &AgentEntry, agent: &Agent) -> Option<Bl
     }
     let turn = agent.turn.as_ref().filter(|turn| turn.waiting > 0)?;
     let name = &agent.name;
-    let reason = format!("{} messages wait for the running turn", turn.waiting);
+    let verb = if turn.waiting == 1 { "waits" } else { "wait" };
+    let reason = format!("{} {verb} for the running turn", pluralize(turn.waiting, "message"));
     blocked(reason, Some(format!("cancel the turn: chorusctl cancel {name}")))
 }
 

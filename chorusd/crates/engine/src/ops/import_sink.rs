@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use chorus_proto::Message;
 use chorus_proto::methods::import::{CommitResult, Skipped};
+use chorus_proto::pluralize::pluralize;
 use chorus_redact::Redactor;
 use chorus_session::import::{ImportSink, ImportedMetadata};
 use chorus_session::slug;
@@ -99,8 +100,9 @@ impl SessionCollector {
     fn warning(&self) -> Option<String> {
         let (skipped, all) = (self.skipped_total, self.skipped_total + self.messages);
         (skipped > all / 10).then(|| {
+            let all = pluralize(all, "entry");
             format!(
-                "skipped {skipped} of {all} entries: parts of the conversation may be missing, or the \
+                "skipped {skipped} of {all}: parts of the conversation may be missing, or the \
              detected format is wrong"
             )
         })

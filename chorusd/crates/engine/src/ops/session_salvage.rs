@@ -6,6 +6,7 @@ use std::path::Path;
 use chorus_agent_core::event::Restore;
 use chorus_base::error::{Error, Result};
 use chorus_proto::methods::doctor::Salvaged;
+use chorus_proto::pluralize::pluralize;
 use chorus_proto::session::SESSION_SCHEMA;
 use chorus_proto::{ErrorKind, Session, SessionHeader, Trigger, WorkingSet};
 use chorus_runtime::run_blocking;
@@ -120,7 +121,7 @@ async fn has_whole_context(ops: &Ops, lost: &ContextRow) -> Result<bool> {
 
 /// Copies the journal as it is into a new incident.
 async fn copy_journal_aside(ops: &Ops, journal: &Path, contexts: usize) -> Result<Incident> {
-    let what = format!("{}: cannot read {contexts} contexts", journal.display());
+    let what = format!("{}: cannot read {}", journal.display(), pluralize(contexts as u64, "context"));
     let mut incident = Incident::begin(journal.parent().unwrap_or(journal), ops.clock.now(), what)?;
     ops.store.journal.copy_to(incident.dir.join(JOURNAL_FILE)).await?;
     // Until everything was read.

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use chorus_proto::Message;
+use chorus_proto::pluralize::pluralize;
 
 use super::prompt_quote::{quote_message, sanitize_name};
 use super::sample::ConversationSample;
@@ -89,7 +90,8 @@ fn quote_transcript(total: usize, message: impl Fn(usize) -> Option<Message>, ro
         return None;
     }
     let left_out = total - head - last.len();
-    let gap = if left_out > 0 { format!("[{left_out} messages left out]\n") } else { String::new() };
+    let gap =
+        if left_out > 0 { format!("[{} left out]\n", pluralize(left_out as u64, "message")) } else { String::new() };
     let last: String = last.into_iter().rev().collect();
     Some(format!("{first}{gap}{last}"))
 }

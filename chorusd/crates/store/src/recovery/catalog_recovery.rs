@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use chorus_base::error::{Error, Result};
+use chorus_proto::pluralize::pluralize;
 use jiff::Timestamp;
 
 use super::candidates::Candidate;
@@ -101,10 +102,10 @@ impl CatalogDamage {
         let what = &mut self.incident.facts.what;
         what.push_str(&format!("; {}", self.outcome));
         if rows > 0 {
-            what.push_str(&format!(", with {rows} rows that were written after it"));
+            what.push_str(&format!(", with {} written after it", pluralize(rows as u64, "row")));
         }
         if skipped > 0 {
-            what.push_str(&format!("; skipped {skipped} invalid rows"));
+            what.push_str(&format!("; skipped {}", pluralize(skipped as u64, "invalid row")));
         }
         if let Err(failure) = &carried {
             what.push_str(&format!("; cannot recover its other rows: {failure}"));

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use chorus_agent_core::context::complete_calls_prefix;
 use chorus_agent_core::event::{Restore, RestoredContext};
 use chorus_base::error::{Error, Result};
+use chorus_proto::pluralize::pluralize;
 use chorus_proto::{ErrorKind, Item, ItemSource, WorkingSet};
 use chorus_session::stored_message::StoredMessage;
 use chorus_store::catalog::SessionRow;
@@ -40,13 +41,15 @@ impl SessionPrefix {
         if let Some(at) = at {
             let wanted = usize::try_from(at).unwrap_or(usize::MAX);
             if wanted > messages.len() {
-                return Err(Error::invalid(format!("{name} has only {} messages, not {at}", messages.len()))
+                let all = pluralize(messages.len() as u64, "message");
+                return Err(Error::invalid(format!("{name} has only {all}, not {at}"))
                     .hint(format!("use a smaller number; see the messages: chorusctl show {name}")));
             }
             let keep = complete_calls_prefix(&messages, wanted);
             if keep < wanted {
                 warnings.push(format!(
-                    "cut to {keep} messages, because the next message calls tools whose results would be missing"
+                    "cut to {}, because the next message calls tools whose results would be missing",
+                    pluralize(keep as u64, "message")
                 ));
             }
             drop_later_items(&mut working_set, &messages[keep..]);

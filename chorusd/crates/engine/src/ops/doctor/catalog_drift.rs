@@ -8,6 +8,7 @@ use chorus_base::error::{Error, Result};
 use chorus_config::agent::AGENT_FILE;
 use chorus_proto::methods::doctor::{Check, Verdict};
 use chorus_proto::methods::trash::TrashKind;
+use chorus_proto::pluralize::pluralize;
 use chorus_runtime::run_blocking;
 use chorus_store::session_files::stamp;
 use chorus_store::trash;
@@ -15,7 +16,7 @@ use chorus_store::trash::{Stage, TrashItem};
 use futures_util::future::BoxFuture;
 use uuid::Uuid;
 
-use super::{check, check_with, count_noun, join_some};
+use super::{check, check_with, join_some};
 use crate::agent::agent_index::AgentEntry;
 use crate::ops::{Ops, agent};
 
@@ -107,7 +108,7 @@ pub(super) fn checks<'a>(ops: &'a Ops) -> BoxFuture<'a, Result<Vec<Check>>> {
             checks.push(check(
                 "sessions",
                 Verdict::Ok,
-                format!("{}, all files present", count_noun(found.total, "session")),
+                format!("{}, all files present", pluralize(found.total as u64, "session")),
             ));
         }
         checks.extend(trouble);
@@ -156,11 +157,11 @@ fn trash_checks(entries: &[TrashItem]) -> Vec<Check> {
         .collect();
     let mut checks = Vec::new();
     if unfinished > 0 {
-        let text = format!("{unfinished} interrupted moves into or out of the trash");
+        let text = format!("{} into or out of the trash", pluralize(unfinished as u64, "interrupted move"));
         checks.push(check_with("trash", Verdict::Warn, text, "complete them: chorusctl daemon restart"));
     }
     if !empty.is_empty() {
-        let text = format!("{} entries without content: {}", empty.len(), join_some(&empty));
+        let text = format!("{} without content: {}", pluralize(empty.len() as u64, "entry"), join_some(&empty));
         checks.push(check_with("trash", Verdict::Warn, text, "remove them: chorusctl trash empty"));
     }
     checks
@@ -204,10 +205,11 @@ async fn check_agents(ops: &Ops, trashed: &[TrashItem]) -> Result<Check> {
     } else if !problems.is_empty() {
         check_with("agents", Verdict::Warn, join_some(&problems), "repair agent.json; it is reloaded automatically")
     } else if !strangers.is_empty() {
-        let text = format!("{} directories without an agent: {}", strangers.len(), join_some(&strangers));
+        let text =
+            format!("{} without an agent: {}", pluralize(strangers.len() as u64, "directory"), join_some(&strangers));
         check_with("agents", Verdict::Warn, text, "restore an agent from a kept directory: chorusctl agent init NAME")
     } else {
-        check("agents", Verdict::Ok, format!("{}, all directories present", count_noun(entries.len(), "agent")))
+        check("agents", Verdict::Ok, format!("{}, all directories present", pluralize(entries.len() as u64, "agent")))
     })
 }
 

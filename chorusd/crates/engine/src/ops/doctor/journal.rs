@@ -2,6 +2,7 @@
 
 use chorus_base::error::Result;
 use chorus_proto::methods::doctor::{Check, Verdict};
+use chorus_proto::pluralize::pluralize;
 use chorus_runtime::run_blocking;
 use chorus_store::recovery::{Incident, list_incidents};
 use chorus_store::{CATALOG_FILE, DB_DIR, JOURNAL_FILE, integrity};
@@ -26,19 +27,27 @@ pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
         .filter_map(|found| Some(format!("{}: {}", named(found.head.agent), found.broken.as_ref()?)))
         .collect();
     if !broken.is_empty() {
-        let text =
-            format!("cannot read {} of {} contexts: {}", broken.len(), checked.contexts.len(), join_some(&broken));
+        let all = pluralize(checked.contexts.len() as u64, "context");
+        let text = format!("cannot read {} of {all}: {}", broken.len(), join_some(&broken));
         checks.push(check_with(CHECK_NAME, Verdict::Fail, text, SALVAGE_COMMAND));
     }
     if checked.orphans + checked.holes > 0 {
-        let text = format!("{} records without a context, {} unreadable rows", checked.orphans, checked.holes);
+        let text = format!(
+            "{} without a context, {}",
+            pluralize(checked.orphans, "record"),
+            pluralize(checked.holes, "unreadable row")
+        );
         let hint = "copy db/live.db, then replace it with one from a backup";
         checks.push(check_with(CHECK_NAME, Verdict::Fail, text, hint));
     }
     let unknown = checked.contexts.iter().filter(|found| ops.agents.by_id(found.head.agent).is_none());
     let unknown: Vec<String> = unknown.map(|found| found.head.agent.to_string()).collect();
     if !unknown.is_empty() {
-        let text = format!("{} contexts without an existing agent: {}", unknown.len(), join_some(&unknown));
+        let text = format!(
+            "{} without an existing agent: {}",
+            pluralize(unknown.len() as u64, "context"),
+            join_some(&unknown)
+        );
         checks.push(check_with(
             CHECK_NAME,
             Verdict::Warn,
@@ -47,7 +56,11 @@ pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
         ));
     }
     if checks.is_empty() {
-        let text = format!("{} records of {} contexts, all intact", checked.records, checked.contexts.len());
+        let text = format!(
+            "{} of {}, all intact",
+            pluralize(checked.records, "record"),
+            pluralize(checked.contexts.len() as u64, "context")
+        );
         checks.push(check(CHECK_NAME, Verdict::Ok, text));
     }
     let db = ops.home.join(DB_DIR);

@@ -76,11 +76,6 @@ fn check_with(name: &str, verdict: Verdict, text: impl Into<String>, hint: impl 
     Check { hint: Some(hint.into()), ..check(name, verdict, text) }
 }
 
-/// Formats `1 session` or `2 sessions`.
-fn count_noun(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
-}
-
 /// Formats `a, b, c and 4 more`.
 fn join_some(names: &[String]) -> String {
     const MAX_SHOWN: usize = 3;

@@ -6,6 +6,7 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use chorus_proto::pluralize::pluralize;
 use rustix::fs::{AtFlags, Dir, FileType, readlinkat, statat};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -111,10 +112,12 @@ fn view_file(place: &WorkspacePath, file: File, length: u64, range: LineRange) -
         }
     }
     let whole = read < MAX_READ_BYTES;
+    let lines = pluralize(number, "line");
     let of = if whole { number.to_string() } else { format!("more than {number}") };
     if shown == 0 {
         let more = if whole { "" } else { "; use bash to read beyond that" };
-        return Err(format!("{place} has {of} lines, so line {start} does not exist{more}"));
+        let all = if whole { lines } else { format!("more than {lines}") };
+        return Err(format!("{place} has {all}, so line {start} does not exist{more}"));
     }
     let end = start + shown - 1;
     if !plain {
