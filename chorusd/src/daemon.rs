@@ -305,6 +305,7 @@ impl Daemon {
                 tracing::warn!("not every context was saved in time; they are in the journal");
             }
             let _ = timeout_at(deadline, discord).await;
+            self.ops.sessions.history_numbers.store(&self.ops.home);
             let closed = timeout_at(deadline, self.ops.store.close()).await;
             if let Ok(Err(failure)) = closed {
                 tracing::warn!(%failure, "cannot store a copy of the catalog");

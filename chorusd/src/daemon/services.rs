@@ -103,7 +103,7 @@ pub(super) async fn make_services(
         agents: agent_resolver.clone(),
         store: store.clone(),
         registry: registry.clone(),
-        history_numbers: ops::history_numbers::HistoryNumbers::default(),
+        history_numbers: ops::history_numbers::HistoryNumbers::take_stored(&places.home),
     });
     let session_trash = Arc::new(SessionTrash {
         store: store.clone(),

@@ -202,6 +202,30 @@ fn history_numbers_mean_what_the_last_history_showed() {
     show("9999").expect_failure(3);
 }
 
+/// `models add`, for example, restarts the daemon between a list and the command that uses it.
+#[test]
+fn history_numbers_stay_over_a_restart_but_not_over_a_crash() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let sessions = saved(&mut daemon.client(), 2);
+    let show = || chorusctl(&home, ["--json", "show", "2"]);
+    chorusctl(&home, ["history"]).expect_success();
+    assert!(daemon.terminate().success());
+    let daemon = Daemon::start(&home);
+    assert_eq!(show().expect_json()["session"]["id"], sessions[1].header.id.to_string());
+    // An older list than the one that was shown last must not select anything.
+    daemon.kill9();
+    let daemon = Daemon::start(&home);
+    show().expect_failure(3);
+    assert!(daemon.terminate().success());
+    let file = home.path.join("run/history_numbers.json");
+    assert!(!file.exists(), "no list was shown");
+    std::fs::write(&file, "damaged").expect("a file");
+    let _daemon = Daemon::start(&home);
+    show().expect_failure(3);
+    assert!(!file.exists());
+}
+
 /// Otherwise `rm 1` would delete a conversation that is not on the screen.
 #[test]
 fn numbers_mean_the_list_on_the_screen_whichever_agent_it_is_of() {
