@@ -239,7 +239,7 @@ fn numbers_mean_the_list_on_the_screen_whichever_agent_it_is_of() {
     chorusctl(&home, ["agent", "use", "a"]).expect_success();
     chorusctl(&home, ["history"]).expect_success();
     chorusctl(&home, ["history", "b"]).expect_success();
-    let shown = || chorusctl(&home, ["--json", "--agent", "b", "show", "1"]).expect_json()["session"]["id"].clone();
+    let shown = || chorusctl(&home, ["--json", "show", "1"]).expect_json()["session"]["id"].clone();
     assert_eq!(shown(), b.header.id.to_string());
     // A list that nobody is shown, such as a completion, does not count.
     let unseen = HistoryParams { agent: Some("a".into()), keep_numbers: true, ..HistoryParams::default() };
@@ -248,10 +248,16 @@ fn numbers_mean_the_list_on_the_screen_whichever_agent_it_is_of() {
     let words = chorusctl(&home, ["history", "nosuchword"]);
     assert_eq!(words.status, 3, "{words:?}");
     assert_eq!(shown(), b.header.id.to_string());
-    // Without --agent it is refused, and never means another one.
-    for command in [["show", "1"], ["rm", "1"]] {
-        let refused = chorusctl(&home, command);
-        assert!(refused.expect_failure_with_hint(6).contains("only-one-of-b"), "{refused:?}");
+    // Every command that only reads takes it.
+    let exported = chorusctl(&home, ["export", "1", "--as", "md"]).expect_success();
+    assert!(exported.contains("of b") && exported.contains("**Agent:** b"), "{exported}");
+    let diff = chorusctl(&home, ["--json", "session", "diff", "1", "latest"]).expect_json();
+    assert_eq!((&diff["a"]["agent_name"], &diff["b"]["agent_name"]), (&"b".into(), &"a".into()));
+    // What changes something takes it only with --agent, and the hint is a command that does so.
+    for command in ["restore", "rm"] {
+        let refused = chorusctl(&home, [command, "1"]);
+        let hint = format!("chorusctl --agent b {command} {}", b.header.session_id);
+        assert!(refused.expect_failure_with_hint(6).contains(&hint), "{refused:?}");
     }
     chorusctl(&home, ["rm", "2"]).expect_failure(3);
 }

@@ -8,10 +8,9 @@ use super::command_table::find_subcommand;
 use super::terminal_terms::{is_for_owner, replace_terms};
 
 /// Hints without a complete command, and their replacements in Discord.
-const PHRASES: [(&str, &str); 7] = [
+const PHRASES: [(&str, &str); 6] = [
     (", or the owner at a terminal", ""),
     (" (`approvers` in [discord])", ""),
-    (hints::NAME_AGENT_OF_SESSION, "use the session in the channel of its agent"),
     (hints::LIST_PINNED_FACTS, "list them with their numbers: `/unpin`"),
     (hints::RESET_SETTING, "to reset the setting, choose the option `reset`"),
     (hints::APPROVE_ONCE, "it is still pending: press *Allow once*"),
@@ -265,7 +264,6 @@ mod tests {
             (hints::RESET_SETTING, "to reset the setting, choose the option `reset`"),
             (hints::APPROVE_ONCE, "it is still pending: press *Allow once*"),
             (hints::NAME_AGENT, "choose one with the option `agent`"),
-            (hints::NAME_AGENT_OF_SESSION, "use the session in the channel of its agent"),
             ("see `chorusctl context show`", OWNER_ONLY),
             ("see `chorusctl agent config maps project NAME`", OWNER_ONLY),
             ("list presets: chorusctl permissions list; or fix it", "fix it"),

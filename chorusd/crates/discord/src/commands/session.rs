@@ -80,7 +80,7 @@ async fn read_session(call: &Invocation, agent: &AgentEntry, form: ExportFormat)
     while let Some(offset) = next {
         let params =
             ReadParams { form, offset: Some(offset), fingerprint: fingerprint.take(), ..ReadParams::default() };
-        let open = ops.sessions.open_as(by, agent, true, &selector).await?;
+        let open = ops.sessions.open_as(by, agent, true, &selector, "export NAME").await?;
         if !open.is_live() {
             // The following pieces are of the same session even if a new one is saved meanwhile.
             selector = open.header.id.to_string();

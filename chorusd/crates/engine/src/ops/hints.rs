@@ -3,8 +3,6 @@
 
 /// No agent was named, and there are several.
 pub const NAME_AGENT: &str = "pass --agent NAME, or set a default with `chorusctl agent use NAME`";
-/// A session of another agent was named.
-pub const NAME_AGENT_OF_SESSION: &str = "pass --agent NAME to use it with another agent";
 /// There is no pinned fact with this number.
 pub const LIST_PINNED_FACTS: &str = "list them with their numbers: chorusctl context show";
 /// An empty value resets a setting.

@@ -46,7 +46,8 @@ pub fn restore_as<'a>(
     Box::pin(async move {
         let agent = agents.resolve(params.agent.as_deref()).await?;
         let _no_deletes = lock.read().await;
-        let row = sessions.resolve_as(by, &agent, params.agent.is_some() && !params.own, &params.session).await?;
+        let said = params.agent.is_some() && !params.own;
+        let row = sessions.resolve_as(by, &agent, said, &params.session, "restore NAME").await?;
         let mut taken = SessionPrefix::read(sessions, &row, params.at).await?;
         let mut warnings = std::mem::take(&mut taken.warnings);
         let files = match params.files {

@@ -34,7 +34,8 @@ pub async fn branch(
     };
     let saved_live = sessions.save_if_selected(&of, &[&params.session], Trigger::Restore).await?;
     let _no_deletes = lock.read().await;
-    let row = sessions.resolve(&of, params.agent.is_some() && !params.own, &params.session).await?;
+    let row =
+        sessions.resolve(&of, params.agent.is_some() && !params.own, &params.session, "session branch NAME").await?;
     let mut taken = SessionPrefix::read(sessions, &row, params.at).await?;
     let warnings = std::mem::take(&mut taken.warnings);
     let restore = taken.into_command(&row, false);

@@ -49,16 +49,17 @@ pub async fn select(
         return Err(Error::invalid("`session` cannot be combined with `all_agents` or `since`"));
     }
     let agent = agents.resolve_for_sessions(params.agent.as_deref()).await?;
+    let (by, said, command) = (&Requester::Owner, params.agent.is_some(), "export NAME");
     let mut selected = Vec::new();
     let skipped = usize::try_from(offset).unwrap_or(usize::MAX);
     for session in params.session.iter().skip(skipped).take(MAX_PAGE as usize) {
         selected.push(match Selector::parse(session) {
             Selector::Live => {
-                let live = sessions.open_as(&Requester::Owner, &agent, params.agent.is_some(), session).await?;
+                let live = sessions.open_as(by, &agent, said, session, command).await?;
                 sessions.describe_open(&live).await?
             }
             _ => {
-                let row = sessions.resolve(&agent, params.agent.is_some(), session).await?;
+                let row = sessions.resolve_to_read(by, &agent, said, session, command).await?;
                 sessions.describe(row).await?
             }
         });
@@ -109,7 +110,8 @@ pub async fn read(
         Some(row) => sessions.open_row(row).await?,
         None => {
             let agent = agents.resolve_for_sessions(params.agent.as_deref()).await?;
-            sessions.open_as(&Requester::Owner, &agent, params.agent.is_some(), &params.session).await?
+            let said = params.agent.is_some();
+            sessions.open_as(&Requester::Owner, &agent, said, &params.session, "export NAME").await?
         }
     };
     read_open(sessions, positions, config, open, params).await

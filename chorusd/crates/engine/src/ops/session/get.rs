@@ -2,6 +2,7 @@
 
 use chorus_agent_core::context::{PageBudget, PageBuilder};
 use chorus_base::error::{Error, Result};
+use chorus_base::requester::Requester;
 use chorus_config::Config;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::session::{GetParams, GetResult};
@@ -25,7 +26,8 @@ pub async fn get(
 ) -> Result<GetResult<StoredMessage>> {
     let agent = agents.resolve_for_sessions(params.agent.as_deref()).await?;
     let agent_said = params.agent.is_some() && !params.own;
-    let row = sessions.resolve(&agent, agent_said, &params.session).await?;
+    let by = &Requester::Owner;
+    let row = sessions.resolve_to_read(by, &agent, agent_said, &params.session, "show NAME").await?;
     let summary_pending = summaries.is_in_flight(row.header.id);
     // The row is read after `summary_pending`: if no summary is in progress, the row has the final one.
     let row = sessions.table.get(row.header.id).await?.unwrap_or(row);

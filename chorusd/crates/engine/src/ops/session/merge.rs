@@ -38,8 +38,10 @@ pub async fn merge(agents: &AgentResolver, starter: &ContinuationStarter, params
     let agent_named = params.agent.is_some() && !params.own;
     let selectors = [&*params.a, &*params.b];
     let saved_live = starter.sessions.save_if_selected(&agent, &selectors, Trigger::Restore).await?;
-    let a = starter.sessions.resolve(&agent, agent_named, &params.a).await?;
-    let b = starter.sessions.resolve(&agent, agent_named, &params.b).await?;
+    let (command_a, command_b) =
+        (format!("session merge NAME {}", params.b), format!("session merge {} NAME", params.a));
+    let a = starter.sessions.resolve(&agent, agent_named, &params.a, &command_a).await?;
+    let b = starter.sessions.resolve(&agent, agent_named, &params.b, &command_b).await?;
     // Checked first, because a running turn would refuse the command after the report has cost money.
     starter.registry.ask(agent.settings.id, command::check_replaceable()).await?;
     let (files, warnings) = read_both(starter, &agent.settings, [&a, &b]).await?;

@@ -35,7 +35,7 @@ impl OpenSession {
 }
 
 impl SessionReader {
-    /// Opens the session that `text` selects, as [`SessionReader::resolve_as`] finds it. `@` is the live context as it is
+    /// Opens the session that `text` selects, as [`SessionReader::resolve_to_read`] finds it. `@` is the live context as it is
     /// now: the session that holds it or, if there is something that no session holds, the session that a save would write.
     ///
     /// # Errors
@@ -47,10 +47,11 @@ impl SessionReader {
         agent: &AgentEntry,
         agent_said: bool,
         text: &str,
+        command: &str,
     ) -> Result<OpenSession> {
         match Selector::parse(text) {
             Selector::Live => self.open_live(agent).await,
-            _ => self.open_row(self.resolve_as(by, agent, agent_said, text).await?).await,
+            _ => self.open_row(self.resolve_to_read(by, agent, agent_said, text, command).await?).await,
         }
     }
 

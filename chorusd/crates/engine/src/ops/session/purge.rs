@@ -18,7 +18,10 @@ use crate::ops::trash as ops_trash;
 /// still hold of it. Live contexts that were restored from it continue, and are named in the result.
 pub async fn purge(agents: &AgentResolver, trash: &SessionTrash, params: PurgeParams) -> Result<PurgeResult> {
     let agent = agents.resolve_for_sessions(params.agent.as_deref()).await?;
-    let row = trash.sessions.resolve(&agent, params.agent.is_some() && !params.own, &params.session).await;
+    let row = trash
+        .sessions
+        .resolve(&agent, params.agent.is_some() && !params.own, &params.session, "session purge NAME")
+        .await;
     let _no_restores = trash.sessions_lock.write().await;
     let _no_changes = trash.store.files.change_lock.lock().await;
     let result = match row {

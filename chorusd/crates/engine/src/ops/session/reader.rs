@@ -20,7 +20,6 @@ use super::get::corrupt_error;
 use crate::agent::agent_index::AgentEntry;
 use crate::agent::registry::Registry;
 use crate::ops::agent::AgentResolver;
-use crate::ops::hints;
 use crate::ops::history_numbers::HistoryNumbers;
 
 /// Finds and reads the saved sessions of this home.
@@ -36,12 +35,13 @@ pub struct SessionReader {
 
 impl SessionReader {
     /// Returns the session that `text` selects for `agent`. A session of another agent is found by its name or UUID, and
-    /// may be used only if the caller named the agent (`agent_said`), so that nothing is mixed up by mistake.
+    /// may be used only if the caller named the agent (`agent_said`), so that nothing is mixed up by mistake. `command` is
+    /// what the hint of that error proposes: the words of `chorusctl`, with `NAME` for the session.
     ///
     /// # Errors
     /// `session_not_found`, `ambiguous` with the candidates, `denied` for a session of another agent.
-    pub async fn resolve(&self, agent: &AgentEntry, agent_said: bool, text: &str) -> Result<SessionRow> {
-        self.resolve_as(&Requester::Owner, agent, agent_said, text).await
+    pub async fn resolve(&self, agent: &AgentEntry, agent_said: bool, text: &str, command: &str) -> Result<SessionRow> {
+        self.resolve_as(&Requester::Owner, agent, agent_said, text, command).await
     }
 
     /// Like [`SessionReader::resolve`], on behalf of `by`: numbers refer to the history that `by` was shown. Members in
@@ -52,17 +52,39 @@ impl SessionReader {
         agent: &AgentEntry,
         agent_said: bool,
         text: &str,
+        command: &str,
     ) -> Result<SessionRow> {
         let row = self.find_as(by, agent, !agent_said, text).await?;
-        let (own, of) = (agent.settings.id, row.header.agent_id);
-        if of != own && !agent_said && !self.imported_by_others(Some(own)).contains(&of) {
-            return Err(Error::new(
-                ErrorKind::Denied,
-                format!("session {} belongs to agent {}", row.header.session_id, row.header.agent_name),
-            )
-            .hint(hints::NAME_AGENT_OF_SESSION));
+        if agent_said || self.is_found_with(agent, &row) {
+            return Ok(row);
         }
-        Ok(row)
+        let SessionHeader { session_id, agent_name, .. } = &row.header;
+        let command = command.replace("NAME", session_id);
+        Err(Error::new(ErrorKind::Denied, format!("session {session_id} belongs to agent {agent_name}"))
+            .hint(format!("name the agent: chorusctl --agent {agent_name} {command}")))
+    }
+
+    /// Like [`SessionReader::resolve_as`], for requests that only read the session: a number of the list that the owner was
+    /// shown last selects what is on the screen, of whatever agent.
+    pub async fn resolve_to_read(
+        &self,
+        by: &Requester,
+        agent: &AgentEntry,
+        agent_said: bool,
+        text: &str,
+        command: &str,
+    ) -> Result<SessionRow> {
+        let is_listed = match Selector::parse(text) {
+            Selector::Number(number, _) => self.history_numbers.find(by, agent.settings.id, number).is_some(),
+            _ => false,
+        };
+        self.resolve_as(by, agent, agent_said || is_listed, text, command).await
+    }
+
+    /// Whether a session is one of `agent`, or an imported one, which all agents find.
+    fn is_found_with(&self, agent: &AgentEntry, row: &SessionRow) -> bool {
+        let (own, of) = (agent.settings.id, row.header.agent_id);
+        of == own || self.imported_by_others(Some(own)).contains(&of)
     }
 
     /// Like [`SessionReader::resolve_as`], for requests that copy nothing from the session and may name one of any agent.

@@ -23,7 +23,7 @@ pub async fn tag(
     params: TagParams,
 ) -> Result<TagResult> {
     let added = parse_tags(params.tag.clone())?;
-    change_tags(agents, sessions, lock, store, params, move |header| {
+    change_tags(agents, sessions, lock, store, params, "session tag NAME TAG", move |header| {
         for tag in &added {
             if !header.tags.contains(tag) {
                 header.tags.push(tag.clone());
@@ -33,20 +33,21 @@ pub async fn tag(
     .await
 }
 
-/// Changes a session's tags. Fails like [`tag`].
+/// Changes a session's tags; `command` is as in [`SessionReader::resolve`]. Fails like [`tag`].
 pub async fn change_tags(
     agents: &AgentResolver,
     sessions: &SessionReader,
     lock: &RwLock<()>,
     store: &Store,
     params: TagParams,
+    command: &str,
     change: impl Fn(&mut SessionHeader) + Send + 'static,
 ) -> Result<TagResult> {
     if params.tag.is_empty() {
         return Err(Error::invalid("no tag given").hint(TAG_HINT));
     }
     let agent = agents.resolve_for_sessions(params.agent.as_deref()).await?;
-    let row = sessions.resolve(&agent, params.agent.is_some() && !params.own, &params.session).await?;
+    let row = sessions.resolve(&agent, params.agent.is_some() && !params.own, &params.session, command).await?;
     let _stays = lock.read().await;
     let dir = sessions.agent_dir(&row.header).await?;
     let row = store.update_session_header(row.header.id, dir, change).await?;

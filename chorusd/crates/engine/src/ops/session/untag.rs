@@ -18,6 +18,8 @@ pub async fn untag(
     params: TagParams,
 ) -> Result<TagResult> {
     let gone: Vec<String> = params.tag.iter().map(|tag| tag.trim().to_owned()).collect();
-    change_tags(agents, sessions, lock, store, params, move |header| header.tags.retain(|tag| !gone.contains(tag)))
-        .await
+    change_tags(agents, sessions, lock, store, params, "session untag NAME TAG", move |header| {
+        header.tags.retain(|tag| !gone.contains(tag))
+    })
+    .await
 }
