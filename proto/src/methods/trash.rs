@@ -64,6 +64,9 @@ pub struct RestoreResult {
     pub agent: Option<Agent>,
     /// The restored session.
     pub session: Option<Session>,
+    /// The name that the session had, if another session has taken it and it was restored under a new one.
+    #[omit_empty]
+    pub former_name: Option<String>,
     /// The restored memory.
     #[omit_empty]
     pub memory: Option<MemoryEntry>,

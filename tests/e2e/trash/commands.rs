@@ -61,7 +61,6 @@ fn a_name_that_is_taken_is_left_to_whoever_has_it() {
     client.save("a", "kept");
     let entries = client.call::<List>(&ListParams {}).expect("a list").entries;
     assert_eq!(entries[0].kind, Some(TrashKind::Session));
-    assert_eq!(expect_error_kind(restore(&mut client, &entries[0].id)), ErrorKind::AlreadyExists);
     destroy(&mut client, "a");
     assert_eq!(
         expect_error_kind(restore(&mut client, &entries[0].id)),
@@ -75,6 +74,58 @@ fn a_name_that_is_taken_is_left_to_whoever_has_it() {
     assert_eq!(client.message_texts("a"), ["the second"]);
     assert_eq!(client.call::<List>(&ListParams {}).expect("a list").entries.len(), 2, "both are still there");
     assert_eq!(expect_error_kind(restore(&mut client, "nothing")), ErrorKind::NotFound);
+}
+
+#[test]
+fn a_session_whose_name_was_taken_gets_a_free_one() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "the first");
+    let first = client.save("a", "kept").header;
+    chorusctl(&home, ["rm", "latest"]).expect_success();
+    client.append("a", "the second");
+    let second = client.save("a", "kept").header;
+    assert_eq!(second.session_id, first.session_id);
+    let said = chorusctl(&home, ["trash", "restore", &first.session_id]).expect_success();
+    let name = format!("{}-2", first.session_id);
+    let expected = format!(
+        "restored as {name} ({}), because {} is taken
+",
+        &first.id.to_string()[..8],
+        first.session_id
+    );
+    assert_eq!(said, expected);
+    let (session, messages) = client.get_session("a", &name);
+    assert_eq!((session.header.id, messages.len()), (first.id, 1));
+    assert_eq!(client.get_session("a", &second.session_id).0.header.id, second.id);
+    daemon.kill9();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    assert_eq!(client.get_session("a", &name).0.header.id, first.id);
+    assert_eq!(client.call::<List>(&ListParams {}).expect("a list").entries, []);
+}
+
+/// An export of it was imported since.
+#[test]
+fn a_session_that_exists_again_is_not_restored_a_second_time() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "hello");
+    let session = client.save("a", "kept").header;
+    let file = home.temp_dir().join("kept.json");
+    let path = file.to_str().expect("a path");
+    chorusctl(&home, ["export", "latest", "--output", path]).expect_success();
+    chorusctl(&home, ["rm", "latest"]).expect_success();
+    chorusctl(&home, ["--agent", "a", "import", path]).expect_success();
+    let said = chorusctl(&home, ["trash", "restore", &session.session_id]);
+    let hint = format!("chorusctl --agent a show {}", session.session_id);
+    assert!(said.expect_failure_with_hint(7).contains(&hint), "{said:?}");
+    chorusctl(&home, ["--agent", "a", "show", &session.session_id]).expect_success();
+    assert_eq!((client.history("a").len(), client.call::<List>(&ListParams {}).expect("a list").entries.len()), (1, 1));
 }
 
 #[test]

@@ -9,7 +9,8 @@ use crate::ui::{Style, sanitize};
 
 /// Restore an agent, a session or a memory
 ///
-/// An agent is restored with its ID and sessions. If its name is in use by another agent now, nothing is changed.
+/// An agent is restored with its ID and sessions. If its name is in use by another agent now, nothing is changed. A session whose name
+/// is in use by now gets a free one, such as `NAME-2`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// ID of the trashed item or a prefix of it, or its former name (for a memory, its former ID)
@@ -24,7 +25,11 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
             app.stdout.status_line(&line)?;
         }
         if let Some(session) = &back.session {
-            let line = format!("restored {}", format::session(&app.stdout, session));
+            let named = format::session(&app.stdout, session);
+            let line = match &back.former_name {
+                Some(former) => format!("restored as {named}, because {} is taken", sanitize::one_line(former)),
+                None => format!("restored {named}"),
+            };
             app.stdout.status_line(&line)?;
         }
         if let Some(entry) = &back.memory {

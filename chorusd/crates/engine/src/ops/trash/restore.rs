@@ -8,7 +8,7 @@ use chorus_base::error::{Error, Result};
 use chorus_config::agent::{AGENT_FILE, AgentConfig};
 use chorus_proto::methods::memory::MemoryEntry;
 use chorus_proto::methods::trash::{RestoreParams, RestoreResult, TrashKind};
-use chorus_proto::{Agent, ErrorKind, Session};
+use chorus_proto::{Agent, ErrorKind, Session, SessionHeader};
 use chorus_runtime::run_blocking;
 use chorus_store::catalog::{MemoryRow, RememberOutcome, SessionPlacement, SessionRow};
 use chorus_store::session_files::{path_of, stamp};
@@ -25,7 +25,7 @@ use crate::ops::{catalog_sync, memory as ops_memory};
 /// Restores an agent, a session or a memory to its original place.
 ///
 /// # Errors
-/// `not_found`, `ambiguous`, `already_exists` if the name is taken; the entry stays in the trash then.
+/// `not_found`, `ambiguous`, `already_exists` if the name of an agent is taken or a session exists already; the entry stays in the trash then.
 pub async fn restore(
     trash: &Trash,
     sessions: &SessionReader,
@@ -44,11 +44,12 @@ pub async fn restore(
         )
         .hint(format!("inspect {}", entry.dir.display())));
     };
-    let mut restored = RestoreResult { agent: None, session: None, memory: None };
+    let mut restored = RestoreResult { agent: None, session: None, former_name: None, memory: None };
     match (note.kind, &note.session, &note.memory) {
         (TrashKind::Memory, _, Some(row)) => restored.memory = restore_memory(trash, &entry, row.clone()).await?,
         (TrashKind::Session, Some(of), _) => {
-            restored.session = Some(restore_session(trash, sessions, &entry, &note, of).await?)
+            let (session, former_name) = restore_session(trash, sessions, &entry, &note, of).await?;
+            (restored.session, restored.former_name) = (Some(session), former_name);
         }
         _ => restored.agent = Some(restore_agent(trash, describer, catalog_sync, &entry, &note).await?),
     }
@@ -110,37 +111,44 @@ async fn restore_agent(
     Ok(describer.describe_changed(&agent).await)
 }
 
+/// Restores a session, under the first free name if its own is taken by now. Returns its former name in that case.
 async fn restore_session(
     trash: &Trash,
     sessions: &SessionReader,
     entry: &TrashItem,
     note: &EntryMetadata,
     of: &SessionMetadata,
-) -> Result<Session> {
+) -> Result<(Session, Option<String>)> {
     let agent = trash.agents.index.by_id(note.agent_id).ok_or_else(|| {
         Error::new(ErrorKind::AgentNotFound, format!("its agent {} does not exist", of.agent_name))
             .hint("if the agent is in the trash, restore it first: chorusctl trash list")
     })?;
     let settings = &agent.settings;
-    let target = path_of(&settings.dir, &note.name);
     let catalog = &trash.store.catalog;
-    let named = catalog.sessions.list_named(Some(settings.id), note.name.clone()).await?;
     // The row of the session itself, without a file: an earlier version was interrupted while deleting it, or a person
     // has moved the file into the trash.
-    let stranger = |row: &SessionRow| row.header.id != of.id;
-    let elsewhere = |row: SessionRow| row.header.agent_id != settings.id || row.header.session_id != note.name;
-    if named.iter().any(stranger)
-        || catalog.sessions.get(of.id).await?.is_some_and(elsewhere)
-        || target.symlink_metadata().is_ok()
-    {
-        return Err(already_exists(format!("{} already has a session {}", settings.name, note.name))
-            .hint(format!("import it under a new name: chorusctl import {}", entry.content().display())));
+    let is_own_row = |row: &SessionRow| row.header.agent_id == settings.id && row.header.session_id == note.name;
+    let row = catalog.sessions.get(of.id).await?;
+    let has_file = path_of(&settings.dir, &note.name).symlink_metadata().is_ok();
+    if let Some(known) = row.as_ref().filter(|row| !is_own_row(row) || has_file) {
+        let SessionHeader { session_id, agent_name, .. } = &known.header;
+        return Err(already_exists(format!("{agent_name} already has this session: {session_id}"))
+            .hint(format!("see it: chorusctl --agent {agent_name} show {session_id}")));
     }
+    let mut taken = catalog.sessions.names_with_base(settings.id, note.name.clone()).await?;
+    if row.is_some() {
+        taken.retain(|name| *name != note.name);
+    }
+    // Reserved until the row exists, so that no save takes the name.
+    let name = trash.store.files.reserve_name(settings.id, &settings.dir, &note.name, &taken);
+    let name = &name.key().1;
+    let target = path_of(&settings.dir, name);
     let entry = move_out(entry, &target).await?;
-    match add_session_row(trash, settings, &note.name, of, target.clone()).await {
+    match add_session_row(trash, settings, name, of, target.clone()).await {
         Ok(row) => {
             discard_entry(entry).await;
-            sessions.describe(row).await
+            let session = sessions.describe(row).await?;
+            Ok((session, (*name != note.name).then(|| note.name.clone())))
         }
         Err(failure) => {
             move_back(entry, target).await;
