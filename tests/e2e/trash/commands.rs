@@ -91,7 +91,7 @@ fn a_session_whose_name_was_taken_gets_a_free_one() {
     let said = chorusctl(&home, ["trash", "restore", &first.session_id]).expect_success();
     let name = format!("{}-2", first.session_id);
     let expected = format!(
-        "restored as {name} ({}), because {} is taken
+        "restored as {name} ({}, 1 message), because {} is taken
 ",
         &first.id.to_string()[..8],
         first.session_id

@@ -1,10 +1,12 @@
 //! A client of any language: the text of a session in pieces that fit a frame.
 
 use chorus_proto::methods::export::{ExportFormat, Read, ReadParams, Select, SelectParams};
+use chorus_proto::methods::import::ImportFormat;
 use chorus_proto::{Client, ErrorKind, NewMessage, Role};
 use chorus_tests::Daemon;
 use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::chorusctl;
+use chorus_tests::import::import_transcript;
 
 use crate::home;
 
@@ -64,6 +66,28 @@ fn a_piece_of_what_changed_meanwhile_is_refused() {
     assert_ne!(client.call::<Read>(&first).expect("from the beginning").fingerprint, next.fingerprint);
     let page = chorusctl(&home, ["session", "export", "latest", "--as", "html"]).expect_success();
     assert!(page.ends_with("</html>\n") && page.matches("line<br />\n").count() >= 9_999, "{}", page.len());
+}
+
+/// Each piece would otherwise follow the chain to the imported session again.
+#[test]
+fn the_pieces_of_a_text_go_on_with_the_chain_that_the_first_one_found() {
+    let home = home();
+    let daemon = Daemon::start_with(&home, "max_frame = \"64KiB\"\n");
+    let mut client = daemon.client();
+    client.init("a");
+    import_transcript(&mut client, "a", ImportFormat::Openai, r#"[{"role":"user","content":"hello"}]"#, 100)
+        .expect("imported");
+    client.restore("a", "latest");
+    client.append_all("a", vec![NewMessage::text(Role::User, "line\n".repeat(10_000))]);
+    let long = client.save("a", "long").header;
+    let first = ReadParams { session: long.id.to_string(), form: ExportFormat::Md, ..Default::default() };
+    let piece = client.call::<Read>(&first).expect("a piece");
+    assert!(piece.data.contains("**Imported From:** "), "{}", &piece.data[..500]);
+    chorusctl(&home, ["rm", "latest~1"]).expect_success();
+    let next = ReadParams { offset: piece.next, fingerprint: piece.fingerprint, ..first.clone() };
+    assert_eq!(client.call::<Read>(&next).expect("the next piece").fingerprint, next.fingerprint);
+    let anew = client.call::<Read>(&first).expect("from the beginning");
+    assert_ne!(anew.fingerprint, next.fingerprint);
 }
 
 #[test]

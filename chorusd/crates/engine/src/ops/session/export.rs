@@ -128,11 +128,19 @@ pub async fn read_open(
     if params.plain && params.form != ExportFormat::Md {
         return Err(Error::invalid("`plain` requires the form `md`"));
     }
-    let parent = find_parent(sessions, &open.header).await?;
+    // The next pieces go on with the parent that the first one found.
+    let known = params.fingerprint.as_deref().and_then(|text| positions.parent_of(text));
+    let parent = match known {
+        Some(parent) => parent,
+        None => find_parent(sessions, &open.header).await?,
+    };
     let fingerprint = text_fingerprint(&open, parent.as_ref());
-    if params.fingerprint.is_some_and(|before| before != fingerprint) {
+    if params.fingerprint.as_ref().is_some_and(|before| *before != fingerprint) {
         let failure = Error::new(ErrorKind::Conflict, "the session changed during the export");
         return Err(failure.hint("start the export again"));
+    }
+    if params.fingerprint.is_none() {
+        positions.remember_parent(&fingerprint, parent.clone());
     }
     let session = sessions.describe_open(&open).await?;
     let offset = params.offset.unwrap_or(0);
