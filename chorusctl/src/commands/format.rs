@@ -155,7 +155,7 @@ pub fn context(context: &ContextInfo) -> String {
     let mut told =
         format!("{}, {}", pluralize(context.messages, "message"), format_token_count(context.token_estimate));
     match context.unsaved {
-        0 if context.messages > 0 => told.push_str(", all saved"),
+        0 if context.messages > 0 => told.push_str(", no unsaved messages"),
         0 => {}
         unsaved => told.push_str(&format!(", {unsaved} unsaved")),
     }

@@ -172,6 +172,8 @@ fn a_name_of_two_agents_is_said_to_be_of_both() {
     assert_eq!(shown.status, 0);
     assert!(shown.stdout.contains(a["id"].as_str().expect("an id")), "{shown:?}");
     assert!(shown.stderr.contains(&format!("b ({})", short(&b))), "{shown:?}");
+    let restored = chorusctl(&home, ["restore", name]);
+    assert!(restored.status == 0 && restored.stderr.contains(&format!("b ({})", short(&b))), "{restored:?}");
     let shown = chorusctl(&home, ["--agent", "b", "show", name]);
     assert!(shown.stdout.contains(b["id"].as_str().expect("an id")) && shown.stderr.is_empty(), "{shown:?}");
 }

@@ -120,7 +120,8 @@ fn print_session(
 
 fn print_live(out: &mut Stdout, lead: &str, live: &TreeLive) -> Result<(), Error> {
     let ago = out.clock().ago(live.last_activity_at);
-    let unsaved = if live.unsaved == 0 { "all saved".to_owned() } else { format!("{} unsaved", live.unsaved) };
+    let unsaved =
+        if live.unsaved == 0 { "no unsaved messages".to_owned() } else { format!("{} unsaved", live.unsaved) };
     print_line(out, lead, "live", "", &format!("{}, {unsaved} · {ago}", pluralize(live.messages, "message")))
 }
 

@@ -10,7 +10,7 @@ use crate::ui::{Style, sanitize};
 /// Restore an agent, a session or a memory
 ///
 /// An agent is restored with its ID and sessions. If its name is in use by another agent now, nothing is changed. A session whose name
-/// is in use by now gets a free one, such as `NAME-2`.
+/// is taken gets a free one, such as `NAME-2`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// ID of the trashed item or a prefix of it, or its former name (for a memory, its former ID)

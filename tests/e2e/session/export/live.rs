@@ -64,6 +64,8 @@ fn a_session_that_holds_everything_is_exported_itself() {
     assert_eq!(export(&home, &[]).expect_success(), fs::read_to_string(&saved.file_path).expect("the file"));
     // After an undo the session has more than the conversation.
     client.call::<Rewind>(&RewindParams { agent: Some("a".into()), ..RewindParams::default() }).expect("undone");
+    let shown = chorusctl(&home, ["show"]).expect_success();
+    assert!(shown.contains(", no unsaved messages") && !shown.contains("all saved"), "{shown}");
     let live = export(&home, &["--as", "jsonl"]).expect_success();
     assert_eq!(live.lines().count(), 1, "{live}");
     chorusctl(&home, ["context", "clear", "--yes"]).expect_success();

@@ -83,7 +83,8 @@ async fn status(call: &Invocation) -> Result<Response> {
 fn agent_details(agent: &Agent) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(context) = &agent.context {
-        let unsaved = if context.unsaved == 0 { "all saved".into() } else { format!("{} unsaved", context.unsaved) };
+        let unsaved =
+            if context.unsaved == 0 { "no unsaved messages".into() } else { format!("{} unsaved", context.unsaved) };
         let window = context.meter.map_or_else(String::new, |meter| format!(" · {}", meter_text(&meter)));
         lines.push(format!("started {} · {unsaved}{window}", relative_time(context.started_at)));
         lines.extend(

@@ -50,6 +50,9 @@ pub fn restore_as<'a>(
         let row = sessions.resolve_as(by, &agent, said, &params.session, "restore NAME").await?;
         let mut taken = SessionPrefix::read(sessions, &row, params.at).await?;
         let mut warnings = std::mem::take(&mut taken.warnings);
+        if !said && *by == Requester::Owner {
+            warnings.extend(sessions.same_name_warning(&row, &params.session).await?);
+        }
         let files = match params.files {
             true => Some(CheckpointFiles::prepare(registry, &agent.settings, &row.header).await?),
             false => None,

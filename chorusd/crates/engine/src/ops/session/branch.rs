@@ -34,10 +34,13 @@ pub async fn branch(
     };
     let saved_live = sessions.save_if_selected(&of, &[&params.session], Trigger::Restore).await?;
     let _no_deletes = lock.read().await;
-    let row =
-        sessions.resolve(&of, params.agent.is_some() && !params.own, &params.session, "session branch NAME").await?;
+    let said = params.agent.is_some() && !params.own;
+    let row = sessions.resolve(&of, said, &params.session, "session branch NAME").await?;
     let mut taken = SessionPrefix::read(sessions, &row, params.at).await?;
-    let warnings = std::mem::take(&mut taken.warnings);
+    let mut warnings = std::mem::take(&mut taken.warnings);
+    if !said {
+        warnings.extend(sessions.same_name_warning(&row, &params.session).await?);
+    }
     let restore = taken.into_command(&row, false);
     let RestoredContext { messages, saved_first } = registry.ask(goes_on.settings.id, restore).await?;
     // Not awaited: only retention uses the time of last use.
