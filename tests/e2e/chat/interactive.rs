@@ -21,7 +21,7 @@ fn it_goes_on_with_the_live_context_and_says_so() {
         asked.send_result(context(30, 12, last));
     });
     let out = leave(chat(&plain(&home)));
-    assert!(out.contains("atlas · continuing (12 messages since 2026-11-21 10:30"), "{out}");
+    assert!(out.contains("atlas · continuing (12 messages, last 2026-11-21 10:30"), "{out}");
     assert!(out.contains("  you: Why does the import drop rows?\r\n  atlas: The loader skips␛[2J falsy"), "{out}");
 }
 

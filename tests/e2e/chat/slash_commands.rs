@@ -147,7 +147,7 @@ fn hints_and_help_name_what_is_typed_here() {
     let _calls = answers(&home);
     let mut running = chat(&plain(&home));
     let shown = say(&mut running, "/undo\r", PROMPT);
-    assert!(shown.contains("undo: /undo --redo") && !shown.contains("chorusctl"), "{shown}");
+    assert!(shown.contains("redo: /undo --redo") && !shown.contains("chorusctl"), "{shown}");
     let shown = say(&mut running, "/help undo\r", PROMPT);
     assert!(shown.contains("/undo [N|--redo]: ") && shown.contains("Usage: /undo"), "{shown}");
     assert!(!shown.contains("--socket") && !shown.contains("chorusctl undo"), "{shown}");

@@ -22,9 +22,9 @@ fn everyday_commands_do_as_their_full_forms() {
         assert_eq!(run(list), run(&["context", "history"]), "{list:?}");
     }
     assert_eq!(run(&["show", "latest"]), run(&["session", "show", "1"]));
-    assert!(run(&["undo"]).contains("dropped 2 messages (2 total); undo: chorusctl undo --redo"));
+    assert!(run(&["undo"]).contains("removed the last 2 messages (2 left); redo: chorusctl undo --redo"));
     assert_eq!(client.message_texts("a"), ["q1", "a1"]);
-    assert!(run(&["undo", "--redo"]).contains("restored 2 messages (4 total)"));
+    assert!(run(&["undo", "--redo"]).contains("restored 2 messages (4 in the conversation)"));
     run(&["context", "clear", "--yes"]);
     run(&["restore", "latest"]);
     assert_eq!(client.message_texts("a"), ["q1", "a1", "q2", "a2"]);

@@ -69,7 +69,7 @@ fn the_command_line_rewinds() {
     chorusctl(&home, ["context", "rewind"]).expect_failure_with_hint(5);
     chorusctl(&home, ["context", "append", "one"]).expect_success();
     chorusctl(&home, ["context", "rewind", "2"]).expect_failure_with_hint(2);
-    assert!(chorusctl(&home, ["context", "rewind"]).expect_success().contains("dropped 1 message"));
+    assert!(chorusctl(&home, ["context", "rewind"]).expect_success().contains("removed the last 1 message (0 left)"));
     chorusctl(&home, ["context", "rewind", "--undo"]).expect_success();
     chorusctl(&home, ["context", "rewind", "--undo"]).expect_failure_with_hint(6);
     let events = chorusctl(&home, ["events"]).expect_success();

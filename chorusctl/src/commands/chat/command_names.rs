@@ -44,7 +44,10 @@ mod tests {
     #[test]
     fn commands_are_named_as_they_are_typed_in_a_chat() {
         for (text, renamed) in [
-            ("dropped 2 messages; undo: chorusctl undo --redo", "dropped 2 messages; undo: /undo --redo"),
+            (
+                "removed the last 2 messages (1 left); redo: chorusctl undo --redo",
+                "removed the last 2 messages (1 left); redo: /undo --redo",
+            ),
             ("`chorusctl context pin TEXT`, chorusctl approvals", "`/pin TEXT`, /approvals"),
             ("chorusctl show --at 16", "/show --at 16"),
             ("chorusctl daemon logs, or chorusctl shower", "chorusctl daemon logs, or chorusctl shower"),

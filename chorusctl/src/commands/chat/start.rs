@@ -90,9 +90,10 @@ fn print_recap(app: &mut App, shown: &ShowResult, person: bool) {
         print_note(app, &format!("{agent} · new conversation{help}"));
         return print_workspace(app, &shown.agent_name, person);
     };
-    let began = app.stdout.clock().local_date_time(context.started_at);
+    let last = shown.messages.last().map_or(context.last_activity_at, |message| message.timestamp);
+    let last = app.stdout.clock().local_date_time(last);
     let messages = pluralize(context.messages, "message");
-    print_note(app, &format!("{agent} · continuing ({messages} since {began}){help}"));
+    print_note(app, &format!("{agent} · continuing ({messages}, last {last}){help}"));
     print_workspace(app, &shown.agent_name, person);
     for message in &shown.messages {
         for line in recap_lines(message, &agent, app.stdout.width().unwrap_or(MAX_RECAP_WIDTH).min(MAX_RECAP_WIDTH)) {

@@ -24,13 +24,17 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     rewind(app, args.n, args.undo, "chorusctl context rewind --undo")
 }
 
-/// Drops `turns` turns, or with `undo` restores those that were dropped last. `redo` is the command or option that
-/// restores them.
+/// Removes the last `turns` turns, or with `undo` restores those that were removed last. `redo` is the command or option
+/// that restores them.
 pub fn rewind(app: &mut App, turns: Option<u64>, undo: bool, redo: &str) -> Result<(), Error> {
     let params = RewindParams { agent: app.agent(), n: turns, undo };
     app.call_and_print::<Rewind>(&params, |app, result| {
         let moved = pluralize(result.moved, "message");
-        let (what, undo) = if undo { ("restored", String::new()) } else { ("dropped", format!("; undo: {redo}")) };
-        app.stdout.status_line(&format!("{what} {moved} ({} total){undo}", result.messages))
+        let left = result.messages;
+        app.stdout.status_line(&if undo {
+            format!("restored {moved} ({left} in the conversation)")
+        } else {
+            format!("removed the last {moved} ({left} left); redo: {redo}")
+        })
     })
 }

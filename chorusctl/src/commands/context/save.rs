@@ -24,8 +24,9 @@ const SUMMARY_TIMEOUT: Duration = Duration::from_secs(15);
 /// up to 15 seconds or --timeout for a generated summary.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Description, a few words
-    description: Option<String>,
+    /// Description, a few words; several are joined
+    #[arg(value_name = "DESCRIPTION")]
+    words: Vec<String>,
     /// Clear the live conversation afterwards
     #[arg(long)]
     clear: bool,
@@ -38,7 +39,8 @@ pub struct Args {
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
-    let Args { description, clear, tag, no_wait } = args;
+    let Args { words, clear, tag, no_wait } = args;
+    let description = (!words.is_empty()).then(|| words.join(" "));
     let params = SaveParams { agent: app.agent(), description, clear, tag };
     let raw = app.call_raw::<Save>(&params)?;
     let mut saved: SaveResult = parse_result(&raw)?;

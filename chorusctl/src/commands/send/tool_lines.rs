@@ -12,6 +12,9 @@ const MAX_DIFF_LINES: usize = 20;
 /// A line with its style.
 pub(super) type StyledLine = (Style, String);
 
+/// What the result of a call that nobody approved says between the action and the reason.
+const NOT_APPROVED: &str = " was not approved: ";
+
 /// Returns the line for a call: `→ bash  cargo test`.
 pub(super) fn call_line(name: &str, gist: Option<&str>, width: usize) -> String {
     let name = sanitize::one_line(tool_gist::display_name(name));
@@ -28,9 +31,11 @@ pub(super) fn result_lines(
     (width, show): (usize, &str),
 ) -> Vec<StyledLine> {
     let mut lines = Vec::new();
+    let denial = output.filter(|_| is_error).and_then(|output| output.text.split_once(NOT_APPROVED));
     if is_error {
         let name = sanitize::one_line(tool_gist::display_name(name));
-        lines.push((Style::Bad, format!("✗ {name} failed")));
+        let what = if denial.is_some() { "was not run" } else { "failed" };
+        lines.push((Style::Bad, format!("✗ {name} {what}")));
     }
     let Some(output) = output else { return lines };
     if let Some(diff) = &output.diff {
@@ -47,7 +52,8 @@ pub(super) fn result_lines(
     let shown: Vec<&str> = output.text.lines().take(most).collect();
     if is_error {
         // The reason is wrapped, because the end of the line may be what matters.
-        let reason = sanitize::multi_line(&shown.join("\n")).into_owned();
+        let text = denial.map_or_else(|| shown.join("\n"), |(_, why)| why.to_owned());
+        let reason = sanitize::multi_line(&text).into_owned();
         let wrapped = text::wrap(&reason, width.saturating_sub(2).max(10));
         lines.extend(wrapped.iter().map(|line| (Style::Faint, format!("  {line}"))));
     } else {

@@ -38,7 +38,7 @@ fn json_is_the_file_itself() {
     let copy = home.temp_dir().join("copy.json");
     let to = copy.to_str().expect("a path");
     let said = chorusctl(&home, ["session", "export", "latest", "--output", to]).expect_success();
-    assert!(said.contains("exported 1 session"), "{said}");
+    assert_eq!(said, format!("exported {} (3 messages) to {to}\n", saved.header.session_id));
     let again = chorusctl(&home, ["session", "export", "latest", "--output", to]).expect_success();
     assert_eq!(again, format!("already up to date: {to}\n"));
     assert_eq!(fs::read_to_string(&copy).expect("the copy"), file);
@@ -117,4 +117,27 @@ fn what_cannot_be_meant_is_refused() {
     chorusctl(&home, ["session", "export", "--since", "soon", "--output", to]).expect_failure_with_hint(2);
     chorusctl(&home, ["session", "export", "latest", "--output", "/proc/nowhere/x.json"]).expect_failure(3);
     assert!(!output.exists(), "nothing is made for nothing");
+}
+
+#[test]
+fn a_file_that_is_given_alone_gets_the_live_conversation_and_is_never_replaced() {
+    let home = home();
+    let (daemon, saved) = talked(&home);
+    daemon.client().append("a", "Something new.");
+    let read = |name: &str| fs::read_to_string(home.temp_dir().join(name)).expect("the file");
+    let path = |name: &str| home.temp_dir().join(name).to_str().expect("a path").to_owned();
+    let live = chorusctl(&home, ["export", &path("live.md")]).expect_success();
+    assert_eq!(live, format!("exported the live conversation (4 messages) to {}\n", path("live.md")));
+    assert!(read("live.md").contains("Something new."));
+    let again = chorusctl(&home, ["export", "latest", &path("live.md")]);
+    assert_eq!(again.status, 2, "{again:?}");
+    assert!(again.stderr.contains("exists") && again.stderr.contains("--output"), "{again:?}");
+    assert!(read("live.md").contains("Something new."), "the file stays");
+    chorusctl(&home, ["export", "latest", &path("saved.html")]).expect_success();
+    assert!(read("saved.html").contains("<html") && !read("saved.html").contains("Something new."));
+    let to = path("live.md");
+    let replaced = chorusctl(&home, ["export", "--output", &to]).expect_success();
+    assert_eq!(replaced, format!("already up to date: {to}\n"));
+    let replaced = chorusctl(&home, ["export", &saved.header.session_id, "--output", &to]).expect_success();
+    assert!(replaced.contains("(3 messages)") && !read("live.md").contains("Something new."), "{replaced}");
 }

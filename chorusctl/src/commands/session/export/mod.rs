@@ -18,6 +18,9 @@ use crate::ui::sanitize;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::units::pluralize;
 
+/// Selects the live conversation.
+const LIVE: &str = "@";
+
 mod agent_dirs;
 mod atomic_file_writer;
 mod html_index;
@@ -27,7 +30,9 @@ mod session_text;
 
 /// Export saved conversations to standard output or to files
 ///
-/// One named session is written to standard output unless --output is given. Several are written to a directory, one file each, named
+/// One named session is written to standard output unless a file is given: `export SESSION page.html` writes a web page, `export page.html`
+/// one of the live conversation. An existing file is replaced only with --output.
+/// Several are written to a directory, one file each, named
 /// after the session; with --as html, index.html lists the pages in it. Files that are already up to date are not touched; others are replaced atomically. If nothing is new, nothing is
 /// printed, so you can run it from cron:
 ///
@@ -36,8 +41,8 @@ mod session_text;
 /// `@` is the live conversation as it is now, also if it is not saved yet. Exporting it saves nothing.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Sessions to export [default: all of the agent]
-    #[arg(value_name = "SESSION")]
+    /// Sessions to export, and a file for the only one [default: all sessions of the agent]
+    #[arg(value_name = "SESSION|FILE")]
     sessions: Vec<String>,
     /// Only sessions saved since then: 7d, 1h30m, yesterday, or a date
     #[arg(long, value_name = "WHEN", conflicts_with = "sessions")]
@@ -84,23 +89,44 @@ impl From<Form> for ExportFormat {
 ///
 /// # Errors
 /// The exit status of the first session that failed.
-pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+pub fn run(mut args: Args, app: &mut App) -> Result<(), Error> {
+    take_output_file(&mut args)?;
     let named = args.output.as_deref().filter(|path| names_file(path)).and_then(form_of_name);
     let form = TextForm { form: args.form.map(ExportFormat::from).or(named).unwrap_or_default(), plain: args.plain };
     if form.plain && form.form != ExportFormat::Md {
         return Err(Error::usage("--plain is for Markdown only").with_hint("add --as md"));
     }
     let one = args.sessions.len() == 1;
-    if let Some(output) = args.output.as_deref().filter(|output| args.sessions.is_empty() && names_file(output)) {
-        return Err(Error::usage(format!("{} is the name of one file, and no session is named", output.display()))
-            .with_hint(format!("export the latest: chorusctl export latest --output {}", output.display())));
-    }
     match args.output.clone() {
         Some(output) if !one || output.is_dir() || ends_in_slash(&output) => export_to_dir(args, app, form, &output),
         Some(output) => export_to_file(args, app, form, &output),
         None if one => export_to_stdout(args, app, form),
-        None => Err(Error::usage("cannot write several sessions to standard output").with_hint("use --output DIR")),
+        None => Err(Error::usage("cannot write several sessions to standard output").with_hint(
+            "the live conversation to a file: chorusctl export page.html; all to a directory: --output DIR",
+        )),
     }
+}
+
+/// Takes the file from `export page.html` and `export SESSION page.html`. Without a session it gets the live
+/// conversation.
+///
+/// # Errors
+/// The file exists. Only `--output` replaces a file.
+fn take_output_file(args: &mut Args) -> Result<(), Error> {
+    let is_filtered = args.since.is_some() || args.all_agents;
+    if args.output.is_none()
+        && args.sessions.len() <= 2
+        && let Some(file) = args.sessions.pop_if(|last| names_file(Path::new(last)))
+    {
+        if Path::new(&file).exists() {
+            return Err(Error::usage(format!("{file} exists")).with_hint("replace it with --output FILE"));
+        }
+        args.output = Some(file.into());
+    }
+    if args.sessions.is_empty() && !is_filtered && args.output.as_deref().is_some_and(names_file) {
+        args.sessions.push(LIVE.to_owned());
+    }
+    Ok(())
 }
 
 /// Returns true for a path with the extension of an export that is not a directory.
@@ -143,8 +169,8 @@ fn export_to_file(args: Args, app: &mut App, form: TextForm, output: &Path) -> R
     })?;
     let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match OutputDir::new(parent).write_file(Path::new(name), &bytes)? {
-        WriteOutcome::Written => print_report(app, &[output.to_owned()], 0, output),
-        WriteOutcome::Unchanged => print_report(app, &[], 1, output),
+        WriteOutcome::Written => print_report(app, &[output.to_owned()], 0, output, Some(&session)),
+        WriteOutcome::Unchanged => print_report(app, &[], 1, output, Some(&session)),
     }
 }
 
@@ -192,7 +218,7 @@ fn export_to_dir(args: Args, app: &mut App, form: TextForm, output: &Path) -> Re
     if form.form == ExportFormat::Html {
         update_index(app, &folder, output, written.is_empty());
     }
-    print_report(app, &written, same, output)?;
+    print_report(app, &written, same, output, None)?;
     failed.map_or(Ok(()), |status| Err(Error::reported(status)))
 }
 
@@ -250,14 +276,23 @@ fn select_sessions(args: Args, app: &mut App) -> Result<Vec<ExportSession>, Erro
     }
 }
 
-fn print_report(app: &mut App, written: &[PathBuf], same: u64, output: &Path) -> Result<(), Error> {
+/// Prints what was written. `only` is the session of an export into one file.
+fn print_report(
+    app: &mut App,
+    written: &[PathBuf],
+    same: u64,
+    output: &Path,
+    only: Option<&ExportSession>,
+) -> Result<(), Error> {
     match app.stdout.format() {
         OutputFormat::Text if written.is_empty() && same > 0 && output.is_file() => {
             app.stdout.status_line(&sanitize::one_line(&format!("already up to date: {}", output.display())))
         }
         OutputFormat::Text if written.is_empty() => Ok(()),
         OutputFormat::Text => {
-            let mut line = format!("exported {} to {}", pluralize(written.len() as u64, "session"), output.display());
+            let count = || pluralize(written.len() as u64, "session");
+            let what = only.map_or_else(count, ExportSession::describe);
+            let mut line = format!("exported {what} to {}", output.display());
             if output.join(html_index::FILE_NAME).is_file() && written.iter().all(|path| names_page(path)) {
                 line.push_str(&format!(" (open {})", output.join(html_index::FILE_NAME).display()));
             }

@@ -3,6 +3,8 @@
 use serde::Deserialize;
 use uuid::Uuid;
 
+use crate::ui::units::pluralize;
+
 /// A session of the selection. Other fields are not parsed: for a thousand sessions that would take longer than writing
 /// the files.
 #[derive(Debug, Deserialize)]
@@ -14,11 +16,21 @@ pub(super) struct ExportSession {
     pub file_path: String,
     pub available: bool,
     pub corrupt: Option<String>,
+    pub message_count: Option<u64>,
 }
 
 impl ExportSession {
     /// Whether this is the live conversation, with something that no session holds. It has no file.
     pub(super) fn is_live(&self) -> bool {
         self.file_path.is_empty() && self.available
+    }
+
+    /// Returns what an export of this session alone is called, for example `2026-07-05_migration (21 messages)`.
+    pub(super) fn describe(&self) -> String {
+        let name = if self.is_live() { "the live conversation" } else { self.session_id.as_str() };
+        match self.message_count {
+            Some(count) => format!("{name} ({})", pluralize(count, "message")),
+            None => name.to_owned(),
+        }
     }
 }
