@@ -60,6 +60,11 @@ fn anybody_ends_a_turn_from_the_command_line_and_sees_that_it_runs() {
     }
     let json = chorusctl(&fixture.home, ["--json", "cancel", "a"]);
     assert_eq!((json.status, json.stdout.trim()), (5, r#"{"turn_id":null}"#));
+    let error: serde_json::Value = serde_json::from_str(&json.stderr).expect("an error as JSON");
+    assert_eq!(
+        (&error["error"]["kind"], &error["error"]["message"]),
+        (&"nothing_to_do".into(), &"no turn is running".into())
+    );
     assert_eq!(client.agent_status("a").turn, None);
 }
 

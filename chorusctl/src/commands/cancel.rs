@@ -33,14 +33,13 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
 /// No such turn runs or waits (exit status 5).
 pub fn cancel_turn(params: CancelParams, app: &mut App) -> Result<(), Error> {
     let raw = app.call_raw::<Cancel>(&params)?;
-    let text = app.stdout.format() == OutputFormat::Text;
-    if !text {
+    let is_text = app.stdout.format() == OutputFormat::Text;
+    if !is_text {
         app.stdout.json_line(&raw)?;
     }
     match parse_result::<CancelResult>(&raw)?.turn_id {
-        Some(turn) if text => app.stdout.status_line(&format!("cancelled turn {turn}; the partial reply was kept")),
-        Some(_) => Ok(()),
-        None if !text => Err(Error::reported(exit::NOTHING_TO_DO)),
+        Some(_) if !is_text => Ok(()),
+        Some(turn) => app.stdout.status_line(&format!("cancelled turn {turn}; the partial reply was kept")),
         None => {
             let what =
                 if params.turn_id.is_some() { "no such turn is running or waiting" } else { "no turn is running" };

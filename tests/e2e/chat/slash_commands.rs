@@ -132,7 +132,10 @@ fn what_one_needs_is_a_command_for_this_agent() {
     assert!(help.contains("continue a saved conversation"), "{help}");
     let slip = say(&mut running, "/undoo\r", "start with a space");
     assert!(slip.contains("did you mean /undo?"), "{slip}");
-    let slip = say(&mut running, "/history --nonsense\r", "see: /help COMMAND");
+    let help = say(&mut running, "/help notes add\r", "--task");
+    assert!(help.contains("/notes add"), "{help}");
+    say(&mut running, "/notes add task x\r", "see: /help notes add");
+    let slip = say(&mut running, "/history --nonsense\r", "see: /help history");
     assert!(slip.contains("error: unexpected argument"), "{slip}");
     leave(running);
     assert_eq!(calls.of("context.pin"), [json!({"agent": "atlas", "fact": "the port is 8080"})]);

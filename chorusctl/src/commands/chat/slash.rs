@@ -10,8 +10,8 @@ use crate::{cli, commands};
 /// A parsed slash command.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Command {
-    /// Lists the commands, or shows the help of one.
-    Help(Option<&'static SlashCommand>),
+    /// Lists the commands, or shows the help of one, or of a subcommand of it.
+    Help(Option<(&'static SlashCommand, Vec<String>)>),
     New,
     Exit,
     /// Runs `chorusctl` with these arguments.
@@ -235,8 +235,16 @@ fn parse_argument(of: &'static SlashCommand, argument: &str) -> Result<Command, 
     let (path, rest, switches_context) = match of.action {
         Action::Help if argument.is_empty() => return Ok(Command::Help(None)),
         Action::Help => {
-            let name = argument.trim_start_matches('/');
-            return find(name).map(|found| Command::Help(Some(found))).ok_or_else(|| unknown_command(name));
+            let mut words = argument.trim_start_matches('/').split_whitespace();
+            let name = words.next().unwrap_or_default();
+            let below: Vec<String> = words.map(str::to_owned).collect();
+            let found = find(name).ok_or_else(|| unknown_command(name))?;
+            let path = [command_path(found).unwrap_or_default().split(' ').map(str::to_owned).collect(), below.clone()];
+            if !below.is_empty() && subcommand_path(&path.concat()).len() < path.concat().len() {
+                return Err(Error::usage(format!("no help for {} {}", found.name, below.join(" ")))
+                    .with_hint(format!("see: /help {name}")));
+            }
+            return Ok(Command::Help(Some((found, below))));
         }
         Action::New | Action::Exit if !argument.is_empty() => return Err(unexpected_argument(of)),
         Action::New => return Ok(Command::New),
@@ -299,7 +307,7 @@ pub(super) fn run(app: &mut App, command: Command) -> Result<(), Error> {
             Ok(())
         }
         Command::Help(None) => print_help(app),
-        Command::Help(Some(of)) => print_command_help(app, of),
+        Command::Help(Some((of, below))) => print_command_help(app, of, &below),
         Command::Exit => Ok(()),
     }
 }
@@ -307,6 +315,7 @@ pub(super) fn run(app: &mut App, command: Command) -> Result<(), Error> {
 /// Parses and runs the arguments as `chorusctl` would, for the chat's agent.
 fn run_subcommand(app: &mut App, arguments: Vec<String>) -> Result<(), Error> {
     let agent = app.agent().unwrap_or_default();
+    let named = command_names::rename(&format!("chorusctl {}", subcommand_path(&arguments).join(" ")));
     let arguments = arguments.into_iter().map(|word| if word == "{agent}" { agent.clone() } else { word });
     let program = std::iter::once("chorusctl".to_owned());
     match cli::parse(program.chain(arguments).map(OsString::from)) {
@@ -322,7 +331,7 @@ fn run_subcommand(app: &mut App, arguments: Vec<String>) -> Result<(), Error> {
             }
             let text = error.to_string();
             let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-            Err(Error::usage(first).with_hint("see: /help COMMAND"))
+            Err(Error::usage(first).with_hint(format!("see: /help {}", named.trim_start_matches('/'))))
         }
     }
 }
@@ -340,13 +349,34 @@ fn print_help(app: &mut App) -> Result<(), Error> {
     app.stdout.sentence(0, NOTES)
 }
 
-fn print_command_help(app: &mut App, of: &SlashCommand) -> Result<(), Error> {
-    writeln!(app.stdout, "{}: {}", format!("{} {}", of.name, of.argument).trim_end(), of.about)?;
-    let (Action::Run(path, _) | Action::Switch(path, _)) = of.action else { return Ok(()) };
-    if path.contains("{agent}") {
-        return Ok(());
+/// Returns the subcommand that a slash command runs; `None` if it runs none, or with the agent in between.
+fn command_path(of: &SlashCommand) -> Option<&'static str> {
+    match of.action {
+        Action::Run(path, _) | Action::Switch(path, _) if !path.contains("{agent}") => Some(path),
+        _ => None,
     }
-    let help = command_help(path, app.stdout.width());
+}
+
+/// Returns those of the first words that name a command of `chorusctl`.
+fn subcommand_path(words: &[String]) -> Vec<String> {
+    let tree = cli::command_tree();
+    let mut command = &tree;
+    let mut path = Vec::new();
+    for word in words {
+        let Some(found) = command.find_subcommand(word) else { break };
+        path.push(word.clone());
+        command = found;
+    }
+    path
+}
+
+fn print_command_help(app: &mut App, of: &SlashCommand, below: &[String]) -> Result<(), Error> {
+    if below.is_empty() {
+        writeln!(app.stdout, "{}: {}", format!("{} {}", of.name, of.argument).trim_end(), of.about)?;
+    }
+    let Some(path) = command_path(of) else { return Ok(()) };
+    let path = std::iter::once(path).chain(below.iter().map(String::as_str)).collect::<Vec<_>>().join(" ");
+    let help = command_help(&path, app.stdout.width());
     app.stdout.text(&format!("\n{}", command_names::rename(&help)))
 }
 
@@ -408,6 +438,21 @@ mod tests {
                 assert!(cli::parse(words.map(OsString::from)).is_ok(), "{arguments:?}");
             }
         }
+    }
+
+    #[test]
+    fn the_help_of_a_subcommand_is_found() {
+        let help = |line: &str| parse(line).and_then(Result::ok);
+        for (line, below) in
+            [("/help export", &[][..]), ("/help notes add", &["add"]), ("/help /memory list", &["list"])]
+        {
+            let found =
+                help(line).is_some_and(|command| matches!(command, Command::Help(Some((_, words))) if words == below));
+            assert!(found, "{line}");
+        }
+        assert!(help("/help notes nothing").is_none() && help("/help export notes").is_none());
+        let words = ["notes", "add", "task", "x"].map(str::to_owned);
+        assert_eq!(subcommand_path(&words), ["notes", "add"]);
     }
 
     #[test]
