@@ -96,7 +96,8 @@ impl Conversation {
         self.unanswered_message = (!app.is_connected()).then_some(params);
         self.refresh_position(app);
         ended?;
-        if let Some(meter) = self.position.meter.filter(|_| !app.stdout.is_quiet()) {
+        let meter = self.position.meter.filter(|meter| meter.window.is_some_and(|window| meter.used > window / 2));
+        if let Some(meter) = meter.filter(|_| !app.stdout.is_quiet()) {
             app.stderr.styled_line(Style::Faint, &format!("next request {}", format::prompt_size(&meter)));
         }
         app.stdout.text("\n")
