@@ -254,3 +254,32 @@ fn what_is_known_is_shown() {
     chorusctl(&home, ["notes", "done", "9"]).expect_failure_with_hint(3);
     chorusctl(&home, ["notes", "done", "d1"]).expect_failure_with_hint(2);
 }
+
+/// An id of digits alone looks like a number without its letter, one that begins with `d` like a decision.
+#[test]
+fn a_fact_of_the_agent_is_found_by_whatever_its_id_looks_like() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    for text in ["Deploys are on Tuesdays.", "Staging comes first."] {
+        let fact = AddParams { agent: agent(), text: text.into(), scope: Some(NoteScope::Agent), ..Default::default() };
+        client.call::<Add>(&fact).expect("notes.add");
+    }
+    daemon.kill9();
+    let catalog = rusqlite::Connection::open(home.path.join("db/chorus.db")).expect("the catalog");
+    for (start, text) in [("22253498", "Deploys%"), ("d2253498", "Staging%")] {
+        let set = format!("UPDATE memory SET uid = CAST(x'{start}' || substr(uid, 5) AS BLOB) WHERE text LIKE ?1");
+        assert_eq!(catalog.execute(&set, [text]).expect("another id"), 1);
+    }
+    drop(catalog);
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    assert_eq!(edit(&mut client, "22253498", "Deploys are on Mondays.").text, "Deploys are on Mondays.");
+    assert_eq!(edit(&mut client, "d2253498", "Staging comes last.").text, "Staging comes last.");
+    rm(&mut client, "22253498");
+    rm(&mut client, "d2253498");
+    assert!(notes(&mut client).is_empty());
+    let unknown = EditParams { agent: agent(), note: "22253498".into(), text: "gone".into() };
+    assert_eq!(expect_error_kind(client.call::<Edit>(&unknown)), ErrorKind::InvalidParams);
+}

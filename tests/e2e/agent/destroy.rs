@@ -69,7 +69,7 @@ fn a_context_that_a_destroy_left_is_ended_by_the_start() {
     let found = daemon.client().call::<Doctor>(&DoctorParams::default()).expect("checks");
     let journal: Vec<&str> =
         found.checks.iter().filter(|check| check.name == "journal").map(|check| &*check.text).collect();
-    assert!(journal.len() == 1 && journal[0].contains("of 1 contexts"), "{journal:?}");
+    assert!(journal.len() == 1 && journal[0].contains("of 1 context,"), "{journal:?}");
     assert_eq!(daemon.client().message_texts("b"), ["stays"]);
 }
 

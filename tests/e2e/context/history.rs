@@ -175,7 +175,10 @@ fn words_find_titles_names_and_tags() {
     }
     // A single word that nothing matches may be a mistyped name.
     let unknown = chorusctl(&home, ["history", "100%_"]);
-    assert!(unknown.expect_failure_with_hint(3).contains("no agent and no session matches"), "{unknown:?}");
+    assert!(
+        unknown.expect_failure_with_hint(3).contains("and no session has it in its title, name or tags"),
+        "{unknown:?}"
+    );
     // The name of an agent means that agent, and words may follow it.
     assert!(chorusctl(&home, ["history", "flight"]).expect_success().contains("Another one"));
     assert_eq!(chorusctl(&home, ["history", "flight", "crypto"]).stderr, "no sessions match\n");

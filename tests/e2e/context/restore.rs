@@ -2,12 +2,14 @@
 
 use chorus_proto::methods::context::{Restore, RestoreParams, RestoreResult, Show, ShowParams};
 use chorus_proto::{Client, ErrorKind, NewMessage, Role, Trigger};
-use chorus_tests::Daemon;
 use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::{chorusctl, run_command};
+use chorus_tests::model_server::ModelServer;
+use chorus_tests::{Daemon, Home, InteractiveCommand};
 use serde_json::json;
 
 use crate::home;
+use crate::send::cli::command;
 
 fn latest() -> RestoreParams {
     RestoreParams { agent: Some("a".into()), session: "latest".into(), ..Default::default() }
@@ -172,6 +174,28 @@ fn the_command_line_tells_what_came_back() {
     assert_eq!((&said["messages"], &said["session"]["id"]), (&json!(1), &json!(session.header.id.to_string())));
     assert_eq!(said["saved_first"]["trigger"], "restore");
     chorusctl(&home, ["context", "restore", "nothing-like-it"]).expect_failure_with_hint(3);
+}
+
+/// The terminal that `restore latest` shows.
+fn restore_at_a_terminal(home: &Home) -> String {
+    let mut running = InteractiveCommand::on_terminal(&command(home, &["restore", "latest"]));
+    let (status, shown, _) = running.wait_for_exit();
+    assert!(status.success(), "{shown}");
+    shown
+}
+
+#[test]
+fn at_a_terminal_a_model_that_is_missing_is_named_before_the_first_message_fails() {
+    let (without, with, server) = (home(), home(), ModelServer::start());
+    let _daemons = [Daemon::start(&without), Daemon::start_with(&with, &server.config_toml())].map(|daemon| {
+        let mut client = daemon.client();
+        client.init("a");
+        client.append("a", "one");
+        client.save("a", "one");
+        daemon
+    });
+    assert!(restore_at_a_terminal(&without).contains("chorusctl models add NAME URL"));
+    assert!(!restore_at_a_terminal(&with).contains("models add"));
 }
 
 #[test]

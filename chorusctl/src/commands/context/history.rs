@@ -139,8 +139,11 @@ fn refuse_unknown_word(app: &mut App, params: &HistoryParams, word: &str) -> Res
     if app.call::<History>(&params)?.total > 0 {
         return Ok(());
     }
-    Err(Error::new(exit::NOT_FOUND, format!("no agent and no session matches {word:?}"))
-        .with_hint("list them: `chorusctl agent list`, `chorusctl history`"))
+    Err(Error::new(
+        exit::NOT_FOUND,
+        format!("no agent is called {word:?}, and no session has it in its title, name or tags"),
+    )
+    .with_hint("list them: `chorusctl agent list`, `chorusctl history`"))
 }
 
 fn for_each_page(

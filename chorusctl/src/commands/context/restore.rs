@@ -1,5 +1,8 @@
 //! `chorusctl context restore`: makes a saved session the live context again.
 
+use std::io::IsTerminal as _;
+
+use chorus_proto::methods::agent;
 use chorus_proto::methods::context::{Restore, RestoreParams};
 
 use crate::app::App;
@@ -53,6 +56,24 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
             let line = format!("restored the workspace files (commit {})", sanitize::one_line(commit));
             app.stdout.status_line(&line)?;
         }
-        format::print_paragraph(&mut app.stdout, result.session.header.summary.as_deref().unwrap_or_default())
+        format::print_paragraph(&mut app.stdout, result.session.header.summary.as_deref().unwrap_or_default())?;
+        hint_at_missing_model(app)
     })
+}
+
+/// Tells a person whose agent has no model how to get one before the first message fails.
+fn hint_at_missing_model(app: &mut App) -> Result<(), Error> {
+    if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+        return Ok(());
+    }
+    let params = agent::ShowParams { name: app.agent() };
+    // Not essential: the conversation is loaded.
+    if let Ok(shown) = app.client()?.call::<agent::Show>(&params)
+        && shown.agent.model.is_none()
+    {
+        app.stdout.flush()?;
+        app.stderr
+            .hint("it has no model yet: `chorusctl models add NAME URL` adds models, `chorusctl models` lists them");
+    }
+    Ok(())
 }

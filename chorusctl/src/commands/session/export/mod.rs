@@ -119,7 +119,7 @@ fn take_output_file(args: &mut Args) -> Result<(), Error> {
         && let Some(file) = args.sessions.pop_if(|last| names_file(Path::new(last)))
     {
         if Path::new(&file).exists() {
-            return Err(Error::usage(format!("{file} exists")).with_hint("replace it with --output FILE"));
+            return Err(Error::usage(format!("{file} exists")).with_hint("to replace it, put --output before its name"));
         }
         args.output = Some(file.into());
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use chorus_base::error::Result;
 use chorus_clock::Clock;
+use chorus_proto::ErrorKind;
 use chorus_proto::methods::notes::{EditParams, NoteResult};
 use chorus_session::notes::{NoteEdit, NoteList, NoteRef};
 use chorus_store::Catalog;
@@ -37,8 +38,11 @@ pub async fn edit(
             Ok(NoteResult { note: to_edited_note(&agent.settings, &edited), warnings })
         }
         Err(failure) if may_be_memory(&failure, &params.note) => {
-            let entry = edit_memory::edit(agents, catalog, clock, &agent, &params.note, &text).await?;
-            Ok(NoteResult { note: memory_to_note(entry), warnings: Vec::new() })
+            match edit_memory::edit(agents, catalog, clock, &agent, &params.note, &text).await {
+                Ok(entry) => Ok(NoteResult { note: memory_to_note(entry), warnings: Vec::new() }),
+                Err(unknown) if unknown.kind == ErrorKind::NotFound => Err(failure),
+                Err(other) => Err(other),
+            }
         }
         Err(failure) => Err(failure),
     }

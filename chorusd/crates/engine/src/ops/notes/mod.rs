@@ -99,9 +99,10 @@ fn memory_to_note(entry: MemoryEntry) -> Note {
     }
 }
 
-/// Returns whether a name that is no note of the live context may be the id of a memory entry.
+/// Returns whether a name that is no note of the live context may be the id of a memory entry. Such an id may consist of
+/// digits alone, like a number without its letter, which is `invalid_params`.
 fn may_be_memory(failure: &Error, note: &str) -> bool {
-    failure.kind == ErrorKind::NotFound
+    matches!(failure.kind, ErrorKind::NotFound | ErrorKind::InvalidParams)
         && note.len() >= MIN_PREFIX
         && note.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
 }
