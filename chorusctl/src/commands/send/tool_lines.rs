@@ -12,7 +12,7 @@ const MAX_DIFF_LINES: usize = 20;
 /// A line with its style.
 pub(super) type StyledLine = (Style, String);
 
-/// What the result of a call that nobody approved says between the action and the reason.
+/// The words between the action and the reason in the result of a call that nobody approved.
 const NOT_APPROVED: &str = " was not approved: ";
 
 /// Returns the line for a call: `→ bash  cargo test`.

@@ -277,7 +277,7 @@ pub struct ContextPage {
 #[derive(Debug)]
 pub struct ContextDraft {
     pub session: SessionDraft,
-    /// Whether something would be lost that no session holds.
+    /// True if the context has something that no session holds.
     pub unsaved: bool,
 }
 

@@ -86,8 +86,8 @@ fn the_pieces_of_a_text_go_on_with_the_chain_that_the_first_one_found() {
     chorusctl(&home, ["rm", "latest~1"]).expect_success();
     let next = ReadParams { offset: piece.next, fingerprint: piece.fingerprint, ..first.clone() };
     assert_eq!(client.call::<Read>(&next).expect("the next piece").fingerprint, next.fingerprint);
-    let anew = client.call::<Read>(&first).expect("from the beginning");
-    assert_ne!(anew.fingerprint, next.fingerprint);
+    let again = client.call::<Read>(&first).expect("from the beginning");
+    assert_ne!(again.fingerprint, next.fingerprint);
 }
 
 #[test]

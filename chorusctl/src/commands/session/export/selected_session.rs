@@ -20,7 +20,7 @@ pub(super) struct ExportSession {
 }
 
 impl ExportSession {
-    /// Whether this is the live conversation, with something that no session holds. It has no file.
+    /// Returns true for the live conversation with something that no session holds. It has no file.
     pub(super) fn is_live(&self) -> bool {
         self.file_path.is_empty() && self.available
     }

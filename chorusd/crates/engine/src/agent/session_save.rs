@@ -108,7 +108,7 @@ pub async fn inherit_title(store: &Store, draft: &mut SessionDraft) -> Result<()
     Ok(())
 }
 
-/// Whether the title of the session that `draft` continues was given: then the session is named after it.
+/// Returns true if the title of the session that `draft` continues was given: then the session is named after it.
 fn is_title_given(header: &SessionHeader, draft: &SessionDraft) -> bool {
     let Some(title) = header.description.as_deref() else { return false };
     let slug = header.session_id.split_once('_').map_or("", |(_, slug)| slug);

@@ -29,7 +29,7 @@ pub struct ExportPosition {
 #[derive(Debug, Default)]
 pub struct ExportPositions {
     positions: Mutex<VecDeque<(TextKey, ExportPosition)>>,
-    /// What the first piece of a text found out about the parent of its session, by fingerprint.
+    /// The parent of a session as the first piece of its text found it, by fingerprint.
     parents: Mutex<VecDeque<(String, Option<ParentSession>)>>,
 }
 

@@ -27,7 +27,7 @@ pub struct OpenSession {
 }
 
 impl OpenSession {
-    /// Whether this is the live context, which no session holds as it is.
+    /// True for the live context, which no session holds as it is.
     #[must_use]
     pub fn is_live(&self) -> bool {
         self.row.is_none()
