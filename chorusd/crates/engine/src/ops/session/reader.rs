@@ -81,7 +81,7 @@ impl SessionReader {
         self.resolve_as(by, agent, agent_said || is_listed, text, command).await
     }
 
-    /// Whether a session is one of `agent`, or an imported one, which all agents find.
+    /// Returns true for a session of `agent`, and for an imported one, which all agents find.
     fn is_found_with(&self, agent: &AgentEntry, row: &SessionRow) -> bool {
         let (own, of) = (agent.settings.id, row.header.agent_id);
         of == own || self.imported_by_others(Some(own)).contains(&of)
