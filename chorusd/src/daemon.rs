@@ -266,7 +266,7 @@ impl Daemon {
         }
         systemd_notify::notify_stopping("saving every conversation");
         let deadline = Moment::now() + self.ops.config.stop_timeout;
-        self.ops.registry.emit_event(EventType::DaemonStopping, None, json!({}));
+        self.ops.registry.emit_event(EventType::DaemonStopping, None, None, json!({}));
         // The store needs time after Discord.
         let discord_until = Moment::now() + self.ops.config.stop_timeout.mul_f64(0.7);
         let discord = chorus_runtime::spawn(async move { discord.stop(discord_until).await });

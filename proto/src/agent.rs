@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use uuid::Uuid;
 
+use crate::methods::conversations::Conversation;
 use crate::session::TokenPair;
 use crate::wire;
 
@@ -138,6 +139,9 @@ pub struct Agent {
     /// The agent's directory.
     pub path: String,
     pub context: Option<ContextInfo>,
+    /// Its other conversations that have a live context, by name.
+    #[omit_empty]
+    pub conversations: Vec<Conversation>,
     pub last_session: Option<SessionRef>,
     /// Usage since midnight, if it called a model.
     #[omit_empty]

@@ -6,6 +6,7 @@ use crate::wire;
 #[wire(Copy, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     AgentNotFound,
+    ConversationNotFound,
     SessionNotFound,
     NotFound,
     /// No agent was named, and there is none or more than one.
@@ -59,7 +60,11 @@ impl ErrorKind {
     pub fn exit_status(self) -> u8 {
         match self {
             Self::InvalidName | Self::InvalidParams | Self::InvalidConfig => exit::USAGE,
-            Self::AgentNotFound | Self::SessionNotFound | Self::NotFound | Self::NoAgent => exit::NOT_FOUND,
+            Self::AgentNotFound
+            | Self::ConversationNotFound
+            | Self::SessionNotFound
+            | Self::NotFound
+            | Self::NoAgent => exit::NOT_FOUND,
             Self::NothingToSave => exit::NOTHING_TO_DO,
             Self::Denied | Self::LimitReached => exit::REFUSED,
             Self::Ambiguous | Self::AlreadyExists | Self::Busy | Self::Conflict | Self::Expired => exit::CONFLICT,

@@ -95,6 +95,9 @@ pub struct Event {
     pub kind: EventType,
     /// Name of the agent, if it concerns one.
     pub agent: Option<String>,
+    /// Name of its conversation, unless that is `main`.
+    #[omit_empty]
+    pub conversation: Option<String>,
     pub data: Value,
 }
 

@@ -98,6 +98,14 @@ impl TokenPair {
     }
 }
 
+/// The conversation of an agent that a session was saved from.
+#[wire(PartialEq, Eq)]
+pub struct ConversationRef {
+    pub id: Uuid,
+    /// Its name at the save.
+    pub name: String,
+}
+
 /// All fields of a session file before its messages, in the order of the file.
 #[wire(PartialEq)]
 pub struct SessionHeader {
@@ -107,6 +115,9 @@ pub struct SessionHeader {
     pub session_id: String,
     pub agent_id: Uuid,
     pub agent_name: String,
+    /// The conversation that it was saved from, unless that is `main`.
+    #[omit_empty]
+    pub conversation: Option<ConversationRef>,
     pub description: Option<String>,
     pub summary: Option<String>,
     #[serde(default)]

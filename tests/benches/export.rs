@@ -27,7 +27,9 @@ fn create_sessions(daemon: &Daemon) -> Vec<Session> {
         let messages = (0..40).map(|m| NewMessage::text(role(m), format!("{n} {m} {text}")));
         client.append_all("a", messages.collect());
         client.save("a", &format!("run {n}"));
-        client.call::<Clear>(&ClearParams { agent: Some("a".into()), save: false }).expect("cleared");
+        client
+            .call::<Clear>(&ClearParams { conversation: None, agent: Some("a".into()), save: false })
+            .expect("cleared");
     }
     client.history("a")
 }

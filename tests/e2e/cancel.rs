@@ -76,11 +76,11 @@ fn what_would_take_the_context_away_is_busy_meanwhile() {
     let turn = fixture.spawn_send("a", "Go.");
     fixture.models().wait_for_gate("end");
     let agent = || Some("a".to_owned());
-    let clear = client.call::<Clear>(&ClearParams { agent: agent(), save: false });
+    let clear = client.call::<Clear>(&ClearParams { conversation: None, agent: agent(), save: false });
     assert_eq!(expect_error_kind(clear), ErrorKind::Busy);
-    let rewind = client.call::<Rewind>(&RewindParams { agent: agent(), n: None, undo: false });
+    let rewind = client.call::<Rewind>(&RewindParams { conversation: None, agent: agent(), n: None, undo: false });
     assert_eq!(expect_error_kind(rewind), ErrorKind::Busy);
     fixture.models().open_gate("end");
     assert_eq!(turn.join().expect("the client").expect("a turn").reply, "AB");
-    client.call::<Clear>(&ClearParams { agent: agent(), save: false }).expect("cleared");
+    client.call::<Clear>(&ClearParams { conversation: None, agent: agent(), save: false }).expect("cleared");
 }

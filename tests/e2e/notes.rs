@@ -33,20 +33,22 @@ fn texts(client: &mut Client, kind: NoteKind) -> Vec<String> {
 }
 
 fn done(client: &mut Client, note: &str) {
-    client.call::<Done>(&DoneParams { agent: agent(), note: note.into() }).expect("notes.done");
+    client.call::<Done>(&DoneParams { conversation: None, agent: agent(), note: note.into() }).expect("notes.done");
 }
 
 fn rm(client: &mut Client, note: &str) {
-    client.call::<Rm>(&RmParams { agent: agent(), note: note.into() }).expect("notes.rm");
+    client.call::<Rm>(&RmParams { conversation: None, agent: agent(), note: note.into() }).expect("notes.rm");
 }
 
 fn edit(client: &mut Client, note: &str, text: &str) -> Note {
-    let params = EditParams { agent: agent(), note: note.into(), text: text.into() };
+    let params = EditParams { conversation: None, agent: agent(), note: note.into(), text: text.into() };
     client.call::<Edit>(&params).expect("notes.edit").note
 }
 
 fn compact(client: &mut Client) {
-    client.call::<Compact>(&CompactParams { agent: agent(), undo: false }).expect("context.compact");
+    client
+        .call::<Compact>(&CompactParams { conversation: None, agent: agent(), undo: false })
+        .expect("context.compact");
 }
 
 fn working_set(client: &mut Client) -> WorkingSet {
@@ -87,7 +89,7 @@ fn edits_survive_a_crash_and_the_undo_of_compactions_and_are_saved() {
     daemon.kill9();
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
-    client.call::<Compact>(&CompactParams { agent: agent(), undo: true }).expect("its undo");
+    client.call::<Compact>(&CompactParams { conversation: None, agent: agent(), undo: true }).expect("its undo");
     assert_eq!(texts(&mut client, NoteKind::Decision), ["We use Parquet."]);
     assert_eq!(texts(&mut client, NoteKind::Task), tasks);
     let closed: Vec<_> = working_set(&mut client).closed.into_iter().map(|item| item.text).collect();
@@ -109,7 +111,8 @@ fn what_is_closed_is_not_found_again() {
         client.append("a", &format!("Round {round}."));
         compact(&mut client);
         let session = client.history("a").remove(0);
-        let params = ResumeParams { agent: agent(), session: session.short_id };
+        let params =
+            ResumeParams { as_conversation: None, conversation: None, agent: agent(), session: session.short_id };
         client.call::<Resume>(&params).expect("context.resume");
         assert_eq!(texts(&mut client, NoteKind::Decision), ["We decided to keep the rows."], "round {round}");
         assert_eq!(texts(&mut client, NoteKind::Task), ["Don't forget the owner."], "round {round}");
@@ -122,7 +125,7 @@ fn what_is_closed_is_not_found_again() {
 fn compact_and_undo(client: &mut Client) {
     client.append("a", "And on.");
     compact(client);
-    client.call::<Compact>(&CompactParams { agent: agent(), undo: true }).expect("its undo");
+    client.call::<Compact>(&CompactParams { conversation: None, agent: agent(), undo: true }).expect("its undo");
 }
 
 #[test]
@@ -132,7 +135,9 @@ fn facts_have_three_scopes_and_one_place() {
     let mut client = daemon.client();
     client.init("a");
     chorusctl(&home, ["agent", "config", "a", "project", "billing"]).expect_success();
-    client.call::<Pin>(&PinParams { agent: agent(), fact: "The old column stays.".into() }).expect("pinned");
+    client
+        .call::<Pin>(&PinParams { conversation: None, agent: agent(), fact: "The old column stays.".into() })
+        .expect("pinned");
     let fact =
         |text: &str, scope| AddParams { agent: agent(), text: text.into(), scope: Some(scope), ..Default::default() };
     client.call::<Add>(&fact("Deploys are on Tuesdays.", NoteScope::Agent)).expect("notes.add");
@@ -154,21 +159,22 @@ fn facts_have_three_scopes_and_one_place() {
     let known: Vec<_> = known.expect("memory.list").entries.into_iter().map(|entry| entry.text).collect();
     assert_eq!(known, ["Staging comes first.", "Deploys are on Mondays."]);
     rm(&mut client, "f1");
-    let removed = client.call::<Rm>(&RmParams { agent: agent(), note: all[1].id.clone() }).expect("notes.rm");
+    let removed =
+        client.call::<Rm>(&RmParams { conversation: None, agent: agent(), note: all[1].id.clone() }).expect("notes.rm");
     assert!(removed.trash.is_some());
     assert_eq!(texts(&mut client, NoteKind::Fact), ["Deploys are on Mondays."]);
     chorusctl(&home, ["trash", "restore", &all[1].note]).expect_success();
     assert_eq!(texts(&mut client, NoteKind::Fact).len(), 2);
     // Another conversation knows what is known beyond this one.
     client.append("a", "one");
-    client.call::<Clear>(&ClearParams { agent: agent(), save: false }).expect("context.clear");
+    client.call::<Clear>(&ClearParams { conversation: None, agent: agent(), save: false }).expect("context.clear");
     assert_eq!(texts(&mut client, NoteKind::Fact).len(), 2);
     let page = |offset| ListParams { agent: agent(), offset: Some(offset), limit: Some(1), ..Default::default() };
     let first = client.call::<List>(&page(0)).expect("notes.list");
     assert_eq!((first.notes.len(), first.total, first.next), (1, 2, Some(1)));
     let wrong = AddParams { kind: Some(NoteKind::Task), ..fact("x", NoteScope::Agent) };
     assert_eq!(expect_error_kind(client.call::<Add>(&wrong)), ErrorKind::InvalidParams);
-    let unknown = RmParams { agent: agent(), note: "d9".into() };
+    let unknown = RmParams { conversation: None, agent: agent(), note: "d9".into() };
     assert_eq!(expect_error_kind(client.call::<Rm>(&unknown)), ErrorKind::NotFound);
 }
 
@@ -179,7 +185,7 @@ fn a_conflict_of_a_merge_is_resolved_by_one_side() {
     let mut client = daemon.client();
     client.init("a");
     let pin = |client: &mut Client, fact: &str| {
-        client.call::<Pin>(&PinParams { agent: agent(), fact: fact.into() }).expect("pinned");
+        client.call::<Pin>(&PinParams { conversation: None, agent: agent(), fact: fact.into() }).expect("pinned");
     };
     client.append("a", "Which port?");
     let base = client.save("a", "the beginning");
@@ -190,7 +196,14 @@ fn a_conflict_of_a_merge_is_resolved_by_one_side() {
     pin(&mut client, "The port is 9090.");
     client.append("a", "Another line.");
     let other = client.save("a", "another");
-    let params = MergeParams { agent: agent(), a: one.short_id, b: other.short_id, own: false };
+    let params = MergeParams {
+        as_conversation: None,
+        conversation: None,
+        agent: agent(),
+        a: one.short_id,
+        b: other.short_id,
+        own: false,
+    };
     assert_eq!(client.call::<Merge>(&params).expect("session.merge").conflicts.len(), 1);
     let shown = chorusctl(&home, ["notes", "list", "--kind", "conflict"]).expect_success();
     assert!(shown.contains("c1") && shown.contains("8080") && !shown.contains("Facts"), "{shown:?}");
@@ -200,7 +213,7 @@ fn a_conflict_of_a_merge_is_resolved_by_one_side() {
     assert!(texts(&mut client, NoteKind::Conflict).is_empty());
     let decided = "“The port is 8080.” holds, not “The port is 9090.”";
     assert_eq!(texts(&mut client, NoteKind::Decision), [decided]);
-    let params = ResolveParams { agent: agent(), note: "d1".into(), keep: Some(Side::A) };
+    let params = ResolveParams { conversation: None, agent: agent(), note: "d1".into(), keep: Some(Side::A) };
     assert_eq!(expect_error_kind(client.call::<Resolve>(&params)), ErrorKind::InvalidParams);
 }
 
@@ -215,7 +228,8 @@ fn pins_of_many_windows_have_their_share_of_the_window_and_a_warning_names_the_c
     // Together they are ten times what the window may have.
     for n in 0..300 {
         let fact = format!("Fact {n} is that {}", "the column of the old table stays where it is, ".repeat(40));
-        let warnings = client.call::<Pin>(&PinParams { agent: agent(), fact }).expect("pinned").warnings;
+        let warnings =
+            client.call::<Pin>(&PinParams { conversation: None, agent: agent(), fact }).expect("pinned").warnings;
         warned += u64::from(warnings.iter().any(|text| text.contains("chorusctl context unpin N")));
     }
     assert!(warned > 250, "{warned}");
@@ -280,6 +294,6 @@ fn a_fact_of_the_agent_is_found_by_whatever_its_id_looks_like() {
     rm(&mut client, "22253498");
     rm(&mut client, "d2253498");
     assert!(notes(&mut client).is_empty());
-    let unknown = EditParams { agent: agent(), note: "22253498".into(), text: "gone".into() };
+    let unknown = EditParams { conversation: None, agent: agent(), note: "22253498".into(), text: "gone".into() };
     assert_eq!(expect_error_kind(client.call::<Edit>(&unknown)), ErrorKind::InvalidParams);
 }

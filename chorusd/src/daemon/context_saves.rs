@@ -12,16 +12,16 @@ const MAX_CONCURRENT_SAVES: usize = 16;
 /// Saves every context that has unsaved messages; the contexts stay live in the journal. Returns false if some could
 /// not be saved; the next start saves those.
 pub(super) async fn save_contexts(ops: &Ops) -> bool {
-    let unsaved = ops.registry.unsaved_agents();
+    let unsaved = ops.registry.unsaved_conversations();
     let count = unsaved.len();
     let failed = Mutex::new(0_usize);
     futures_util::stream::iter(unsaved)
-        .for_each_concurrent(MAX_CONCURRENT_SAVES, |agent| {
+        .for_each_concurrent(MAX_CONCURRENT_SAVES, |conversation| {
             let failed = &failed;
             async move {
                 let save = command::save_if_unsaved(Trigger::Shutdown, false);
-                if let Err(failure) = ops.registry.ask(agent, save).await {
-                    tracing::warn!(%agent, %failure, "cannot save a context; it is in the journal");
+                if let Err(failure) = ops.registry.ask(conversation, save).await {
+                    tracing::warn!(agent = %conversation.agent, %failure, "cannot save a context; it is in the journal");
                     *failed.lock() += 1;
                 }
             }
@@ -36,10 +36,10 @@ pub(super) async fn save_contexts(ops: &Ops) -> bool {
 
 /// Saves and ends every context, so that all agents start idle.
 pub(super) async fn save_and_clear_all(ops: &Ops) {
-    for agent in ops.registry.live_agents() {
+    for conversation in ops.registry.live_conversations(None) {
         let save = command::save_if_unsaved(Trigger::Shutdown, true);
-        if let Err(failure) = ops.registry.ask(agent, save).await {
-            tracing::warn!(%agent, %failure, "cannot save an idle context; it stays live");
+        if let Err(failure) = ops.registry.ask(conversation, save).await {
+            tracing::warn!(agent = %conversation.agent, %failure, "cannot save an idle context; it stays live");
         }
     }
 }

@@ -48,6 +48,7 @@ pub(super) async fn make_services(
     let store = Arc::new(Store::open(&places.home, config.durability(), on_fatal, clock.now(), redactor.clone())?);
     let agents = Arc::new(AgentIndex::default());
     let heads = ops::agent::destroy::end_destroyed_contexts(&store, store.journal.live_contexts().await?).await?;
+    ops::conversations::recovery::load(&store, &agents.conversations, &heads, clock.now()).await?;
     let (live, home) = (heads.len(), places.home.clone());
     let models = Arc::new(Models::new(&config, &home, clock.clone(), redactor.clone()));
     let usage = Arc::new(UsageTracker::new(store.clone(), clock.clone(), TimeZone::system()));
@@ -97,6 +98,9 @@ pub(super) async fn make_services(
         approvals: approvals.clone(),
         discord: discord.clone(),
         lock: tokio::sync::Mutex::default(),
+        registry: registry.clone(),
+        conversations_lock: tokio::sync::Mutex::default(),
+        starting_conversations: Default::default(),
     });
     let sessions = Arc::new(SessionReader {
         table: store.catalog.sessions.clone(),

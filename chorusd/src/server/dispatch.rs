@@ -5,8 +5,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use chorus_proto::error::CODE_METHOD_NOT_FOUND;
 use chorus_proto::methods::{
-    Method, agent, agent_transfer, approvals, audit, backup, context, continuation, daemon, doctor, events, export,
-    import, memory, models, notes, permissions, send, session, session_branching, settings, tasks, trash, usage,
+    Method, agent, agent_transfer, approvals, audit, backup, context, continuation, conversations, daemon, doctor,
+    events, export, import, memory, models, notes, permissions, send, session, session_branching, settings, tasks,
+    trash, usage,
 };
 use chorus_proto::rpc::Request;
 use chorus_proto::{ErrorKind, RpcError};
@@ -83,6 +84,7 @@ routes! {
     inline memory::List => memory::list::list(agent_resolver, store.catalog.memories, store.catalog.sessions);
     inline memory::Search => memory::search::search(agent_resolver, store.catalog.memories, store.catalog.sessions);
     inline notes::List => notes::list::list(agent_resolver, registry, store.catalog, config);
+    inline conversations::List => conversations::list::list(agent_resolver, agent_describer);
     inline daemon::Stop => daemon::stop(daemon);
     inline context::Append => context::append::append(agent_resolver, registry, redactor, clock, config);
     inline context::Rewind => context::rewind::rewind(agent_resolver, registry);
@@ -104,6 +106,10 @@ routes! {
     spawned models::Validate => models::validate::validate(models, effective_config);
     spawned agent::Use => agent::use_::use_(agent_resolver, agent_describer, store.catalog.settings, agents);
     spawned agent::Config => agent::config::config(agent_editor);
+    spawned conversations::New => conversations::new::new(agent_resolver, agent_describer);
+    spawned conversations::Rename => conversations::rename::rename(agent_resolver, agent_describer);
+    spawned conversations::Close => conversations::close::close(agent_resolver, agent_describer);
+    spawned conversations::Use => conversations::use_::use_(agent_resolver, agent_describer);
     spawned settings::Set => settings::set::set(effective_config, agent_resolver, models, registry, clock);
     spawned continuation::Resume => context::resume::resume(agent_resolver, continuation_starter);
     spawned continuation::Compact => context::compact::compact(agent_resolver, continuation_starter, summaries);

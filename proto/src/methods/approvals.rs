@@ -58,6 +58,9 @@ pub struct Approval {
     /// The id: six letters and digits.
     pub id: String,
     pub agent: String,
+    /// Name of the conversation that asks, unless that is `main`.
+    #[omit_empty]
+    pub conversation: Option<String>,
     pub turn_id: Uuid,
     /// The call's id from the model.
     pub call_id: String,

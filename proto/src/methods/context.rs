@@ -42,6 +42,8 @@ method!(Unpin = "context.unpin", UnpinParams => PinResult);
 #[wire(params)]
 pub struct RewindParams {
     pub agent: Option<String>,
+    /// Its name or id: `main` by default, `@` for the one that `conversations.use` selected.
+    pub conversation: Option<String>,
     /// Number of user turns to remove, by default 1.
     pub n: Option<u64>,
     /// Restore what the last rewind removed.
@@ -60,12 +62,16 @@ pub struct RewindResult {
 #[wire(params)]
 pub struct PinParams {
     pub agent: Option<String>,
+    /// Its name or id: `main` by default, `@` for the one that `conversations.use` selected.
+    pub conversation: Option<String>,
     pub fact: String,
 }
 
 #[wire(params)]
 pub struct UnpinParams {
     pub agent: Option<String>,
+    /// Its name or id: `main` by default, `@` for the one that `conversations.use` selected.
+    pub conversation: Option<String>,
     /// Number of the pinned fact, starting at 1.
     pub n: u64,
 }
@@ -82,6 +88,8 @@ pub struct PinResult {
 #[wire(params)]
 pub struct AppendParams {
     pub agent: Option<String>,
+    /// Its name or id: `main` by default, `@` for the one that `conversations.use` selected.
+    pub conversation: Option<String>,
     /// A message with `role`. Set either this or `messages`.
     pub text: Option<String>,
     /// Role of `text`, by default `user`.
@@ -109,6 +117,8 @@ pub struct AppendResult {
 #[wire(params)]
 pub struct ShowParams {
     pub agent: Option<String>,
+    /// Its name or id: `main` by default, `@` for the one that `conversations.use` selected.
+    pub conversation: Option<String>,
     /// Only this number of the last messages.
     pub last: Option<u64>,
     /// Index of the first message of the page.
@@ -136,6 +146,8 @@ pub struct ShowResult<M = Message> {
 #[wire(params)]
 pub struct SaveParams {
     pub agent: Option<String>,
+    /// Its name or id: `main` by default, `@` for the one that `conversations.use` selected.
+    pub conversation: Option<String>,
     pub description: Option<String>,
     /// Clear the context after the save.
     #[serde(default)]
@@ -161,6 +173,8 @@ pub struct SaveResult {
 #[wire(params)]
 pub struct ClearParams {
     pub agent: Option<String>,
+    /// Its name or id: `main` by default, `@` for the one that `conversations.use` selected.
+    pub conversation: Option<String>,
     /// Save the context first.
     #[serde(default)]
     pub save: bool,
@@ -184,6 +198,8 @@ fn is_zero(number: &u64) -> bool {
 #[wire(params)]
 pub struct HistoryParams {
     pub agent: Option<String>,
+    /// Only sessions that were saved from this conversation: its name or id, or `@` for the selected one.
+    pub conversation: Option<String>,
     /// Include sessions of all agents, also deleted ones.
     #[serde(default)]
     pub all_agents: bool,
@@ -214,6 +230,8 @@ pub struct HistoryResult<S = Session> {
 #[wire(params)]
 pub struct RestoreParams {
     pub agent: Option<String>,
+    /// Its name or id: `main` by default, `@` for the one that `conversations.use` selected.
+    pub conversation: Option<String>,
     /// `latest`, `latest~N`, a history number, a session_id, a UUID or a unique prefix of either.
     pub session: String,
     /// Load only the first messages, cut at the last point where every tool call has its result.
@@ -226,6 +244,8 @@ pub struct RestoreParams {
     pub own: bool,
     /// Also restore the workspace files as they were at the save.
     pub files: bool,
+    /// A new conversation to put it into, instead of `conversation`, whose context then stays as it is.
+    pub as_conversation: Option<String>,
 }
 
 #[wire(PartialEq)]

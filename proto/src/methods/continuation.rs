@@ -16,8 +16,12 @@ method!(
 #[wire(params)]
 pub struct ResumeParams {
     pub agent: Option<String>,
+    /// Its name or id: `main` by default, `@` for the one that `conversations.use` selected.
+    pub conversation: Option<String>,
     /// `latest`, `latest~N`, a history number, a session_id, a UUID or a unique prefix of either.
     pub session: String,
+    /// A new conversation to put it into, instead of `conversation`, whose context then stays as it is.
+    pub as_conversation: Option<String>,
 }
 
 #[wire(PartialEq)]
@@ -40,6 +44,8 @@ pub struct ResumeResult {
 #[wire(params)]
 pub struct CompactParams {
     pub agent: Option<String>,
+    /// Its name or id: `main` by default, `@` for the one that `conversations.use` selected.
+    pub conversation: Option<String>,
     /// Undo the last compaction in place, so that the model sees these messages again.
     #[serde(default)]
     pub undo: bool,

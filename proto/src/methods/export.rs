@@ -42,6 +42,8 @@ impl ExportFormat {
 #[wire(params)]
 pub struct SelectParams {
     pub agent: Option<String>,
+    /// Its name or id: `main` by default, `@` for the one that `conversations.use` selected.
+    pub conversation: Option<String>,
     /// These sessions, each named as in `context.restore`; by default all that match the other fields.
     pub session: Vec<String>,
     /// Include sessions of all agents, also deleted ones.
@@ -65,6 +67,8 @@ pub struct SelectResult<S = Session> {
 #[wire(params)]
 pub struct ReadParams {
     pub agent: Option<String>,
+    /// Its name or id: `main` by default, `@` for the one that `conversations.use` selected.
+    pub conversation: Option<String>,
     /// As in `context.restore`.
     pub session: String,
     #[serde(default, rename = "as")]

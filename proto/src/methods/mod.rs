@@ -13,6 +13,7 @@ pub mod audit;
 pub mod backup;
 pub mod context;
 pub mod continuation;
+pub mod conversations;
 pub mod daemon;
 pub mod doctor;
 pub mod events;

@@ -86,6 +86,8 @@ pub struct Note {
 #[wire(params)]
 pub struct ListParams {
     pub agent: Option<String>,
+    /// Its name or id: `main` by default, `@` for the one that `conversations.use` selected.
+    pub conversation: Option<String>,
     /// Only notes of this kind.
     pub kind: Option<NoteKind>,
     /// Only notes of this scope.
@@ -113,6 +115,8 @@ pub struct ListResult {
 #[wire(params)]
 pub struct AddParams {
     pub agent: Option<String>,
+    /// Its name or id: `main` by default, `@` for the one that `conversations.use` selected.
+    pub conversation: Option<String>,
     /// `fact` unless given. Conflicts cannot be added.
     pub kind: Option<NoteKind>,
     pub text: String,
@@ -139,6 +143,8 @@ pub struct AddResult {
 #[wire(params)]
 pub struct EditParams {
     pub agent: Option<String>,
+    /// Its name or id: `main` by default, `@` for the one that `conversations.use` selected.
+    pub conversation: Option<String>,
     /// A letter and a number, an id, or a unique prefix of one.
     pub note: String,
     pub text: String,
@@ -155,6 +161,8 @@ pub struct NoteResult {
 #[wire(params)]
 pub struct DoneParams {
     pub agent: Option<String>,
+    /// Its name or id: `main` by default, `@` for the one that `conversations.use` selected.
+    pub conversation: Option<String>,
     /// The open task: its number, with or without the letter `t`, or its id.
     pub note: String,
 }
@@ -162,6 +170,8 @@ pub struct DoneParams {
 #[wire(params)]
 pub struct RmParams {
     pub agent: Option<String>,
+    /// Its name or id: `main` by default, `@` for the one that `conversations.use` selected.
+    pub conversation: Option<String>,
     pub note: String,
 }
 
@@ -177,6 +187,8 @@ pub struct RmResult {
 #[wire(params)]
 pub struct ResolveParams {
     pub agent: Option<String>,
+    /// Its name or id: `main` by default, `@` for the one that `conversations.use` selected.
+    pub conversation: Option<String>,
     /// The conflict: its number, with or without the letter `c`, or its id.
     pub note: String,
     /// The side that holds: `a`, which is named first, or `b`.

@@ -20,6 +20,8 @@ method!(
 #[wire(params)]
 pub struct SendParams {
     pub agent: Option<String>,
+    /// Its name or id: `main` by default, `@` for the one that `conversations.use` selected.
+    pub conversation: Option<String>,
     pub text: String,
     /// Idempotency key: a request with the same key waits for or returns the first result and does nothing else. At
     /// most 256 characters.
@@ -108,6 +110,8 @@ pub enum TurnEvent {
 #[wire(params, PartialEq, Eq)]
 pub struct CancelParams {
     pub agent: Option<String>,
+    /// Its name or id: `main` by default, `@` for the one that `conversations.use` selected.
+    pub conversation: Option<String>,
     /// Cancel only this turn, running or queued; by default the running one.
     pub turn_id: Option<Uuid>,
 }

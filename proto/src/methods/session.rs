@@ -29,6 +29,8 @@ method!(
 #[wire(params)]
 pub struct GetParams {
     pub agent: Option<String>,
+    /// Its name or id: `main` by default, `@` for the one that `conversations.use` selected.
+    pub conversation: Option<String>,
     /// As in `context.restore`.
     pub session: String,
     /// As in `context.restore`.
@@ -57,6 +59,8 @@ pub struct GetResult<M = Message> {
 #[wire(params)]
 pub struct DeleteParams {
     pub agent: Option<String>,
+    /// Its name or id: `main` by default, `@` for the one that `conversations.use` selected.
+    pub conversation: Option<String>,
     /// As in `context.restore`.
     pub session: String,
     /// As in `context.restore`.
@@ -74,6 +78,8 @@ pub struct DeleteResult {
 #[wire(params)]
 pub struct PurgeParams {
     pub agent: Option<String>,
+    /// Its name or id: `main` by default, `@` for the one that `conversations.use` selected.
+    pub conversation: Option<String>,
     /// Named as in `context.restore`, or by the id or session_id of a session in the trash.
     pub session: String,
     /// As in `context.restore`.
@@ -91,6 +97,8 @@ pub struct PurgeResult {
 #[wire(params)]
 pub struct TagParams {
     pub agent: Option<String>,
+    /// Its name or id: `main` by default, `@` for the one that `conversations.use` selected.
+    pub conversation: Option<String>,
     /// As in `context.restore`.
     pub session: String,
     /// As in `context.restore`.

@@ -28,6 +28,8 @@ method!(
 #[wire(params)]
 pub struct TreeParams {
     pub agent: Option<String>,
+    /// Its name or id: `main` by default, `@` for the one that `conversations.use` selected.
+    pub conversation: Option<String>,
     /// Index of the first session: the `next` of the previous page.
     pub offset: Option<u64>,
     /// Maximum number of sessions; fewer are returned if the frame would be too long.
@@ -99,6 +101,8 @@ pub struct TreeLive {
 #[wire(params)]
 pub struct BranchParams {
     pub agent: Option<String>,
+    /// Its name or id: `main` by default, `@` for the one that `conversations.use` selected.
+    pub conversation: Option<String>,
     /// As in `context.restore`.
     pub session: String,
     /// As in `context.restore`.
@@ -108,6 +112,8 @@ pub struct BranchParams {
     /// The agent that continues it, by default `agent`.
     #[serde(rename = "as")]
     pub as_agent: Option<String>,
+    /// A new conversation of that agent to put it into, so that nothing is displaced.
+    pub as_conversation: Option<String>,
 }
 
 #[wire(PartialEq)]
@@ -127,6 +133,8 @@ pub struct BranchResult {
 #[wire(params)]
 pub struct DiffParams {
     pub agent: Option<String>,
+    /// Its name or id: `main` by default, `@` for the one that `conversations.use` selected.
+    pub conversation: Option<String>,
     /// As `session` in `context.restore`.
     pub a: String,
     /// As `session` in `context.restore`.
@@ -171,12 +179,16 @@ pub struct DiffLine<M = Message> {
 #[wire(params)]
 pub struct MergeParams {
     pub agent: Option<String>,
+    /// Its name or id: `main` by default, `@` for the one that `conversations.use` selected.
+    pub conversation: Option<String>,
     /// As `session` in `context.restore`. The new context continues this session.
     pub a: String,
     /// As `session` in `context.restore`.
     pub b: String,
     /// As in `context.restore`.
     pub own: bool,
+    /// A new conversation to put it into, instead of `conversation`, whose context then stays as it is.
+    pub as_conversation: Option<String>,
 }
 
 #[wire(PartialEq)]

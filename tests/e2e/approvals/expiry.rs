@@ -60,7 +60,9 @@ fn a_turn_that_is_cancelled_takes_its_questions_with_it() {
     let fixture = start_fixture();
     let (asked, turn) = ask(&fixture, 3);
     let mut client = fixture.client();
-    client.call::<Cancel>(&CancelParams { agent: Some("a".into()), turn_id: None }).expect("cancelled");
+    client
+        .call::<Cancel>(&CancelParams { conversation: None, agent: Some("a".into()), turn_id: None })
+        .expect("cancelled");
     assert_eq!(expect_error_kind(turn.join().expect("the client")), ErrorKind::Interrupted);
     assert!(list(&mut client).is_empty());
     for asked in &asked {

@@ -26,7 +26,7 @@ fn out_of_a_damaged_catalog_come_the_rows_that_the_copy_lacks() {
     for keep_copy in [true, false] {
         let mut fixture = decided(2);
         // Nothing to save, and so no summary that a model would be asked for.
-        let clear = ClearParams { agent: Some("a".into()), save: false };
+        let clear = ClearParams { conversation: None, agent: Some("a".into()), save: false };
         fixture.client().call::<Clear>(&clear).expect("cleared");
         // The copy of this stop has two rows.
         assert!(fixture.stop().success());

@@ -62,7 +62,9 @@ fn what_went_stays_until_it_is_pruned() {
         })
     };
     assert!(has());
-    client.call::<Delete>(&DeleteParams { agent: Some("atlas".into()), session, own: false }).expect("deleted");
+    client
+        .call::<Delete>(&DeleteParams { conversation: None, agent: Some("atlas".into()), session, own: false })
+        .expect("deleted");
     client.call::<Empty>(&EmptyParams::default()).expect("emptied");
     assert_eq!(back_up(&one, &dir).sessions, 0);
     assert!(has(), "a backup deletes nothing by itself");

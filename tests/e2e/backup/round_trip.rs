@@ -53,7 +53,9 @@ fn fill(daemon: &Daemon, home: &Home) {
         .call::<Add>(&AddParams { agent: Some("atlas".into()), text: "maps".into(), ..Default::default() })
         .expect("added");
     let session = two.header.session_id;
-    client.call::<Delete>(&DeleteParams { agent: Some("atlas".into()), session, own: false }).expect("deleted");
+    client
+        .call::<Delete>(&DeleteParams { conversation: None, agent: Some("atlas".into()), session, own: false })
+        .expect("deleted");
     let destroy = DestroyParams { name: "gone".into(), keep_files: false, purge: false };
     client.call::<Destroy>(&destroy).expect("destroyed");
     work(&home.agent_dir("atlas").join("workspace"));

@@ -34,11 +34,13 @@ fn save_and_delete(mut client: Client, stop: &AtomicBool, saved: &AtomicU64) {
         }
         client.append("moving", &format!("story {n}"));
         let session = client.save("moving", &format!("story {n}")).header.session_id;
-        client.call::<Clear>(&ClearParams { agent: Some("moving".into()), save: false }).expect("cleared");
+        client
+            .call::<Clear>(&ClearParams { conversation: None, agent: Some("moving".into()), save: false })
+            .expect("cleared");
         saved.store(n + 1, Ordering::SeqCst);
         if n % 3 == 2 {
             client
-                .call::<Delete>(&DeleteParams { agent: Some("moving".into()), session, own: false })
+                .call::<Delete>(&DeleteParams { conversation: None, agent: Some("moving".into()), session, own: false })
                 .expect("deleted");
         }
     }

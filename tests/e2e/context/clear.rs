@@ -16,7 +16,7 @@ fn it_says_how_many_messages_went() {
     client.init("a");
     client.append("a", "one");
     client.append("a", "two");
-    let params = ClearParams { agent: Some("a".into()), save: false };
+    let params = ClearParams { conversation: None, agent: Some("a".into()), save: false };
     let cleared = client.call::<Clear>(&params).expect("cleared");
     assert_eq!((cleared.discarded, cleared.saved), (2, None));
     assert_eq!(client.history("a"), [], "discarded means discarded");
@@ -35,7 +35,9 @@ fn it_may_save_first() {
     let mut client = daemon.client();
     client.init("a");
     client.append("a", "one");
-    let cleared = client.call::<Clear>(&ClearParams { agent: Some("a".into()), save: true }).expect("cleared");
+    let cleared = client
+        .call::<Clear>(&ClearParams { conversation: None, agent: Some("a".into()), save: true })
+        .expect("cleared");
     let saved = cleared.saved.expect("a session");
     assert_eq!((saved.header.trigger, saved.header.message_count), (Trigger::ContextClear, 1));
     assert_eq!(client.message_texts("a"), Vec::<String>::new());

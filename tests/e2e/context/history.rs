@@ -65,7 +65,9 @@ fn it_can_be_narrowed() {
         }
         client.append(agent, "one");
         let (agent, description) = (Some(agent.into()), Some(format!("{agent} {tag}")));
-        client.call::<Save>(&SaveParams { agent, description, tag: vec![tag.into()], clear: false }).expect("saved");
+        client
+            .call::<Save>(&SaveParams { conversation: None, agent, description, tag: vec![tag.into()], clear: false })
+            .expect("saved");
     }
     let tagged = history(&mut client, HistoryParams { tag: Some("red".into()), ..of_a() });
     assert_eq!(names(&tagged), ["a red"]);

@@ -94,7 +94,7 @@ fn a_rewind_and_pins_right_after_the_first_touch_see_the_whole() {
     let home = home_after_kill();
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
-    let rewind = |n, undo| RewindParams { agent: Some("a".into()), n: Some(n), undo };
+    let rewind = |n, undo| RewindParams { conversation: None, agent: Some("a".into()), n: Some(n), undo };
     let turns = MESSAGES as u64 / 2 - 1;
     let result = client.call::<Rewind>(&rewind(turns, false)).expect("rewound");
     assert_eq!((result.moved, result.messages), (turns * 2, 2));

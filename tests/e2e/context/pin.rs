@@ -9,7 +9,7 @@ use chorus_tests::ctl::chorusctl;
 use crate::home;
 
 fn pin(client: &mut Client, fact: &str) -> Vec<String> {
-    let params = PinParams { agent: Some("a".into()), fact: fact.into() };
+    let params = PinParams { conversation: None, agent: Some("a".into()), fact: fact.into() };
     client.call::<Pin>(&params).expect("pinned").pinned_facts.into_iter().map(|fact| fact.text).collect()
 }
 
@@ -35,7 +35,7 @@ fn they_survive_crash_save_and_restore_and_clear_drops_them() {
     assert!(client.pinned_facts("a").is_empty());
     client.restore("a", "latest");
     assert_eq!(client.pinned_facts("a").len(), 2);
-    let unpin = |n| UnpinParams { agent: Some("a".into()), n };
+    let unpin = |n| UnpinParams { conversation: None, agent: Some("a".into()), n };
     assert_eq!(expect_error_kind(client.call::<Unpin>(&unpin(3))), ErrorKind::NotFound);
     client.call::<Unpin>(&unpin(1)).expect("unpinned");
     daemon.kill9();

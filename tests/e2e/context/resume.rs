@@ -14,7 +14,8 @@ use chorus_tests::ctl::chorusctl;
 use crate::home;
 
 pub fn resume(client: &mut Client, agent: &str, session: &str) -> ResumeResult {
-    let params = ResumeParams { agent: Some(agent.into()), session: session.into() };
+    let params =
+        ResumeParams { as_conversation: None, conversation: None, agent: Some(agent.into()), session: session.into() };
     client.call::<Resume>(&params).expect("context.resume")
 }
 
@@ -24,7 +25,9 @@ pub fn working_set(client: &mut Client, agent: &str) -> WorkingSet {
 }
 
 pub fn pin(client: &mut Client, agent: &str, fact: &str) {
-    client.call::<Pin>(&PinParams { agent: Some(agent.into()), fact: fact.into() }).expect("context.pin");
+    client
+        .call::<Pin>(&PinParams { conversation: None, agent: Some(agent.into()), fact: fact.into() })
+        .expect("context.pin");
 }
 
 /// Sentences as Chorus writes them.
@@ -121,7 +124,12 @@ fn what_is_amiss_is_told_and_what_can_be_done_is_done() {
     assert!(resumed.warnings[0].contains("only its summary is available"), "{:?}", resumed.warnings);
     assert!(working_set(&mut client, "a").background.expect("a background").contains("goats"));
     // There is nothing to resume.
-    let params = ResumeParams { agent: Some("a".into()), session: "2026-01-01_nothing".into() };
+    let params = ResumeParams {
+        as_conversation: None,
+        conversation: None,
+        agent: Some("a".into()),
+        session: "2026-01-01_nothing".into(),
+    };
     assert_eq!(expect_error_kind(client.call::<Resume>(&params)), ErrorKind::SessionNotFound);
 }
 

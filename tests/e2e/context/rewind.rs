@@ -18,7 +18,7 @@ fn turns_go_and_come_back_over_a_crash_too() {
     let talk = [(Role::User, "q1"), (Role::Assistant, "a1"), (Role::User, "q2"), (Role::Assistant, "a2")];
     client.append_all("a", talk.map(|(role, text)| NewMessage::text(role, text)).into());
     client.save("a", "all four");
-    let rewind = |n, undo| RewindParams { agent: Some("a".into()), n, undo };
+    let rewind = |n, undo| RewindParams { conversation: None, agent: Some("a".into()), n, undo };
     let result = client.call::<Rewind>(&rewind(None, false)).expect("rewound");
     assert_eq!((result.moved, result.messages), (2, 2));
     assert_eq!(client.message_texts("a"), ["q1", "a1"]);
@@ -49,7 +49,7 @@ fn what_comes_back_after_a_save_is_unsaved_over_a_crash_too() {
     client.init("a");
     client.append_all("a", ["one", "two"].map(|text| NewMessage::text(Role::User, text)).into());
     client.save("a", "both");
-    let rewind = |undo| RewindParams { agent: Some("a".into()), n: None, undo };
+    let rewind = |undo| RewindParams { conversation: None, agent: Some("a".into()), n: None, undo };
     client.call::<Rewind>(&rewind(false)).expect("rewound");
     client.save("a", "only the first");
     daemon.kill9();
@@ -89,7 +89,7 @@ fn what_comes_back_after_a_save_counts_as_unsaved_over_a_crash_too() {
             client.append("a", text);
         }
         let first = client.save("a", "all three");
-        let rewind = |undo| RewindParams { agent: Some("a".into()), n: None, undo };
+        let rewind = |undo| RewindParams { conversation: None, agent: Some("a".into()), n: None, undo };
         client.call::<Rewind>(&rewind(false)).expect("rewound");
         client.save("a", "two of them");
         if crash {

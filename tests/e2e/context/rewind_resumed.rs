@@ -18,9 +18,17 @@ fn what_lies_in_the_session_before_is_pointed_at() {
     client.init("a");
     say(&mut client, &["one", "two", "three", "four"]);
     let first = client.save("a", "first");
-    client.call::<Resume>(&ResumeParams { agent: Some("a".into()), session: "latest".into() }).expect("resumed");
+    client
+        .call::<Resume>(&ResumeParams {
+            as_conversation: None,
+            conversation: None,
+            agent: Some("a".into()),
+            session: "latest".into(),
+        })
+        .expect("resumed");
     say(&mut client, &["five", "six"]);
-    let answer = client.call::<Rewind>(&RewindParams { agent: Some("a".into()), n: Some(2), undo: false });
+    let answer =
+        client.call::<Rewind>(&RewindParams { conversation: None, agent: Some("a".into()), n: Some(2), undo: false });
     let Err(CallError::Rpc(error)) = answer else { panic!("{answer:?}") };
     assert!(error.message.contains("only 1 user turn since the conversation of a was resumed"), "{}", error.message);
     let hint = error.data.and_then(|data| data.hint).expect("a hint");

@@ -86,7 +86,7 @@ impl Solo {
                 }
             }
             Step::Clear => {
-                client.call::<context::Clear>(&context::ClearParams { agent, save: false })?;
+                client.call::<context::Clear>(&context::ClearParams { conversation: None, agent, save: false })?;
                 self.live.clear();
             }
             Step::Restore(id) => {

@@ -59,7 +59,7 @@ fn after_a_clock_that_ran_ahead_the_latest_is_what_was_saved_last() {
     client.call::<Doctor>(&DoctorParams { rebuild: true, salvage: false }).expect("rebuilt");
     check(&mut client);
     // A deletion and a return change nothing in it.
-    let params = DeleteParams { agent: Some("a".into()), session: "latest~1".into(), own: false };
+    let params = DeleteParams { conversation: None, agent: Some("a".into()), session: "latest~1".into(), own: false };
     let gone = client.call::<Delete>(&params).expect("deleted").trash.expect("an entry");
     client.call::<trash::Restore>(&trash::RestoreParams { id: gone }).expect("restored");
     check(&mut client);
@@ -90,7 +90,7 @@ fn works_at(now: &str) {
     client.call::<History>(&since).expect("history");
     let text = memory::AddParams { agent: Some("a".into()), text: "gates are oak".into(), ..Default::default() };
     client.call::<memory::Add>(&text).expect("remembered");
-    let params = DeleteParams { agent: Some("a".into()), session: "latest".into(), own: false };
+    let params = DeleteParams { conversation: None, agent: Some("a".into()), session: "latest".into(), own: false };
     let gone = client.call::<Delete>(&params).expect("deleted").trash.expect("an entry");
     client.call::<trash::List>(&trash::ListParams {}).expect("the trash");
     client.call::<trash::Restore>(&trash::RestoreParams { id: gone }).expect("restored");

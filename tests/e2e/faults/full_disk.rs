@@ -130,7 +130,9 @@ fn a_full_disk_is_said_to_be_full_and_works_again_when_it_is_not() {
         daemon.assert_alive();
         // Room for the next cycle.
         if disk.free_bytes() < KIB * 1024 / 2 {
-            client.call::<Clear>(&ClearParams { agent: Some("a".into()), save: false }).expect("cleared");
+            client
+                .call::<Clear>(&ClearParams { conversation: None, agent: Some("a".into()), save: false })
+                .expect("cleared");
             client.append("a", "first");
             acked.live = vec!["first".into()];
             for (id, _) in std::mem::take(&mut acked.sessions) {

@@ -89,7 +89,7 @@ fn a_pin_in_a_last_frame_that_is_damaged_is_missed() {
     let mut client = daemon.client();
     client.init("a");
     client.append("a", "one");
-    let pin = PinParams { agent: Some("a".into()), fact: "the old column stays".into() };
+    let pin = PinParams { conversation: None, agent: Some("a".into()), fact: "the old column stays".into() };
     client.call::<Pin>(&pin).expect("pinned");
     daemon.kill9();
     let log = journal(&home).with_extension("db-wal");

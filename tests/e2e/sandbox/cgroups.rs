@@ -64,7 +64,7 @@ fn a_command_has_groups_of_its_own_that_go_with_it() {
         assert_eq!(run_command(&fixture, "echo on").ok(), "on\n");
         let mark = mark();
         let (turn, groups) = begun(&fixture, &mark);
-        let params = CancelParams { agent: Some("a".into()), turn_id: None };
+        let params = CancelParams { conversation: None, agent: Some("a".into()), turn_id: None };
         fixture.client().call::<Cancel>(&params).expect("send.cancel").turn_id.expect("a turn");
         assert!(!turn.join().expect("a client"));
         gone(&mark);

@@ -33,7 +33,7 @@ fn a_turn_that_is_cancelled_leaves_no_process() {
         wait_for_file(&fixture, "begun");
         assert!(!running(&mark).is_empty());
         let begun = Instant::now();
-        let params = CancelParams { agent: Some("a".into()), turn_id: None };
+        let params = CancelParams { conversation: None, agent: Some("a".into()), turn_id: None };
         fixture.client().call::<Cancel>(&params).expect("send.cancel").turn_id.expect("a turn");
         assert!(turn.join().expect("a client").is_err());
         gone(&mark);

@@ -146,8 +146,11 @@ fn the_prompt_has_the_notes_and_the_pinned_facts() {
     let fixture = start_fixture();
     std::fs::write(fixture.home.agent_dir("a").join("docs/plan.md"), "Ship on Friday.\n").expect("a note");
     let mut client = fixture.client();
-    let pin =
-        chorus_proto::methods::context::PinParams { agent: Some("a".into()), fact: "The customer is Ada.".into() };
+    let pin = chorus_proto::methods::context::PinParams {
+        conversation: None,
+        agent: Some("a".into()),
+        fact: "The customer is Ada.".into(),
+    };
     client.call::<chorus_proto::methods::context::Pin>(&pin).expect("pinned");
     fixture.reply("Understood.");
     send(&mut client, "Remember.").expect("a turn");

@@ -79,7 +79,7 @@ pub fn send(client: &mut Client, text: &str) -> Result<SendResult, CallError> {
 }
 
 pub fn cancel(client: &mut Client) -> Option<uuid::Uuid> {
-    let params = CancelParams { agent: Some("a".into()), turn_id: None };
+    let params = CancelParams { conversation: None, agent: Some("a".into()), turn_id: None };
     client.call::<Cancel>(&params).expect("send.cancel").turn_id
 }
 

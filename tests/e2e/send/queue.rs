@@ -45,7 +45,7 @@ fn one_that_waits_goes_on_when_the_one_before_it_is_cancelled() {
     fixture.models().wait_for_gate("never");
     let second = fixture.spawn_send("a", "two");
     let mut client = fixture.client();
-    let params = CancelParams { agent: Some("a".into()), turn_id: None };
+    let params = CancelParams { conversation: None, agent: Some("a".into()), turn_id: None };
     let ended = client.call::<Cancel>(&params).expect("send.cancel").turn_id;
     assert!(ended.is_some() && first.join().expect("the client").is_err());
     assert_eq!(second.join().expect("the client").expect("a turn").reply, "Second.");
@@ -77,7 +77,7 @@ fn one_that_waits_is_taken_back_by_its_id_and_leaves_nothing() {
     fixture.models().wait_for_gate("go");
     let (turn, second) = waiting(&fixture, "two");
     let mut client = fixture.client();
-    let cancel = CancelParams { agent: Some("a".into()), turn_id: Some(turn) };
+    let cancel = CancelParams { conversation: None, agent: Some("a".into()), turn_id: Some(turn) };
     assert_eq!(client.call::<Cancel>(&cancel).expect("send.cancel").turn_id, Some(turn));
     assert_eq!(second.join().expect("the client"), ErrorKind::Interrupted);
     assert_eq!(client.call::<Cancel>(&cancel).expect("send.cancel").turn_id, None, "it is gone");

@@ -19,7 +19,9 @@ fn the_first_line_stays_and_what_is_unsaved_is_saved_first() {
     let mut client = daemon.client();
     client.init("a");
     say(&mut client, &["one", "two"]);
-    client.call::<Pin>(&PinParams { agent: Some("a".into()), fact: "the port is 80".into() }).expect("pinned");
+    client
+        .call::<Pin>(&PinParams { conversation: None, agent: Some("a".into()), fact: "the port is 80".into() })
+        .expect("pinned");
     let first = client.save("a", "first");
     let bytes = fs::read(&first.file_path).expect("the file");
     say(&mut client, &["three"]);

@@ -13,7 +13,7 @@ use chorus_tests::ctl::chorusctl;
 use crate::home;
 
 fn params(session: &str) -> DeleteParams {
-    DeleteParams { agent: Some("a".into()), session: session.into(), own: false }
+    DeleteParams { conversation: None, agent: Some("a".into()), session: session.into(), own: false }
 }
 
 #[test]

@@ -156,7 +156,12 @@ fn what_live_contexts_need_stays() {
     let base = put_aside(&mut client, "restored", "restored from");
     client.restore("restored", &base.header.id.to_string());
     let parent = put_aside(&mut client, "resumed", "goes on from");
-    let resume = ResumeParams { agent: Some("resumed".into()), session: parent.header.id.to_string() };
+    let resume = ResumeParams {
+        as_conversation: None,
+        conversation: None,
+        agent: Some("resumed".into()),
+        session: parent.header.id.to_string(),
+    };
     client.call::<Resume>(&resume).expect("context.resume");
     let aside = put_aside(&mut client, "none", "nobody's");
     hands.advance(days(31));

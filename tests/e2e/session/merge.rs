@@ -14,7 +14,14 @@ use crate::tools::self_edit::start_fixture;
 
 fn merge(client: &mut Client, a: &Session, b: &Session) -> Result<MergeResult, CallError> {
     let (a, b) = (a.short_id.clone(), b.short_id.clone());
-    client.call::<Merge>(&MergeParams { agent: Some("a".into()), a, b, own: false })
+    client.call::<Merge>(&MergeParams {
+        as_conversation: None,
+        conversation: None,
+        agent: Some("a".into()),
+        a,
+        b,
+        own: false,
+    })
 }
 
 fn working_set(client: &mut Client) -> WorkingSet {
@@ -23,7 +30,7 @@ fn working_set(client: &mut Client) -> WorkingSet {
 }
 
 fn pin(client: &mut Client, fact: &str) {
-    client.call::<Pin>(&PinParams { agent: Some("a".into()), fact: fact.into() }).expect("pinned");
+    client.call::<Pin>(&PinParams { conversation: None, agent: Some("a".into()), fact: fact.into() }).expect("pinned");
 }
 
 /// Two lines with facts and decisions, some of which contradict each other.
@@ -124,6 +131,8 @@ fn what_cannot_be_merged_is_said_and_nothing_changes() {
     let before = client.message_texts("a");
     assert_eq!(expect_error_kind(merge(&mut client, &one, &one)), ErrorKind::Denied);
     let params = |agent: &str, own| MergeParams {
+        as_conversation: None,
+        conversation: None,
         agent: Some(agent.into()),
         a: one.short_id.clone(),
         b: other.short_id.clone(),

@@ -49,7 +49,7 @@ fn with_a_secret(daemon: &Daemon) -> Client {
     client.append("a", "before");
     client.append("a", SECRET);
     client.save("a", "A talk");
-    client.call::<Clear>(&ClearParams { agent: Some("a".into()), save: false }).expect("cleared");
+    client.call::<Clear>(&ClearParams { conversation: None, agent: Some("a".into()), save: false }).expect("cleared");
     client.append("a", "something else");
     client
 }
@@ -81,7 +81,7 @@ fn a_session_in_the_trash_is_forgotten_too() {
     let home = home();
     let daemon = Daemon::start(&home);
     let mut client = with_a_secret(&daemon);
-    let delete = DeleteParams { agent: Some("a".into()), session: "latest".into(), own: false };
+    let delete = DeleteParams { conversation: None, agent: Some("a".into()), session: "latest".into(), own: false };
     let deleted = client.call::<Delete>(&delete).expect("deleted").session.header;
     assert!(!holders(&home.path.join("trash")).is_empty());
     chorusctl(&home, ["session", "purge", &deleted.session_id, "--yes"]).expect_success();
@@ -126,7 +126,7 @@ fn the_answer_of_a_key_is_forgotten_with_it() {
         SendParams { agent: Some("a".into()), text: "Say it.".into(), key: Some("k".into()), ..Default::default() };
     client.call::<Send>(&params).expect("a turn");
     client.save("a", "A talk");
-    client.call::<Clear>(&ClearParams { agent: Some("a".into()), save: false }).expect("cleared");
+    client.call::<Clear>(&ClearParams { conversation: None, agent: Some("a".into()), save: false }).expect("cleared");
     chorusctl(&home, ["session", "purge", "latest", "--yes"]).expect_success();
     forgotten(&home);
 }

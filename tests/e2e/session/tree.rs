@@ -52,7 +52,8 @@ fn a_branch_says_where_it_leaves_and_what_stands_alone_is_not_drawn() {
     let alone = |client: &mut chorus_proto::Client, name: &str| {
         client.append("a", name);
         let saved = client.save("a", name);
-        let clear = chorus_proto::methods::context::ClearParams { agent: Some("a".into()), save: false };
+        let clear =
+            chorus_proto::methods::context::ClearParams { conversation: None, agent: Some("a".into()), save: false };
         client.call::<chorus_proto::methods::context::Clear>(&clear).expect("cleared");
         saved
     };
@@ -116,7 +117,8 @@ fn parents_in_a_circle_and_unreadable_files_are_drawn_once() {
     for n in 0..4 {
         client.append("a", &format!("message {n}"));
         saved.push(client.save("a", &format!("save {n}")));
-        let clear = chorus_proto::methods::context::ClearParams { agent: Some("a".into()), save: false };
+        let clear =
+            chorus_proto::methods::context::ClearParams { conversation: None, agent: Some("a".into()), save: false };
         client.call::<chorus_proto::methods::context::Clear>(&clear).expect("cleared");
     }
     daemon.kill9();
@@ -187,7 +189,7 @@ fn a_long_history_comes_in_pages_and_from_the_catalog_alone() {
     fs::rename(&aside, &files).expect("renamed");
     let (mut paged, mut offset) = (Vec::new(), Some(0));
     while let Some(at) = offset {
-        let page = TreeParams { agent: Some("a".into()), offset: Some(at), limit: Some(500) };
+        let page = TreeParams { conversation: None, agent: Some("a".into()), offset: Some(at), limit: Some(500) };
         let page = client.call::<Tree>(&page).expect("a page");
         // What belongs to the whole tree comes once.
         assert_eq!(page.roots, if at == 0 { whole.roots.clone() } else { Vec::new() });

@@ -55,7 +55,7 @@ fn step(client: &mut Client, n: u32, before: &State) -> (State, Result<(), CallE
         }
         7 => {
             after.live.clear();
-            client.call::<Clear>(&ClearParams { agent, save: false }).map(drop)
+            client.call::<Clear>(&ClearParams { conversation: None, agent, save: false }).map(drop)
         }
         _ => {
             let text = format!("message {n}");

@@ -73,7 +73,7 @@ fn prepared() -> (Home, Vec<u8>) {
     remember(&mut client, "gates are oak");
     remember(&mut client, "fences are pine");
     let (archive, _) = export(&mut client, "a");
-    let deleted = DeleteParams { agent: Some("a".into()), session: "latest".into(), own: false };
+    let deleted = DeleteParams { conversation: None, agent: Some("a".into()), session: "latest".into(), own: false };
     client.call::<Delete>(&deleted).expect("deleted");
     forget(&mut client, "fences are pine").expect("forgotten");
     destroy(&mut client, "gone", false).expect("destroyed");
@@ -118,8 +118,12 @@ impl Verb {
         };
         let (agent, session) = (Some("a".to_owned()), "latest".to_owned());
         let answer = match self {
-            Self::DeleteSession => client.call::<Delete>(&DeleteParams { agent, session, own: false }).map(drop),
-            Self::PurgeSession => client.call::<Purge>(&PurgeParams { agent, session, own: false }).map(drop),
+            Self::DeleteSession => {
+                client.call::<Delete>(&DeleteParams { conversation: None, agent, session, own: false }).map(drop)
+            }
+            Self::PurgeSession => {
+                client.call::<Purge>(&PurgeParams { conversation: None, agent, session, own: false }).map(drop)
+            }
             Self::RestoreSession => {
                 let entry = of(client, trash::TrashKind::Session);
                 restore(client, &entry)

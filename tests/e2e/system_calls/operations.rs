@@ -74,13 +74,22 @@ impl Verb {
                 let clear = self == Self::SaveAndClear;
                 client.call::<Save>(&SaveParams { agent, clear, ..Default::default() }).map(drop)
             }
-            Self::Clear => client.call::<Clear>(&ClearParams { agent, save: false }).map(drop),
+            Self::Clear => client.call::<Clear>(&ClearParams { conversation: None, agent, save: false }).map(drop),
             Self::Restore => {
                 let params = RestoreParams { agent, session: "latest".into(), discard: false, ..Default::default() };
                 client.call::<Restore>(&params).map(drop)
             }
-            Self::Resume => client.call::<Resume>(&ResumeParams { agent, session: "latest".into() }).map(drop),
-            Self::Compact => client.call::<Compact>(&CompactParams { agent, undo: false }).map(drop),
+            Self::Resume => client
+                .call::<Resume>(&ResumeParams {
+                    as_conversation: None,
+                    conversation: None,
+                    agent,
+                    session: "latest".into(),
+                })
+                .map(drop),
+            Self::Compact => {
+                client.call::<Compact>(&CompactParams { conversation: None, agent, undo: false }).map(drop)
+            }
             Self::Branch => {
                 let params = BranchParams { agent, session: "latest".into(), ..Default::default() };
                 client.call::<Branch>(&params).map(drop)
@@ -88,7 +97,18 @@ impl Verb {
             Self::Merge => {
                 let saved = client.call::<Save>(&SaveParams { agent: agent.clone(), ..Default::default() });
                 let (a, b) = ("latest".into(), "latest~1".into());
-                saved.and_then(|_| client.call::<Merge>(&MergeParams { agent, a, b, own: false })).map(drop)
+                saved
+                    .and_then(|_| {
+                        client.call::<Merge>(&MergeParams {
+                            as_conversation: None,
+                            conversation: None,
+                            agent,
+                            a,
+                            b,
+                            own: false,
+                        })
+                    })
+                    .map(drop)
             }
             Self::Shutdown => {
                 signal(daemon.pid, Signal::TERM);

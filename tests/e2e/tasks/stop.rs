@@ -155,7 +155,9 @@ fn who_had_nothing_to_save_is_saved_with_what_it_heard_at_the_stop() {
         fixture.create_agent(name, Some("open"));
         try_start_task(&fixture, name, "sleep 300").expect("a task");
     }
-    client.call::<Clear>(&ClearParams { agent: Some("idle".into()), save: false }).expect("context.clear");
+    client
+        .call::<Clear>(&ClearParams { conversation: None, agent: Some("idle".into()), save: false })
+        .expect("context.clear");
     client.save("saved", "all of it");
     assert!(fixture.stop().success());
     fixture.start();

@@ -56,7 +56,12 @@ fn a_name_that_is_taken_is_left_to_whoever_has_it() {
     client.append("a", "the first");
     client.save("a", "kept");
     client
-        .call::<Delete>(&DeleteParams { agent: Some("a".into()), session: "latest".into(), own: false })
+        .call::<Delete>(&DeleteParams {
+            conversation: None,
+            agent: Some("a".into()),
+            session: "latest".into(),
+            own: false,
+        })
         .expect("deleted");
     client.save("a", "kept");
     let entries = client.call::<List>(&ListParams {}).expect("a list").entries;
@@ -139,7 +144,12 @@ fn emptying_deletes_for_good_and_asks_first() {
         client.save(name, "one");
     }
     client
-        .call::<Delete>(&DeleteParams { agent: Some("a".into()), session: "latest".into(), own: false })
+        .call::<Delete>(&DeleteParams {
+            conversation: None,
+            agent: Some("a".into()),
+            session: "latest".into(),
+            own: false,
+        })
         .expect("deleted");
     destroy(&mut client, "b");
     // Something that nobody knows: it can only go.

@@ -32,7 +32,7 @@ fn deleted_but_for_its_row() -> (Home, String) {
         .execute("VACUUM INTO ?1", [before.to_str().expect("a path")])
         .expect("a copy");
     let daemon = Daemon::start(&home);
-    let params = DeleteParams { agent: Some("a".into()), session: "latest".into(), own: false };
+    let params = DeleteParams { conversation: None, agent: Some("a".into()), session: "latest".into(), own: false };
     daemon.client().call::<Delete>(&params).expect("deleted");
     daemon.kill9();
     for file in ["chorus.db-wal", "chorus.db-shm"] {
@@ -76,7 +76,7 @@ fn while_the_daemon_runs_the_doctor_finds_it_in_the_trash_and_a_restore_takes_th
     client.init("a");
     client.append("a", "hello");
     let saved = client.save("a", "halfway");
-    let params = DeleteParams { agent: Some("a".into()), session: "latest".into(), own: false };
+    let params = DeleteParams { conversation: None, agent: Some("a".into()), session: "latest".into(), own: false };
     client.call::<Delete>(&params).expect("deleted");
     let entry = trashed(&mut client).remove(0);
     // The row comes back by a file that goes again.

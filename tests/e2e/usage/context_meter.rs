@@ -76,7 +76,7 @@ fn it_is_what_the_next_request_has() {
         set(&mut client, "a", "system_prompt", &"You are kind. ".repeat(50));
         std::fs::write(home.agent_dir("a").join("docs/plan.md"), "Ship on Friday.\n".repeat(200)).expect("a note");
         let fact = "The customer is Ada. ".repeat(40);
-        client.call::<Pin>(&PinParams { agent: Some("a".into()), fact }).expect("pinned");
+        client.call::<Pin>(&PinParams { conversation: None, agent: Some("a".into()), fact }).expect("pinned");
         client.append_all("a", talk(10));
         let before = meter(&mut client, "a");
         assert_eq!((before.window, before.calibrated), (Some(window), false));

@@ -79,7 +79,9 @@ fn a_turn_that_is_cancelled_leaves_its_row() {
         };
         let text = |said: TurnEvent| matches!(said, TurnEvent::Text(_)).then_some(());
         hears.iter().find_map(text).expect("a part of the answer");
-        client.call::<Cancel>(&CancelParams { agent: Some("a".into()), turn_id: None }).expect("cancelled");
+        client
+            .call::<Cancel>(&CancelParams { conversation: None, agent: Some("a".into()), turn_id: None })
+            .expect("cancelled");
         assert_eq!(expect_error_kind(turn.join().expect("the client")), ErrorKind::Interrupted);
         let sums = total(&mut client);
         assert_eq!((sums.calls, sums.estimated_calls), (1, 1), "{model}: {sums:?}");

@@ -153,6 +153,7 @@ pub mod tests {
         Approval {
             id: "k7mq2x".into(),
             agent: "notes".into(),
+            conversation: None,
             turn_id: Uuid::nil(),
             call_id: "c".into(),
             action: action.into(),

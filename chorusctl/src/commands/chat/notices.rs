@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     fn event(kind: EventType, agent: &str, data: Value) -> Event {
-        Event { seq: 1, time: jiff::Timestamp::UNIX_EPOCH, kind, agent: Some(agent.into()), data }
+        Event { seq: 1, time: jiff::Timestamp::UNIX_EPOCH, kind, agent: Some(agent.into()), conversation: None, data }
     }
 
     #[test]

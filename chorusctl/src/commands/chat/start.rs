@@ -61,7 +61,7 @@ pub(super) fn fetch_position(app: &mut App) -> Result<Position, Error> {
 
 /// Saves unsaved messages, then clears the context.
 pub(super) fn start_new(app: &mut App) -> Result<(), Error> {
-    let cleared = app.call::<Clear>(&ClearParams { agent: app.agent(), save: true })?;
+    let cleared = app.call::<Clear>(&ClearParams { conversation: None, agent: app.agent(), save: true })?;
     if let Some(session) = &cleared.saved {
         let line = format!("saved the previous conversation as {}", format::plain_session(session));
         print_note(app, &line);

@@ -26,7 +26,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     if !args.yes && !args.save {
         confirm(agent.clone(), app)?;
     }
-    app.call_and_print::<Clear>(&ClearParams { agent, save: args.save }, |app, result| {
+    app.call_and_print::<Clear>(&ClearParams { conversation: None, agent, save: args.save }, |app, result| {
         if let Some(session) = &result.saved {
             format::print_saved(&mut app.stdout, session)?;
         }

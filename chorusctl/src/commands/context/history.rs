@@ -85,6 +85,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let next_page = next_page_command(&args, app);
     let (agent, words) = split_agent(args.named, args.all_agents, app)?;
     let mut params = HistoryParams {
+        conversation: None,
         own: agent.is_none() && app.global.agent.is_none(),
         agent: if args.all_agents { None } else { agent.or_else(|| app.agent()) },
         all_agents: args.all_agents,

@@ -37,6 +37,8 @@ pub struct Args {
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     app.needed_session = Some(args.session.clone());
     let params = RestoreParams {
+        as_conversation: None,
+        conversation: None,
         agent: app.agent(),
         session: args.session,
         at: args.at,

@@ -58,7 +58,7 @@ pub fn run_for_chat(session: &str, app: &mut App) -> Result<(), Error> {
 fn build_params(session: String, app: &mut App) -> Result<ResumeParams, Error> {
     let session = if is_file_name(&session) { session_of_file(&session, app)? } else { session };
     app.needed_session = Some(session.clone());
-    Ok(ResumeParams { agent: app.agent(), session })
+    Ok(ResumeParams { as_conversation: None, conversation: None, agent: app.agent(), session })
 }
 
 fn print_warnings(app: &App, result: &ResumeResult) {

@@ -22,7 +22,14 @@ pub struct Args {
 pub fn run(Args { kind, scope }: Args, app: &mut App) -> Result<(), Error> {
     app.page_if_long();
     let (agent, kind, scope) = (app.agent(), kind.map(NoteKind::from), scope.map(NoteScope::from));
-    let params = |offset| ListParams { agent: agent.clone(), kind, scope, offset: Some(offset), limit: None };
+    let params = |offset| ListParams {
+        conversation: None,
+        agent: agent.clone(),
+        kind,
+        scope,
+        offset: Some(offset),
+        limit: None,
+    };
     if app.stdout.format() != OutputFormat::Text {
         return print_pages::print_all_pages::<List, _>(app, "notes", &params(0), params);
     }

@@ -220,7 +220,7 @@ impl SharedState {
         let mut client = Client::connect_to(&self.paths)?;
         client.set_timeout(Some(CANCEL_TIMEOUT))?;
         // If the turn has ended meanwhile, the daemon returns null and the reply is on its way.
-        client.call::<Cancel>(&CancelParams { agent: self.agent.clone(), turn_id: Some(turn) })?;
+        client.call::<Cancel>(&CancelParams { conversation: None, agent: self.agent.clone(), turn_id: Some(turn) })?;
         Ok(())
     }
 }

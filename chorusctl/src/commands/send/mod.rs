@@ -59,7 +59,7 @@ pub struct Args {
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     if args.cancel {
-        return super::cancel::cancel_turn(CancelParams { agent: app.agent(), turn_id: None }, app);
+        return super::cancel::cancel_turn(CancelParams { conversation: None, agent: app.agent(), turn_id: None }, app);
     }
     let text = match text_input::text_argument(args.text, "send", "send")? {
         Some(text) => text,
@@ -71,7 +71,15 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let attachments = attachments::read_attachments(&args.attach)?;
     // Always request the stream, even if the reply is printed as a whole: only the stream tells the id of the turn,
     // which a cancel needs.
-    let params = SendParams { agent: app.agent(), text, key: args.key, model: args.model, attachments, stream: true };
+    let params = SendParams {
+        conversation: None,
+        agent: app.agent(),
+        text,
+        key: args.key,
+        model: args.model,
+        attachments,
+        stream: true,
+    };
     // Connect first: until something is sent, Ctrl-C keeps its default action.
     app.client()?;
     let interrupts = InterruptHandler::install(app, params.agent.clone())?;

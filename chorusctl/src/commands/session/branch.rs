@@ -26,6 +26,8 @@ pub struct Args {
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = BranchParams {
+        as_conversation: None,
+        conversation: None,
         agent: app.agent(),
         session: args.session,
         own: app.global.agent.is_none(),

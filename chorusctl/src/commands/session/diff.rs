@@ -37,6 +37,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     app.page_if_long();
     let (agent, own) = (app.agent(), app.global.agent.is_none());
     let asked = |a: &str, b: &str, offset, limit| DiffParams {
+        conversation: None,
         agent: agent.clone(),
         a: a.to_owned(),
         b: b.to_owned(),

@@ -23,7 +23,14 @@ pub struct Args {
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
-    let params = MergeParams { agent: app.agent(), a: args.a, b: args.b, own: app.global.agent.is_none() };
+    let params = MergeParams {
+        as_conversation: None,
+        conversation: None,
+        agent: app.agent(),
+        a: args.a,
+        b: args.b,
+        own: app.global.agent.is_none(),
+    };
     app.call_and_print::<Merge>(&params, |app, result| {
         for warning in &result.warnings {
             app.stderr.warning(warning);

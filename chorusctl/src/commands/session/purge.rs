@@ -26,7 +26,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         confirm(agent.clone(), &args.session, app)?;
     }
     app.call_and_print::<Purge>(
-        &PurgeParams { agent, session: args.session, own: app.global.agent.is_none() },
+        &PurgeParams { conversation: None, agent, session: args.session, own: app.global.agent.is_none() },
         |app, purged| {
             let line = format!(
                 "permanently deleted {}",

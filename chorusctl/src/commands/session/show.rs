@@ -40,7 +40,7 @@ pub fn show(app: &mut App, session: &str, range: MessageRange) -> Result<(), Err
     let own = app.global.agent.is_none();
     let get = |session: &str, offset, limit| {
         let session = session.to_owned();
-        GetParams { agent: agent.clone(), session, own, offset, limit }
+        GetParams { conversation: None, agent: agent.clone(), session, own, offset, limit }
     };
     let (session, offset) = match range {
         MessageRange { at: Some(number), .. } => (session.to_owned(), Some(number - 1)),

@@ -30,7 +30,13 @@ impl SessionTags {
     /// Builds the request parameters.
     #[must_use]
     pub fn params(self, app: &App) -> TagParams {
-        TagParams { agent: app.agent(), session: self.session, own: app.global.agent.is_none(), tag: self.tags }
+        TagParams {
+            conversation: None,
+            agent: app.agent(),
+            session: self.session,
+            own: app.global.agent.is_none(),
+            tag: self.tags,
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use chorus_base::error::Result;
 use chorus_base::requester::Requester;
 use chorus_proto::methods::send::{SendResult, TurnEvent};
-use chorus_proto::{EventType, Session, TokenPair, ToolCall, Trigger, WorkingSet};
+use chorus_proto::{ConversationRef, EventType, Session, TokenPair, ToolCall, Trigger, WorkingSet};
 use chorus_session::notes::NoteChange;
 use chorus_session::stored_message::{ContextNo, StoredMessage, Totals};
 use jiff::Timestamp;
@@ -225,6 +225,8 @@ pub enum ContextEdit {
 #[derive(Debug)]
 pub struct SessionDraft {
     pub settings: Arc<AgentSettings>,
+    /// The conversation, unless it is `main`. The state machine does not know it: whoever carries out the effect sets it.
+    pub conversation: Option<ConversationRef>,
     pub context: ContextNo,
     /// The context ends right after this, so the journal does not record the save. If the daemon crashes in between,
     /// the next save finds the session and does not write it twice.

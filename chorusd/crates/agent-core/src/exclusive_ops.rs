@@ -268,6 +268,7 @@ pub(super) fn new_head(asked: &RequestMeta, session: Uuid) -> ContextHead {
 fn draft_session(context: &Context, asked: &RequestMeta, trigger: Trigger) -> SessionDraft {
     SessionDraft {
         settings: asked.settings.clone(),
+        conversation: None,
         context: context.number,
         ends_context: false,
         trigger,

@@ -44,6 +44,10 @@ pub struct AgentSettings {
     pub project: Option<String>,
     /// The program whose imported conversations this agent holds.
     pub import_source: Option<String>,
+    /// How many of its conversations may have a live context at once.
+    pub max_conversations: u64,
+    /// How many turns of its conversations run at the same time; further ones wait.
+    pub concurrent_turns: u64,
 }
 
 impl AgentSettings {
@@ -81,6 +85,8 @@ impl Default for AgentSettings {
             checkpoint_workspace: false,
             project: None,
             import_source: None,
+            max_conversations: 100,
+            concurrent_turns: 4,
         }
     }
 }

@@ -18,6 +18,7 @@ pub fn sample_session(draft: &SessionDraft) -> Session {
         session_id: "2026-02-12_x".into(),
         agent_id: draft.settings.id,
         agent_name: draft.settings.name.clone(),
+        conversation: None,
         description: None,
         summary: None,
         summary_source: SummarySource::None,
@@ -50,6 +51,7 @@ pub fn sample_approval(id: &str) -> Approval {
     Approval {
         id: id.to_owned(),
         agent: "a".into(),
+        conversation: None,
         turn_id: Uuid::nil(),
         call_id: String::new(),
         action: String::new(),

@@ -50,6 +50,10 @@ pub struct AgentConfig {
     /// The program whose imported conversations this agent holds, such as `claude-code`. Such an agent is never the
     /// implied one.
     pub import_source: Option<String>,
+    /// Conversations that are live at once.
+    pub max_conversations: u64,
+    /// Turns of its conversations that run at the same time.
+    pub concurrent_turns: u64,
 }
 
 /// A key that `agent config` sets.
@@ -64,13 +68,15 @@ pub(crate) struct SettableKey {
 }
 
 /// All keys that `agent config` sets, in alphabetical order.
-pub(crate) const CONFIG_KEYS: [SettableKey; 13] = [
+pub(crate) const CONFIG_KEYS: [SettableKey; 15] = [
     SettableKey { name: "channel_id", in_discord: true, about: "Discord channel that the agent answers in." },
     SettableKey { name: "checkpoint_workspace", in_discord: true, about: "As in `[defaults]`." },
     SettableKey { name: "compact_at_tokens", in_discord: true, about: "As in `[defaults]`." },
+    SettableKey { name: "concurrent_turns", in_discord: true, about: "As in `[defaults]`." },
     SettableKey { name: "daily_cost_limit", in_discord: true, about: "As in `[defaults]`." },
     SettableKey { name: "daily_token_limit", in_discord: true, about: "As in `[defaults]`." },
     SettableKey { name: "idle_timeout", in_discord: true, about: "As in `[defaults]`." },
+    SettableKey { name: "max_conversations", in_discord: true, about: "As in `[defaults]`." },
     SettableKey {
         name: "model",
         in_discord: true,
@@ -194,6 +200,8 @@ impl AgentConfig {
                 .unwrap_or(defaults.defaults.checkpoint_workspace),
             project: text("project").map(|project| project.trim().to_owned()).filter(|project| !project.is_empty()),
             import_source: text("import_source").filter(|source| !source.is_empty()),
+            max_conversations: number("max_conversations").unwrap_or(defaults.defaults.max_conversations),
+            concurrent_turns: number("concurrent_turns").unwrap_or(defaults.defaults.concurrent_turns),
             map,
         })
     }
@@ -234,6 +242,7 @@ fn check_value(key: &str, value: &Value) -> Result<(), String> {
         // Which profile it resolves to depends on the configuration, see `AgentConfig::profile`.
         "permissions" => value.is_string() || value.is_object(),
         "window_messages" | "compact_at_tokens" | "daily_token_limit" => value.is_u64(),
+        "max_conversations" | "concurrent_turns" => value.as_u64().is_some_and(|count| count > 0),
         "daily_cost_limit" => value.as_f64().is_some_and(|limit| limit.is_finite() && limit >= 0.0),
         "redact" | "checkpoint_workspace" => value.is_boolean(),
         "running_tasks" | PERMISSION_RULES_KEY => value.is_array(),
@@ -261,7 +270,16 @@ pub fn normalise(key: &str, value: Value, profiles: &Profiles) -> Result<Value> 
     }
     let value = match value {
         Value::String(text) if text.is_empty() && key != "system_prompt" => Value::Null,
-        Value::String(text) if matches!(key, "window_messages" | "compact_at_tokens" | "daily_token_limit") => {
+        Value::String(text)
+            if matches!(
+                key,
+                "window_messages"
+                    | "compact_at_tokens"
+                    | "daily_token_limit"
+                    | "max_conversations"
+                    | "concurrent_turns"
+            ) =>
+        {
             text.parse::<u64>().map(Value::from).map_err(|_| {
                 Error::invalid(format!("`{key}` must be a whole number, at least 0"))
                     .hint(format!("for example: chorusctl agent config NAME {key} 50"))
@@ -306,6 +324,7 @@ fn example(key: &str) -> String {
         "permissions" => {
             "a profile name, such as standard (see `chorusctl permissions list`), or a profile as JSON".into()
         }
+        "max_conversations" | "concurrent_turns" => "a whole number, at least 1".into(),
         "window_messages" | "compact_at_tokens" => "a whole number, for example 50".into(),
         "redact" | "checkpoint_workspace" => "true or false".into(),
         "daily_token_limit" => "a whole number, for example 2000000; 0 = no limit".into(),

@@ -67,6 +67,8 @@ impl Config {
             "defaults.daily_cost_limit" => defaults.daily_cost_limit.into(),
             "defaults.redact" => defaults.redact.into(),
             "defaults.checkpoint_workspace" => defaults.checkpoint_workspace.into(),
+            "defaults.max_conversations" => defaults.max_conversations.into(),
+            "defaults.concurrent_turns" => defaults.concurrent_turns.into(),
             "discord.token_env" => match &self.discord.token {
                 KeySource::Env { variable, .. } => variable.as_str().into(),
                 _ => Value::Null,

@@ -158,6 +158,18 @@ pub(crate) const KEYS: &[ConfigKey] = &[
         c.defaults.checkpoint_workspace = v.boolean()?;
         Ok(())
     }),
+    config_key(
+        "defaults",
+        "max_conversations",
+        "Largest number of an agent's conversations that are live at once; to begin a further one, the one that was quiet for longest is saved and cleared.",
+        |c, v| set_positive_count(&mut c.defaults.max_conversations, v),
+    ),
+    config_key(
+        "defaults",
+        "concurrent_turns",
+        "Largest number of turns of an agent's conversations that run at the same time; further ones wait.",
+        |c, v| set_positive_count(&mut c.defaults.concurrent_turns, v),
+    ),
     config_key("discord", "token_env", "Environment variable that holds the bot token.", |c, v| {
         let variable = parse_name(v, |c| c.is_ascii_alphanumeric() || c == '_')?;
         c.discord.set_token_source(provider::KeySource::Env { variable, value: None })
@@ -233,6 +245,12 @@ pub(crate) fn dotted_name(table: &str, name: &str) -> String {
 #[must_use]
 pub(crate) fn text_value(text: &str) -> RawConfigValue {
     RawConfigValue::Text(text.to_owned())
+}
+
+/// Sets a count, which must not be zero.
+fn set_positive_count(count: &mut u64, value: &RawConfigValue) -> Result<(), String> {
+    *count = value.count()?;
+    if *count == 0 { Err("must be at least 1".into()) } else { Ok(()) }
 }
 
 /// Sets a duration that must not be zero.

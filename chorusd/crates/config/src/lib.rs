@@ -101,6 +101,10 @@ pub struct Defaults {
     pub redact: bool,
     /// Whether a save commits the agent's workspace.
     pub checkpoint_workspace: bool,
+    /// Conversations of an agent that are live at once.
+    pub max_conversations: u64,
+    /// Turns of an agent's conversations that run at the same time.
+    pub concurrent_turns: u64,
 }
 
 impl Default for Config {
@@ -125,6 +129,8 @@ impl Default for Config {
                 daily_cost_limit: 0.0,
                 redact: true,
                 checkpoint_workspace: false,
+                max_conversations: 100,
+                concurrent_turns: 4,
             },
             providers: BTreeMap::new(),
             aliases: BTreeMap::new(),

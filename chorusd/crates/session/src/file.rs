@@ -7,7 +7,7 @@ use bytes::Bytes;
 use chorus_base::json_minify::minify_json;
 use chorus_base::parallel::run_parallel;
 use chorus_proto::session::SESSION_SCHEMA;
-use chorus_proto::{SessionHeader, SummarySource, TokenPair, Trigger, WorkingSet};
+use chorus_proto::{ConversationRef, SessionHeader, SummarySource, TokenPair, Trigger, WorkingSet};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -30,6 +30,9 @@ pub fn write_header(out: &mut impl Write, header: &SessionHeader) -> io::Result<
     field("session_id", &header.session_id)?;
     field("agent_id", &header.agent_id)?;
     field("agent_name", &header.agent_name)?;
+    if header.conversation.is_some() {
+        field("conversation", &header.conversation)?;
+    }
     field("description", &header.description)?;
     field("summary", &header.summary)?;
     field("summary_source", &header.summary_source)?;
@@ -143,6 +146,8 @@ struct AnySchema<'a> {
     agent_id: Option<Uuid>,
     #[serde(default)]
     agent_name: Option<String>,
+    #[serde(default)]
+    conversation: Option<ConversationRef>,
     #[serde(default)]
     description: Option<String>,
     #[serde(default)]
@@ -322,6 +327,7 @@ fn build_header(any: AnySchema<'_>, totals: Totals) -> Result<SessionHeader, For
         session_id,
         agent_id: any.agent_id.unwrap_or_default(),
         agent_name: any.agent_name.unwrap_or_default(),
+        conversation: any.conversation,
         description: any.description,
         summary_source: any.summary_source.unwrap_or(match any.summary {
             Some(_) => SummarySource::Given,
@@ -364,6 +370,7 @@ mod tests {
             session_id: "2026-02-12_x".into(),
             agent_id: Uuid::from_u128(8),
             agent_name: "a".into(),
+            conversation: None,
             description: Some("line\nbreak \"messages\": [".into()),
             summary: None,
             summary_source: SummarySource::None,

@@ -41,6 +41,7 @@
 
 pub mod attachment_text;
 pub mod content_eq;
+pub mod conversation;
 pub mod export;
 pub mod file;
 mod hash;

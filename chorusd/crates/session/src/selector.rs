@@ -14,6 +14,8 @@ pub enum Selector {
     Id(Uuid),
     /// `@`: the session that the live context was saved as or restored from.
     Live,
+    /// `@NAME`: as `@`, for the conversation with this name.
+    LiveOf(String),
     /// `-`: the newest session that is not the live one.
     Previous,
     /// `tag:NAME` or `#NAME`: the session with this tag.
@@ -40,6 +42,9 @@ impl Selector {
             "@" => return Self::Live,
             "-" => return Self::Previous,
             _ => {}
+        }
+        if let Some(name) = text.strip_prefix('@') {
+            return Self::LiveOf(name.to_owned());
         }
         if let Some(tag) = text.strip_prefix("tag:").or_else(|| text.strip_prefix('#')) {
             return Self::Tag(tag.to_owned());
@@ -71,6 +76,7 @@ mod tests {
         assert_eq!(Selector::parse("12345"), Selector::Text("12345".into()));
         assert_eq!(Selector::parse("1f3a9c02"), Selector::Text("1f3a9c02".into()));
         assert_eq!((Selector::parse("@"), Selector::parse(" - ")), (Selector::Live, Selector::Previous));
+        assert_eq!(Selector::parse("@review"), Selector::LiveOf("review".into()));
         assert_eq!(Selector::parse("tag:billing"), Selector::Tag("billing".into()));
         assert_eq!(Selector::parse("#billing"), Selector::Tag("billing".into()));
         let id = Uuid::new_v4();

@@ -47,7 +47,7 @@ fn they_outlast_the_notes_of_the_model_a_crash_and_the_undo() {
     let text = "We use Parquet.".to_owned();
     let decision = AddParams { agent: Some("a".into()), kind: Some(NoteKind::Decision), text, ..Default::default() };
     client.call::<Add>(&decision).expect("notes.add");
-    client.call::<Rm>(&RmParams { agent: Some("a".into()), note: "d2".into() }).expect("notes.rm");
+    client.call::<Rm>(&RmParams { conversation: None, agent: Some("a".into()), note: "d2".into() }).expect("notes.rm");
     fixture.models().open_gate("notes");
     fixture.wait_for_events(EventType::ContextNoted, 1);
     let expected = || {
@@ -58,7 +58,9 @@ fn they_outlast_the_notes_of_the_model_a_crash_and_the_undo() {
     let fixture = fixture.crash();
     let mut client = fixture.client();
     assert_eq!(known(&mut client), expected());
-    client.call::<Compact>(&CompactParams { agent: Some("a".into()), undo: true }).expect("its undo");
+    client
+        .call::<Compact>(&CompactParams { conversation: None, agent: Some("a".into()), undo: true })
+        .expect("its undo");
     for _ in 0..2 {
         let [decisions, closed] = known(&mut client);
         assert_eq!(

@@ -15,7 +15,7 @@ pub fn compact(client: &mut Client) -> CompactResult {
 }
 
 pub fn params(undo: bool) -> CompactParams {
-    CompactParams { agent: Some("a".into()), undo }
+    CompactParams { conversation: None, agent: Some("a".into()), undo }
 }
 
 #[test]

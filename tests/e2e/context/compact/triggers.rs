@@ -26,7 +26,9 @@ fn long() -> Fixture {
     let mut client = fixture.client();
     set(&mut client, "compact_at_tokens", "2000");
     for fact in PINS {
-        client.call::<Pin>(&PinParams { agent: Some("a".into()), fact: fact.into() }).expect("context.pin");
+        client
+            .call::<Pin>(&PinParams { conversation: None, agent: Some("a".into()), fact: fact.into() })
+            .expect("context.pin");
     }
     notes(&mut client, 0..NOTES);
     fixture
@@ -44,7 +46,7 @@ fn notes(client: &mut Client, numbers: std::ops::Range<u32>) {
 }
 
 fn compact(client: &mut Client, undo: bool) -> Result<CompactResult, CallError> {
-    client.call::<Compact>(&CompactParams { agent: Some("a".into()), undo })
+    client.call::<Compact>(&CompactParams { conversation: None, agent: Some("a".into()), undo })
 }
 
 fn working_set(client: &mut Client) -> WorkingSet {
@@ -170,7 +172,7 @@ fn a_rewind_across_a_compaction_shows_what_there_is_and_its_undo_what_there_was(
     send(&mut fixture.client(), "Go.").expect("a turn");
     let before = working_set(&mut fixture.client());
     let rewind = |n, undo| {
-        let params = RewindParams { agent: Some("a".into()), n, undo };
+        let params = RewindParams { conversation: None, agent: Some("a".into()), n, undo };
         fixture.client().call::<Rewind>(&params).expect("context.rewind").messages
     };
     assert_eq!(rewind(Some(136), false), 5);
@@ -292,7 +294,9 @@ fn a_context_whose_save_cannot_be_read_stays() {
 fn a_context_that_took_the_place_of_the_one_to_be_compacted_stays() {
     let fixture = start_fixture();
     let result = compacting(&fixture, SHORT, |client| {
-        client.call::<Clear>(&ClearParams { agent: Some("a".into()), save: false }).expect("context.clear");
+        client
+            .call::<Clear>(&ClearParams { conversation: None, agent: Some("a".into()), save: false })
+            .expect("context.clear");
         client.append("a", "Another conversation.");
     });
     assert_eq!(expect_error_kind(result), ErrorKind::Interrupted);

@@ -11,7 +11,7 @@ use chorus_tests::ctl::chorusctl;
 use crate::home;
 
 fn compact(client: &mut Client, undo: bool) -> Result<CompactResult, CallError> {
-    client.call::<Compact>(&CompactParams { agent: Some("a".into()), undo })
+    client.call::<Compact>(&CompactParams { conversation: None, agent: Some("a".into()), undo })
 }
 
 fn lines(messages: &[Message]) -> String {
@@ -56,7 +56,9 @@ fn the_saved_messages_are_live_again_and_what_was_said_since_is_behind_them() {
         }
         assert_eq!(expect_error_kind(compact(&mut client, true)), ErrorKind::Denied, "it is undone");
         // A rewind reaches into what was compacted.
-        client.call::<Rewind>(&RewindParams { agent: Some("a".into()), n: Some(3), undo: false }).expect("rewound");
+        client
+            .call::<Rewind>(&RewindParams { conversation: None, agent: Some("a".into()), n: Some(3), undo: false })
+            .expect("rewound");
         assert_eq!(client.messages("a").len(), before.len() - 1);
         chorusctl(&home, ["context", "clear", "--yes"]).expect_success();
     }

@@ -14,7 +14,7 @@ fn a_context_that_was_left_alone_goes_on_as_before() {
     let mut client = daemon.client();
     busy(&mut client, "a", "30m");
     client.append("a", "A second word of a.");
-    let rewind = |undo| RewindParams { agent: Some("a".into()), n: None, undo };
+    let rewind = |undo| RewindParams { conversation: None, agent: Some("a".into()), n: None, undo };
     client.call::<Rewind>(&rewind(false)).expect("rewound");
     for _ in 0..3 {
         hands.advance(MINUTE * 2);

@@ -27,7 +27,12 @@ fn files(home: &Home) -> usize {
 fn one_that_is_deleted_is_left_alone() {
     let (home, server) = (home(), ModelServer::start());
     let (_daemon, mut client, session) = thinking(&home, &server);
-    let params = DeleteParams { agent: Some("a".into()), session: session.header.id.to_string(), own: false };
+    let params = DeleteParams {
+        conversation: None,
+        agent: Some("a".into()),
+        session: session.header.id.to_string(),
+        own: false,
+    };
     client.call::<Delete>(&params).expect("session.delete");
     server.open_gate("go");
     assert!(ready(&mut client, session.header.id)["summary"].is_null());
@@ -38,7 +43,8 @@ fn one_that_is_deleted_is_left_alone() {
 fn one_that_is_purged_does_not_come_back() {
     let (home, server) = (home(), ModelServer::start());
     let (daemon, mut client, session) = thinking(&home, &server);
-    let params = PurgeParams { agent: Some("a".into()), session: session.header.id.to_string(), own: false };
+    let params =
+        PurgeParams { conversation: None, agent: Some("a".into()), session: session.header.id.to_string(), own: false };
     client.call::<Purge>(&params).expect("session.purge");
     server.open_gate("go");
     assert!(ready(&mut client, session.header.id)["summary"].is_null());
@@ -119,7 +125,7 @@ fn clear_and_restore_have_theirs_too() {
     let (home, server) = (home(), ModelServer::start());
     let (_daemon, mut client) = talked(&home, &server);
     server.anthropic().set_fallback(Response::text([answer()]));
-    let params = context::ClearParams { agent: Some("a".into()), save: true };
+    let params = context::ClearParams { conversation: None, agent: Some("a".into()), save: true };
     let cleared = client.call::<context::Clear>(&params).expect("cleared").saved.expect("a session");
     is_by_model(&mut client, cleared.header.id);
     talk(&mut client, "a");

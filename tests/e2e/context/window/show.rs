@@ -28,7 +28,9 @@ fn fill(fixture: &Fixture) {
     let mut client = fixture.client();
     set(&mut client, "system_prompt", "You are kind.");
     std::fs::write(fixture.home.path.join("agents/a/docs/notes.md"), "The sheep are in the north.").expect("a note");
-    client.call::<Pin>(&PinParams { agent: Some("a".into()), fact: "the old  column stays".into() }).expect("a pin");
+    client
+        .call::<Pin>(&PinParams { conversation: None, agent: Some("a".into()), fact: "the old  column stays".into() })
+        .expect("a pin");
     let params = RawValue::from_string(r#"{"path":"a.rs","n":1.50}"#.into()).expect("JSON");
     let call = ToolCall { id: "c1".into(), name: "view".into(), params };
     let said = [
@@ -172,7 +174,7 @@ fn what_alone_is_too_much_is_cut_in_the_window_and_told_and_the_record_is_whole(
     let mut client = fixture.client();
     for n in 0..200 {
         let fact = format!("{n} {}", "is a fact that stays. ".repeat(20));
-        client.call::<Pin>(&PinParams { agent: Some("a".into()), fact }).expect("a pin");
+        client.call::<Pin>(&PinParams { conversation: None, agent: Some("a".into()), fact }).expect("a pin");
     }
     let long = "\"A line\" that is said again.\n".repeat(40_000);
     let id = Some("long".to_owned());

@@ -84,7 +84,7 @@ fn facts_that_the_model_does_not_see_are_reported_with_what_to_do_here() {
     fixture.slash("unpin", &[]).response_with("No pinned facts. Pin one with `/pin`.");
     for number in 0..20 {
         let fact = format!("Fact {number}: {}", "bread ".repeat(320));
-        client.call::<Pin>(&PinParams { agent: Some("scribe".into()), fact }).expect("context.pin");
+        client.call::<Pin>(&PinParams { conversation: None, agent: Some("scribe".into()), fact }).expect("context.pin");
     }
     let pinned = fixture.slash("pin", &[("text", "Bread takes time.")]).response_with("has 21 pinned facts.");
     let note = "of 21 pinned facts, because they may use 7500 tokens; remove some: `/unpin number:N`";

@@ -47,7 +47,10 @@ fn it_had_a_conversation_before(story: &Story) {
     // Too short for a model to be asked for its summary.
     story.client().append("a", "Which sums are there?");
     chorusctl(&story.home, ["--agent", "a", "context", "save"]).expect_success();
-    story.client().call::<Clear>(&ClearParams { agent: Some("a".into()), save: false }).expect("context.clear");
+    story
+        .client()
+        .call::<Clear>(&ClearParams { conversation: None, agent: Some("a".into()), save: false })
+        .expect("context.clear");
 }
 
 fn it_edits_and_tests(story: &Story) {

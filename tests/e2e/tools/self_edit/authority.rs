@@ -91,7 +91,7 @@ fn poisoned(demand: &str, way: usize) -> Vec<NewMessage> {
 }
 
 fn clear(client: &mut Client) {
-    client.call::<Clear>(&ClearParams { agent: Some("a".into()), save: false }).expect("clear");
+    client.call::<Clear>(&ClearParams { conversation: None, agent: Some("a".into()), save: false }).expect("clear");
 }
 
 /// Brings a session back in one of three ways.
@@ -99,7 +99,12 @@ fn bring_back(client: &mut Client, session: &str, how: usize) {
     match how {
         0 => drop(client.restore("a", session)),
         1 => {
-            let params = ResumeParams { agent: Some("a".into()), session: session.into() };
+            let params = ResumeParams {
+                as_conversation: None,
+                conversation: None,
+                agent: Some("a".into()),
+                session: session.into(),
+            };
             client.call::<Resume>(&params).expect("context.resume");
         }
         _ => {

@@ -264,7 +264,7 @@ fn session_path(session: &ExportSession, owners: Option<&AgentDirs>, form: TextF
 fn select_sessions(args: Args, app: &mut App) -> Result<Vec<ExportSession>, Error> {
     let agent = if args.all_agents { None } else { app.agent() };
     let (session, all_agents, since) = (args.sessions, args.all_agents, args.since);
-    let mut params = SelectParams { agent, session, all_agents, since, offset: None };
+    let mut params = SelectParams { conversation: None, agent, session, all_agents, since, offset: None };
     let mut sessions = Vec::new();
     loop {
         let page: SelectResult<ExportSession> = parse_result(&app.call_raw::<Select>(&params)?)?;

@@ -149,6 +149,7 @@ fn draft_in_progress(bench: &Fixture) -> Box<SessionDraft> {
     let context = bench.state.context().unwrap();
     Box::new(SessionDraft {
         settings: bench.settings.clone(),
+        conversation: None,
         context: context.number,
         ends_context: false,
         trigger: Trigger::ManualSave,

@@ -223,10 +223,14 @@ fn compaction_posts(ops: &Ops, channels: &AgentChannels, event: &Event) -> Resul
 
 /// Returns the channels of the agents that have a live context.
 fn active_channels(ops: &Ops, channels: &AgentChannels) -> Vec<ChannelId> {
-    let live = ops.registry.live_agents();
-    let mut channels: Vec<ChannelId> =
-        live.into_iter().filter_map(|agent| channels.channel_of(agent)).map(|(channel, _)| channel).collect();
+    let live = ops.registry.live_conversations(None);
+    let mut channels: Vec<ChannelId> = live
+        .into_iter()
+        .filter_map(|conversation| channels.channel_of(conversation.agent))
+        .map(|(channel, _)| channel)
+        .collect();
     channels.sort_unstable();
+    channels.dedup();
     channels
 }
 

@@ -4,6 +4,7 @@ use chorus_base::error::{Error, Result};
 use chorus_config::agent::DISCORD_KEYS;
 use chorus_engine::ops::agent::discord_channel::NEW_CHANNEL;
 use chorus_engine::ops::agent::{config, destroy, init, list};
+use chorus_engine::ops::conversations::ConversationKey;
 use chorus_engine::ops::resolve_agent::with_expected_agent;
 use chorus_proto::methods::agent::{ConfigParams, DestroyParams, InitParams, ListParams};
 use chorus_proto::pluralize::pluralize;
@@ -120,7 +121,7 @@ async fn destroy(call: &Invocation) -> Result<Response> {
     let by = &call.caller;
     let agent = by.resolve_agent(Some(call.args.require_text("name")?))?;
     let (id, keep_files) = (agent.settings.id, call.args.flag("keep_files"));
-    let live = by.ops().registry.context_info(id).map_or_else(String::new, |info| {
+    let live = by.ops().registry.context_info(ConversationKey::main(id)).map_or_else(String::new, |info| {
         format!(" Its conversation ({}) is saved first.", pluralize(info.messages, "message"))
     });
     let files = if keep_files { "are kept" } else { "are moved to the trash" };

@@ -1,6 +1,7 @@
 //! `/cancel`.
 
 use chorus_base::error::{Error, Result};
+use chorus_engine::ops::conversations::ConversationKey;
 use chorus_proto::ErrorKind;
 
 use super::command_definition::{AGENT_OPTION, Command, Right, Subcommand, Subcommands};
@@ -28,7 +29,7 @@ pub(super) const COMMAND: Command = Command {
 async fn cancel(call: &Invocation) -> Result<Response> {
     let (by, ops) = (&call.caller, call.caller.ops());
     let agent = by.resolve_agent(call.args.text("agent"))?;
-    let Some(running) = ops.registry.running.status(agent.settings.id, ops.clock.ticks()) else {
+    let Some(running) = ops.registry.running.status(ConversationKey::main(agent.settings.id), ops.clock.ticks()) else {
         return Err(Error::new(ErrorKind::NotFound, "Nothing to cancel: the agent is not working"));
     };
     let (who, any) = (&by.member.requester, by.member.rights.can_change_context());

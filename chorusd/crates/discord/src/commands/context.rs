@@ -5,6 +5,7 @@ use std::time::Duration;
 use chorus_base::error::{Error, Result};
 use chorus_engine::agent::agent_index::AgentEntry;
 use chorus_engine::ops::context::{clear, compact, restore, resume, rewind, save};
+use chorus_engine::ops::conversations::ConversationKey;
 use chorus_engine::ops::discord::command_support;
 use chorus_engine::ops::resolve_agent::with_expected_agent;
 use chorus_proto::methods::context::{ClearParams, RestoreParams, RewindParams, SaveParams};
@@ -143,7 +144,7 @@ async fn clear(call: &Invocation) -> Result<Response> {
     let (by, save) = (&call.caller, call.args.flag("save"));
     let agent = by.resolve_agent(call.args.text("agent"))?;
     let id = agent.settings.id;
-    let Some(info) = by.ops().registry.context_info(id) else {
+    let Some(info) = by.ops().registry.context_info(ConversationKey::main(id)) else {
         return Err(Error::new(ErrorKind::NothingToSave, "The conversation is already empty"));
     };
     let messages = pluralize(info.messages, "message");
@@ -173,7 +174,7 @@ pub(super) async fn clear_confirmed(by: &Caller, agent: Uuid, save: bool) -> Res
     by.resolve_agent(Some(&entry.settings.name))?;
     by.audit(&entry, "context.clear", Right::Change).await?;
     let name = entry.settings.name.clone();
-    let params = ClearParams { agent: Some(name.clone()), save };
+    let params = ClearParams { conversation: None, agent: Some(name.clone()), save };
     let cleared = clear::clear(&by.ops().agent_resolver, &by.ops().registry, params);
     let gone = with_expected_agent(agent, cleared).await?;
     let saved =
@@ -189,6 +190,8 @@ async fn restore(call: &Invocation) -> Result<Response> {
     let (by, session) = (&call.caller, call.args.require_text("session")?.to_owned());
     let agent = audited_agent(call, "context.restore").await?;
     let params = RestoreParams {
+        as_conversation: None,
+        conversation: None,
         agent: Some(agent.settings.name.clone()),
         session,
         at: call.args.number("at"),
@@ -221,7 +224,8 @@ async fn resume(call: &Invocation) -> Result<Response> {
     let (by, session) = (&call.caller, call.args.require_text("session")?.to_owned());
     let ops = by.ops();
     let agent = audited_agent(call, "context.resume").await?;
-    let params = ResumeParams { agent: Some(agent.settings.name.clone()), session };
+    let params =
+        ResumeParams { as_conversation: None, conversation: None, agent: Some(agent.settings.name.clone()), session };
     let work = resume::resume_as(&ops.agent_resolver, &ops.continuation_starter, params, &by.member.requester);
     let done = with_expected_agent(agent.settings.id, work).await?;
     let saved = saved_first_text(by, done.saved_first.as_ref());
@@ -234,7 +238,7 @@ async fn compact(call: &Invocation) -> Result<Response> {
     let by = &call.caller;
     let agent = audited_agent(call, "context.compact").await?;
     let undo = call.args.flag("undo");
-    let params = CompactParams { agent: Some(agent.settings.name.clone()), undo };
+    let params = CompactParams { conversation: None, agent: Some(agent.settings.name.clone()), undo };
     let ops = by.ops();
     let work = compact::compact(&ops.agent_resolver, &ops.continuation_starter, &ops.summaries, params);
     let done = with_expected_agent(agent.settings.id, work).await?;
@@ -264,7 +268,12 @@ async fn compact(call: &Invocation) -> Result<Response> {
 pub(super) async fn rewind(call: &Invocation) -> Result<Response> {
     let agent = audited_agent(call, "context.rewind").await?;
     let undo = call.args.flag("undo");
-    let params = RewindParams { agent: Some(agent.settings.name.clone()), n: call.args.number("turns"), undo };
+    let params = RewindParams {
+        conversation: None,
+        agent: Some(agent.settings.name.clone()),
+        n: call.args.number("turns"),
+        undo,
+    };
     let ops = call.caller.ops();
     let rewound = rewind::rewind(&ops.agent_resolver, &ops.registry, params);
     let done = with_expected_agent(agent.settings.id, rewound).await?;

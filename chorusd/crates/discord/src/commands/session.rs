@@ -1,7 +1,10 @@
 //! `/session`: saved conversations, listed and exported as files.
 
+use std::sync::Arc;
+
 use chorus_base::error::{Error, Result};
 use chorus_engine::agent::agent_index::AgentEntry;
+use chorus_engine::ops::conversations::ConversationTarget;
 use chorus_engine::ops::session::export;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::export::{ExportFormat, ReadParams};
@@ -60,7 +63,7 @@ async fn export(call: &Invocation) -> Result<Response> {
         Some("jsonl") => ExportFormat::Jsonl,
         _ => ExportFormat::Md,
     };
-    let (name, messages, text) = read_session(call, &agent, form).await?;
+    let (name, messages, text) = read_session(call, agent, form).await?;
     // As everywhere in Discord.
     let text = call.caller.app.redact(&text);
     if text.len() > MAX_ATTACHMENT_BYTES {
@@ -72,7 +75,8 @@ async fn export(call: &Invocation) -> Result<Response> {
 }
 
 /// Reads a session as text. Returns its name and number of messages, too.
-async fn read_session(call: &Invocation, agent: &AgentEntry, form: ExportFormat) -> Result<(String, u64, String)> {
+async fn read_session(call: &Invocation, agent: Arc<AgentEntry>, form: ExportFormat) -> Result<(String, u64, String)> {
+    let target = ConversationTarget::main(agent);
     let (ops, by) = (call.caller.ops(), &call.caller.member.requester);
     let mut selector = call.args.require_text("session")?.to_owned();
     let (mut text, mut next, mut fingerprint) = (String::new(), Some(0), None);
@@ -80,7 +84,7 @@ async fn read_session(call: &Invocation, agent: &AgentEntry, form: ExportFormat)
     while let Some(offset) = next {
         let params =
             ReadParams { form, offset: Some(offset), fingerprint: fingerprint.take(), ..ReadParams::default() };
-        let open = ops.sessions.open_as(by, agent, true, &selector, "export NAME").await?;
+        let open = ops.sessions.open_as(by, &target, true, &selector, "export NAME").await?;
         if !open.is_live() {
             // The following pieces are of the same session even if a new one is saved meanwhile.
             selector = open.header.id.to_string();

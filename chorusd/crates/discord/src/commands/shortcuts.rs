@@ -49,7 +49,7 @@ const fn shortcut(
 async fn pin(call: &Invocation) -> Result<Response> {
     let fact = call.args.require_text("text")?.to_owned();
     let agent = audited_agent(call, "context.pin").await?;
-    let params = PinParams { agent: Some(agent.settings.name.clone()), fact };
+    let params = PinParams { conversation: None, agent: Some(agent.settings.name.clone()), fact };
     let ops = call.caller.ops();
     let pinned = pin::pin(&ops.agent_resolver, &ops.registry, params);
     let pinned = with_expected_agent(agent.settings.id, pinned).await?;
@@ -66,7 +66,7 @@ async fn unpin(call: &Invocation) -> Result<Response> {
         return Ok(Response::new(facts_text(call, &facts)));
     };
     let agent = audited_agent(call, "context.unpin").await?;
-    let params = UnpinParams { agent: Some(agent.settings.name.clone()), n: number };
+    let params = UnpinParams { conversation: None, agent: Some(agent.settings.name.clone()), n: number };
     let removed = unpin::unpin(&ops.agent_resolver, &ops.registry, params);
     let removed = with_expected_agent(agent.settings.id, removed).await?;
     Ok(Response::new(format!("Removed the pinned fact {number}. {}", count_text(call, &removed))))

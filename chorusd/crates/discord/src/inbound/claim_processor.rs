@@ -6,8 +6,9 @@ use std::time::Duration;
 use chorus_agent_core::turn_resumption::is_unanswered_key_error;
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
+use chorus_engine::ops::conversations::ConversationKey;
 use chorus_engine::ops::discord::DiscordTables;
-use chorus_engine::ops::send::{MessageOrigin, cancel_queued, send_to_agent};
+use chorus_engine::ops::send::{MessageOrigin, cancel_queued, send_to_conversation};
 use chorus_proto::methods::send::{SendParams, SendResult};
 use chorus_proto::{Author, ErrorKind, Source, SourceKind};
 use tokio::sync::watch;
@@ -132,12 +133,26 @@ async fn send_once(
     if changes.has_changed().unwrap_or(false) {
         return None;
     }
-    let params = SendParams { agent: None, text, key: Some(claim.turn_key()), attachments, model: None, stream: false };
+    let params = SendParams {
+        conversation: None,
+        agent: None,
+        text,
+        key: Some(claim.turn_key()),
+        attachments,
+        model: None,
+        stream: false,
+    };
     let listener = answer.listener_for_send();
     // Send by id: while the attachments were downloaded, the agent may have been renamed, and another may have its
     // name.
     let mut stages = listener.subscribe_stage();
-    let sent = send_to_agent(&ops.message_sender, claim.agent, params, origin(claim, &asked.by), Some(listener));
+    let sent = send_to_conversation(
+        &ops.message_sender,
+        ConversationKey::main(claim.agent),
+        params,
+        origin(claim, &asked.by),
+        Some(listener),
+    );
     let (mut sent, mut noted) =
         (std::pin::pin!(sent), std::pin::pin!(record_start(&app.tables, claim, stages.clone())));
     let (mut is_noted, mut may_change) = (false, true);
@@ -148,7 +163,7 @@ async fn send_once(
             () = &mut noted, if !is_noted => is_noted = true,
             turn = wait_for_edit_in_queue(changes, &mut stages), if may_change => {
                 let taken = match turn {
-                    Some(turn) => cancel_queued(&ops.registry, claim.agent, turn).await.unwrap_or(false),
+                    Some(turn) => cancel_queued(&ops.registry, ConversationKey::main(claim.agent), turn).await.unwrap_or(false),
                     None => false,
                 };
                 if taken {

@@ -119,7 +119,7 @@ async fn cancel_turn(ops: &Ops, agent: &AgentEntry, turn: Uuid, by: &Requester, 
         let action = format!("discord:stop:{turn}");
         command_support::audit_action(ops, by, agent, action, "Manage Messages or an approver role").await?;
     }
-    let params = CancelParams { agent: Some(agent.settings.name.clone()), turn_id: Some(turn) };
+    let params = CancelParams { conversation: None, agent: Some(agent.settings.name.clone()), turn_id: Some(turn) };
     let cancelled = cancel::cancel(&ops.agent_resolver, &ops.registry, params);
     let cancelled = with_expected_agent(agent.settings.id, cancelled).await?;
     cancelled.turn_id.map(drop).ok_or_else(turn_over_error)

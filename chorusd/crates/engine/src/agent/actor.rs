@@ -17,10 +17,13 @@ use chorus_base::Ticks;
 use chorus_base::error::{Error, Result};
 use chorus_proto::EventType;
 use chorus_proto::Usage;
+use chorus_session::conversation::ConversationKey;
 use chorus_store::journal::{ContextRow, Continuation, NewEvent, SessionReference};
 use futures_util::StreamExt as _;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use futures_util::stream::{FuturesOrdered, FuturesUnordered};
+use jiff::Timestamp;
+use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -47,12 +50,14 @@ pub(super) struct Envelope {
     pub(super) reply: oneshot::Sender<Result<CommandReply>>,
 }
 
-/// The actor of one agent.
+/// The actor of one conversation of an agent.
 #[derive(Debug)]
 pub(super) struct Actor {
-    agent: Uuid,
+    conversation: ConversationKey,
     /// The agent's name at the last request.
     name: String,
+    /// The conversation's name at the last request; `None` for `main`.
+    conversation_name: Option<String>,
     window: WindowBudget,
     /// Size of what the next request would send of the context.
     prompt_size: Option<ConversationSize>,
@@ -78,10 +83,15 @@ pub(super) struct Actor {
 }
 
 impl Actor {
-    pub(super) fn new(agent: Uuid, mailbox: mpsc::Receiver<Envelope>, registry: Arc<Registry>) -> Self {
+    pub(super) fn new(
+        conversation: ConversationKey,
+        mailbox: mpsc::Receiver<Envelope>,
+        registry: Arc<Registry>,
+    ) -> Self {
         Self {
-            agent,
+            conversation,
             name: String::new(),
+            conversation_name: None,
             window: AgentSettings::default().window,
             prompt_size: None,
             state: State::default(),
@@ -99,10 +109,14 @@ impl Actor {
         }
     }
 
-    /// Runs until the agent has nothing in progress and no context. `head` is the context to load first.
-    pub(super) async fn run(mut self, head: Option<ContextRow>) {
+    /// Runs until the conversation has nothing in progress and no context. `head` is the context to load first. Waits
+    /// for `thawed` before that, if the agent is locked.
+    pub(super) async fn run(mut self, head: Option<ContextRow>, thawed: Option<CancellationToken>) {
+        if let Some(thawed) = thawed {
+            thawed.cancelled().await;
+        }
         self.last_request_at = self.registry.clock.ticks();
-        self.registry.eviction_timers.set(self.agent, Some(self.last_request_at.after(EVICT_AFTER)));
+        self.registry.eviction_timers.set(self.conversation, Some(self.last_request_at.after(EVICT_AFTER)));
         if let Some(head) = head {
             let deadline = self.registry.deadline_after_restart(&head);
             self.load_context(&head, deadline).await;
@@ -119,11 +133,11 @@ impl Actor {
                 else => return,
             }
             let retired = if self.state.is_empty() {
-                self.registry.retire(self.agent, &self.mailbox)
+                self.registry.retire(self.conversation, &self.mailbox)
             } else {
                 // The next request loads an unreadable context again; the obstacle may be gone by then.
                 let steps_back = self.state.is_unreadable_and_idle() || (self.evictable && self.state.is_quiescent());
-                steps_back && self.registry.unload(self.agent, &self.mailbox)
+                steps_back && self.registry.unload(self.conversation, &self.mailbox)
             };
             if retired {
                 return;
@@ -143,7 +157,9 @@ impl Actor {
             return registry.set_damaged(head.context, self.state.is_unreadable_and_idle());
         };
         // A load that fails emits an event with the agent's name, possibly before the first request has set the name.
-        self.name = registry.agents.by_id(self.agent).map(|entry| entry.settings.name.clone()).unwrap_or_default();
+        let entry = registry.agents.by_id(self.conversation.agent);
+        self.name = entry.map(|entry| entry.settings.name.clone()).unwrap_or_default();
+        self.conversation_name = registry.agents.conversations.name(self.conversation);
         let loaded = context_loader::finish_loading(registry.clone(), head.clone(), remaining);
         self.running.push(loaded.boxed());
     }
@@ -161,10 +177,11 @@ impl Actor {
         }
         self.last_request_at = ticks;
         if std::mem::take(&mut self.evictable) {
-            self.registry.eviction_timers.set(self.agent, Some(ticks.after(EVICT_AFTER)));
+            self.registry.eviction_timers.set(self.conversation, Some(ticks.after(EVICT_AFTER)));
         }
-        let Some(settings) =
-            envelope.settings.or_else(|| self.registry.agents.by_id(self.agent).map(|e| e.settings.clone()))
+        let Some(settings) = envelope
+            .settings
+            .or_else(|| self.registry.agents.by_id(self.conversation.agent).map(|e| e.settings.clone()))
         else {
             let _ = envelope.reply.send(Err(Error::agent_destroyed()));
             return;
@@ -178,6 +195,7 @@ impl Actor {
         let now = self.registry.clock.now();
         let fresh = self.registry.store.journal.reserve_context_no();
         self.name.clone_from(&settings.name);
+        self.conversation_name = self.registry.agents.conversations.name(self.conversation);
         self.window = settings.window;
         let asked = RequestMeta { id, settings, now, ticks, new_context: fresh };
         self.handle_event(Event::Request(Box::new(Request { meta: asked, command: *envelope.command })));
@@ -188,7 +206,7 @@ impl Actor {
         let due = self.last_request_at.after(EVICT_AFTER);
         self.evictable = due <= now && self.state.context().is_some_and(eviction::is_evictable);
         if due > now {
-            self.registry.eviction_timers.set(self.agent, Some(due));
+            self.registry.eviction_timers.set(self.conversation, Some(due));
         }
     }
 
@@ -199,8 +217,8 @@ impl Actor {
         // A caller that receives its reply must find the matching numbers published.
         let whole = self.state.context().filter(|_| !self.state.is_loading());
         self.prompt_size = whole.map(|context| ConversationSize::measure(context, self.window, self.prompt_size));
-        self.registry.publish_context(self.agent, self.state.context(), self.prompt_size);
-        self.registry.running.set(self.agent, self.state.running_turn());
+        self.registry.publish_context(self.conversation, self.state.context(), self.prompt_size);
+        self.registry.running.set(self.conversation, self.state.running_turn());
         let (events, rest): (Vec<_>, Vec<_>) =
             effects.into_iter().partition(|effect| matches!(effect, Effect::EmitEvent(..)));
         self.emit_events(events);
@@ -216,21 +234,27 @@ impl Actor {
             return;
         }
         let registry = &self.registry;
-        let entry = registry.agents.by_id(self.agent).filter(|_| calls);
+        let entry = registry.agents.by_id(self.conversation.agent).filter(|_| calls);
         let target = entry.and_then(|entry| registry.models.resolve(entry.settings.model.as_deref()?).ok());
         self.turn_guard = target.map(|target| registry.summaries.turn_priority.begin_turn(&target.provider));
+    }
+
+    fn new_event(&self, at: Timestamp, kind: EventType, data: Value) -> NewEvent {
+        NewEvent { at, kind, agent: Some(self.name.clone()), conversation: self.conversation_name.clone(), data }
     }
 
     /// Emits all events of one step as one journal job.
     fn emit_events(&self, effects: Vec<Effect>) {
         let at = self.registry.clock.now();
         let event = |effect| match effect {
-            Effect::EmitEvent(kind, data) => Some(NewEvent { at, kind, agent: Some(self.name.clone()), data }),
+            Effect::EmitEvent(kind, data) => Some(self.new_event(at, kind, data)),
             _ => None,
         };
         let events: Vec<_> = effects.into_iter().filter_map(event).collect();
-        if events.iter().any(|event| matches!(event.kind, EventType::TurnFinished | EventType::TurnInterrupted)) {
-            self.registry.tools.approvals.end_turn(self.agent);
+        if let Some((turn, ..)) = &self.turn
+            && events.iter().any(|event| matches!(event.kind, EventType::TurnFinished | EventType::TurnInterrupted))
+        {
+            self.registry.tools.approvals.end_turn(self.conversation.agent, *turn);
         }
         if !events.is_empty() {
             drop(self.registry.store.journal.emit(events));
@@ -241,11 +265,13 @@ impl Actor {
         let store = &self.registry.store;
         match effect {
             Effect::Append(append) => {
-                let done = store.journal.append(to_journal_append(*append));
+                let done =
+                    store.journal.append(to_journal_append(*append, self.conversation, self.conversation_name.clone()));
                 self.appends.push_back(done.map(|result| Event::Appended(result.map(from_journal_outcome))).boxed());
             }
-            Effect::WriteSession(draft) => {
+            Effect::WriteSession(mut draft) => {
                 let registry = self.registry.clone();
+                draft.conversation = registry.agents.conversations.reference(self.conversation);
                 // In a task of its own, so that writing goes on while this actor is busy.
                 let task = chorus_runtime::spawn(async move {
                     let checkpoint = checkpoint_on_save::checkpoint_workspace(&registry, &draft);
@@ -268,7 +294,8 @@ impl Actor {
                 self.running.push(ended.boxed());
             }
             Effect::ReplaceWithSession { old, new, session, totals, appended: added, working_set, restoration } => {
-                let (context, head, working_set) = (new.context, to_journal_head(&new), to_json_bytes(&working_set));
+                let (context, head, working_set) =
+                    (new.context, to_journal_head(&new, self.conversation), to_json_bytes(&working_set));
                 let reference = SessionReference { session, totals, working_set, restoration, added };
                 let replaced = store.journal.start_from_session(old, context, head, reference);
                 let registry = self.registry.clone();
@@ -290,9 +317,10 @@ impl Actor {
                 compaction,
                 event: (kind, data),
             } => {
-                let (context, head, working_set) = (new.context, to_journal_head(&new), to_json_bytes(&working_set));
+                let (context, head, working_set) =
+                    (new.context, to_journal_head(&new, self.conversation), to_json_bytes(&working_set));
                 let compaction = compaction.as_deref().map(to_json_bytes);
-                let event = NewEvent { at: new.started_at, kind, agent: Some(self.name.clone()), data };
+                let event = self.new_event(new.started_at, kind, data);
                 let renewed = store.journal.start_continuation(Continuation {
                     old,
                     context,
@@ -314,9 +342,8 @@ impl Actor {
                 self.running.push(renewed.boxed());
             }
             Effect::RecordCompaction { context, record_number: number, compaction, at } => {
-                let agent = Some(self.name.clone());
                 let data = continuation::compaction_event_data(&compaction.receipt, None);
-                let event = NewEvent { at, kind: continuation::COMPACTION_EVENT, agent, data };
+                let event = self.new_event(at, continuation::COMPACTION_EVENT, data);
                 let done = store.journal.append_compaction(context, number, to_json_bytes(&*compaction), event);
                 self.appends.push_back(
                     done.map(|result| Event::Appended(result.map(|()| AppendOutcome::CompactionRecorded))).boxed(),
@@ -329,7 +356,7 @@ impl Actor {
                 self.running.push(done.map(Event::MessagesMaterialised).boxed());
             }
             Effect::RecordEdit(change) => {
-                let done = store.journal.append_edit(to_journal_edit(*change));
+                let done = store.journal.append_edit(to_journal_edit(*change, self.conversation));
                 self.running.push(done.map(Event::EditRecorded).boxed());
             }
             // The call enqueues the write. If a crash loses it, the journal only has an older deadline.
@@ -339,8 +366,10 @@ impl Actor {
             Effect::EmitEvent(..) => self.emit_events(vec![effect]),
             Effect::PostIdleNotice { session, written, timeout } => {
                 let (registry, name) = (self.registry.clone(), self.name.clone());
-                self.registry
-                    .spawn(async move { expiry_notice::post(&registry, name, session, written, timeout).await });
+                let conversation = self.conversation_name.clone();
+                self.registry.spawn(async move {
+                    expiry_notice::post(&registry, (name, conversation), session, written, timeout).await;
+                });
             }
             Effect::Summarise { session, settings } => self.registry.summaries.start(session, settings),
             Effect::Reply(request, result) => self.reply(request, result),
@@ -355,7 +384,7 @@ impl Actor {
                 let registry = self.registry.clone();
                 let turn = mark.turn();
                 let closed =
-                    store.journal.close_turn(self.agent, context, to_journal_marker(mark), registry.clock.now());
+                    store.journal.close_turn(self.conversation, context, to_journal_marker(mark), registry.clock.now());
                 let closed = closed.map(move |result| Event::TurnClosed {
                     turn,
                     moment: model_call::current_moment(&registry),
@@ -389,15 +418,15 @@ impl Actor {
 
     fn call_model(&mut self, mut asked: CallModel) {
         // Settings that changed during the turn, also by the agent itself, apply from this call on.
-        if let Some(entry) = self.registry.agents.by_id(self.agent) {
+        if let Some(entry) = self.registry.agents.by_id(self.conversation.agent) {
             asked.settings = entry.settings.clone();
         }
         asked.settings = asked.settings.with_model(asked.model.as_deref());
-        let (of, registry) = ((asked.turn, asked.step), self.registry.clone());
+        let (of, registry, conversation) = ((asked.turn, asked.step), self.registry.clone(), self.conversation);
         let Some((_, cancel, sinks)) = self.turn.clone() else { return };
         // In a task of its own, so that it goes on while this actor is busy.
         let task = chorus_runtime::spawn(async move {
-            let ended = model_call::run(&registry, asked, sinks, cancel).await;
+            let ended = model_call::run(&registry, conversation, asked, sinks, cancel).await;
             let moment = model_call::current_moment(&registry);
             match ended {
                 model_call::ModelCallOutcome::Completed(result) => Event::ModelCalled { turn_step: of, moment, result },
@@ -427,13 +456,25 @@ impl Actor {
             cancel.cancel();
         }
         let of = (run.turn, run.step);
-        let (registry, agent, name) = (self.registry.clone(), self.agent, self.name.clone());
+        let (registry, conversation) = (self.registry.clone(), self.conversation);
+        let (name, conversation_name) = (self.name.clone(), self.conversation_name.clone());
         // The newest message is the one with the calls: nothing is appended between calls and their results.
         let messages = self.state.context().map(|context| context.messages.clone()).unwrap_or_default();
         let message = messages.last().and_then(|message| message.to_message().ok()).map(|message| message.id);
         let last_number = Arc::new(AtomicU64::new(messages.len() as u64));
         let (requester, turn_step) = (run.requester, of);
-        let batch = ToolRunner { registry, agent, name, turn_step, message, last_number, requester, cancel, sinks };
+        let batch = ToolRunner {
+            registry,
+            conversation,
+            name,
+            conversation_name,
+            turn_step,
+            message,
+            last_number,
+            requester,
+            cancel,
+            sinks,
+        };
         self.running.extend(batch.start_calls(run.calls, run.breaker));
     }
 

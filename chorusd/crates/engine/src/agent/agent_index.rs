@@ -9,6 +9,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::conversation_index::ConversationIndex;
+
 /// An agent that is not destroyed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentEntry {
@@ -58,6 +60,8 @@ impl Inner {
 #[derive(Debug, Default)]
 pub struct AgentIndex {
     inner: RwLock<Inner>,
+    /// Their conversations beside `main`.
+    pub conversations: ConversationIndex,
 }
 
 impl AgentIndex {

@@ -12,6 +12,7 @@ use chorus_agent_core::effect::CallModel;
 use chorus_base::sync::Mutex;
 use chorus_llm::ModelRef;
 use chorus_proto::WorkingSet;
+use chorus_session::conversation::ConversationKey;
 use chorus_session::stored_message::{ContextNo, StoredMessage, Totals};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -58,28 +59,28 @@ impl ExtractionJob {
     }
 }
 
-/// The running extractions, by agent.
+/// The running extractions, by conversation.
 #[derive(Debug, Default)]
-pub(super) struct RunningExtractions(Mutex<HashMap<Uuid, CancellationToken>>);
+pub(super) struct RunningExtractions(Mutex<HashMap<ConversationKey, CancellationToken>>);
 
 impl RunningExtractions {
-    /// Registers an extraction and cancels the agent's earlier one.
-    fn register(&self, agent: Uuid, stop: &CancellationToken) -> CancellationToken {
+    /// Registers an extraction and cancels the conversation's earlier one.
+    fn register(&self, conversation: ConversationKey, stop: &CancellationToken) -> CancellationToken {
         let token = stop.child_token();
-        let before = self.0.lock().insert(agent, token.clone());
+        let before = self.0.lock().insert(conversation, token.clone());
         before.inspect(CancellationToken::cancel);
         token
     }
 }
 
-/// Extracts notes in the background, giving way to turns, and sends the result to the agent.
-pub(super) fn spawn_extraction(registry: &Arc<Registry>, leaving: ExtractionJob) {
-    let (agent, name) = (leaving.settings.id, leaving.settings.name.clone());
-    let stop = registry.extractions.register(agent, registry.summaries.stop_token());
+/// Extracts notes in the background, giving way to turns, and sends the result to the conversation.
+pub(super) fn spawn_extraction(registry: &Arc<Registry>, conversation: ConversationKey, leaving: ExtractionJob) {
+    let name = leaving.settings.name.clone();
+    let stop = registry.extractions.register(conversation, registry.summaries.stop_token());
     let all = registry.clone();
     registry.spawn(async move {
-        let Some(written) = run_extraction(&all, leaving, &stop).await else { return };
-        if let Err(failure) = all.ask(agent, command::apply_extraction(written)).await {
+        let Some(written) = run_extraction(&all, conversation, leaving, &stop).await else { return };
+        if let Err(failure) = all.ask(conversation, command::apply_extraction(written)).await {
             tracing::warn!(agent = %name, %failure, "cannot apply the notes of a model");
         }
     });
@@ -88,6 +89,7 @@ pub(super) fn spawn_extraction(registry: &Arc<Registry>, leaving: ExtractionJob)
 /// Runs the extraction. Returns `None` if the daemon stops or a later extraction took its place.
 async fn run_extraction(
     registry: &Registry,
+    conversation: ConversationKey,
     leaving: ExtractionJob,
     stop: &CancellationToken,
 ) -> Option<ExtractionResult> {
@@ -97,6 +99,7 @@ async fn run_extraction(
         let extraction = Extraction {
             registry,
             settings: &settings,
+            conversation: conversation.stored_id(),
             context_and_turn: (Some(context), Some(turn)),
             messages: &messages,
             range: 0..messages.len(),

@@ -7,6 +7,7 @@ use chorus_agent_core::AgentSettings;
 use chorus_agent_core::effect::SessionDraft;
 use chorus_base::requester::Requester;
 use chorus_proto::Trigger;
+use chorus_session::conversation::ConversationKey;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -56,12 +57,14 @@ pub(super) fn checkpoint_workspace(
 ) -> impl Future<Output = Checkpoint> + Send + use<> {
     let (registry, settings, trigger) = (registry.clone(), draft.settings.clone(), draft.trigger);
     let about = draft.description.clone();
+    let conversation = draft.conversation.as_ref().map(|conversation| conversation.id);
+    let conversation = ConversationKey::from_stored(settings.id, conversation);
     async move {
         if !settings.checkpoint_workspace {
             return Checkpoint::default();
         }
         // Boxed: it needs a future of 15 kB, and most saves make no checkpoint.
-        match Box::pin(commit_workspace(&registry, &settings, trigger, about.as_deref())).await {
+        match Box::pin(commit_workspace(&registry, &settings, conversation, trigger, about.as_deref())).await {
             Ok(CheckpointCommit { commit, excluded_repositories: without }) => {
                 Checkpoint { commit: Some(commit), warning: missing_repositories_warning(&without) }
             }
@@ -88,6 +91,7 @@ fn missing_repositories_warning(without: &[String]) -> Option<String> {
 async fn commit_workspace(
     registry: &Arc<Registry>,
     settings: &Arc<AgentSettings>,
+    conversation: ConversationKey,
     trigger: Trigger,
     about: Option<&str>,
 ) -> Result<CheckpointCommit, String> {
@@ -96,7 +100,7 @@ async fn commit_workspace(
     let cancel = CancellationToken::new();
     // If this future is dropped, the git command is ended too.
     let _ends = cancel.clone().drop_guard();
-    let ctx = tool_context(registry, settings, cancel.clone());
+    let ctx = tool_context(registry, settings, conversation, cancel.clone());
     let made = async {
         let _turn = match trigger {
             Trigger::IdleTimeout | Trigger::Shutdown => registry.checkpoint_limit.0.acquire().await.ok(),
@@ -127,12 +131,19 @@ async fn with_timeout<T>(
 }
 
 /// Returns the tool context in which git runs outside of any turn.
-pub fn tool_context(registry: &Arc<Registry>, settings: &Arc<AgentSettings>, cancel: CancellationToken) -> ToolContext {
+pub fn tool_context(
+    registry: &Arc<Registry>,
+    settings: &Arc<AgentSettings>,
+    conversation: ConversationKey,
+    cancel: CancellationToken,
+) -> ToolContext {
     let profile = settings.profile.clone().unwrap_or_default();
     let now = settings.profile.clone().ok();
     ToolContext {
         agent: settings.id,
         agent_name: settings.name.clone(),
+        conversation,
+        conversation_name: registry.agents.conversations.name(conversation),
         dir: settings.dir.clone(),
         turn: Uuid::nil(),
         project: settings.project.clone(),

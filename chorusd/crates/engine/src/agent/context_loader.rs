@@ -92,7 +92,7 @@ pub(super) fn finish_loading(
 
 /// Logs why a context cannot be loaded.
 fn log_load_error(head: &ContextRow, failure: &Error) {
-    tracing::error!(agent = %head.agent, %failure, "cannot load a live context");
+    tracing::error!(agent = %head.conversation.agent, %failure, "cannot load a live context");
 }
 
 /// Replays the newest records of a context: returns the context with its last messages, and whether these records

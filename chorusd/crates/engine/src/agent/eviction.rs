@@ -33,12 +33,12 @@ pub async fn run(registry: Arc<Registry>, stop: CancellationToken) {
             () = stop.cancelled() => return,
             () = registry.eviction_timers.wait_for_timer(&registry.clock) => {}
         }
-        let agents = registry.eviction_timers.take_due(registry.clock.ticks());
-        for (agent, _) in &agents {
+        let conversations = registry.eviction_timers.take_due(registry.clock.ticks());
+        for (conversation, _) in &conversations {
             // If the actor is busy, it has had a request and need not be asked.
-            let _ = registry.ask(*agent, command::evict()).await;
+            let _ = registry.ask(*conversation, command::evict()).await;
         }
-        if !agents.is_empty() {
+        if !conversations.is_empty() {
             malloc_trim::schedule_trim(&registry.store);
         }
     }

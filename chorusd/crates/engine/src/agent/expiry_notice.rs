@@ -13,10 +13,10 @@ use super::registry::Registry;
 /// How long the notice waits for a model's summary. After that it uses the extractive one.
 const SUMMARY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Posts the notice for the idle context of the agent `name`, which `session` holds.
+/// Posts the notice for the idle context of a conversation of the agent `name`, which `session` holds.
 pub(super) async fn post(
     registry: &Registry,
-    name: String,
+    (name, conversation): (String, Option<String>),
     session: Uuid,
     written: Option<Box<Session>>,
     timeout: Duration,
@@ -34,7 +34,7 @@ pub(super) async fn post(
     };
     let text = notice_text(&about, timeout, &short_id);
     tracing::info!(agent = %name, text, "idle");
-    registry.emit_event(EventType::Notice, Some(name), json!({"text": text, "id": session}));
+    registry.emit_event(EventType::Notice, Some(name), conversation, json!({"text": text, "id": session}));
 }
 
 async fn load_session_label(store: &Store, id: Uuid) -> Result<(String, String)> {

@@ -2,16 +2,17 @@
 //! does not change with the wall clock.
 
 use std::collections::{BTreeSet, HashMap};
+use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chorus_base::Ticks;
 use chorus_base::sync::Mutex;
 use chorus_clock::Clock;
+use chorus_session::conversation::ConversationKey;
 use futures_util::StreamExt as _;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
 use super::command::{self, ExpiryOutcome};
 use super::registry::Registry;
@@ -26,10 +27,10 @@ pub const EXPIRY_RETRY_INTERVAL: Duration = Duration::from_secs(60);
 /// After a start, a context has at least this time left, or its whole timeout if that is shorter.
 pub const RESTART_GRACE: Duration = Duration::from_secs(60);
 
-/// One deadline per id (agent or session).
-#[derive(Debug, Default)]
-pub struct DeadlineTimers {
-    inner: Mutex<Inner>,
+/// One deadline per key (a conversation or a session).
+#[derive(Debug)]
+pub struct DeadlineTimers<K> {
+    inner: Mutex<Inner<K>>,
     changed: Notify,
     /// Number of batches of contexts that are expiring.
     running_batches: watch::Sender<usize>,
@@ -45,11 +46,11 @@ impl Drop for ExpiryBatch<'_> {
     }
 }
 
-#[derive(Debug, Default)]
-struct Inner {
+#[derive(Debug)]
+struct Inner<K> {
     /// The timers that have not fired, by time.
-    queue: BTreeSet<(Ticks, Uuid)>,
-    timers: HashMap<Uuid, Timer>,
+    queue: BTreeSet<(Ticks, K)>,
+    timers: HashMap<K, Timer>,
 }
 
 #[derive(Debug)]
@@ -61,36 +62,43 @@ struct Timer {
     fires_at: Option<Ticks>,
 }
 
-impl Inner {
+impl<K: Copy + Ord + Hash> Inner<K> {
     /// Sets a timer. Returns whether it is now the first to fire.
-    fn schedule(&mut self, agent: Uuid, due: Ticks, rings: Ticks) -> bool {
-        self.remove(agent);
-        self.timers.insert(agent, Timer { due, fires_at: Some(rings) });
-        self.queue.insert((rings, agent));
-        self.queue.first() == Some(&(rings, agent))
+    fn schedule(&mut self, key: K, due: Ticks, rings: Ticks) -> bool {
+        self.remove(key);
+        self.timers.insert(key, Timer { due, fires_at: Some(rings) });
+        self.queue.insert((rings, key));
+        self.queue.first() == Some(&(rings, key))
     }
 
-    fn remove(&mut self, agent: Uuid) {
-        if let Some(rings) = self.timers.remove(&agent).and_then(|timer| timer.fires_at) {
-            self.queue.remove(&(rings, agent));
+    fn remove(&mut self, key: K) {
+        if let Some(rings) = self.timers.remove(&key).and_then(|timer| timer.fires_at) {
+            self.queue.remove(&(rings, key));
         }
     }
 
-    fn due(&self, agent: Uuid) -> Option<Ticks> {
-        self.timers.get(&agent).map(|timer| timer.due)
+    fn due(&self, key: K) -> Option<Ticks> {
+        self.timers.get(&key).map(|timer| timer.due)
     }
 }
 
-impl DeadlineTimers {
-    /// Sets or removes the deadline of an agent. Setting the same deadline again changes nothing.
-    pub fn set(&self, agent: Uuid, due: Option<Ticks>) {
+impl<K> Default for DeadlineTimers<K> {
+    fn default() -> Self {
+        let inner = Inner { queue: BTreeSet::new(), timers: HashMap::new() };
+        Self { inner: Mutex::new(inner), changed: Notify::new(), running_batches: watch::Sender::default() }
+    }
+}
+
+impl<K: Copy + Ord + Hash> DeadlineTimers<K> {
+    /// Sets or removes a deadline. Setting the same deadline again changes nothing.
+    pub fn set(&self, key: K, due: Option<Ticks>) {
         let mut inner = self.inner.lock();
         let first = match due {
             None => {
-                inner.remove(agent);
+                inner.remove(key);
                 false
             }
-            Some(due) => inner.due(agent) != Some(due) && inner.schedule(agent, due, due),
+            Some(due) => inner.due(key) != Some(due) && inner.schedule(key, due, due),
         };
         drop(inner);
         if first {
@@ -98,33 +106,33 @@ impl DeadlineTimers {
         }
     }
 
-    /// Makes the timer of a deadline fire again at `rings`, if that is still the agent's deadline.
-    pub fn rearm(&self, agent: Uuid, due: Ticks, rings: Ticks) {
+    /// Makes the timer of a deadline fire again at `rings`, if that is still the deadline of the key.
+    pub fn rearm(&self, key: K, due: Ticks, rings: Ticks) {
         let mut inner = self.inner.lock();
-        let first = inner.due(agent) == Some(due) && inner.schedule(agent, due, rings);
+        let first = inner.due(key) == Some(due) && inner.schedule(key, due, rings);
         drop(inner);
         if first {
             self.changed.notify_one();
         }
     }
 
-    /// Returns the deadline of an agent.
+    /// Returns the deadline of a key.
     #[must_use]
-    pub fn due(&self, agent: Uuid) -> Option<Ticks> {
-        self.inner.lock().due(agent)
+    pub fn due(&self, key: K) -> Option<Ticks> {
+        self.inner.lock().due(key)
     }
 
-    /// Removes the timers that are due and returns their agents, each with its deadline, in the order of their ids: both
+    /// Removes the timers that are due and returns their keys, each with its deadline, in order: both
     /// databases have indexes by agent, and neighbours in them share pages.
     #[must_use]
-    pub fn take_due(&self, now: Ticks) -> Vec<(Uuid, Ticks)> {
+    pub fn take_due(&self, now: Ticks) -> Vec<(K, Ticks)> {
         let mut inner = self.inner.lock();
         let mut due = Vec::new();
-        while let Some((rings, agent)) = inner.queue.first().copied().filter(|(rings, _)| *rings <= now) {
-            inner.queue.remove(&(rings, agent));
-            if let Some(timer) = inner.timers.get_mut(&agent) {
+        while let Some((rings, key)) = inner.queue.first().copied().filter(|(rings, _)| *rings <= now) {
+            inner.queue.remove(&(rings, key));
+            if let Some(timer) = inner.timers.get_mut(&key) {
                 timer.fires_at = None;
-                due.push((agent, timer.due));
+                due.push((key, timer.due));
             }
         }
         due.sort_unstable();
@@ -171,9 +179,9 @@ pub async fn run(registry: Arc<Registry>, stop: CancellationToken) {
             // In a task of its own, so that the loop can go on; the permits limit all batches together.
             chorus_runtime::spawn(async move {
                 let _under_way = registry.idle_timers.begin_batch();
-                let put_away = async |(agent, due)| {
+                let put_away = async |(conversation, due)| {
                     let _permit = permits.acquire().await;
-                    expire_context(&registry, agent, due).await;
+                    expire_context(&registry, conversation, due).await;
                 };
                 futures_util::stream::iter(due).for_each_concurrent(MAX_CONCURRENT_EXPIRIES, put_away).await;
                 // Writing the sessions needed memory for their messages.
@@ -188,11 +196,11 @@ pub async fn run(registry: Arc<Registry>, stop: CancellationToken) {
     }
 }
 
-async fn expire_context(registry: &Arc<Registry>, agent: Uuid, due: Ticks) {
-    match registry.ask(agent, command::expire(due)).await {
+async fn expire_context(registry: &Arc<Registry>, conversation: ConversationKey, due: Ticks) {
+    match registry.ask(conversation, command::expire(due)).await {
         Ok(ExpiryOutcome::TurnRunning) => {}
         Ok(ExpiryOutcome::Settled) => return,
-        Err(failure) => tracing::warn!(%agent, %failure, "cannot save an idle context; retrying"),
+        Err(failure) => tracing::warn!(agent = %conversation.agent, %failure, "cannot save an idle context; retrying"),
     }
-    registry.idle_timers.rearm(agent, due, registry.clock.ticks().after(EXPIRY_RETRY_INTERVAL));
+    registry.idle_timers.rearm(conversation, due, registry.clock.ticks().after(EXPIRY_RETRY_INTERVAL));
 }

@@ -5,6 +5,7 @@ use chorus_agent_core::context::Context;
 use chorus_agent_core::effect::{Append, ContextEdit, ContextHead, Edit, TurnMarker};
 use chorus_agent_core::event::{AppendOutcome, PriorTurn};
 use chorus_proto::TokenPair;
+use chorus_session::conversation::ConversationKey;
 use chorus_store::journal;
 use chorus_store::journal::{EditRecord, NewContextRow, TrailingRecords, TurnMark};
 use serde::Serialize;
@@ -43,10 +44,10 @@ pub(super) fn to_journal_marker(mark: TurnMarker) -> TurnMark {
     }
 }
 
-pub(super) fn to_journal_edit(change: Edit) -> journal::JournalEdit {
+pub(super) fn to_journal_edit(change: Edit, conversation: ConversationKey) -> journal::JournalEdit {
     journal::JournalEdit {
         context: change.head.context,
-        begin: to_journal_head(&change.head),
+        begin: to_journal_head(&change.head, conversation),
         number: change.record_number,
         record: match change.edit {
             ContextEdit::WorkingSet(set) => EditRecord::WorkingSet(to_json_bytes(&set)),
@@ -61,21 +62,26 @@ pub(super) fn to_journal_edit(change: Edit) -> journal::JournalEdit {
     }
 }
 
-pub(super) fn to_journal_head(begin: &ContextHead) -> NewContextRow {
+pub(super) fn to_journal_head(begin: &ContextHead, conversation: ConversationKey) -> NewContextRow {
     NewContextRow {
-        agent: begin.agent,
+        conversation,
         started_at: begin.started_at,
         idle_deadline_at: begin.deadline.map(|deadline| deadline.at),
         parent: begin.parent,
     }
 }
 
-pub(super) fn to_journal_append(append: Append) -> journal::AppendRequest {
+pub(super) fn to_journal_append(
+    append: Append,
+    conversation: ConversationKey,
+    conversation_name: Option<String>,
+) -> journal::AppendRequest {
     journal::AppendRequest {
-        agent: append.head.agent,
+        conversation,
         agent_name: append.agent_name,
+        conversation_name,
         context: append.head.context,
-        begin: to_journal_head(&append.head),
+        begin: to_journal_head(&append.head, conversation),
         first: append.first_record,
         messages: append.messages,
         at: append.at,

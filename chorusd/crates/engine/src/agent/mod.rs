@@ -3,12 +3,15 @@
 //! a row in the catalog.
 
 pub mod actor;
+pub mod agent_hold;
 pub mod agent_index;
+pub mod attached_clients;
 mod background_extraction;
 pub mod checkpoint_on_save;
 pub mod command;
 mod context_loader;
 mod context_overflow_hint;
+pub mod conversation_index;
 mod docs_listing;
 pub mod eviction;
 mod expiry_notice;

@@ -13,6 +13,7 @@ use chorus_llm::{CallError, ErrorClass, ModelRef, Models, Reply, SETUP_HINT, Sto
 use chorus_proto::methods::send::TurnEvent;
 use chorus_proto::shell_word::shell_word;
 use chorus_proto::{ErrorKind, EventType, Message, NewMessage, Role, ToolCall, Usage};
+use chorus_session::conversation::ConversationKey;
 use chorus_session::stored_message::StoredMessage;
 use chorus_store::journal::NewEvent;
 use serde_json::json;
@@ -40,11 +41,12 @@ pub(super) enum ModelCallOutcome {
 /// Calls the model, unless its window must be compacted first.
 pub(super) async fn run(
     registry: &Arc<Registry>,
+    conversation: ConversationKey,
     call: CallModel,
     sinks: TurnSinks,
     cancel: CancellationToken,
 ) -> ModelCallOutcome {
-    match try_call(registry, call, sinks, cancel).await {
+    match try_call(registry, conversation, call, sinks, cancel).await {
         Ok(ended) => ended,
         Err(stopped) => ModelCallOutcome::Completed(Box::new(Err(stopped))),
     }
@@ -52,6 +54,7 @@ pub(super) async fn run(
 
 async fn try_call(
     registry: &Arc<Registry>,
+    conversation: ConversationKey,
     call: CallModel,
     sinks: TurnSinks,
     cancel: CancellationToken,
@@ -89,7 +92,8 @@ async fn try_call(
     let mut prompt = match built {
         BuildOutcome::Prompt(prompt) => prompt,
         BuildOutcome::NeedsCompaction(plan) => {
-            let compaction = build_compaction(registry, asked, plan).await.map_err(failure_before_call)?;
+            let compaction =
+                build_compaction(registry, conversation, asked, plan).await.map_err(failure_before_call)?;
             return Ok(ModelCallOutcome::NeedsCompaction(Box::new(compaction)));
         }
     };
@@ -105,7 +109,8 @@ async fn try_call(
     tracing::debug!(agent = %name, %turn, step, left_out = prompt.left_out, model = %target, "waiting for the model");
     let (at, estimated) = (registry.clock.now(), chorus_llm::tokens_of_request(&prompt.request));
     let redactor = settings.redact.then_some(&registry.redactor);
-    let hearing = RedactedStream::new(redactor, |piece| forward_output(registry, &name, turn, &sinks, piece));
+    let hearing =
+        RedactedStream::new(redactor, |piece| forward_output(registry, (&name, conversation), turn, &sinks, piece));
     let answered = registry.models.call(&target, &prompt.request, &|piece| hearing.push(piece), cancel).await;
     hearing.finish();
     if let (Some(print), Ok(reply)) = (&print, &answered) {
@@ -113,8 +118,17 @@ async fn try_call(
     }
     let (kind, context) = (CallKind::Turn, Some(context));
     let price = registry.models.price(&target);
-    let caller =
-        ModelCallInfo { agent: &settings, context, turn_id: Some(turn), kind, target: &target, price, estimated, at };
+    let caller = ModelCallInfo {
+        agent: &settings,
+        conversation: conversation.stored_id(),
+        context,
+        turn_id: Some(turn),
+        kind,
+        target: &target,
+        price,
+        estimated,
+        at,
+    };
     if let Some(row) = caller.to_row(&answered) {
         registry.usage.record_call(row).await;
     }
@@ -131,6 +145,7 @@ async fn try_call(
 /// Builds the compaction by rules, and has the model extract notes in the background if the messages are worth it.
 async fn build_compaction(
     registry: &Arc<Registry>,
+    conversation: ConversationKey,
     call: Arc<CallModel>,
     plan: CompactionPlan,
 ) -> Result<Compaction, Error> {
@@ -144,7 +159,7 @@ async fn build_compaction(
         chorus_runtime::spawn_blocking(move || plan.compact_by_rules(&call.messages, &call.working_set, fallback));
     let compaction = by_rules.await.map_err(|e| Error::internal(e.to_string()))?;
     if let Ok(Some(leaving)) = leaving {
-        background_extraction::spawn_extraction(registry, leaving);
+        background_extraction::spawn_extraction(registry, conversation, leaving);
     }
     Ok(compaction)
 }
@@ -155,7 +170,13 @@ pub(super) fn current_moment(registry: &Registry) -> EventTime {
 }
 
 /// Forwards a piece of the reply to the turn's listeners and to observers.
-fn forward_output(registry: &Registry, agent: &str, turn: Uuid, sinks: &TurnSinks, piece: StreamEvent) {
+fn forward_output(
+    registry: &Registry,
+    (agent, conversation): (&str, ConversationKey),
+    turn: Uuid,
+    sinks: &TurnSinks,
+    piece: StreamEvent,
+) {
     let said = match piece {
         StreamEvent::Text(text) => TurnEvent::Text(text),
         StreamEvent::Thinking(text) => TurnEvent::Thinking(text),
@@ -174,7 +195,8 @@ fn forward_output(registry: &Registry, agent: &str, turn: Uuid, sinks: &TurnSink
             TurnEvent::Text(text) => json!({"turn_id": turn, "text": text}),
             _ => json!({"turn_id": turn}),
         };
-        NewEvent { at: registry.clock.now(), kind: EventType::TurnDelta, agent: Some(agent.to_owned()), data }
+        let (at, conversation) = (registry.clock.now(), registry.agents.conversations.name(conversation));
+        NewEvent { at, kind: EventType::TurnDelta, agent: Some(agent.to_owned()), conversation, data }
     });
 }
 

@@ -67,6 +67,8 @@ pub enum ExtractionOutcome {
 pub struct Extraction<'a> {
     pub registry: &'a Registry,
     pub settings: &'a AgentSettings,
+    /// Id of the conversation; `None` for `main`.
+    pub conversation: Option<Uuid>,
     /// The context, and the turn whose window was compacted.
     pub context_and_turn: (Option<ContextNo>, Option<Uuid>),
     pub messages: &'a [StoredMessage],
@@ -224,7 +226,7 @@ impl Extraction<'_> {
     }
 
     async fn ask_once(&self, asking: &ChunkCall<'_>, piece: &TranscriptChunk) -> Result<Reply, CallError> {
-        let Self { registry, settings, context_and_turn: (context, turn_id), .. } = *self;
+        let Self { registry, settings, conversation, context_and_turn: (context, turn_id), .. } = *self;
         let ChunkCall { target, max_reply_tokens: answer, deadline: end, cancel, .. } = *asking;
         if let Err(failure) = registry.usage.check_limits(settings).await {
             return Err(CallError::new(ErrorClass::SpendCap, failure.message));
@@ -250,7 +252,8 @@ impl Extraction<'_> {
             }
         };
         let (kind, price) = (CallKind::Compaction, registry.models.price(target));
-        let caller = ModelCallInfo { agent: settings, context, turn_id, kind, target, price, estimated, at };
+        let caller =
+            ModelCallInfo { agent: settings, conversation, context, turn_id, kind, target, price, estimated, at };
         if let Some(row) = caller.to_row(&called) {
             registry.usage.record_call(row).await;
         }

@@ -10,6 +10,7 @@ use chorus_llm::{ModelRequest, StopReason};
 use chorus_proto::{NewMessage, Role, TokenPair};
 use chorus_session::summary::{acknowledgement_prompt, sanitize_acknowledgement};
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use super::redacted_stream;
 use super::registry::Registry;
@@ -26,11 +27,12 @@ const MAX_REPLY_TOKENS: u32 = 1024;
 pub async fn request_acknowledgement(
     registry: &Registry,
     settings: &AgentSettings,
+    conversation: Option<Uuid>,
     briefing: &str,
     stop: CancellationToken,
 ) -> (Option<String>, TokenPair) {
-    let (said, cost) =
-        request_opening(registry, settings, (CallKind::Acknowledgement, acknowledgement_prompt(briefing)), stop).await;
+    let asked = (CallKind::Acknowledgement, acknowledgement_prompt(briefing));
+    let (said, cost) = request_opening(registry, settings, conversation, asked, stop).await;
     (said.as_deref().and_then(sanitize_acknowledgement), cost)
 }
 
@@ -39,6 +41,7 @@ pub async fn request_acknowledgement(
 pub async fn request_opening(
     registry: &Registry,
     settings: &AgentSettings,
+    conversation: Option<Uuid>,
     (kind, text): (CallKind, String),
     stop: CancellationToken,
 ) -> (Option<String>, TokenPair) {
@@ -70,8 +73,17 @@ pub async fn request_opening(
         }
     };
     let price = registry.models.price(&target);
-    let caller =
-        ModelCallInfo { agent: settings, context: None, turn_id: None, kind, target: &target, price, estimated, at };
+    let caller = ModelCallInfo {
+        agent: settings,
+        conversation,
+        context: None,
+        turn_id: None,
+        kind,
+        target: &target,
+        price,
+        estimated,
+        at,
+    };
     let cost = caller.to_row(&called).map(|row| {
         let cost = TokenPair { input: row.input, output: row.output };
         (row, cost)

@@ -9,6 +9,7 @@ use std::time::Duration;
 use chorus_agent_core::AgentSettings;
 use chorus_agent_core::context::{Context, Deadline};
 use chorus_agent_core::window::WindowBudget;
+use chorus_base::Ticks;
 use chorus_base::error::{Error, Result};
 use chorus_base::sync::Mutex;
 use chorus_clock::Clock;
@@ -16,22 +17,27 @@ use chorus_llm::Models;
 use chorus_proto::{ContextInfo, EventType};
 use chorus_redact::Redactor;
 use chorus_runtime::SpawnTracked as _;
+use chorus_session::conversation::ConversationKey;
 use chorus_session::stored_message::ContextNo;
 use chorus_store::Store;
-use chorus_store::journal::{ContextRow, NewEvent};
+use chorus_store::journal::{ContextRow, Journal, NewEvent};
 use futures_util::future::BoxFuture;
 use futures_util::future::join_all;
+use jiff::Timestamp;
 use serde_json::Value;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use super::actor::{Actor, Envelope};
 use super::agent_index::AgentIndex;
+use super::attached_clients::AttachedClients;
 use super::background_extraction::RunningExtractions;
 use super::checkpoint_on_save::CheckpointLimit;
 use super::command::{self, Command};
+use super::conversation_index::ConversationIndex;
 use super::idle_expiry::{DeadlineTimers, RESTART_GRACE};
 use super::journal_trim::{self, TrimQueue};
 use super::prompt_size::{self, ConversationSize};
@@ -55,17 +61,19 @@ pub struct Registry {
     pub(super) summaries: Arc<Summaries>,
     pub(super) tools: Arc<ToolServices>,
     pub(super) redactor: Arc<Redactor>,
-    pub idle_timers: DeadlineTimers,
+    pub idle_timers: DeadlineTimers<ConversationKey>,
     /// When contexts without recent requests are evicted from memory.
-    pub eviction_timers: DeadlineTimers,
+    pub eviction_timers: DeadlineTimers<ConversationKey>,
     pub running: RunningTurns,
+    /// Who has a conversation open in a chat.
+    pub attached: AttachedClients,
     pub(super) extractions: RunningExtractions,
     pub(super) trim_queue: TrimQueue,
     pub(super) checkpoint_limit: CheckpointLimit,
     tasks: TaskTracker,
     /// Set when no further turn may start.
     closing: AtomicBool,
-    inner: Mutex<Inner>,
+    pub(super) inner: Mutex<Inner>,
 }
 
 impl std::fmt::Debug for Registry {
@@ -75,14 +83,16 @@ impl std::fmt::Debug for Registry {
 }
 
 #[derive(Default)]
-struct Inner {
-    actors: HashMap<Uuid, mpsc::Sender<Envelope>>,
+pub(super) struct Inner {
+    pub(super) actors: HashMap<ConversationKey, mpsc::Sender<Envelope>>,
     /// Heads of the live contexts, with an actor or (until the first request after a start) without.
-    live: HashMap<Uuid, ContextRow>,
+    live: HashMap<ConversationKey, ContextRow>,
     /// Size of the next prompt for each; missing until the first request after a start.
-    prompt_sizes: HashMap<Uuid, ConversationSize>,
+    prompt_sizes: HashMap<ConversationKey, ConversationSize>,
     /// Contexts that could not be loaded completely. Such a context accepts no messages before it is loaded whole.
     damaged_contexts: HashSet<ContextNo>,
+    /// Agents whose further actors wait until the token is cancelled.
+    pub(super) frozen: HashMap<Uuid, CancellationToken>,
 }
 
 impl Registry {
@@ -97,7 +107,7 @@ impl Registry {
         tasks: TaskTracker,
         heads: Vec<ContextRow>,
     ) -> Arc<Self> {
-        let live = heads.into_iter().map(|head| (head.agent, head)).collect();
+        let live = heads.into_iter().map(|head| (head.conversation, head)).collect();
         let inner = Mutex::new(Inner { live, ..Inner::default() });
         Arc::new(Self {
             trim_queue: TrimQueue::default(),
@@ -115,6 +125,7 @@ impl Registry {
             idle_timers: DeadlineTimers::default(),
             eviction_timers: DeadlineTimers::default(),
             running: RunningTurns::default(),
+            attached: AttachedClients::default(),
             extractions: RunningExtractions::default(),
             tasks,
             closing: AtomicBool::new(false),
@@ -126,15 +137,15 @@ impl Registry {
     /// left.
     pub fn start_timers(&self) {
         for head in self.inner.lock().live.values() {
-            self.idle_timers.set(head.agent, self.deadline_after_restart(head).map(|deadline| deadline.due));
+            self.idle_timers.set(head.conversation, self.deadline_after_restart(head).map(|deadline| deadline.due));
         }
     }
 
     /// Returns the idle deadline of a context that was live before this start.
     pub(super) fn deadline_after_restart(&self, head: &ContextRow) -> Option<Deadline> {
         let at = head.idle_deadline_at?;
-        let timeout = self.agents.by_id(head.agent)?.settings.idle_timeout?;
-        let due = self.idle_timers.due(head.agent).unwrap_or_else(|| {
+        let timeout = self.agents.by_id(head.conversation.agent)?.settings.idle_timeout?;
+        let due = self.idle_timers.due(head.conversation).unwrap_or_else(|| {
             let left = Duration::try_from(at.duration_since(self.clock.now())).unwrap_or_default();
             // If the wall clock was set back, the context must not have more than its timeout left.
             self.clock.ticks().after(left.min(timeout).max(RESTART_GRACE.min(timeout)))
@@ -144,11 +155,11 @@ impl Registry {
 
     /// Loads the contexts in which a turn was running when the daemon ended, so that those turns are closed.
     pub async fn close_open_turns(self: &Arc<Self>) {
-        let open: Vec<Uuid> =
-            self.inner.lock().live.values().filter(|head| head.turn.is_some()).map(|head| head.agent).collect();
-        for agent in open {
-            if let Err(failure) = self.ask(agent, command::wake()).await {
-                tracing::warn!(%agent, %failure, "cannot close an interrupted turn");
+        let open: Vec<ConversationKey> =
+            self.inner.lock().live.values().filter(|head| head.turn.is_some()).map(|head| head.conversation).collect();
+        for conversation in open {
+            if let Err(failure) = self.ask(conversation, command::wake()).await {
+                tracing::warn!(agent = %conversation.agent, %failure, "cannot close an interrupted turn");
             }
         }
     }
@@ -157,10 +168,10 @@ impl Registry {
     pub async fn end_turns(self: &Arc<Self>) {
         self.closing.store(true, Ordering::SeqCst);
         // Agents that become active from here on check the flag.
-        let active: Vec<Uuid> = self.inner.lock().actors.keys().copied().collect();
-        let told = active.into_iter().map(|agent| async move {
-            if let Err(failure) = self.ask(agent, command::end_turns()).await {
-                tracing::warn!(%agent, %failure, "cannot end a turn before its context is saved");
+        let active: Vec<ConversationKey> = self.inner.lock().actors.keys().copied().collect();
+        let told = active.into_iter().map(|conversation| async move {
+            if let Err(failure) = self.ask(conversation, command::end_turns()).await {
+                tracing::warn!(agent = %conversation.agent, %failure, "cannot end a turn before its context is saved");
             }
         });
         join_all(told).await;
@@ -171,46 +182,80 @@ impl Registry {
         self.closing.load(Ordering::SeqCst)
     }
 
+    /// Recomputes the deadlines of an agent's live contexts after a change of its idle timeout.
+    pub async fn update_idle_timeouts(self: &Arc<Self>, agent: Uuid) {
+        for conversation in self.live_conversations(Some(agent)) {
+            if let Err(failure) = self.ask(conversation, command::update_idle_timeout()).await {
+                tracing::warn!(%agent, %failure, "the new idle timeout applies from the next message");
+            }
+        }
+    }
+
+    /// Returns the journal of the live contexts.
+    #[must_use]
+    pub fn journal(&self) -> &Journal {
+        &self.store.journal
+    }
+
+    /// Returns the conversations of all agents beside `main`.
+    #[must_use]
+    pub fn conversations(&self) -> &ConversationIndex {
+        &self.agents.conversations
+    }
+
+    /// Returns the time of day.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Returns the time on the clock that only goes forward.
+    #[must_use]
+    pub fn ticks(&self) -> Ticks {
+        self.clock.ticks()
+    }
+
     /// Spawns a background task.
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.tasks.spawn_tracked(task);
     }
 
     /// Emits an event to observers, without waiting for it.
-    pub fn emit_event(&self, kind: EventType, agent: Option<String>, data: Value) {
-        drop(self.store.journal.emit(vec![NewEvent { at: self.clock.now(), kind, agent, data }]));
+    pub fn emit_event(&self, kind: EventType, agent: Option<String>, conversation: Option<String>, data: Value) {
+        drop(self.store.journal.emit(vec![NewEvent { at: self.clock.now(), kind, agent, conversation, data }]));
     }
 
-    /// Sends a command to an agent and waits for the reply.
+    /// Sends a command to a conversation of an agent and waits for the reply.
     ///
     /// # Errors
     /// `busy` if too many requests wait, else the error of the command itself.
-    pub async fn ask<R>(self: &Arc<Self>, agent: Uuid, command: Command<R>) -> Result<R> {
-        self.send_command(agent, command, None).await
+    pub async fn ask<R>(self: &Arc<Self>, conversation: ConversationKey, command: Command<R>) -> Result<R> {
+        self.send_command(conversation, command, None).await
     }
 
     /// Sends a command to an agent that is no longer in the index.
     pub async fn ask_with_settings<R>(
         self: &Arc<Self>,
+        conversation: ConversationKey,
         settings: Arc<AgentSettings>,
         command: Command<R>,
     ) -> Result<R> {
-        self.send_command(settings.id, command, Some(settings)).await
+        self.send_command(conversation, command, Some(settings)).await
     }
 
     async fn send_command<R>(
         self: &Arc<Self>,
-        agent: Uuid,
+        conversation: ConversationKey,
         command: Command<R>,
         settings: Option<Arc<AgentSettings>>,
     ) -> Result<R> {
         let Command { command, take_reply } = command;
         let (reply, answer) = oneshot::channel();
         let envelope = Envelope { command: Box::new(command), settings, reply };
-        match self.post_envelope(agent, envelope) {
+        match self.post_envelope(conversation, envelope) {
             Err(TrySendError::Closed(envelope)) => {
-                self.respawn(agent).await?;
-                self.post_envelope(agent, envelope)
+                self.respawn(conversation).await?;
+                self.post_envelope(conversation, envelope)
             }
             posted => posted,
         }
@@ -219,16 +264,21 @@ impl Registry {
         take_reply(reply).ok_or_else(|| Error::internal("an agent sent a mismatched reply"))
     }
 
-    fn post_envelope(self: &Arc<Self>, agent: Uuid, envelope: Envelope) -> Result<(), TrySendError<Envelope>> {
+    fn post_envelope(
+        self: &Arc<Self>,
+        conversation: ConversationKey,
+        envelope: Envelope,
+    ) -> Result<(), TrySendError<Envelope>> {
         // Under the lock, which a retiring actor holds too: no envelope ends up in a mailbox that has no reader.
         let mut inner = self.inner.lock();
-        let actor = match inner.actors.get(&agent) {
+        let actor = match inner.actors.get(&conversation) {
             Some(actor) => actor,
             None => {
                 let (actor, mailbox) = mpsc::channel(MAILBOX_CAPACITY);
-                let head = inner.live.get(&agent).cloned();
-                self.tasks.spawn_tracked(Actor::new(agent, mailbox, self.clone()).run(head));
-                inner.actors.entry(agent).or_insert(actor)
+                let head = inner.live.get(&conversation).cloned();
+                let thawed = inner.frozen.get(&conversation.agent).cloned();
+                self.tasks.spawn_tracked(Actor::new(conversation, mailbox, self.clone()).run(head, thawed));
+                inner.actors.entry(conversation).or_insert(actor)
             }
         };
         actor.try_send(envelope)
@@ -236,47 +286,48 @@ impl Registry {
 
     /// Removes an actor whose task ended without retiring, which only a bug can cause, so that a new one can start. Its
     /// memory is lost; the context is what the journal has.
-    fn respawn<'a>(&'a self, agent: Uuid) -> BoxFuture<'a, Result<()>> {
+    fn respawn<'a>(&'a self, conversation: ConversationKey) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
-            let dead = self.inner.lock().actors.get(&agent).cloned().filter(mpsc::Sender::is_closed);
+            let dead = self.inner.lock().actors.get(&conversation).cloned().filter(mpsc::Sender::is_closed);
             let Some(dead) = dead else { return Ok(()) };
-            tracing::error!(%agent, "the task of an agent ended unexpectedly; reloading its context from the journal");
+            tracing::error!(agent = %conversation.agent, "the task of an agent ended unexpectedly; reloading its context from the journal");
             // Commits what the dead actor had queued before the head is read.
             self.store.journal.ping().await?;
-            let head = self.store.journal.live_contexts().await?.into_iter().find(|head| head.agent == agent);
+            let head =
+                self.store.journal.live_contexts().await?.into_iter().find(|head| head.conversation == conversation);
             let mut inner = self.inner.lock();
             // Unless another request did so in the meantime.
-            if inner.actors.get(&agent).is_some_and(|actor| actor.same_channel(&dead)) {
-                inner.actors.remove(&agent);
-                inner.live.remove(&agent);
-                inner.prompt_sizes.remove(&agent);
-                self.running.set(agent, None);
-                inner.live.extend(head.map(|head| (agent, head)));
+            if inner.actors.get(&conversation).is_some_and(|actor| actor.same_channel(&dead)) {
+                inner.actors.remove(&conversation);
+                inner.live.remove(&conversation);
+                inner.prompt_sizes.remove(&conversation);
+                self.running.set(conversation, None);
+                inner.live.extend(head.map(|head| (conversation, head)));
             }
             Ok(())
         })
     }
 
     /// Removes an actor that has nothing in progress. Returns false if a request came in the meantime.
-    pub(super) fn retire(&self, agent: Uuid, mailbox: &mpsc::Receiver<Envelope>) -> bool {
+    pub(super) fn retire(&self, conversation: ConversationKey, mailbox: &mpsc::Receiver<Envelope>) -> bool {
         let mut inner = self.inner.lock();
         if !mailbox.is_empty() {
             return false;
         }
-        inner.actors.remove(&agent);
-        inner.live.remove(&agent);
-        inner.prompt_sizes.remove(&agent);
-        self.idle_timers.set(agent, None);
-        self.eviction_timers.set(agent, None);
+        inner.actors.remove(&conversation);
+        inner.live.remove(&conversation);
+        inner.prompt_sizes.remove(&conversation);
+        self.idle_timers.set(conversation, None);
+        self.eviction_timers.set(conversation, None);
         true
     }
 
     /// Removes an actor whose context stays live in the journal. Returns false if a request came in the meantime.
-    pub(super) fn unload(&self, agent: Uuid, mailbox: &mpsc::Receiver<Envelope>) -> bool {
+    pub(super) fn unload(&self, conversation: ConversationKey, mailbox: &mpsc::Receiver<Envelope>) -> bool {
         let mut inner = self.inner.lock();
-        let gone = mailbox.is_empty() && inner.actors.remove(&agent).is_some();
+        let gone = mailbox.is_empty() && inner.actors.remove(&conversation).is_some();
         if gone {
-            self.eviction_timers.set(agent, None);
+            self.eviction_timers.set(conversation, None);
         }
         gone
     }
@@ -284,19 +335,19 @@ impl Registry {
     /// Publishes the head of an agent's context and the size of its next prompt.
     pub(super) fn publish_context(
         &self,
-        agent: Uuid,
+        conversation: ConversationKey,
         context: Option<&Context>,
         prompt_size: Option<ConversationSize>,
     ) {
         let mut inner = self.inner.lock();
-        self.idle_timers.set(agent, context.and_then(|context| context.deadline).map(|deadline| deadline.due));
+        self.idle_timers.set(conversation, context.and_then(|context| context.deadline).map(|deadline| deadline.due));
         match context {
-            Some(context) => inner.live.insert(agent, to_head(agent, context)),
-            None => inner.live.remove(&agent),
+            Some(context) => inner.live.insert(conversation, to_head(conversation, context)),
+            None => inner.live.remove(&conversation),
         };
         match prompt_size {
-            Some(size) => inner.prompt_sizes.insert(agent, size),
-            None => inner.prompt_sizes.remove(&agent),
+            Some(size) => inner.prompt_sizes.insert(conversation, size),
+            None => inner.prompt_sizes.remove(&conversation),
         };
     }
 
@@ -318,74 +369,92 @@ impl Registry {
         }
     }
 
-    /// Returns the numbers of an agent's live context.
+    /// Returns the numbers of a conversation's live context.
     #[must_use]
-    pub fn context_info(&self, agent: Uuid) -> Option<ContextInfo> {
-        self.inner.lock().live.get(&agent).map(to_context_info)
+    pub fn context_info(&self, conversation: ConversationKey) -> Option<ContextInfo> {
+        self.inner.lock().live.get(&conversation).map(to_context_info)
     }
 
     /// Returns the numbers of all live contexts.
     #[must_use]
-    pub fn context_infos(&self) -> HashMap<Uuid, ContextInfo> {
-        self.inner.lock().live.iter().map(|(agent, head)| (*agent, to_context_info(head))).collect()
+    pub fn context_infos(&self) -> HashMap<ConversationKey, ContextInfo> {
+        self.inner.lock().live.iter().map(|(conversation, head)| (*conversation, to_context_info(head))).collect()
     }
 
-    /// Returns for each agent the estimated tokens of conversation in its next request, or `None` if it has no context.
+    /// Returns the numbers of an agent's live contexts.
     #[must_use]
-    pub fn prompt_tokens(&self, agents: impl Iterator<Item = (Uuid, WindowBudget)>) -> Vec<Option<u64>> {
+    pub fn context_infos_of(&self, agent: Uuid) -> HashMap<ConversationKey, ContextInfo> {
         let inner = self.inner.lock();
-        let tokens = |(agent, budget): (Uuid, WindowBudget)| {
-            let head = inner.live.get(&agent)?;
-            let measured = inner.prompt_sizes.get(&agent).and_then(|shown| shown.tokens(budget));
+        let main = ConversationKey::main(agent);
+        let others = self.agents.conversations.of_agent(agent).into_iter().map(|row| row.key);
+        let live = |key| Some((key, to_context_info(inner.live.get(&key)?)));
+        std::iter::once(main).chain(others).filter_map(live).collect()
+    }
+
+    /// Returns for each conversation the estimated tokens of it in its next request, or `None` if it has no context.
+    #[must_use]
+    pub fn prompt_tokens(
+        &self,
+        conversations: impl Iterator<Item = (ConversationKey, WindowBudget)>,
+    ) -> Vec<Option<u64>> {
+        let inner = self.inner.lock();
+        let tokens = |(conversation, budget): (ConversationKey, WindowBudget)| {
+            let head = inner.live.get(&conversation)?;
+            let measured = inner.prompt_sizes.get(&conversation).and_then(|shown| shown.tokens(budget));
             Some(measured.unwrap_or_else(|| prompt_size::guess_tokens(head.totals, budget)))
         };
-        agents.map(tokens).collect()
+        conversations.map(tokens).collect()
     }
 
-    /// Returns the measured size of an agent's next prompt, if its context was loaded since the start.
+    /// Returns the measured size of a conversation's next prompt, if its context was loaded since the start.
     #[must_use]
-    pub fn prompt_size(&self, agent: Uuid) -> Option<ConversationSize> {
-        self.inner.lock().prompt_sizes.get(&agent).copied()
+    pub fn prompt_size(&self, conversation: ConversationKey) -> Option<ConversationSize> {
+        self.inner.lock().prompt_sizes.get(&conversation).copied()
     }
 
-    /// Returns true if an agent's context is in memory.
+    /// Returns true if a conversation's context is in memory.
     #[must_use]
-    pub fn is_loaded(&self, agent: Uuid) -> bool {
+    pub fn is_loaded(&self, conversation: ConversationKey) -> bool {
         let inner = self.inner.lock();
-        inner.actors.contains_key(&agent) && inner.prompt_sizes.contains_key(&agent)
+        inner.actors.contains_key(&conversation) && inner.prompt_sizes.contains_key(&conversation)
     }
 
-    /// Returns the agents whose context has messages that no session holds.
+    /// Returns the conversations whose context has messages that no session holds.
     #[must_use]
-    pub fn unsaved_agents(&self) -> Vec<Uuid> {
+    pub fn unsaved_conversations(&self) -> Vec<ConversationKey> {
         let unsaved = |head: &ContextRow| head.totals.messages > head.saved_messages;
-        self.inner.lock().live.values().filter(|head| unsaved(head)).map(|head| head.agent).collect()
+        self.inner.lock().live.values().filter(|head| unsaved(head)).map(|head| head.conversation).collect()
     }
 
-    /// Returns the agents that have a live context.
+    /// Returns the conversations that have a live context, of all agents or of one, the least recently active first.
     #[must_use]
-    pub fn live_agents(&self) -> Vec<Uuid> {
-        self.inner.lock().live.keys().copied().collect()
+    pub fn live_conversations(&self, agent: Option<Uuid>) -> Vec<ConversationKey> {
+        let inner = self.inner.lock();
+        let of_agent = |head: &&ContextRow| agent.is_none_or(|agent| head.conversation.agent == agent);
+        let mut live: Vec<_> =
+            inner.live.values().filter(of_agent).map(|head| (head.last_activity_at, head.conversation)).collect();
+        live.sort_unstable();
+        live.into_iter().map(|(_, conversation)| conversation).collect()
     }
 
-    /// Returns the session that the live context of `agent` was saved as, else the one that it was restored from.
-    pub fn live_session(&self, agent: Uuid) -> Option<Uuid> {
+    /// Returns the session that the live context of a conversation was saved as, else the one that it was restored from.
+    pub fn live_session(&self, conversation: ConversationKey) -> Option<Uuid> {
         let inner = self.inner.lock();
-        let head = inner.live.values().find(|head| head.agent == agent)?;
+        let head = inner.live.get(&conversation)?;
         head.saved_session.or(head.base_session)
     }
 
-    /// Returns the agents whose context refers to a matching session in the journal or is saved in one, each with that
-    /// session.
+    /// Returns the conversations whose context refers to a matching session in the journal or is saved in one, each with
+    /// that session.
     #[must_use]
-    pub fn agents_referring_to(&self, session: impl Fn(Uuid) -> bool) -> Vec<(Uuid, Uuid)> {
+    pub fn conversations_referring_to(&self, session: impl Fn(Uuid) -> bool) -> Vec<(ConversationKey, Uuid)> {
         let inner = self.inner.lock();
         inner
             .live
             .values()
             .flat_map(|head| {
                 let saved = head.saved_session.filter(|id| Some(*id) != head.base_session);
-                head.base_session.into_iter().chain(saved).map(|id| (head.agent, id))
+                head.base_session.into_iter().chain(saved).map(|id| (head.conversation, id))
             })
             .filter(|(_, id)| session(*id))
             .collect()
@@ -414,10 +483,10 @@ fn to_context_info(head: &ContextRow) -> ContextInfo {
     }
 }
 
-fn to_head(agent: Uuid, context: &Context) -> ContextRow {
+fn to_head(conversation: ConversationKey, context: &Context) -> ContextRow {
     ContextRow {
         context: context.number,
-        agent,
+        conversation,
         started_at: context.started_at,
         last_activity_at: context.last_activity_at,
         idle_deadline_at: context.deadline.map(|deadline| deadline.at),

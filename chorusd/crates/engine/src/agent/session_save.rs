@@ -11,6 +11,7 @@ use chorus_base::parallel::run_parallel;
 use chorus_proto::session::SESSION_SCHEMA;
 use chorus_proto::{Session, SessionHeader, SummarySource, Trigger};
 use chorus_runtime::run_blocking;
+use chorus_session::conversation::ConversationKey;
 use chorus_session::stored_message::StoredMessage;
 use chorus_session::summary::{ConversationSample, ExtractiveSummary};
 use chorus_session::{MessageHash, notes, slug, summary};
@@ -36,10 +37,12 @@ pub(super) async fn save(
     inherit_title(store, &mut draft).await?;
     let (settings, summary) = (draft.settings.clone(), summaries.requested_summary(&draft).await);
     let (context, count, id) = (draft.context, draft.totals.messages, Uuid::new_v4());
+    let conversation = draft.conversation.as_ref().map(|conversation| conversation.id);
+    let conversation = ConversationKey::from_stored(settings.id, conversation);
     let wanted = wanted_name(&draft);
     // If the journal is poisoned it cannot record a save, so do not make one.
     store.journal.ensure_healthy()?;
-    let (newest, known) = store.catalog.sessions.newest_and_names(draft.settings.id, wanted.clone()).await?;
+    let (newest, known) = store.catalog.sessions.newest_and_names(conversation, wanted.clone()).await?;
     let identical = find_identical_session(store, &draft, newest).await?;
     let (identical, unchanged_since) = match draft.trigger {
         // A save that a user asked for always writes.
@@ -277,6 +280,7 @@ pub fn build_header(
         session_id: session_id.to_owned(),
         agent_id: draft.settings.id,
         agent_name: draft.settings.name.clone(),
+        conversation: draft.conversation.clone(),
         description: draft.description.clone().or(extract.title),
         summary_source,
         summary: extract.summary,

@@ -12,6 +12,7 @@ use chorus_base::requester::Requester;
 use chorus_proto::methods::send::TurnEvent;
 use chorus_proto::tool_gist;
 use chorus_proto::{EventType, ToolCall};
+use chorus_session::conversation::ConversationKey;
 use chorus_store::journal::NewEvent;
 use futures_util::StreamExt as _;
 use futures_util::future::{BoxFuture, FutureExt as _};
@@ -32,9 +33,11 @@ const MAX_ERROR_CHARS: usize = 300;
 #[derive(Debug, Clone)]
 pub(super) struct ToolRunner {
     pub registry: Arc<Registry>,
-    pub agent: Uuid,
+    pub conversation: ConversationKey,
     /// The agent's name.
     pub name: String,
+    /// The conversation's name; `None` for `main`.
+    pub conversation_name: Option<String>,
     /// The turn and the step.
     pub turn_step: (Uuid, u32),
     /// Id of the message that has the calls.
@@ -192,21 +195,24 @@ impl ToolRunner {
 
     /// Returns whether the agent has secrets redacted.
     fn redacts(&self) -> bool {
-        self.registry.agents.by_id(self.agent).is_none_or(|entry| entry.settings.redact)
+        self.registry.agents.by_id(self.conversation.agent).is_none_or(|entry| entry.settings.redact)
     }
 
     /// Emits an event to observers, without waiting for it.
     fn emit_event(&self, kind: EventType, data: Value) {
         let (at, agent) = (self.registry.clock.now(), Some(self.name.clone()));
-        drop(self.registry.store.journal.emit(vec![NewEvent { at, kind, agent, data }]));
+        let conversation = self.conversation_name.clone();
+        drop(self.registry.store.journal.emit(vec![NewEvent { at, kind, agent, conversation, data }]));
     }
 
     /// Returns the tool context as of now. The agent's permission profile may change between two calls.
     fn tool_context(&self) -> Option<ToolContext> {
-        let settings = self.registry.agents.by_id(self.agent)?.settings.clone();
-        let (sinks, directory, agent) = (self.sinks.clone(), self.registry.agents.clone(), self.agent);
+        let settings = self.registry.agents.by_id(self.conversation.agent)?.settings.clone();
+        let (sinks, directory, agent) = (self.sinks.clone(), self.registry.agents.clone(), self.conversation.agent);
         Some(ToolContext {
             agent: settings.id,
+            conversation: self.conversation,
+            conversation_name: self.conversation_name.clone(),
             agent_name: settings.name.clone(),
             project: settings.project.clone(),
             dir: settings.dir.clone(),

@@ -123,7 +123,7 @@ impl Approvals {
     /// Denies an agent's open questions because its permissions were changed, except those that are just being
     /// answered.
     pub async fn deny_open(&self, agent: Uuid) {
-        self.whole_turns.end(agent);
+        self.whole_turns.end_all(agent);
         for approval in self.pending.open_approvals(Some(agent)) {
             let asked = self.pending.get(&approval.id).filter(|_| self.pending.claim(&approval.id));
             if let Some(asked) = asked {
@@ -144,8 +144,8 @@ impl Approvals {
     }
 
     /// Forgets the approval of an agent's turn, which has ended.
-    pub fn end_turn(&self, agent: Uuid) {
-        self.whole_turns.end(agent);
+    pub fn end_turn(&self, agent: Uuid, turn: Uuid) {
+        self.whole_turns.end(agent, turn);
     }
 
     /// Denies the questions that were open when the previous daemon ended. Even if this fails, nobody can approve them.
@@ -235,6 +235,7 @@ impl Approvals {
             let approval = Approval {
                 id: question::new_short_id(),
                 agent: question.agent_name.clone(),
+                conversation: question.conversation_name.clone(),
                 turn_id: question.turn,
                 call_id: question.call_id.clone(),
                 action: question.action.clone(),
@@ -331,7 +332,8 @@ impl Approvals {
     /// Emits an event to observers, without waiting for it.
     fn emit_event(&self, kind: EventType, approval: &Approval) {
         let data = serde_json::to_value(self.redacted(approval)).unwrap_or_default();
-        let event = NewEvent { at: self.clock.now(), kind, agent: Some(approval.agent.clone()), data };
+        let (agent, conversation) = (Some(approval.agent.clone()), approval.conversation.clone());
+        let event = NewEvent { at: self.clock.now(), kind, agent, conversation, data };
         drop(self.store.journal.emit(vec![event]));
     }
 }

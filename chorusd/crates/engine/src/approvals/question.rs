@@ -11,6 +11,8 @@ use uuid::Uuid;
 pub struct Question {
     pub agent: Uuid,
     pub agent_name: String,
+    /// Name of the conversation that asks; `None` for `main`.
+    pub conversation_name: Option<String>,
     pub turn: Uuid,
     /// The model's id of the tool call.
     pub call_id: String,
@@ -121,6 +123,7 @@ mod tests {
         let question = Question {
             agent: Uuid::from_u128(1),
             agent_name: "a".into(),
+            conversation_name: None,
             turn: Uuid::from_u128(2),
             call_id: "c".into(),
             action: "tool:bash:ls".into(),

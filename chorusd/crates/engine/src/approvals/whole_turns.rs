@@ -16,21 +16,26 @@ pub struct TurnApproval {
     pub id: String,
 }
 
-/// At most one turn for each agent, because an agent has one at a time.
+/// The approved turns, by agent and turn.
 #[derive(Debug, Default)]
-pub(super) struct WholeTurns(Mutex<HashMap<Uuid, TurnApproval>>);
+pub(super) struct WholeTurns(Mutex<HashMap<(Uuid, Uuid), TurnApproval>>);
 
 impl WholeTurns {
     pub(super) fn insert(&self, agent: Uuid, approval: TurnApproval) {
-        self.0.lock().insert(agent, approval);
+        self.0.lock().insert((agent, approval.turn), approval);
     }
 
-    /// Returns the approval of this turn. One of another turn of the agent is over.
+    /// Returns the approval of this turn.
     pub(super) fn get(&self, agent: Uuid, turn: Uuid) -> Option<TurnApproval> {
-        self.0.lock().get(&agent).filter(|approval| approval.turn == turn).cloned()
+        self.0.lock().get(&(agent, turn)).cloned()
     }
 
-    pub(super) fn end(&self, agent: Uuid) {
-        self.0.lock().remove(&agent);
+    pub(super) fn end(&self, agent: Uuid, turn: Uuid) {
+        self.0.lock().remove(&(agent, turn));
+    }
+
+    /// Removes the approvals of all turns of an agent.
+    pub(super) fn end_all(&self, agent: Uuid) {
+        self.0.lock().retain(|(of, _), _| *of != agent);
     }
 }

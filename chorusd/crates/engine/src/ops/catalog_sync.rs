@@ -283,6 +283,7 @@ fn header_of_unreadable(settings: &AgentSettings, name: &str, now: Timestamp) ->
         session_id: name.to_owned(),
         agent_id: settings.id,
         agent_name: settings.name.clone(),
+        conversation: None,
         description: None,
         summary: None,
         summary_source: SummarySource::None,

@@ -9,6 +9,7 @@ use chorus_base::sync::Mutex;
 use chorus_llm::{ModelRef, Models};
 use chorus_proto::{Meter, TokenSource};
 use chorus_runtime::run_blocking;
+use chorus_session::conversation::ConversationKey;
 use chorus_store::catalog::MemoryTable;
 use uuid::Uuid;
 
@@ -18,6 +19,7 @@ use crate::agent::prompt_size::{self, ConversationSize};
 use crate::agent::registry::Registry;
 use crate::agent::request_builder::{BuildOutcome, build_request};
 use crate::agent::{command, memory_prompt, model_limits};
+use crate::ops::conversations::ConversationTarget;
 use crate::tools;
 use crate::usage::{PromptCount, UsageTracker};
 
@@ -45,9 +47,9 @@ pub struct ContextMeter {
     pub counts: CountCache,
 }
 
-/// The last count of each agent's prompt, with what it depends on.
+/// The last count of each conversation's prompt, with what it depends on.
 #[derive(Debug, Default)]
-pub struct CountCache(Mutex<HashMap<Uuid, (CountKey, PromptCount)>>);
+pub struct CountCache(Mutex<HashMap<ConversationKey, (CountKey, PromptCount)>>);
 
 /// What the count of a prompt depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,16 +61,16 @@ struct CountKey {
 }
 
 impl CountCache {
-    fn get(&self, agent: Uuid, key: &CountKey) -> Option<PromptCount> {
-        self.0.lock().get(&agent).filter(|(known, _)| known == key).map(|(_, count)| *count)
+    fn get(&self, conversation: ConversationKey, key: &CountKey) -> Option<PromptCount> {
+        self.0.lock().get(&conversation).filter(|(known, _)| known == key).map(|(_, count)| *count)
     }
 
-    fn insert(&self, agent: Uuid, key: CountKey, count: PromptCount) {
+    fn insert(&self, conversation: ConversationKey, key: CountKey, count: PromptCount) {
         let mut counts = self.0.lock();
         if counts.len() >= MAX_CACHED_COUNTS {
             counts.clear();
         }
-        counts.insert(agent, (key, count));
+        counts.insert(conversation, (key, count));
     }
 }
 
@@ -77,26 +79,40 @@ impl ContextMeter {
     /// some milliseconds. If only few are asked for, prompts that can be counted and changed since their last count are
     /// built and counted. Asks no provider.
     pub(super) async fn measure(&self, entries: &[Arc<AgentEntry>]) -> Result<HashMap<Uuid, Meter>> {
-        let shown = self.registry.prompt_tokens(entries.iter().map(|entry| (entry.settings.id, entry.settings.window)));
-        let live: Vec<_> =
-            entries.iter().zip(shown).filter_map(|(entry, shown)| Some((entry.settings.clone(), shown?))).collect();
+        let main = |entry: &Arc<AgentEntry>| (ConversationKey::main(entry.settings.id), entry.settings.clone());
+        let meters = self.measure_conversations(entries.iter().map(main).collect()).await?;
+        Ok(meters.into_iter().map(|(conversation, meter)| (conversation.agent, meter)).collect())
+    }
+
+    /// Measures a conversation of an agent; `None` if it has no live context or the agent no model.
+    pub(super) async fn measure_one(&self, target: &ConversationTarget) -> Result<Option<Meter>> {
+        let one = vec![(target.key, target.agent.settings.clone())];
+        Ok(self.measure_conversations(one).await?.remove(&target.key))
+    }
+
+    async fn measure_conversations(
+        &self,
+        entries: Vec<(ConversationKey, Arc<AgentSettings>)>,
+    ) -> Result<HashMap<ConversationKey, Meter>> {
+        let shown = self.registry.prompt_tokens(entries.iter().map(|(key, settings)| (*key, settings.window)));
+        let is_short_list = entries.len() <= MAX_COUNTED_AGENTS;
+        let live: Vec<_> = entries.into_iter().zip(shown).filter_map(|(entry, shown)| Some((entry, shown?))).collect();
         if live.is_empty() {
             return Ok(HashMap::new());
         }
-        let is_short_list = entries.len() <= MAX_COUNTED_AGENTS;
         let remembered = memory_prompt::load_memory_blocks(
             &self.memories,
-            live.iter().map(|(settings, _)| memory_prompt::memory_scope(settings)).collect(),
+            live.iter().map(|((_, settings), _)| memory_prompt::memory_scope(settings)).collect(),
         )
         .await?;
         let measured = run_blocking(move || {
-            let fixed = |((settings, shown), remembered): ((Arc<AgentSettings>, u64), Option<String>)| {
-                (prompt_size::fixed_tokens(&settings, remembered.as_deref()), shown, settings, remembered)
+            let fixed = |((entry, shown), remembered): (((_, Arc<AgentSettings>), u64), Option<String>)| {
+                (prompt_size::fixed_tokens(&entry.1, remembered.as_deref()), shown, entry, remembered)
             };
             Ok(live.into_iter().zip(remembered).map(fixed).collect::<Vec<_>>())
         });
         let (mut models, mut meters) = (HashMap::new(), HashMap::new());
-        for (fixed, shown, settings, remembered) in measured.await? {
+        for (fixed, shown, (conversation, settings), remembered) in measured.await? {
             let Some(name) = &settings.model else { continue };
             if !models.contains_key(name) {
                 models.insert(name.clone(), self.find_model(name).await?);
@@ -112,36 +128,36 @@ impl ContextMeter {
             let estimate = (due as f64 * ratio.unwrap_or(1.0)).round() as u64;
             let estimate = PromptCount { tokens: estimate, source: TokenSource::Estimated };
             let fixed = fixed + tools.tokens;
-            let count = self.count(&settings, (target, ratio), fixed, remembered, is_short_list).await;
+            let count = self.count(conversation, (target, ratio), fixed, remembered, is_short_list).await;
             let PromptCount { tokens: used, source } = count.unwrap_or(estimate);
             let tools = tools.reduced_to;
             let meter = Meter { used, window, calibrated: ratio.is_some(), tools, source: Some(source) };
-            meters.insert(settings.id, meter);
+            meters.insert(conversation, meter);
         }
         Ok(meters)
     }
 
-    /// Returns the count of an agent's next prompt: the last one, if nothing has changed since, else a new one if `build`
+    /// Returns the count of a conversation's next prompt: the last one, if nothing has changed since, else a new one if `build`
     /// says so. `None` if the prompt cannot be counted, or if its window would be compacted first.
     async fn count(
         &self,
-        settings: &AgentSettings,
+        conversation: ConversationKey,
         (target, ratio): (&ModelRef, Option<f64>),
         fixed: u64,
         remembered: Option<String>,
         build: bool,
     ) -> Option<PromptCount> {
-        let (agent, counter) = (settings.id, self.registry.token_counter.clone());
-        let conversation = self.registry.prompt_size(agent)?;
-        let key = CountKey { conversation, fixed, model: target.to_string() };
-        if let Some(known) = self.counts.get(agent, &key) {
+        let (agent, counter) = (conversation.agent, self.registry.token_counter.clone());
+        let size = self.registry.prompt_size(conversation)?;
+        let key = CountKey { conversation: size, fixed, model: target.to_string() };
+        if let Some(known) = self.counts.get(conversation, &key) {
             return Some(known);
         }
         // A context that is not in memory is not loaded for this.
-        if !build || !counter.may_know(agent, target) || !self.registry.is_loaded(agent) {
+        if !build || !counter.may_know(agent, target) || !self.registry.is_loaded(conversation) {
             return None;
         }
-        let call = self.registry.ask(agent, command::window()).await.ok()?;
+        let call = self.registry.ask(conversation, command::window()).await.ok()?;
         let accepts = model_limits::ModelLimits::for_target(&self.models, target, ratio);
         let target = target.clone();
         let count = run_blocking(move || {
@@ -150,7 +166,7 @@ impl ContextMeter {
             Ok(Some(counter.count(agent, &target, (&prompt.request, &print), ratio, true)))
         });
         let count = count.await.ok()?.filter(|count| count.source != TokenSource::Estimated)?;
-        self.counts.insert(agent, key, count);
+        self.counts.insert(conversation, key, count);
         Some(count)
     }
 

@@ -1,6 +1,7 @@
 //! `hello`, `status`, `daemon.stop`.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -111,7 +112,12 @@ async fn find_blocker(ops: &Ops, entry: &AgentEntry, agent: &Agent) -> Option<Bl
 fn select_first(ops: &Ops, limit: u64) -> (Vec<Arc<AgentEntry>>, AgentTotals) {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let live = ops.registry.context_infos();
-    let last_activity = |entry: &AgentEntry| live.get(&entry.settings.id).map(|info| info.last_activity_at);
+    let mut latest = HashMap::new();
+    for (conversation, info) in &live {
+        let at = latest.entry(conversation.agent).or_insert(info.last_activity_at);
+        *at = info.last_activity_at.max(*at);
+    }
+    let last_activity = |entry: &AgentEntry| latest.get(&entry.settings.id).copied();
     let (mut first, idle): (Vec<_>, Vec<_>) =
         ops.agents.all().into_iter().partition(|entry| last_activity(entry).is_some());
     let totals =

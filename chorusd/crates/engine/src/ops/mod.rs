@@ -9,6 +9,7 @@ mod catalog_rebuild;
 pub mod catalog_sync;
 pub mod context;
 pub mod context_meter;
+pub mod conversations;
 pub mod daemon;
 pub mod discord;
 pub mod doctor;

@@ -113,8 +113,9 @@ fn path_text(path: &Path) -> String {
 /// Returns true if the current journal has the whole context. It is identified by several fields because a new journal
 /// assigns the numbers of the old one again.
 async fn has_whole_context(ops: &Ops, lost: &ContextRow) -> Result<bool> {
-    let same =
-        |head: &ContextRow| (head.context, head.agent, head.started_at) == (lost.context, lost.agent, lost.started_at);
+    let same = |head: &ContextRow| {
+        (head.context, head.conversation, head.started_at) == (lost.context, lost.conversation, lost.started_at)
+    };
     let heads = ops.store.journal.live_contexts().await?;
     Ok(heads.iter().any(|head| same(head) && head.totals.messages >= lost.totals.messages))
 }
@@ -151,7 +152,8 @@ fn salvage_context<'a>(
 ) -> BoxFuture<'a, Result<()>> {
     Box::pin(async move {
         let broken = live == RestoreMode::Replace;
-        let (agent, expected) = (head.agent, head.totals.messages);
+        let (conversation, expected) = (head.conversation, head.totals.messages);
+        let agent = conversation.agent;
         let SalvagedContent { session, mut messages, working_set, unreadable, unchained: outside } = all;
         done.unreadable += unreadable;
         done.expected = Some(done.expected.unwrap_or(0) + expected);
@@ -174,7 +176,7 @@ fn salvage_context<'a>(
         };
         if messages.is_empty() {
             if broken {
-                ops.registry.ask(agent, command::clear(false)).await?;
+                ops.registry.ask(conversation, command::clear(false)).await?;
             }
             return Ok(());
         }
@@ -183,7 +185,9 @@ fn salvage_context<'a>(
         done.sessions += 1;
         done.messages += messages.len() as u64;
         tracing::info!(agent = %entry.settings.name, session = %session.header.session_id, messages = messages.len(), expected, "salvaged a session");
-        if live == RestoreMode::Never || (live == RestoreMode::IfIdle && ops.registry.context_info(agent).is_some()) {
+        if live == RestoreMode::Never
+            || (live == RestoreMode::IfIdle && ops.registry.context_info(conversation).is_some())
+        {
             return Ok(());
         }
         if broken {
@@ -202,8 +206,8 @@ fn salvage_context<'a>(
             })
         };
         // A live context that is complete in memory is saved first; an incomplete one cannot be saved, and is discarded.
-        if ops.registry.ask(agent, restore(false)).await.is_err() {
-            ops.registry.ask(agent, restore(true)).await?;
+        if ops.registry.ask(conversation, restore(false)).await.is_err() {
+            ops.registry.ask(conversation, restore(true)).await?;
         }
         done.restored.push(entry.settings.name.clone());
         Ok(())
@@ -243,6 +247,7 @@ async fn write_salvaged(
             session_id: session_id.to_owned(),
             agent_id: of.id,
             agent_name: of.name.clone(),
+            conversation: None,
             summary_source: extract.source(),
             description: extract.title,
             summary: extract.summary,

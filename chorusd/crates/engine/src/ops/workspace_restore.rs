@@ -5,6 +5,7 @@ use std::sync::Arc;
 use chorus_agent_core::AgentSettings;
 use chorus_base::error::{Error, Result};
 use chorus_proto::{ErrorKind, SessionHeader};
+use chorus_session::conversation::ConversationKey;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::checkpoint_on_save;
@@ -30,6 +31,7 @@ impl CheckpointFiles {
     pub async fn prepare(
         registry: &Arc<Registry>,
         agent: &Arc<AgentSettings>,
+        conversation: ConversationKey,
         session: &SessionHeader,
     ) -> Result<Self> {
         let name = &session.session_id;
@@ -41,7 +43,7 @@ impl CheckpointFiles {
                 agent.name
             )));
         };
-        let ctx = checkpoint_on_save::tool_context(registry, agent, CancellationToken::new());
+        let ctx = checkpoint_on_save::tool_context(registry, agent, conversation, CancellationToken::new());
         let files = Self { context: ctx, commit, session: name.clone() };
         check_restore(&files.context, &files.commit).await.map_err(|refused| files.to_error(refused))?;
         Ok(files)

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use chorus_base::error::Result;
 use chorus_proto::EventType;
+use chorus_session::conversation::ConversationKey;
 use chorus_session::stored_message::StoredMessage;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
@@ -18,10 +19,15 @@ pub trait TaskHost: Debug + Send + Sync {
     /// Publishes an event to observers without waiting.
     fn publish_event(&self, kind: EventType, agent: String, data: Value);
 
-    /// Appends a message to an agent's context, unless a message with the same `key` was appended before. The request
+    /// Appends a message to the context of a conversation, unless a message with the same `key` was appended before. The request
     /// is sent before this returns. The future ends when the message is stored; during a turn that is when all calls
     /// have their results.
-    fn append_message(&self, agent: Uuid, message: StoredMessage, key: String) -> BoxFuture<'static, Result<()>>;
+    fn append_message(
+        &self,
+        conversation: ConversationKey,
+        message: StoredMessage,
+        key: String,
+    ) -> BoxFuture<'static, Result<()>>;
 
     /// Starts updating `running_tasks` in the agent's agent.json without waiting.
     fn sync_running_tasks(&self, agent: Uuid);

@@ -16,6 +16,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use chorus_base::error::Result;
 use chorus_clock::Clock;
+use chorus_session::conversation::ConversationKey;
 use chorus_session::stored_message::StoredMessage;
 use chorus_store::Store;
 use chorus_store::catalog::TaskRow;
@@ -128,7 +129,7 @@ impl Tasks {
     pub async fn notify_agents_with(
         &self,
         ended: Vec<EndedTask>,
-        append: impl Fn(Uuid, StoredMessage, String) -> BoxFuture<'static, Result<()>>,
+        append: impl Fn(ConversationKey, StoredMessage, String) -> BoxFuture<'static, Result<()>>,
     ) {
         let each: Vec<_> = ended.into_iter().map(|ended| self.shared.notify_agent_with(ended, &append)).collect();
         join_all(each).await;

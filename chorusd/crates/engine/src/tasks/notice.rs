@@ -176,6 +176,7 @@ mod tests {
         let row = TaskRow {
             id: "t7".into(),
             agent: Uuid::nil(),
+            conversation_id: None,
             agent_name: "a".into(),
             command: "npm run\n build\u{1b}[2J".into(),
             pid: 1,

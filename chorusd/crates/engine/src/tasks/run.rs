@@ -7,6 +7,7 @@ use chorus_base::error::{Error, Result};
 use chorus_proto::EventType;
 use chorus_proto::methods::tasks::TaskStatus;
 use chorus_sandbox::{Exit, SandboxChild};
+use chorus_session::conversation::ConversationKey;
 use chorus_session::stored_message::StoredMessage;
 use chorus_store::catalog::TaskRow;
 use futures_util::future::BoxFuture;
@@ -17,7 +18,6 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
 use super::Shared;
 use super::log::TaskLog;
@@ -193,8 +193,8 @@ impl Shared {
     /// Notifies an agent of the end of its task.
     pub(super) fn notify_agent(&self, ended: EndedTask) -> BoxFuture<'static, ()> {
         let outside = self.host();
-        self.notify_agent_with(ended, move |agent, message, key| match &outside {
-            Some(outside) => outside.append_message(agent, message, key),
+        self.notify_agent_with(ended, move |conversation, message, key| match &outside {
+            Some(outside) => outside.append_message(conversation, message, key),
             None => Box::pin(std::future::ready(Err(Error::stopping()))),
         })
     }
@@ -204,11 +204,12 @@ impl Shared {
     pub(super) fn notify_agent_with(
         &self,
         ended: EndedTask,
-        append: impl Fn(Uuid, StoredMessage, String) -> BoxFuture<'static, Result<()>>,
+        append: impl Fn(ConversationKey, StoredMessage, String) -> BoxFuture<'static, Result<()>>,
     ) -> BoxFuture<'static, ()> {
-        let (agent, id, key) = (ended.row.agent, ended.row.id.clone(), ended.message_key());
+        let (id, key) = (ended.row.id.clone(), ended.message_key());
+        let conversation = ConversationKey::from_stored(ended.row.agent, ended.row.conversation_id);
         let added = match ended.message(self.now()) {
-            Ok(message) => append(agent, message, key),
+            Ok(message) => append(conversation, message, key),
             Err(e) => Box::pin(std::future::ready(Err(Error::internal(e.to_string())))),
         };
         let store = self.store.clone();

@@ -236,6 +236,7 @@ mod tests {
         TaskRow {
             id: format!("t{number}"),
             agent,
+            conversation_id: None,
             agent_name: "a".into(),
             command: "sleep 9".into(),
             pid: 1,

@@ -12,6 +12,7 @@ use chorus_proto::EventType;
 use chorus_proto::methods::tasks::TaskStatus;
 use chorus_redact::Redactor;
 use chorus_sandbox::{CommandSpec, Sandbox, SandboxChild};
+use chorus_session::conversation::ConversationKey;
 use chorus_store::catalog::TaskRow;
 use serde_json::json;
 use tokio::net::unix::pipe::Receiver;
@@ -32,6 +33,8 @@ const MAX_LOG_BYTES: u64 = 1 << 30;
 #[derive(Debug)]
 pub struct TaskSpec {
     pub agent: Uuid,
+    /// The conversation that hears of its end.
+    pub conversation: ConversationKey,
     pub agent_name: String,
     /// The agent's directory, as an absolute path.
     pub dir: PathBuf,
@@ -85,6 +88,7 @@ impl Tasks {
         let row = TaskRow {
             id: format!("t{}", taken.number),
             agent: start.agent,
+            conversation_id: start.conversation.stored_id(),
             agent_name: start.agent_name.clone(),
             command: start.command.clone(),
             pid,

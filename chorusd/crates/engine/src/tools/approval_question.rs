@@ -34,6 +34,7 @@ pub(super) async fn build(
     Question {
         agent: ctx.agent,
         agent_name: ctx.agent_name.clone(),
+        conversation_name: ctx.conversation_name.clone(),
         turn: ctx.turn,
         call_id: call.id.clone(),
         action: prepared.action.clone(),

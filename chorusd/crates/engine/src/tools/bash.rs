@@ -102,7 +102,8 @@ async fn start_in_background(command: String, ctx: &ToolContext) -> ToolOutcome 
     let job = CommandSpec { argv: argv.into(), env: Vec::new(), confinement };
     let (agent, agent_name, dir) = (ctx.agent, ctx.agent_name.clone(), ctx.dir.clone());
     let (command, redactor) = (ctx.redact_for_storage(command).text, ctx.redactor.clone());
-    let start = TaskSpec { agent, agent_name, dir, command, command_spec: job, redactor };
+    let start =
+        TaskSpec { agent, conversation: ctx.conversation, agent_name, dir, command, command_spec: job, redactor };
     let started = ctx.services.tasks.start(&ctx.services.sandbox, start).await;
     match started {
         Ok(row) => ToolOutcome::success(format!(

@@ -11,6 +11,7 @@ use chorus_permissions::Profile;
 use chorus_proto::methods::send::TurnEvent;
 use chorus_redact::Redactor;
 use chorus_sandbox::Sandbox;
+use chorus_session::conversation::ConversationKey;
 use chorus_store::Store;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -45,6 +46,10 @@ pub struct ToolServices {
 pub struct ToolContext {
     pub agent: Uuid,
     pub agent_name: String,
+    /// The conversation that the turn belongs to.
+    pub conversation: ConversationKey,
+    /// Its name; `None` for `main`.
+    pub conversation_name: Option<String>,
     /// The project that the agent shares with others.
     pub project: Option<String>,
     /// The agent's directory, as an absolute path.

@@ -198,6 +198,7 @@ mod tests {
             agent_id: Uuid::from_u128(1),
             agent_name: "a".into(),
             context: None,
+            conversation_id: None,
             turn_id: Some(Uuid::from_u128(2)),
             model: "p/m".into(),
             kind: CallKind::Turn,

@@ -19,6 +19,8 @@ const MAX_TOKENS: u64 = 1 << 40;
 #[derive(Debug, Clone, Copy)]
 pub struct ModelCallInfo<'a> {
     pub agent: &'a AgentSettings,
+    /// Id of the conversation that it is for; `None` for `main`.
+    pub conversation: Option<Uuid>,
     pub context: Option<ContextNo>,
     pub turn_id: Option<Uuid>,
     pub kind: CallKind,
@@ -101,6 +103,7 @@ impl ModelCallInfo<'_> {
             agent_id: self.agent.id,
             agent_name: self.agent.name.clone(),
             context: self.context,
+            conversation_id: self.conversation,
             turn_id: self.turn_id,
             model: self.target.to_string(),
             kind: self.kind,
@@ -133,6 +136,7 @@ mod tests {
         let (kind, estimated) = (CallKind::Turn, 100);
         let caller = ModelCallInfo {
             agent: &settings,
+            conversation: None,
             context: None,
             turn_id: None,
             kind,

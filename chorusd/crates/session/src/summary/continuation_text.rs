@@ -182,6 +182,7 @@ mod tests {
             session_id: "2026-02-12_import".into(),
             agent_id: uuid::Uuid::nil(),
             agent_name: "a".into(),
+            conversation: None,
             description: Some("The nightly import. It fails!".into()),
             summary: summary.map(str::to_owned),
             summary_source: SummarySource::Given,

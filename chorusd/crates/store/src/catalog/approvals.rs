@@ -32,7 +32,7 @@ pub struct DecidedApproval {
 }
 
 const COLUMNS: &str = "id, agent_name, turn_id, call_id, action, action_hash, verdict, requester, asked_at, expires_at,
-    status, not_always, decided_at, decided_by, agent_id";
+    status, not_always, decided_at, decided_by, agent_id, conversation";
 
 /// The table of approvals.
 #[derive(Debug, Clone)]
@@ -123,8 +123,8 @@ fn insert(conn: &Connection, row: &ApprovalRow) -> StoreResult<bool> {
     let added = conn
         .prepare_cached(
             "INSERT INTO approvals (id, agent_id, agent_name, turn_id, call_id, action, action_hash, nonce, verdict,
-                 requester, asked_at, expires_at, status, not_always)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 'open', ?13) ON CONFLICT (id) DO NOTHING",
+                 requester, asked_at, expires_at, status, not_always, conversation)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 'open', ?13, ?14) ON CONFLICT (id) DO NOTHING",
         )?
         .execute(params![
             asked.id,
@@ -140,6 +140,7 @@ fn insert(conn: &Connection, row: &ApprovalRow) -> StoreResult<bool> {
             to_nanos(asked.asked_at),
             to_nanos(asked.expires_at),
             asked.not_always,
+            asked.conversation,
         ])?;
     Ok(added == 1)
 }
@@ -174,6 +175,7 @@ fn read_approval(row: &Row<'_>) -> StoreResult<Approval> {
     Ok(Approval {
         id: row.get(0)?,
         agent: row.get(1)?,
+        conversation: row.get(15)?,
         turn_id: Uuid::from_bytes(row.get(2)?),
         call_id: row.get(3)?,
         action: row.get(4)?,

@@ -247,4 +247,13 @@ pub(crate) const MIGRATIONS: Migrations = &[
     -- estimates are made by script since the rows after this one: what providers counted says nothing about earlier ones
     INSERT OR IGNORE INTO counters SELECT 'usage_estimated_by_length', coalesce(max(id), 0) FROM usage;
 ",
+    "
+    -- the conversation of the agent, NULL: main
+    ALTER TABLE sessions ADD COLUMN conversation_id BLOB;
+    CREATE INDEX sessions_of_conversation ON sessions (agent_id, conversation_id, place, saved_at);
+    ALTER TABLE usage ADD COLUMN conversation_id BLOB;
+    ALTER TABLE tasks ADD COLUMN conversation_id BLOB;
+    -- its name at that time
+    ALTER TABLE approvals ADD COLUMN conversation TEXT;
+",
 ];

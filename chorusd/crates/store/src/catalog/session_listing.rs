@@ -105,6 +105,17 @@ fn where_clause(listing: &SessionQuery) -> (String, Vec<Value>) {
         });
         let agents = std::iter::once(&agent).chain(&listing.also);
         values.extend(agents.map(|agent| Value::Blob(agent.as_bytes().to_vec())));
+        if let Some(conversation) = listing.conversation {
+            let id = conversation.stored_id().map_or(Value::Null, |id| Value::Blob(id.as_bytes().to_vec()));
+            values.push(id);
+            if others == 0 {
+                parts.push("conversation_id IS ?".to_owned());
+            } else {
+                // Imported sessions belong to no conversation.
+                parts.push("(conversation_id IS ? OR agent_id <> ?)".to_owned());
+                values.push(Value::Blob(agent.as_bytes().to_vec()));
+            }
+        }
     }
     if let Some(since) = listing.since {
         // The plus keeps SQLite from using the index on times, which has a different order. An import was saved after its
@@ -126,7 +137,7 @@ fn where_clause(listing: &SessionQuery) -> (String, Vec<Value>) {
 
 /// Reads a page of the `total` sessions, newest first. A page nearer to the oldest session is read from that end,
 /// because SQLite steps over all rows before an offset.
-fn read_page(conn: &Connection, listing: &SessionQuery, total: u64) -> StoreResult<Vec<SessionRow>> {
+pub(super) fn read_page(conn: &Connection, listing: &SessionQuery, total: u64) -> StoreResult<Vec<SessionRow>> {
     let left = total.saturating_sub(listing.offset);
     let backwards = left < listing.offset;
     let (order, limit, offset) = match backwards {
@@ -151,7 +162,7 @@ fn read_page(conn: &Connection, listing: &SessionQuery, total: u64) -> StoreResu
 /// Counts the matching sessions. Without a filter it reads maintained counters, so that a long history costs no more
 /// than a short one.
 fn count_matching(conn: &Connection, listing: &SessionQuery) -> StoreResult<u64> {
-    if listing.tag.is_none() {
+    if listing.tag.is_none() && listing.conversation.is_none() {
         let counted = match listing.agent {
             Some(agent) => {
                 let mut statement = conn.prepare_cached("SELECT sessions FROM agents WHERE id = ?1")?;

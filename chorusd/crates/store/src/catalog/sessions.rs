@@ -2,12 +2,13 @@
 
 use chorus_base::error::{Error, Result};
 use chorus_proto::{ErrorKind, SessionHeader};
+use chorus_session::conversation::ConversationKey;
 use jiff::Timestamp;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Row, params};
 use uuid::Uuid;
 
 use super::CatalogDb;
-use super::session_listing::select_page;
+use super::session_listing::{read_page, select_page};
 use super::short_ids::{ShortId, select_short_ids};
 use super::summary_queue::{self, PendingSummary};
 use crate::journal::{from_nanos, to_nanos};
@@ -44,6 +45,8 @@ pub struct SessionQuery {
     pub agent: Option<Uuid>,
     /// Agents whose sessions are listed as well, if `agent` is given.
     pub also: Vec<Uuid>,
+    /// Of `agent`, only the sessions of this conversation.
+    pub conversation: Option<ConversationKey>,
     /// Only conversations since then: by the time of the save, or of an imported one by its start.
     pub since: Option<Timestamp>,
     pub tag: Option<String>,
@@ -171,6 +174,12 @@ impl SessionTable {
             .await
     }
 
+    /// Returns the session at the offset of a query, without counting those that match.
+    pub async fn nth(&self, listing: SessionQuery) -> Result<Option<SessionRow>> {
+        let listing = SessionQuery { limit: 1, ..listing };
+        self.db.reader.submit(move |conn| Ok(read_page(conn, &listing, u64::MAX)?.pop())).await
+    }
+
     /// As [`SessionTable::list`], with the short id of each session, in one transaction.
     pub async fn list_with_short_ids(&self, listing: SessionQuery) -> Result<(Vec<SessionRow>, Vec<ShortId>, u64)> {
         self.db
@@ -184,17 +193,24 @@ impl SessionTable {
             .await
     }
 
-    /// Returns the `n`th newest session of `agent`, counted from 0.
-    pub async fn nth_newest(&self, agent: Uuid, n: u64) -> Result<Option<SessionRow>> {
-        self.db.reader.submit(move |conn| select_nth_newest(conn, agent, n)).await
+    /// Returns the `n`th newest session of a conversation, counted from 0.
+    pub async fn nth_newest(&self, conversation: ConversationKey, n: u64) -> Result<Option<SessionRow>> {
+        self.db.reader.submit(move |conn| select_nth_newest(conn, conversation, n)).await
     }
 
-    /// Returns the newest session of `agent`, and its session names that are `base` or begin with `base-`: a save needs
-    /// both.
-    pub async fn newest_and_names(&self, agent: Uuid, base: String) -> Result<(Option<SessionRow>, Vec<String>)> {
+    /// Returns the newest session of a conversation, and its agent's session names that are `base` or begin with
+    /// `base-`: a save needs both.
+    pub async fn newest_and_names(
+        &self,
+        conversation: ConversationKey,
+        base: String,
+    ) -> Result<(Option<SessionRow>, Vec<String>)> {
         self.db
             .reader
-            .submit(move |conn| Ok((select_nth_newest(conn, agent, 0)?, select_names_with_base(conn, agent, &base)?)))
+            .submit(move |conn| {
+                let newest = select_nth_newest(conn, conversation, 0)?;
+                Ok((newest, select_names_with_base(conn, conversation.agent, &base)?))
+            })
             .await
     }
 
@@ -211,6 +227,18 @@ impl SessionTable {
                     .map(|agent| Ok(statement.query_row([agent.as_bytes()], read_session).optional()?))
                     .collect()
             })
+            .await
+    }
+
+    /// Returns the newest session of each conversation, in the order of `conversations`; one index seek each.
+    pub async fn newest_of_conversations(
+        &self,
+        conversations: Vec<ConversationKey>,
+    ) -> Result<Vec<Option<SessionRow>>> {
+        let newest = |conn: &Connection, conversation: &ConversationKey| select_nth_newest(conn, *conversation, 0);
+        self.db
+            .reader
+            .submit(move |conn| conversations.iter().map(|conversation| newest(conn, conversation)).collect())
             .await
     }
 
@@ -261,14 +289,18 @@ fn insert_saved(
     Ok(select_short_ids(conn, &[row.header.id])?.pop().map(|short| short.text).unwrap_or_default())
 }
 
-fn select_nth_newest(conn: &Connection, agent: Uuid, n: u64) -> StoreResult<Option<SessionRow>> {
+fn select_nth_newest(conn: &Connection, conversation: ConversationKey, n: u64) -> StoreResult<Option<SessionRow>> {
     // Greater numbers do not fit into SQLite, and no table has so many rows.
     let Ok(n) = i64::try_from(n) else { return Ok(None) };
     Ok(conn
         .prepare_cached(&format!(
-            "SELECT {COLUMNS} FROM sessions WHERE agent_id = ?1 ORDER BY place DESC, rowid DESC LIMIT 1 OFFSET ?2"
+            "SELECT {COLUMNS} FROM sessions WHERE agent_id = ?1 AND conversation_id IS ?2
+             ORDER BY place DESC, rowid DESC LIMIT 1 OFFSET ?3"
         ))?
-        .query_row(params![agent.as_bytes(), n], read_session)
+        .query_row(
+            params![conversation.agent.as_bytes(), conversation.stored_id().map(Uuid::into_bytes), n],
+            read_session,
+        )
         .optional()?)
 }
 
@@ -297,8 +329,8 @@ pub(super) fn insert(conn: &Connection, row: &SessionRow) -> StoreResult<()> {
     let id = row.header.id;
     conn.prepare_cached(
         "INSERT INTO sessions (id, agent_id, session_id, saved_at, header, sha256, file_stamp, corrupt, last_used_at,
-             place)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+             place, conversation_id)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
     )?
     .execute(params![
         id.as_bytes(),
@@ -311,6 +343,7 @@ pub(super) fn insert(conn: &Connection, row: &SessionRow) -> StoreResult<()> {
         row.corrupt,
         to_nanos(row.last_used_at),
         row.place,
+        row.header.conversation.as_ref().map(|conversation| conversation.id.into_bytes()),
     ])
     .map_err(|e| match e.sqlite_error_code() {
         Some(ErrorCode::ConstraintViolation) => StoreError::from(Error::new(

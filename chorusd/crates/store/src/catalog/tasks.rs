@@ -16,6 +16,8 @@ use crate::journal::{from_nanos, to_nanos};
 pub struct TaskRow {
     pub id: String,
     pub agent: Uuid,
+    /// The conversation that started it; `None` for `main`.
+    pub conversation_id: Option<Uuid>,
     /// Name of the agent when the task was started.
     pub agent_name: String,
     pub command: String,
@@ -45,7 +47,7 @@ pub struct TasksAtStart {
 }
 
 const COLUMNS: &str = "id, agent_id, agent_name, command, pid, pid_started, boot, status, exit_code, signal, started_at, \
-                       ended_at, log_path";
+                       ended_at, log_path, conversation_id";
 
 /// The table of background tasks.
 #[derive(Debug, Clone)]
@@ -58,7 +60,7 @@ impl TaskTable {
     pub fn insert(&self, row: TaskRow) -> impl Future<Output = Result<()>> + Send + use<> {
         self.db.writer.submit(move |conn| {
             conn.prepare_cached(&format!(
-                "INSERT INTO tasks ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"
+                "INSERT INTO tasks ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
             ))?
             .execute(params![
                 row.id,
@@ -74,6 +76,7 @@ impl TaskTable {
                 to_nanos(row.started_at),
                 row.ended_at.map(to_nanos),
                 row.log_path,
+                row.conversation_id.map(Uuid::into_bytes),
             ])?;
             Ok(())
         })
@@ -173,5 +176,6 @@ fn read_task(row: &Row<'_>) -> rusqlite::Result<TaskRow> {
         started_at: from_nanos(row.get(10)?),
         ended_at: row.get::<_, Option<i64>>(11)?.map(from_nanos),
         log_path: row.get(12)?,
+        conversation_id: row.get::<_, Option<[u8; 16]>>(13)?.map(Uuid::from_bytes),
     })
 }

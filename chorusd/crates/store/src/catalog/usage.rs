@@ -47,6 +47,8 @@ pub struct UsageRow {
     /// Name of the agent at that time.
     pub agent_name: String,
     pub context: Option<ContextNo>,
+    /// `None` for `main`.
+    pub conversation_id: Option<Uuid>,
     pub turn_id: Option<Uuid>,
     /// `provider/model`.
     pub model: String,
@@ -145,8 +147,8 @@ impl UsageTable {
         self.db.writer.submit(move |conn| {
             conn.prepare_cached(
                 "INSERT INTO usage (at, agent_id, agent_name, context, turn_id, model, kind, input, output, cache_read,
-                     cache_write, cost_usd, duration_ms, estimated, by_estimate)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+                     cache_write, cost_usd, duration_ms, estimated, by_estimate, conversation_id)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
             )?
             .execute(params![
                 to_nanos(row.at),
@@ -164,6 +166,7 @@ impl UsageTable {
                 row.duration_ms,
                 row.estimated,
                 row.by_estimate,
+                row.conversation_id.map(Uuid::into_bytes),
             ])?;
             Ok(conn.last_insert_rowid())
         })

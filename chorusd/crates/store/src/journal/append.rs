@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use chorus_proto::methods::context::AppendResult;
 use chorus_proto::{Event, EventType};
+use chorus_session::conversation::ConversationKey;
 use chorus_session::stored_message::{ContextNo, StoredMessage, Totals};
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use serde_json::json;
-use uuid::Uuid;
 
 use super::contexts_table::{self, NewContextRow, to_nanos};
 use super::events::{self, NewEvent};
@@ -20,8 +20,10 @@ use crate::sqlite::StoreResult;
 /// Messages to append to a live context.
 #[derive(Debug)]
 pub struct AppendRequest {
-    pub agent: Uuid,
+    pub conversation: ConversationKey,
     pub agent_name: String,
+    /// Name of the conversation; `None` for `main`.
+    pub conversation_name: Option<String>,
     pub context: ContextNo,
     /// Row to insert if this is the first append to the context.
     pub begin: NewContextRow,
@@ -51,11 +53,11 @@ pub(super) fn append_in_transaction(
     append: &AppendRequest,
 ) -> StoreResult<(JournalAppendOutcome, Option<Arc<Event>>)> {
     if let Some(key) = &append.key
-        && let Some(answer) = find_repeated_append(conn, append.agent, key)?
+        && let Some(answer) = find_repeated_append(conn, append.conversation, key)?
     {
         return Ok((JournalAppendOutcome::RepeatedAppend(answer), None));
     }
-    if let Some(known) = turn_marks_and_keys::find_repeated(conn, append.agent, append.mark.as_ref())? {
+    if let Some(known) = turn_marks_and_keys::find_repeated(conn, append.conversation, append.mark.as_ref())? {
         return Ok((JournalAppendOutcome::RepeatedTurn(known), None));
     }
     let mut chain = RecordChain::open_or_create(conn, append.context, &append.begin)?;
@@ -67,11 +69,19 @@ pub(super) fn append_in_transaction(
         contexts_table::add_totals(conn, append.context, totals, append.at, append.deadline, chain.newest())?;
     let answer = AppendResult { appended: totals.messages, messages, secrets_found: None };
     if let Some(mark) = &append.mark {
-        turn_marks_and_keys::store_mark(conn, append.agent, append.context, mark, append.at)?;
+        turn_marks_and_keys::store_mark(conn, append.conversation, append.context, mark, append.at)?;
     }
     if let Some(key) = &append.key {
-        conn.prepare_cached("INSERT INTO append_keys (agent_id, key, appended, messages, at) VALUES (?1,?2,?3,?4,?5)")?
-            .execute(params![append.agent.as_bytes(), key, answer.appended, answer.messages, to_nanos(append.at)])?;
+        conn.prepare_cached(
+            "INSERT INTO append_keys (conversation_id, key, appended, messages, at) VALUES (?1,?2,?3,?4,?5)",
+        )?
+        .execute(params![
+            append.conversation.id.as_bytes(),
+            key,
+            answer.appended,
+            answer.messages,
+            to_nanos(append.at)
+        ])?;
     }
     // The turn concerns a message that is stored already.
     if append.messages.is_empty() {
@@ -82,16 +92,21 @@ pub(super) fn append_in_transaction(
         at: append.at,
         kind: EventType::MessageAppended,
         agent: Some(append.agent_name.clone()),
+        conversation: append.conversation_name.clone(),
         data: json!({"appended": answer.appended, "messages": answer.messages}),
     };
     let event = events::insert(conn, new_event)?;
     Ok((JournalAppendOutcome::Added(answer), Some(Arc::new(event))))
 }
 
-fn find_repeated_append(conn: &Connection, agent: Uuid, key: &str) -> StoreResult<Option<AppendResult>> {
+fn find_repeated_append(
+    conn: &Connection,
+    conversation: ConversationKey,
+    key: &str,
+) -> StoreResult<Option<AppendResult>> {
     Ok(conn
-        .prepare_cached("SELECT appended, messages FROM append_keys WHERE agent_id = ?1 AND key = ?2")?
-        .query_row(params![agent.as_bytes(), key], |row| {
+        .prepare_cached("SELECT appended, messages FROM append_keys WHERE conversation_id = ?1 AND key = ?2")?
+        .query_row(params![conversation.id.as_bytes(), key], |row| {
             Ok(AppendResult { appended: row.get(0)?, messages: row.get(1)?, secrets_found: None })
         })
         .optional()?)

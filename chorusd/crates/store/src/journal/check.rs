@@ -82,11 +82,11 @@ pub fn check(conn: &Connection) -> StoreResult<CheckReport> {
         },
     )?;
     let (mut heads, mut ends) = (Vec::new(), Vec::new());
-    holes +=
-        for_each_readable(&snapshot, &format!("{} WHERE id >= ?1 ORDER BY id", contexts_table::SELECT_ROWS), |row| {
-            heads.push(contexts_table::read_row(row)?);
-            Ok(())
-        })?;
+    let select = contexts_table::select_rows(&snapshot)?;
+    holes += for_each_readable(&snapshot, &format!("{select} WHERE id >= ?1 ORDER BY id"), |row| {
+        heads.push(contexts_table::read_row(row)?);
+        Ok(())
+    })?;
     holes += for_each_readable(
         &snapshot,
         "SELECT id, last_record, ended FROM contexts WHERE id >= ?1 ORDER BY id",

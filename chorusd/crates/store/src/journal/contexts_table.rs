@@ -1,6 +1,7 @@
 //! Rows of the table `contexts`: the totals and metadata of a context, without its messages.
 
 use chorus_proto::TokenPair;
+use chorus_session::conversation::ConversationKey;
 use chorus_session::stored_message::{ContextNo, Totals};
 use jiff::Timestamp;
 use rusqlite::types::Type;
@@ -12,7 +13,7 @@ use crate::sqlite::StoreResult;
 /// Row of a new context.
 #[derive(Debug, Clone)]
 pub struct NewContextRow {
-    pub agent: Uuid,
+    pub conversation: ConversationKey,
     pub started_at: Timestamp,
     pub idle_deadline_at: Option<Timestamp>,
     pub parent: Option<Uuid>,
@@ -22,7 +23,7 @@ pub struct NewContextRow {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextRow {
     pub context: ContextNo,
-    pub agent: Uuid,
+    pub conversation: ConversationKey,
     pub started_at: Timestamp,
     pub last_activity_at: Timestamp,
     pub idle_deadline_at: Option<Timestamp>,
@@ -54,15 +55,16 @@ impl NewContextRow {
     /// Inserts the row.
     pub fn insert(&self, conn: &Connection, context: ContextNo) -> StoreResult<()> {
         conn.prepare_cached(
-            "INSERT INTO contexts (id, agent_id, started_at, last_activity_at, idle_deadline_at, parent_id)
-             VALUES (?1, ?2, ?3, ?3, ?4, ?5)",
+            "INSERT INTO contexts (id, agent_id, started_at, last_activity_at, idle_deadline_at, parent_id, conversation_id)
+             VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6)",
         )?
         .execute(params![
             context.0,
-            self.agent.as_bytes(),
+            self.conversation.agent.as_bytes(),
             to_nanos(self.started_at),
             self.idle_deadline_at.map(to_nanos),
             self.parent.as_ref().map(Uuid::as_bytes),
+            self.conversation.stored_id().as_ref().map(Uuid::as_bytes),
         ])?;
         Ok(())
     }
@@ -134,14 +136,22 @@ pub(super) fn set_restoration(conn: &Connection, context: ContextNo, cost: Token
     Ok(())
 }
 
-/// Selects the columns that [`read_row`] reads.
-pub(super) const SELECT_ROWS: &str =
-    "SELECT id, agent_id, started_at, last_activity_at, idle_deadline_at, messages, queries,
-    chars, parent_id, saved_messages, saved_session, base_session, turn, restored_input, restored_output FROM contexts";
+/// Returns the statement that selects the columns that [`read_row`] reads. The journal may be one of an earlier version
+/// that was set aside.
+pub(super) fn select_rows(conn: &Connection) -> StoreResult<String> {
+    let columns = "SELECT count(*) FROM pragma_table_info('contexts') WHERE name = 'conversation_id'";
+    let has_conversations: bool = conn.query_row(columns, [], |row| row.get(0))?;
+    let conversation = if has_conversations { "conversation_id" } else { "NULL" };
+    Ok(format!(
+        "SELECT id, agent_id, started_at, last_activity_at, idle_deadline_at, messages, queries, chars, parent_id,
+             saved_messages, saved_session, base_session, turn, restored_input, restored_output, {conversation}
+         FROM contexts"
+    ))
+}
 
 /// Lists the rows of all live contexts.
 pub(super) fn list_live(conn: &Connection) -> StoreResult<Vec<ContextRow>> {
-    let mut statement = conn.prepare(&format!("{SELECT_ROWS} WHERE NOT ended ORDER BY id"))?;
+    let mut statement = conn.prepare(&format!("{} WHERE NOT ended ORDER BY id", select_rows(conn)?))?;
     let heads = statement.query_map([], read_row)?.collect::<rusqlite::Result<_>>()?;
     Ok(heads)
 }
@@ -149,7 +159,7 @@ pub(super) fn list_live(conn: &Connection) -> StoreResult<Vec<ContextRow>> {
 pub(super) fn read_row(row: &Row<'_>) -> rusqlite::Result<ContextRow> {
     Ok(ContextRow {
         context: ContextNo(row.get(0)?),
-        agent: read_uuid(row, 1)?.unwrap_or_default(),
+        conversation: ConversationKey::from_stored(read_uuid(row, 1)?.unwrap_or_default(), read_uuid(row, 15)?),
         started_at: from_nanos(row.get(2)?),
         last_activity_at: from_nanos(row.get(3)?),
         idle_deadline_at: row.get::<_, Option<i64>>(4)?.map(from_nanos),

@@ -23,18 +23,16 @@ pub struct NewEvent {
     pub kind: EventType,
     /// Name of the agent.
     pub agent: Option<String>,
+    /// Name of the conversation; `None` for `main`.
+    pub conversation: Option<String>,
     pub data: Value,
 }
 
 /// Stores an event and returns it with its number.
 pub(crate) fn insert(conn: &Connection, event: NewEvent) -> StoreResult<Event> {
     let data = serde_json::to_string(&event.data).map_err(|e| Error::internal(e.to_string()))?;
-    conn.prepare_cached("INSERT INTO events (at, type, agent, data) VALUES (?1, ?2, ?3, ?4)")?.execute(params![
-        to_nanos(event.at),
-        event.kind.as_str(),
-        event.agent,
-        data
-    ])?;
+    conn.prepare_cached("INSERT INTO events (at, type, agent, data, conversation) VALUES (?1, ?2, ?3, ?4, ?5)")?
+        .execute(params![to_nanos(event.at), event.kind.as_str(), event.agent, data, event.conversation])?;
     let seq = conn.last_insert_rowid();
     if seq % EVENTS_PER_DELETE == 0 {
         conn.prepare_cached("DELETE FROM events WHERE seq <= ?1")?.execute([seq - MAX_REPLAYED_EVENTS])?;
@@ -44,6 +42,7 @@ pub(crate) fn insert(conn: &Connection, event: NewEvent) -> StoreResult<Event> {
         time: event.at,
         kind: event.kind,
         agent: event.agent,
+        conversation: event.conversation,
         data: event.data,
     })
 }
@@ -72,8 +71,9 @@ pub(crate) fn list_after(conn: &Connection, after: u64, limit: u64) -> StoreResu
     let oldest = newest.saturating_sub(MAX_REPLAYED_EVENTS as u64) + 1;
     let missed = oldest.saturating_sub(after + 1).min(newest.saturating_sub(after));
     let from = after.max(oldest - 1);
-    let mut statement =
-        conn.prepare_cached("SELECT seq, at, type, agent, data FROM events WHERE seq > ?1 ORDER BY seq LIMIT ?2")?;
+    let mut statement = conn.prepare_cached(
+        "SELECT seq, at, type, agent, data, conversation FROM events WHERE seq > ?1 ORDER BY seq LIMIT ?2",
+    )?;
     let events = statement
         .query_map(params![from, i64::try_from(limit).unwrap_or(i64::MAX)], read_event)?
         .collect::<rusqlite::Result<_>>()?;
@@ -98,6 +98,7 @@ fn read_event(row: &Row<'_>) -> rusqlite::Result<Event> {
         time: from_nanos(row.get(1)?),
         kind: EventType::parse(row.get_ref(2)?.as_str()?),
         agent: row.get(3)?,
+        conversation: row.get(5)?,
         data: serde_json::from_str(data).unwrap_or_default(),
     })
 }

@@ -8,6 +8,7 @@ mod check;
 mod compaction_record;
 mod context_salvage;
 mod contexts_table;
+mod conversations_table;
 mod crc;
 mod edit_record;
 pub(super) mod events;
@@ -38,6 +39,7 @@ pub use check::{CheckReport, check};
 pub use compaction_record::{Continuation, SessionReference, TrailingRecords};
 pub use context_salvage::{SalvagedContent, salvage_context};
 pub use contexts_table::{ContextRow, NewContextRow, from_nanos, to_nanos};
+pub use conversations_table::ConversationRow;
 pub(crate) use crc::crc32;
 pub use edit_record::{EditRecord, JournalEdit};
 pub use events::NewEvent;
@@ -60,6 +62,7 @@ use chorus_base::Durability;
 
 use super::OnFatal;
 use chorus_base::error::{Error, Result};
+use chorus_session::conversation::ConversationKey;
 use chorus_session::stored_message::{ContextNo, StoredMessage};
 
 /// Records that are deleted in one commit when an ended context is trimmed: few enough that no append waits long.
@@ -125,6 +128,21 @@ impl Journal {
         self.reader.submit(contexts_table::list_live).await
     }
 
+    /// Lists the conversations of all agents beside `main`.
+    pub async fn conversations(&self) -> Result<Vec<ConversationRow>> {
+        self.reader.submit(conversations_table::list).await
+    }
+
+    /// Stores a conversation.
+    pub async fn store_conversation(&self, row: ConversationRow) -> Result<()> {
+        self.writer.submit(move |conn| conversations_table::upsert(conn, &row)).await
+    }
+
+    /// Makes `main` the selected conversation of an agent.
+    pub async fn select_main_conversation(&self, agent: Uuid) -> Result<()> {
+        self.writer.submit(move |conn| conversations_table::deselect(conn, agent)).await
+    }
+
     /// Appends messages. This call queues the write and the future waits for the commit; the order of calls is the
     /// order of records.
     pub fn append(&self, append: AppendRequest) -> impl Future<Output = Result<JournalAppendOutcome>> + Send + use<> {
@@ -145,7 +163,13 @@ impl Journal {
 
     /// Stores and publishes a notice without waiting for the commit.
     pub(super) fn emit_notice(&self, text: &str, at: Timestamp) {
-        drop(self.emit(vec![NewEvent { at, kind: EventType::Notice, agent: None, data: json!({"text": text}) }]));
+        drop(self.emit(vec![NewEvent {
+            at,
+            kind: EventType::Notice,
+            agent: None,
+            conversation: None,
+            data: json!({"text": text}),
+        }]));
     }
 
     /// Subscribes to events from now on.
@@ -196,21 +220,22 @@ impl Journal {
     /// Records the end of a turn that ends without a message.
     pub fn close_turn(
         &self,
-        agent: Uuid,
+        conversation: ConversationKey,
         context: ContextNo,
         mark: TurnMark,
         at: Timestamp,
     ) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.writer
-            .submit_without_savepoint(move |conn| turn_marks_and_keys::store_mark(conn, agent, context, &mark, at))
+        self.writer.submit_without_savepoint(move |conn| {
+            turn_marks_and_keys::store_mark(conn, conversation, context, &mark, at)
+        })
     }
 
     /// Publishes an event to subscribers without storing it. It has the number of the last stored event. `new` is not
     /// called if nobody subscribes.
     pub fn broadcast_transient(&self, new: impl FnOnce() -> NewEvent) {
         self.publisher.publish_transient(|seq| {
-            let NewEvent { at, kind, agent, data } = new();
-            Event { seq, time: at, kind, agent, data }
+            let NewEvent { at, kind, agent, conversation, data } = new();
+            Event { seq, time: at, kind, agent, conversation, data }
         });
     }
 
@@ -316,8 +341,8 @@ impl Journal {
     }
 
     /// Returns whether a turn of the agent was started with `key`.
-    pub async fn has_turn_key(&self, agent: Uuid, key: String) -> Result<bool> {
-        self.reader.submit(move |conn| Ok(turn_marks_and_keys::find_by_key(conn, agent, &key)?.is_some())).await
+    pub async fn has_turn_key(&self, conversation: ConversationKey, key: String) -> Result<bool> {
+        self.reader.submit(move |conn| Ok(turn_marks_and_keys::find_by_key(conn, conversation, &key)?.is_some())).await
     }
 
     /// Deletes the answers to an agent's turn keys; the keys stay known.

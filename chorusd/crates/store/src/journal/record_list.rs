@@ -290,6 +290,8 @@ fn delete_newest(conn: &Connection, newest: &mut Option<i64>, most: &mut usize) 
 
 #[cfg(test)]
 mod tests {
+    use chorus_session::conversation::ConversationKey;
+
     use super::*;
     use crate::journal::contexts_table;
     use crate::journal::schema::MIGRATIONS;
@@ -303,7 +305,12 @@ mod tests {
 
     fn add(conn: &Connection, context: ContextNo, numbers: std::ops::Range<u32>) {
         let at = Timestamp::UNIX_EPOCH;
-        let begin = NewContextRow { agent: Uuid::nil(), started_at: at, idle_deadline_at: None, parent: None };
+        let begin = NewContextRow {
+            conversation: ConversationKey::main(Uuid::nil()),
+            started_at: at,
+            idle_deadline_at: None,
+            parent: None,
+        };
         let mut chain = RecordChain::open_or_create(conn, context, &begin).unwrap();
         for number in numbers {
             chain.append(conn, number, &Record::Rewind { keep: u64::from(number), saved: 0 }).unwrap();

@@ -105,6 +105,28 @@ pub(crate) const MIGRATIONS: Migrations = &[
 ",
     // Introduces records with checksums, which older releases cannot read.
     "SELECT 1;",
+    // Conversations beside the one that every agent has, which is called `main` and has no row: a context without an id
+    // of a conversation is its context. Keys of requests are those of a conversation; for `main`, its id is the agent's.
+    "
+    CREATE TABLE conversations (
+        id         BLOB PRIMARY KEY,
+        agent_id   BLOB NOT NULL,
+        name       TEXT NOT NULL,
+        -- what made it, such as a thread; NULL: a person by name
+        origin     TEXT,
+        title      TEXT,
+        created_at INTEGER NOT NULL,
+        closed_at  INTEGER,
+        selected   INTEGER NOT NULL DEFAULT 0
+    ) WITHOUT ROWID;
+    CREATE UNIQUE INDEX conversations_by_name ON conversations (agent_id, name);
+    CREATE UNIQUE INDEX conversations_by_origin ON conversations (agent_id, origin) WHERE origin IS NOT NULL;
+    ALTER TABLE contexts ADD COLUMN conversation_id BLOB;
+    ALTER TABLE append_keys RENAME COLUMN agent_id TO conversation_id;
+    ALTER TABLE turn_keys RENAME COLUMN agent_id TO conversation_id;
+    -- its name at that time; NULL: `main`
+    ALTER TABLE events ADD COLUMN conversation TEXT;
+",
 ];
 
 /// The highest number of a context.

@@ -95,7 +95,9 @@ impl SalvagedJournal {
         };
         (self.lost, self.has_readable) = (lost, true);
         for (head, all) in contexts {
-            let same = |known: &&mut SalvagedContext| (known.0.context, known.0.agent) == (head.context, head.agent);
+            let same = |known: &&mut SalvagedContext| {
+                (known.0.context, known.0.conversation) == (head.context, head.conversation)
+            };
             match self.contexts.iter_mut().find(same) {
                 Some(known) if known.1.messages.len() < all.messages.len() => *known = (head, all),
                 Some(_) => {}

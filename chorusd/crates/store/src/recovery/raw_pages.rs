@@ -21,7 +21,7 @@ const LEAF_TABLE_PAGE: u8 = 0x0d;
 const MAX_ROW_BYTES: u64 = 256 << 20;
 
 /// Columns of `contexts` in the order in which migrations added them; a row that was not written since has fewer.
-const CONTEXT_COLUMNS: [&str; 17] = [
+const CONTEXT_COLUMNS: [&str; 18] = [
     "id",
     "agent_id",
     "started_at",
@@ -39,6 +39,7 @@ const CONTEXT_COLUMNS: [&str; 17] = [
     "turn",
     "restored_input",
     "restored_output",
+    "conversation_id",
 ];
 /// Number of columns in the first version of the schema.
 const INITIAL_CONTEXT_COLUMNS: usize = 12;

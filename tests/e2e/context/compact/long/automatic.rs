@@ -77,7 +77,7 @@ fn check_originals(long: &Long) {
     let before = client.messages("a");
     check(&before);
     let set = working_set(&mut client);
-    let rewind = |n, undo| RewindParams { agent: Some("a".into()), n, undo };
+    let rewind = |n, undo| RewindParams { conversation: None, agent: Some("a".into()), n, undo };
     let turns = (MESSAGES / 4 + ROUNDS) as u64;
     client.call::<Rewind>(&rewind(Some(turns - 10), false)).expect("context.rewind");
     assert_eq!(client.messages("a").len(), 40);
@@ -160,7 +160,7 @@ fn with_rules_alone() {
     assert!(set.summary.is_some(), "{set:?}");
     println!("30 compactions in place by rules: {}", assert_statements_stand(&mut long.client()));
     // The last one is taken back, and no other.
-    let params = CompactParams { agent: Some("a".into()), undo: true };
+    let params = CompactParams { conversation: None, agent: Some("a".into()), undo: true };
     let undone = long.client().call::<Compact>(&params).expect("an undo").receipt;
     assert_eq!(Some(&undone), receipts.last());
     assert_ne!(working_set(&mut long.client()), set);

@@ -17,13 +17,19 @@ fn gone_through(long: &Long, source: ItemSource) {
     for link in 0..LINKS {
         let part = link * MESSAGES / LINKS..(link + 1) * MESSAGES / LINKS;
         client.append_all("a", conversation::messages(part));
-        let done =
-            client.call::<Compact>(&CompactParams { agent: Some("a".into()), undo: false }).expect("context.compact");
+        let done = client
+            .call::<Compact>(&CompactParams { conversation: None, agent: Some("a".into()), undo: false })
+            .expect("context.compact");
         assert_eq!((done.receipt.source, &done.receipt.pins), (Some(source), &pins()), "link {link}");
         assert!(done.receipt.tokens_after < 3500 && done.receipt.tokens_before > 40_000, "{:?}", done.receipt);
         let session = done.session.expect("a session").header;
         assert_eq!((session.trigger, session.parent_id), (Trigger::Compact, parents.last().copied()));
-        let params = ResumeParams { agent: Some("a".into()), session: session.session_id.clone() };
+        let params = ResumeParams {
+            as_conversation: None,
+            conversation: None,
+            agent: Some("a".into()),
+            session: session.session_id.clone(),
+        };
         let resumed = client.call::<Resume>(&params).expect("context.resume");
         assert!(resumed.warnings.is_empty() && resumed.saved_first.is_none(), "{resumed:?}");
         assert_eq!((client.pinned_facts("a"), client.messages("a").len()), (pins(), 1), "link {link}");
@@ -57,7 +63,9 @@ fn thirty_links_without_a_model_keep_what_was_decided_and_is_to_do() {
     let mut client = long.client();
     for link in 0..LINKS {
         client.append_all("a", conversation::messages(link * MESSAGES / LINKS..(link + 1) * MESSAGES / LINKS));
-        client.call::<Compact>(&CompactParams { agent: Some("a".into()), undo: false }).expect("context.compact");
+        client
+            .call::<Compact>(&CompactParams { conversation: None, agent: Some("a".into()), undo: false })
+            .expect("context.compact");
     }
     println!("30 compactions by hand without a model: {}", assert_statements_stand(&mut client));
     assert_eq!(client.pinned_facts("a"), pins());

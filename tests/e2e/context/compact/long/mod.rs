@@ -37,7 +37,7 @@ impl Long {
         let params = InitParams { name: "a".into(), model: model.map(str::to_owned), ..Default::default() };
         client.call::<Init>(&params).expect("agent.init");
         for fact in pins() {
-            client.call::<Pin>(&PinParams { agent: Some("a".into()), fact }).expect("context.pin");
+            client.call::<Pin>(&PinParams { conversation: None, agent: Some("a".into()), fact }).expect("context.pin");
         }
         Self { server, home, daemon }
     }

@@ -90,7 +90,9 @@ fn by_hand_without_a_model() {
     let mut client = long.client();
     for round in 0..ROUNDS {
         client.append_all("a", statements.round(round));
-        client.call::<Compact>(&CompactParams { agent: Some("a".into()), undo: false }).expect("context.compact");
+        client
+            .call::<Compact>(&CompactParams { conversation: None, agent: Some("a".into()), undo: false })
+            .expect("context.compact");
     }
     println!("30 compactions by hand without a model: {}", statements.assert_they_stand(&mut client));
 }

@@ -47,7 +47,7 @@ pub(super) struct Simulation {
     pub(super) dice: Rng,
     pub seen: Coverage,
     state: State,
-    pub(super) timers: DeadlineTimers,
+    pub(super) timers: DeadlineTimers<Uuid>,
     oracle: Oracle,
     pub(super) settings: Arc<AgentSettings>,
     pub(super) now: Timestamp,

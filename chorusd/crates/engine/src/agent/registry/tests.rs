@@ -24,7 +24,7 @@ use crate::usage::UsageTracker;
 async fn append(registry: &Arc<Registry>, settings: &Arc<AgentSettings>, text: &str) -> Result<u64> {
     let message = NewMessage::text(Role::User, text).complete(|| new_id().to_string(), registry.clock.now());
     let append = command::append(vec![StoredMessage::new(&message).unwrap()], None);
-    Ok(registry.ask_with_settings(settings.clone(), append).await?.messages)
+    Ok(registry.ask_with_settings(ConversationKey::main(settings.id), settings.clone(), append).await?.messages)
 }
 
 /// Creates a registry in `home`, and an agent.
@@ -32,9 +32,8 @@ fn test_registry(home: &Path, clock: Clock) -> (Arc<Registry>, Arc<AgentSettings
     std::fs::create_dir(home.join(chorus_store::DB_DIR)).unwrap();
     let on_fatal: chorus_store::OnFatal = Arc::new(|failure| panic!("{failure}"));
     let redactor = Arc::new(Redactor::new(|| [0; 32]));
-    let store = Arc::new(
-        Store::open(home, Durability::Always, &on_fatal, jiff::Timestamp::UNIX_EPOCH, redactor.clone()).unwrap(),
-    );
+    let store =
+        Arc::new(Store::open(home, Durability::Always, &on_fatal, Timestamp::UNIX_EPOCH, redactor.clone()).unwrap());
     let (id, dir) = (Uuid::new_v4(), home.to_owned());
     let (agents, tasks) = (Arc::<AgentIndex>::default(), TaskTracker::new());
     let usage = Arc::new(UsageTracker::new(store.clone(), clock.clone(), TimeZone::UTC));
@@ -68,8 +67,8 @@ fn test_registry(home: &Path, clock: Clock) -> (Arc<Registry>, Arc<AgentSettings
 struct ManualTime(Arc<AtomicI64>);
 
 impl TimeSource for ManualTime {
-    fn now(&self) -> jiff::Timestamp {
-        jiff::Timestamp::UNIX_EPOCH
+    fn now(&self) -> Timestamp {
+        Timestamp::UNIX_EPOCH
     }
 
     fn ticks(&self) -> Ticks {
@@ -87,10 +86,10 @@ async fn a_context_left_alone_leaves_memory_and_comes_back() {
     let time = Arc::new(AtomicI64::new(0));
     let (registry, settings) = test_registry(home.path(), Clock::new(ManualTime(time.clone())));
     let rest = async || {
-        registry.ask(settings.id, command::evict()).await.unwrap();
+        registry.ask(ConversationKey::main(settings.id), command::evict()).await.unwrap();
         // The actor replies before it retires.
         tokio::task::yield_now().await;
-        !registry.inner.lock().actors.contains_key(&settings.id)
+        !registry.inner.lock().actors.contains_key(&ConversationKey::main(settings.id))
     };
     assert_eq!(append(&registry, &settings, "one").await, Ok(1));
     assert!(!rest().await);
@@ -102,7 +101,7 @@ async fn a_context_left_alone_leaves_memory_and_comes_back() {
     assert!(!rest().await, "it was touched meanwhile");
     time.store(later * 2 - 1, Ordering::Relaxed);
     assert!(rest().await);
-    assert_eq!(registry.context_info(settings.id).unwrap().messages, 2);
+    assert_eq!(registry.context_info(ConversationKey::main(settings.id)).unwrap().messages, 2);
     assert_eq!(append(&registry, &settings, "three").await, Ok(3));
 }
 
@@ -113,10 +112,13 @@ async fn an_agent_whose_task_has_died_goes_on_from_the_journal() {
     let id = settings.id;
     assert_eq!(append(&registry, &settings, "before").await, Ok(1));
     // The head in memory may be older than the journal.
-    registry.inner.lock().live.remove(&id);
+    registry.inner.lock().live.remove(&ConversationKey::main(id));
     let (dead, mailbox) = mpsc::channel(1);
     drop(mailbox);
-    registry.inner.lock().actors.insert(id, dead);
+    registry.inner.lock().actors.insert(ConversationKey::main(id), dead);
     let both = tokio::join!(append(&registry, &settings, "one"), append(&registry, &settings, "two"));
-    assert_eq!((both.0.unwrap() + both.1.unwrap(), registry.context_info(id).unwrap().messages), (5, 3));
+    assert_eq!(
+        (both.0.unwrap() + both.1.unwrap(), registry.context_info(ConversationKey::main(id)).unwrap().messages),
+        (5, 3)
+    );
 }

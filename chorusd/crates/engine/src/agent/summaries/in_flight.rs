@@ -16,7 +16,7 @@ use crate::agent::idle_expiry::DeadlineTimers;
 pub(super) struct InFlightSummaries {
     sessions: Mutex<HashMap<Uuid, Signals>>,
     /// Time limits of those who wait. Thousands may wait at once, and a timer for each would cost a file descriptor.
-    wait_timers: DeadlineTimers,
+    wait_timers: DeadlineTimers<Uuid>,
 }
 
 #[derive(Clone, Default)]

@@ -243,11 +243,13 @@ impl Summaries {
         let header = self.store.catalog.sessions.get(session).await.ok().flatten().map(|row| row.header);
         // From here on requests find the summary in the catalog; those who waited before receive the event.
         drop(under_way);
-        let (summary, source) =
-            header.map_or((None, SummarySource::None), |header| (header.summary, header.summary_source));
+        let (summary, source, conversation) = header.map_or((None, SummarySource::None, None), |header| {
+            (header.summary, header.summary_source, header.conversation)
+        });
         let data = json!({"id": session, "summary": summary, "source": source});
-        let event =
-            NewEvent { at: self.clock.now(), kind: EventType::SummaryReady, agent: Some(settings.name.clone()), data };
+        let (at, agent) = (self.clock.now(), Some(settings.name.clone()));
+        let conversation = conversation.map(|conversation| conversation.name);
+        let event = NewEvent { at, kind: EventType::SummaryReady, agent, conversation, data };
         drop(self.store.journal.emit(vec![event]));
     }
 

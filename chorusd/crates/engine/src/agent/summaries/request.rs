@@ -118,8 +118,18 @@ impl SummaryRequest<'_> {
         let called = self.summaries.models.call_once(target, &request, self.stop.clone()).await;
         let estimated = chorus_llm::tokens_of_request(&request);
         let (kind, price) = (CallKind::Summary, self.summaries.models.price(target));
-        let caller =
-            ModelCallInfo { agent: settings, context: None, turn_id: None, kind, target, price, estimated, at };
+        let conversation = self.source.header.conversation.as_ref().map(|conversation| conversation.id);
+        let caller = ModelCallInfo {
+            agent: settings,
+            conversation,
+            context: None,
+            turn_id: None,
+            kind,
+            target,
+            price,
+            estimated,
+            at,
+        };
         if let Some(row) = caller.to_row(&called) {
             self.summaries.usage.record_call(row).await;
         }

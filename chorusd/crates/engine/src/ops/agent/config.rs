@@ -18,7 +18,6 @@ use serde_json::{Map, Value};
 use super::init::write_config;
 use super::{AGENTS_DIR, AgentEditor, discord_channel, ensure_may_grant};
 use crate::agent::agent_index::AgentEntry;
-use crate::agent::command;
 use crate::ops::approvals::deny_outdated;
 use crate::ops::resolve_agent;
 use crate::ops::settings::EffectiveConfig;
@@ -184,7 +183,7 @@ fn rename_agent<'a>(
         }
         // Nothing may write into the directory while it moves: neither the agent nor an import or a tag.
         let _no_writers = editor.sessions_lock.write().await;
-        let held = editor.registry.ask(agent.settings.id, command::hold(false)).await?;
+        let held = editor.registry.hold_agent(&agent.settings, false).await?;
         let draft = editor.draft_config(agent, vec![("name", name.into())]).await?;
         let (config, before) = (draft.config, draft.previous_file);
         // The directory moves first. If the rename is interrupted then, the next start recognises it by the directory's

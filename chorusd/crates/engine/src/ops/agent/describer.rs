@@ -7,6 +7,7 @@ use chorus_base::error::Result;
 use chorus_clock::Clock;
 use chorus_config::agent::AgentConfig;
 use chorus_proto::{Agent, AgentState, AgentStatus, ContextInfo, SessionRef, TodayUsage};
+use chorus_session::conversation::ConversationKey;
 use chorus_store::catalog::{AgentRow, SessionRow, SessionTable};
 use futures_util::future::BoxFuture;
 use uuid::Uuid;
@@ -15,6 +16,7 @@ use crate::agent::agent_index::AgentEntry;
 use crate::agent::registry::Registry;
 use crate::approvals::Approvals;
 use crate::ops::context_meter::ContextMeter;
+use crate::ops::conversations::describe_live;
 use crate::ops::settings::EffectiveConfig;
 use crate::usage::{Spending, UsageTracker};
 
@@ -45,12 +47,7 @@ impl AgentDescriber {
             let mut short = self.sessions.short_ids(shown).await?.into_iter();
             let infos = match entries {
                 // Faster than all, and one agent is requested more often.
-                [one] => self
-                    .registry
-                    .context_info(one.settings.id)
-                    .map(|info| (one.settings.id, info))
-                    .into_iter()
-                    .collect(),
+                [one] => self.registry.context_infos_of(one.settings.id),
                 _ => self.registry.context_infos(),
             };
             let mut meters = self.context_meter.measure(entries).await?;
@@ -61,11 +58,25 @@ impl AgentDescriber {
                     let last = last.map(|row| to_session_ref(row, short.next().unwrap_or_default()));
                     let used = today.get(&entry.settings.id).map(to_today_usage);
                     let meter = meters.remove(&entry.settings.id);
-                    let context = infos.get(&entry.settings.id).cloned().map(|info| ContextInfo { meter, ..info });
-                    self.to_active_agent(entry, context, last, used)
+                    let main = ConversationKey::main(entry.settings.id);
+                    let context = infos.get(&main).cloned().map(|info| ContextInfo { meter, ..info });
+                    let conversations = describe_live(&self.registry, entry, &infos);
+                    Agent { conversations, ..self.to_active_agent(entry, context, last, used) }
                 })
                 .collect())
         })
+    }
+
+    /// Returns the newest session of each conversation, in the order of `conversations`.
+    pub(in crate::ops) async fn newest_sessions(
+        &self,
+        conversations: Vec<ConversationKey>,
+    ) -> Result<Vec<Option<SessionRef>>> {
+        let newest = self.sessions.newest_of_conversations(conversations).await?;
+        let ids = newest.iter().flatten().map(|row| row.header.id).collect();
+        let mut short = self.sessions.short_ids(ids).await?.into_iter();
+        let mut describe = |row: SessionRow| to_session_ref(row, short.next().unwrap_or_default());
+        Ok(newest.into_iter().map(|row| row.map(&mut describe)).collect())
     }
 
     /// Converts one entry as [`AgentDescriber::describe_all`] does.
@@ -81,7 +92,8 @@ impl AgentDescriber {
             Ok(agent) => agent,
             Err(failure) => {
                 tracing::warn!(agent = %entry.settings.name, %failure, "cannot look up an agent's newest session");
-                self.to_active_agent(entry, self.registry.context_info(entry.settings.id), None, None)
+                let main = ConversationKey::main(entry.settings.id);
+                self.to_active_agent(entry, self.registry.context_info(main), None, None)
             }
         }
     }
@@ -105,9 +117,10 @@ impl AgentDescriber {
             guild_id: entry.guild_id.clone(),
             path: entry.settings.dir.to_string_lossy().into_owned(),
             context,
+            conversations: Vec::new(),
             last_session,
             today,
-            turn: self.registry.running.status(entry.settings.id, self.clock.ticks()),
+            turn: self.registry.running.status(ConversationKey::main(entry.settings.id), self.clock.ticks()),
             approvals: self.approvals.count_open(entry.settings.id),
             problem: entry.config_problem.clone(),
             import_source: entry.settings.import_source.clone(),
@@ -137,6 +150,7 @@ impl AgentDescriber {
             guild_id: text("guild_id"),
             path: self.home.join(&row.dir).to_string_lossy().into_owned(),
             context: None,
+            conversations: Vec::new(),
             last_session: None,
             today: None,
             turn: None,

@@ -56,10 +56,10 @@ pub async fn end_destroyed_contexts(store: &Store, heads: Vec<ContextRow>) -> Re
     let destroyed: HashSet<Uuid> = store.catalog.agents.list_destroyed().await?.into_iter().collect();
     let (left, live): (Vec<ContextRow>, Vec<ContextRow>) = heads
         .into_iter()
-        .partition(|head| destroyed.contains(&head.agent) && head.saved_messages >= head.totals.messages);
+        .partition(|head| destroyed.contains(&head.conversation.agent) && head.saved_messages >= head.totals.messages);
     for head in left {
         store.journal.end_context(head.context).await?;
-        tracing::info!(agent = %head.agent, "ended the context of a destroyed agent");
+        tracing::info!(agent = %head.conversation.agent, "ended the context of a destroyed agent");
     }
     Ok(live)
 }
@@ -95,6 +95,7 @@ async fn destroy_locked(
             editor.registry.emit_event(
                 EventType::AgentDestroyed,
                 Some(params.name.clone()),
+                None,
                 json!({"id": description.id}),
             );
             let path = files.clone().unwrap_or_default();
@@ -135,11 +136,15 @@ async fn notify_of_ended_tasks(
     settings: &Arc<AgentSettings>,
     ended: Vec<EndedTask>,
 ) {
-    let live = registry.context_info(settings.id).is_some();
-    let append = |_, message, key| -> BoxFuture<'static, Result<()>> {
+    let append = |conversation, message, key| -> BoxFuture<'static, Result<()>> {
         let (registry, settings) = (registry.clone(), settings.clone());
         let verb = command::append(vec![message], Some(key));
-        Box::pin(async move { if live { registry.ask_with_settings(settings, verb).await.map(drop) } else { Ok(()) } })
+        Box::pin(async move {
+            match registry.context_info(conversation) {
+                Some(_) => registry.ask_with_settings(conversation, settings, verb).await.map(drop),
+                None => Ok(()),
+            }
+        })
     };
     tasks.notify_agents_with(ended, append).await;
 }
@@ -156,8 +161,8 @@ fn remove_agent<'a>(
             materialise_references(editor, settings.id).await?;
         }
         // The context ends only after everything else has succeeded, so that it can be kept until then.
-        let saved = save_context(editor, &settings, false).await?;
-        let _held = editor.registry.ask_with_settings(settings.clone(), command::hold(true)).await?;
+        let saved = save_contexts(editor, &settings, false).await?;
+        let _held = editor.registry.hold_agent(&settings, true).await?;
         let from = settings.dir.clone();
         let trashed = if params.keep_files { None } else { Some(move_to_trash(editor, &settings).await?) };
         let dir = trashed.as_ref().map_or_else(|| from.clone(), TrashItem::settled_content);
@@ -189,9 +194,11 @@ async fn clean_up(
     trashed: Option<TrashItem>,
     params: &DestroyParams,
 ) -> (Option<String>, Vec<String>) {
-    if let Err(failure) = save_context(editor, settings, true).await {
+    if let Err(failure) = save_contexts(editor, settings, true).await {
         // The context is saved already; its timer would only expire it again and again.
-        editor.registry.idle_timers.set(settings.id, None);
+        for conversation in editor.registry.live_conversations(Some(settings.id)) {
+            editor.registry.idle_timers.set(conversation, None);
+        }
         tracing::warn!(agent = %settings.name, %failure, "cannot remove the context of a destroyed agent from the journal");
     }
     let Some(entry) = trashed else { return (Some(settings.dir.to_string_lossy().into_owned()), Vec::new()) };
@@ -209,24 +216,28 @@ async fn clean_up(
     }
 }
 
-async fn save_context(
+/// Saves the unsaved messages of all conversations. Returns the session of `main`, or else of another one.
+async fn save_contexts(
     editor: &AgentEditor,
     settings: &Arc<AgentSettings>,
     end: bool,
 ) -> Result<Option<chorus_proto::Session>> {
-    if editor.registry.context_info(settings.id).is_none() {
-        return Ok(None);
+    let mut newest = None;
+    for conversation in editor.registry.live_conversations(Some(settings.id)) {
+        let save = command::save_if_unsaved(Trigger::Destroy, end);
+        let saved = editor.registry.ask_with_settings(conversation, settings.clone(), save).await?;
+        newest = if conversation.is_main() { saved.or(newest) } else { newest.or(saved) };
     }
-    editor.registry.ask_with_settings(settings.clone(), command::save_if_unsaved(Trigger::Destroy, end)).await
+    Ok(newest)
 }
 
 /// Materialises the messages of other agents' live contexts that refer to this agent's sessions, before the files are
 /// moved or deleted.
 async fn materialise_references(editor: &AgentEditor, going: Uuid) -> Result<()> {
-    for (agent, session) in editor.registry.agents_referring_to(|_| true) {
+    for (conversation, session) in editor.registry.conversations_referring_to(|_| true) {
         let owner = editor.store.catalog.sessions.get(session).await?.map(|row| row.header.agent_id);
-        if agent != going && owner == Some(going) {
-            editor.registry.ask(agent, command::materialise(session)).await?;
+        if conversation.agent != going && owner == Some(going) {
+            editor.registry.ask(conversation, command::materialise(session)).await?;
         }
     }
     Ok(())

@@ -410,7 +410,7 @@ pub async fn detach_channel(editor: &AgentEditor, channel: u64) -> Result<Option
                 "The Discord channel of {name} was deleted. The agent continues without one. To create another: \
                  `chorusctl agent config {name} channel_id new`"
             );
-            editor.registry.emit_event(EventType::Notice, Some(name.clone()), json!({"text": text}));
+            editor.registry.emit_event(EventType::Notice, Some(name.clone()), None, json!({"text": text}));
             name_of_agent = Some(name);
         }
     }

@@ -22,7 +22,6 @@ use super::config::effective_config;
 use super::init::write_config;
 use super::{AgentDescriber, AgentResolver, agent_entry, agent_row};
 use crate::agent::agent_index::AgentEntry;
-use crate::agent::command;
 use crate::agent::registry::Registry;
 
 /// The services that create, change and destroy agents. An operation that does so holds the lock of `agents`.
@@ -66,11 +65,8 @@ impl AgentEditor {
                 self.models.check_assignable(model)?;
             }
             let (new, config, old) = self.set_checked(agent, &key, value, audit_row).await?;
-            if key == "idle_timeout"
-                && self.registry.context_info(agent.settings.id).is_some()
-                && let Err(failure) = self.registry.ask(agent.settings.id, command::update_idle_timeout()).await
-            {
-                tracing::warn!(agent = %agent.settings.name, %failure, "the new idle timeout applies from the next message");
+            if key == "idle_timeout" {
+                self.registry.update_idle_timeouts(agent.settings.id).await;
             }
             let config = Map::from_iter([(key.clone(), config.map().get(&key).cloned().unwrap_or_default())]);
             Ok(ConfigResult { agent: self.describer.describe_changed(&new).await, config, old: Some(old) })

@@ -147,17 +147,21 @@ pub async fn read(
     .await
 }
 
-/// Saves messages that no session holds.
+/// Saves the messages of all conversations that no session holds. Returns the session that was saved last.
 async fn save_unsaved(registry: &Arc<Registry>, settings: &AgentSettings) -> Result<Option<Session>> {
-    if registry.context_info(settings.id).is_none_or(|context| context.unsaved == 0) {
-        return Ok(None);
+    let mut newest = None;
+    for conversation in registry.live_conversations(Some(settings.id)) {
+        if registry.context_info(conversation).is_none_or(|context| context.unsaved == 0) {
+            continue;
+        }
+        match registry.ask(conversation, command::save(None, Vec::new(), false)).await {
+            Ok(saved) => newest = Some(*saved.session),
+            // Another request has saved them in between.
+            Err(failure) if failure.kind == ErrorKind::NothingToSave => {}
+            Err(failure) => return Err(failure),
+        }
     }
-    match registry.ask(settings.id, command::save(None, Vec::new(), false)).await {
-        Ok(saved) => Ok(Some(*saved.session)),
-        // Another request has saved them in between.
-        Err(failure) if failure.kind == ErrorKind::NothingToSave => Ok(None),
-        Err(failure) => Err(failure),
-    }
+    Ok(newest)
 }
 
 /// Member paths with the paths of their files.

@@ -131,7 +131,7 @@ async fn init_locked(
     }
     let new = agents.index.insert(agent_entry(&agents.home, &dir, &made.config, made.stamp.clone()));
     tracing::info!(agent = %name, id = %made.config.id, revived, "agent created");
-    editor.registry.emit_event(EventType::AgentCreated, Some(name.to_owned()), json!({"id": made.config.id}));
+    editor.registry.emit_event(EventType::AgentCreated, Some(name.to_owned()), None, json!({"id": made.config.id}));
     channel.on_agent_created(&agents.discord, &new);
     if revived {
         // So that sessions in the directory appear in the history immediately.

@@ -57,6 +57,8 @@ pub fn agent_entry(home: &Path, dir: &str, config: &AgentConfig, stamp: String) 
             checkpoint_workspace: config.checkpoint_workspace,
             project: config.project.clone(),
             import_source: config.import_source.clone(),
+            max_conversations: config.max_conversations,
+            concurrent_turns: config.concurrent_turns,
             limits: UsageLimits { daily_tokens: config.daily_token_limit, daily_cost: config.daily_cost_limit },
         }),
         permissions: config.permissions.clone(),

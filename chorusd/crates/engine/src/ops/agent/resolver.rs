@@ -15,8 +15,10 @@ use tokio::sync::Mutex;
 use uuid::Uuid;
 
 use crate::agent::agent_index::{AgentEntry, AgentIndex};
+use crate::agent::registry::Registry;
 use crate::approvals::Approvals;
 use crate::ops::approvals::deny_outdated;
+use crate::ops::conversations::StartingConversations;
 use crate::ops::discord::DiscordHandle;
 use crate::ops::resolve_agent::{check_expected_agent, no_agent_error, unknown_agent_error};
 use crate::ops::settings::EffectiveConfig;
@@ -32,6 +34,10 @@ pub struct AgentResolver {
     pub discord: Arc<DiscordHandle>,
     /// Serialises creating, renaming and destroying agents.
     pub lock: Mutex<()>,
+    pub registry: Arc<Registry>,
+    /// Serialises creating, renaming, opening and closing conversations.
+    pub conversations_lock: Mutex<()>,
+    pub starting_conversations: StartingConversations,
 }
 
 impl AgentResolver {

@@ -84,7 +84,7 @@ pub async fn approve_as(
         let (turn, id) = (recorded.approval.turn_id, recorded.approval.id.clone());
         approvals.approve_turn(agent.settings.id, TurnApproval { turn, by: by.clone(), id });
         if agents.index.by_id(agent.settings.id).is_none_or(|now| now.permissions != agent.permissions) {
-            approvals.end_turn(agent.settings.id);
+            approvals.end_turn(agent.settings.id, turn);
         }
     }
     Ok(ApproveResult {

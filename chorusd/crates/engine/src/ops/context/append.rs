@@ -31,7 +31,7 @@ pub async fn append(
 ) -> Result<AppendResult> {
     let given = build_messages(params.text, params.role, params.messages)?;
     check_key(params.key.as_deref())?;
-    let agent = agents.resolve(params.agent.as_deref()).await?;
+    let target = agents.conversation_to_write(params.agent.as_deref(), params.conversation.as_deref()).await?;
     let now = clock.now();
     let new_id = || new_id().to_string();
     let messages: Vec<_> = given.into_iter().map(|message| message.complete(new_id, now)).collect();
@@ -39,7 +39,7 @@ pub async fn append(
     let mut messages = StoredMessage::from_messages(&messages).map_err(unfit)?;
     let secrets = redact_messages(redactor, &mut messages, params.redact).map_err(unfit)?;
     messages.iter().try_for_each(|message| check_length(message, config.max_frame))?;
-    let result = registry.ask(agent.settings.id, command::append(messages, params.key)).await?;
+    let result = registry.ask(target.key, command::append(messages, params.key)).await?;
     Ok(AppendResult { secrets_found: Some(secrets), ..result })
 }
 

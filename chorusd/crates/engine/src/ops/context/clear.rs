@@ -11,6 +11,6 @@ use crate::ops::agent::AgentResolver;
 
 /// Discards the live context; `save` saves it first. Clients ask for confirmation themselves.
 pub async fn clear(agents: &AgentResolver, registry: &Arc<Registry>, params: ClearParams) -> Result<ClearResult> {
-    let agent = agents.resolve(params.agent.as_deref()).await?;
-    registry.ask(agent.settings.id, command::clear(params.save)).await
+    let target = agents.conversation(params.agent.as_deref(), params.conversation.as_deref()).await?;
+    registry.ask(target.key, command::clear(params.save)).await
 }

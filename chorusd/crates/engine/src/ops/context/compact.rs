@@ -13,10 +13,10 @@ use futures_util::future::BoxFuture;
 use super::ContinuationStarter;
 use super::carried_set::CarriedSet;
 use super::continuation_source::{CONTEXT_UNCHANGED_HINT, CarryOver, ContinuationSource, ModelNotes, OpeningMessage};
-use crate::agent::agent_index::AgentEntry;
 use crate::agent::command::{self, CompactionOutcome, UncompactOutcome};
 use crate::agent::summaries::Summaries;
 use crate::ops::agent::AgentResolver;
+use crate::ops::conversations::ConversationTarget;
 use crate::ops::session::get::changed_warning;
 
 /// The time to wait for the model's summary; after that the extractive one is used.
@@ -39,24 +39,24 @@ pub async fn compact(
     summaries: &Summaries,
     params: CompactParams,
 ) -> Result<CompactResult> {
-    let agent = agents.resolve(params.agent.as_deref()).await?;
+    let target = agents.conversation(params.agent.as_deref(), params.conversation.as_deref()).await?;
     if params.undo {
-        return undo_compaction(starter, &agent).await;
+        return undo_compaction(starter, &target).await;
     }
     let (mut last, mut notes) = (String::new(), None);
     for attempt in 0..MAX_ATTEMPTS {
-        let saved = starter.registry.ask(agent.settings.id, command::save_for_compaction()).await?;
+        let saved = starter.registry.ask(target.key, command::save_for_compaction()).await?;
         let first = attempt == 0;
         if saved.summary_pending && first {
             summaries.wait_until_done(saved.session.header.id, SUMMARY_TIMEOUT).await;
         }
         last = saved.session.header.session_id.clone();
         let saved = (saved.context, saved.window_start, *saved.session);
-        if let Some(result) = continue_from_save(starter, &agent, saved, &mut notes).await? {
+        if let Some(result) = continue_from_save(starter, &target, saved, &mut notes).await? {
             return Ok(result);
         }
     }
-    let name = &agent.settings.name;
+    let name = &target.agent.settings.name;
     let reason = format!("the conversation of {name} kept changing; it was last saved as {last}");
     Err(Error::new(ErrorKind::Busy, reason).hint("nothing was removed; compact it when no messages arrive"))
 }
@@ -64,28 +64,28 @@ pub async fn compact(
 /// Continues from a saved live context; returns `None` if messages were added to that meanwhile.
 fn continue_from_save<'a>(
     starter: &'a ContinuationStarter,
-    agent: &'a AgentEntry,
+    target: &'a ConversationTarget,
     (context, view, saved): (ContextNo, usize, Session),
     written: &'a mut Option<ModelNotes>,
 ) -> BoxFuture<'a, Result<Option<CompactResult>>> {
     Box::pin(async move {
-        let (id, name) = (saved.header.id, &agent.settings.name);
+        let (id, name) = (saved.header.id, &target.agent.settings.name);
         let deleted_error = || {
             Error::new(ErrorKind::SessionNotFound, "the session to continue from was deleted")
                 .hint(CONTEXT_UNCHANGED_HINT)
         };
         let row = starter.store.catalog.sessions.get(id).await?.ok_or_else(deleted_error)?;
         // The session is the only place for what the live context would drop, so it must be complete.
-        let mut parent = ContinuationSource::read_complete(starter, &agent.settings, &row).await?;
+        let mut parent = ContinuationSource::read_complete(starter, &target.agent.settings, &row).await?;
         let ask = written.is_none();
         let notes = match written.take() {
             Some(written) => written,
-            None => parent.extract_notes(starter, &agent.settings, view).await,
+            None => parent.extract_notes(starter, target, view).await,
         };
         let carry_over = parent.apply_notes(written.insert(notes));
-        let opening = parent.opening_message(starter, &agent.settings, ask).await?;
+        let opening = parent.opening_message(starter, target, ask).await?;
         if !opening.generated || carry_over.source == Some(ItemSource::Model) {
-            ContinuationSource::ensure_complete(starter, &agent.settings, &row).await?;
+            ContinuationSource::ensure_complete(starter, &target.agent.settings, &row).await?;
         }
         let carried = parent.working_set();
         parent.warnings.extend(carried.warning(&row.header.session_id));
@@ -102,7 +102,7 @@ fn continue_from_save<'a>(
             restoration: opening.cost,
             compaction: Some(compacts),
         });
-        let CompactedContext { receipt, messages } = match starter.registry.ask(agent.settings.id, compact).await? {
+        let CompactedContext { receipt, messages } = match starter.registry.ask(target.key, compact).await? {
             CompactionOutcome::Compacted(compacted) => compacted,
             CompactionOutcome::ContextMovedOn { replaced: false } => return Ok(None),
             CompactionOutcome::ContextMovedOn { replaced: true } => {
@@ -155,8 +155,8 @@ fn build_receipt(
 
 /// Undoes the newest compaction: one in place by showing the messages to the model again, one by hand by restoring the
 /// saved session, with what was said since behind its messages.
-async fn undo_compaction(starter: &ContinuationStarter, agent: &AgentEntry) -> Result<CompactResult> {
-    let begun = match starter.registry.ask(agent.settings.id, command::uncompact()).await? {
+async fn undo_compaction(starter: &ContinuationStarter, target: &ConversationTarget) -> Result<CompactResult> {
+    let begun = match starter.registry.ask(target.key, command::uncompact()).await? {
         UncompactOutcome::Uncompacted(CompactedContext { receipt, messages }) => {
             return Ok(undo_result(None, messages, *receipt));
         }
@@ -179,8 +179,8 @@ async fn undo_compaction(starter: &ContinuationStarter, agent: &AgentEntry) -> R
         discard: true,
     });
     let undo = command::undo_continuation(UndoContinuation { context: begun.context, restore });
-    let Some(messages) = starter.registry.ask(agent.settings.id, undo).await? else {
-        let name = &agent.settings.name;
+    let Some(messages) = starter.registry.ask(target.key, undo).await? else {
+        let name = &target.agent.settings.name;
         return Err(Error::new(
             ErrorKind::Interrupted,
             format!("the conversation of {name} was replaced during the undo"),

@@ -24,6 +24,7 @@ use super::ContinuationStarter;
 use super::carried_set::{CarriedSet, carry_on};
 use crate::agent::note_extraction::{Extraction, ExtractionOutcome};
 use crate::agent::opening_request::request_acknowledgement;
+use crate::ops::conversations::ConversationTarget;
 
 /// The limit on the newest messages that are searched for decisions, tasks and files.
 const MAX_SEARCHED_MESSAGES: u64 = 20_000;
@@ -157,12 +158,13 @@ impl ContinuationSource {
     pub(super) async fn extract_notes(
         &self,
         starter: &ContinuationStarter,
-        agent: &AgentSettings,
+        target: &ConversationTarget,
         from: usize,
     ) -> ModelNotes {
         let extraction = Extraction {
             registry: &starter.registry,
-            settings: agent,
+            settings: &target.agent.settings,
+            conversation: target.key.stored_id(),
             context_and_turn: (None, None),
             messages: &self.messages,
             range: from..self.messages.len(),
@@ -221,13 +223,15 @@ impl ContinuationSource {
     pub(super) async fn opening_message(
         &self,
         starter: &ContinuationStarter,
-        settings: &AgentSettings,
+        target: &ConversationTarget,
         ask: bool,
     ) -> Result<OpeningMessage> {
         let (reply, cost) = match ask {
             true => {
                 let briefing = build_briefing(&self.background, &self.extended_set);
-                request_acknowledgement(&starter.registry, settings, &briefing, starter.stop.child_token()).await
+                let (registry, settings) = (&starter.registry, &target.agent.settings);
+                let (conversation, stop) = (target.key.stored_id(), starter.stop.child_token());
+                request_acknowledgement(registry, settings, conversation, &briefing, stop).await
             }
             false => (None, TokenPair::default()),
         };

@@ -11,6 +11,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use crate::ops::agent::AgentResolver;
+use crate::ops::conversations::find;
 use crate::ops::session::SessionReader;
 
 /// The default number of sessions in a page.
@@ -45,11 +46,24 @@ pub async fn history_as(
         false => match agents.resolve_for_sessions(params.agent.as_deref()).await {
             // Words say which conversation is meant, so it need not be known whose it is.
             Err(error) if error.kind == ErrorKind::NoAgent && params.words.is_some() => None,
-            agent => Some(agent?.settings.id),
+            agent => Some(agent?),
         },
     };
+    let conversation = match (&agent, &params.conversation) {
+        (_, None) => None,
+        (Some(agent), Some(name)) => Some(find(&agents.index, agent, Some(name))?),
+        (None, Some(_)) => {
+            return Err(Error::invalid("`conversation` cannot be combined with `all_agents`")
+                .hint("name the agent of the conversation"));
+        }
+    };
+    let agent = agent.map(|agent| agent.settings.id);
     let named = params.agent.is_some() && !params.own;
-    let also = if named || *by != Requester::Owner { Vec::new() } else { sessions.imported_by_others(agent) };
+    let also = if named || conversation.is_some() || *by != Requester::Owner {
+        Vec::new()
+    } else {
+        sessions.imported_by_others(agent)
+    };
     let limit = params.limit.unwrap_or(DEFAULT_PAGE);
     if !(1..=MAX_PAGE).contains(&limit) {
         return Err(Error::invalid(format!("`limit` must be 1 to {MAX_PAGE}")).hint("use `page` for more sessions"));
@@ -61,7 +75,7 @@ pub async fn history_as(
     let since = params.since.as_deref().map(|text| parse_since(text, clock.now())).transpose()?;
     let offset = (page - 1).saturating_mul(limit);
     let words = params.words.unwrap_or_default().split_whitespace().take(MAX_WORDS).map(str::to_owned).collect();
-    let listing = SessionQuery { agent, also, since, tag: params.tag, words, offset, limit };
+    let listing = SessionQuery { agent, also, conversation, since, tag: params.tag, words, offset, limit };
     let (rows, short, total) = sessions.table.list_with_short_ids(listing).await?;
     if !params.keep_numbers {
         let ids = rows.iter().map(|row| row.header.id).collect();

@@ -13,15 +13,17 @@ use chorus_session::notes::{NoteEdit, NoteList};
 use crate::agent::command;
 use crate::agent::registry::Registry;
 use crate::ops::agent::AgentResolver;
+use crate::ops::conversations::ConversationTarget;
 use crate::ops::notes::validate_text;
 
 /// Pins a fact.
 pub async fn pin(agents: &AgentResolver, registry: &Arc<Registry>, params: PinParams) -> Result<PinResult> {
     let text = validate_text("a fact", &params.fact)?;
-    let agent = agents.resolve(params.agent.as_deref()).await?;
+    let target = agents.conversation_to_write(params.agent.as_deref(), params.conversation.as_deref()).await?;
+    let ConversationTarget { agent, key: conversation, .. } = target;
     let item = Item { id: new_id().to_string(), text, source: ItemSource::Hand, message_id: None };
     let edit = NoteEdit::Add { list: NoteList::PinnedFacts, item };
-    let set = registry.ask(agent.settings.id, command::edit_notes(edit)).await?.working_set;
+    let set = registry.ask(conversation, command::edit_notes(edit)).await?.working_set;
     let warnings = pins_warning(&agent.settings, &set).into_iter().collect();
     Ok(PinResult { pinned_facts: set.pinned_facts, warnings })
 }

@@ -44,21 +44,24 @@ pub fn restore_as<'a>(
     by: &'a Requester,
 ) -> BoxFuture<'a, Result<RestoreResult>> {
     Box::pin(async move {
-        let agent = agents.resolve(params.agent.as_deref()).await?;
+        let target = agents.conversation(params.agent.as_deref(), params.conversation.as_deref()).await?;
+        let new = params.as_conversation.as_deref();
+        agents.check_destination(&target.agent, new)?;
         let _no_deletes = lock.read().await;
         let said = params.agent.is_some() && !params.own;
-        let row = sessions.resolve_as(by, &agent, said, &params.session, "restore NAME").await?;
+        let row = sessions.resolve_as(by, &target, said, &params.session, "restore NAME").await?;
         let mut taken = SessionPrefix::read(sessions, &row, params.at).await?;
         let mut warnings = std::mem::take(&mut taken.warnings);
         if !said && *by == Requester::Owner {
             warnings.extend(sessions.same_name_warning(&row, &params.session).await?);
         }
         let files = match params.files {
-            true => Some(CheckpointFiles::prepare(registry, &agent.settings, &row.header).await?),
+            true => Some(CheckpointFiles::prepare(registry, &target.agent.settings, target.key, &row.header).await?),
             false => None,
         };
         let restore = taken.into_command(&row, params.discard);
-        let RestoredContext { messages, saved_first } = registry.ask(agent.settings.id, restore).await?;
+        let target = agents.destination(target, new).await?;
+        let RestoredContext { messages, saved_first } = registry.ask(target.key, restore).await?;
         // Not awaited: only retention uses the time of last use.
         drop(sessions.table.touch(row.header.id, clock.now()));
         let mut files_commit = None;

@@ -32,16 +32,20 @@ pub async fn resume_as(
     params: ResumeParams,
     by: &Requester,
 ) -> Result<ResumeResult> {
-    let agent = agents.resolve(params.agent.as_deref()).await?;
-    let saved_live = starter.sessions.save_if_selected(&agent, &[&params.session], Trigger::Resume).await?;
+    let target = agents.conversation(params.agent.as_deref(), params.conversation.as_deref()).await?;
+    let saved_live = starter.sessions.save_if_selected(&target, &[&params.session], Trigger::Resume).await?;
     // A session of another agent causes a warning instead of an error, because none of its messages is copied.
-    let row = starter.sessions.find_as(by, &agent, params.agent.is_none(), &params.session).await?;
+    let row = starter.sessions.find_as(by, &target, params.agent.is_none(), &params.session).await?;
     // Checked first, because a running turn would refuse the command after the acknowledgement has cost money.
-    starter.registry.ask(agent.settings.id, command::check_replaceable()).await?;
-    let mut parent = ContinuationSource::read(starter, &agent.settings, &row).await?;
+    let new = params.as_conversation.as_deref();
+    agents.check_destination(&target.agent, new)?;
+    if new.is_none() {
+        starter.registry.ask(target.key, command::check_replaceable()).await?;
+    }
+    let mut parent = ContinuationSource::read(starter, &target.agent.settings, &row).await?;
     let carried = parent.working_set();
     parent.warnings.extend(carried.warning(&row.header.session_id));
-    let opening = parent.opening_message(starter, &agent.settings, true).await?;
+    let opening = parent.opening_message(starter, &target, true).await?;
     let id = row.header.id;
     let resume = command::resume(Resume {
         session: id,
@@ -51,7 +55,8 @@ pub async fn resume_as(
         restoration: opening.cost,
         compaction: None,
     });
-    let RestoredContext { messages, saved_first } = starter.registry.ask(agent.settings.id, resume).await?;
+    let target = agents.destination(target, new).await?;
+    let RestoredContext { messages, saved_first } = starter.registry.ask(target.key, resume).await?;
     // Not awaited: only retention uses the time of last use.
     drop(starter.store.catalog.sessions.touch(id, starter.clock.now()));
     Ok(ResumeResult {

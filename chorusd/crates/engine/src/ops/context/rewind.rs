@@ -14,7 +14,7 @@ use crate::ops::agent::AgentResolver;
 /// # Errors
 /// `nothing_to_save` for an empty context, `invalid_params`, `denied` if there is nothing to undo.
 pub async fn rewind(agents: &AgentResolver, registry: &Arc<Registry>, params: RewindParams) -> Result<RewindResult> {
-    let agent = agents.resolve(params.agent.as_deref()).await?;
+    let target = agents.conversation(params.agent.as_deref(), params.conversation.as_deref()).await?;
     let rewind = match (params.undo, params.n) {
         (true, None) => command::unrewind(),
         (true, Some(_)) => {
@@ -26,6 +26,6 @@ pub async fn rewind(agents: &AgentResolver, registry: &Arc<Registry>, params: Re
         }
         (false, turns) => command::rewind(turns.unwrap_or(1)),
     };
-    let rewound = registry.ask(agent.settings.id, rewind).await?;
+    let rewound = registry.ask(target.key, rewind).await?;
     Ok(RewindResult { moved: rewound.moved_messages, messages: rewound.messages })
 }

@@ -15,10 +15,10 @@ use crate::ops::session::tag::parse_tags;
 /// # Errors
 /// `nothing_to_save`, `invalid_params`, `agent_not_found`, `disk_full`, `storage_failed`.
 pub async fn save(agents: &AgentResolver, registry: &Arc<Registry>, params: SaveParams) -> Result<SaveResult> {
-    let agent = agents.resolve(params.agent.as_deref()).await?;
+    let target = agents.conversation(params.agent.as_deref(), params.conversation.as_deref()).await?;
     let tags = parse_tags(params.tag)?;
     let description = params.description.filter(|text| !text.trim().is_empty());
-    let saved = registry.ask(agent.settings.id, command::save(description, tags, params.clear)).await?;
+    let saved = registry.ask(target.key, command::save(description, tags, params.clear)).await?;
     Ok(SaveResult {
         session: *saved.session,
         cleared: saved.cleared,

@@ -16,6 +16,7 @@ use crate::agent::command;
 use crate::agent::registry::Registry;
 use crate::ops::agent::AgentResolver;
 use crate::ops::context_meter::ContextMeter;
+use crate::ops::conversations::ConversationTarget;
 
 /// Returns a page of the live context, which is empty for an idle agent.
 ///
@@ -28,14 +29,15 @@ pub async fn show(
     config: &Config,
     params: ShowParams,
 ) -> Result<ShowResult<StoredMessage>> {
-    let agent = agents.resolve(params.agent.as_deref()).await?;
+    let target = agents.conversation(params.agent.as_deref(), params.conversation.as_deref()).await?;
+    let ConversationTarget { agent, key: conversation, .. } = target;
     if params.window {
         if params.last.is_some() || params.offset.is_some() || params.limit.is_some() {
             return Err(Error::invalid("`window` cannot be combined with `last`, `offset` or `limit`")
                 .hint("use `window` alone: it shows the whole next request"));
         }
-        let context = registry.context_info(agent.settings.id);
-        let window = describe_window(meter, config.max_frame, &agent).await?;
+        let context = registry.context_info(conversation);
+        let window = describe_window(meter, config.max_frame, &agent, conversation).await?;
         return Ok(ShowResult { context, window: Some(Box::new(window)), ..empty_result(&agent) });
     }
     let pick = match (params.last, params.offset, params.limit) {
@@ -47,13 +49,13 @@ pub async fn show(
         }
     };
     let empty = empty_result(&agent);
-    if registry.context_info(agent.settings.id).is_none() {
+    if registry.context_info(conversation).is_none() {
         return Ok(empty);
     }
     let budget = PageBudget::from_max_frame(config.max_frame);
-    let page = registry.ask(agent.settings.id, command::read_page(pick, budget)).await?;
+    let page = registry.ask(conversation, command::read_page(pick, budget)).await?;
     let ContextPage { messages, working_set, info, next } = page;
-    let meter = meter.measure(std::slice::from_ref(&agent)).await?.remove(&agent.settings.id);
+    let meter = meter.measure_one(&ConversationTarget::new(agent, conversation)).await?;
     let context = info.map(|info| ContextInfo { meter, ..info });
     Ok(ShowResult { messages, working_set: *working_set, context, next, ..empty })
 }

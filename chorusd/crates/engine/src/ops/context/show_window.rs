@@ -13,6 +13,7 @@ use chorus_proto::{
     WindowMessage, WindowPiece, WindowTool,
 };
 use chorus_runtime::run_blocking;
+use chorus_session::conversation::ConversationKey;
 use chorus_session::token_estimate::{MessageSize, tokens_of_piece};
 use uuid::Uuid;
 
@@ -31,11 +32,16 @@ const REPLY_OVERHEAD_BYTES: usize = 16 << 10;
 ///
 /// # Errors
 /// `corrupt_session` if the context cannot be read back; `frame_too_long`; a database error.
-pub(super) async fn describe_window(meter: &ContextMeter, max_frame: usize, agent: &AgentEntry) -> Result<Window> {
+pub(super) async fn describe_window(
+    meter: &ContextMeter,
+    max_frame: usize,
+    agent: &AgentEntry,
+    conversation: ConversationKey,
+) -> Result<Window> {
     let settings = &agent.settings;
-    let call = match meter.registry.context_info(settings.id) {
+    let call = match meter.registry.context_info(conversation) {
         None => State::default().next_call(settings),
-        Some(_) => meter.registry.ask(settings.id, command::window()).await?,
+        Some(_) => meter.registry.ask(conversation, command::window()).await?,
     };
     let target = call.settings.model.as_deref().and_then(|model| meter.models.resolve(model).ok());
     let longest = target.as_ref().map(|target| meter.models.max_reply_tokens(target, settings.window.tokens));

@@ -12,17 +12,19 @@ use super::pin::pins_warning;
 use crate::agent::command;
 use crate::agent::registry::Registry;
 use crate::ops::agent::AgentResolver;
+use crate::ops::conversations::ConversationTarget;
 use crate::ops::hints;
 
 /// Removes a pinned fact.
 pub async fn unpin(agents: &AgentResolver, registry: &Arc<Registry>, params: UnpinParams) -> Result<PinResult> {
-    let agent = agents.resolve(params.agent.as_deref()).await?;
+    let target = agents.conversation(params.agent.as_deref(), params.conversation.as_deref()).await?;
+    let ConversationTarget { agent, key: conversation, .. } = target;
     let edit = NoteEdit::Remove { note: NoteRef::pinned_fact(params.n) };
-    let set = match registry.ask(agent.settings.id, command::edit_notes(edit)).await {
+    let set = match registry.ask(conversation, command::edit_notes(edit)).await {
         Ok(edited) => edited.working_set,
         Err(failure) if failure.kind == ErrorKind::NotFound => {
             let room = PageBudget { page_bytes: 0, message_bytes: 0 };
-            let page = registry.ask(agent.settings.id, command::read_page(PageRange::Last(0), room)).await?;
+            let page = registry.ask(conversation, command::read_page(PageRange::Last(0), room)).await?;
             let (n, there_are) = (params.n, page.working_set.pinned_facts.len());
             return Err(Error::new(ErrorKind::NotFound, format!("no pinned fact {n} (there are {there_are})"))
                 .hint(hints::LIST_PINNED_FACTS));

@@ -24,7 +24,7 @@ pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
     let mut checks = Vec::new();
     let broken: Vec<String> = checked
         .broken()
-        .filter_map(|found| Some(format!("{}: {}", named(found.head.agent), found.broken.as_ref()?)))
+        .filter_map(|found| Some(format!("{}: {}", named(found.head.conversation.agent), found.broken.as_ref()?)))
         .collect();
     if !broken.is_empty() {
         let all = pluralize(checked.contexts.len() as u64, "context");
@@ -40,8 +40,8 @@ pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
         let hint = "copy db/live.db, then replace it with one from a backup";
         checks.push(check_with(CHECK_NAME, Verdict::Fail, text, hint));
     }
-    let unknown = checked.contexts.iter().filter(|found| ops.agents.by_id(found.head.agent).is_none());
-    let unknown: Vec<String> = unknown.map(|found| found.head.agent.to_string()).collect();
+    let unknown = checked.contexts.iter().filter(|found| ops.agents.by_id(found.head.conversation.agent).is_none());
+    let unknown: Vec<String> = unknown.map(|found| found.head.conversation.agent.to_string()).collect();
     if !unknown.is_empty() {
         let text = format!(
             "{} without an existing agent: {}",

@@ -17,6 +17,7 @@ use crate::agent::command;
 use crate::agent::registry::Registry;
 use crate::ops::agent::AgentResolver;
 use crate::ops::context::pin::pins_warning;
+use crate::ops::conversations::ConversationTarget;
 use crate::ops::memory::add as add_memory;
 
 /// Adds a note. A fact of the scope `here` is pinned in the live context, one of another scope is an entry of the
@@ -32,7 +33,7 @@ pub async fn add(
     clock: &Clock,
     params: AddParams,
 ) -> Result<AddResult> {
-    let AddParams { agent: name, kind, text, scope, path, redact } = params;
+    let AddParams { agent: name, conversation, kind, text, scope, path, redact } = params;
     let (kind, scope) = (kind.unwrap_or(NoteKind::Fact), scope.unwrap_or_default());
     if kind != NoteKind::Fact && scope != NoteScope::Here {
         return Err(Error::invalid("only facts can be known outside of this conversation")
@@ -62,9 +63,10 @@ pub async fn add(
     let secrets_found = redactor.count_secrets(&text);
     let text = if redact { redactor.redact_text(&text).into_owned() } else { text };
     let text = validate_text("a note", &text)?;
-    let agent = agents.resolve(name.as_deref()).await?;
+    let target = agents.conversation_to_write(name.as_deref(), conversation.as_deref()).await?;
+    let ConversationTarget { agent, key: conversation, .. } = target;
     let item = Item { id: new_id().to_string(), text, source: ItemSource::Hand, message_id: None };
-    let edited = registry.ask(agent.settings.id, command::edit_notes(NoteEdit::Add { list, item })).await?;
+    let edited = registry.ask(conversation, command::edit_notes(NoteEdit::Add { list, item })).await?;
     let added = edited.edit.changes.iter().any(|change| matches!(change, NoteChange::Add { .. }));
     let note = to_edited_note(&agent.settings, &edited);
     let mut warnings: Vec<String> = Vec::new();

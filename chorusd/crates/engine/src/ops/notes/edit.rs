@@ -14,6 +14,7 @@ use crate::agent::command;
 use crate::agent::registry::Registry;
 use crate::ops::agent::AgentResolver;
 use crate::ops::context::pin::pins_warning;
+use crate::ops::conversations::ConversationTarget;
 use crate::ops::memory::edit as edit_memory;
 
 /// Changes the text of a note of the live context, or of an entry of the memory.
@@ -28,10 +29,11 @@ pub async fn edit(
     clock: &Clock,
     params: EditParams,
 ) -> Result<NoteResult> {
-    let agent = agents.resolve(params.agent.as_deref()).await?;
+    let target = agents.conversation(params.agent.as_deref(), params.conversation.as_deref()).await?;
+    let ConversationTarget { agent, key: conversation, .. } = target;
     let text = validate_text("a note", &params.text)?;
     let edit = NoteEdit::Edit { note: NoteRef::any(&params.note), text: text.clone() };
-    match registry.ask(agent.settings.id, command::edit_notes(edit)).await {
+    match registry.ask(conversation, command::edit_notes(edit)).await {
         Ok(edited) => {
             let is_pin = edited.edit.list == NoteList::PinnedFacts;
             let warnings = pins_warning(&agent.settings, &edited.working_set).filter(|_| is_pin).into_iter().collect();

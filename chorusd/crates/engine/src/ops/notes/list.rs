@@ -7,6 +7,7 @@ use chorus_base::error::Result;
 use chorus_config::Config;
 use chorus_proto::WorkingSet;
 use chorus_proto::methods::notes::{ListParams, ListResult, Note, NoteKind, NoteScope};
+use chorus_session::conversation::ConversationKey;
 use chorus_session::notes::NoteList;
 use chorus_store::Catalog;
 use chorus_store::catalog::MemoryRow;
@@ -16,6 +17,7 @@ use crate::agent::agent_index::AgentEntry;
 use crate::agent::command;
 use crate::agent::registry::Registry;
 use crate::ops::agent::AgentResolver;
+use crate::ops::conversations::ConversationTarget;
 use crate::ops::memory::{AgentMemory, load_memory, to_entries};
 
 /// Lists what is known in the live context, and the facts that the agent and its project know in every one.
@@ -29,8 +31,9 @@ pub async fn list(
     config: &Config,
     params: ListParams,
 ) -> Result<ListResult> {
-    let agent = agents.resolve(params.agent.as_deref()).await?;
-    let set = read_working_set(registry, &agent).await?;
+    let target = agents.conversation(params.agent.as_deref(), params.conversation.as_deref()).await?;
+    let ConversationTarget { agent, key: conversation, .. } = target;
+    let set = read_working_set(registry, conversation).await?;
     let of_kind = |kind: NoteKind| params.kind.is_none_or(|wanted| wanted == kind);
     let of_scope = |scope: NoteScope| params.scope.is_none_or(|wanted| wanted == scope);
     let mut live = if of_scope(NoteScope::Here) { live_notes(&agent, &set) } else { Vec::new() };
@@ -89,12 +92,12 @@ fn page_length(texts: impl Iterator<Item = usize>, max_frame: usize) -> usize {
 }
 
 /// Returns the working set of an agent's live context; an empty one if there is none.
-async fn read_working_set(registry: &Arc<Registry>, agent: &AgentEntry) -> Result<WorkingSet> {
-    if registry.context_info(agent.settings.id).is_none() {
+async fn read_working_set(registry: &Arc<Registry>, conversation: ConversationKey) -> Result<WorkingSet> {
+    if registry.context_info(conversation).is_none() {
         return Ok(WorkingSet::default());
     }
     let room = PageBudget { page_bytes: 0, message_bytes: 0 };
-    let page = registry.ask(agent.settings.id, command::read_page(PageRange::Last(0), room)).await?;
+    let page = registry.ask(conversation, command::read_page(PageRange::Last(0), room)).await?;
     Ok(*page.working_set)
 }
 

@@ -11,6 +11,7 @@ use super::{to_edited_note, to_note};
 use crate::agent::command;
 use crate::agent::registry::Registry;
 use crate::ops::agent::AgentResolver;
+use crate::ops::conversations::ConversationTarget;
 
 /// Settles a conflict: the statement of one side stays, notes that say what the other side says are removed, and a
 /// decision says which holds.
@@ -21,9 +22,10 @@ pub async fn resolve(agents: &AgentResolver, registry: &Arc<Registry>, params: R
     let keep = params.keep.ok_or_else(|| {
         Error::invalid("which side holds?").hint("name it with `keep`: a is the first statement, b the second")
     })?;
-    let agent = agents.resolve(params.agent.as_deref()).await?;
+    let target = agents.conversation(params.agent.as_deref(), params.conversation.as_deref()).await?;
+    let ConversationTarget { agent, key: conversation, .. } = target;
     let edit = NoteEdit::Resolve { note: NoteRef::conflict(&params.note), keep, id: new_id().to_string() };
-    let edited = registry.ask(agent.settings.id, command::edit_notes(edit)).await?;
+    let edited = registry.ask(conversation, command::edit_notes(edit)).await?;
     let note = to_edited_note(&agent.settings, &edited);
     let (kept, removed) = edited.edit.resolution.unwrap_or_default();
     let gone = |(list, item)| to_note(list, item, String::new(), NoteView::LeftOut);

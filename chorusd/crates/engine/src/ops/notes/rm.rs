@@ -14,6 +14,7 @@ use super::{may_be_memory, memory_to_note, to_edited_note};
 use crate::agent::command;
 use crate::agent::registry::Registry;
 use crate::ops::agent::AgentResolver;
+use crate::ops::conversations::ConversationTarget;
 use crate::ops::memory::remove as remove_memory;
 
 /// Removes a note of the live context, or moves an entry of the memory to the trash.
@@ -27,9 +28,10 @@ pub async fn rm(
     clock: &Clock,
     params: RmParams,
 ) -> Result<RmResult> {
-    let agent = agents.resolve(params.agent.as_deref()).await?;
+    let target = agents.conversation(params.agent.as_deref(), params.conversation.as_deref()).await?;
+    let ConversationTarget { agent, key: conversation, .. } = target;
     let edit = NoteEdit::Remove { note: NoteRef::any(&params.note) };
-    match registry.ask(agent.settings.id, command::edit_notes(edit)).await {
+    match registry.ask(conversation, command::edit_notes(edit)).await {
         Ok(edited) => Ok(RmResult { note: to_edited_note(&agent.settings, &edited), trash: None }),
         Err(failure) if may_be_memory(&failure, &params.note) => {
             let removal = memory::RemoveParams { agent: Some(agent.settings.name.clone()), id: params.note };

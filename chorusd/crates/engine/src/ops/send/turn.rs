@@ -14,15 +14,15 @@ use chorus_config::Config;
 use chorus_llm::Models;
 use chorus_proto::methods::send::{SendParams, SendResult};
 use chorus_proto::{Attachment, Author, NewMessage, Role, Source, SourceKind};
+use chorus_session::conversation::ConversationKey;
 use chorus_session::stored_message::StoredMessage;
 use chorus_store::Store;
-use uuid::Uuid;
 
-use crate::agent::agent_index::AgentEntry;
 use crate::agent::command;
 use crate::agent::registry::Registry;
 use crate::ops::agent::AgentResolver;
 use crate::ops::context::append::{check_key, check_length};
+use crate::ops::conversations::ConversationTarget;
 use crate::usage::UsageTracker;
 
 /// The services that check a message and run its turn.
@@ -63,25 +63,29 @@ pub async fn send(
     params: SendParams,
     listener: Option<Arc<dyn TurnListener>>,
 ) -> Result<SendResult> {
-    let name = params.agent.clone();
-    let agent = sender.agents.resolve(name.as_deref());
-    run_send(sender, agent, params, MessageOrigin::from_socket(), listener).await
+    let (agent, conversation) = (params.agent.clone(), params.conversation.clone());
+    let target = sender.agents.conversation_to_write(agent.as_deref(), conversation.as_deref());
+    run_send(sender, target, params, MessageOrigin::from_socket(), listener).await
 }
 
-/// Runs a turn of the agent with this id, whatever its name is now; the name in `params` is ignored.
-pub async fn send_to_agent(
+/// Runs a turn in this conversation, whatever its name and that of its agent are now; the names in `params` are ignored.
+pub async fn send_to_conversation(
     sender: &MessageSender,
-    agent: Uuid,
+    conversation: ConversationKey,
     params: SendParams,
     origin: MessageOrigin,
     listener: Option<Arc<dyn TurnListener>>,
 ) -> Result<SendResult> {
-    run_send(sender, sender.agents.resolve_by_id(agent), params, origin, listener).await
+    let target = async {
+        let agent = sender.agents.resolve_by_id(conversation.agent).await?;
+        sender.agents.prepare_to_write(ConversationTarget::new(agent, conversation)).await
+    };
+    run_send(sender, target, params, origin, listener).await
 }
 
 async fn run_send(
     sender: &MessageSender,
-    agent: impl Future<Output = Result<Arc<AgentEntry>>>,
+    target: impl Future<Output = Result<ConversationTarget>>,
     params: SendParams,
     origin: MessageOrigin,
     listener: Option<Arc<dyn TurnListener>>,
@@ -90,9 +94,10 @@ async fn run_send(
         return Err(Error::invalid("nothing to send").hint("set `text`"));
     }
     check_key(params.key.as_deref())?;
-    let agent = agent.await?;
+    let target = target.await?;
+    let (agent, conversation) = (&target.agent, target.key);
     let already_sent = match &params.key {
-        Some(key) => sender.store.journal.has_turn_key(agent.settings.id, key.clone()).await?,
+        Some(key) => sender.store.journal.has_turn_key(conversation, key.clone()).await?,
         None => false,
     };
     // Checked before anything is stored, because without a model nobody would reply. A message that was sent before has
@@ -123,7 +128,7 @@ async fn run_send(
         sink: sink.clone(),
         requester: origin.requester,
     };
-    let turn = sender.registry.ask(agent.settings.id, command::send(request));
+    let turn = sender.registry.ask(conversation, command::send(request));
     let mut turn = std::pin::pin!(turn);
     let result = loop {
         tokio::select! {

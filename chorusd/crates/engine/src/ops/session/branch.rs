@@ -12,6 +12,7 @@ use tokio::sync::RwLock;
 use crate::agent::registry::Registry;
 use crate::ops::agent::AgentResolver;
 use crate::ops::context::session_prefix::SessionPrefix;
+use crate::ops::conversations::ConversationTarget;
 use crate::ops::session::SessionReader;
 
 /// Continues from a session, or from its first messages, as the live context of the agent or of the one that `as`
@@ -27,11 +28,13 @@ pub async fn branch(
     clock: &Clock,
     params: BranchParams,
 ) -> Result<BranchResult> {
-    let of = agents.resolve(params.agent.as_deref()).await?;
+    let of = agents.conversation(params.agent.as_deref(), params.conversation.as_deref()).await?;
     let goes_on = match &params.as_agent {
-        Some(name) => agents.resolve(Some(name)).await?,
-        None => of.clone(),
+        Some(name) => ConversationTarget::main(agents.resolve(Some(name)).await?),
+        None => ConversationTarget::new(of.agent.clone(), of.key),
     };
+    let new = params.as_conversation.as_deref();
+    agents.check_destination(&goes_on.agent, new)?;
     let saved_live = sessions.save_if_selected(&of, &[&params.session], Trigger::Restore).await?;
     let _no_deletes = lock.read().await;
     let said = params.agent.is_some() && !params.own;
@@ -42,11 +45,12 @@ pub async fn branch(
         warnings.extend(sessions.same_name_warning(&row, &params.session).await?);
     }
     let restore = taken.into_command(&row, false);
-    let RestoredContext { messages, saved_first } = registry.ask(goes_on.settings.id, restore).await?;
+    let goes_on = agents.destination(goes_on, new).await?;
+    let RestoredContext { messages, saved_first } = registry.ask(goes_on.key, restore).await?;
     // Not awaited: only retention uses the time of last use.
     drop(sessions.table.touch(row.header.id, clock.now()));
     Ok(BranchResult {
-        agent: goes_on.settings.name.clone(),
+        agent: goes_on.agent.settings.name.clone(),
         session: sessions.describe(row).await?,
         messages,
         saved_first: saved_first.or(saved_live).map(|session| *session),

@@ -11,9 +11,9 @@ use crate::ops::agent::AgentResolver;
 /// # Errors
 /// `session_not_found`, `ambiguous`, `denied`, `disk_full`, `storage_failed`; the session is unchanged then.
 pub async fn delete(agents: &AgentResolver, trash: &SessionTrash, params: DeleteParams) -> Result<DeleteResult> {
-    let agent = agents.resolve_for_sessions(params.agent.as_deref()).await?;
+    let target = agents.conversation_for_sessions(params.agent.as_deref(), params.conversation.as_deref()).await?;
     let said = params.agent.is_some() && !params.own;
-    let row = trash.sessions.resolve(&agent, said, &params.session, "rm NAME").await?;
+    let row = trash.sessions.resolve(&target, said, &params.session, "rm NAME").await?;
     let _no_restores = trash.sessions_lock.write().await;
     let _no_changes = trash.store.files.change_lock.lock().await;
     let row = trash.reload_row(row).await?;

@@ -24,11 +24,11 @@ pub async fn diff(
     config: &Config,
     params: DiffParams,
 ) -> Result<DiffResult<StoredMessage>> {
-    let agent = agents.resolve_for_sessions(params.agent.as_deref()).await?;
+    let target = agents.conversation_for_sessions(params.agent.as_deref(), params.conversation.as_deref()).await?;
     let said = params.agent.is_some() && !params.own;
     let (command_a, command_b) = (format!("session diff NAME {}", params.b), format!("session diff {} NAME", params.a));
-    let a = sessions.open_as(&Requester::Owner, &agent, said, &params.a, &command_a).await?;
-    let b = sessions.open_as(&Requester::Owner, &agent, said, &params.b, &command_b).await?;
+    let a = sessions.open_as(&Requester::Owner, &target, said, &params.a, &command_a).await?;
+    let b = sessions.open_as(&Requester::Owner, &target, said, &params.b, &command_b).await?;
     let (session_a, session_b) = (sessions.describe_open(&a).await?, sessions.describe_open(&b).await?);
     let of = [a.messages_hash, b.messages_hash];
     let both = [a.messages, b.messages];

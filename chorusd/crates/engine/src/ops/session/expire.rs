@@ -180,6 +180,6 @@ async fn expire_all(trash: &SessionTrash, age: Duration, stop: &CancellationToke
     for (agent, count) in counts {
         let moved = if count == 1 { "1 session that was".into() } else { format!("{count} sessions that were") };
         let text = format!("Moved {moved} not used for {age} to the trash.");
-        trash.registry.emit_event(EventType::Notice, Some(agent), json!({"text": text}));
+        trash.registry.emit_event(EventType::Notice, Some(agent), None, json!({"text": text}));
     }
 }

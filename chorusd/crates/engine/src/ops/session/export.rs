@@ -48,18 +48,18 @@ pub async fn select(
     if params.all_agents || params.since.is_some() {
         return Err(Error::invalid("`session` cannot be combined with `all_agents` or `since`"));
     }
-    let agent = agents.resolve_for_sessions(params.agent.as_deref()).await?;
+    let target = agents.conversation_for_sessions(params.agent.as_deref(), params.conversation.as_deref()).await?;
     let (by, said, command) = (&Requester::Owner, params.agent.is_some(), "export NAME");
     let mut selected = Vec::new();
     let skipped = usize::try_from(offset).unwrap_or(usize::MAX);
     for session in params.session.iter().skip(skipped).take(MAX_PAGE as usize) {
         selected.push(match Selector::parse(session) {
-            Selector::Live => {
-                let live = sessions.open_as(by, &agent, said, session, command).await?;
+            Selector::Live | Selector::LiveOf(_) => {
+                let live = sessions.open_as(by, &target, said, session, command).await?;
                 sessions.describe_open(&live).await?
             }
             _ => {
-                let row = sessions.resolve_to_read(by, &agent, said, session, command).await?;
+                let row = sessions.resolve_to_read(by, &target, said, session, command).await?;
                 sessions.describe(row).await?
             }
         });
@@ -82,7 +82,7 @@ async fn select_of_agents(
     };
     let also = if params.agent.is_none() { sessions.imported_by_others(agent) } else { Vec::new() };
     let since = params.since.as_deref().map(|text| parse_since(text, clock.now())).transpose()?;
-    let listing = SessionQuery { agent, also, since, tag: None, words: Vec::new(), offset, limit: MAX_PAGE };
+    let listing = SessionQuery { agent, also, since, offset, limit: MAX_PAGE, ..SessionQuery::default() };
     let (rows, total) = sessions.table.list(listing).await?;
     let end = offset.saturating_add(rows.len() as u64);
     let next = (end < total && !rows.is_empty()).then_some(end);
@@ -109,9 +109,10 @@ pub async fn read(
     let open = match row {
         Some(row) => sessions.open_row(row).await?,
         None => {
-            let agent = agents.resolve_for_sessions(params.agent.as_deref()).await?;
+            let target =
+                agents.conversation_for_sessions(params.agent.as_deref(), params.conversation.as_deref()).await?;
             let said = params.agent.is_some();
-            sessions.open_as(&Requester::Owner, &agent, said, &params.session, "export NAME").await?
+            sessions.open_as(&Requester::Owner, &target, said, &params.session, "export NAME").await?
         }
     };
     read_open(sessions, positions, config, open, params).await

@@ -24,10 +24,10 @@ pub async fn get(
     config: &Config,
     params: GetParams,
 ) -> Result<GetResult<StoredMessage>> {
-    let agent = agents.resolve_for_sessions(params.agent.as_deref()).await?;
+    let target = agents.conversation_for_sessions(params.agent.as_deref(), params.conversation.as_deref()).await?;
     let agent_said = params.agent.is_some() && !params.own;
     let by = &Requester::Owner;
-    let row = sessions.resolve_to_read(by, &agent, agent_said, &params.session, "show NAME").await?;
+    let row = sessions.resolve_to_read(by, &target, agent_said, &params.session, "show NAME").await?;
     let summary_pending = summaries.is_in_flight(row.header.id);
     // The row is read after `summary_pending`: if no summary is in progress, the row has the final one.
     let row = sessions.table.get(row.header.id).await?.unwrap_or(row);

@@ -273,6 +273,7 @@ async fn save_imported(importer: &SessionImporter, agent: Uuid, imported: Import
             session_id: session_id.to_owned(),
             agent_id: of.id,
             agent_name: of.name.clone(),
+            conversation: None,
             description: about.description.or(extract.title),
             summary_source: match about.summary_source {
                 Some(source) if given => source,

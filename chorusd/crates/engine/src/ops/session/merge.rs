@@ -19,6 +19,7 @@ use crate::agent::opening_request::request_opening;
 use crate::ops::agent::AgentResolver;
 use crate::ops::context::ContinuationStarter;
 use crate::ops::context::session_prefix::drop_later_items;
+use crate::ops::conversations::ConversationTarget;
 use crate::usage::CallKind;
 
 /// The limit on the newest messages of a branch that are searched for decisions, tasks and files.
@@ -34,19 +35,23 @@ const MAX_TRANSCRIPT_BYTES: usize = 48 << 10;
 /// `session_not_found`, `ambiguous`, `denied`, also if there is nothing to merge; `corrupt_session`, `busy`,
 /// `disk_full`, `storage_failed`.
 pub async fn merge(agents: &AgentResolver, starter: &ContinuationStarter, params: MergeParams) -> Result<MergeResult> {
-    let agent = agents.resolve(params.agent.as_deref()).await?;
+    let target = agents.conversation(params.agent.as_deref(), params.conversation.as_deref()).await?;
     let agent_named = params.agent.is_some() && !params.own;
     let selectors = [&*params.a, &*params.b];
-    let saved_live = starter.sessions.save_if_selected(&agent, &selectors, Trigger::Restore).await?;
+    let saved_live = starter.sessions.save_if_selected(&target, &selectors, Trigger::Restore).await?;
     let (command_a, command_b) =
         (format!("session merge NAME {}", params.b), format!("session merge {} NAME", params.a));
-    let a = starter.sessions.resolve(&agent, agent_named, &params.a, &command_a).await?;
-    let b = starter.sessions.resolve(&agent, agent_named, &params.b, &command_b).await?;
+    let a = starter.sessions.resolve(&target, agent_named, &params.a, &command_a).await?;
+    let b = starter.sessions.resolve(&target, agent_named, &params.b, &command_b).await?;
     // Checked first, because a running turn would refuse the command after the report has cost money.
-    starter.registry.ask(agent.settings.id, command::check_replaceable()).await?;
-    let (files, warnings) = read_both(starter, &agent.settings, [&a, &b]).await?;
+    let new = params.as_conversation.as_deref();
+    agents.check_destination(&target.agent, new)?;
+    if new.is_none() {
+        starter.registry.ask(target.key, command::check_replaceable()).await?;
+    }
+    let (files, warnings) = read_both(starter, &target.agent.settings, [&a, &b]).await?;
     let merged = run_blocking(move || merge_files(files)).await?;
-    let (message, text, generated) = merged.write_report(starter, &agent.settings).await?;
+    let (message, text, generated) = merged.write_report(starter, &target).await?;
     let (common, conflicts) = (merged.common.len() as u64, merged.working_set.conflicts.clone());
     // Time has passed while a model was called: the session must still exist, and must not be deleted until it has
     // become the context.
@@ -66,7 +71,8 @@ pub async fn merge(agents: &AgentResolver, starter: &ContinuationStarter, params
         restoration: TokenPair::default(),
         discard: false,
     });
-    let RestoredContext { messages, saved_first } = starter.registry.ask(agent.settings.id, restore).await?;
+    let target = agents.destination(target, new).await?;
+    let RestoredContext { messages, saved_first } = starter.registry.ask(target.key, restore).await?;
     for row in [&a, &b] {
         // Not awaited: only retention uses the time of last use.
         drop(starter.store.catalog.sessions.touch(row.header.id, starter.clock.now()));
@@ -175,7 +181,7 @@ impl MergedBranches {
     async fn write_report(
         &self,
         starter: &ContinuationStarter,
-        settings: &AgentSettings,
+        target: &ConversationTarget,
     ) -> Result<(StoredMessage, String, bool)> {
         let [a, b] = &self.branches;
         let prompt =
@@ -183,8 +189,9 @@ impl MergedBranches {
         let report = match prompt {
             Some(prompt) => {
                 let stop = starter.stop.child_token();
-                let (reply, _) =
-                    request_opening(&starter.registry, settings, (CallKind::MergeReport, prompt), stop).await;
+                let (settings, conversation) = (&target.agent.settings, target.key.stored_id());
+                let asked = (CallKind::MergeReport, prompt);
+                let (reply, _) = request_opening(&starter.registry, settings, conversation, asked, stop).await;
                 reply.as_deref().and_then(summary::sanitize_merge_report)
             }
             None => None,

@@ -4,6 +4,7 @@ use chorus_agent_core::event::ContextDraft;
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
 use chorus_proto::{ErrorKind, Session, SessionHeader, Trigger};
+use chorus_session::conversation::ConversationKey;
 use chorus_session::{Selector, slug};
 use chorus_store::catalog::SessionRow;
 use chorus_store::session_files;
@@ -12,8 +13,8 @@ use uuid::Builder;
 
 use super::SessionReader;
 use super::message_source::MessageSource;
-use crate::agent::agent_index::AgentEntry;
 use crate::agent::{command, session_save};
+use crate::ops::conversations::{self, ConversationTarget};
 
 /// A session that is open for reading.
 #[derive(Debug)]
@@ -44,14 +45,18 @@ impl SessionReader {
     pub async fn open_as(
         &self,
         by: &Requester,
-        agent: &AgentEntry,
+        target: &ConversationTarget,
         agent_said: bool,
         text: &str,
         command: &str,
     ) -> Result<OpenSession> {
         match Selector::parse(text) {
-            Selector::Live => self.open_live(agent).await,
-            _ => self.open_row(self.resolve_to_read(by, agent, agent_said, text, command).await?).await,
+            Selector::Live => self.open_live(target).await,
+            Selector::LiveOf(name) => {
+                let key = conversations::find(&self.agents.index, &target.agent, Some(&name))?;
+                self.open_live(&ConversationTarget::new(target.agent.clone(), key)).await
+            }
+            _ => self.open_row(self.resolve_to_read(by, target, agent_said, text, command).await?).await,
         }
     }
 
@@ -63,10 +68,10 @@ impl SessionReader {
         Ok(OpenSession { header, messages, messages_hash, row: Some(row) })
     }
 
-    async fn open_live(&self, agent: &AgentEntry) -> Result<OpenSession> {
-        let id = agent.settings.id;
-        let draft = self.draft_live(agent).await?.ok_or_else(|| {
-            let name = &agent.settings.name;
+    async fn open_live(&self, target: &ConversationTarget) -> Result<OpenSession> {
+        let id = target.key.id;
+        let draft = self.draft_live(target.key).await?.ok_or_else(|| {
+            let name = &target.agent.settings.name;
             Error::new(ErrorKind::SessionNotFound, format!("the live conversation of {name} is empty"))
                 .hint("use a saved one, for example `latest`; list them: chorusctl history")
         })?;
@@ -87,7 +92,7 @@ impl SessionReader {
         let live_id = Builder::from_random_bytes(bytes).into_uuid();
         session_save::inherit_title(&self.store, &mut draft).await?;
         let wanted = session_save::wanted_name(&draft);
-        let taken = self.table.names_with_base(id, wanted.clone()).await?;
+        let taken = self.table.names_with_base(target.key.agent, wanted.clone()).await?;
         let session_id = slug::free_name(&wanted, |name| {
             taken.iter().any(|known| known == name)
                 || session_files::path_of(&draft.settings.dir, name).symlink_metadata().is_ok()
@@ -98,11 +103,15 @@ impl SessionReader {
     }
 
     /// Returns the live context as a save would write it; `None` if it has no messages.
-    async fn draft_live(&self, agent: &AgentEntry) -> Result<Option<Box<ContextDraft>>> {
-        match self.registry.context_info(agent.settings.id) {
-            Some(_) => self.registry.ask(agent.settings.id, command::draft()).await,
-            None => Ok(None),
+    async fn draft_live(&self, conversation: ConversationKey) -> Result<Option<Box<ContextDraft>>> {
+        if self.registry.context_info(conversation).is_none() {
+            return Ok(None);
         }
+        let mut draft = self.registry.ask(conversation, command::draft()).await?;
+        if let Some(draft) = &mut draft {
+            draft.session.conversation = self.agents.index.conversations.reference(conversation);
+        }
+        Ok(draft)
     }
 
     /// Returns the session that holds the live context as it is.
@@ -120,22 +129,34 @@ impl SessionReader {
     /// `busy` if a running turn keeps the context from being saved, `disk_full`, `storage_failed`.
     pub async fn save_if_selected(
         &self,
-        agent: &AgentEntry,
+        target: &ConversationTarget,
         selectors: &[&str],
         trigger: Trigger,
     ) -> Result<Option<Box<Session>>> {
-        if !selectors.iter().any(|text| Selector::parse(text) == Selector::Live) {
-            return Ok(None);
+        for text in selectors {
+            let conversation = match Selector::parse(text) {
+                Selector::Live => target.key,
+                Selector::LiveOf(name) => conversations::find(&self.agents.index, &target.agent, Some(&name))?,
+                _ => continue,
+            };
+            if let Some(saved) = self.save_live(conversation, trigger).await? {
+                return Ok(Some(saved));
+            }
         }
-        let Some(live) = self.draft_live(agent).await? else { return Ok(None) };
+        Ok(None)
+    }
+
+    /// Saves the live context of a conversation unless a session holds it as it is.
+    async fn save_live(&self, conversation: ConversationKey, trigger: Trigger) -> Result<Option<Box<Session>>> {
+        let Some(live) = self.draft_live(conversation).await? else { return Ok(None) };
         if live.unsaved {
             let saved = command::save_if_unsaved(trigger, false);
-            return Ok(self.registry.ask(agent.settings.id, saved).await?.map(Box::new));
+            return Ok(self.registry.ask(conversation, saved).await?.map(Box::new));
         }
         if live.session.saved_session.is_none() || self.holding_session(&live).await?.is_some() {
             return Ok(None);
         }
-        let saved = self.registry.ask(agent.settings.id, command::save(None, Vec::new(), false)).await?;
+        let saved = self.registry.ask(conversation, command::save(None, Vec::new(), false)).await?;
         Ok(Some(saved.session))
     }
 

@@ -17,10 +17,10 @@ use crate::ops::trash as ops_trash;
 /// Deletes a session for good: its file, its row, its copies in the trash and, in the background, what the databases
 /// still hold of it. Live contexts that were restored from it continue, and are named in the result.
 pub async fn purge(agents: &AgentResolver, trash: &SessionTrash, params: PurgeParams) -> Result<PurgeResult> {
-    let agent = agents.resolve_for_sessions(params.agent.as_deref()).await?;
+    let target = agents.conversation_for_sessions(params.agent.as_deref(), params.conversation.as_deref()).await?;
     let row = trash
         .sessions
-        .resolve(&agent, params.agent.is_some() && !params.own, &params.session, "session purge NAME")
+        .resolve(&target, params.agent.is_some() && !params.own, &params.session, "session purge NAME")
         .await;
     let _no_restores = trash.sessions_lock.write().await;
     let _no_changes = trash.store.files.change_lock.lock().await;
@@ -30,9 +30,9 @@ pub async fn purge(agents: &AgentResolver, trash: &SessionTrash, params: PurgePa
             let id = row.header.id;
             let mut live: Vec<String> = trash
                 .registry
-                .agents_referring_to(|session| session == id)
+                .conversations_referring_to(|session| session == id)
                 .into_iter()
-                .filter_map(|(agent, _)| Some(trash.agents.by_id(agent)?.settings.name.clone()))
+                .filter_map(|(conversation, _)| Some(trash.agents.by_id(conversation.agent)?.settings.name.clone()))
                 .collect();
             live.sort();
             live.dedup();
@@ -41,7 +41,7 @@ pub async fn purge(agents: &AgentResolver, trash: &SessionTrash, params: PurgePa
         }
         Err(failure) if failure.kind == ErrorKind::SessionNotFound => {
             let (id, session_id) =
-                find_in_trash(&trash.home, agent.settings.id, &params.session).await?.ok_or(failure)?;
+                find_in_trash(&trash.home, target.key.agent, &params.session).await?.ok_or(failure)?;
             // The row is gone already, but its database pages may still hold its content.
             trash.store.catalog.sessions.purge(id).await?;
             PurgeResult { id, session_id, live: Vec::new() }
@@ -51,7 +51,7 @@ pub async fn purge(agents: &AgentResolver, trash: &SessionTrash, params: PurgePa
     delete_trash_copies(&trash.home, result.id).await?;
     trash.store.journal.delete_events_of(result.id).await?;
     // All stored replies of the agent, since it is not known which of them belong to the session.
-    trash.store.journal.delete_turn_answers(agent.settings.id).await?;
+    trash.store.journal.delete_turn_answers(target.key.agent).await?;
     tracing::info!(session = %result.id, "session purged");
     let store = trash.store.clone();
     chorus_runtime::spawn(async move { erase_purged(&store).await });

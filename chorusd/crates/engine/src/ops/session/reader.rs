@@ -8,6 +8,7 @@ use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
 use chorus_proto::{ErrorKind, Session, SessionHeader, Trigger};
 use chorus_runtime::run_blocking;
+use chorus_session::conversation::ConversationKey;
 use chorus_session::selector::{MIN_PREFIX, MIN_WORD};
 use chorus_session::{Selector, SessionFile};
 use chorus_store::catalog::{SessionQuery, SessionRow, SessionTable, ShortId};
@@ -20,6 +21,7 @@ use super::get::corrupt_error;
 use crate::agent::agent_index::AgentEntry;
 use crate::agent::registry::Registry;
 use crate::ops::agent::AgentResolver;
+use crate::ops::conversations::{self, ConversationTarget};
 use crate::ops::history_numbers::HistoryNumbers;
 
 /// Finds and reads the saved sessions of this home.
@@ -40,8 +42,14 @@ impl SessionReader {
     ///
     /// # Errors
     /// `session_not_found`, `ambiguous` with the candidates, `denied` for a session of another agent.
-    pub async fn resolve(&self, agent: &AgentEntry, agent_said: bool, text: &str, command: &str) -> Result<SessionRow> {
-        self.resolve_as(&Requester::Owner, agent, agent_said, text, command).await
+    pub async fn resolve(
+        &self,
+        target: &ConversationTarget,
+        agent_said: bool,
+        text: &str,
+        command: &str,
+    ) -> Result<SessionRow> {
+        self.resolve_as(&Requester::Owner, target, agent_said, text, command).await
     }
 
     /// Like [`SessionReader::resolve`], on behalf of `by`: numbers refer to the history that `by` was shown. Members in
@@ -49,13 +57,13 @@ impl SessionReader {
     pub async fn resolve_as(
         &self,
         by: &Requester,
-        agent: &AgentEntry,
+        target: &ConversationTarget,
         agent_said: bool,
         text: &str,
         command: &str,
     ) -> Result<SessionRow> {
-        let row = self.find_as(by, agent, !agent_said, text).await?;
-        if agent_said || self.is_found_with(agent, &row) {
+        let row = self.find_as(by, target, !agent_said, text).await?;
+        if agent_said || self.is_found_with(&target.agent, &row) {
             return Ok(row);
         }
         let SessionHeader { session_id, agent_name, .. } = &row.header;
@@ -69,16 +77,16 @@ impl SessionReader {
     pub async fn resolve_to_read(
         &self,
         by: &Requester,
-        agent: &AgentEntry,
+        target: &ConversationTarget,
         agent_said: bool,
         text: &str,
         command: &str,
     ) -> Result<SessionRow> {
         let is_listed = match Selector::parse(text) {
-            Selector::Number(number, _) => self.history_numbers.find(by, agent.settings.id, number).is_some(),
+            Selector::Number(number, _) => self.history_numbers.find(by, target.key.agent, number).is_some(),
             _ => false,
         };
-        self.resolve_as(by, agent, agent_said || is_listed, text, command).await
+        self.resolve_as(by, target, agent_said || is_listed, text, command).await
     }
 
     /// Returns true for a session of `agent`, and for an imported one, which all agents find.
@@ -89,15 +97,22 @@ impl SessionReader {
 
     /// Like [`SessionReader::resolve_as`], for requests that copy nothing from the session and may name one of any agent.
     /// With `imported`, `latest` and the like mean the imported sessions as well as those of the agent.
-    pub async fn find_as(&self, by: &Requester, agent: &AgentEntry, imported: bool, text: &str) -> Result<SessionRow> {
-        let own = agent.settings.id;
+    pub async fn find_as(
+        &self,
+        by: &Requester,
+        target: &ConversationTarget,
+        imported: bool,
+        text: &str,
+    ) -> Result<SessionRow> {
+        let (agent, own) = (&target.agent, target.key.agent);
         let owner = *by == Requester::Owner;
         let row = match Selector::parse(text) {
-            Selector::Live => match self.registry.live_session(own) {
-                Some(id) => self.table.get(id).await?,
-                None => return Err(not_saved_error(&agent.settings.name)),
-            },
-            Selector::Previous => self.previous(own, owner && imported).await?,
+            Selector::Live => self.saved_live(target.key, agent).await?,
+            Selector::LiveOf(name) => {
+                let conversation = conversations::find(&self.agents.index, agent, Some(&name))?;
+                self.saved_live(conversation, agent).await?
+            }
+            Selector::Previous => self.previous(target.key, owner && imported).await?,
             Selector::Tag(tag) => {
                 let agents = self.searched_agents(own, owner && imported);
                 let query = SessionQuery {
@@ -113,7 +128,7 @@ impl SessionReader {
                     false => self.ensure_unique(&format!("tag:{tag}"), tagged).await?,
                 }
             }
-            Selector::Latest(n) => self.nth_newest(own, owner && imported, n).await?,
+            Selector::Latest(n) => self.nth_newest(target.key, owner && imported, n).await?,
             Selector::Id(id) => self.table.get(id).await?,
             Selector::Number(number, digits) => match self.history_numbers.find(by, own, number) {
                 Some(id) => self.table.get(id).await?,
@@ -162,14 +177,29 @@ impl SessionReader {
         ids.filter(|id| *id != agent).collect()
     }
 
-    /// Returns the `n`th newest session of `agent`, counted from 0, and with `imported` of the imported ones, too.
-    async fn nth_newest(&self, agent: Uuid, imported: bool, n: u64) -> Result<Option<SessionRow>> {
+    /// Returns the session that holds the live context of a conversation, or that it was restored from.
+    async fn saved_live(&self, conversation: ConversationKey, agent: &AgentEntry) -> Result<Option<SessionRow>> {
+        match self.registry.live_session(conversation) {
+            Some(id) => self.table.get(id).await,
+            None => Err(not_saved_error(&agent.settings.name)),
+        }
+    }
+
+    /// Returns the `n`th newest session of a conversation, counted from 0, and with `imported` of the imported ones, too.
+    async fn nth_newest(&self, conversation: ConversationKey, imported: bool, n: u64) -> Result<Option<SessionRow>> {
+        let agent = conversation.agent;
         let also = if imported { self.imported_by_others(Some(agent)) } else { Vec::new() };
         if also.is_empty() {
-            return self.table.nth_newest(agent, n).await;
+            return self.table.nth_newest(conversation, n).await;
         }
-        let query = SessionQuery { agent: Some(agent), also, offset: n, limit: 1, ..SessionQuery::default() };
-        Ok(self.table.list(query).await?.0.pop())
+        let query = SessionQuery {
+            agent: Some(agent),
+            also,
+            conversation: Some(conversation),
+            offset: n,
+            ..SessionQuery::default()
+        };
+        self.table.nth(query).await
     }
 
     /// Returns the agents whose sessions are searched: `agent` itself, and with `imported` those with imported ones.
@@ -179,11 +209,11 @@ impl SessionReader {
     }
 
     /// Returns the newest session that is not the live one.
-    async fn previous(&self, agent: Uuid, imported: bool) -> Result<Option<SessionRow>> {
-        let live = self.registry.live_session(agent);
-        let newest = self.nth_newest(agent, imported, 0).await?;
+    async fn previous(&self, conversation: ConversationKey, imported: bool) -> Result<Option<SessionRow>> {
+        let live = self.registry.live_session(conversation);
+        let newest = self.nth_newest(conversation, imported, 0).await?;
         match newest {
-            Some(row) if Some(row.header.id) == live => self.nth_newest(agent, imported, 1).await,
+            Some(row) if Some(row.header.id) == live => self.nth_newest(conversation, imported, 1).await,
             other => Ok(other),
         }
     }

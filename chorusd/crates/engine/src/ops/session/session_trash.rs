@@ -53,8 +53,8 @@ impl SessionTrash {
         remove: impl FnOnce() -> Remove,
     ) -> Result<Option<TrashItem>> {
         let id = row.header.id;
-        for (agent, session) in self.registry.agents_referring_to(|session| session == id) {
-            self.registry.ask(agent, command::materialise(session)).await?;
+        for (conversation, session) in self.registry.conversations_referring_to(|session| session == id) {
+            self.registry.ask(conversation, command::materialise(session)).await?;
         }
         let path = self.sessions.path(&row.header).await?;
         let note = EntryMetadata {

@@ -46,8 +46,8 @@ pub async fn change_tags(
     if params.tag.is_empty() {
         return Err(Error::invalid("no tag given").hint(TAG_HINT));
     }
-    let agent = agents.resolve_for_sessions(params.agent.as_deref()).await?;
-    let row = sessions.resolve(&agent, params.agent.is_some() && !params.own, &params.session, command).await?;
+    let target = agents.conversation_for_sessions(params.agent.as_deref(), params.conversation.as_deref()).await?;
+    let row = sessions.resolve(&target, params.agent.is_some() && !params.own, &params.session, command).await?;
     let _stays = lock.read().await;
     let dir = sessions.agent_dir(&row.header).await?;
     let row = store.update_session_header(row.header.id, dir, change).await?;

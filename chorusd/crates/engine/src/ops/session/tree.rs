@@ -28,10 +28,10 @@ pub async fn tree(
     config: &Config,
     params: TreeParams,
 ) -> Result<TreeResult> {
-    let agent = agents.resolve_for_sessions(params.agent.as_deref()).await?;
-    let info = registry.context_info(agent.settings.id);
+    let target = agents.conversation_for_sessions(params.agent.as_deref(), params.conversation.as_deref()).await?;
+    let info = registry.context_info(target.key);
     let leaf = info.as_ref().map(|info| Leaf { parent: info.parent_id, started_at: info.started_at });
-    let rows = sessions.table.lineage(agent.settings.id).await?;
+    let rows = sessions.table.lineage(target.key.agent).await?;
     let (rows, tree) = run_blocking(move || {
         let nodes: Vec<Node> = rows.iter().map(to_node).collect();
         let tree = arrange(&nodes, leaf);

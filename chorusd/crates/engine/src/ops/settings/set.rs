@@ -17,7 +17,6 @@ use uuid::Uuid;
 
 use super::EffectiveConfig;
 use crate::agent::agent_index::AgentEntry;
-use crate::agent::command;
 use crate::agent::registry::Registry;
 use crate::ops::agent::{self, AgentResolver};
 use crate::ops::approvals::deny_outdated;
@@ -143,11 +142,8 @@ async fn apply_to_agents(agents: &AgentResolver, registry: &Arc<Registry>) -> Re
         let id = facts.id;
         agents.index.insert(AgentEntry { settings: facts, config_problem: problem, ..new });
         deny_outdated(&agents.index, &agents.approvals, &entry).await;
-        if timed
-            && registry.context_info(id).is_some()
-            && let Err(failure) = registry.ask(id, command::update_idle_timeout()).await
-        {
-            tracing::warn!(agent = %entry.settings.name, %failure, "the new idle timeout applies from the next message");
+        if timed {
+            registry.update_idle_timeouts(id).await;
         }
     }
     Ok(())

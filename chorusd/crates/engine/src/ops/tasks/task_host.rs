@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use chorus_base::error::Result;
 use chorus_proto::EventType;
+use chorus_session::conversation::ConversationKey;
 use chorus_session::stored_message::StoredMessage;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
@@ -19,13 +20,18 @@ impl TaskHost for Ops {
     }
 
     fn publish_event(&self, kind: EventType, agent: String, data: Value) {
-        self.registry.emit_event(kind, Some(agent), data);
+        self.registry.emit_event(kind, Some(agent), None, data);
     }
 
-    fn append_message(&self, agent: Uuid, message: StoredMessage, key: String) -> BoxFuture<'static, Result<()>> {
+    fn append_message(
+        &self,
+        conversation: ConversationKey,
+        message: StoredMessage,
+        key: String,
+    ) -> BoxFuture<'static, Result<()>> {
         let registry = self.registry.clone();
         let append = command::append(vec![message], Some(key));
-        Box::pin(async move { registry.ask(agent, append).await.map(drop) })
+        Box::pin(async move { registry.ask(conversation, append).await.map(drop) })
     }
 
     fn sync_running_tasks(&self, agent: Uuid) {

@@ -13,6 +13,7 @@ use chorus_base::sync::Mutex;
 use chorus_base::{Ticks, new_id};
 use chorus_proto::methods::send::TurnEvent;
 use chorus_proto::{Author, ErrorKind, NewMessage, Role, Source, SourceKind};
+use chorus_session::conversation::ConversationKey;
 use chorus_session::stored_message::StoredMessage;
 use tokio::sync::Notify;
 use uuid::Uuid;
@@ -154,7 +155,7 @@ pub(super) async fn send_message(ops: &Ops, asker: ToolCaller, to: String, messa
         sink,
         requester: Requester::Nobody,
     };
-    let (registry, from, id) = (ops.registry.clone(), asker.agent_name, agent.settings.id);
+    let (registry, from, id) = (ops.registry.clone(), asker.agent_name, ConversationKey::main(agent.settings.id));
     let name = to.clone();
     let mut turn = chorus_runtime::spawn(async move {
         let ended = registry.ask(id, command::send(send)).await;

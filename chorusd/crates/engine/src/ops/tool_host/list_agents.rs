@@ -15,7 +15,8 @@ pub(super) async fn describe_agents(ops: &Ops, asker: Uuid) -> String {
     let mut text = String::new();
     for entry in all.iter().take(MAX_AGENTS) {
         let model = entry.settings.model.as_deref().unwrap_or("no model");
-        let state = if ops.registry.context_info(entry.settings.id).is_some() { "active" } else { "idle" };
+        let is_live = !ops.registry.context_infos_of(entry.settings.id).is_empty();
+        let state = if is_live { "active" } else { "idle" };
         let own = if entry.settings.id == asker { " (you)" } else { "" };
         let _ = writeln!(text, "{}{own}: {model}, {state}", entry.settings.name);
     }

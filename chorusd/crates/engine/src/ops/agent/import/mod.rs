@@ -112,7 +112,12 @@ pub async fn commit(
         }
     };
     let new = agents.index.insert(agent_entry(&agents.home, &dir, &plan.config, stamp));
-    editor.registry.emit_event(EventType::AgentCreated, Some(plan.config.name.clone()), json!({"id": plan.config.id}));
+    editor.registry.emit_event(
+        EventType::AgentCreated,
+        Some(plan.config.name.clone()),
+        None,
+        json!({"id": plan.config.id}),
+    );
     let corrupt = catalog_sync.sync_sessions(&new.settings).await.map_or(0, |found| found.corrupt);
     tracing::info!(agent = %plan.config.name, id = %plan.config.id, sessions, "agent imported");
     let mut warnings = import_warnings(&editor.models, &plan.config);

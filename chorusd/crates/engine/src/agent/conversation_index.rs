@@ -1,0 +1,114 @@
+//! The in-memory index of the conversations that agents have beside `main`, so that finding one costs no query.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use chorus_base::sync::RwLock;
+use chorus_proto::ConversationRef;
+use chorus_session::conversation::ConversationKey;
+use chorus_store::journal::ConversationRow;
+use uuid::Uuid;
+
+/// The conversations of all agents, open and closed, without `main`.
+#[derive(Debug, Default)]
+pub struct ConversationIndex {
+    inner: RwLock<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    rows: HashMap<Uuid, Arc<ConversationRow>>,
+    /// By agent and name.
+    names: BTreeMap<(Uuid, String), Uuid>,
+    /// By agent and origin.
+    origins: HashMap<(Uuid, String), Uuid>,
+    /// By agent.
+    selected: HashMap<Uuid, Uuid>,
+}
+
+impl Inner {
+    fn forget(&mut self, id: Uuid) {
+        let Some(old) = self.rows.remove(&id) else { return };
+        let agent = old.key.agent;
+        self.names.remove(&(agent, old.name.clone()));
+        if let Some(origin) = &old.origin {
+            self.origins.remove(&(agent, origin.clone()));
+        }
+        if self.selected.get(&agent) == Some(&id) {
+            self.selected.remove(&agent);
+        }
+    }
+}
+
+impl ConversationIndex {
+    /// Inserts a conversation, or replaces the one with its id.
+    pub fn insert(&self, row: ConversationRow) {
+        let mut inner = self.inner.write();
+        let ConversationKey { agent, id } = row.key;
+        inner.forget(id);
+        inner.names.insert((agent, row.name.clone()), id);
+        if let Some(origin) = &row.origin {
+            inner.origins.insert((agent, origin.clone()), id);
+        }
+        if row.is_selected {
+            inner.selected.insert(agent, id);
+        }
+        inner.rows.insert(id, Arc::new(row));
+    }
+
+    /// Makes `main` the selected conversation of an agent.
+    pub fn deselect(&self, agent: Uuid) {
+        let mut inner = self.inner.write();
+        let Some(id) = inner.selected.remove(&agent) else { return };
+        if let Some(row) = inner.rows.get_mut(&id) {
+            *row = Arc::new(ConversationRow { is_selected: false, ..(**row).clone() });
+        }
+    }
+
+    /// Returns a conversation; `None` for `main`.
+    #[must_use]
+    pub fn get(&self, key: ConversationKey) -> Option<Arc<ConversationRow>> {
+        self.inner.read().rows.get(&key.id).cloned()
+    }
+
+    /// Returns the name of a conversation; `None` for `main`.
+    #[must_use]
+    pub fn name(&self, key: ConversationKey) -> Option<String> {
+        if key.is_main() { None } else { self.get(key).map(|row| row.name.clone()) }
+    }
+
+    /// Returns the id and name of a conversation as a session notes them; `None` for `main`.
+    #[must_use]
+    pub fn reference(&self, key: ConversationKey) -> Option<ConversationRef> {
+        self.name(key).map(|name| ConversationRef { id: key.id, name })
+    }
+
+    /// Returns the agent's conversation with this name.
+    #[must_use]
+    pub fn by_name(&self, agent: Uuid, name: &str) -> Option<Arc<ConversationRow>> {
+        let inner = self.inner.read();
+        inner.names.get(&(agent, name.to_owned())).and_then(|id| inner.rows.get(id)).cloned()
+    }
+
+    /// Returns the agent's conversation that `origin` made.
+    #[must_use]
+    pub fn by_origin(&self, agent: Uuid, origin: &str) -> Option<Arc<ConversationRow>> {
+        let inner = self.inner.read();
+        inner.origins.get(&(agent, origin.to_owned())).and_then(|id| inner.rows.get(id)).cloned()
+    }
+
+    /// Returns the selected conversation of an agent.
+    #[must_use]
+    pub fn selected(&self, agent: Uuid) -> ConversationKey {
+        let id = self.inner.read().selected.get(&agent).copied();
+        ConversationKey::from_stored(agent, id)
+    }
+
+    /// Returns the conversations of an agent, sorted by name.
+    #[must_use]
+    pub fn of_agent(&self, agent: Uuid) -> Vec<Arc<ConversationRow>> {
+        let inner = self.inner.read();
+        let names = inner.names.range((agent, String::new())..).take_while(|((of, _), _)| *of == agent);
+        names.filter_map(|(_, id)| inner.rows.get(id)).cloned().collect()
+    }
+}

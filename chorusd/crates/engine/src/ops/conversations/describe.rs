@@ -1,0 +1,68 @@
+//! Describes conversations to clients.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use chorus_proto::methods::conversations::Conversation;
+use chorus_proto::{ContextInfo, SessionRef};
+use chorus_session::conversation::{ConversationKey, MAIN_CONVERSATION};
+use chorus_store::journal::ConversationRow;
+use jiff::Timestamp;
+
+use crate::agent::agent_index::AgentEntry;
+use crate::agent::registry::Registry;
+
+/// A conversation and what is known about it.
+#[derive(Debug, Clone)]
+pub(super) struct Described {
+    pub key: ConversationKey,
+    /// `None` for `main`.
+    pub row: Option<Arc<ConversationRow>>,
+}
+
+impl Described {
+    /// Describes the conversation. `created_at` is that of the agent, which `main` has, too.
+    pub(super) fn describe(
+        &self,
+        registry: &Registry,
+        created_at: Timestamp,
+        context: Option<ContextInfo>,
+        last_session: Option<SessionRef>,
+    ) -> Conversation {
+        let (key, row) = (self.key, self.row.as_deref());
+        let given = row.and_then(|row| row.title.clone());
+        let of_session =
+            || last_session.as_ref().and_then(|last| last.description.clone().or_else(|| last.summary.clone()));
+        Conversation {
+            id: key.id,
+            name: row.map_or_else(|| MAIN_CONVERSATION.to_owned(), |row| row.name.clone()),
+            title: given.or_else(of_session),
+            origin: row.and_then(|row| row.origin.clone()),
+            created_at: row.map_or(created_at, |row| row.created_at),
+            // A message that came in the instant of closing has opened it again.
+            closed_at: row.and_then(|row| row.closed_at).filter(|_| context.is_none()),
+            selected: registry.conversations().selected(key.agent) == key,
+            turn: registry.running.status(key, registry.ticks()),
+            context,
+            last_session,
+            attached: registry.attached.list(key),
+        }
+    }
+}
+
+/// Describes the conversations of `agent` that have a live context in `infos`, without `main`, by name.
+#[must_use]
+pub fn describe_live(
+    registry: &Registry,
+    agent: &AgentEntry,
+    infos: &HashMap<ConversationKey, ContextInfo>,
+) -> Vec<Conversation> {
+    let id = agent.settings.id;
+    let rows = registry.conversations().of_agent(id);
+    let live = rows.into_iter().filter_map(|row| Some((infos.get(&row.key)?.clone(), row)));
+    live.map(|(info, row)| {
+        let described = Described { key: row.key, row: Some(row) };
+        described.describe(registry, agent.created_at, Some(info), None)
+    })
+    .collect()
+}

@@ -1,0 +1,17 @@
+//! The conversations of an agent: finding the one that a request means, and the operations `conversations.*`.
+
+pub mod close;
+mod describe;
+pub mod list;
+pub mod new;
+pub mod recovery;
+pub mod rename;
+mod target;
+pub mod use_;
+mod write_target;
+
+pub use chorus_session::conversation::ConversationKey;
+pub use describe::describe_live;
+pub use new::Opener;
+pub use target::{ConversationTarget, SELECTED, find};
+pub use write_target::StartingConversations;

@@ -1,0 +1,149 @@
+//! The operation `conversations.new`.
+
+use chorus_base::error::{Error, Result};
+use chorus_base::new_id;
+use chorus_config::agent::check_name;
+use chorus_proto::ErrorKind;
+use chorus_proto::methods::conversations::{NewParams, NewResult};
+use chorus_session::conversation::{ConversationKey, MAIN_CONVERSATION};
+use chorus_session::slug;
+use chorus_store::journal::ConversationRow;
+
+use crate::agent::agent_index::AgentEntry;
+use crate::ops::agent::{AgentDescriber, AgentResolver};
+
+/// The limit on the length of a title or an origin in characters.
+const MAX_TEXT_CHARS: usize = 200;
+
+/// Who wants a conversation: somebody by name, or a part of Chorus for something.
+#[derive(Debug, Clone, Default)]
+pub struct Opener {
+    /// What it is for, unique within the agent.
+    pub origin: Option<String>,
+    /// By default the title of its newest session.
+    pub title: Option<String>,
+}
+
+/// Creates a conversation, or opens a closed one with this name again.
+///
+/// # Errors
+/// `invalid_name`; `already_exists` if an open conversation has the name and no origin is given.
+pub async fn new(agents: &AgentResolver, describer: &AgentDescriber, params: NewParams) -> Result<NewResult> {
+    let agent = agents.resolve(params.agent.as_deref()).await?;
+    let opener = Opener { origin: params.origin, title: params.title };
+    let (key, created) = agents.new_conversation(&agent, &params.name, opener).await?;
+    Ok(NewResult { conversation: describer.describe_conversation(&agent, key).await?, created })
+}
+
+impl AgentResolver {
+    /// Creates the agent's conversation `name`, or opens a closed one with this name again. With an origin, returns the
+    /// conversation that has it, and a name that is taken gets a number. Also returns whether it is new.
+    ///
+    /// # Errors
+    /// As [`new`].
+    pub async fn new_conversation(
+        &self,
+        agent: &AgentEntry,
+        name: &str,
+        opener: Opener,
+    ) -> Result<(ConversationKey, bool)> {
+        let Opener { origin, title } = opener;
+        for text in [&origin, &title].into_iter().flatten() {
+            if text.trim().is_empty() || text.chars().count() > MAX_TEXT_CHARS {
+                return Err(Error::invalid(format!("a title or an origin has 1 to {MAX_TEXT_CHARS} characters")));
+            }
+        }
+        let (id, conversations) = (agent.settings.id, &self.index.conversations);
+        let name = match &origin {
+            Some(_) => name.to_owned(),
+            None => {
+                check_conversation_name(name)?;
+                name.to_owned()
+            }
+        };
+        let _one_at_a_time = self.conversations_lock.lock().await;
+        let known = match &origin {
+            Some(origin) => conversations.by_origin(id, origin),
+            None => conversations.by_name(id, &name),
+        };
+        if let Some(row) = known {
+            if origin.is_none() && row.closed_at.is_none() {
+                return Err(exists_error(&agent.settings.name, &name));
+            }
+            let title = title.or_else(|| row.title.clone());
+            if row.closed_at.is_some() || title != row.title {
+                self.store_conversation(ConversationRow { closed_at: None, title, ..(*row).clone() }).await?;
+            }
+            return Ok((row.key, false));
+        }
+        let name = match &origin {
+            Some(_) => slug::free_name(&valid_name(&name), |name| {
+                name == MAIN_CONVERSATION || conversations.by_name(id, name).is_some()
+            }),
+            None => name,
+        };
+        let key = ConversationKey { agent: id, id: new_id() };
+        self.store_conversation(ConversationRow {
+            key,
+            name,
+            origin,
+            title,
+            created_at: self.registry.now(),
+            closed_at: None,
+            is_selected: false,
+        })
+        .await?;
+        Ok((key, true))
+    }
+}
+
+/// Checks that `name` is valid and not that of the conversation that every agent has.
+pub(super) fn check_conversation_name(name: &str) -> Result<()> {
+    if name == MAIN_CONVERSATION {
+        return Err(
+            Error::new(ErrorKind::AlreadyExists, "every agent has the conversation main").hint("choose another name")
+        );
+    }
+    check_name(name)
+        .map_err(|failure| Error { message: failure.message.replace("agent name", "conversation name"), ..failure })
+}
+
+pub(super) fn exists_error(agent: &str, name: &str) -> Error {
+    Error::new(ErrorKind::AlreadyExists, format!("agent {agent} has a conversation {name} already"))
+        .hint(format!("use it: chorusctl --agent {agent} -C {name} …; or choose another name"))
+}
+
+/// Returns a valid name that resembles `wanted`, short enough for a number behind it.
+fn valid_name(wanted: &str) -> String {
+    let mut name: String = wanted
+        .chars()
+        .flat_map(char::to_lowercase)
+        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '-' })
+        .skip_while(|c| !c.is_ascii_alphanumeric())
+        .take(56)
+        .collect();
+    while name.contains("--") {
+        name = name.replace("--", "-");
+    }
+    name.truncate(name.trim_end_matches(['-', '_']).len());
+    if name.is_empty() { "conversation".to_owned() } else { name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_text_gives_a_valid_name() {
+        for (wanted, name) in [
+            ("discord-thread-Fix the Login!", "discord-thread-fix-the-login"),
+            ("  --x", "x"),
+            ("日本語", "conversation"),
+            ("a  b", "a-b"),
+        ] {
+            assert_eq!(valid_name(wanted), name);
+        }
+        assert_eq!(valid_name(&"x".repeat(100)).len(), 56);
+        assert!(check_conversation_name(&valid_name("Ünï")).is_ok());
+    }
+}

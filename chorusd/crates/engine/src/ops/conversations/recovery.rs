@@ -1,0 +1,36 @@
+//! Loads the conversations at the start of the daemon.
+
+use std::collections::HashSet;
+
+use chorus_base::error::Result;
+use chorus_store::Store;
+use chorus_store::journal::{ContextRow, ConversationRow};
+use jiff::Timestamp;
+
+use crate::agent::conversation_index::ConversationIndex;
+
+/// Loads all conversations into the index. Live contexts whose conversation is not in the journal, because damage took its
+/// row, get one named after its id, so that they can be reached.
+pub async fn load(store: &Store, index: &ConversationIndex, heads: &[ContextRow], now: Timestamp) -> Result<()> {
+    let rows = store.journal.conversations().await?;
+    let known: HashSet<_> = rows.iter().map(|row| row.key).collect();
+    rows.into_iter().for_each(|row| index.insert(row));
+    let lost: HashSet<_> = heads.iter().map(|head| head.conversation).collect();
+    for key in lost.into_iter().filter(|key| !key.is_main() && !known.contains(key)) {
+        let short: String = key.id.simple().to_string().chars().rev().take(8).collect();
+        let name = format!("recovered-{short}");
+        tracing::warn!(agent = %key.agent, name, "a live context belongs to an unknown conversation; it gets a new name");
+        let row = ConversationRow {
+            key,
+            name,
+            origin: None,
+            title: None,
+            created_at: now,
+            closed_at: None,
+            is_selected: false,
+        };
+        store.journal.store_conversation(row.clone()).await?;
+        index.insert(row);
+    }
+    Ok(())
+}

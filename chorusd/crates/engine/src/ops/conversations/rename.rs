@@ -1,0 +1,32 @@
+//! The operation `conversations.rename`.
+
+use chorus_base::error::{Error, Result};
+use chorus_proto::methods::conversations::{RenameParams, RenameResult};
+use chorus_store::journal::ConversationRow;
+
+use super::new::{check_conversation_name, exists_error};
+use super::target::find;
+use crate::ops::agent::{AgentDescriber, AgentResolver};
+
+/// Gives a conversation another name.
+///
+/// # Errors
+/// `conversation_not_found`, `invalid_name`, `already_exists`; `invalid_params` for `main`.
+pub async fn rename(agents: &AgentResolver, describer: &AgentDescriber, params: RenameParams) -> Result<RenameResult> {
+    check_conversation_name(&params.name)?;
+    let agent = agents.resolve(params.agent.as_deref()).await?;
+    let one_at_a_time = agents.conversations_lock.lock().await;
+    let key = find(&agents.index, &agent, Some(&params.conversation))?;
+    let row = agents.index.conversations.get(key).ok_or_else(|| {
+        Error::invalid("the conversation main keeps its name")
+            .hint("create another one: chorusctl conversations new NAME")
+    })?;
+    let taken = agents.index.conversations.by_name(key.agent, &params.name);
+    if taken.is_some_and(|other| other.key != key) {
+        return Err(exists_error(&agent.settings.name, &params.name));
+    }
+    agents.store_conversation(ConversationRow { name: params.name, ..(*row).clone() }).await?;
+    drop(one_at_a_time);
+    let conversation = describer.describe_conversation(&agent, key).await?;
+    Ok(RenameResult { conversation, old_name: row.name.clone() })
+}

@@ -1,0 +1,162 @@
+//! Prepares a conversation for a request that may begin a context in it: opens it if it is closed, and makes room for it.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use chorus_base::error::{Error, Result};
+use chorus_base::sync::Mutex;
+use chorus_proto::{ErrorKind, EventType};
+use chorus_session::conversation::ConversationKey;
+use chorus_store::journal::ConversationRow;
+use serde_json::json;
+
+use super::new::{Opener, check_conversation_name, exists_error};
+use super::target::ConversationTarget;
+use crate::agent::agent_index::AgentEntry;
+use crate::agent::command;
+use crate::ops::agent::AgentResolver;
+
+/// Conversations in which a context is being started: they count as live, so that not more than allowed start at once.
+#[derive(Debug, Clone, Default)]
+pub struct StartingConversations(Arc<Mutex<HashSet<ConversationKey>>>);
+
+/// Counts a conversation as starting until it is dropped.
+#[derive(Debug)]
+pub(super) struct StartingGuard {
+    all: StartingConversations,
+    key: ConversationKey,
+}
+
+impl Drop for StartingGuard {
+    fn drop(&mut self) {
+        self.all.0.lock().remove(&self.key);
+    }
+}
+
+impl AgentResolver {
+    /// Like [`AgentResolver::conversation`], for a request that may begin a context: a closed conversation is opened, and
+    /// if the agent has as many live ones as it may, the one that was quiet for longest is saved and cleared.
+    ///
+    /// # Errors
+    /// As [`AgentResolver::conversation`]; `limit_reached` if all live conversations are at work.
+    pub async fn conversation_to_write(
+        &self,
+        agent: Option<&str>,
+        conversation: Option<&str>,
+    ) -> Result<ConversationTarget> {
+        let target = self.conversation(agent, conversation).await?;
+        self.prepare_to_write(target).await
+    }
+
+    /// Opens the conversation if it is closed, and makes room for its context.
+    pub async fn prepare_to_write(&self, target: ConversationTarget) -> Result<ConversationTarget> {
+        let ConversationTarget { agent, key, .. } = target;
+        if key.is_main() {
+            return Ok(ConversationTarget { agent, key, _starting: None });
+        }
+        if self.index.conversations.get(key).is_some_and(|row| row.closed_at.is_some()) {
+            self.open_conversation(key).await?;
+        }
+        let starting = match self.registry.context_info(key) {
+            Some(_) => None,
+            None => Some(self.make_room(&agent, key).await?),
+        };
+        Ok(ConversationTarget { agent, key, _starting: starting })
+    }
+
+    /// Checks that a context may be put into a new conversation called `new`, if one is asked for.
+    ///
+    /// # Errors
+    /// `invalid_name`, `already_exists`.
+    pub fn check_destination(&self, agent: &AgentEntry, new: Option<&str>) -> Result<()> {
+        let Some(name) = new else { return Ok(()) };
+        check_conversation_name(name)?;
+        match self.index.conversations.by_name(agent.settings.id, name) {
+            Some(row) if row.closed_at.is_none() || self.registry.context_info(row.key).is_some() => {
+                Err(exists_error(&agent.settings.name, name))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the conversation into which a context is put: a new one called `new`, or `target` itself.
+    ///
+    /// # Errors
+    /// As [`AgentResolver::check_destination`] and [`AgentResolver::conversation_to_write`].
+    pub async fn destination(&self, target: ConversationTarget, new: Option<&str>) -> Result<ConversationTarget> {
+        let target = match new {
+            Some(name) => {
+                let (key, _) = self.new_conversation(&target.agent, name, Opener::default()).await?;
+                ConversationTarget::new(target.agent, key)
+            }
+            None => target,
+        };
+        self.prepare_to_write(target).await
+    }
+
+    async fn open_conversation(&self, key: ConversationKey) -> Result<()> {
+        let _one_at_a_time = self.conversations_lock.lock().await;
+        let Some(row) = self.index.conversations.get(key).filter(|row| row.closed_at.is_some()) else { return Ok(()) };
+        self.store_conversation(ConversationRow { closed_at: None, ..(*row).clone() }).await
+    }
+
+    /// Stores a conversation in the journal and in the index. The caller holds the lock of conversations.
+    pub(super) async fn store_conversation(&self, row: ConversationRow) -> Result<()> {
+        self.registry.journal().store_conversation(row.clone()).await?;
+        self.index.conversations.insert(row);
+        Ok(())
+    }
+
+    /// Counts the conversation as live. If the agent has as many live ones as it may, saves and clears the one that was
+    /// quiet for longest first, and says so.
+    async fn make_room(&self, agent: &AgentEntry, key: ConversationKey) -> Result<StartingGuard> {
+        let most = usize::try_from(agent.settings.max_conversations).unwrap_or(usize::MAX).max(1);
+        let mut tried = HashSet::new();
+        loop {
+            let live = self.registry.live_conversations(Some(key.agent));
+            {
+                let mut starting = self.starting_conversations.0.lock();
+                let others = starting.iter().filter(|other| other.agent == key.agent && !live.contains(other)).count();
+                if live.len() + others < most {
+                    starting.insert(key);
+                    return Ok(StartingGuard { all: self.starting_conversations.clone(), key });
+                }
+            }
+            let now = self.registry.ticks();
+            let quiet = live.into_iter().find(|other| {
+                !other.is_main() && !tried.contains(other) && self.registry.running.status(*other, now).is_none()
+            });
+            let Some(quiet) = quiet else { return Err(too_many_error(&agent.settings.name, most)) };
+            tried.insert(quiet);
+            self.put_away(agent, quiet, most).await?;
+        }
+    }
+
+    /// Saves and clears a quiet conversation, unless a turn has begun in it.
+    async fn put_away(&self, agent: &AgentEntry, quiet: ConversationKey, most: usize) -> Result<()> {
+        let cleared = match self.registry.ask(quiet, command::clear(true)).await {
+            Ok(cleared) => cleared,
+            Err(failure) if matches!(failure.kind, ErrorKind::Busy | ErrorKind::NothingToSave) => return Ok(()),
+            Err(failure) => return Err(failure),
+        };
+        let name = self.index.conversations.name(quiet);
+        let shown = name.as_deref().unwrap_or_default();
+        let saved = cleared.saved.map(|session| (session.short_id.clone(), session.header.id));
+        let restore = saved
+            .as_ref()
+            .map_or_else(String::new, |(short_id, _)| format!(" To continue: chorusctl -C {shown} restore {short_id}"));
+        let text = format!(
+            "The conversation {shown} was saved and cleared to make room: {} may have {most} at once \
+             (max_conversations).{restore}",
+            agent.settings.name
+        );
+        let data = json!({"text": text, "id": saved.map(|(_, id)| id)});
+        self.registry.emit_event(EventType::Notice, Some(agent.settings.name.clone()), name, data);
+        Ok(())
+    }
+}
+
+fn too_many_error(agent: &str, most: usize) -> Error {
+    Error::new(ErrorKind::LimitReached, format!("agent {agent} has {most} conversations at work, as many as it may"))
+        .hint(format!("wait until one is done, or raise the limit: chorusctl agent config {agent} max_conversations N"))
+}

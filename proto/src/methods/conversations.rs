@@ -1,0 +1,148 @@
+//! `conversations.*`: the conversations that an agent has at once. Each has its own context, window and turns.
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::{method, wire};
+use crate::agent::{ContextInfo, RunningTurn, SessionRef};
+use crate::session::Session;
+
+method!(
+    /// Lists an agent's conversations: `main` first, then the others by name.
+    List = "conversations.list", ListParams => ListResult
+);
+method!(
+    /// Creates a conversation. It has no context until the first message.
+    New = "conversations.new", NewParams => NewResult
+);
+method!(
+    /// Gives a conversation another name. Sessions keep the name that it had when they were saved.
+    Rename = "conversations.rename", RenameParams => RenameResult
+);
+method!(
+    /// Saves what is unsaved, clears the context and closes the conversation. A message opens it again.
+    Close = "conversations.close", CloseParams => CloseResult
+);
+method!(
+    /// Selects the conversation that requests mean by `@`.
+    Use = "conversations.use", UseParams => UseResult
+);
+
+/// A conversation of an agent.
+#[wire(PartialEq, Eq)]
+pub struct Conversation {
+    /// The id of `main` is that of its agent.
+    pub id: Uuid,
+    /// `main`, or the name that is unique within the agent.
+    pub name: String,
+    /// The title that it was given, or that of its newest session.
+    #[omit_empty]
+    pub title: Option<String>,
+    /// What made it, for example `discord:` and the id of a thread; null if somebody named it.
+    #[omit_empty]
+    pub origin: Option<String>,
+    pub created_at: Timestamp,
+    /// Null while it is open.
+    #[omit_empty]
+    pub closed_at: Option<Timestamp>,
+    /// Whether requests mean it by `@`.
+    pub selected: bool,
+    /// Its live context; null if it is idle.
+    pub context: Option<ContextInfo>,
+    /// The running turn.
+    #[omit_empty]
+    pub turn: Option<RunningTurn>,
+    /// Its newest session.
+    pub last_session: Option<SessionRef>,
+    /// Who has it open in a chat.
+    #[omit_empty]
+    pub attached: Vec<Attached>,
+}
+
+/// A client that has a conversation open.
+#[wire(PartialEq, Eq)]
+pub struct Attached {
+    /// What the client calls itself, for example `pts/3`.
+    pub client: String,
+    pub since: Timestamp,
+}
+
+#[wire(params)]
+pub struct ListParams {
+    pub agent: Option<String>,
+    /// Include closed ones.
+    pub all: bool,
+    /// Index of the first conversation: the `next` of the previous page.
+    pub offset: Option<u64>,
+    /// Maximum number of conversations, by default and at most 1,000.
+    pub limit: Option<u64>,
+}
+
+#[wire(PartialEq, Eq)]
+pub struct ListResult {
+    pub agent_name: String,
+    pub conversations: Vec<Conversation>,
+    pub total: u64,
+    /// Offset of the next page; null at the end.
+    pub next: Option<u64>,
+}
+
+#[wire(params)]
+pub struct NewParams {
+    pub agent: Option<String>,
+    /// By the rules for names of agents; `main` is taken.
+    pub name: String,
+    /// By default the title of its newest session.
+    pub title: Option<String>,
+    /// What it is made for, unique within the agent, for clients that find it by that: if the agent has a conversation of
+    /// this origin, that one is returned, and if the name is taken, a number is added to it.
+    pub origin: Option<String>,
+}
+
+#[wire(PartialEq, Eq)]
+pub struct NewResult {
+    pub conversation: Conversation,
+    /// False if a conversation with this origin exists, or a closed one with this name was opened again.
+    pub created: bool,
+}
+
+#[wire(params)]
+pub struct RenameParams {
+    pub agent: Option<String>,
+    /// Its name or id, or `@` for the selected one; `main` keeps its name.
+    pub conversation: String,
+    pub name: String,
+}
+
+#[wire(PartialEq, Eq)]
+pub struct RenameResult {
+    pub conversation: Conversation,
+    pub old_name: String,
+}
+
+#[wire(params)]
+pub struct CloseParams {
+    pub agent: Option<String>,
+    /// Its name or id, or `@` for the selected one; `main` cannot be closed.
+    pub conversation: String,
+}
+
+#[wire(PartialEq)]
+pub struct CloseResult {
+    pub conversation: Conversation,
+    /// The session that holds its last context; null if there was none.
+    pub saved: Option<Session>,
+}
+
+#[wire(params)]
+pub struct UseParams {
+    pub agent: Option<String>,
+    /// Its name or id.
+    pub conversation: String,
+}
+
+#[wire(PartialEq, Eq)]
+pub struct UseResult {
+    pub agent_name: String,
+    pub conversation: Conversation,
+}
