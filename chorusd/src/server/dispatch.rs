@@ -28,7 +28,7 @@ use chorus_engine::ops::events::subscribe::Subscription;
 use self::method_runner::Responder;
 use self::request_check::{check_request, is_id, not_a_request_error};
 use self::routes_macro::routes;
-use super::notifications::{progress_callback, turn_listener};
+use super::notifications::{progress_callback, progress_listener, turn_listener};
 use super::reply::{self, Frame, to_rpc_error};
 use super::writer::ClientWriter;
 
@@ -51,7 +51,7 @@ pub(super) enum ToClient {
     Events(Subscription),
 }
 
-// Every method but `events.subscribe` and `send`.
+// Every method but `events.subscribe`, `send` and `context.attach`.
 routes! {
     // These change nothing, or they are done by somebody else once they are requested (an actor, a task): they may be dropped when
     // the client disconnects.
@@ -170,6 +170,12 @@ pub(super) async fn dispatch(ops: Arc<Ops>, caller: ClientHandle, body: Bytes) -
             let listener = turn_listener(id.as_deref(), params, caller.writer);
             answer.run_inline::<send::Send, _, _>(params, |p| ops::send::send(&ops.message_sender, p, listener)).await
         }
+        // It has no answer before the client disconnects, which drops it.
+        conversations::Attach::NAME => {
+            let listener = progress_listener(id.as_deref(), caller.writer);
+            let attach = |p| ops::conversations::attach::attach(&ops.agent_resolver, &ops.registry, p, listener);
+            answer.run_inline::<conversations::Attach, _, _>(params, attach).await
+        }
         name => route((name, params), answer, ops, caller).await,
     }
 }
@@ -183,7 +189,11 @@ pub fn parse_request(body: &[u8]) -> Result<Request<'_>, RpcError> {
 
 /// Returns the names of all methods.
 fn method_names() -> impl Iterator<Item = &'static str> {
-    ROUTED_NAMES.iter().copied().chain([events::Subscribe::NAME, send::Send::NAME])
+    ROUTED_NAMES.iter().copied().chain([
+        events::Subscribe::NAME,
+        send::Send::NAME,
+        conversations::Attach::NAME,
+    ])
 }
 
 fn unknown_method_error(name: &str) -> RpcError {

@@ -36,6 +36,12 @@ impl TurnListener for ProgressListener {
     }
 }
 
+/// Returns a listener that forwards to request `id`; `None` if notifications cannot name it.
+pub(super) fn progress_listener(id: Option<&RawValue>, writer: Arc<ClientWriter>) -> Option<Arc<dyn TurnListener>> {
+    let id: u64 = id.and_then(|id| id.get().parse().ok())?;
+    Some(Arc::new(ProgressListener { id, writer }))
+}
+
 /// Returns the listener for the turn of request `id` if its parameters ask for a stream. Notifications can name only
 /// numeric ids.
 pub(super) fn turn_listener(
@@ -48,9 +54,8 @@ pub(super) fn turn_listener(
         #[serde(default)]
         stream: bool,
     }
-    let id: u64 = id.and_then(|id| id.get().parse().ok())?;
     let carried: Carried = serde_json::from_str(params?.get()).ok()?;
-    carried.stream.then(|| -> Arc<dyn TurnListener> { Arc::new(ProgressListener { id, writer: line }) })
+    if carried.stream { progress_listener(id, line) } else { None }
 }
 
 /// Returns a callback that sends `progress` notifications for request `id`. They can name only numeric ids.

@@ -28,6 +28,12 @@ method!(
     Use = "conversations.use", UseParams => UseResult
 );
 
+method!(
+    /// Follows a conversation: sends what happens in it as `progress` notifications, as `send` does with `stream`, until the
+    /// client disconnects. There is no answer before that.
+    Attach = "context.attach", AttachParams => AttachResult
+);
+
 /// A conversation of an agent.
 #[wire(PartialEq, Eq)]
 pub struct Conversation {
@@ -66,6 +72,18 @@ pub struct Attached {
     pub client: String,
     pub since: Timestamp,
 }
+
+#[wire(params)]
+pub struct AttachParams {
+    pub agent: Option<String>,
+    /// Its name or id: `main` by default, `@` for the one that `conversations.use` selected.
+    pub conversation: Option<String>,
+    /// What the client calls itself in `status`, for example `pts/3`; at most 100 characters.
+    pub client: Option<String>,
+}
+
+#[wire(PartialEq, Eq)]
+pub struct AttachResult {}
 
 #[wire(params)]
 pub struct ListParams {

@@ -3,8 +3,9 @@
 use uuid::Uuid;
 
 use super::approvals::{Approval, Status};
+use super::conversations::Attached;
 use super::{method, wire};
-use crate::message::{Attachment, ToolCall, Usage};
+use crate::message::{Attachment, Role, ToolCall, Usage};
 
 method!(
     /// Runs one turn: appends the text to the context, calls the model, and runs its tool calls until it makes no more.
@@ -54,7 +55,7 @@ pub struct Progress {
     pub said: TurnEvent,
 }
 
-/// A piece of a turn as it comes. Pieces of one kind that come faster than they are read arrive as one.
+/// A piece of a turn as it comes, or of what else happens in a conversation that a client is attached to. Pieces of one kind that come faster than they are read arrive as one.
 #[wire(PartialEq, Eq)]
 pub enum TurnEvent {
     /// Text of the reply.
@@ -104,6 +105,28 @@ pub enum TurnEvent {
         /// Its id, also for cancelling it while it waits; missing from older daemons.
         #[omit_empty]
         turn_id: Option<Uuid>,
+    },
+    /// Only for `context.attach`, first: the turn that runs, of which the following pieces up to now come next, and who
+    /// else has the conversation open.
+    Attached {
+        turn_id: Option<Uuid>,
+        others: Vec<Attached>,
+    },
+    /// Only for `context.attach`: a message that was added to the conversation, but none of a turn's own messages.
+    Message {
+        id: String,
+        role: Role,
+        text: String,
+        /// Who wrote it, if it was not the owner.
+        #[omit_empty]
+        author: Option<String>,
+    },
+    /// Only for `context.attach`: the turn has ended.
+    Ended {
+        turn_id: Uuid,
+        /// Why it ended without a complete reply, if it did.
+        #[omit_empty]
+        reason: Option<String>,
     },
 }
 

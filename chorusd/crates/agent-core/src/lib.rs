@@ -19,6 +19,7 @@ pub mod interruption_reason;
 mod model_outcome;
 mod partial_load;
 mod resend_after_failure;
+mod said_pieces;
 mod settings;
 pub mod state;
 #[cfg(test)]

@@ -10,6 +10,8 @@ use chorus_base::sync::Mutex;
 use chorus_proto::methods::send::TurnEvent;
 use futures_util::task::AtomicWaker;
 
+use super::said_pieces::SaidPieces;
+
 /// Receives the events of a turn.
 pub trait TurnListener: Debug + Send + Sync {
     /// Sends an event if the listener can take it at once; else returns false and sends nothing.
@@ -81,8 +83,13 @@ impl TurnSink {
         self.0.subscriber.lock().listener = None;
     }
 
+    /// Whether both are the same sink.
+    fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Whether the listener is still there.
-    fn is_open(&self) -> bool {
+    pub fn is_open(&self) -> bool {
         self.0.subscriber.lock().listener.is_some()
     }
 
@@ -107,9 +114,22 @@ struct SinkLists {
     approval_listeners: Vec<TurnSink>,
     /// Approval questions that are not decided yet.
     open_questions: Vec<TurnEvent>,
+    said: SaidPieces,
 }
 
 impl TurnSinks {
+    /// Adds a listener that hears what was said so far, too, after `first`. Does nothing if it listens already.
+    pub fn add_late_listener(&self, sink: TurnSink, first: &TurnEvent) {
+        let mut lists = self.0.lock();
+        if lists.listeners.iter().any(|known| known.is_same(&sink)) {
+            return;
+        }
+        sink.send(first);
+        lists.said.pieces().for_each(|piece| sink.send(piece));
+        lists.open_questions.iter().for_each(|asked| sink.send(asked));
+        lists.listeners.push(sink);
+    }
+
     /// Adds a listener for all events from now on, and sends it the open questions.
     pub fn add_listener(&self, sink: TurnSink) {
         let mut lists = self.0.lock();
@@ -127,6 +147,7 @@ impl TurnSinks {
 
     pub fn send(&self, event: &TurnEvent) {
         let mut lists = self.0.lock();
+        lists.said.push(event);
         lists.listeners.iter().for_each(|sink| sink.send(event));
         match event {
             TurnEvent::Ask { .. } => lists.open_questions.push(event.clone()),

@@ -78,6 +78,8 @@ impl TurnProgress {
                 self.open_approvals = self.open_approvals.saturating_sub(1);
                 return;
             }
+            // Only for clients that are attached to a conversation.
+            TurnEvent::Attached { .. } | TurnEvent::Message { .. } | TurnEvent::Ended { .. } => return,
             TurnEvent::Note(note) => Activity::Note(rewrite_message(note)),
         };
         self.activity = doing;

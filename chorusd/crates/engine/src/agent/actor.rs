@@ -15,10 +15,11 @@ use chorus_agent_core::window::WindowBudget;
 use chorus_agent_core::{AgentSettings, continuation};
 use chorus_base::Ticks;
 use chorus_base::error::{Error, Result};
-use chorus_proto::EventType;
-use chorus_proto::Usage;
+use chorus_proto::methods::send::TurnEvent;
+use chorus_proto::{EventType, Role, Usage};
 use chorus_session::conversation::ConversationKey;
-use chorus_store::journal::{ContextRow, Continuation, NewEvent, SessionReference};
+use chorus_session::stored_message::StoredMessage;
+use chorus_store::journal::{ContextRow, Continuation, JournalAppendOutcome, NewEvent, SessionReference};
 use futures_util::StreamExt as _;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use futures_util::stream::{FuturesOrdered, FuturesUnordered};
@@ -26,8 +27,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
+use super::attached_clients::message_event;
 use super::command::{CommandReply, HoldGuard};
 use super::eviction::{self, EVICT_AFTER};
 use super::journal_records::{
@@ -37,6 +38,7 @@ use super::journal_records::{
 use super::prompt_size::ConversationSize;
 use super::registry::Registry;
 use super::tool_runner::ToolRunner;
+use super::turn_io::TurnIo;
 use super::turn_priority::TurnGuard;
 use super::{checkpoint_on_save, context_loader, expiry_notice, model_call, session_save};
 
@@ -72,8 +74,8 @@ pub(super) struct Actor {
     evictable: bool,
     /// Receives the events of a turn, for each pending request.
     sinks: HashMap<RequestId, TurnSink>,
-    /// The running turn, the token that cancels it, and its listeners.
-    turn: Option<(Uuid, CancellationToken, TurnSinks)>,
+    /// The turn that began last.
+    turn: Option<TurnIo>,
     /// Held while the turn calls its model.
     turn_guard: Option<TurnGuard>,
     /// Pending appends, in order.
@@ -218,13 +220,30 @@ impl Actor {
         let whole = self.state.context().filter(|_| !self.state.is_loading());
         self.prompt_size = whole.map(|context| ConversationSize::measure(context, self.window, self.prompt_size));
         self.registry.publish_context(self.conversation, self.state.context(), self.prompt_size);
-        self.registry.running.set(self.conversation, self.state.running_turn());
+        let running = self.state.running_turn();
+        if running.is_none()
+            && let Some(turn) = &mut self.turn
+        {
+            turn.release_slot();
+        }
+        self.registry.running.set(self.conversation, running);
         let (events, rest): (Vec<_>, Vec<_>) =
             effects.into_iter().partition(|effect| matches!(effect, Effect::EmitEvent(..)));
         self.emit_events(events);
         for effect in rest {
             self.apply_effect(effect);
         }
+    }
+
+    /// Returns the events about messages that attached clients hear of when they are stored: what a turn itself says
+    /// reaches them as its pieces.
+    fn heard_messages(&self, messages: &[StoredMessage]) -> Vec<TurnEvent> {
+        if !self.registry.attached.has_any(self.conversation) {
+            return Vec::new();
+        }
+        let in_turn = self.state.running_turn().is_some();
+        let of_turn = |role| in_turn && matches!(role, Role::Assistant | Role::ToolResult);
+        messages.iter().filter(|message| !of_turn(message.role())).filter_map(message_event).collect()
     }
 
     /// Acquires or releases the turn's priority over background requests to the same provider.
@@ -251,10 +270,11 @@ impl Actor {
             _ => None,
         };
         let events: Vec<_> = effects.into_iter().filter_map(event).collect();
-        if let Some((turn, ..)) = &self.turn
-            && events.iter().any(|event| matches!(event.kind, EventType::TurnFinished | EventType::TurnInterrupted))
-        {
-            self.registry.tools.approvals.end_turn(self.conversation.agent, *turn);
+        let ends = |event: &&NewEvent| matches!(event.kind, EventType::TurnFinished | EventType::TurnInterrupted);
+        if let (Some(turn), Some(end)) = (&self.turn, events.iter().find(ends)) {
+            self.registry.tools.approvals.end_turn(self.conversation.agent, turn.id);
+            let reason = end.data["reason"].as_str().map(str::to_owned);
+            self.registry.attached.end_turn(self.conversation, turn.id, reason);
         }
         if !events.is_empty() {
             drop(self.registry.store.journal.emit(events));
@@ -265,9 +285,17 @@ impl Actor {
         let store = &self.registry.store;
         match effect {
             Effect::Append(append) => {
-                let done =
-                    store.journal.append(to_journal_append(*append, self.conversation, self.conversation_name.clone()));
-                self.appends.push_back(done.map(|result| Event::Appended(result.map(from_journal_outcome))).boxed());
+                let heard = self.heard_messages(&append.messages);
+                let append = to_journal_append(*append, self.conversation, self.conversation_name.clone());
+                let done = store.journal.append(append);
+                let (registry, conversation) = (self.registry.clone(), self.conversation);
+                let done = done.map(move |result| {
+                    if let Ok(JournalAppendOutcome::Added(_)) = &result {
+                        heard.iter().for_each(|event| registry.attached.send(conversation, event));
+                    }
+                    Event::Appended(result.map(from_journal_outcome))
+                });
+                self.appends.push_back(done.boxed());
             }
             Effect::WriteSession(mut draft) => {
                 let registry = self.registry.clone();
@@ -376,8 +404,8 @@ impl Actor {
             Effect::CallModel(asked) => self.call_model(*asked),
             Effect::RunTools(run) => self.run_tools(*run),
             Effect::CancelTurn(turn) => {
-                if let Some((_, cancel, _)) = self.turn.as_ref().filter(|(id, ..)| *id == turn) {
-                    cancel.cancel();
+                if let Some(running) = self.turn.as_ref().filter(|running| running.id == turn) {
+                    running.cancel.cancel();
                 }
             }
             Effect::CloseTurn { context, marker: mark } => {
@@ -392,15 +420,19 @@ impl Actor {
                 });
                 self.running.push(closed.boxed());
             }
-            Effect::BeginTurn(turn) => self.turn = Some((turn, CancellationToken::new(), TurnSinks::default())),
+            Effect::BeginTurn(turn) => {
+                let sinks = TurnSinks::default();
+                self.registry.attached.begin_turn(self.conversation, turn, &sinks);
+                self.turn = Some(TurnIo::new(turn, sinks));
+            }
             Effect::AddListener(request) => {
-                if let (Some(sink), Some((_, _, sinks))) = (self.sinks.get(&request), &self.turn) {
-                    sinks.add_listener(sink.clone());
+                if let (Some(sink), Some(turn)) = (self.sinks.get(&request), &self.turn) {
+                    turn.sinks.add_listener(sink.clone());
                 }
             }
             Effect::AddApprovalListener(request) => {
-                if let (Some(sink), Some((_, _, sinks))) = (self.sinks.get(&request), &self.turn) {
-                    sinks.add_approval_listener(sink.clone());
+                if let (Some(sink), Some(turn)) = (self.sinks.get(&request), &self.turn) {
+                    turn.sinks.add_approval_listener(sink.clone());
                 }
             }
             Effect::SendTo(request, said) => {
@@ -409,8 +441,8 @@ impl Actor {
                 }
             }
             Effect::Broadcast(said) => {
-                if let Some((_, _, sinks)) = &self.turn {
-                    sinks.send(&said);
+                if let Some(turn) = &self.turn {
+                    turn.sinks.send(&said);
                 }
             }
         }
@@ -423,10 +455,11 @@ impl Actor {
         }
         asked.settings = asked.settings.with_model(asked.model.as_deref());
         let (of, registry, conversation) = ((asked.turn, asked.step), self.registry.clone(), self.conversation);
-        let Some((_, cancel, sinks)) = self.turn.clone() else { return };
+        let (Some(turn), most) = (self.turn.clone(), asked.settings.concurrent_turns) else { return };
         // In a task of its own, so that it goes on while this actor is busy.
         let task = chorus_runtime::spawn(async move {
-            let ended = model_call::run(&registry, conversation, asked, sinks, cancel).await;
+            turn.wait_for_slot(&registry, conversation, most).await;
+            let ended = model_call::run(&registry, conversation, asked, turn.sinks, turn.cancel).await;
             let moment = model_call::current_moment(&registry);
             match ended {
                 model_call::ModelCallOutcome::Completed(result) => Event::ModelCalled { turn_step: of, moment, result },
@@ -451,7 +484,7 @@ impl Actor {
     }
 
     fn run_tools(&mut self, run: RunTools) {
-        let Some((_, cancel, sinks)) = self.turn.clone().filter(|(id, ..)| *id == run.turn) else { return };
+        let Some(TurnIo { cancel, sinks, .. }) = self.turn.clone().filter(|turn| turn.id == run.turn) else { return };
         if run.cancelled {
             cancel.cancel();
         }

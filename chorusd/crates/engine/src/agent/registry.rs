@@ -42,6 +42,7 @@ use super::idle_expiry::{DeadlineTimers, RESTART_GRACE};
 use super::journal_trim::{self, TrimQueue};
 use super::prompt_size::{self, ConversationSize};
 use super::summaries::Summaries;
+use super::turn_slots::TurnSlots;
 use super::turn_status::RunningTurns;
 use crate::tools::ToolServices;
 use crate::usage::{TokenCounter, UsageTracker};
@@ -65,6 +66,7 @@ pub struct Registry {
     /// When contexts without recent requests are evicted from memory.
     pub eviction_timers: DeadlineTimers<ConversationKey>,
     pub running: RunningTurns,
+    pub(super) turn_slots: TurnSlots,
     /// Who has a conversation open in a chat.
     pub attached: AttachedClients,
     pub(super) extractions: RunningExtractions,
@@ -125,6 +127,7 @@ impl Registry {
             idle_timers: DeadlineTimers::default(),
             eviction_timers: DeadlineTimers::default(),
             running: RunningTurns::default(),
+            turn_slots: TurnSlots::default(),
             attached: AttachedClients::default(),
             extractions: RunningExtractions::default(),
             tasks,
@@ -302,6 +305,7 @@ impl Registry {
                 inner.live.remove(&conversation);
                 inner.prompt_sizes.remove(&conversation);
                 self.running.set(conversation, None);
+                self.attached.forget_turn(conversation);
                 inner.live.extend(head.map(|head| (conversation, head)));
             }
             Ok(())

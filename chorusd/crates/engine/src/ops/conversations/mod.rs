@@ -1,5 +1,6 @@
 //! The conversations of an agent: finding the one that a request means, and the operations `conversations.*`.
 
+pub mod attach;
 pub mod close;
 mod describe;
 pub mod list;
