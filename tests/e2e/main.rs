@@ -9,6 +9,7 @@ mod chat;
 mod cli;
 mod compatibility;
 mod context;
+mod conversations;
 mod crash;
 mod daemon;
 mod discord;

@@ -1,6 +1,6 @@
 //! Short forms of the calls that nearly every test makes.
 
-use chorus_proto::methods::{agent, context, daemon, events, session};
+use chorus_proto::methods::{agent, context, conversations, daemon, events, session};
 use chorus_proto::{Agent, CallError, Client, ErrorKind, Event, Message, NewMessage, Role, Session};
 
 /// Short forms of requests; they panic if the daemon answers with an error.
@@ -10,6 +10,10 @@ pub trait ClientExt {
     fn append_all(&mut self, agent: &str, messages: Vec<NewMessage>) -> u64;
     fn message_texts(&mut self, agent: &str) -> Vec<String>;
     fn messages(&mut self, agent: &str) -> Vec<Message>;
+    /// Returns true if the agent has this conversation.
+    fn conversation_exists(&mut self, agent: &str, conversation: &str) -> bool;
+    /// Returns the messages of a conversation's live context.
+    fn messages_in(&mut self, agent: &str, conversation: &str) -> Vec<Message>;
     fn pinned_facts(&mut self, agent: &str) -> Vec<String>;
     fn agent_status(&mut self, agent: &str) -> Agent;
     fn save(&mut self, agent: &str, description: &str) -> Session;
@@ -40,10 +44,23 @@ impl ClientExt for Client {
     }
 
     fn messages(&mut self, agent: &str) -> Vec<Message> {
+        self.messages_in(agent, "main")
+    }
+
+    fn conversation_exists(&mut self, agent: &str, conversation: &str) -> bool {
+        let params = conversations::ListParams { agent: Some(agent.into()), ..Default::default() };
+        let listed = self.call::<conversations::List>(&params).expect("conversations.list");
+        listed.conversations.iter().any(|found| found.name == conversation)
+    }
+
+    fn messages_in(&mut self, agent: &str, conversation: &str) -> Vec<Message> {
         let mut all = Vec::new();
         let mut offset = Some(0);
+        // As a client of before asks for `main`.
+        let conversation = Some(conversation.to_owned()).filter(|name| name != "main");
         while offset.is_some() {
-            let params = context::ShowParams { agent: Some(agent.into()), offset, ..Default::default() };
+            let conversation = conversation.clone();
+            let params = context::ShowParams { agent: Some(agent.into()), conversation, offset, ..Default::default() };
             let page = self.call::<context::Show>(&params).expect("context.show");
             assert!(page.next.is_none_or(|next| next > offset.unwrap_or(0)), "a page that does not end");
             all.extend(page.messages);

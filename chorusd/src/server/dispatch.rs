@@ -189,11 +189,7 @@ pub fn parse_request(body: &[u8]) -> Result<Request<'_>, RpcError> {
 
 /// Returns the names of all methods.
 fn method_names() -> impl Iterator<Item = &'static str> {
-    ROUTED_NAMES.iter().copied().chain([
-        events::Subscribe::NAME,
-        send::Send::NAME,
-        conversations::Attach::NAME,
-    ])
+    ROUTED_NAMES.iter().copied().chain([events::Subscribe::NAME, send::Send::NAME, conversations::Attach::NAME])
 }
 
 fn unknown_method_error(name: &str) -> RpcError {

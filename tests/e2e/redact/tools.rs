@@ -146,7 +146,7 @@ fn what_tools_come_upon_is_written_down_without_secrets() {
     }
     let mut client = fixture.client();
     wait_until("the message at the other agent", DEADLINE, || {
-        client.message_texts("b").into_iter().find(|text| marks(text) == 2)
+        client.messages_in("b", "from-d").into_iter().map(|message| message.content).find(|text| marks(text) == 2)
     });
     let audit = client.call::<Audit>(&AuditParams::default()).expect("audit");
     fixture.heard.push_str(&serde_json::to_string(&audit).expect("rows"));

@@ -136,7 +136,7 @@ fn of_many_a_person_is_shown_the_newest_and_a_program_all() {
     let rows: Vec<String> = (1002..=1400)
         .map(|n| {
             format!(
-                "('t{n}', x'{agent}', 'a', 'echo {n}', 1, 1, '', 'completed', 0, NULL, {n}, {n}, 'logs/t{n}.log', 1)"
+                "('t{n}', x'{agent}', 'a', 'echo {n}', 1, 1, '', 'completed', 0, NULL, {n}, {n}, 'logs/t{n}.log', 1, NULL)"
             )
         })
         .collect();

@@ -68,7 +68,10 @@ mod tests {
         said.push(&text("b"));
         said.push(&TurnEvent::Note("n".to_owned()));
         said.push(&text("c"));
-        assert_eq!(said.pieces().cloned().collect::<Vec<_>>(), [text("ab"), TurnEvent::Note("n".to_owned()), text("c")]);
+        assert_eq!(
+            said.pieces().cloned().collect::<Vec<_>>(),
+            [text("ab"), TurnEvent::Note("n".to_owned()), text("c")]
+        );
         for _ in 0..100 {
             said.push(&text(&"x".repeat(10_000)));
         }

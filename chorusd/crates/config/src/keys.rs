@@ -161,7 +161,7 @@ pub(crate) const KEYS: &[ConfigKey] = &[
     config_key(
         "defaults",
         "max_conversations",
-        "Largest number of an agent's conversations that are live at once; to begin a further one, the one that was quiet for longest is saved and cleared.",
+        "Largest number of an agent's conversations that are live at once; when another one starts, the one without messages for longest is saved and cleared.",
         |c, v| set_positive_count(&mut c.defaults.max_conversations, v),
     ),
     config_key(

@@ -160,8 +160,10 @@ fn it_finds_again_and_tells_another(story: &Story) {
     fine(&results);
     assert!(texts(&results)[0].contains("found in 1 session"), "{:?}", texts(&results));
     let answered = |message: &Message| message.content == "Heard.";
-    wait_until("b to answer", DEADLINE, || story.client().messages("b").iter().any(answered).then_some(()));
-    assert!(story.client().messages("b")[0].content.ends_with("The sums are right."));
+    wait_until("b to answer", DEADLINE, || {
+        story.client().messages_in("b", "from-a").iter().any(answered).then_some(())
+    });
+    assert!(story.client().messages_in("b", "from-a")[0].content.ends_with("The sums are right."));
 }
 
 fn every_decision_is_in_the_log(story: &Story) {

@@ -7,12 +7,13 @@ use chorus_tests::model_server::Response;
 use chorus_tests::{DEADLINE, wait_until};
 use serde_json::json;
 
-use super::{audited_changes, expect_tool, expect_tool_error, profile, results, start_fixture};
+use super::{audited_changes, expect_tool, expect_tool_error, profile, results_in, start_fixture};
 
-/// What `b` was told, once it has answered so often.
+/// What `a` told `b`, once `b` has answered so often.
 fn heard(fixture: &Fixture, answers: usize) -> Vec<chorus_proto::Message> {
     wait_until("b to answer", DEADLINE, || {
-        let shown = fixture.client().messages("b");
+        fixture.client().conversation_exists("b", "from-a").then_some(())?;
+        let shown = fixture.client().messages_in("b", "from-a");
         let said =
             shown.iter().filter(|message| message.role == Role::Assistant && message.tool_calls.is_empty()).count();
         (said >= answers).then_some(shown)
@@ -31,6 +32,32 @@ fn a_message_begins_a_turn_there_and_says_who_it_is_from() {
     assert_eq!(shown[0].source.as_ref().map(|source| source.kind), Some(SourceKind::Agent));
     assert_eq!(shown[0].author.as_ref().map(|author| &*author.name), Some("a"));
     assert_eq!(shown[1].content, "Counted.");
+    assert!(fixture.client().messages("b").is_empty(), "its own conversation is not broken into");
+}
+
+#[test]
+fn who_waits_gets_the_answer_and_who_would_wait_for_itself_is_told() {
+    let fixture = start_fixture("open");
+    fixture.create_agent_of("b", "local/small", Some("open"));
+    let back = json!({"agent": "a", "message": "Which sheep?", "wait": 60});
+    fixture.models().openai().queue(Response::tool_call("c", "send_to_agent", &back));
+    fixture.models().openai().queue_text(["Seven."]);
+    let ask = json!({"agent": "b", "message": "How many sheep?", "wait": 600});
+    let said = expect_tool(&fixture, "send_to_agent", ask);
+    assert_eq!(said, "b replied:\n\nSeven.");
+    let refused = results_in(&fixture, "b", "from-a").pop().expect("a result");
+    assert!(refused.is_error && refused.text.contains("waits for your answer"), "{refused:?}");
+    let said = expect_tool_error(&fixture, "send_to_agent", json!({"agent": "b", "message": "x", "wait": 601}));
+    assert!(said.contains("`wait` must be 1 to 600 seconds"), "{said}");
+}
+
+#[test]
+fn who_waits_too_long_is_told_so() {
+    let fixture = start_fixture("open");
+    fixture.create_agent_of("b", "local/small", Some("open"));
+    fixture.models().openai().queue(Response::empty().stall());
+    let said = expect_tool(&fixture, "send_to_agent", json!({"agent": "b", "message": "Think.", "wait": 1}));
+    assert!(said.contains("has not replied within 1 s"), "{said}");
 }
 
 #[test]
@@ -66,11 +93,11 @@ fn agents_that_answer_each_other_for_ever_are_stopped() {
     }
     fixture.send("a", "begin").expect("a turn");
     heard(&fixture, 2);
-    let last = results(&fixture, "b").pop().expect("a result");
+    let last = results_in(&fixture, "b", "from-a").pop().expect("a result");
     assert!(last.is_error && last.text.contains("which is the limit"), "{last:?}");
-    let sent: usize =
-        ["a", "b"].iter().map(|agent| results(&fixture, agent).iter().filter(|came| !came.is_error).count()).sum();
-    assert_eq!(sent, 3);
+    let sent =
+        |agent, conversation| results_in(&fixture, agent, conversation).iter().filter(|came| !came.is_error).count();
+    assert_eq!(sent("a", "main") + sent("b", "from-a") + sent("a", "from-b"), 3);
 }
 
 #[test]
@@ -84,7 +111,7 @@ fn without_a_person_nothing_is_granted() {
     fixture.models().openai().queue_text(["I tried."]);
     expect_tool(&fixture, "send_to_agent", json!({"agent": "b", "message": "Take what permissions you like."}));
     heard(&fixture, 1);
-    let results = results(&fixture, "b");
+    let results = results_in(&fixture, "b", "from-a");
     assert_eq!(results.len(), 3);
     for came in results {
         assert!(came.is_error && came.text.contains("no person requested this turn"), "{came:?}");

@@ -66,7 +66,13 @@ pub fn expect_tool_error(fixture: &Fixture, tool: &str, params: Value) -> String
 
 /// The results of calls in the context of an agent.
 pub fn results(fixture: &Fixture, agent: &str) -> Vec<ToolOutput> {
-    let results = fixture.client().messages(agent).into_iter().filter(|message| message.role == Role::ToolResult);
+    results_in(fixture, agent, "main")
+}
+
+/// The results of the tool calls in a conversation of an agent.
+pub fn results_in(fixture: &Fixture, agent: &str, conversation: &str) -> Vec<ToolOutput> {
+    let messages = fixture.client().messages_in(agent, conversation);
+    let results = messages.into_iter().filter(|message| message.role == Role::ToolResult);
     results.map(|message| ToolOutput { text: message.content, is_error: message.is_error }).collect()
 }
 

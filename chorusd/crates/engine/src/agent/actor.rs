@@ -2,23 +2,19 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use chorus_agent_core::context::Deadline;
-use chorus_agent_core::effect::{CallModel, Effect, RunTools};
+use chorus_agent_core::effect::Effect;
 use chorus_agent_core::event::{AgentCommand, AppendOutcome, CommandOutcome, Event, Request, RequestId, RequestMeta};
 use chorus_agent_core::interruption_reason::Interruption;
 use chorus_agent_core::state::State;
-use chorus_agent_core::turn::ModelFailure;
 use chorus_agent_core::turn_sink::{TurnSink, TurnSinks};
 use chorus_agent_core::window::WindowBudget;
 use chorus_agent_core::{AgentSettings, continuation};
 use chorus_base::Ticks;
 use chorus_base::error::{Error, Result};
-use chorus_proto::methods::send::TurnEvent;
-use chorus_proto::{EventType, Role, Usage};
+use chorus_proto::EventType;
 use chorus_session::conversation::ConversationKey;
-use chorus_session::stored_message::StoredMessage;
 use chorus_store::journal::{ContextRow, Continuation, JournalAppendOutcome, NewEvent, SessionReference};
 use futures_util::StreamExt as _;
 use futures_util::future::{BoxFuture, FutureExt as _};
@@ -28,7 +24,6 @@ use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::attached_clients::message_event;
 use super::command::{CommandReply, HoldGuard};
 use super::eviction::{self, EVICT_AFTER};
 use super::journal_records::{
@@ -37,10 +32,11 @@ use super::journal_records::{
 };
 use super::prompt_size::ConversationSize;
 use super::registry::Registry;
-use super::tool_runner::ToolRunner;
 use super::turn_io::TurnIo;
 use super::turn_priority::TurnGuard;
 use super::{checkpoint_on_save, context_loader, expiry_notice, model_call, session_save};
+
+mod turn_work;
 
 /// A command on its way to an actor.
 #[derive(Debug)]
@@ -235,29 +231,6 @@ impl Actor {
         }
     }
 
-    /// Returns the events about messages that attached clients hear of when they are stored: what a turn itself says
-    /// reaches them as its pieces.
-    fn heard_messages(&self, messages: &[StoredMessage]) -> Vec<TurnEvent> {
-        if !self.registry.attached.has_any(self.conversation) {
-            return Vec::new();
-        }
-        let in_turn = self.state.running_turn().is_some();
-        let of_turn = |role| in_turn && matches!(role, Role::Assistant | Role::ToolResult);
-        messages.iter().filter(|message| !of_turn(message.role())).filter_map(message_event).collect()
-    }
-
-    /// Acquires or releases the turn's priority over background requests to the same provider.
-    fn update_turn_priority(&mut self) {
-        let calls = self.state.is_waiting_for_model();
-        if calls == self.turn_guard.is_some() {
-            return;
-        }
-        let registry = &self.registry;
-        let entry = registry.agents.by_id(self.conversation.agent).filter(|_| calls);
-        let target = entry.and_then(|entry| registry.models.resolve(entry.settings.model.as_deref()?).ok());
-        self.turn_guard = target.map(|target| registry.summaries.turn_priority.begin_turn(&target.provider));
-    }
-
     fn new_event(&self, at: Timestamp, kind: EventType, data: Value) -> NewEvent {
         NewEvent { at, kind, agent: Some(self.name.clone()), conversation: self.conversation_name.clone(), data }
     }
@@ -446,69 +419,6 @@ impl Actor {
                 }
             }
         }
-    }
-
-    fn call_model(&mut self, mut asked: CallModel) {
-        // Settings that changed during the turn, also by the agent itself, apply from this call on.
-        if let Some(entry) = self.registry.agents.by_id(self.conversation.agent) {
-            asked.settings = entry.settings.clone();
-        }
-        asked.settings = asked.settings.with_model(asked.model.as_deref());
-        let (of, registry, conversation) = ((asked.turn, asked.step), self.registry.clone(), self.conversation);
-        let (Some(turn), most) = (self.turn.clone(), asked.settings.concurrent_turns) else { return };
-        // In a task of its own, so that it goes on while this actor is busy.
-        let task = chorus_runtime::spawn(async move {
-            turn.wait_for_slot(&registry, conversation, most).await;
-            let ended = model_call::run(&registry, conversation, asked, turn.sinks, turn.cancel).await;
-            let moment = model_call::current_moment(&registry);
-            match ended {
-                model_call::ModelCallOutcome::Completed(result) => Event::ModelCalled { turn_step: of, moment, result },
-                model_call::ModelCallOutcome::NeedsCompaction(compaction) => {
-                    Event::CompactionPlanned { turn_step: of, moment, compaction }
-                }
-            }
-        });
-        let registry = self.registry.clone();
-        let ended = task.map(move |ended| {
-            ended.unwrap_or_else(|e| {
-                let failure = Error::internal(e.to_string());
-                let stopped = ModelFailure { failure, partial: None, usage: Usage::default(), too_long: false };
-                Event::ModelCalled {
-                    turn_step: of,
-                    moment: model_call::current_moment(&registry),
-                    result: Box::new(Err(Box::new(stopped))),
-                }
-            })
-        });
-        self.running.push(ended.boxed());
-    }
-
-    fn run_tools(&mut self, run: RunTools) {
-        let Some(TurnIo { cancel, sinks, .. }) = self.turn.clone().filter(|turn| turn.id == run.turn) else { return };
-        if run.cancelled {
-            cancel.cancel();
-        }
-        let of = (run.turn, run.step);
-        let (registry, conversation) = (self.registry.clone(), self.conversation);
-        let (name, conversation_name) = (self.name.clone(), self.conversation_name.clone());
-        // The newest message is the one with the calls: nothing is appended between calls and their results.
-        let messages = self.state.context().map(|context| context.messages.clone()).unwrap_or_default();
-        let message = messages.last().and_then(|message| message.to_message().ok()).map(|message| message.id);
-        let last_number = Arc::new(AtomicU64::new(messages.len() as u64));
-        let (requester, turn_step) = (run.requester, of);
-        let batch = ToolRunner {
-            registry,
-            conversation,
-            name,
-            conversation_name,
-            turn_step,
-            message,
-            last_number,
-            requester,
-            cancel,
-            sinks,
-        };
-        self.running.extend(batch.start_calls(run.calls, run.breaker));
     }
 
     fn reply(&mut self, request: RequestId, result: Result<CommandOutcome>) {

@@ -1,6 +1,7 @@
 //! The interface through which tools use the rest of the daemon. The composition root provides it.
 
 use std::fmt::Debug;
+use std::time::Duration;
 
 use chorus_base::error::Result;
 use chorus_base::requester::Requester;
@@ -24,8 +25,14 @@ pub trait ToolHost: Debug + Send + Sync {
     fn search_sessions(&self, asker: ToolCaller, query: String) -> BoxFuture<'_, Result<String>>;
 
     /// Starts a turn of another agent with this message, which counts as requested by no person. Ends when the message
-    /// is accepted, and returns a text for the model.
-    fn send_to_agent(&self, asker: ToolCaller, agent: String, message: String) -> BoxFuture<'_, Result<String>>;
+    /// is accepted, or with `wait` when the turn has ended or that time is over. Returns a text for the model.
+    fn send_to_agent(
+        &self,
+        asker: ToolCaller,
+        agent: String,
+        message: String,
+        wait: Option<Duration>,
+    ) -> BoxFuture<'_, Result<String>>;
 }
 
 /// The tool call that uses the daemon.

@@ -13,14 +13,15 @@ use chorus_base::sync::Mutex;
 use chorus_base::{Ticks, new_id};
 use chorus_proto::methods::send::TurnEvent;
 use chorus_proto::{Author, ErrorKind, NewMessage, Role, Source, SourceKind};
-use chorus_session::conversation::ConversationKey;
 use chorus_session::stored_message::StoredMessage;
 use tokio::sync::Notify;
 use uuid::Uuid;
 
+use crate::agent::agent_index::AgentEntry;
 use crate::agent::command;
 use crate::ops::Ops;
 use crate::ops::context::append::check_length;
+use crate::ops::conversations::{ConversationTarget, Opener};
 use crate::ops::send::ensure_can_begin;
 use crate::tools::ToolCaller;
 
@@ -41,24 +42,58 @@ pub struct AgentMessageLimits(Mutex<LimitsState>);
 
 #[derive(Debug, Default)]
 struct LimitsState {
-    /// The number of hops from each running turn back to one that no agent began.
-    hops: HashMap<Uuid, u32>,
+    /// The running turns that agents have begun.
+    turns: HashMap<Uuid, BegunTurn>,
     /// When each agent sent its last messages.
     sent: HashMap<Uuid, VecDeque<Ticks>>,
 }
 
+/// A turn that an agent has begun.
+#[derive(Debug, Clone, Default)]
+struct BegunTurn {
+    /// The number of hops back to a turn that no agent began.
+    hops: u32,
+    /// The agents that wait for its answer, directly or through others.
+    waiting: Vec<Uuid>,
+}
+
+/// A message from a turn of an agent that begins a turn of another one.
+#[derive(Debug, Clone, Copy)]
+struct Passage {
+    from: Uuid,
+    /// The turn of `from`.
+    of: Uuid,
+    to: Uuid,
+    /// The turn of `to`.
+    begins: Uuid,
+    /// Whether `from` waits for the answer.
+    waits: bool,
+}
+
 impl AgentMessageLimits {
-    /// Counts a message that `from` sends in the turn `of`, and that begins the turn `begins`. Fails if a limit is
-    /// reached.
-    fn count_message(&self, from: Uuid, of: Uuid, begins: Uuid, now: Ticks) -> Result<()> {
+    /// Counts a message. Fails if a limit is reached, or if agents would wait for each other.
+    fn count_message(&self, passage: Passage, now: Ticks) -> Result<()> {
+        let Passage { from, of, to, begins, waits } = passage;
         let limit = |what: String, hint: &str| Err(Error::new(ErrorKind::LimitReached, what).hint(hint));
         let mut inner = self.0.lock();
-        let hops = inner.hops.get(&of).map_or(1, |hops| hops + 1);
+        let BegunTurn { hops, mut waiting } = inner.turns.get(&of).cloned().unwrap_or_default();
+        let hops = hops + 1;
+        if waits {
+            waiting.push(from);
+            if waiting.contains(&to) {
+                return limit(
+                    "that agent waits for your answer, so you cannot wait for its".to_owned(),
+                    "send the message without `wait`, or put the question into your reply",
+                );
+            }
+        } else {
+            waiting.clear();
+        }
         if hops > MAX_HOPS {
             let what = format!("agents have already forwarded this {MAX_HOPS} times, which is the limit");
             return limit(what, "list the remaining work in your reply");
         }
-        if inner.hops.len() >= MAX_RUNNING_TURNS {
+        if inner.turns.len() >= MAX_RUNNING_TURNS {
             return limit(
                 format!("{MAX_RUNNING_TURNS} messages between agents are already in progress"),
                 "try again later",
@@ -79,12 +114,12 @@ impl AgentMessageLimits {
             );
         }
         times.push_back(now);
-        inner.hops.insert(begins, hops);
+        inner.turns.insert(begins, BegunTurn { hops, waiting });
         Ok(())
     }
 
     fn on_turn_ended(&self, turn: Uuid) {
-        self.0.lock().hops.remove(&turn);
+        self.0.lock().turns.remove(&turn);
     }
 }
 
@@ -122,11 +157,19 @@ impl TurnListener for AcceptanceListener {
     fn send_when_ready(&self, _: TurnEvent) {}
 }
 
-/// Begins a turn of `to` with `message`. Returns without waiting for its reply.
+/// Begins a turn of `to` with `message`, in that agent's conversation with the asker. Returns when the message is
+/// accepted; with `wait`, when the turn has ended or that time is over.
 ///
 /// # Errors
-/// `agent_not_found`, `invalid_params`, `limit_reached`, `busy`, or the reason why that agent cannot begin a turn.
-pub(super) async fn send_message(ops: &Ops, asker: ToolCaller, to: String, message: String) -> Result<String> {
+/// `agent_not_found`, `invalid_params`, `limit_reached`, `busy`, or the reason why that agent cannot begin a turn. With
+/// `wait` also the error that the turn ended with.
+pub(super) async fn send_message(
+    ops: &Ops,
+    asker: ToolCaller,
+    to: String,
+    message: String,
+    wait: Option<Duration>,
+) -> Result<String> {
     let agent = ops.agent_resolver.resolve(Some(&to)).await?;
     if agent.settings.id == asker.agent {
         return Err(Error::invalid("an agent cannot send messages to itself"));
@@ -142,7 +185,9 @@ pub(super) async fn send_message(ops: &Ops, asker: ToolCaller, to: String, messa
     let message = StoredMessage::new(&message).map_err(|e| Error::invalid(format!("cannot store the message: {e}")))?;
     check_length(&message, ops.config.max_frame)?;
     let turn = new_id();
-    ops.agent_message_limits.count_message(asker.agent, asker.turn, turn, ops.clock.ticks())?;
+    let (from, of, waits) = (asker.agent, asker.turn, wait.is_some());
+    let passage = Passage { from, of, to: agent.settings.id, begins: turn, waits };
+    ops.agent_message_limits.count_message(passage, ops.clock.ticks())?;
     let counted = TurnGuard { limits: ops.agent_message_limits.clone(), turn };
     let taken = Arc::new(AcceptanceListener::default());
     let sink = TurnSink::new(Some(taken.clone()));
@@ -155,30 +200,51 @@ pub(super) async fn send_message(ops: &Ops, asker: ToolCaller, to: String, messa
         sink,
         requester: Requester::Nobody,
     };
-    let (registry, from, id) = (ops.registry.clone(), asker.agent_name, ConversationKey::main(agent.settings.id));
+    let target = conversation_with(ops, agent, &asker).await?;
+    let (registry, from) = (ops.registry.clone(), asker.agent_name);
     let name = to.clone();
     let mut turn = chorus_runtime::spawn(async move {
-        let ended = registry.ask(id, command::send(send)).await;
-        drop(counted);
+        let ended = registry.ask(target.key, command::send(send)).await;
+        drop((counted, target));
         if let Err(failure) = &ended {
             tracing::info!(agent = %name, %from, %failure, "a turn requested by another agent failed");
         }
-        ended.map(drop)
+        ended
     });
+    let late = ops.clock.ticks().after(wait.unwrap_or_default());
     let ended = tokio::select! {
         biased;
-        () = taken.accepted.notified() => None,
+        () = taken.accepted.notified(), if wait.is_none() => None,
         ended = &mut turn => Some(ended),
+        () = ops.clock.sleep_until(late), if wait.is_some() => None,
         () = asker.cancel.cancelled() => {
             return Err(Error::new(ErrorKind::Interrupted, "the turn ended before the message was accepted"));
         }
     };
-    if let Some(ended) = ended {
-        ended.map_err(|e| Error::internal(e.to_string()))??;
-    }
+    let reply = match ended {
+        Some(ended) => Some(ended.map_err(|e| Error::internal(e.to_string()))??.reply),
+        None => None,
+    };
     let how = taken.outcome.lock().take();
     let how = how.unwrap_or_else(|| "processed it".into());
-    Ok(format!("{to} received the message and {how}; its reply is not sent back to you automatically"))
+    Ok(match (reply, wait) {
+        (Some(reply), Some(_)) => format!("{to} replied:\n\n{reply}"),
+        (None, Some(wait)) => format!(
+            "{to} received the message and {how}, but has not replied within {} s; its reply will not be sent to you",
+            wait.as_secs()
+        ),
+        (_, None) => {
+            format!("{to} received the message and {how}; its reply is not sent back to you automatically")
+        }
+    })
+}
+
+/// Returns the conversation in which an agent talks with the one that asks, so that its own are not broken into.
+async fn conversation_with(ops: &Ops, agent: Arc<AgentEntry>, asker: &ToolCaller) -> Result<ConversationTarget> {
+    let opener = Opener { origin: Some(format!("agent:{}", asker.agent)), title: None };
+    let name = format!("from-{}", asker.agent_name);
+    let (key, _) = ops.agent_resolver.new_conversation(&agent, &name, opener).await?;
+    ops.agent_resolver.prepare_to_write(ConversationTarget::new(agent, key)).await
 }
 
 #[cfg(test)]
@@ -189,16 +255,35 @@ mod tests {
         result.err().map(|failure| failure.kind)
     }
 
+    /// A message from an agent with another one, which ends the turn `of` or not.
+    fn passage(from: Uuid, of: Uuid, begins: Uuid) -> Passage {
+        Passage { from, of, to: Uuid::nil(), begins, waits: false }
+    }
+
+    #[test]
+    fn agents_do_not_wait_for_each_other() {
+        let (limits, now) = (AgentMessageLimits::default(), Ticks(0));
+        let [a, b, c] = [1, 2, 3].map(Uuid::from_u128);
+        let [first, second, third] = [11, 12, 13].map(Uuid::from_u128);
+        let ask =
+            |from, of, to, begins, waits| kind(limits.count_message(Passage { from, of, to, begins, waits }, now));
+        assert_eq!(ask(a, Uuid::nil(), b, first, true), None);
+        assert_eq!(ask(b, first, a, second, true), Some(ErrorKind::LimitReached), "a waits for b");
+        assert_eq!(ask(b, first, c, second, true), None);
+        assert_eq!(ask(c, second, a, third, true), Some(ErrorKind::LimitReached), "a waits through b");
+        assert_eq!(ask(c, second, a, third, false), None, "it need not wait");
+    }
+
     #[test]
     fn what_is_passed_on_ends() {
         let (relay, agent, now) = (AgentMessageLimits::default(), Uuid::new_v4(), Ticks(0));
         let turns: Vec<Uuid> = (0..6).map(|_| Uuid::new_v4()).collect();
         for hop in 0..3 {
-            assert_eq!(kind(relay.count_message(agent, turns[hop], turns[hop + 1], now)), None, "{hop}");
+            assert_eq!(kind(relay.count_message(passage(agent, turns[hop], turns[hop + 1]), now)), None, "{hop}");
         }
-        assert_eq!(kind(relay.count_message(agent, turns[3], turns[4], now)), Some(ErrorKind::LimitReached));
+        assert_eq!(kind(relay.count_message(passage(agent, turns[3], turns[4]), now)), Some(ErrorKind::LimitReached));
         relay.on_turn_ended(turns[3]);
-        assert_eq!(relay.0.lock().hops.len(), 2);
+        assert_eq!(relay.0.lock().turns.len(), 2);
     }
 
     #[test]
@@ -206,11 +291,21 @@ mod tests {
         let (relay, agent, turn) = (AgentMessageLimits::default(), Uuid::new_v4(), Uuid::new_v4());
         let later = |seconds| Ticks(0).after(Duration::from_secs(seconds));
         for second in 0..10 {
-            assert_eq!(kind(relay.count_message(agent, turn, Uuid::new_v4(), later(second))), None);
+            assert_eq!(kind(relay.count_message(passage(agent, turn, Uuid::new_v4()), later(second))), None);
         }
-        assert_eq!(kind(relay.count_message(agent, turn, Uuid::new_v4(), later(59))), Some(ErrorKind::LimitReached));
-        assert_eq!(kind(relay.count_message(Uuid::new_v4(), turn, Uuid::new_v4(), later(59))), None, "another agent");
-        assert_eq!(kind(relay.count_message(agent, turn, Uuid::new_v4(), later(60))), None);
-        assert_eq!(kind(relay.count_message(agent, turn, Uuid::new_v4(), later(60))), Some(ErrorKind::LimitReached));
+        assert_eq!(
+            kind(relay.count_message(passage(agent, turn, Uuid::new_v4()), later(59))),
+            Some(ErrorKind::LimitReached)
+        );
+        assert_eq!(
+            kind(relay.count_message(passage(Uuid::new_v4(), turn, Uuid::new_v4()), later(59))),
+            None,
+            "another agent"
+        );
+        assert_eq!(kind(relay.count_message(passage(agent, turn, Uuid::new_v4()), later(60))), None);
+        assert_eq!(
+            kind(relay.count_message(passage(agent, turn, Uuid::new_v4()), later(60))),
+            Some(ErrorKind::LimitReached)
+        );
     }
 }

@@ -5,6 +5,8 @@ mod list_agents;
 mod search_sessions;
 mod self_edit;
 
+use std::time::Duration;
+
 use chorus_base::error::Result;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use uuid::Uuid;
@@ -26,7 +28,13 @@ impl ToolHost for Ops {
         search_sessions::search(self, asker, query).boxed()
     }
 
-    fn send_to_agent(&self, asker: ToolCaller, agent: String, message: String) -> BoxFuture<'_, Result<String>> {
-        agent_messages::send_message(self, asker, agent, message).boxed()
+    fn send_to_agent(
+        &self,
+        asker: ToolCaller,
+        agent: String,
+        message: String,
+        wait: Option<Duration>,
+    ) -> BoxFuture<'_, Result<String>> {
+        agent_messages::send_message(self, asker, agent, message, wait).boxed()
     }
 }
