@@ -24,7 +24,7 @@ use chorus_engine::ops::send::MessageSender;
 use chorus_engine::ops::session::{SessionImporter, SessionReader, SessionTrash};
 use chorus_engine::ops::settings::EffectiveConfig;
 use chorus_engine::ops::trash::Trash;
-use chorus_engine::tools::{ToolHost, ToolServices};
+use chorus_engine::tools::{FileVersions, ToolHost, ToolServices};
 use chorus_engine::usage::UsageTracker;
 use chorus_engine::{ops, tasks};
 use chorus_llm::Models;
@@ -57,14 +57,16 @@ pub(super) async fn make_services(
     let background_tasks = tasks::Tasks::new(store.clone(), clock.clone());
     let sandbox = Arc::new(Sandbox::new(program, &home));
     sandbox.hide_paths(hidden_paths(places, &config));
+    let file_writes = store.catalog.file_writes.clone();
+    let last_write = file_writes.last_position().await?;
     let tools = ToolServices::new(
         store.clone(),
         models.clone(),
         clock.clone(),
         approvals.clone(),
         background_tasks.clone(),
-        sandbox.clone(),
-        redactor.clone(),
+        (sandbox.clone(), redactor.clone()),
+        FileVersions::new(file_writes, agents.clone(), last_write),
     );
     let sessions_lock = Arc::<tokio::sync::RwLock<()>>::default();
     let summaries = Summaries::new(SummaryServices {

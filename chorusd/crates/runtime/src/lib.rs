@@ -18,6 +18,10 @@
 #![warn(unreachable_pub)]
 #![expect(clippy::disallowed_methods, reason = "these are the functions that stand in for tokio's")]
 
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+
 use chorus_base::error::{Error, Result};
 use futures_util::future::{BoxFuture, FutureExt as _, Map};
 use tokio::task::{JoinError, JoinHandle};
@@ -58,6 +62,25 @@ pub type BlockingResult<T> = Map<JoinHandle<Result<T>>, fn(Result<Result<T>, Joi
 
 fn flatten<T>(ended: Result<Result<T>, JoinError>) -> Result<T> {
     ended.map_err(|e| Error::internal(e.to_string()))?
+}
+
+/// Runs a future to its end on this thread, which may block. Needs no runtime, so the future must not use timers or sockets
+/// of tokio.
+pub fn block_on<T>(future: impl Future<Output = T>) -> T {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let mut future = std::pin::pin!(future);
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(result) => return result,
+            Poll::Pending => std::thread::park(),
+        }
+    }
 }
 
 /// Starts tasks that a tracker waits for.

@@ -12,7 +12,7 @@ use super::sqlite;
 use crate::sqlite::StoreResult;
 
 /// Tables whose rows exist in no file; with `true`, a salvaged row replaces the one with its key.
-const UNFILED_TABLES: [(&str, bool); 9] = [
+const UNFILED_TABLES: [(&str, bool); 11] = [
     ("settings", true),
     // This table has no key: an equal row is not inserted again.
     ("discord_identifies", true),
@@ -24,6 +24,8 @@ const UNFILED_TABLES: [(&str, bool); 9] = [
     ("claims", false),
     // Only rows of sessions that exist are accepted.
     ("summaries_wanted", false),
+    ("file_writes", false),
+    ("workspace_commands", false),
 ];
 
 /// Numbers of salvaged and skipped rows.

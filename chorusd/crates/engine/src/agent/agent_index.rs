@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use chorus_agent_core::AgentSettings;
 use chorus_base::sync::RwLock;
+use chorus_session::conversation::{ConversationKey, MAIN_CONVERSATION};
 use jiff::Timestamp;
 use serde_json::Value;
 use uuid::Uuid;
 
 use super::conversation_index::ConversationIndex;
+use crate::tools::ConversationNames;
 
 /// An agent that is not destroyed.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,6 +64,16 @@ pub struct AgentIndex {
     inner: RwLock<Inner>,
     /// Their conversations beside `main`.
     pub conversations: ConversationIndex,
+}
+
+impl ConversationNames for AgentIndex {
+    fn has_several(&self, agent: Uuid) -> bool {
+        self.conversations.has_any(agent)
+    }
+
+    fn name(&self, key: ConversationKey) -> Option<String> {
+        if key.is_main() { Some(MAIN_CONVERSATION.to_owned()) } else { self.conversations.name(key) }
+    }
 }
 
 impl AgentIndex {

@@ -104,6 +104,13 @@ impl ConversationIndex {
         ConversationKey::from_stored(agent, id)
     }
 
+    /// Returns true if the agent has a conversation beside `main`, open or closed.
+    #[must_use]
+    pub fn has_any(&self, agent: Uuid) -> bool {
+        let inner = self.inner.read();
+        inner.names.range((agent, String::new())..).next().is_some_and(|((of, _), _)| *of == agent)
+    }
+
     /// Returns the conversations of an agent, sorted by name.
     #[must_use]
     pub fn of_agent(&self, agent: Uuid) -> Vec<Arc<ConversationRow>> {

@@ -23,6 +23,7 @@ use super::Shared;
 use super::log::TaskLog;
 use super::notice::EndedTask;
 use super::running_tasks::SlotGuard;
+use crate::tools::CommandGuard;
 
 /// How long a task may take to end after it was asked to.
 pub(super) const TERMINATE_GRACE: Duration = Duration::from_secs(3);
@@ -45,12 +46,13 @@ pub(super) struct TaskRun {
     pub running: SandboxChild,
     pub output: Receiver,
     pub log: TaskLog,
+    pub guard: CommandGuard,
 }
 
 impl TaskRun {
     /// Waits for the task's end, records it, and notifies observers and the agent.
     pub(super) async fn run_to_end(self) {
-        let Self { shared, slot: taken, mut row, mut running, output, log } = self;
+        let Self { shared, slot: taken, mut row, mut running, output, log, guard } = self;
         let over = CancellationToken::new();
         let mut writing = chorus_runtime::spawn(copy_output(output, log, taken.printed.clone(), over.clone()));
         let by_itself = tokio::select! {
@@ -96,6 +98,7 @@ impl TaskRun {
             _ => TaskStatus::Failed,
         };
         row.ended_at = Some(shared.now());
+        drop(guard);
         shared.record_end(EndedTask { row, output, problem }, taken).await;
     }
 }

@@ -22,6 +22,7 @@ use super::log::TaskLog;
 use super::run::{self, TaskRun};
 use super::running_tasks::SlotGuard;
 use super::{LOGS_DIR, Tasks, process_identity};
+use crate::tools::CommandGuard;
 
 /// Attempts to find a free log name: logs with the next numbers may remain from a table that was lost.
 const MAX_LOG_NAME_ATTEMPTS: usize = 10_000;
@@ -43,6 +44,8 @@ pub struct TaskSpec {
     pub command_spec: CommandSpec,
     /// Replaces secrets in the log; `None` if they may stay.
     pub redactor: Option<Arc<Redactor>>,
+    /// Dropped when the command has ended.
+    pub guard: CommandGuard,
 }
 
 impl Tasks {
@@ -50,9 +53,9 @@ impl Tasks {
     pub async fn start(&self, sandbox: &Sandbox, start: TaskSpec) -> Result<TaskRow, String> {
         let (taken, log) = self.reserve_slot_and_log(&start).await?;
         let number = taken.number;
-        let begun = self.launch(sandbox, &start, taken, log).await;
+        let path = start.dir.join(LOGS_DIR).join(log_file_name(number));
+        let begun = self.launch(sandbox, start, taken, log).await;
         if begun.is_err() {
-            let path = start.dir.join(LOGS_DIR).join(log_file_name(number));
             let _ = chorus_runtime::spawn_blocking(move || std::fs::remove_file(path)).await;
         }
         begun
@@ -78,7 +81,7 @@ impl Tasks {
     async fn launch(
         &self,
         sandbox: &Sandbox,
-        start: &TaskSpec,
+        start: TaskSpec,
         taken: SlotGuard,
         log: TaskLog,
     ) -> Result<TaskRow, String> {
@@ -89,8 +92,8 @@ impl Tasks {
             id: format!("t{}", taken.number),
             agent: start.agent,
             conversation_id: start.conversation.stored_id(),
-            agent_name: start.agent_name.clone(),
-            command: start.command.clone(),
+            agent_name: start.agent_name,
+            command: start.command,
             pid,
             pid_started: process_identity::child_start_time(pid).unwrap_or(0),
             boot: process_identity::boot_id(),
@@ -112,7 +115,8 @@ impl Tasks {
             outside.publish_event(EventType::TaskStarted, row.agent_name.clone(), data);
             outside.sync_running_tasks(row.agent);
         }
-        let run = TaskRun { shared: self.shared.clone(), slot: taken, row: row.clone(), running, output, log };
+        let (shared, guard) = (self.shared.clone(), start.guard);
+        let run = TaskRun { shared, slot: taken, row: row.clone(), running, output, log, guard };
         chorus_runtime::spawn(run.run_to_end());
         Ok(row)
     }

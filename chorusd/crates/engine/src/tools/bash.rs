@@ -68,6 +68,10 @@ impl Tool for Bash {
         if params.background {
             return start_in_background(params.command, &ctx).await;
         }
+        let _command = match ctx.services.file_versions.start_command(ctx.conversation).await {
+            Ok(command) => command,
+            Err(why) => return ToolOutcome::error(why),
+        };
         let timeout = Duration::from_secs(params.timeout.unwrap_or(DEFAULT_TIMEOUT_SECS));
         let job = CommandSpec {
             argv: ["bash", "--noprofile", "--norc", "-c", &params.command].map(Into::into).into(),
@@ -92,6 +96,10 @@ async fn start_in_background(command: String, ctx: &ToolContext) -> ToolOutcome 
         () = ctx.cancel.cancelled() => return ToolOutcome::error("not started: the turn was cancelled"),
         _ = ctx.services.sandbox.prepare() => {}
     }
+    let guard = match ctx.services.file_versions.start_command(ctx.conversation).await {
+        Ok(guard) => guard,
+        Err(why) => return ToolOutcome::error(why),
+    };
     let argv = ["bash", "--noprofile", "--norc", "-c", &command].map(Into::into);
     let confinement = Confinement {
         workspace: ctx.workspace(),
@@ -102,8 +110,8 @@ async fn start_in_background(command: String, ctx: &ToolContext) -> ToolOutcome 
     let job = CommandSpec { argv: argv.into(), env: Vec::new(), confinement };
     let (agent, agent_name, dir) = (ctx.agent, ctx.agent_name.clone(), ctx.dir.clone());
     let (command, redactor) = (ctx.redact_for_storage(command).text, ctx.redactor.clone());
-    let start =
-        TaskSpec { agent, conversation: ctx.conversation, agent_name, dir, command, command_spec: job, redactor };
+    let conversation = ctx.conversation;
+    let start = TaskSpec { agent, conversation, agent_name, dir, command, command_spec: job, redactor, guard };
     let started = ctx.services.tasks.start(&ctx.services.sandbox, start).await;
     match started {
         Ok(row) => ToolOutcome::success(format!(

@@ -16,7 +16,7 @@ use chorus_store::Store;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{FileLocks, ToolHost};
+use super::{FileLocks, FileVersions, ToolHost};
 use crate::KeyedMutex;
 use crate::approvals::Approvals;
 use crate::tasks::Tasks;
@@ -32,6 +32,8 @@ pub struct ToolServices {
     pub redactor: Arc<Redactor>,
     /// Locks of files that are being written.
     pub file_locks: FileLocks,
+    /// The versions of files that conversations have seen.
+    pub file_versions: Arc<FileVersions>,
     /// Background tasks.
     pub tasks: Tasks,
     /// Admits one git command at a time per workspace.
@@ -95,8 +97,8 @@ impl ToolServices {
         clock: Clock,
         approvals: Arc<Approvals>,
         tasks: Tasks,
-        sandbox: Arc<Sandbox>,
-        redactor: Arc<Redactor>,
+        (sandbox, redactor): (Arc<Sandbox>, Arc<Redactor>),
+        file_versions: Arc<FileVersions>,
     ) -> Arc<Self> {
         Arc::new(Self {
             models,
@@ -106,6 +108,7 @@ impl ToolServices {
             sandbox,
             redactor,
             file_locks: FileLocks::default(),
+            file_versions,
             tasks,
             git_locks: Arc::default(),
             docs_locks: KeyedMutex::default(),

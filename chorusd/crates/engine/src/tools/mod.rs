@@ -24,7 +24,8 @@ pub use context::{ToolContext, ToolServices};
 use error_result::error_outcome;
 pub use execute::{execute_call, needs_approval, runs_in_order};
 pub use files::{
-    Edit as FileEdit, FileLocks, LineRange, OpenEntry, Workspace, WorkspacePath, normalize_file_action, workspace_paths,
+    CommandGuard, ConversationNames, Edit as FileEdit, FileLocks, FileVersions, LineRange, OpenEntry, Workspace,
+    WorkspacePath, normalize_file_action, workspace_paths,
 };
 pub use git::{checkpoint, settings as git_settings, variables as git_variables};
 pub use host::{SelfEdit, ToolCaller, ToolHost};

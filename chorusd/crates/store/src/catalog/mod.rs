@@ -6,6 +6,7 @@ mod approvals;
 mod audit;
 mod audit_chain;
 pub mod discord;
+mod file_writes;
 mod lineage;
 pub mod memories;
 mod rebuild;
@@ -38,6 +39,7 @@ pub use approvals::{ApprovalRow, ApprovalTable, DecidedApproval};
 pub use audit::{AuditDecision, AuditEntry, AuditFilter, AuditLog};
 pub(super) use audit::{for_each_after, insert as insert_audit, newest_head as newest_audit};
 pub use audit_chain::{AuditHead, ChainVerifier};
+pub use file_writes::{FileHash, FileHistory, FileWriteRow, FileWriteTable};
 pub use lineage::{LineageRow, SessionName};
 pub use memories::{MemoryRow, MemoryScope, MemoryTable, RememberOutcome};
 pub use rebuild::DirectoryScan;
@@ -56,6 +58,7 @@ pub struct Catalog {
     pub summary_queue: SummaryQueue,
     pub memories: MemoryTable,
     pub tasks: TaskTable,
+    pub file_writes: FileWriteTable,
     pub approvals: ApprovalTable,
     pub audit: AuditLog,
     pub usage: UsageTable,
@@ -115,6 +118,7 @@ impl Catalog {
             summary_queue: SummaryQueue { db: db.clone() },
             memories: MemoryTable { db: db.clone() },
             tasks: TaskTable { db: db.clone() },
+            file_writes: FileWriteTable { db: db.clone() },
             approvals: ApprovalTable { db: db.clone(), audit: audit.clone() },
             usage: UsageTable { db: db.clone() },
             discord: discord::DiscordTables::new(&db, settings.clone()),

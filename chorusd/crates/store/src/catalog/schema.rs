@@ -256,4 +256,26 @@ pub(crate) const MIGRATIONS: Migrations = &[
     -- its name at that time
     ALTER TABLE approvals ADD COLUMN conversation TEXT;
 ",
+    "
+    -- the last write of each file by each conversation of an agent that has several
+    CREATE TABLE file_writes (
+        agent_id        BLOB NOT NULL,
+        -- in the workspace
+        path            TEXT NOT NULL,
+        -- that of main is the agent's
+        conversation_id BLOB NOT NULL,
+        -- SHA-256 of the content, NULL: it has parts that this conversation had not seen
+        hash            BLOB,
+        -- a number that grows with each write
+        at              INTEGER NOT NULL,
+        PRIMARY KEY (agent_id, path, conversation_id)
+    ) WITHOUT ROWID;
+    CREATE INDEX file_writes_by_time ON file_writes (at);
+    -- the conversations that ran commands in a workspace which they share
+    CREATE TABLE workspace_commands (
+        agent_id        BLOB NOT NULL,
+        conversation_id BLOB NOT NULL,
+        PRIMARY KEY (agent_id, conversation_id)
+    ) WITHOUT ROWID;
+",
 ];

@@ -19,6 +19,7 @@ use crate::agent::eviction::EVICT_AFTER;
 use crate::agent::summaries::SummaryServices;
 use crate::approvals::Approvals;
 use crate::tasks::Tasks;
+use crate::tools::FileVersions;
 use crate::usage::UsageTracker;
 
 async fn append(registry: &Arc<Registry>, settings: &Arc<AgentSettings>, text: &str) -> Result<u64> {
@@ -45,8 +46,8 @@ fn test_registry(home: &Path, clock: Clock) -> (Arc<Registry>, Arc<AgentSettings
         clock.clone(),
         approvals,
         Tasks::new(store.clone(), clock.clone()),
-        Arc::new(Sandbox::new(home, home)),
-        redactor.clone(),
+        (Arc::new(Sandbox::new(home, home)), redactor.clone()),
+        FileVersions::new(store.catalog.file_writes.clone(), agents.clone(), 0),
     );
     let summaries = Summaries::new(SummaryServices {
         store: store.clone(),

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Edit, FileLocks, PathParam, Workspace, WorkspacePath, file_action, line_format, run_blocking};
+use super::{
+    Edit, EditKind, FileAccess, FileLocks, PathParam, Workspace, WorkspacePath, file_action, line_format, run_blocking,
+};
 use crate::tools::ToolContext;
 use crate::tools::tool::{Tool, ToolOutcome};
 
@@ -30,14 +32,28 @@ impl Tool for AppendFile {
     }
 
     async fn run(Params { path, content }: Params, ctx: Arc<ToolContext>) -> ToolOutcome {
-        run_blocking(path, ctx, move |workspace, place, locks| workspace.append_file(place, &content, locks)).await
+        run_blocking(path, ctx, async move |workspace, place, access| {
+            workspace.append_file_as(place, &content, access).await
+        })
+        .await
     }
 }
 
 impl Workspace {
     /// Appends to a file and returns the text for the model. Blocks.
     pub fn append_file(&self, place: &WorkspacePath, content: &str, locks: &FileLocks) -> Result<String, String> {
-        Edit { workspace: self, path: place, locks }.run(true, |old| {
+        chorus_runtime::block_on(self.append_file_as(place, content, &locks.into()))
+    }
+
+    /// Like [`Workspace::append_file`], for the conversation in `access`. Nothing is lost of what others wrote.
+    pub(super) async fn append_file_as(
+        &self,
+        place: &WorkspacePath,
+        content: &str,
+        access: &FileAccess<'_>,
+    ) -> Result<String, String> {
+        let edit = Edit { workspace: self, path: place, access };
+        edit.run(EditKind::Append, |old| {
             let mut bytes = old.map(|old| old.bytes.clone()).unwrap_or_default();
             bytes.extend_from_slice(content.as_bytes());
             let (more, now) = (content.len() as u64, bytes.len() as u64);
@@ -50,5 +66,6 @@ impl Workspace {
             );
             Ok((bytes, told))
         })
+        .await
     }
 }

@@ -4,11 +4,13 @@ use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
+use chorus_store::catalog::FileHash;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, fchmod, fstat, mkdirat, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 
+use super::versions::{HashingReader, RecordedWrite, hash_bytes};
 use super::workspace::{describe_name_error, ensure_regular, open_folder};
-use super::{FileLocks, Workspace, WorkspacePath, temp_names};
+use super::{FileAccess, Workspace, WorkspacePath, temp_names};
 
 /// Limit on the size of a file that is edited in memory, in bytes.
 const MAX_EDITED_LEN: u64 = 16 << 20;
@@ -21,7 +23,18 @@ const HEAD_FILE: &str = "HEAD";
 pub struct Edit<'a> {
     pub workspace: &'a Workspace,
     pub path: &'a WorkspacePath,
-    pub locks: &'a FileLocks,
+    pub access: &'a FileAccess<'a>,
+}
+
+/// How much of the old content an edit may destroy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EditKind {
+    /// All of it.
+    Replace,
+    /// A part of it, which the caller named.
+    Change,
+    /// None.
+    Append,
 }
 
 /// A file before the change.
@@ -47,11 +60,11 @@ impl CreatedDirs {
 }
 
 impl Edit<'_> {
-    /// Replaces the file with the result of `change`, which is passed `None` if there is no file. Creates missing
-    /// folders. Blocks.
-    pub(super) fn run<T>(
+    /// Replaces the file with the result of `change`, which is passed `None` if there is no file, and the content unless
+    /// all of it is replaced. Creates missing folders. Blocks.
+    pub(super) async fn run<T>(
         &self,
-        reads: bool,
+        kind: EditKind,
         change: impl FnOnce(Option<&OldFile>) -> Result<(Vec<u8>, T), String>,
     ) -> Result<T, String> {
         let (folders, name) = self.path.split_file()?;
@@ -63,30 +76,46 @@ impl Edit<'_> {
         }
         let mut made = CreatedDirs::default();
         let folder = self.workspace.walk_folders(folders, |folder, name| create_dir(folder, name, &mut made).map(Some));
-        let done = folder.and_then(|folder| self.write_locked(&folder, name, reads, change));
+        let done = match folder {
+            Ok(folder) => self.write_locked(&folder, name, kind, change).await,
+            Err(wrong) => Err(wrong),
+        };
         if done.is_err() {
             made.remove_dirs();
         }
         done
     }
 
-    fn write_locked<T>(
+    async fn write_locked<T>(
         &self,
         folder: &OwnedFd,
         name: &str,
-        reads: bool,
+        kind: EditKind,
         change: impl FnOnce(Option<&OldFile>) -> Result<(Vec<u8>, T), String>,
     ) -> Result<T, String> {
         self.ensure_no_repository()?;
         let path = self.path.to_string();
         let wrong = |e| describe_name_error(folder.as_fd(), name, &path, e);
-        let status = fstat(folder).map_err(wrong)?;
-        let _lock = self.locks.blocking_lock((status.st_dev, status.st_ino, name.to_owned()));
+        let _lock = self.access.lock(folder, name).await.map_err(wrong)?;
         temp_names::remove_stale(folder.as_fd());
-        let old = read_old_file(folder.as_fd(), name, &path, reads)?;
+        let old = read_old_file(folder.as_fd(), name, &path, kind != EditKind::Replace)?;
+        let old_hash = || match (&old, kind) {
+            (None, _) => Ok(None),
+            (Some(_), EditKind::Replace) => hash_file(folder.as_fd(), name, &path).map(Some),
+            (Some(old), _) => Ok(Some(hash_bytes(&old.bytes))),
+        };
+        let begun = match self.access.conversation {
+            Some(files) => Some(files.begin_write(&path, kind, old_hash).await?),
+            None => None,
+        };
         let (bytes, told) = change(old.as_ref())?;
+        let recorded = match begun {
+            Some(begun) => Some(begun.record(&bytes).await?),
+            None => None,
+        };
         let mode = old.map_or(Mode::from_raw_mode(0o644), |old| old.mode);
         replace_atomically(folder, name, &bytes, mode).map_err(wrong)?;
+        recorded.into_iter().for_each(RecordedWrite::finish);
         Ok(told)
     }
 
@@ -134,17 +163,27 @@ fn read_old_file(folder: BorrowedFd<'_>, name: &str, path: &str, reads: bool) ->
     let length = u64::try_from(status.st_size).unwrap_or(0);
     let mut bytes = Vec::new();
     if reads {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
-        let opened = openat(folder, name, flags, Mode::empty()).map_err(wrong)?;
-        // The file may have been replaced between `statat` and `openat`.
-        ensure_regular(FileType::from_raw_mode(fstat(&opened).map_err(wrong)?.st_mode), folder, name, path)?;
-        let read = File::from(opened).take(MAX_EDITED_LEN + 1).read_to_end(&mut bytes);
+        let read = open_regular(folder, name, path)?.take(MAX_EDITED_LEN + 1).read_to_end(&mut bytes);
         read.map_err(|e| format!("cannot read {path}: {e}"))?;
         if bytes.len() as u64 > MAX_EDITED_LEN {
             return Err(format!("{path} has {length} bytes; the limit for file tools is {MAX_EDITED_LEN}; use bash"));
         }
     }
     Ok(Some(OldFile { bytes, length, mode }))
+}
+
+fn hash_file(folder: BorrowedFd<'_>, name: &str, path: &str) -> Result<FileHash, String> {
+    let reader = HashingReader::new(open_regular(folder, name, path)?);
+    reader.finish().map_err(|e| format!("cannot read {path}: {e}"))
+}
+
+fn open_regular(folder: BorrowedFd<'_>, name: &str, path: &str) -> Result<File, String> {
+    let wrong = |e| describe_name_error(folder, name, path, e);
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let opened = openat(folder, name, flags, Mode::empty()).map_err(wrong)?;
+    // The file may have been replaced since it was examined.
+    ensure_regular(FileType::from_raw_mode(fstat(&opened).map_err(wrong)?.st_mode), folder, name, path)?;
+    Ok(opened.into())
 }
 
 /// Writes a temporary file, syncs it and renames it: a crash leaves the old file or the new one.

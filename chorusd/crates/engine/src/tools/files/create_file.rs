@@ -5,7 +5,9 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Edit, FileLocks, PathParam, Workspace, WorkspacePath, file_action, line_format, run_blocking};
+use super::{
+    Edit, EditKind, FileAccess, FileLocks, PathParam, Workspace, WorkspacePath, file_action, line_format, run_blocking,
+};
 use crate::tools::ToolContext;
 use crate::tools::tool::{Tool, ToolOutcome};
 
@@ -30,14 +32,28 @@ impl Tool for CreateFile {
     }
 
     async fn run(Params { path, content }: Params, ctx: Arc<ToolContext>) -> ToolOutcome {
-        run_blocking(path, ctx, move |workspace, place, locks| workspace.create_file(place, content, locks)).await
+        run_blocking(path, ctx, async move |workspace, place, access| {
+            workspace.create_file_as(place, content, access).await
+        })
+        .await
     }
 }
 
 impl Workspace {
     /// Writes a whole file and returns the text for the model. Blocks.
     pub fn create_file(&self, place: &WorkspacePath, content: String, locks: &FileLocks) -> Result<String, String> {
-        Edit { workspace: self, path: place, locks }.run(false, |old| {
+        chorus_runtime::block_on(self.create_file_as(place, content, &locks.into()))
+    }
+
+    /// Like [`Workspace::create_file`], unless another conversation than that in `access` changed the file meanwhile.
+    pub(super) async fn create_file_as(
+        &self,
+        place: &WorkspacePath,
+        content: String,
+        access: &FileAccess<'_>,
+    ) -> Result<String, String> {
+        let edit = Edit { workspace: self, path: place, access };
+        edit.run(EditKind::Replace, |old| {
             let held = format!(
                 "{}, {}",
                 line_format::format_count(line_format::count_lines(content.as_bytes()), "line"),
@@ -49,6 +65,7 @@ impl Workspace {
             };
             Ok((content.into_bytes(), told))
         })
+        .await
     }
 }
 

@@ -1,5 +1,6 @@
 //! The file tools. Paths are normalised once and opened beneath a held directory of the workspace.
 
+mod access;
 pub(super) mod append_file;
 mod atomic_write;
 pub(super) mod create_file;
@@ -7,6 +8,7 @@ mod line_format;
 mod path_param;
 pub(super) mod str_replace;
 mod temp_names;
+mod versions;
 pub(super) mod view;
 mod workspace;
 mod workspace_path;
@@ -19,11 +21,14 @@ use chorus_permissions::{Action, WorkspacePaths};
 use super::ToolContext;
 use super::tool::{Tool as _, ToolOutcome};
 use crate::KeyedMutex;
+use access::FileAccess;
 use append_file::AppendFile;
 pub use atomic_write::Edit;
+use atomic_write::EditKind;
 use create_file::CreateFile;
 use path_param::PathParam;
 use str_replace::StrReplace;
+pub use versions::{CommandGuard, ConversationNames, FileVersions};
 pub use view::LineRange;
 use view::View;
 pub use workspace::{OpenEntry, Workspace};
@@ -59,11 +64,13 @@ pub fn normalize_file_action(action: &str, workspace: &Path) -> Option<String> {
 async fn run_blocking(
     path: PathParam,
     ctx: Arc<ToolContext>,
-    work: impl FnOnce(&Workspace, &WorkspacePath, &FileLocks) -> Result<String, String> + Send + 'static,
+    work: impl AsyncFnOnce(&Workspace, &WorkspacePath, &FileAccess<'_>) -> Result<String, String> + Send + 'static,
 ) -> ToolOutcome {
     let done = chorus_runtime::spawn_blocking(move || {
         let place = path.resolve(&ctx)?;
-        work(&Workspace::open(&ctx.workspace())?, place, &ctx.services.file_locks)
+        let conversation = Some(ctx.services.file_versions.of(ctx.conversation));
+        let access = FileAccess { locks: &ctx.services.file_locks, conversation };
+        chorus_runtime::block_on(work(&Workspace::open(&ctx.workspace())?, place, &access))
     });
     match done.await {
         Ok(Ok(text)) => ToolOutcome::success(text),

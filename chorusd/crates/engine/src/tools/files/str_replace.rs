@@ -7,7 +7,9 @@ use memchr::memmem;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Edit, FileLocks, PathParam, Workspace, WorkspacePath, file_action, line_format, run_blocking};
+use super::{
+    Edit, EditKind, FileAccess, FileLocks, PathParam, Workspace, WorkspacePath, file_action, line_format, run_blocking,
+};
 use crate::tools::ToolContext;
 use crate::tools::tool::{Tool, ToolOutcome};
 
@@ -39,8 +41,8 @@ impl Tool for StrReplace {
     }
 
     async fn run(Params { path, old_str, new_str }: Params, ctx: Arc<ToolContext>) -> ToolOutcome {
-        run_blocking(path, ctx, move |workspace, place, locks| {
-            workspace.str_replace(place, (&old_str, &new_str), locks)
+        run_blocking(path, ctx, async move |workspace, place, access| {
+            workspace.str_replace_as(place, (&old_str, &new_str), access).await
         })
         .await
     }
@@ -48,11 +50,16 @@ impl Tool for StrReplace {
 
 impl Workspace {
     /// Replaces the only occurrence of `old` and returns the text for the model. Blocks.
-    pub fn str_replace(
+    pub fn str_replace(&self, place: &WorkspacePath, texts: (&str, &str), locks: &FileLocks) -> Result<String, String> {
+        chorus_runtime::block_on(self.str_replace_as(place, texts, &locks.into()))
+    }
+
+    /// Like [`Workspace::str_replace`], unless another conversation than that in `access` changed the file meanwhile.
+    pub(super) async fn str_replace_as(
         &self,
         place: &WorkspacePath,
         (old, new): (&str, &str),
-        locks: &FileLocks,
+        access: &FileAccess<'_>,
     ) -> Result<String, String> {
         if old.is_empty() {
             return Err("old_str is empty; use create_file to write a whole file, or append_file to append".into());
@@ -62,7 +69,8 @@ impl Workspace {
         }
         // Check that the file exists first, because `run` creates missing folders.
         self.open_entry(place)?;
-        Edit { workspace: self, path: place, locks }.run(true, |file| {
+        let edit = Edit { workspace: self, path: place, access };
+        edit.run(EditKind::Change, |file| {
             let Some(file) = file else { return Err(format!("{place} does not exist")) };
             let text = &file.bytes;
             let found: Vec<usize> = memmem::find_iter(text, old).take(MAX_NAMED_MATCHES + 1).collect();
@@ -90,6 +98,7 @@ impl Workspace {
                 }
             }
         })
+        .await
     }
 }
 

@@ -1,8 +1,7 @@
 //! The tool `view`: shows a file with line numbers, or lists a folder.
 
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -11,8 +10,9 @@ use rustix::fs::{AtFlags, Dir, FileType, readlinkat, statat};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::versions::HashingReader;
 use super::workspace::OpenEntry;
-use super::{FileLocks, PathParam, Workspace, WorkspacePath, file_action, line_format, run_blocking};
+use super::{FileAccess, PathParam, Workspace, WorkspacePath, file_action, line_format, run_blocking};
 use crate::tools::ToolContext;
 use crate::tools::tool::{Tool, ToolOutcome};
 
@@ -59,7 +59,8 @@ impl Tool for View {
 
     async fn run(Params { path, start_line, end_line }: Params, ctx: Arc<ToolContext>) -> ToolOutcome {
         let range = LineRange { start: start_line, end: end_line };
-        run_blocking(path, ctx, move |workspace, place, _: &FileLocks| workspace.view(place, range)).await
+        run_blocking(path, ctx, async move |workspace, place, access| workspace.view_as(place, range, access).await)
+            .await
     }
 }
 
@@ -68,20 +69,74 @@ impl Workspace {
     pub fn view(&self, place: &WorkspacePath, range: LineRange) -> Result<String, String> {
         match self.open_entry(place)? {
             OpenEntry::Folder(folder) => list_folder(place, folder),
-            OpenEntry::File { file, length } => view_file(place, file, length, range),
+            OpenEntry::File { file, length } => Ok(view_file(place, file, length, range)?),
+        }
+    }
+
+    /// Like [`Workspace::view`], for the conversation in `access`, which has seen this version of the file then. Waits
+    /// until nobody writes the file. Blocks.
+    pub(super) async fn view_as(
+        &self,
+        place: &WorkspacePath,
+        range: LineRange,
+        access: &FileAccess<'_>,
+    ) -> Result<String, String> {
+        let Some(files) = access.conversation else { return self.view(place, range) };
+        let _lock = match place.components().split_last() {
+            Some((name, folders)) => match self.walk_folders(folders, |_, _| Ok(None)) {
+                Ok(folder) => access.lock(&folder, name).await.ok(),
+                Err(_) => None,
+            },
+            None => None,
+        };
+        let position = files.next_position();
+        let (file, length) = match self.open_entry(place)? {
+            OpenEntry::Folder(folder) => return list_folder(place, folder),
+            OpenEntry::File { file, length } => (file, length),
+        };
+        let mut reader = HashingReader::new(file);
+        let viewed = view_file(place, &mut reader, length, range);
+        #[cfg(test)]
+        super::versions::pause().await;
+        if matches!(viewed, Ok(_) | Err(ViewError::Binary(_)))
+            && let Ok(hash) = reader.finish()
+        {
+            files.note_seen(&place.to_string(), hash, position);
+        }
+        Ok(viewed?)
+    }
+}
+
+/// The reason why a file is not shown.
+enum ViewError {
+    /// There is nothing more to see of this file.
+    Binary(String),
+    Other(String),
+}
+
+impl From<String> for ViewError {
+    fn from(why: String) -> Self {
+        Self::Other(why)
+    }
+}
+
+impl From<ViewError> for String {
+    fn from(error: ViewError) -> Self {
+        match error {
+            ViewError::Binary(why) | ViewError::Other(why) => why,
         }
     }
 }
 
-fn view_file(place: &WorkspacePath, file: File, length: u64, range: LineRange) -> Result<String, String> {
+fn view_file(place: &WorkspacePath, file: impl Read, length: u64, range: LineRange) -> Result<String, ViewError> {
     let failed = |e: std::io::Error| format!("cannot read {place}: {e}");
     let start = range.start.unwrap_or(1);
     if start == 0 {
-        return Err("start_line must be at least 1".into());
+        return Err("start_line must be at least 1".to_owned().into());
     }
     let last = range.end.unwrap_or(u64::MAX);
     if last < start {
-        return Err(format!("end_line {last} is before start_line {start}"));
+        return Err(format!("end_line {last} is before start_line {start}").into());
     }
     let mut reader = BufReader::with_capacity(64 << 10, file.take(MAX_READ_BYTES));
     let head = reader.fill_buf().map_err(failed)?;
@@ -89,10 +144,10 @@ fn view_file(place: &WorkspacePath, file: File, length: u64, range: LineRange) -
         return Ok(format!("{place} is empty"));
     }
     if memchr::memchr(0, &head[..head.len().min(BINARY_CHECK_LEN)]).is_some() {
-        return Err(format!(
+        return Err(ViewError::Binary(format!(
             "{place} is not a text file: {}, with NUL bytes",
             line_format::format_count(length, "byte")
-        ));
+        )));
     }
     let (mut text, mut line) = (String::new(), Vec::new());
     let (mut number, mut shown, mut read, mut plain) = (0, 0_u64, 0_u64, true);
@@ -117,7 +172,7 @@ fn view_file(place: &WorkspacePath, file: File, length: u64, range: LineRange) -
     if shown == 0 {
         let more = if whole { "" } else { "; use bash to read beyond that" };
         let all = if whole { lines } else { format!("more than {lines}") };
-        return Err(format!("{place} has {all}, so line {start} does not exist{more}"));
+        return Err(format!("{place} has {all}, so line {start} does not exist{more}").into());
     }
     let end = start + shown - 1;
     if !plain {

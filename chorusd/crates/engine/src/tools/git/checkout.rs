@@ -52,6 +52,8 @@ async fn checkout(params: Params, ctx: &ToolContext) -> GitResult<String> {
             "branch {branch} does not exist; list branches with git_branch, or create it with `create`"
         ));
     }
+    // It changes files that other conversations have seen.
+    let _command = ctx.services.file_versions.start_command(ctx.conversation).await?;
     git.output(["checkout", "--quiet", "--no-guess", "--no-recurse-submodules", branch, "--"]).await?;
     Ok(format!("switched to branch {branch}"))
 }

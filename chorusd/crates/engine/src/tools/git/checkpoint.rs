@@ -87,6 +87,7 @@ pub async fn restore_files(ctx: &ToolContext, commit: &str, message: &str) -> Re
     let _alone = ctx.services.git_locks.lock(ctx.agent).await;
     let git = open_repository(ctx).await?;
     let ready = check_fit(ctx, &git, commit).await?;
+    let _command = ctx.services.file_versions.start_command(ctx.conversation).await?;
     let missing = match ready {
         RestoreFit::Uncommitted => true,
         RestoreFit::Clean => !git.run([&DIFF_QUIET_ARGS[..], &["HEAD", commit, "--"]].concat()).await?.ok,

@@ -1,0 +1,129 @@
+//! Decides whether a file has changes of another conversation that a conversation has not seen.
+
+use std::collections::HashMap;
+
+use chorus_store::catalog::{FileHash, FileHistory};
+use uuid::Uuid;
+
+use super::commands::CommandTime;
+use super::seen_files::SeenFile;
+use crate::tools::files::EditKind;
+
+/// A change by another conversation, with the id of that one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum UnseenChange {
+    /// It wrote the file.
+    Write(Uuid),
+    /// The file changed, which a command of that conversation may have done.
+    Command(Uuid),
+    /// The file was never seen, and a command of that conversation may have written it.
+    UnseenFile(Uuid),
+}
+
+impl UnseenChange {
+    pub(super) fn conversation(self) -> Uuid {
+        match self {
+            Self::Write(conversation) | Self::Command(conversation) | Self::UnseenFile(conversation) => conversation,
+        }
+    }
+
+    /// Returns true if the edit could destroy something of the change. One that names the text which it replaces knows it.
+    pub(super) fn forbids(self, kind: EditKind) -> bool {
+        match kind {
+            EditKind::Replace => true,
+            EditKind::Change => !matches!(self, Self::UnseenFile(_)),
+            EditKind::Append => false,
+        }
+    }
+}
+
+/// Returns what a conversation has not seen of a file with the content `disk`. `seen` is the version that it saw last, if
+/// that is still in memory; its own last write counts as seen otherwise.
+pub(super) fn find_unseen_change(
+    conversation: Uuid,
+    disk: &FileHash,
+    seen: Option<SeenFile>,
+    history: &FileHistory,
+    commands: &HashMap<Uuid, CommandTime>,
+) -> Option<UnseenChange> {
+    let own = history.writes.iter().find(|row| row.conversation == conversation);
+    let written = own.and_then(|row| Some(SeenFile { hash: row.hash?, position: row.at }));
+    let known = seen.or(written);
+    if known.is_some_and(|known| known.hash == *disk) {
+        return None;
+    }
+    let since = known.map_or(0, |known| known.position);
+    if let Some(row) = history.writes.iter().find(|row| row.conversation != conversation && row.at > since) {
+        return Some(UnseenChange::Write(row.conversation));
+    }
+    let newest = commands
+        .iter()
+        .filter(|(of, time)| **of != conversation && (time.running > 0 || time.last_end > since))
+        .max_by_key(|(of, time)| (time.running > 0, time.last_end, **of));
+    // Before the daemon started, commands may have run after all that is known from then.
+    let earlier = history.command_users.iter().find(|of| seen.is_none() && **of != conversation);
+    let by = newest.map(|(of, _)| *of).or(earlier.copied())?;
+    Some(if known.is_some() { UnseenChange::Command(by) } else { UnseenChange::UnseenFile(by) })
+}
+
+#[cfg(test)]
+mod tests {
+    use chorus_store::catalog::FileWriteRow;
+
+    use super::*;
+
+    const A: Uuid = Uuid::from_u128(1);
+    const B: Uuid = Uuid::from_u128(2);
+    const C: Uuid = Uuid::from_u128(3);
+
+    fn write(conversation: Uuid, content: Option<u8>, at: u64) -> FileWriteRow {
+        let hash = content.map(|content| [content; 32]);
+        FileWriteRow { agent: A, path: "f".into(), conversation, hash, at }
+    }
+
+    fn command(conversation: Uuid, running: usize, last_end: u64) -> (Uuid, CommandTime) {
+        (conversation, CommandTime { running, last_end, ..CommandTime::default() })
+    }
+
+    /// What `A` has not seen of a file with content 9.
+    fn unseen(
+        seen: Option<(u8, u64)>,
+        writes: &[FileWriteRow],
+        commands: &[(Uuid, CommandTime)],
+        command_users: &[Uuid],
+    ) -> Option<UnseenChange> {
+        let seen = seen.map(|(content, position)| SeenFile { hash: [content; 32], position });
+        let history = FileHistory { writes: writes.to_vec(), command_users: command_users.to_vec() };
+        find_unseen_change(A, &[9; 32], seen, &history, &commands.iter().copied().collect())
+    }
+
+    #[test]
+    fn a_write_of_another_must_have_been_seen() {
+        let b = [write(B, Some(9), 5)];
+        assert_eq!(unseen(None, &b, &[], &[]), Some(UnseenChange::Write(B)), "never seen");
+        assert_eq!(unseen(Some((1, 4)), &b, &[], &[]), Some(UnseenChange::Write(B)));
+        assert_eq!(unseen(Some((1, 6)), &b, &[], &[]), None, "seen after it; a person changed it since");
+        assert_eq!(unseen(Some((9, 4)), &b, &[], &[]), None, "the same content");
+        let blind = [write(A, None, 7), write(C, None, 6), write(B, Some(8), 5)];
+        assert_eq!(unseen(None, &blind, &[], &[]), Some(UnseenChange::Write(C)), "it appended without reading");
+    }
+
+    #[test]
+    fn its_own_write_counts_as_seen_after_a_restart() {
+        assert_eq!(unseen(None, &[write(A, Some(9), 5)], &[], &[B]), None);
+        assert_eq!(unseen(None, &[write(A, Some(1), 5)], &[], &[]), None, "a person changed it");
+        assert_eq!(unseen(None, &[write(A, Some(1), 5)], &[], &[A, B]), Some(UnseenChange::Command(B)));
+    }
+
+    #[test]
+    fn a_command_of_another_may_have_changed_it() {
+        let (ended, running) = ([command(B, 0, 5), command(A, 1, 9)], [command(C, 0, 7), command(B, 1, 2)]);
+        assert_eq!(unseen(Some((1, 4)), &[], &ended, &[]), Some(UnseenChange::Command(B)));
+        assert_eq!(unseen(Some((1, 6)), &[], &ended, &[B]), None, "only own commands since");
+        assert_eq!(unseen(Some((1, 6)), &[], &running, &[]), Some(UnseenChange::Command(B)), "it still runs");
+        assert_eq!(unseen(Some((9, 1)), &[], &running, &[]), None, "it changed nothing here");
+        assert_eq!(unseen(None, &[], &ended, &[]), Some(UnseenChange::UnseenFile(B)));
+        assert_eq!(unseen(None, &[], &[], &[B]), Some(UnseenChange::UnseenFile(B)), "before a restart");
+        assert_eq!(unseen(None, &[], &[command(A, 1, 9)], &[A]), None);
+    }
+}
