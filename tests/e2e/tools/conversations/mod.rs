@@ -2,6 +2,7 @@
 
 mod commands;
 mod files;
+mod git;
 
 use chorus_proto::methods::context::{Show, ShowParams};
 use chorus_proto::methods::conversations::{New, NewParams};

@@ -71,9 +71,10 @@ pub(super) async fn stage_changes(git: &Git<'_>, paths: &[String]) -> GitResult<
     Ok(!git.run([to_owned_args(&same), all].concat()).await?.ok)
 }
 
-/// Commits the staged changes of these paths, or all. Returns git's output.
+/// Commits the staged changes of these paths, or all, and names the conversation unless it is `main`. Returns git's
+/// output.
 pub(super) async fn commit_staged(git: &Git<'_>, message: &str, paths: Vec<String>) -> GitResult<String> {
-    let message = format!("--message={message}");
+    let message = format!("--message={}", add_conversation(message, git.conversation_name()));
     let mut args = to_owned_args(&["commit", "--allow-empty", "--no-verify", "--no-gpg-sign", "--no-status", &message]);
     if !paths.is_empty() {
         args.push("--".into());
@@ -81,6 +82,19 @@ pub(super) async fn commit_staged(git: &Git<'_>, message: &str, paths: Vec<Strin
     }
     let said = git.run(args).await?;
     if said.ok { Ok(said.text) } else { Err(format!("nothing was committed: {}", said.text)) }
+}
+
+/// Returns the message with a trailer that names the conversation.
+fn add_conversation(message: &str, conversation: Option<&str>) -> String {
+    let Some(name) = conversation else { return message.to_owned() };
+    let message = message.trim_end();
+    let is_trailer = |line: &str| {
+        let key = line.split_once(": ").map_or("", |(key, _)| key);
+        !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    let has_trailers = message.rsplit_once("\n\n").is_some_and(|(_, last)| last.lines().all(is_trailer));
+    let gap = if has_trailers { "\n" } else { "\n\n" };
+    format!("{message}{gap}Conversation: {name}")
 }
 
 fn to_owned_args(args: &[&str]) -> Vec<String> {

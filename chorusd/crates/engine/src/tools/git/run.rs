@@ -140,6 +140,11 @@ impl<'a> Git<'a> {
         Ok(())
     }
 
+    /// Returns the name of the conversation that git is run for; `None` for `main`.
+    pub(super) fn conversation_name(&self) -> Option<&'a str> {
+        self.ctx.conversation_name.as_deref()
+    }
+
     /// Returns the settings as arguments of git.
     pub(super) fn settings(&self) -> impl Iterator<Item = &str> {
         self.settings.iter().flat_map(|setting| ["-c", setting.as_str()])
