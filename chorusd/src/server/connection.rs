@@ -52,7 +52,8 @@ pub(super) fn serve(
         };
         let line = Arc::new(ClientWriter::new(socket.get_ref().clone()));
         let (to_client, for_client) = mpsc::channel(16);
-        let caller = ClientHandle { connection, writer: line.clone(), to_client };
+        let caller =
+            ClientHandle { connection, writer: line.clone(), to_client, reading_ended: CancellationToken::new() };
         let mut connection = Connection {
             codec: FrameCodec::new(ops.config.max_frame),
             incoming_frame: IncomingFrame::new(room, ops.config.frame_timeout),
@@ -196,6 +197,7 @@ impl Connection {
     fn stop_reading(&mut self) -> bool {
         self.received = BytesMut::new();
         self.incoming_frame.finish();
+        self.caller.reading_ended.cancel();
         false
     }
 }

@@ -14,6 +14,7 @@ use chorus_proto::{ErrorKind, RpcError};
 use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 mod method_runner;
 mod request_check;
@@ -40,6 +41,8 @@ pub(super) struct ClientHandle {
     pub writer: Arc<ClientWriter>,
     /// Takes what the connection sends besides responses.
     pub to_client: mpsc::Sender<Box<ToClient>>,
+    /// Cancelled once no more requests are read, because the client has closed the connection or the daemon stops.
+    pub reading_ended: CancellationToken,
 }
 
 /// A notification or subscription that a request hands to its connection.
@@ -170,10 +173,16 @@ pub(super) async fn dispatch(ops: Arc<Ops>, caller: ClientHandle, body: Bytes) -
             let listener = turn_listener(id.as_deref(), params, caller.writer);
             answer.run_inline::<send::Send, _, _>(params, |p| ops::send::send(&ops.message_sender, p, listener)).await
         }
-        // It has no answer before the client disconnects, which drops it.
+        // It has no answer before the connection ends.
         conversations::Attach::NAME => {
-            let listener = progress_listener(id.as_deref(), caller.writer);
-            let attach = |p| ops::conversations::attach::attach(&ops.agent_resolver, &ops.registry, p, listener);
+            let (listener, ended) = (progress_listener(id.as_deref(), caller.writer), caller.reading_ended);
+            let (agents, registry) = (&ops.agent_resolver, &ops.registry);
+            let attach = |p| async move {
+                tokio::select! {
+                    attached = ops::conversations::attach::attach(agents, registry, p, listener) => attached,
+                    () = ended.cancelled() => Err(Error::new(ErrorKind::Stopping, "the connection to the daemon ends")),
+                }
+            };
             answer.run_inline::<conversations::Attach, _, _>(params, attach).await
         }
         name => route((name, params), answer, ops, caller).await,
