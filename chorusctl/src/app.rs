@@ -12,7 +12,10 @@ use crate::cli::GlobalOptions;
 use crate::error::Error;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::{Stderr, Stdout};
-use crate::{agent_select, connect, first_agent};
+use crate::{agent_select, connect, conversation_select, first_agent, new_conversation, older_daemon};
+
+/// How often a request is sent again because what it lacked was created, or what the daemon does not know left out.
+const MAX_REPEATS: usize = 3;
 
 /// One run of `chorusctl`.
 #[derive(Debug)]
@@ -28,6 +31,10 @@ pub struct App {
     client: Option<Client>,
     /// Agent set by [`App::set_agent`]. It stays the same even if another client changes the chosen agent.
     fixed_agent: Option<String>,
+    /// Conversation set by [`App::set_conversation`]. It stays the same even if another client selects another one.
+    fixed_conversation: Option<String>,
+    /// The daemon is of a release in which agents had one conversation.
+    is_daemon_older: bool,
 }
 
 /// Error of [`App::call_streaming`].
@@ -41,6 +48,15 @@ pub enum StreamingError {
 impl From<CallError> for StreamingError {
     fn from(error: CallError) -> Self {
         Self::Call(error)
+    }
+}
+
+impl From<StreamingError> for Error {
+    fn from(error: StreamingError) -> Self {
+        match error {
+            StreamingError::Call(error) => error.into(),
+            StreamingError::Output(error) => error,
+        }
     }
 }
 
@@ -65,6 +81,8 @@ impl App {
             paths: OnceCell::new(),
             client: None,
             fixed_agent: None,
+            fixed_conversation: None,
+            is_daemon_older: false,
         }
     }
 
@@ -95,6 +113,18 @@ impl App {
         agent_select::named_agent(self)
     }
 
+    /// Returns the conversation to name in requests that concern a live context or select a session.
+    #[must_use]
+    pub fn conversation(&self) -> Option<String> {
+        self.fixed_conversation.clone().or_else(|| conversation_select::selected_conversation(self))
+    }
+
+    /// Returns the conversation that the user named with --conversation or $CHORUS_CONVERSATION.
+    #[must_use]
+    pub fn named_conversation(&self) -> Option<String> {
+        conversation_select::named_conversation(self)
+    }
+
     /// Shows long output in a pager, unless --no-pager is given.
     pub fn page_if_long(&mut self) {
         if !self.global.no_pager {
@@ -107,6 +137,11 @@ impl App {
         self.fixed_agent = Some(agent);
     }
 
+    /// Uses `conversation` for all following requests.
+    pub fn set_conversation(&mut self, conversation: String) {
+        self.fixed_conversation = Some(conversation);
+    }
+
     /// Returns the connection. Connects if there is none, and starts a daemon if none is running.
     pub fn client(&mut self) -> Result<&mut Client, Error> {
         let client = self.take_client()?;
@@ -116,7 +151,10 @@ impl App {
     fn take_client(&mut self) -> Result<Client, Error> {
         match self.client.take() {
             Some(client) => Ok(client),
-            None => connect::connect(self.paths()?, &self.global),
+            None => {
+                self.is_daemon_older = false;
+                connect::connect(self.paths()?, &self.global)
+            }
         }
     }
 
@@ -134,14 +172,47 @@ impl App {
         self.client = None;
     }
 
-    /// Calls `M` and returns its result as unparsed JSON. If the method needs an agent and there is none, creates one
-    /// first.
+    /// Calls `M` and returns its result as unparsed JSON. If the method needs an agent or a conversation and there is
+    /// none, creates it first.
     pub fn call_raw<M: Method>(&mut self, params: &(impl Serialize + ?Sized)) -> Result<Box<RawValue>, Error> {
-        match self.client()?.call_raw(M::NAME, params, &mut |_| ()) {
-            Err(error) if first_agent::is_needed(self, M::NAME, &error) && first_agent::create(self)? => {
-                Ok(self.client()?.call_raw(M::NAME, params, &mut |_| ())?)
+        for _ in 0..MAX_REPEATS {
+            match self.call_raw_once::<M>(params)? {
+                Ok(answer) => return Ok(answer),
+                Err(error) => self.prepare_repeat::<M>(error)?,
             }
-            answer => Ok(answer?),
+        }
+        Ok(self.call_raw_once::<M>(params)??)
+    }
+
+    fn call_raw_once<M: Method>(
+        &mut self,
+        params: &(impl Serialize + ?Sized),
+    ) -> Result<Result<Box<RawValue>, CallError>, Error> {
+        // A new connection may be to another daemon.
+        self.client()?;
+        if self.is_daemon_older {
+            let params = older_daemon::without_conversation(params)?;
+            return Ok(self.client()?.call_raw(M::NAME, &params, &mut |_| ()));
+        }
+        Ok(self.client()?.call_raw(M::NAME, params, &mut |_| ()))
+    }
+
+    /// Prepares for sending a request again that failed with `error`, if that is of use: creates the agent or the
+    /// conversation that it needs, or notes that the daemon does not know conversations.
+    ///
+    /// # Errors
+    /// `error` itself if sending the request again is of no use, or the reason why not.
+    fn prepare_repeat<M: Method>(&mut self, error: CallError) -> Result<(), StreamingError> {
+        if older_daemon::refuses_conversations(&error) && !self.is_daemon_older {
+            self.is_daemon_older = true;
+            return Ok(());
+        }
+        if first_agent::is_needed(self, M::NAME, &error) && first_agent::create(self)? {
+            return Ok(());
+        }
+        match new_conversation::needed(self, M::NAME, &error) {
+            Some(name) => Ok(new_conversation::create(self, &name, error)?),
+            None => Err(error.into()),
         }
     }
 
@@ -153,14 +224,13 @@ impl App {
         params: &M::Params,
         on_progress: &mut dyn FnMut(&mut Stdout, &RawValue) -> Result<(), Error>,
     ) -> Result<Box<RawValue>, StreamingError> {
-        match self.call_streaming_once::<M>(params, on_progress) {
-            Err(StreamingError::Call(error))
-                if first_agent::is_needed(self, M::NAME, &error) && first_agent::create(self)? =>
-            {
-                self.call_streaming_once::<M>(params, on_progress)
+        for _ in 0..MAX_REPEATS {
+            match self.call_streaming_once::<M>(params, on_progress) {
+                Err(StreamingError::Call(error)) => self.prepare_repeat::<M>(error)?,
+                answer => return answer,
             }
-            answer => answer,
         }
+        self.call_streaming_once::<M>(params, on_progress)
     }
 
     fn call_streaming_once<M: Method>(
@@ -172,9 +242,13 @@ impl App {
         let timeout = self.global.timeout;
         client.set_deadline(timeout.map(|timeout| Instant::now() + timeout));
         let out = &mut self.stdout;
-        let answer = client.call_streaming(M::NAME, params, &mut |said: &RawValue| {
-            on_progress(out, said).map_err(StreamingError::Output)
-        });
+        let mut on_progress = |said: &RawValue| on_progress(out, said).map_err(StreamingError::Output);
+        let answer = if self.is_daemon_older {
+            let params = older_daemon::without_conversation(params)?;
+            client.call_streaming(M::NAME, &params, &mut on_progress)
+        } else {
+            client.call_streaming(M::NAME, params, &mut on_progress)
+        };
         client.set_deadline(None);
         // If `on_progress` failed, the rest of this answer would arrive before the next one: drop the connection.
         if matches!(answer, Ok(_) | Err(StreamingError::Call(CallError::Rpc(_)))) {

@@ -50,6 +50,9 @@ pub struct GlobalOptions {
     /// Agent to use [env: CHORUS_AGENT]
     #[arg(long, global = true, value_name = "NAME")]
     pub agent: Option<String>,
+    /// Conversation [env: CHORUS_CONVERSATION]
+    #[arg(short = 'C', long, global = true, value_name = "NAME")]
+    pub conversation: Option<String>,
     /// Output format
     #[arg(long, global = true, value_enum, value_name = "text|json|jsonl")]
     #[arg(default_value_t, hide_default_value = true, hide_possible_values = true)]

@@ -18,14 +18,21 @@ pub use names::session_names;
 /// Environment variable with the name of the shell, set by the scripts of `chorusctl completions`.
 pub const COMPLETE_VARIABLE: &str = "CHORUSCTL_COMPLETE";
 
+/// An option that changes no completion.
+const FILLER: &str = "--no-pager";
+
 /// Prints completions if a shell asks for them, and returns the exit code; otherwise `None`.
 #[must_use]
 pub fn complete_if_requested() -> Option<ExitCode> {
-    std::env::var_os(COMPLETE_VARIABLE).filter(|shell| !shell.is_empty())?;
+    let shell = std::env::var_os(COMPLETE_VARIABLE).filter(|shell| !shell.is_empty())?;
     let current = std::env::current_dir().ok();
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    if shell == "bash" {
+        join_at_signs(&mut words, std::env::var("_CLAP_COMPLETE_INDEX").ok());
+    }
     let completed = CompleteEnv::with_factory(command_with_completers)
         .var(COMPLETE_VARIABLE)
-        .try_complete(std::env::args_os(), current.as_deref());
+        .try_complete(words, current.as_deref());
     Some(if completed.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -36,6 +43,28 @@ fn command_with_completers() -> Command {
         hide_options(&mut tree);
     }
     tree
+}
+
+/// Joins what bash has split: it passes `show @review` as the words `show`, `@` and `review`, and the word that is completed
+/// as `@` and `@re`. The number of words stays the same, because the index of that word is counted from the first.
+fn join_at_signs(words: &mut Vec<OsString>, index: Option<String>) {
+    let Some(first) = words.iter().position(|word| word == "--").map(|at| at + 1) else { return };
+    let Some(current) = index.and_then(|index| index.parse::<usize>().ok()).map(|index| first + index) else { return };
+    let mut at = first + 1;
+    while at + 1 < words.len() {
+        let (next, is_last) = (words[at + 1].to_string_lossy().into_owned(), at + 1 == current);
+        let joined = match words[at] == "@" {
+            true if is_last => next.starts_with('@').then_some(next),
+            true => (!next.starts_with(['-', '@'])).then(|| format!("@{next}")),
+            false => None,
+        };
+        if let Some(joined) = joined {
+            words[at + 1] = joined.into();
+            words.remove(at);
+            words.insert(first + 1, FILLER.into());
+        }
+        at += 1;
+    }
 }
 
 /// Returns the word that is completed: the one at `index` of the words behind `--`, for a shell that passes none the last.
@@ -74,6 +103,8 @@ fn names_for_arg(arg: &Arg, command: &str, above: &str) -> Option<NameKind> {
     match (arg.get_id().as_str(), value) {
         ("agent", _) | (_, "AGENT" | "AGENT|WORD") => Some(NameKind::Agents),
         ("name", _) if above == "agent" && command != "init" => Some(NameKind::Agents),
+        ("conversation" | "conversation_name" | "old_name", _) => Some(NameKind::Conversations),
+        ("name", _) if above == "conversations" && command != "new" => Some(NameKind::Conversations),
         ("model", _) => Some(NameKind::Models),
         ("permissions", _) => Some(NameKind::Profiles),
         ("name", _) if above == "permissions" => Some(NameKind::Profiles),
@@ -108,6 +139,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn bash_splits_at_an_at_sign() {
+        let joined = |line: &str, index: usize| {
+            let mut words: Vec<OsString> =
+                format!("chorusctl -- chorusctl {line}").split(' ').map(Into::into).collect();
+            join_at_signs(&mut words, Some(index.to_string()));
+            let words: Vec<_> = words.iter().skip(3).map(|word| word.to_string_lossy()).collect();
+            words.join(" ")
+        };
+        assert_eq!(joined("show @ @re", 3), "--no-pager show @re");
+        assert_eq!(joined("show @", 2), "show @");
+        assert_eq!(joined("session diff @ @re", 4), "--no-pager session diff @re");
+        assert_eq!(joined("session diff @ @ @re", 5), "--no-pager session diff @ @re");
+        assert_eq!(joined("session diff @ review @ @re", 6), "--no-pager --no-pager session diff @review @re");
+        assert_eq!(joined("session diff @ la", 4), "session diff @ la");
+        assert_eq!(joined("export @ review --as", 4), "--no-pager export @review --as");
+    }
+
+    #[test]
     fn names_are_offered_where_names_belong() {
         let tree = cli::command_tree();
         let of = |path: &[&str], id: &str| {
@@ -124,6 +173,14 @@ mod tests {
         assert_eq!(of(&["agent", "show"], "name"), agents);
         assert_eq!(of(&["context", "history"], "whose"), agents);
         assert_eq!(of(&["agent", "init"], "name"), None);
+        let conversations = Some(NameKind::Conversations);
+        assert_eq!([of(&["show"], "conversation"), of(&["chat"], "conversation_name")], [conversations; 2]);
+        assert_eq!(
+            [of(&["conversations", "close"], "name"), of(&["conversations", "use"], "name")],
+            [conversations; 2]
+        );
+        assert_eq!(of(&["conversations", "rename"], "old_name"), conversations);
+        assert_eq!([of(&["conversations", "new"], "name"), of(&["conversations", "rename"], "new_name")], [None; 2]);
         assert_eq!(of(&["agent", "init"], "model"), Some(NameKind::Models));
         assert_eq!(of(&["agent", "init"], "permissions"), Some(NameKind::Profiles));
         assert_eq!(of(&["permissions", "show"], "name"), Some(NameKind::Profiles));

@@ -5,7 +5,7 @@ use std::fmt;
 
 use chorus_proto::Method;
 use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::app::{App, parse_result};
@@ -22,6 +22,17 @@ impl RawObject {
     pub fn get<'a, T: Deserialize<'a>>(&'a self, name: &str) -> Result<T, Error> {
         let raw = self.0.iter().find(|(key, _)| key == name).map_or("null", |(_, value)| value.get());
         serde_json::from_str(raw).map_err(|error| chorus_proto::CallError::Malformed(error).into())
+    }
+
+    /// Removes the field `name`.
+    pub(crate) fn remove(&mut self, name: &str) {
+        self.0.retain(|(key, _)| key != name);
+    }
+}
+
+impl Serialize for RawObject {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
     }
 }
 

@@ -9,8 +9,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use chorus_proto::methods::{
-    agent, agent_transfer, approvals, audit, backup, context, continuation, daemon, doctor, events, export, import,
-    memory, models, notes, permissions, send, session, session_branching, settings, tasks, trash, usage,
+    agent, agent_transfer, approvals, audit, backup, context, continuation, conversations, daemon, doctor, events,
+    export, import, memory, models, notes, permissions, send, session, session_branching, settings, tasks, trash,
+    usage,
 };
 use chorus_proto::rpc::{IncomingMessage, OutgoingRequest, Progress, Request, VERSION};
 use chorus_proto::{ErrorKind, Event, Message, Method, NewMessage, RpcError, SessionHeader, frame};
@@ -52,6 +53,12 @@ fn methods() -> Vec<MethodCase> {
         method_case::<context::Rewind>(),
         method_case::<context::Pin>(),
         method_case::<context::Unpin>(),
+        method_case::<conversations::List>(),
+        method_case::<conversations::New>(),
+        method_case::<conversations::Rename>(),
+        method_case::<conversations::Close>(),
+        method_case::<conversations::Use>(),
+        method_case::<conversations::Attach>(),
         method_case::<events::List>(),
         method_case::<events::Subscribe>(),
         method_case::<session::Get>(),

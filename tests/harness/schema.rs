@@ -2,8 +2,9 @@
 
 use chorus_proto::event::{Event, Lagged};
 use chorus_proto::methods::{
-    agent, agent_transfer, approvals, audit, backup, context, continuation, daemon, doctor, events, export, import,
-    memory, models, notes, permissions, send, session, session_branching, settings, tasks, trash, usage,
+    agent, agent_transfer, approvals, audit, backup, context, continuation, conversations, daemon, doctor, events,
+    export, import, memory, models, notes, permissions, send, session, session_branching, settings, tasks, trash,
+    usage,
 };
 use chorus_proto::rpc::Progress;
 use chorus_proto::{Message, Method, PROTOCOL, RpcError, SessionHeader};
@@ -58,6 +59,12 @@ pub fn protocol_schema() -> Value {
     all.add_method::<context::Rewind>();
     all.add_method::<context::Pin>();
     all.add_method::<context::Unpin>();
+    all.add_method::<conversations::List>();
+    all.add_method::<conversations::New>();
+    all.add_method::<conversations::Rename>();
+    all.add_method::<conversations::Close>();
+    all.add_method::<conversations::Use>();
+    all.add_method::<conversations::Attach>();
     all.add_method::<events::List>();
     all.add_method::<events::Subscribe>();
     all.add_method::<session::Get>();

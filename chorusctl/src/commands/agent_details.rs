@@ -4,8 +4,8 @@ use chorus_proto::methods::context::{Show, ShowParams};
 use chorus_proto::{Agent, WorkingSet};
 
 use super::agent::show::{value_text, write_field};
-use super::format;
 use super::notes::print::write_working_set;
+use super::{conversations, format};
 use crate::app::App;
 use crate::error::Error;
 use crate::ui::units::pluralize;
@@ -37,6 +37,10 @@ pub(super) fn print(app: &mut App, agent: &Agent) -> Result<(), Error> {
     }
     if let Some(context) = &agent.context {
         write_field(out, "conversation", &format::context(context))?;
+    }
+    let beside: Vec<_> = agent.conversations.iter().map(conversations::describe).collect();
+    if !beside.is_empty() {
+        write_field(out, "also live", &beside.join("\n"))?;
     }
     if agent.approvals > 0 {
         write_field(out, "approvals", &format!("{} pending (chorusctl approvals)", agent.approvals))?;

@@ -24,7 +24,8 @@ pub struct Args {
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let agent = args.agent.or_else(|| app.agent());
-    cancel_turn(CancelParams { conversation: None, agent, turn_id: args.turn }, app)
+    let params = CancelParams { conversation: app.conversation(), agent, turn_id: args.turn };
+    cancel_turn(params, app)
 }
 
 /// Cancels the turn of `params` and prints the result.

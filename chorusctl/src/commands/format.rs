@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use chorus_proto::{
-    AgentState, ContextInfo, Meter, RunningTurn, Session, SummarySource, TokenPair, TokenSource, ToolsShown,
+    AgentState, ContextInfo, ConversationRef, Meter, RunningTurn, Session, SummarySource, TokenPair, TokenSource,
+    ToolsShown,
 };
 
 use crate::error::Error;
@@ -25,6 +26,32 @@ pub fn session_name(out: &Stdout, session: &Session) -> String {
         out.style(Style::Strong, &sanitize::one_line(&session.header.session_id)),
         out.style(Style::Id, &sanitize::one_line(&session.short_id)),
     )
+}
+
+/// Formats `api`, or `api · review` for the conversation `review` of `api`.
+#[must_use]
+pub fn agent_and_conversation(agent: &str, conversation: Option<&ConversationRef>) -> String {
+    let agent = sanitize::one_line(agent);
+    match conversation {
+        Some(conversation) => format!("{agent} · {}", sanitize::one_line(&conversation.name)),
+        None => agent,
+    }
+}
+
+/// Formats `api`, or `api (review)` for the conversation `review` of `api`, within a sentence.
+#[must_use]
+pub fn who(agent: &str, conversation: Option<&str>) -> String {
+    let agent = sanitize::one_line(agent);
+    match conversation {
+        Some(conversation) => format!("{agent} ({})", sanitize::one_line(conversation)),
+        None => agent,
+    }
+}
+
+/// Formats ` into the new conversation review`; empty for `None`.
+#[must_use]
+pub fn into_conversation(name: Option<&str>) -> String {
+    name.map_or_else(String::new, |name| format!(" into the new conversation {}", sanitize::one_line(name)))
 }
 
 /// Says who wrote a summary; empty if nobody did.
@@ -131,6 +158,12 @@ pub fn state_cell(state: AgentState) -> Cell {
         AgentState::Idle => Cell::new(Style::Plain, "idle"),
         AgentState::Destroyed => Cell::new(Style::Bad, "destroyed"),
     }
+}
+
+/// Formats how long a turn has been running as a table cell.
+#[must_use]
+pub fn running_cell(turn: &RunningTurn) -> Cell {
+    Cell::new(Style::Good, format!("running {}", time::format_two_units(turn.seconds)))
 }
 
 /// Formats `step 3, 42 s, 1 waiting`.

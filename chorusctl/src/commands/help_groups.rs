@@ -6,14 +6,14 @@ use clap::builder::StyledStr;
 /// The groups, each with the names of its commands. Every visible command is in exactly one.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Everyday", &["save", "history", "show", "restore", "resume", "undo", "send", "chat", "status"]),
-    ("Conversations", &["import", "export", "rm", "context", "session", "notes", "trash"]),
+    ("Conversations", &["import", "export", "rm", "context", "conversations", "session", "notes", "trash"]),
     ("Agents", &["agent", "memory", "models", "tasks", "cancel", "settings", "usage"]),
     ("Oversight", &["approvals", "permissions", "audit", "events"]),
     ("System", &["daemon", "doctor", "backup", "tour", "completions", "man", "help"]),
 ];
 
 /// Width of the column with the names.
-const NAME_WIDTH: usize = 13;
+const NAME_WIDTH: usize = 15;
 
 /// Makes the help of `command` list its subcommands in groups.
 #[must_use]

@@ -17,6 +17,7 @@ pub mod cancel;
 pub mod chat;
 pub mod completions;
 pub mod context;
+pub mod conversations;
 pub mod daemon;
 pub mod doctor;
 pub mod events;
@@ -73,6 +74,8 @@ pub enum Command {
     Rm(session::delete::Args),
     /// Manage the live conversation
     Context(context::Args),
+    /// List, create, close and select an agent's conversations
+    Conversations(conversations::Args),
     /// Show, export, import and manage saved conversations
     Session(session::Args),
     /// Manage facts, decisions, open tasks and conflicts
@@ -132,6 +135,7 @@ pub fn run(command: Command, app: &mut App) -> Result<(), Error> {
         Command::Export(args) => session::export::run(args, app),
         Command::Rm(args) => session::delete::run(args, app),
         Command::Context(args) => context::run(args, app),
+        Command::Conversations(args) => conversations::run(args, app),
         Command::Session(args) => session::run(args, app),
         Command::Trash(args) => trash::run(args, app),
         Command::Agent(args) => agent::run(args, app),

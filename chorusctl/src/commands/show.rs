@@ -10,7 +10,7 @@ use crate::error::Error;
 /// Without SESSION the same as `context show`, with SESSION the same as `session show`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Saved conversation, named as for `restore`; `@` is the live one [default: the live one]
+    /// Saved conversation, named as for `restore`; `@` is the live one, `@NAME` that of a conversation [default: the live one]
     session: Option<String>,
     #[command(flatten)]
     range: MessageRange,
@@ -21,7 +21,7 @@ pub struct Args {
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     match args.session {
-        Some(session) if session != "@" => session::show::show(app, &session, args.range),
+        Some(session) => session::show::show_selected(app, &session, args.range),
         _ if args.window => context::show_window::run(app),
         _ => context::show::show(app, args.range),
     }

@@ -1,14 +1,15 @@
 //! `chorusctl status`: prints the daemon and its agents. Shell prompts run it often, so it shows no local times:
 //! loading the time zone would take longer than everything else.
 
+use chorus_proto::methods::conversations::Conversation;
 use chorus_proto::methods::daemon::{
     AgentTotals, DaemonInfo, DiscordInfo, DiscordState, SandboxInfo, Status, StatusParams, StatusResult,
 };
 use chorus_proto::methods::tasks::{List, ListParams, TaskStatus};
-use chorus_proto::{Agent, CallError, ErrorKind};
+use chorus_proto::{Agent, AgentState, CallError, ContextInfo, ErrorKind};
 
 use crate::app::App;
-use crate::commands::{agent_details, approvals, format};
+use crate::commands::{agent_details, approvals, conversations, format};
 use crate::error::Error;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::units::{self, pluralize};
@@ -19,7 +20,7 @@ const MAX_AGENTS: u64 = 50;
 
 /// Show the daemon and its agents
 ///
-/// Agents with a live conversation come first. Text output shows at most 50 agents; `agent list` and --json show all. For one agent, it
+/// Agents with a live conversation come first; its other live ones are below it. Text output shows at most 50 agents; `agent list` and --json show all. For one agent, it
 /// also shows the model, the permission profile, why the agent does not answer, and the notes of its conversation.
 #[derive(Debug, Default, clap::Args)]
 pub struct Args {
@@ -141,6 +142,9 @@ fn print_status(out: &mut Stdout, status: &StatusResult) -> Result<(), Error> {
     ]);
     for agent in &status.agents {
         table.add_row(agent_row(out, agent));
+        for conversation in &agent.conversations {
+            table.add_row(conversation_row(out, conversation));
+        }
     }
     table.write(out)?;
     match status.totals.and_then(|totals| hidden_agents_line(totals, &status.agents)) {
@@ -183,20 +187,36 @@ fn print_running_tasks(app: &mut App, status: &StatusResult) -> Result<(), Error
     Ok(())
 }
 
+/// Returns the row of a conversation below that of its agent: its messages, and who has it open.
+fn conversation_row(out: &mut Stdout, conversation: &Conversation) -> Vec<Cell> {
+    let mut cells = vec![format!("  {}", sanitize::one_line(&conversation.name)).into()];
+    cells.push(match &conversation.turn {
+        Some(turn) => format::running_cell(turn),
+        None => format::state_cell(AgentState::Active),
+    });
+    cells.extend(context_cells(out, conversation.context.as_ref()));
+    cells.push(conversations::open_in(&conversation.attached).into());
+    cells
+}
+
+/// Returns the cells with the size of a context and its deadline.
+fn context_cells(out: &mut Stdout, context: Option<&ContextInfo>) -> [Cell; 3] {
+    let Some(context) = context else { return Default::default() };
+    let until = context.idle_deadline_at.map_or_else(String::new, |at| format!("in {}", out.clock().until(at)));
+    [
+        context.messages.to_string().into(),
+        context.meter.as_ref().map(format::short_prompt_size).unwrap_or_default().into(),
+        until.into(),
+    ]
+}
+
 fn agent_row(out: &mut Stdout, agent: &Agent) -> Vec<Cell> {
     let mut cells = vec![Cell::new(Style::Strong, sanitize::one_line(&agent.name))];
     cells.push(match &agent.turn {
-        Some(turn) => Cell::new(Style::Good, format!("running {}", time::format_two_units(turn.seconds))),
+        Some(turn) => format::running_cell(turn),
         None => format::state_cell(agent.state),
     });
-    match &agent.context {
-        None => cells.extend(std::iter::repeat_n(Cell::default(), 3)),
-        Some(context) => cells.extend([
-            context.messages.to_string().into(),
-            context.meter.as_ref().map(format::short_prompt_size).unwrap_or_default().into(),
-            context.idle_deadline_at.map_or_else(String::new, |at| format!("in {}", out.clock().until(at))).into(),
-        ]),
-    }
+    cells.extend(context_cells(out, agent.context.as_ref()));
     cells.push(match &agent.last_session {
         None => Cell::default(),
         Some(last) => {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use chorus_proto::methods::agent::{Config, ConfigParams, List, ListParams};
 use chorus_proto::methods::approvals::{Approval, List as Approvals, ListParams as ApprovalsParams};
 use chorus_proto::methods::context::{History, HistoryParams};
+use chorus_proto::methods::conversations::{List as Conversations, ListParams as ConversationsParams};
 use chorus_proto::methods::memory::{List as Memory, ListParams as MemoryParams};
 use chorus_proto::methods::models::{List as Models, ModelsParams};
 use chorus_proto::methods::notes::{List as Notes, ListParams as NotesParams, NoteKind};
@@ -20,6 +21,7 @@ use clap_complete::CompletionCandidate;
 use crate::app::App;
 use crate::cli::GlobalOptions;
 use crate::commands::{format, trash};
+use crate::older_daemon;
 use crate::ui::sanitize;
 
 /// Longest time that a completion may take.
@@ -38,6 +40,7 @@ const MANAGED_KEYS: [&str; 5] = ["id", "created_at", "guild_id", "import_source"
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NameKind {
     Agents,
+    Conversations,
     Sessions,
     Models,
     Profiles,
@@ -61,6 +64,7 @@ impl NameKind {
     pub(super) fn fetch(self) -> Vec<CompletionCandidate> {
         match self {
             Self::Agents => agents(),
+            Self::Conversations => run_query(conversations),
             Self::Sessions => sessions(OsStr::new("")),
             Self::Models => models(),
             Self::Profiles => profiles(),
@@ -68,9 +72,9 @@ impl NameKind {
             Self::Approvals => approvals(),
             Self::Tags => tags(),
             Self::Memory => memory(),
-            Self::Notes => run_query(|client, agent| notes(client, agent, None)),
-            Self::OpenTasks => run_query(|client, agent| notes(client, agent, Some(NoteKind::Task))),
-            Self::Conflicts => run_query(|client, agent| notes(client, agent, Some(NoteKind::Conflict))),
+            Self::Notes => notes(None),
+            Self::OpenTasks => notes(Some(NoteKind::Task)),
+            Self::Conflicts => notes(Some(NoteKind::Conflict)),
             Self::Trash => trashed(),
             Self::AgentKeys => agent_keys(),
             Self::SettingKeys => SETTING_KEYS.iter().map(|key| CompletionCandidate::new(*key)).collect(),
@@ -91,10 +95,30 @@ fn agents() -> Vec<CompletionCandidate> {
     })
 }
 
+/// Returns the conversations of the selected agent with their titles.
+fn conversations(client: &mut Client, agent: Option<String>) -> Option<NamesWithHelp> {
+    let params = ConversationsParams { agent, all: true, limit: Some(MAX_NAMES), ..Default::default() };
+    let conversations = client.call::<Conversations>(&params).ok()?.conversations;
+    Some(conversations.into_iter().map(|one| (one.name, one.title.unwrap_or_default())).collect())
+}
+
+/// Returns `@NAME` for the conversations of the selected agent that have a live context.
+fn live_conversations(client: &mut Client, agent: Option<String>) -> Option<NamesWithHelp> {
+    let params = ConversationsParams { agent, limit: Some(MAX_NAMES), ..Default::default() };
+    let conversations = client.call::<Conversations>(&params).ok()?.conversations;
+    let live = conversations.into_iter().filter(|one| one.context.is_some());
+    Some(live.map(|one| (format!("@{}", one.name), one.title.unwrap_or_default())).collect())
+}
+
 /// Returns the sessions that `begun` may mean: the start of a name, of a slug, of an ID, or of a word of the title. Each is
 /// offered by the one of them that starts with `begun`, or by its slug.
 pub(super) fn sessions(begun: &OsStr) -> Vec<CompletionCandidate> {
     let begun = begun.to_string_lossy().to_lowercase();
+    if begun.starts_with('@') {
+        let mut found = run_query(live_conversations);
+        found.retain(|one| one.get_value().to_string_lossy().starts_with(&begun));
+        return found;
+    }
     run_query(move |client, agent| match &*begun {
         "" => newest_sessions(client, agent),
         begun => matching_sessions(client, agent, begun),
@@ -238,12 +262,20 @@ fn memory() -> Vec<CompletionCandidate> {
     })
 }
 
-/// Returns the notes of the selected agent, or those of one kind.
-fn notes(client: &mut Client, agent: Option<String>, kind: Option<NoteKind>) -> Option<NamesWithHelp> {
-    let params = NotesParams { agent, kind, limit: Some(MAX_NAMES), ..Default::default() };
-    let notes = client.call::<Notes>(&params).ok()?.notes;
-    let about = |text: &str| text.chars().take(MAX_HELP_CHARS).collect::<String>();
-    Some(notes.into_iter().map(|note| (note.note, about(&note.text))).collect())
+/// Returns the notes of the selected conversation, or those of one kind.
+fn notes(kind: Option<NoteKind>) -> Vec<CompletionCandidate> {
+    let conversation = App::new(parse_typed_options(std::env::args_os())).conversation();
+    run_query(move |client, agent| {
+        let params = NotesParams { agent, conversation, kind, limit: Some(MAX_NAMES), ..Default::default() };
+        let notes = match client.call::<Notes>(&params) {
+            Err(error) if older_daemon::refuses_conversations(&error) => {
+                client.call::<Notes>(&NotesParams { conversation: None, ..params }).ok()?.notes
+            }
+            listed => listed.ok()?.notes,
+        };
+        let about = |text: &str| text.chars().take(MAX_HELP_CHARS).collect::<String>();
+        Some(notes.into_iter().map(|note| (note.note, about(&note.text))).collect())
+    })
 }
 
 /// Returns the trashed items, newest first.
@@ -301,7 +333,7 @@ fn query_daemon(places: InstancePaths, agent: Option<String>, asked: Instant, qu
     answered.recv_timeout(QUERY_TIMEOUT.saturating_sub(asked.elapsed())).unwrap_or_default()
 }
 
-/// Parses `--agent` and `--socket` from the words typed so far.
+/// Parses `--agent`, `--conversation` and `--socket` from the words typed so far.
 fn parse_typed_options(words: impl Iterator<Item = OsString>) -> GlobalOptions {
     let mut global = GlobalOptions::default();
     let mut words = words.skip_while(|word| word != "--").skip(1).peekable();
@@ -314,6 +346,7 @@ fn parse_typed_options(words: impl Iterator<Item = OsString>) -> GlobalOptions {
         let mut value = || value.clone().or_else(|| words.next());
         match name {
             "--agent" => global.agent = value().and_then(|value| value.into_string().ok()),
+            "--conversation" | "-C" => global.conversation = value().and_then(|value| value.into_string().ok()),
             "--socket" => global.socket = value().map(Into::into),
             _ => {}
         }

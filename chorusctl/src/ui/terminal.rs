@@ -56,6 +56,13 @@ pub fn rows(terminal: impl AsFd) -> usize {
         .unwrap_or(24)
 }
 
+/// Returns the name of the terminal on standard input, for example `pts/3`; `None` if there is none.
+#[must_use]
+pub fn name() -> Option<String> {
+    let path = rustix::termios::ttyname(io::stdin(), Vec::new()).ok()?.into_string().ok()?;
+    Some(path.strip_prefix("/dev/").map_or_else(|| path.clone(), str::to_owned))
+}
+
 /// Returns true if the terminal can show box-drawing characters: the locale is UTF-8 and TERM is not `dumb`.
 #[must_use]
 pub fn has_box_drawing() -> bool {

@@ -3,7 +3,7 @@
 use super::{method, wire};
 use crate::agent::ContextInfo;
 use crate::message::{Message, NewMessage, Role};
-use crate::session::Session;
+use crate::session::{ConversationRef, Session};
 use crate::window::Window;
 use crate::working_set::{Item, WorkingSet};
 
@@ -133,6 +133,9 @@ pub struct ShowParams {
 #[wire]
 pub struct ShowResult<M = Message> {
     pub agent_name: String,
+    /// The conversation, unless it is `main`.
+    #[omit_empty]
+    pub conversation: Option<ConversationRef>,
     pub messages: Vec<M>,
     pub working_set: WorkingSet,
     pub context: Option<ContextInfo>,

@@ -88,5 +88,5 @@ fn a_new_conversation_keeps_the_one_before() {
         },
     );
     assert_eq!(chorusctl_with(&home, ["--agent", "atlas", "chat", "--new"], b"hi\n").expect_success(), "hello\n");
-    assert_eq!(calls.of("context.clear"), [json!({"agent": "atlas", "save": true})]);
+    assert_eq!(calls.of("context.clear"), [json!({"agent": "atlas", "conversation": "@", "save": true})]);
 }

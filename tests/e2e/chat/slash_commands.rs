@@ -39,10 +39,16 @@ fn they_are_the_verbs_for_this_agent() {
     running.type_text("/exit\r");
     let (status, out, _) = running.wait_for_exit();
     assert_eq!(status.code(), Some(0), "{out}");
-    assert_eq!(calls.of("context.save"), [json!({"agent": "atlas", "description": "before lunch", "clear": false})]);
-    assert_eq!(calls.of("context.restore"), [json!({"agent": "atlas", "session": "2", "discard": false})]);
-    assert_eq!(calls.of("context.compact"), [json!({"agent": "atlas", "undo": false})]);
-    assert_eq!(calls.of("context.clear"), [json!({"agent": "atlas", "save": true})]);
+    assert_eq!(
+        calls.of("context.save"),
+        [json!({"agent": "atlas", "conversation": "main", "description": "before lunch", "clear": false})]
+    );
+    assert_eq!(
+        calls.of("context.restore"),
+        [json!({"agent": "atlas", "conversation": "main", "session": "2", "discard": false})]
+    );
+    assert_eq!(calls.of("context.compact"), [json!({"agent": "atlas", "conversation": "main", "undo": false})]);
+    assert_eq!(calls.of("context.clear"), [json!({"agent": "atlas", "conversation": "main", "save": true})]);
     assert_eq!(calls.of("status"), [json!({"agent": "atlas"})]);
     assert_eq!(calls.of("context.history").len(), 1);
     assert!(calls.of("send").is_empty());
@@ -56,7 +62,7 @@ fn it_begins_from_a_session_where_one_is_said() {
     command.args(["--resume", "2"]);
     let out = leave(chat(&command));
     assert!(out.contains("warning: the session before it") && out.contains("resumed "), "{out}");
-    assert_eq!(calls.of("context.resume"), [json!({"agent": "atlas", "session": "2"})]);
+    assert_eq!(calls.of("context.resume"), [json!({"agent": "atlas", "conversation": "@", "session": "2"})]);
     assert!(calls.of("context.clear").is_empty());
 }
 
@@ -98,8 +104,14 @@ fn tab_completes_commands_and_sessions() {
     say(&mut running, "/rest\tlat\t", "/restore latest");
     running.type_and_wait("\r", "restored ");
     leave(running);
-    assert_eq!(calls.of("context.save"), [json!({"agent": "atlas", "description": "x", "clear": false})]);
-    assert_eq!(calls.of("context.restore"), [json!({"agent": "atlas", "session": "latest", "discard": false})]);
+    assert_eq!(
+        calls.of("context.save"),
+        [json!({"agent": "atlas", "conversation": "main", "description": "x", "clear": false})]
+    );
+    assert_eq!(
+        calls.of("context.restore"),
+        [json!({"agent": "atlas", "conversation": "main", "session": "latest", "discard": false})]
+    );
 }
 
 #[test]
@@ -138,7 +150,10 @@ fn what_one_needs_is_a_command_for_this_agent() {
     let slip = say(&mut running, "/history --nonsense\r", "see: /help history");
     assert!(slip.contains("error: unexpected argument"), "{slip}");
     leave(running);
-    assert_eq!(calls.of("context.pin"), [json!({"agent": "atlas", "fact": "the port is 8080"})]);
+    assert_eq!(
+        calls.of("context.pin"),
+        [json!({"agent": "atlas", "conversation": "main", "fact": "the port is 8080"})]
+    );
     assert_eq!(calls.of("session.branch")[0]["at"], 4);
     assert_eq!(calls.of("agent.config")[0]["value"], "anthropic/claude-test");
     assert!(calls.of("send").is_empty());

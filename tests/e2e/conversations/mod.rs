@@ -1,6 +1,7 @@
 //! Several conversations of one agent: each is as an agent's only one was before, and they do not disturb each other.
 
 mod attach;
+mod cli;
 mod lifecycle;
 mod limits;
 mod recovery;

@@ -80,6 +80,9 @@ fn every_verb_has_a_file_on_both_sides() {
                 ("hello" | "status" | "daemon/stop", "chorusd/crates/engine/src/ops") => "daemon",
                 ("session/get", "chorusctl/src/commands") => "session/show",
                 ("send/cancel", "chorusctl/src/commands") => "cancel",
+                // A client attaches with `chat --attach`.
+                ("context/attach", "chorusctl/src/commands") => "chat/attach",
+                ("context/attach", _) => "conversations/attach",
                 ("permissions/remove_rule", "chorusctl/src/commands") => "permissions/rules",
                 ("events/list" | "events/subscribe", "chorusctl/src/commands") => "events",
                 (verb, _) => verb,

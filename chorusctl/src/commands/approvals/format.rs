@@ -23,7 +23,7 @@ const MAX_PARTS: usize = 20;
 #[must_use]
 pub fn format_approval(approval: &Approval, width: Option<usize>, clock: &Clock) -> (String, Vec<String>) {
     let room = quoted_room(width);
-    let agent = sanitize::one_line(&approval.agent);
+    let agent = crate::commands::format::who(&approval.agent, approval.conversation.as_deref());
     let state = match approval.status {
         Status::Open => format!("expires in {}", clock.until(approval.expires_at)),
         decided => {

@@ -3,11 +3,13 @@
 use std::path::Path;
 
 use chorus_proto::methods::send::SendParams;
+use uuid::Uuid;
 
+use super::attach::AttachedConversation;
 use super::editor::{Editor, Input};
 use super::notices::Notices;
 use super::start::{self, ConversationStart, Position};
-use super::{mentions, slash};
+use super::{Args, attached_output, mentions, slash};
 use crate::app::App;
 use crate::commands::format;
 use crate::commands::send::attachments;
@@ -26,19 +28,29 @@ pub(super) fn run(
     app: &mut App,
     interrupts: &InterruptHandler,
     opened: ConversationStart,
-    thinking: bool,
+    args: &Args,
 ) -> Result<(), Error> {
     let mut editor = Editor::new(&opened.agent, app.paths()?.clone(), app.stderr)?;
     let width = app.stdout.width().unwrap_or(DEFAULT_WIDTH);
     let (paths, seen) = (app.paths()?.clone(), opened.position.messages);
     let line = editor.edited_line();
     let printer = Box::new(move |lines: &[String]| line.print_above(lines));
-    let mut notices = Notices::new(paths, &opened.agent, seen, width, printer);
-    let mut talk = Conversation {
-        position: opened.position,
-        options: DisplayOptions { stream: true, thinking, daemon_gone_hint: RECONNECT_HINT, show_command: "/show" },
-        unanswered_message: None,
+    let mut notices = Notices::new(paths, (&opened.agent, opened.conversation), seen, width, printer, !args.attach);
+    let options = DisplayOptions {
+        stream: true,
+        thinking: args.thinking,
+        daemon_gone_hint: RECONNECT_HINT,
+        show_command: "/show",
     };
+    let attached = match args.attach {
+        true => Some(AttachedConversation::new(app, &opened.agent, notices.printer())?),
+        false => None,
+    };
+    if let Some(attached) = &attached {
+        attached_output::show_running_turn(app, interrupts, attached, options)?;
+    }
+    let mut talk = Conversation { position: opened.position, options, attached, unanswered_message: None };
+    talk.release_attached(None);
     loop {
         let stderr = app.stderr;
         let read = notices.while_prompting(stderr, || interrupts.while_prompting(|| editor.read_message()));
@@ -70,6 +82,8 @@ struct Conversation {
     /// The conversation that is being continued.
     position: Position,
     options: DisplayOptions,
+    /// The same conversation as others see it, with --attach.
+    attached: Option<AttachedConversation>,
     /// The last message, if the connection broke before its reply came. It is unknown whether the daemon received it.
     unanswered_message: Option<SendParams>,
 }
@@ -86,10 +100,14 @@ impl Conversation {
             Some(before) => before,
             None => SendParams {
                 attachments: attachments::read_attachments(&named.files)?,
-                ..turn::keyed_params(app.agent(), named.text)
+                ..turn::keyed_params(app, named.text)
             },
         };
+        if let Some(attached) = &mut self.attached {
+            attached.hold();
+        }
         let ended = turn::run(app, interrupts, &params, self.options);
+        self.release_attached(interrupts.last_turn());
         if let Ok(TurnOutcome::Cancelled(wanted)) = ended {
             app.stderr.line(wanted.as_str());
         }
@@ -101,6 +119,13 @@ impl Conversation {
             app.stderr.styled_line(Style::Faint, &format!("next request {}", format::prompt_size(&meter)));
         }
         app.stdout.text("\n")
+    }
+
+    /// Shows what others said meanwhile.
+    fn release_attached(&mut self, own_turn: Option<Uuid>) {
+        if let Some(attached) = &mut self.attached {
+            attached.release(own_turn);
+        }
     }
 
     fn run_command(&mut self, app: &mut App, command: slash::Command) -> Result<(), Error> {

@@ -2,10 +2,14 @@
 
 use crate::app::App;
 use crate::commands::send::interrupt::InterruptHandler;
+use crate::conversation_select::MAIN;
 use crate::error::Error;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::terminal;
 
+mod attach;
+mod attached_lines;
+mod attached_output;
 mod command_names;
 mod editor;
 mod history_path;
@@ -27,6 +31,8 @@ mod words;
 /// A word `@FILE` attaches that file; write `@"my file"` if its name has spaces, and `\@` for a literal @. Tab completes names. Idle saves and
 /// what others write into the conversation are shown as they happen.
 ///
+/// With --attach, Ctrl-C cancels the turn that is shown, whoever started it.
+///
 /// If standard input is not a terminal, each of its lines is a message, and the first one that fails ends the chat.
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -36,6 +42,12 @@ pub struct Args {
     /// Start from a saved conversation's summary; unsaved messages of the live one are saved first
     #[arg(long, value_name = "SESSION|FILE", conflicts_with = "new")]
     resume: Option<String>,
+    /// Use this conversation, like --conversation; it is created if the agent has none of this name
+    #[arg(long, value_name = "NAME", id = "conversation_name", conflicts_with = "conversation")]
+    name: Option<String>,
+    /// Also show what others say in the conversation as they say it, from the start of a running turn; without a terminal, only follow
+    #[arg(long, conflicts_with_all = ["new", "resume"])]
+    attach: bool,
     /// Also show the model's thinking
     #[arg(long)]
     thinking: bool,
@@ -63,6 +75,9 @@ impl<'a> StartMode<'a> {
 
 pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
     app.begins_conversation = true;
+    if args.name.is_some() {
+        app.global.conversation.clone_from(&args.name);
+    }
     // What a slash command prints stays above the prompt.
     app.global.no_pager = true;
     let person = terminal::can_chat() && app.stdout.format() == OutputFormat::Text;
@@ -72,11 +87,15 @@ pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
     }
     let opened = start::open_conversation(app, StartMode::from_args(args), person)?;
     app.stdout.flush()?;
-    // Stay with this agent even if another one is chosen elsewhere meanwhile.
+    // Stay with this agent and conversation even if others are chosen elsewhere meanwhile.
     app.set_agent(opened.agent.clone());
-    let interrupts = InterruptHandler::install(app, Some(opened.agent.clone()))?;
+    let main = || MAIN.to_owned();
+    app.set_conversation(opened.conversation.as_ref().map_or_else(main, |conversation| conversation.id.to_string()));
+    let interrupts = InterruptHandler::install(app)?;
     if person {
-        interactive::run(app, &interrupts.warn_before_exit(), opened, args.thinking)
+        interactive::run(app, &interrupts.warn_before_exit(), opened, args)
+    } else if args.attach {
+        attached_output::follow(app, piped::display_options(args.thinking))
     } else {
         piped::run(app, &interrupts, args.thinking)
     }

@@ -13,7 +13,7 @@ use chorus_proto::event::{Event, EventType};
 use chorus_proto::methods::context::{Show, ShowParams};
 use chorus_proto::methods::events::{Subscribe, SubscribeParams};
 use chorus_proto::paths::InstancePaths;
-use chorus_proto::{CallError, Client, Message, Role};
+use chorus_proto::{CallError, Client, ConversationRef, Message, Role};
 
 /// Prints lines above the line that is being edited.
 pub(super) type LinePrinter = Box<dyn Fn(&[String]) + Send>;
@@ -26,7 +26,21 @@ const MAX_SHOWN_MESSAGES: u64 = 10;
 const DISCORD_COMMAND: &str = "Use /context restore ";
 const CHAT_COMMAND: &str = "Use /restore ";
 
-/// Follows the events of one agent in a thread of its own, and prints notices above the line that is being edited.
+/// Prints lines above the prompt, or before the next one.
+#[derive(Clone)]
+pub(super) struct NoticePrinter(Arc<Shared>);
+
+impl NoticePrinter {
+    pub(super) fn print(&self, lines: &[String]) {
+        self.0.print(lines);
+    }
+
+    pub(super) fn width(&self) -> usize {
+        self.0.width
+    }
+}
+
+/// Follows the events of one conversation in a thread of its own, and prints notices above the line that is being edited.
 pub(super) struct Notices {
     shared: Arc<Shared>,
     thread: Option<thread::JoinHandle<()>>,
@@ -35,7 +49,11 @@ pub(super) struct Notices {
 struct Shared {
     paths: InstancePaths,
     agent: String,
+    /// `None` for `main`.
+    conversation: Option<ConversationRef>,
     width: usize,
+    /// Shows what others write; false if the chat is attached and learns of that in another way.
+    shows_messages: bool,
     state: Mutex<NoticeState>,
 }
 
@@ -52,12 +70,31 @@ struct NoticeState {
 impl Notices {
     /// Creates it without starting the thread. `seen` is the number of messages in the conversation, `printer` prints
     /// above the prompt.
-    pub(super) fn new(paths: InstancePaths, agent: &str, seen: u64, width: usize, printer: LinePrinter) -> Self {
+    pub(super) fn new(
+        paths: InstancePaths,
+        (agent, conversation): (&str, Option<ConversationRef>),
+        seen: u64,
+        width: usize,
+        printer: LinePrinter,
+        shows_messages: bool,
+    ) -> Self {
         let state = NoticeState { is_prompting: false, seen, pending: Vec::new(), printer, last_event: None };
         Self {
-            shared: Arc::new(Shared { paths, agent: agent.to_owned(), width, state: Mutex::new(state) }),
+            shared: Arc::new(Shared {
+                paths,
+                agent: agent.to_owned(),
+                conversation,
+                width,
+                shows_messages,
+                state: Mutex::new(state),
+            }),
             thread: None,
         }
+    }
+
+    /// Returns what prints lines as notices are printed.
+    pub(super) fn printer(&self) -> NoticePrinter {
+        NoticePrinter(self.shared.clone())
     }
 
     /// Runs `read` while notices are printed as they come. Those that came before are printed first.
@@ -115,7 +152,8 @@ impl Shared {
 
     fn on_event(&self, event: &Event) {
         self.lock().last_event = Some(event.seq);
-        if event.agent.as_deref() != Some(&self.agent) {
+        let conversation = self.conversation.as_ref().map(|conversation| &*conversation.name);
+        if event.agent.as_deref() != Some(&self.agent) || event.conversation.as_deref() != conversation {
             return;
         }
         let number = |name: &str| event.data[name].as_u64().unwrap_or(0);
@@ -138,6 +176,7 @@ impl Shared {
                     self.print(&[sentence::describe(event)]);
                 }
             }
+            EventType::MessageAppended if !self.shows_messages => {}
             EventType::MessageAppended => self.on_appended(number("messages"), number("appended")),
             _ => {}
         }
@@ -170,8 +209,9 @@ impl Shared {
         let mut client = Client::connect_to(&self.paths)?;
         client.set_timeout(Some(ANSWER_TIMEOUT))?;
         let limit = Some(count.min(MAX_SHOWN_MESSAGES));
-        let params =
-            ShowParams { agent: Some(self.agent.clone()), offset: Some(offset), limit, ..ShowParams::default() };
+        let conversation = self.conversation.as_ref().map(|conversation| conversation.id.to_string());
+        let agent = Some(self.agent.clone());
+        let params = ShowParams { agent, conversation, offset: Some(offset), limit, ..ShowParams::default() };
         Ok(client.call::<Show>(&params)?.messages)
     }
 
@@ -226,7 +266,7 @@ mod tests {
             config: "/h/c".into(),
             socket_is_explicit: true,
         };
-        let notices = Notices::new(paths, "a", 3, 80, Box::new(printer));
+        let notices = Notices::new(paths, ("a", None), 3, 80, Box::new(printer), true);
         let shared = notices.shared;
         let saved = json!({"text": "Session saved: x. Context cleared after 30 minutes of inactivity. Use /context restore 1f3a to resume."});
         shared.on_event(&event(EventType::Notice, "a", saved.clone()));
@@ -234,8 +274,11 @@ mod tests {
         shared.lock().is_prompting = true;
         shared.on_event(&event(EventType::Notice, "other", saved.clone()));
         shared.on_event(&event(EventType::Notice, "a", saved));
+        let beside =
+            Event { conversation: Some("beside".into()), ..event(EventType::Notice, "a", json!({"text": "no"})) };
+        shared.on_event(&beside);
         let text = printed.lock().expect("no panic").clone();
-        assert_eq!(text.matches("Session saved").count(), 1);
+        assert_eq!((text.matches("Session saved").count(), text.matches("no").count()), (1, 0));
         assert!(text.contains("Use /restore 1f3a to resume."), "{text}");
         // What this chat wrote itself is no news.
         shared.on_event(&event(EventType::MessageAppended, "a", json!({"appended": 1, "messages": 3})));

@@ -10,16 +10,21 @@ use crate::commands::send::turn::{self, DisplayOptions, TurnOutcome};
 use crate::commands::text_input;
 use crate::error::Error;
 
-/// Sends standard input line by line. Stops at the first turn that fails, because later lines were written in view of
-/// its reply.
-pub(super) fn run(app: &mut App, interrupts: &InterruptHandler, thinking: bool) -> Result<(), Error> {
-    let mut stdin = io::stdin().lock();
-    let how = DisplayOptions {
+/// Returns how turns are displayed if there is no terminal.
+pub(super) fn display_options(thinking: bool) -> DisplayOptions {
+    DisplayOptions {
         stream: true,
         thinking,
         daemon_gone_hint: turn::DAEMON_GONE_HINT,
         show_command: turn::SHOW_COMMAND,
-    };
+    }
+}
+
+/// Sends standard input line by line. Stops at the first turn that fails, because later lines were written in view of
+/// its reply.
+pub(super) fn run(app: &mut App, interrupts: &InterruptHandler, thinking: bool) -> Result<(), Error> {
+    let mut stdin = io::stdin().lock();
+    let how = display_options(thinking);
     let (mut line, mut before) = (Vec::new(), 0);
     loop {
         line.clear();
@@ -40,7 +45,7 @@ pub(super) fn run(app: &mut App, interrupts: &InterruptHandler, thinking: bool) 
         if text.trim().is_empty() {
             continue;
         }
-        let params = turn::keyed_params(app.agent(), text.to_owned());
+        let params = turn::keyed_params(app, text.to_owned());
         if let TurnOutcome::Cancelled(wanted) = turn::run(app, interrupts, &params, how)? {
             return Err(Error::failed(wanted.as_str()));
         }

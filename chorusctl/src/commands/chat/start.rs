@@ -3,7 +3,7 @@
 use chorus_proto::methods::agent;
 use chorus_proto::methods::approvals::{List, ListParams};
 use chorus_proto::methods::context::{Clear, ClearParams, Show, ShowParams, ShowResult};
-use chorus_proto::{ContextInfo, Message, Meter, Role};
+use chorus_proto::{ContextInfo, ConversationRef, Message, Meter, Role};
 use jiff::Timestamp;
 
 use super::StartMode;
@@ -22,6 +22,8 @@ const MAX_RECAP_WIDTH: usize = 100;
 #[derive(Debug)]
 pub(super) struct ConversationStart {
     pub agent: String,
+    /// `None` for `main`.
+    pub conversation: Option<ConversationRef>,
     pub position: Position,
 }
 
@@ -43,25 +45,30 @@ pub(super) fn open_conversation(app: &mut App, begin: StartMode<'_>, person: boo
         StartMode::Resume(session) => context::resume::run_for_chat(session, app)?,
     }
     let last = if person { RECAP_MESSAGES } else { 0 };
-    let shown = app.call::<Show>(&show_params(app.agent(), last))?;
+    let shown = app.call::<Show>(&show_params(app, last))?;
     if !app.stdout.is_quiet() {
         print_recap(app, &shown, person);
     }
     if person {
         print_open_approvals(app, &shown.agent_name);
     }
-    Ok(ConversationStart { position: position(shown.context.as_ref()), agent: shown.agent_name })
+    Ok(ConversationStart {
+        position: position(shown.context.as_ref()),
+        agent: shown.agent_name,
+        conversation: shown.conversation,
+    })
 }
 
 /// Asks the daemon where the live conversation stands.
 pub(super) fn fetch_position(app: &mut App) -> Result<Position, Error> {
-    let shown = app.call::<Show>(&show_params(app.agent(), 0))?;
+    let shown = app.call::<Show>(&show_params(app, 0))?;
     Ok(position(shown.context.as_ref()))
 }
 
 /// Saves unsaved messages, then clears the context.
 pub(super) fn start_new(app: &mut App) -> Result<(), Error> {
-    let cleared = app.call::<Clear>(&ClearParams { conversation: None, agent: app.agent(), save: true })?;
+    let cleared =
+        app.call::<Clear>(&ClearParams { conversation: app.conversation(), agent: app.agent(), save: true })?;
     if let Some(session) = &cleared.saved {
         let line = format!("saved the previous conversation as {}", format::plain_session(session));
         print_note(app, &line);
@@ -69,9 +76,10 @@ pub(super) fn start_new(app: &mut App) -> Result<(), Error> {
     Ok(())
 }
 
-fn show_params(agent: Option<String>, last: u64) -> ShowParams {
+fn show_params(app: &App, last: u64) -> ShowParams {
+    let (agent, conversation) = (app.agent(), app.conversation());
     let limit = (last == 0).then_some(0);
-    ShowParams { agent, last: (last > 0).then_some(last), limit, ..ShowParams::default() }
+    ShowParams { agent, conversation, last: (last > 0).then_some(last), limit, ..ShowParams::default() }
 }
 
 fn position(context: Option<&ContextInfo>) -> Position {
@@ -85,15 +93,16 @@ fn position(context: Option<&ContextInfo>) -> Position {
 
 fn print_recap(app: &mut App, shown: &ShowResult, person: bool) {
     let agent = sanitize::one_line(&shown.agent_name);
+    let heading = format::agent_and_conversation(&shown.agent_name, shown.conversation.as_ref());
     let help = if person { "; type /help for commands" } else { "" };
     let Some(context) = shown.context.as_ref().filter(|context| context.messages > 0) else {
-        print_note(app, &format!("{agent} · new conversation{help}"));
+        print_note(app, &format!("{heading} · new conversation{help}"));
         return print_workspace(app, &shown.agent_name, person);
     };
     let last = shown.messages.last().map_or(context.last_activity_at, |message| message.timestamp);
     let last = app.stdout.clock().local_date_time(last);
     let messages = pluralize(context.messages, "message");
-    print_note(app, &format!("{agent} · continuing ({messages}, last {last}){help}"));
+    print_note(app, &format!("{heading} · continuing ({messages}, last {last}){help}"));
     print_workspace(app, &shown.agent_name, person);
     for message in &shown.messages {
         for line in recap_lines(message, &agent, app.stdout.width().unwrap_or(MAX_RECAP_WIDTH).min(MAX_RECAP_WIDTH)) {
@@ -143,7 +152,12 @@ pub(super) fn message_lines(message: &Message, who: &str, width: usize) -> Vec<S
         .filter(|said| !said.is_empty())
         .map(|said| sanitize::multi_line(said).into_owned());
     let told: Vec<String> = said.into_iter().chain(calls).collect();
-    let told = format!("{who}: {}", told.join("\n"));
+    text_lines(who, &told.join("\n"), width)
+}
+
+/// Formats the first lines of a text that somebody wrote.
+pub(super) fn text_lines(who: &str, said: &str, width: usize) -> Vec<String> {
+    let told = format!("{who}: {}", sanitize::multi_line(said.trim()));
     let wrapped = text::wrap(&told, width.saturating_sub(2));
     let more = wrapped.len() > MAX_LINES_PER_MESSAGE;
     let mut lines: Vec<String> =

@@ -63,6 +63,8 @@ struct Params<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     agent: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    conversation: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<Role>,
@@ -83,8 +85,8 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     if text.is_empty() && (args.jsonl || !matches!(args.role, MessageRole::ToolResult)) {
         return Err(Error::usage("the message is empty").with_hint("chorusctl context append TEXT, or pipe it in"));
     }
-    let (agent, key, redact) = (app.agent(), args.key, args.redact);
-    let mut params = Params { agent, text: None, role: None, messages: Vec::new(), key, redact };
+    let (agent, conversation, key, redact) = (app.agent(), app.conversation(), args.key, args.redact);
+    let mut params = Params { agent, conversation, text: None, role: None, messages: Vec::new(), key, redact };
     if args.jsonl {
         params.messages = parse_messages(&text)?;
     } else {

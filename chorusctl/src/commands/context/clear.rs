@@ -26,7 +26,8 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     if !args.yes && !args.save {
         confirm(agent.clone(), app)?;
     }
-    app.call_and_print::<Clear>(&ClearParams { conversation: None, agent, save: args.save }, |app, result| {
+    let params = ClearParams { conversation: app.conversation(), agent, save: args.save };
+    app.call_and_print::<Clear>(&params, |app, result| {
         if let Some(session) = &result.saved {
             format::print_saved(&mut app.stdout, session)?;
         }
@@ -44,7 +45,8 @@ fn confirm(agent: Option<String>, app: &mut App) -> Result<(), Error> {
     if !terminal::can_prompt() {
         return Err(confirm::no_terminal_error("context clear"));
     }
-    let shown = app.call::<Show>(&ShowParams { agent, limit: Some(0), ..ShowParams::default() })?;
+    let conversation = app.conversation();
+    let shown = app.call::<Show>(&ShowParams { agent, conversation, limit: Some(0), ..ShowParams::default() })?;
     let pins = shown.working_set.pinned_facts.len() as u64;
     let question = match shown.context {
         Some(context) if context.messages > 0 && pins > 0 => {

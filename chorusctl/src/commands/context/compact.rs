@@ -23,7 +23,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
-    let params = CompactParams { conversation: None, agent: app.agent(), undo: args.undo };
+    let params = CompactParams { conversation: app.conversation(), agent: app.agent(), undo: args.undo };
     app.call_and_print::<Compact>(&params, |app, result| {
         for warning in &result.warnings {
             app.stderr.warning(warning);

@@ -4,7 +4,7 @@ use chorus_proto::error::exit;
 use chorus_proto::methods::agent;
 use chorus_proto::methods::context::{History, HistoryParams, HistoryResult};
 use chorus_proto::shell_word::shell_word;
-use chorus_proto::{TokenPair, Trigger};
+use chorus_proto::{ConversationRef, TokenPair, Trigger};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -26,7 +26,8 @@ const MAX_PAGE_SIZE: u64 = 1_000;
 
 /// List saved conversations, newest first
 ///
-/// Commands that take a session accept the numbers shown here until the next `history`, and the underlined prefix of an ID.
+/// Lists the sessions of all conversations of an agent, or with --conversation those of one. Commands that take a session accept the
+/// numbers shown here until the next `history`, and the underlined prefix of an ID.
 #[derive(Debug, Default, clap::Args)]
 pub struct Args {
     /// An agent, or words of the title, name or tags [default: the current agent, and imported conversations]
@@ -59,6 +60,7 @@ struct SessionRow {
     short_id: String,
     unique_prefix: Option<String>,
     agent_name: String,
+    conversation: Option<ConversationRef>,
     saved_at: Timestamp,
     started_at: Timestamp,
     trigger: Trigger,
@@ -85,7 +87,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let next_page = next_page_command(&args, app);
     let (agent, words) = split_agent(args.named, args.all_agents, app)?;
     let mut params = HistoryParams {
-        conversation: None,
+        conversation: app.global.conversation.clone(),
         own: agent.is_none() && app.global.agent.is_none(),
         agent: if args.all_agents { None } else { agent.or_else(|| app.agent()) },
         all_agents: args.all_agents,
@@ -232,6 +234,7 @@ fn next_page_command(args: &Args, app: &App) -> String {
         }
     };
     option("agent", app.global.agent.clone());
+    option("conversation", app.global.conversation.clone());
     option("limit", args.limit.map(|limit| limit.to_string()));
     option("since", args.since.clone());
     option("tag", args.tag.clone());
@@ -247,6 +250,7 @@ fn write_table(out: &mut Stdout, sessions: &[SessionRow], first: u64, agents: bo
         Column::new("ID"),
         Column::new("WHEN"),
         Column::new(if agents { "AGENT" } else { "" }),
+        Column::new("CONVERSATION"),
         Column::new("MESSAGES").align_right(),
         Column::new("TITLE").flexible(),
     ]);
@@ -257,6 +261,7 @@ fn write_table(out: &mut Stdout, sessions: &[SessionRow], first: u64, agents: bo
             id_cell(session),
             when.into(),
             if agents { sanitize::one_line(&session.agent_name).into() } else { Cell::default() },
+            conversation(session).into(),
             session.message_count.to_string().into(),
             title_cell(session),
         ]);
@@ -279,7 +284,7 @@ fn write_long(out: &mut Stdout, sessions: &[SessionRow], first: u64) -> Result<(
         let mut facts = vec![
             when,
             pluralize(session.message_count, "message"),
-            sanitize::one_line(&session.agent_name),
+            format::who(&session.agent_name, session.conversation.as_ref().map(|conversation| &*conversation.name)),
             sanitize::one_line(&session.session_id),
         ];
         let cost = session.restoration_tokens;
@@ -301,6 +306,11 @@ fn write_wrapped(out: &mut Stdout, (lead, indent): (&str, usize), text: &str, st
         writeln!(out, "{lead}{}", out.style(style, line))?;
     }
     Ok(())
+}
+
+/// Returns the name of the conversation that the session was saved from; empty for `main`.
+fn conversation(session: &SessionRow) -> String {
+    session.conversation.as_ref().map_or_else(String::new, |conversation| sanitize::one_line(&conversation.name))
 }
 
 /// Returns the id with the part marked that is enough to name the session.

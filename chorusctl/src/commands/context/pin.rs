@@ -18,7 +18,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
-    let params = PinParams { conversation: None, agent: app.agent(), fact: args.fact };
+    let params = PinParams { conversation: app.conversation(), agent: app.agent(), fact: args.fact };
     app.call_and_print::<Pin>(&params, |app, result| {
         for warning in &result.warnings {
             app.stderr.warning(warning);

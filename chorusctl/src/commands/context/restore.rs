@@ -14,7 +14,7 @@ use crate::ui::sanitize;
 ///
 /// Unsaved messages of the live conversation are saved first.
 ///
-/// A session is `latest`, `latest~N`, `@` (the live one), `-` (the one before), a number from the last `history`, an ID, a
+/// A session is `latest`, `latest~N`, `@` (the live one), `@NAME` (that of the conversation NAME), `-` (the one before), a number from the last `history`, an ID, a
 /// name or a slug (or a unique prefix of one), a word of its title, or `tag:NAME`.
 ///
 /// With `show`, `export` and `session diff`, `@` is the live conversation as it is now. `resume`, `session branch` and
@@ -29,6 +29,9 @@ pub struct Args {
     /// Do not save the live conversation first
     #[arg(long)]
     discard: bool,
+    /// Load it into a new conversation with this name; the live one is unchanged
+    #[arg(long, value_name = "NAME")]
+    as_conversation: Option<String>,
     /// Also restore the workspace files (as a new commit); refused if uncommitted changes would be lost
     #[arg(long)]
     files: bool,
@@ -37,8 +40,8 @@ pub struct Args {
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     app.needed_session = Some(args.session.clone());
     let params = RestoreParams {
-        as_conversation: None,
-        conversation: None,
+        as_conversation: args.as_conversation,
+        conversation: app.conversation(),
         agent: app.agent(),
         session: args.session,
         at: args.at,
@@ -52,7 +55,8 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         }
         format::print_saved_first(&mut app.stdout, result.saved_first.as_ref())?;
         let how_many = format::loaded_messages(result.messages, &result.session);
-        let line = format!("restored {}: {how_many}", format::session_name(&app.stdout, &result.session));
+        let into = format::into_conversation(params.as_conversation.as_deref());
+        let line = format!("restored {}{into}: {how_many}", format::session_name(&app.stdout, &result.session));
         app.stdout.status_line(&line)?;
         if let Some(commit) = &result.files_commit {
             let line = format!("restored the workspace files (commit {})", sanitize::one_line(commit));

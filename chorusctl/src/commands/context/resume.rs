@@ -27,14 +27,18 @@ pub struct Args {
     /// Saved conversation, or a file that contains one
     #[arg(value_name = "SESSION|FILE")]
     session: String,
+    /// Start it as a new conversation with this name; the live one is unchanged
+    #[arg(long, value_name = "NAME")]
+    as_conversation: Option<String>,
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
-    let params = build_params(args.session, app)?;
+    let params = ResumeParams { as_conversation: args.as_conversation, ..build_params(args.session, app)? };
     app.call_and_print::<Resume>(&params, |app, result| {
         print_warnings(app, &result);
         format::print_saved_first(&mut app.stdout, result.saved_first.as_ref())?;
-        let line = format!("resumed {}", format::session_name(&app.stdout, &result.session));
+        let into = format::into_conversation(params.as_conversation.as_deref());
+        let line = format!("resumed {}{into}", format::session_name(&app.stdout, &result.session));
         app.stdout.status_line(&line)?;
         format::print_paragraph(&mut app.stdout, &result.acknowledgement)
     })
@@ -58,7 +62,7 @@ pub fn run_for_chat(session: &str, app: &mut App) -> Result<(), Error> {
 fn build_params(session: String, app: &mut App) -> Result<ResumeParams, Error> {
     let session = if is_file_name(&session) { session_of_file(&session, app)? } else { session };
     app.needed_session = Some(session.clone());
-    Ok(ResumeParams { as_conversation: None, conversation: None, agent: app.agent(), session })
+    Ok(ResumeParams { as_conversation: None, conversation: app.conversation(), agent: app.agent(), session })
 }
 
 fn print_warnings(app: &App, result: &ResumeResult) {

@@ -27,7 +27,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
 /// Removes the last `turns` turns, or with `undo` restores those that were removed last. `redo` is the command or option
 /// that restores them.
 pub fn rewind(app: &mut App, turns: Option<u64>, undo: bool, redo: &str) -> Result<(), Error> {
-    let params = RewindParams { conversation: None, agent: app.agent(), n: turns, undo };
+    let params = RewindParams { conversation: app.conversation(), agent: app.agent(), n: turns, undo };
     app.call_and_print::<Rewind>(&params, |app, result| {
         let moved = pluralize(result.moved, "message");
         let left = result.messages;

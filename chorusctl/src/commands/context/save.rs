@@ -41,7 +41,7 @@ pub struct Args {
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let Args { words, clear, tag, no_wait } = args;
     let description = (!words.is_empty()).then(|| words.join(" "));
-    let params = SaveParams { conversation: None, agent: app.agent(), description, clear, tag };
+    let params = SaveParams { conversation: app.conversation(), agent: app.agent(), description, clear, tag };
     let raw = app.call_raw::<Save>(&params)?;
     let mut saved: SaveResult = parse_result(&raw)?;
     let waited = saved.summary_pending && !no_wait;

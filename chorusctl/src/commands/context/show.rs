@@ -1,6 +1,7 @@
 //! `chorusctl context show`: prints the live context.
 
-use chorus_proto::methods::context::{Show, ShowParams};
+use chorus_proto::ContextInfo;
+use chorus_proto::methods::context::{Show, ShowParams, ShowResult};
 
 use super::show_window;
 use crate::app::App;
@@ -32,13 +33,18 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
 
 /// Prints the messages of the live conversation.
 pub fn show(app: &mut App, range: MessageRange) -> Result<(), Error> {
+    let conversation = app.conversation();
+    show_conversation(app, conversation, range)
+}
+
+/// Prints the messages of one of the agent's live conversations.
+pub fn show_conversation(app: &mut App, conversation: Option<String>, range: MessageRange) -> Result<(), Error> {
     app.page_if_long();
-    let agent = app.agent();
-    let following =
-        |offset, limit| ShowParams { agent: agent.clone(), offset: Some(offset), limit, ..ShowParams::default() };
+    let all = ShowParams { agent: app.agent(), conversation, ..ShowParams::default() };
+    let following = |offset, limit| ShowParams { offset: Some(offset), limit, ..all.clone() };
     let first = |limit| match range.at {
         Some(number) => following(number - 1, Some(1)),
-        None => ShowParams { agent: agent.clone(), last: range.last, limit, ..ShowParams::default() },
+        None => ShowParams { last: range.last, limit, ..all.clone() },
     };
     if app.stdout.format() != OutputFormat::Text {
         return match range.at {
@@ -49,10 +55,11 @@ pub fn show(app: &mut App, range: MessageRange) -> Result<(), Error> {
         };
     }
     let mut page = app.call::<Show>(&first(range.is_all().then_some(PAGE_SIZE)))?;
-    let Some(context) = page.context.filter(|context| context.messages > 0) else {
+    let Some(context) = page.context.take().filter(|context| context.messages > 0) else {
         write_working_set(app, &page.working_set, MAX_NOTES)?;
         app.stdout.flush()?;
-        app.stderr.line(&format!("the conversation of {} is empty", page.agent_name));
+        let name = page.conversation.map(|conversation| format!(" {}", sanitize::one_line(&conversation.name)));
+        app.stderr.line(&format!("the conversation{} of {} is empty", name.unwrap_or_default(), page.agent_name));
         app.stderr.hint("chorusctl chat, or chorusctl restore latest");
         return Ok(());
     };
@@ -60,7 +67,7 @@ pub fn show(app: &mut App, range: MessageRange) -> Result<(), Error> {
         let message = page.messages.first().ok_or_else(|| message_range::no_message_error(number, context.messages))?;
         return TranscriptPrinter::new(number - 1).in_full().print_message(&mut app.stdout, message);
     }
-    print_heading(app, &page.agent_name, &context)?;
+    print_heading(app, &page, &context)?;
     write_working_set(app, &page.working_set, MAX_NOTES)?;
     let behind = page.next.unwrap_or(context.messages);
     let mut transcript = TranscriptPrinter::new(behind.saturating_sub(page.messages.len() as u64));
@@ -77,9 +84,9 @@ pub fn show(app: &mut App, range: MessageRange) -> Result<(), Error> {
     }
 }
 
-fn print_heading(app: &mut App, agent: &str, context: &chorus_proto::ContextInfo) -> Result<(), Error> {
+fn print_heading(app: &mut App, page: &ShowResult, context: &ContextInfo) -> Result<(), Error> {
     let started = app.stdout.clock().local_date_time(context.started_at);
-    let agent = sanitize::one_line(agent);
+    let agent = format::agent_and_conversation(&page.agent_name, page.conversation.as_ref());
     let heading = format!("{agent} · {} · started {started}", format::context(context));
     for line in text::wrap(&heading, app.stdout.width().unwrap_or(usize::MAX)) {
         match line.strip_prefix(&agent) {

@@ -5,6 +5,7 @@ use chorus_proto::{CountedTokens, MendKind, PieceKind, TokenSource, Window, Wind
 
 use super::compact;
 use crate::app::App;
+use crate::commands::format;
 use crate::commands::transcript::{TranscriptPrinter, print_body};
 use crate::error::Error;
 use crate::ui::units::{self, format_token_count, pluralize};
@@ -12,7 +13,8 @@ use crate::ui::{Column, Stdout, Style, Table, sanitize};
 
 pub(crate) fn run(app: &mut App) -> Result<(), Error> {
     app.page_if_long();
-    let params = ShowParams { agent: app.agent(), window: true, ..ShowParams::default() };
+    let params =
+        ShowParams { agent: app.agent(), conversation: app.conversation(), window: true, ..ShowParams::default() };
     app.call_and_print::<Show>(&params, |app, result| {
         let Some(window) = result.window else {
             return Err(
@@ -25,7 +27,7 @@ pub(crate) fn run(app: &mut App) -> Result<(), Error> {
                 .line(&format!("the next request compacts first, shown here with the built-in summarizer: {told}"));
         }
         let model = window.model.as_deref().map_or("no model".into(), sanitize::one_line);
-        let agent = sanitize::one_line(&result.agent_name);
+        let agent = format::agent_and_conversation(&result.agent_name, result.conversation.as_ref());
         writeln!(app.stdout, "{} · next request to {model}", app.stdout.style(Style::Strong, &agent))?;
         print_contents(&mut app.stdout, &window)?;
         print_budget(&mut app.stdout, &window.budget, window.messages.len() as u64)

@@ -14,7 +14,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
-    let params = UnpinParams { conversation: None, agent: app.agent(), n: args.n };
+    let params = UnpinParams { conversation: app.conversation(), agent: app.agent(), n: args.n };
     app.call_and_print::<Unpin>(&params, |app, result| {
         app.stdout.status_line("unpinned")?;
         write_pinned_facts(&mut app.stdout, &result.pinned_facts)

@@ -7,6 +7,7 @@ use chorus_proto::methods::events::{List, ListParams, ListResult, Subscribe, Sub
 use serde_json::value::RawValue;
 
 use crate::app::App;
+use crate::commands::format;
 use crate::error::Error;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::units::pluralize;
@@ -18,7 +19,7 @@ const NARROW_INDENT: usize = 8;
 
 /// Show or follow events
 ///
-/// Each line is one event: its number, time, type, agent and what happened. --json also prints its data. The last 10,000 events are kept,
+/// Each line is one event: its number, time, type, agent (with the conversation, unless it is main) and what happened. --json also prints its data. The last 10,000 events are kept,
 /// across restarts of the daemon.
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -94,8 +95,8 @@ fn print_json(app: &mut App, value: &impl serde::Serialize) -> Result<(), Error>
 }
 
 fn print_event(app: &mut App, event: &Event) -> Result<(), Error> {
-    let agent = event.agent.as_deref().unwrap_or("-");
-    let (agent, about) = (sanitize::one_line(agent), sanitize::one_line(&sentence::describe(event)));
+    let agent = format::who(event.agent.as_deref().unwrap_or("-"), event.conversation.as_deref());
+    let about = sanitize::one_line(&sentence::describe(event));
     let time = app.stdout.clock().local_date_time(event.time);
     let mut lead = format!("{:>6}  {time}  {:<17}  {agent}  ", event.seq, event.kind.as_str());
     let mut indent = text::width(&lead);

@@ -53,8 +53,15 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     };
     let redact = args.redact;
     let scope = args.scope.map(NoteScope::from);
-    let params =
-        AddParams { conversation: None, agent: app.agent(), kind: Some(kind), text, scope, path: args.path, redact };
+    let params = AddParams {
+        conversation: app.conversation(),
+        agent: app.agent(),
+        kind: Some(kind),
+        text,
+        scope,
+        path: args.path,
+        redact,
+    };
     app.call_and_print::<Add>(&params, |app, result| {
         for warning in &result.warnings {
             app.stderr.warning(warning);

@@ -17,7 +17,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
-    let params = DoneParams { conversation: None, agent: app.agent(), note: args.task };
+    let params = DoneParams { conversation: app.conversation(), agent: app.agent(), note: args.task };
     app.call_and_print::<Done>(&params, |app, result| {
         app.stdout.status_line(&format!("done: {}", sanitize::one_line(&result.note.text)))
     })

@@ -20,7 +20,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
-    let params = EditParams { conversation: None, agent: app.agent(), note: args.note, text: args.text };
+    let params = EditParams { conversation: app.conversation(), agent: app.agent(), note: args.note, text: args.text };
     app.call_and_print::<Edit>(&params, |app, result| {
         for warning in &result.warnings {
             app.stderr.warning(warning);

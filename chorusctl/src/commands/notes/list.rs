@@ -21,9 +21,10 @@ pub struct Args {
 
 pub fn run(Args { kind, scope }: Args, app: &mut App) -> Result<(), Error> {
     app.page_if_long();
+    let conversation = app.conversation();
     let (agent, kind, scope) = (app.agent(), kind.map(NoteKind::from), scope.map(NoteScope::from));
     let params = |offset| ListParams {
-        conversation: None,
+        conversation: conversation.clone(),
         agent: agent.clone(),
         kind,
         scope,

@@ -35,7 +35,8 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         Keep::A => Side::A,
         Keep::B => Side::B,
     };
-    let params = ResolveParams { conversation: None, agent: app.agent(), note: args.conflict, keep: Some(keep) };
+    let params =
+        ResolveParams { conversation: app.conversation(), agent: app.agent(), note: args.conflict, keep: Some(keep) };
     app.call_and_print::<Resolve>(&params, |app, result| {
         app.stdout.status_line(&format!("kept: {}", sanitize::one_line(&result.kept)))?;
         for note in &result.removed {

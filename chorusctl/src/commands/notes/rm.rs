@@ -17,7 +17,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
-    let params = RmParams { conversation: None, agent: app.agent(), note: args.note };
+    let params = RmParams { conversation: app.conversation(), agent: app.agent(), note: args.note };
     app.call_and_print::<Rm>(&params, |app, removed| {
         app.stdout.status_line(&format!("removed: {}", sanitize::one_line(&removed.note.text)))?;
         match removed.trash {

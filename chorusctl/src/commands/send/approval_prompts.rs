@@ -15,7 +15,7 @@ use crate::ui::{Stderr, Stdout, Style, sanitize, terminal};
 
 /// The approval questions of one turn.
 #[derive(Debug)]
-pub(super) struct ApprovalPrompts {
+pub struct ApprovalPrompts {
     stderr: Stderr,
     paths: InstancePaths,
     current: Option<Prompt>,
@@ -26,12 +26,12 @@ pub(super) struct ApprovalPrompts {
 impl ApprovalPrompts {
     /// Creates it for one turn. Answers go to the daemon at `places`.
     #[must_use]
-    pub(super) fn new(stderr: Stderr, paths: InstancePaths) -> Self {
+    pub fn new(stderr: Stderr, paths: InstancePaths) -> Self {
         Self { stderr, paths, current: None, pending: VecDeque::new(), deferred: Vec::new() }
     }
 
     /// Handles one event of the turn. Passes it to `show`, or defers it while a question is open.
-    pub(super) fn handle_event(
+    pub fn handle_event(
         &mut self,
         out: &mut Stdout,
         speech: &mut TurnPrinter,
@@ -84,7 +84,7 @@ impl ApprovalPrompts {
     }
 
     /// Ends the turn: withdraws the open question and shows the deferred events.
-    pub(super) fn finish(
+    pub fn finish(
         &mut self,
         out: &mut Stdout,
         speech: &mut TurnPrinter,

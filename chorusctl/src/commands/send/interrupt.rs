@@ -19,6 +19,7 @@ use uuid::Uuid;
 
 use crate::app::App;
 use crate::error::{Error, os_error_text};
+use crate::older_daemon;
 use crate::ui::Stderr;
 
 /// How long to wait for the daemon to accept a cancel.
@@ -80,8 +81,11 @@ fn is_sigint_ignored() -> bool {
 #[derive(Debug)]
 struct SharedState {
     state: Mutex<InterruptState>,
+    /// The turn that began last.
+    last_turn: Mutex<Option<Uuid>>,
     paths: InstancePaths,
     agent: Option<String>,
+    conversation: Option<String>,
     stderr: Stderr,
 }
 
@@ -94,11 +98,16 @@ pub struct InterruptHandler {
 }
 
 impl InterruptHandler {
-    /// Installs the handler and its thread. Turns are cancelled for `agent`. Does nothing if SIGINT is ignored.
-    pub fn install(app: &App, agent: Option<String>) -> Result<Self, Error> {
-        let places = app.paths()?.clone();
-        let shared =
-            Arc::new(SharedState { state: Mutex::new(InterruptState::Exit), paths: places, agent, stderr: app.stderr });
+    /// Installs the handler and its thread. Turns are cancelled in the conversation of `app`. Does nothing if SIGINT is ignored.
+    pub fn install(app: &App) -> Result<Self, Error> {
+        let shared = Arc::new(SharedState {
+            state: Mutex::new(InterruptState::Exit),
+            last_turn: Mutex::new(None),
+            paths: app.paths()?.clone(),
+            agent: app.agent(),
+            conversation: app.conversation(),
+            stderr: app.stderr,
+        });
         let interrupts = Self { shared: shared.clone(), idle_state: InterruptState::Exit };
         if is_sigint_ignored() {
             return Ok(interrupts);
@@ -120,6 +129,7 @@ impl InterruptHandler {
     /// A turn was requested; its id is not known yet.
     pub fn turn_requested(&self) {
         self.shared.set_state(InterruptState::Requested);
+        self.shared.set_last_turn(None);
     }
 
     /// The turn waits behind others.
@@ -129,7 +139,14 @@ impl InterruptHandler {
 
     /// The turn runs.
     pub fn turn_started(&self, turn: Uuid) {
+        self.shared.set_last_turn(Some(turn));
         self.set_turn(turn, InterruptState::Running(turn), InterruptState::Cancelled);
+    }
+
+    /// Returns the turn that was requested last, if it has started.
+    #[must_use]
+    pub fn last_turn(&self) -> Option<Uuid> {
+        *self.shared.last_turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn set_turn(&self, turn: Uuid, then: InterruptState, cancelled: InterruptState) {
@@ -167,6 +184,10 @@ impl InterruptHandler {
 impl SharedState {
     fn lock_state(&self) -> MutexGuard<'_, InterruptState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set_last_turn(&self, turn: Option<Uuid>) {
+        *self.last_turn.lock().unwrap_or_else(PoisonError::into_inner) = turn;
     }
 
     fn set_state(&self, to: InterruptState) {
@@ -220,7 +241,14 @@ impl SharedState {
         let mut client = Client::connect_to(&self.paths)?;
         client.set_timeout(Some(CANCEL_TIMEOUT))?;
         // If the turn has ended meanwhile, the daemon returns null and the reply is on its way.
-        client.call::<Cancel>(&CancelParams { conversation: None, agent: self.agent.clone(), turn_id: Some(turn) })?;
+        let params =
+            CancelParams { agent: self.agent.clone(), conversation: self.conversation.clone(), turn_id: Some(turn) };
+        match client.call::<Cancel>(&params) {
+            Err(error) if older_daemon::refuses_conversations(&error) => {
+                client.call::<Cancel>(&CancelParams { conversation: None, ..params })?;
+            }
+            cancelled => _ = cancelled?,
+        }
         Ok(())
     }
 }

@@ -8,12 +8,12 @@ use crate::app::App;
 use crate::commands::text_input;
 use crate::error::Error;
 
-mod approval_prompts;
+pub mod approval_prompts;
 pub mod attachments;
 mod cancellable_prompt;
 pub mod interrupt;
 mod reply_renderer;
-mod tool_lines;
+pub mod tool_lines;
 pub mod turn;
 pub mod turn_printer;
 
@@ -59,7 +59,8 @@ pub struct Args {
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     if args.cancel {
-        return super::cancel::cancel_turn(CancelParams { conversation: None, agent: app.agent(), turn_id: None }, app);
+        let params = CancelParams { conversation: app.conversation(), agent: app.agent(), turn_id: None };
+        return super::cancel::cancel_turn(params, app);
     }
     let text = match text_input::text_argument(args.text, "send", "send")? {
         Some(text) => text,
@@ -72,7 +73,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     // Always request the stream, even if the reply is printed as a whole: only the stream tells the id of the turn,
     // which a cancel needs.
     let params = SendParams {
-        conversation: None,
+        conversation: app.conversation(),
         agent: app.agent(),
         text,
         key: args.key,
@@ -82,7 +83,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     };
     // Connect first: until something is sent, Ctrl-C keeps its default action.
     app.client()?;
-    let interrupts = InterruptHandler::install(app, params.agent.clone())?;
+    let interrupts = InterruptHandler::install(app)?;
     let how = DisplayOptions {
         stream: !args.no_stream,
         thinking: args.thinking,

@@ -10,13 +10,13 @@ const MAX_OUTPUT_LINES: usize = 5;
 const MAX_DIFF_LINES: usize = 20;
 
 /// A line with its style.
-pub(super) type StyledLine = (Style, String);
+pub type StyledLine = (Style, String);
 
 /// The words between the action and the reason in the result of a call that nobody approved.
 const NOT_APPROVED: &str = " was not approved: ";
 
 /// Returns the line for a call: `→ bash  cargo test`.
-pub(super) fn call_line(name: &str, gist: Option<&str>, width: usize) -> String {
+pub fn call_line(name: &str, gist: Option<&str>, width: usize) -> String {
     let name = sanitize::one_line(tool_gist::display_name(name));
     let gist = gist.map(|gist| format!("  {}", sanitize::one_line(gist))).unwrap_or_default();
     text::truncate(&format!("→ {name}{gist}"), width).into_owned()
@@ -24,7 +24,7 @@ pub(super) fn call_line(name: &str, gist: Option<&str>, width: usize) -> String 
 
 /// Returns the lines for the end of a call: the first lines of its output, or of an edit the lines that it changed; for
 /// a failure its reason. `show` is the command that shows the whole.
-pub(super) fn result_lines(
+pub fn result_lines(
     name: &str,
     is_error: bool,
     output: Option<&ToolOutput>,

@@ -43,8 +43,15 @@ pub enum TurnOutcome {
 
 /// Builds a streamed request with an idempotency key of its own: sent twice, it is answered once.
 #[must_use]
-pub fn keyed_params(agent: Option<String>, text: String) -> SendParams {
-    SendParams { agent, text, key: Some(Uuid::new_v4().to_string()), stream: true, ..SendParams::default() }
+pub fn keyed_params(app: &App, text: String) -> SendParams {
+    SendParams {
+        agent: app.agent(),
+        conversation: app.conversation(),
+        text,
+        key: Some(Uuid::new_v4().to_string()),
+        stream: true,
+        ..SendParams::default()
+    }
 }
 
 /// Runs one turn and prints it.

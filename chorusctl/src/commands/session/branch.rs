@@ -22,12 +22,15 @@ pub struct Args {
     /// Agent that continues the branch [default: this agent]
     #[arg(long = "as", value_name = "AGENT", id = "as")]
     goes_on: Option<String>,
+    /// Start it as a new conversation with this name; the live one is unchanged
+    #[arg(long, value_name = "NAME")]
+    as_conversation: Option<String>,
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = BranchParams {
-        as_conversation: None,
-        conversation: None,
+        as_conversation: args.as_conversation,
+        conversation: app.conversation(),
         agent: app.agent(),
         session: args.session,
         own: app.global.agent.is_none(),
@@ -44,7 +47,8 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
             all if result.messages == all => format!("after {}", pluralize(all, "message")),
             all => format!("at message {} of {all}", result.messages),
         };
-        let line = format!("{}: branched from {from} {at}", sanitize::one_line(&result.agent));
+        let into = format::into_conversation(params.as_conversation.as_deref());
+        let line = format!("{}: branched from {from} {at}{into}", sanitize::one_line(&result.agent));
         app.stdout.status_line(&line)
     })
 }

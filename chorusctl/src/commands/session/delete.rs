@@ -17,8 +17,12 @@ pub struct Args {
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
-    let params =
-        DeleteParams { conversation: None, agent: app.agent(), session: args.session, own: app.global.agent.is_none() };
+    let params = DeleteParams {
+        conversation: app.conversation(),
+        agent: app.agent(),
+        session: args.session,
+        own: app.global.agent.is_none(),
+    };
     app.call_and_print::<Delete>(&params, |app, deleted| {
         let line = format!("deleted {}", format::session(&app.stdout, &deleted.session));
         app.stdout.status_line(&line)?;

@@ -35,9 +35,9 @@ pub struct Args {
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     app.page_if_long();
-    let (agent, own) = (app.agent(), app.global.agent.is_none());
+    let (agent, conversation, own) = (app.agent(), app.conversation(), app.global.agent.is_none());
     let asked = |a: &str, b: &str, offset, limit| DiffParams {
-        conversation: None,
+        conversation: conversation.clone(),
         agent: agent.clone(),
         a: a.to_owned(),
         b: b.to_owned(),

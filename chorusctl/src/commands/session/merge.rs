@@ -20,12 +20,15 @@ pub struct Args {
     /// Second branch
     #[arg(value_name = "SESSION")]
     b: String,
+    /// Start it as a new conversation with this name; the live one is unchanged
+    #[arg(long, value_name = "NAME")]
+    as_conversation: Option<String>,
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = MergeParams {
-        as_conversation: None,
-        conversation: None,
+        as_conversation: args.as_conversation,
+        conversation: app.conversation(),
         agent: app.agent(),
         a: args.a,
         b: args.b,
@@ -38,7 +41,8 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         format::print_saved_first(&mut app.stdout, result.saved_first.as_ref())?;
         let [a, b] = [&result.a, &result.b].map(|session| format::session_name(&app.stdout, session));
         let common = pluralize(result.common, "shared message");
-        let line = format!("merged {a} and {b}: {common} plus a summary of both branches");
+        let into = format::into_conversation(params.as_conversation.as_deref());
+        let line = format!("merged {a} and {b}{into}: {common} plus a summary of both branches");
         app.stdout.status_line(&line)?;
         format::print_paragraph(&mut app.stdout, &result.account)?;
         if !result.conflicts.is_empty() {

@@ -25,28 +25,25 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     if !args.yes {
         confirm(agent.clone(), &args.session, app)?;
     }
-    app.call_and_print::<Purge>(
-        &PurgeParams { conversation: None, agent, session: args.session, own: app.global.agent.is_none() },
-        |app, purged| {
-            let line = format!(
-                "permanently deleted {}",
-                app.stdout.style(Style::Strong, &sanitize::one_line(&purged.session_id))
-            );
-            app.stdout.status_line(&line)?;
-            for agent in &purged.live {
-                app.stderr.warning(&format!("the live conversation of {agent} still contains its messages"));
-                app.stderr.hint(&format!("chorusctl --agent {agent} context clear"));
-            }
-            Ok(())
-        },
-    )
+    let (conversation, own) = (app.conversation(), app.global.agent.is_none());
+    app.call_and_print::<Purge>(&PurgeParams { conversation, agent, session: args.session, own }, |app, purged| {
+        let line =
+            format!("permanently deleted {}", app.stdout.style(Style::Strong, &sanitize::one_line(&purged.session_id)));
+        app.stdout.status_line(&line)?;
+        for agent in &purged.live {
+            app.stderr.warning(&format!("the live conversation of {agent} still contains its messages"));
+            app.stderr.hint(&format!("chorusctl --agent {agent} context clear"));
+        }
+        Ok(())
+    })
 }
 
 fn confirm(agent: Option<String>, session: &str, app: &mut App) -> Result<(), Error> {
     if !terminal::can_prompt() {
         return Err(confirm::no_terminal_error("session purge"));
     }
-    let params = GetParams { agent, session: session.to_owned(), limit: Some(0), ..Default::default() };
+    let conversation = app.conversation();
+    let params = GetParams { agent, conversation, session: session.to_owned(), limit: Some(0), ..Default::default() };
     let what = match app.call::<Get>(&params) {
         Ok(shown) => {
             let header = shown.session.header;

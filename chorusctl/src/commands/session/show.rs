@@ -16,7 +16,7 @@ use crate::ui::{Stdout, Style, sanitize};
 
 /// Show a saved conversation
 ///
-/// A session is `latest`, `latest~N`, `@` (the live one), `-` (the one before), a number from the last `history`, an ID, a
+/// A session is `latest`, `latest~N`, `@` (the live one), `@NAME` (that of the conversation NAME), `-` (the one before), a number from the last `history`, an ID, a
 /// name or a slug (or a unique prefix of one), a word of its title, or `tag:NAME`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -27,20 +27,26 @@ pub struct Args {
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
-    match &*args.session {
-        "@" => context::show::show(app, args.range),
-        session => show(app, session, args.range),
+    show_selected(app, &args.session, args.range)
+}
+
+/// Prints the messages of a saved conversation, or for `@` and `@NAME` those of a live one.
+pub fn show_selected(app: &mut App, session: &str, range: MessageRange) -> Result<(), Error> {
+    match session.strip_prefix('@') {
+        Some("") => context::show::show(app, range),
+        Some(name) => context::show::show_conversation(app, Some(name.to_owned()), range),
+        None => show(app, session, range),
     }
 }
 
 /// Prints the messages of a saved conversation.
-pub fn show(app: &mut App, session: &str, range: MessageRange) -> Result<(), Error> {
+fn show(app: &mut App, session: &str, range: MessageRange) -> Result<(), Error> {
     app.page_if_long();
-    let agent = app.agent();
+    let (agent, conversation) = (app.agent(), app.conversation());
     let own = app.global.agent.is_none();
     let get = |session: &str, offset, limit| {
         let session = session.to_owned();
-        GetParams { conversation: None, agent: agent.clone(), session, own, offset, limit }
+        GetParams { conversation: conversation.clone(), agent: agent.clone(), session, own, offset, limit }
     };
     let (session, offset) = match range {
         MessageRange { at: Some(number), .. } => (session.to_owned(), Some(number - 1)),
@@ -97,6 +103,9 @@ fn print_heading(out: &mut Stdout, session: &Session) -> Result<(), Error> {
     write_field(out, "saved", &format!("{saved} ({ago}), {}", header.trigger.reason()))?;
     write_field(out, "started", &started)?;
     write_field(out, "agent", &header.agent_name)?;
+    if let Some(conversation) = &header.conversation {
+        write_field(out, "conversation", &conversation.name)?;
+    }
     let size = format!("{}, {}", pluralize(header.message_count, "message"), format_token_count(header.token_estimate));
     write_field(out, "size", &size)?;
     let TokenPair { input, output } = header.restoration_tokens;

@@ -31,7 +31,7 @@ impl SessionTags {
     #[must_use]
     pub fn params(self, app: &App) -> TagParams {
         TagParams {
-            conversation: None,
+            conversation: app.conversation(),
             agent: app.agent(),
             session: self.session,
             own: app.global.agent.is_none(),

@@ -34,8 +34,8 @@ pub struct Args {
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     app.page_if_long();
-    let agent = app.agent();
-    let params = |offset| TreeParams { conversation: None, agent: agent.clone(), offset, limit: None };
+    let (agent, conversation) = (app.agent(), app.conversation());
+    let params = |offset| TreeParams { conversation: conversation.clone(), agent: agent.clone(), offset, limit: None };
     if app.stdout.format() != OutputFormat::Text {
         return print_pages::print_all_pages::<Tree, _>(app, "sessions", &params(None), |offset| params(Some(offset)));
     }

@@ -87,3 +87,18 @@ fn zsh_takes_the_script() {
     let Some(said) = run(&home, "zsh", script) else { return };
     assert_eq!(said.trim(), "_clap_dynamic_completer_chorusctl");
 }
+
+#[test]
+fn bash_completes_what_it_splits_at_an_at_sign() {
+    let home = home();
+    let _daemon = with_agents(&home);
+    chorusctl(&home, ["agent", "use", "atlas"]).expect_success();
+    chorusctl(&home, ["-C", "review", "context", "append", "hello"]).expect_success();
+    // What bash passes for `show @re`.
+    let script = r#"source "$COMPLETIONS"
+        COMP_WORDS=(chorusctl show @ re); COMP_CWORD=3
+        for _ in {1..50}; do _clap_complete_chorusctl chorusctl @re @; [ ${#COMPREPLY[@]} -gt 0 ] && break; done
+        printf '<%s>' "${COMPREPLY[@]}""#;
+    let Some(said) = run(&home, "bash", script) else { return };
+    assert_eq!(said.replace(' ', ""), "<@review>");
+}

@@ -44,7 +44,7 @@ fn it_cancels_the_turn_by_its_id() {
     running.interrupt();
     let (status, out, err) = running.wait_for_exit();
     assert_eq!((status.code(), &*out, &*err), (Some(1), "Half\n", KEPT));
-    assert_eq!(calls.of("send.cancel"), [json!({"agent": "atlas", "turn_id": TURN})]);
+    assert_eq!(calls.of("send.cancel"), [json!({"agent": "atlas", "conversation": "@", "turn_id": TURN})]);
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_message_that_waits_is_taken_back_at_once() {
     let (status, out, err) = running.wait_for_exit();
     assert_eq!((status.code(), &*out), (Some(1), ""));
     assert!(err.ends_with("error: cancelled before it started; the message was not kept\n"), "{err}");
-    assert_eq!(calls.of("send.cancel"), [json!({"turn_id": TURN})]);
+    assert_eq!(calls.of("send.cancel"), [json!({"conversation": "@", "turn_id": TURN})]);
 }
 
 #[test]

@@ -33,7 +33,10 @@ fn text_is_printed_the_moment_it_comes() {
     gates[1].open();
     let (status, out, err) = running.wait_for_exit();
     assert_eq!((status.code(), &*out, &*err), (Some(0), "one two three\n", ""));
-    assert_eq!(calls.of("send"), [json!({"agent": "atlas", "text": "count", "key": "k1", "stream": true})]);
+    assert_eq!(
+        calls.of("send"),
+        [json!({"agent": "atlas", "conversation": "@", "text": "count", "key": "k1", "stream": true})]
+    );
 }
 
 #[test]

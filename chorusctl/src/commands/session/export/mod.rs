@@ -38,7 +38,7 @@ mod session_text;
 ///
 ///   chorusctl export --since 2d --all-agents --output ~/conversations
 ///
-/// `@` is the live conversation as it is now, also if it is not saved yet. Exporting it saves nothing.
+/// `@` is the live conversation as it is now, also if it is not saved yet; `@NAME` is that of the conversation NAME. Exporting it saves nothing.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Sessions to export, and a file for the only one [default: all sessions of the agent]
@@ -264,7 +264,8 @@ fn session_path(session: &ExportSession, owners: Option<&AgentDirs>, form: TextF
 fn select_sessions(args: Args, app: &mut App) -> Result<Vec<ExportSession>, Error> {
     let agent = if args.all_agents { None } else { app.agent() };
     let (session, all_agents, since) = (args.sessions, args.all_agents, args.since);
-    let mut params = SelectParams { conversation: None, agent, session, all_agents, since, offset: None };
+    let conversation = app.conversation();
+    let mut params = SelectParams { conversation, agent, session, all_agents, since, offset: None };
     let mut sessions = Vec::new();
     loop {
         let page: SelectResult<ExportSession> = parse_result(&app.call_raw::<Select>(&params)?)?;

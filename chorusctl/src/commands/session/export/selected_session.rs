@@ -1,5 +1,6 @@
 //! The fields of a session that an export needs.
 
+use chorus_proto::ConversationRef;
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -13,6 +14,7 @@ pub(super) struct ExportSession {
     pub session_id: String,
     pub agent_id: Uuid,
     pub agent_name: String,
+    pub conversation: Option<ConversationRef>,
     pub file_path: String,
     pub available: bool,
     pub corrupt: Option<String>,
@@ -27,10 +29,14 @@ impl ExportSession {
 
     /// Returns what an export of this session alone is called, for example `2026-07-05_migration (21 messages)`.
     pub(super) fn describe(&self) -> String {
-        let name = if self.is_live() { "the live conversation" } else { self.session_id.as_str() };
+        let name = match (self.is_live(), &self.conversation) {
+            (false, _) => self.session_id.clone(),
+            (true, None) => "the live conversation".to_owned(),
+            (true, Some(conversation)) => format!("the live conversation {}", conversation.name),
+        };
         match self.message_count {
             Some(count) => format!("{name} ({})", pluralize(count, "message")),
-            None => name.to_owned(),
+            None => name,
         }
     }
 }

@@ -30,7 +30,10 @@ pub(super) fn fetch_session(app: &mut App, session: &ExportSession, form: TextFo
     let TextForm { form, plain } = form;
     // The live conversation has an id only once it is saved.
     let (agent, id) = match session.is_live() {
-        true => (Some(session.agent_name.clone()), "@".to_owned()),
+        true => {
+            let conversation = session.conversation.as_ref().map_or("", |conversation| &conversation.name);
+            (Some(session.agent_name.clone()), format!("@{conversation}"))
+        }
         false => (None, session.id.to_string()),
     };
     let first = ReadParams { agent, session: id, form, plain, ..ReadParams::default() };

@@ -8,6 +8,7 @@ use chorus_base::error::{Error, Result};
 use chorus_config::Config;
 use chorus_proto::methods::context::{ShowParams, ShowResult};
 use chorus_proto::{ContextInfo, WorkingSet};
+use chorus_session::conversation::ConversationKey;
 use chorus_session::stored_message::StoredMessage;
 
 use super::show_window::describe_window;
@@ -38,7 +39,11 @@ pub async fn show(
         }
         let context = registry.context_info(conversation);
         let window = describe_window(meter, config.max_frame, &agent, conversation).await?;
-        return Ok(ShowResult { context, window: Some(Box::new(window)), ..empty_result(&agent) });
+        return Ok(ShowResult {
+            context,
+            window: Some(Box::new(window)),
+            ..empty_result(agents, &agent, conversation)
+        });
     }
     let pick = match (params.last, params.offset, params.limit) {
         (Some(last), None, None) => PageRange::Last(last),
@@ -48,7 +53,7 @@ pub async fn show(
                 .hint("use `last` alone, or `offset` and `limit`"));
         }
     };
-    let empty = empty_result(&agent);
+    let empty = empty_result(agents, &agent, conversation);
     if registry.context_info(conversation).is_none() {
         return Ok(empty);
     }
@@ -60,10 +65,11 @@ pub async fn show(
     Ok(ShowResult { messages, working_set: *working_set, context, next, ..empty })
 }
 
-/// Returns the result for an agent without a context.
-fn empty_result(agent: &AgentEntry) -> ShowResult<StoredMessage> {
+/// Returns the result for a conversation without a context.
+fn empty_result(agents: &AgentResolver, agent: &AgentEntry, key: ConversationKey) -> ShowResult<StoredMessage> {
     ShowResult {
         agent_name: agent.settings.name.clone(),
+        conversation: agents.index.conversations.reference(key),
         messages: Vec::new(),
         working_set: WorkingSet::default(),
         context: None,

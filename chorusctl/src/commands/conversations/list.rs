@@ -1,0 +1,76 @@
+//! `chorusctl conversations list`: prints an agent's conversations as a table.
+
+use chorus_proto::AgentState;
+use chorus_proto::methods::conversations::{Conversation, List, ListParams};
+
+use crate::app::App;
+use crate::commands::format;
+use crate::error::Error;
+use crate::print_pages;
+use crate::ui::stdout::OutputFormat;
+use crate::ui::{Cell, Column, Stdout, Style, Table, sanitize};
+
+/// List an agent's conversations (default)
+///
+/// A `*` marks the one that commands use, which `conversations use` sets. Closed ones are hidden without --all; a message opens one again.
+#[derive(Debug, Default, clap::Args)]
+pub struct Args {
+    /// Include closed conversations
+    #[arg(long)]
+    all: bool,
+}
+
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    let first = ListParams { agent: app.agent(), all: args.all, ..ListParams::default() };
+    let following = |offset| ListParams { offset: Some(offset), ..first.clone() };
+    if app.stdout.format() != OutputFormat::Text {
+        return print_pages::print_all_pages::<List, _>(app, "conversations", &first, following);
+    }
+    let mut page = app.call::<List>(&first)?;
+    let mut conversations = page.conversations;
+    while let Some(offset) = page.next {
+        page = app.call::<List>(&following(offset))?;
+        conversations.extend(page.conversations);
+        // Stop at a page whose next offset does not advance.
+        page.next = page.next.filter(|next| *next > offset);
+        page.conversations = Vec::new();
+    }
+    write_table(&mut app.stdout, &conversations)
+}
+
+fn write_table(out: &mut Stdout, conversations: &[Conversation]) -> Result<(), Error> {
+    let mut table = Table::new([
+        Column::new(""),
+        Column::new("NAME"),
+        Column::new("STATE"),
+        Column::new("MESSAGES").align_right(),
+        Column::new("ACTIVITY"),
+        Column::new("OPEN IN"),
+        Column::new("TITLE").flexible(),
+    ]);
+    for conversation in conversations {
+        table.add_row(row(out, conversation));
+    }
+    table.write(out)
+}
+
+fn row(out: &mut Stdout, conversation: &Conversation) -> Vec<Cell> {
+    let (context, last) = (conversation.context.as_ref(), conversation.last_session.as_ref());
+    let state = match (&conversation.turn, context, conversation.closed_at) {
+        (Some(turn), ..) => format::running_cell(turn),
+        (_, Some(_), _) => format::state_cell(AgentState::Active),
+        (.., Some(_)) => Cell::new(Style::Faint, "closed"),
+        _ => format::state_cell(AgentState::Idle),
+    };
+    let active_at = context.map(|context| context.last_activity_at).or(last.map(|last| last.saved_at));
+    let clients: Vec<String> = conversation.attached.iter().map(|client| sanitize::one_line(&client.client)).collect();
+    vec![
+        if conversation.selected { "*" } else { "" }.into(),
+        Cell::new(Style::Strong, sanitize::one_line(&conversation.name)),
+        state,
+        context.map_or_else(String::new, |context| context.messages.to_string()).into(),
+        active_at.map_or_else(String::new, |at| out.clock().ago(at)).into(),
+        clients.join(", ").into(),
+        sanitize::one_line(conversation.title.as_deref().unwrap_or_default()).into(),
+    ]
+}
