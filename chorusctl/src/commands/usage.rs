@@ -1,6 +1,6 @@
 //! `chorusctl usage`: prints tokens and cost of model calls.
 
-use chorus_proto::methods::usage::{Show, UsageParams, UsageResult, UsageSums};
+use chorus_proto::methods::usage::{Show, UsageBy, UsageParams, UsageResult, UsageSums};
 
 use crate::app::App;
 use crate::error::Error;
@@ -21,11 +21,24 @@ pub struct Args {
     /// Only calls since then: 7d, 1h30m, yesterday, or a date
     #[arg(long, value_name = "WHEN")]
     since: Option<String>,
+    /// Also per conversation
+    #[arg(long, value_name = "WHAT")]
+    by: Option<By>,
+}
+
+/// What the sums are divided by, besides day, agent and model.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum By {
+    Conversation,
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     // As in `status`, only `--agent` filters; the agent of the current directory does not.
-    let params = UsageParams { agent: args.agent.or_else(|| app.global.agent.clone()), since: args.since };
+    let params = UsageParams {
+        agent: args.agent.or_else(|| app.global.agent.clone()),
+        since: args.since,
+        by: args.by.map(|By::Conversation| UsageBy::Conversation),
+    };
     if app.stdout.format() == OutputFormat::Jsonl {
         let raw = app.call_raw::<Show>(&params)?;
         return print_pages::print_entries(&mut app.stdout, &raw, "days");
@@ -38,9 +51,12 @@ fn print_usage(app: &mut App, used: &UsageResult) -> Result<(), Error> {
         app.stderr.line("no model calls");
         return Ok(());
     }
-    let mut table = Table::new([
-        Column::new("DAY"),
-        Column::new("AGENT"),
+    let by_conversation = used.days.iter().any(|row| row.conversation.is_some());
+    let mut columns = vec![Column::new("DAY"), Column::new("AGENT")];
+    if by_conversation {
+        columns.push(Column::new("CONVERSATION"));
+    }
+    columns.extend([
         Column::new("MODEL").flexible(),
         Column::new("CALLS").align_right(),
         Column::new("INPUT").align_right(),
@@ -48,16 +64,20 @@ fn print_usage(app: &mut App, used: &UsageResult) -> Result<(), Error> {
         Column::new("OUTPUT").align_right(),
         Column::new("COST").align_right(),
     ]);
+    let mut table = Table::new(columns);
     for row in &used.days {
-        let mut cells = vec![
-            row.day.to_string().into(),
-            sanitize::one_line(&row.agent).into(),
-            sanitize::one_line(&row.model).into(),
-        ];
+        let mut cells = vec![row.day.to_string().into(), sanitize::one_line(&row.agent).into()];
+        if by_conversation {
+            cells.push(sanitize::one_line(row.conversation.as_deref().unwrap_or_default()).into());
+        }
+        cells.push(sanitize::one_line(&row.model).into());
         cells.extend(usage_columns(&row.sums).map(Cell::from));
         table.add_row(cells);
     }
     let mut cells = vec![Cell::new(Style::Strong, "total"), Cell::default(), Cell::default()];
+    if by_conversation {
+        cells.push(Cell::default());
+    }
     cells.extend(usage_columns(&used.total).map(|text| Cell::new(Style::Strong, text)));
     table.add_row(cells);
     table.write(&mut app.stdout)?;

@@ -15,6 +15,14 @@ pub struct UsageParams {
     pub agent: Option<String>,
     /// A duration back from now (`7d`, `1h30m`) or a date.
     pub since: Option<String>,
+    /// Divide the sums further.
+    pub by: Option<UsageBy>,
+}
+
+/// By what usage is divided, besides day, agent and model.
+#[wire(Copy, PartialEq, Eq)]
+pub enum UsageBy {
+    Conversation,
 }
 
 #[wire(PartialEq)]
@@ -24,12 +32,15 @@ pub struct UsageResult {
     pub total: UsageSums,
 }
 
-/// The calls of an agent by one model on one day.
+/// The calls of an agent, or of one of its conversations, by one model on one day.
 #[wire(PartialEq)]
 pub struct UsageDay {
     /// From midnight to midnight in the daemon's time zone.
     pub day: Date,
     pub agent: String,
+    /// Name of the conversation, if they are divided by it; its id if it is not known any more.
+    #[omit_empty]
+    pub conversation: Option<String>,
     /// `provider/model`.
     pub model: String,
     #[serde(flatten)]

@@ -95,7 +95,8 @@ fn who_comes_late_hears_what_was_said_and_then_what_follows() {
     assert!(matches!(next(&elsewhere), TurnEvent::Message { text, .. } if text == "elsewhere"));
     assert!(early.try_recv().is_err(), "nothing of another conversation");
     drop(late);
-    append(&mut client, None, "notices that the second has gone");
+    // The next notification fails, and the client ends its connection.
+    append(&mut client, None, "more");
     wait_until("the second to be gone", DEADLINE, || (attached(&mut client, "main") == ["pts/1"]).then_some(()));
 }
 

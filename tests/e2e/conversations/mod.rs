@@ -2,6 +2,7 @@
 
 mod attach;
 mod cli;
+mod crash;
 mod lifecycle;
 mod limits;
 mod recovery;

@@ -7,8 +7,8 @@ use chorus_proto::methods::context::{
 use chorus_proto::methods::session::{Get, GetParams};
 use chorus_proto::methods::session_branching::{Branch, BranchParams};
 use chorus_proto::{Client, ErrorKind, EventType};
-use chorus_tests::Daemon;
 use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
+use chorus_tests::{DEADLINE, Daemon, wait_until};
 
 use super::{append, appended, list, open, save, texts};
 use crate::home;
@@ -119,7 +119,9 @@ fn the_history_spans_all_and_latest_means_the_one_that_is_asked_in() {
     assert!(daemon.terminate().success());
     std::fs::remove_file(home.path.join("db/chorus.db")).expect("the catalog");
     let daemon = Daemon::start(&home);
-    assert_eq!(found(&mut daemon.client(), Some("review"), "latest"), Ok(second));
+    let mut client = daemon.client();
+    let again = wait_until("the new index", DEADLINE, || found(&mut client, Some("review"), "latest").ok());
+    assert_eq!(again, second);
 }
 
 #[test]

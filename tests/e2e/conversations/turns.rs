@@ -6,8 +6,10 @@ use std::thread;
 use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::methods::approvals::{self, Approve, ApproveParams};
 use chorus_proto::methods::send::{Cancel, CancelParams, Progress, SendParams, SendResult, TurnEvent};
+use chorus_proto::methods::usage::{Show as Usage, UsageBy, UsageParams};
 use chorus_proto::{CallError, ErrorKind, EventType};
 use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
+use chorus_tests::ctl::chorusctl;
 use chorus_tests::model_server::Response;
 use chorus_tests::{DEADLINE, Fixture, wait_until};
 use serde_json::json;
@@ -119,6 +121,31 @@ fn one_that_waits_for_its_turn_can_be_cancelled_and_an_agent_destroyed() {
         assert_eq!(expect_error_kind(sent.turn.join().expect("the client")), ErrorKind::Interrupted);
     }
     assert_eq!(fixture.models().requests().len(), 1);
+}
+
+#[test]
+fn usage_is_counted_by_conversation_too() {
+    let fixture = fixture(2);
+    for (conversation, output) in [("c0", 10), ("c1", 20), ("c0", 30)] {
+        fixture.answer(Response::text(["Yes."]).usage(100, output));
+        send(&fixture, conversation, "hello").turn.join().expect("the client").expect("a turn");
+    }
+    fixture.answer(Response::text(["Yes."]).usage(100, 5));
+    fixture.send("a", "hello").expect("a turn");
+    let used = |by| {
+        let params = UsageParams { by, ..Default::default() };
+        let used = fixture.client().call::<Usage>(&params).expect("usage");
+        let mut rows: Vec<_> =
+            used.days.into_iter().map(|row| (row.conversation, row.sums.calls, row.sums.output_tokens)).collect();
+        rows.sort();
+        (rows, used.total.output_tokens)
+    };
+    assert_eq!(used(None), (vec![(None, 4, 65)], 65));
+    let named = |name: &str| Some(name.to_owned());
+    let expected = vec![(named("c0"), 2, 40), (named("c1"), 1, 20), (named("main"), 1, 5)];
+    assert_eq!(used(Some(UsageBy::Conversation)), (expected, 65));
+    let shown = chorusctl(&fixture.home, ["usage", "--by", "conversation"]);
+    assert!(shown.stdout.contains("CONVERSATION") && shown.stdout.contains("c1"), "{}", shown.stdout);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! P1: what was acknowledged survives `kill -9`: nothing lost, nothing doubled, nothing reordered.
 
 mod idempotency_keys;
-mod oracle;
+pub mod oracle;
 mod shared_agent;
 mod single_client;

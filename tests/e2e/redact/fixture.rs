@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use chorus_proto::methods::agent::{Init, InitParams};
+use chorus_proto::methods::context::{Save, SaveParams};
 use chorus_proto::methods::events::{List, ListParams};
 use chorus_proto::methods::send::{Progress, SendParams, SendResult, TurnEvent};
 use chorus_proto::{CallError, Client};
@@ -83,9 +84,21 @@ impl RedactFixture {
     /// Every place where a secret must not be, with what is there.
     pub fn places(mut self) -> Vec<(String, Vec<u8>)> {
         let mut client = self.client();
-        for agent in ["a", "b"] {
-            self.heard.push_str(&serde_json::to_string(&client.messages(agent)).expect("messages"));
-            client.save(agent, "what was said");
+        for (agent, conversation) in [("a", "main"), ("b", "main"), ("b", "from-d")] {
+            if !client.conversation_exists(agent, conversation) {
+                continue;
+            }
+            let messages = client.messages_in(agent, conversation);
+            self.heard.push_str(&serde_json::to_string(&messages).expect("messages"));
+            if !messages.is_empty() {
+                let params = SaveParams {
+                    agent: Some(agent.into()),
+                    conversation: Some(conversation.into()),
+                    description: Some("what was said".into()),
+                    ..Default::default()
+                };
+                client.call::<Save>(&params).expect("context.save");
+            }
         }
         let events = client.call::<List>(&ListParams { after: Some(0), ..Default::default() }).expect("events.list");
         self.heard.push_str(&serde_json::to_string(&events).expect("events"));

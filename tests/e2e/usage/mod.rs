@@ -33,7 +33,7 @@ fn summarised(client: &mut Client, agent: &str) -> bool {
 }
 
 fn used(client: &mut Client, agent: Option<&str>, since: Option<&str>) -> UsageResult {
-    let params = UsageParams { agent: agent.map(str::to_owned), since: since.map(str::to_owned) };
+    let params = UsageParams { agent: agent.map(str::to_owned), since: since.map(str::to_owned), by: None };
     client.call::<Show>(&params).expect("usage")
 }
 

@@ -94,7 +94,7 @@ fn they_outlive_a_crash_and_their_agent() {
     let params = DestroyParams { name: "a".into(), purge: true, ..DestroyParams::default() };
     client.call::<Destroy>(&params).expect("destroyed");
     assert_eq!(used(&mut client, Some("a"), None).total.calls, 1);
-    let unknown = UsageParams { agent: Some("b".into()), since: None };
+    let unknown = UsageParams { agent: Some("b".into()), since: None, by: None };
     assert_eq!(expect_error_kind(client.call::<Show>(&unknown)), ErrorKind::AgentNotFound);
     assert_eq!(chorusctl(&home, ["usage", "--since", "soon"]).status, 2);
 }

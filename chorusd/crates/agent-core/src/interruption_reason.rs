@@ -29,7 +29,8 @@ impl Interruption {
     }
 
     /// Returns the error for a turn that was running.
-    pub(crate) fn error_for_running_turn(self) -> Error {
+    #[must_use]
+    pub fn error_for_running_turn(self) -> Error {
         let (what, hint) = match self {
             Self::Cancelled => ("the turn was cancelled", "the partial reply was kept"),
             Self::DaemonStop => (

@@ -320,7 +320,7 @@ fn on_a_server_of_ones_own_turns_go_before_notes_and_those_are_made_behind_them(
     assert_eq!(turn.join().expect("the client").expect("a turn").reply, "On it goes.");
     assert_eq!(receipt(&fixture).source, Some(ItemSource::Model));
     assert_eq!(forms(&fixture), 2);
-    let params = UsageParams { agent: Some("a".into()), since: None };
+    let params = UsageParams { agent: Some("a".into()), since: None, by: None };
     let used = fixture.client().call::<Usage>(&params).expect("usage").total;
     assert_eq!(used.calls, 4, "what was cut off is paid for, too");
 }

@@ -206,7 +206,7 @@ async fn usage(call: &Invocation) -> Result<Response> {
     let agent = call.caller.resolve_agent(call.args.text("agent"))?;
     let since = call.args.text("since").map(str::to_owned);
     let (name, ops) = (agent.settings.name.clone(), call.caller.ops());
-    let params = UsageParams { agent: Some(name.clone()), since };
+    let params = UsageParams { agent: Some(name.clone()), since, by: None };
     let sums = usage::usage(&ops.agents, &ops.store.catalog.usage, &ops.usage, &ops.clock, params);
     let found = with_expected_agent(agent.settings.id, sums).await?;
     let name = inline_text(call, &name, 64);

@@ -2,7 +2,8 @@
 
 use chorus_base::error::Result;
 use chorus_clock::Clock;
-use chorus_proto::methods::usage::{UsageDay, UsageParams, UsageResult, UsageSums};
+use chorus_proto::methods::usage::{UsageBy, UsageDay, UsageParams, UsageResult, UsageSums};
+use chorus_session::conversation::{ConversationKey, MAIN_CONVERSATION};
 use chorus_store::catalog::{UsageFilter, UsageTable, UsageTotals};
 
 use super::context::history::parse_since;
@@ -10,7 +11,7 @@ use super::resolve_agent;
 use crate::agent::agent_index::AgentIndex;
 use crate::usage::UsageTracker;
 
-/// Sums the usage of model calls by day, agent and model. Days are those of the daemon's time zone.
+/// Sums the usage of model calls by day, agent and model, and by conversation if that is asked for. Days are those of the daemon's time zone.
 pub async fn usage(
     agents: &AgentIndex,
     table: &UsageTable,
@@ -19,15 +20,23 @@ pub async fn usage(
     params: UsageParams,
 ) -> Result<UsageResult> {
     let since = params.since.as_deref().map(|text| parse_since(text, clock.now())).transpose()?;
-    let agents = match &params.agent {
+    let ids = match &params.agent {
         Some(name) => agents_named(agents, table, name).await?,
         None => Vec::new(),
     };
-    let rows = table.list_daily(UsageFilter { agents, since, zone: tracker.time_zone().clone() }).await?;
+    let by_conversation = params.by == Some(UsageBy::Conversation);
+    let zone = tracker.time_zone().clone();
+    let rows = table.list_daily(UsageFilter { agents: ids, since, zone, by_conversation }).await?;
     let mut total = UsageTotals::default();
     let days = rows.into_iter().map(|row| {
         total.add(&row.sums);
-        UsageDay { day: row.day, agent: row.agent_name, model: row.model, sums: to_usage_sums(&row.sums) }
+        let conversation = by_conversation.then(|| {
+            let key = ConversationKey::from_stored(row.agent_id, row.conversation_id);
+            let name = agents.conversations.name(key);
+            name.unwrap_or_else(|| if key.is_main() { MAIN_CONVERSATION.to_owned() } else { key.id.to_string() })
+        });
+        let sums = to_usage_sums(&row.sums);
+        UsageDay { day: row.day, agent: row.agent_name, conversation, model: row.model, sums }
     });
     Ok(UsageResult { days: days.collect(), total: to_usage_sums(&total) })
 }

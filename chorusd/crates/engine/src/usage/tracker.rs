@@ -254,7 +254,7 @@ mod tests {
             (TimeZone::UTC, vec![("2026-02-28", 1), ("2026-02-27", 2)]),
             (TimeZone::posix("IST-5:30").unwrap(), vec![("2026-02-28", 2), ("2026-02-27", 1)]),
         ] {
-            let filter = UsageFilter { agents: Vec::new(), since: None, zone };
+            let filter = UsageFilter { agents: Vec::new(), since: None, zone, by_conversation: false };
             let days = store.catalog.usage.list_daily(filter).await.unwrap();
             let days: Vec<_> = days.iter().map(|row| (row.day.to_string(), row.sums.calls)).collect();
             assert_eq!(days, due.into_iter().map(|(day, calls)| (day.to_owned(), calls)).collect::<Vec<_>>());

@@ -87,6 +87,8 @@ pub struct UsageFilter {
     pub since: Option<Timestamp>,
     /// Time zone in which days are counted.
     pub zone: TimeZone,
+    /// Whether the sums are divided by conversation.
+    pub by_conversation: bool,
 }
 
 /// Sums over model calls.
@@ -121,13 +123,15 @@ impl UsageTotals {
     }
 }
 
-/// Usage of one model by an agent on one day.
+/// Usage of one model by an agent, or by one of its conversations, on one day.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DailyUsageRow {
     pub day: Date,
     pub agent_id: Uuid,
     /// The newest name of the agent.
     pub agent_name: String,
+    /// The conversation, if they are divided by it; `None` for `main`.
+    pub conversation_id: Option<Uuid>,
     pub model: String,
     pub sums: UsageTotals,
 }
@@ -226,11 +230,12 @@ impl UsageTable {
                 } else {
                     format!("AND agent_id IN ({})", vec!["?"; filter.agents.len()].join(", "))
                 };
+                let conversation = if filter.by_conversation { "conversation_id" } else { "NULL" };
                 // SQLite takes the name from the row with the highest number.
                 let mut statement = conn.prepare(&format!(
                     "SELECT at / {QUARTER_HOUR_NANOS}, agent_id, agent_name, max(id), model, count(*), sum(input), sum(output),
-                            sum(cache_read), total(cost_usd), count(*) - count(cost_usd), sum(by_estimate)
-                     FROM usage WHERE at >= ? {of} GROUP BY 1, 2, 5 ORDER BY 1"
+                            sum(cache_read), total(cost_usd), count(*) - count(cost_usd), sum(by_estimate), {conversation}
+                     FROM usage WHERE at >= ? {of} GROUP BY 1, 2, 5, 13 ORDER BY 1"
                 ))?;
                 let (mut days, mut names) = (BTreeMap::<_, UsageTotals>::new(), HashMap::new());
                 let mut rows = statement.query(params_from_iter(values))?;
@@ -248,20 +253,24 @@ impl UsageTable {
                         unpriced: row.get(10)?,
                         by_estimate: row.get(11)?,
                     };
-                    days.entry((day, agent, row.get::<_, String>(4)?)).or_default().add(&sums);
+                    let conversation = row.get::<_, Option<[u8; 16]>>(12)?.map(Uuid::from_bytes);
+                    days.entry((day, agent, row.get::<_, String>(4)?, conversation)).or_default().add(&sums);
                 }
                 let name = |agent: &Uuid| names.get(agent).cloned().unwrap_or_default();
                 let mut days: Vec<_> = days
                     .into_iter()
-                    .map(|((day, agent_id, model), sums)| DailyUsageRow {
+                    .map(|((day, agent_id, model, conversation_id), sums)| DailyUsageRow {
                         day,
                         agent_id,
                         agent_name: name(&agent_id),
+                        conversation_id,
                         model,
                         sums,
                     })
                     .collect();
-                let order = |row: &DailyUsageRow| (std::cmp::Reverse(row.day), row.agent_name.clone(), row.model.clone());
+                let order = |row: &DailyUsageRow| {
+                    (std::cmp::Reverse(row.day), row.agent_name.clone(), row.conversation_id, row.model.clone())
+                };
                 days.sort_by_cached_key(order);
                 Ok(days)
             })

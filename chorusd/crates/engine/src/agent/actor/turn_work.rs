@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicU64;
 
 use chorus_agent_core::effect::{CallModel, RunTools};
 use chorus_agent_core::event::Event;
+use chorus_agent_core::interruption_reason::Interruption;
 use chorus_agent_core::turn::ModelFailure;
 use chorus_base::error::Error;
 use chorus_proto::methods::send::TurnEvent;
@@ -52,7 +53,17 @@ impl Actor {
         let (Some(turn), most) = (self.turn.clone(), asked.settings.concurrent_turns) else { return };
         // In a task of its own, so that it goes on while this actor is busy.
         let task = chorus_runtime::spawn(async move {
-            turn.wait_for_slot(&registry, conversation, most).await;
+            let has_slot = turn.wait_for_slot(&registry, conversation, most).await;
+            // While it waited, its agent may have been destroyed, whose other turns have just ended.
+            let reason = match registry.agents.by_id(conversation.agent) {
+                None if turn.has_waited() => Some(Interruption::AgentDestroyed),
+                _ => (!has_slot).then_some(Interruption::Cancelled),
+            };
+            if let Some(reason) = reason {
+                let moment = model_call::current_moment(&registry);
+                let failure = reason.error_for_running_turn();
+                return Event::ModelCalled { turn_step: of, moment, result: Box::new(Err(Box::new(stopped(failure)))) };
+            }
             let ended = model_call::run(&registry, conversation, asked, turn.sinks, turn.cancel).await;
             let moment = model_call::current_moment(&registry);
             match ended {
@@ -65,13 +76,9 @@ impl Actor {
         let registry = self.registry.clone();
         let ended = task.map(move |ended| {
             ended.unwrap_or_else(|e| {
+                let moment = model_call::current_moment(&registry);
                 let failure = Error::internal(e.to_string());
-                let stopped = ModelFailure { failure, partial: None, usage: Usage::default(), too_long: false };
-                Event::ModelCalled {
-                    turn_step: of,
-                    moment: model_call::current_moment(&registry),
-                    result: Box::new(Err(Box::new(stopped))),
-                }
+                Event::ModelCalled { turn_step: of, moment, result: Box::new(Err(Box::new(stopped(failure)))) }
             })
         });
         self.running.push(ended.boxed());
@@ -104,4 +111,9 @@ impl Actor {
         };
         self.running.extend(batch.start_calls(run.calls, run.breaker));
     }
+}
+
+/// Returns the failure of a call that said nothing.
+fn stopped(failure: Error) -> ModelFailure {
+    ModelFailure { failure, partial: None, usage: Usage::default(), too_long: false }
 }

@@ -14,7 +14,7 @@ use chorus_runtime::run_blocking;
 use chorus_store::journal::ContextRow;
 use chorus_store::trash::{EntryMetadata, TrashItem};
 use chorus_store::{Store, trash};
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, join_all};
 use serde_json::json;
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -222,11 +222,15 @@ async fn save_contexts(
     settings: &Arc<AgentSettings>,
     end: bool,
 ) -> Result<Option<chorus_proto::Session>> {
-    let mut newest = None;
-    for conversation in editor.registry.live_conversations(Some(settings.id)) {
+    let live = editor.registry.live_conversations(Some(settings.id));
+    // All at once, so that the end of one turn does not let another one begin.
+    let saves = live.iter().map(|conversation| {
         let save = command::save_if_unsaved(Trigger::Destroy, end);
-        let saved = editor.registry.ask_with_settings(conversation, settings.clone(), save).await?;
-        newest = if conversation.is_main() { saved.or(newest) } else { newest.or(saved) };
+        editor.registry.ask_with_settings(*conversation, settings.clone(), save)
+    });
+    let mut newest = None;
+    for (conversation, saved) in live.iter().zip(join_all(saves).await) {
+        newest = if conversation.is_main() { saved?.or(newest) } else { newest.or(saved?) };
     }
     Ok(newest)
 }
