@@ -8,13 +8,12 @@ use std::time::Duration;
 
 use chorus_agent_core::AgentSettings;
 use chorus_agent_core::context::{Context, Deadline};
-use chorus_agent_core::window::WindowBudget;
 use chorus_base::Ticks;
 use chorus_base::error::{Error, Result};
 use chorus_base::sync::Mutex;
 use chorus_clock::Clock;
 use chorus_llm::Models;
-use chorus_proto::{ContextInfo, EventType};
+use chorus_proto::EventType;
 use chorus_redact::Redactor;
 use chorus_runtime::SpawnTracked as _;
 use chorus_session::conversation::ConversationKey;
@@ -40,7 +39,7 @@ use super::command::{self, Command};
 use super::conversation_index::ConversationIndex;
 use super::idle_expiry::{DeadlineTimers, RESTART_GRACE};
 use super::journal_trim::{self, TrimQueue};
-use super::prompt_size::{self, ConversationSize};
+use super::prompt_size::ConversationSize;
 use super::summaries::Summaries;
 use super::turn_slots::TurnSlots;
 use super::turn_status::RunningTurns;
@@ -372,119 +371,6 @@ impl Registry {
             self.tasks.spawn_tracked(journal_trim::run(self.clone()));
         }
     }
-
-    /// Returns the numbers of a conversation's live context.
-    #[must_use]
-    pub fn context_info(&self, conversation: ConversationKey) -> Option<ContextInfo> {
-        self.inner.lock().live.get(&conversation).map(to_context_info)
-    }
-
-    /// Returns the numbers of all live contexts.
-    #[must_use]
-    pub fn context_infos(&self) -> HashMap<ConversationKey, ContextInfo> {
-        self.inner.lock().live.iter().map(|(conversation, head)| (*conversation, to_context_info(head))).collect()
-    }
-
-    /// Returns the numbers of an agent's live contexts.
-    #[must_use]
-    pub fn context_infos_of(&self, agent: Uuid) -> HashMap<ConversationKey, ContextInfo> {
-        let inner = self.inner.lock();
-        let main = ConversationKey::main(agent);
-        let others = self.agents.conversations.of_agent(agent).into_iter().map(|row| row.key);
-        let live = |key| Some((key, to_context_info(inner.live.get(&key)?)));
-        std::iter::once(main).chain(others).filter_map(live).collect()
-    }
-
-    /// Returns for each conversation the estimated tokens of it in its next request, or `None` if it has no context.
-    #[must_use]
-    pub fn prompt_tokens(
-        &self,
-        conversations: impl Iterator<Item = (ConversationKey, WindowBudget)>,
-    ) -> Vec<Option<u64>> {
-        let inner = self.inner.lock();
-        let tokens = |(conversation, budget): (ConversationKey, WindowBudget)| {
-            let head = inner.live.get(&conversation)?;
-            let measured = inner.prompt_sizes.get(&conversation).and_then(|shown| shown.tokens(budget));
-            Some(measured.unwrap_or_else(|| prompt_size::guess_tokens(head.totals, budget)))
-        };
-        conversations.map(tokens).collect()
-    }
-
-    /// Returns the measured size of a conversation's next prompt, if its context was loaded since the start.
-    #[must_use]
-    pub fn prompt_size(&self, conversation: ConversationKey) -> Option<ConversationSize> {
-        self.inner.lock().prompt_sizes.get(&conversation).copied()
-    }
-
-    /// Returns true if a conversation's context is in memory.
-    #[must_use]
-    pub fn is_loaded(&self, conversation: ConversationKey) -> bool {
-        let inner = self.inner.lock();
-        inner.actors.contains_key(&conversation) && inner.prompt_sizes.contains_key(&conversation)
-    }
-
-    /// Returns the conversations whose context has messages that no session holds.
-    #[must_use]
-    pub fn unsaved_conversations(&self) -> Vec<ConversationKey> {
-        let unsaved = |head: &ContextRow| head.totals.messages > head.saved_messages;
-        self.inner.lock().live.values().filter(|head| unsaved(head)).map(|head| head.conversation).collect()
-    }
-
-    /// Returns the conversations that have a live context, of all agents or of one, the least recently active first.
-    #[must_use]
-    pub fn live_conversations(&self, agent: Option<Uuid>) -> Vec<ConversationKey> {
-        let inner = self.inner.lock();
-        let of_agent = |head: &&ContextRow| agent.is_none_or(|agent| head.conversation.agent == agent);
-        let mut live: Vec<_> =
-            inner.live.values().filter(of_agent).map(|head| (head.last_activity_at, head.conversation)).collect();
-        live.sort_unstable();
-        live.into_iter().map(|(_, conversation)| conversation).collect()
-    }
-
-    /// Returns the session that the live context of a conversation was saved as, else the one that it was restored from.
-    pub fn live_session(&self, conversation: ConversationKey) -> Option<Uuid> {
-        let inner = self.inner.lock();
-        let head = inner.live.get(&conversation)?;
-        head.saved_session.or(head.base_session)
-    }
-
-    /// Returns the conversations whose context refers to a matching session in the journal or is saved in one, each with
-    /// that session.
-    #[must_use]
-    pub fn conversations_referring_to(&self, session: impl Fn(Uuid) -> bool) -> Vec<(ConversationKey, Uuid)> {
-        let inner = self.inner.lock();
-        inner
-            .live
-            .values()
-            .flat_map(|head| {
-                let saved = head.saved_session.filter(|id| Some(*id) != head.base_session);
-                head.base_session.into_iter().chain(saved).map(|id| (head.conversation, id))
-            })
-            .filter(|(_, id)| session(*id))
-            .collect()
-    }
-
-    /// Returns the sessions that live contexts were saved as, restored from or continue from.
-    #[must_use]
-    pub fn sessions_in_use(&self) -> HashSet<Uuid> {
-        let inner = self.inner.lock();
-        let of = |head: &ContextRow| [head.base_session, head.saved_session, head.parent];
-        inner.live.values().flat_map(of).flatten().collect()
-    }
-}
-
-fn to_context_info(head: &ContextRow) -> ContextInfo {
-    ContextInfo {
-        messages: head.totals.messages,
-        token_estimate: head.totals.tokens(),
-        started_at: head.started_at,
-        last_activity_at: head.last_activity_at,
-        idle_deadline_at: head.idle_deadline_at,
-        parent_id: head.parent,
-        unsaved: head.totals.messages.saturating_sub(head.saved_messages),
-        restoration_tokens: head.restoration,
-        meter: None,
-    }
 }
 
 fn to_head(conversation: ConversationKey, context: &Context) -> ContextRow {
@@ -504,5 +390,6 @@ fn to_head(conversation: ConversationKey, context: &Context) -> ContextRow {
     }
 }
 
+mod live_contexts;
 #[cfg(test)]
 mod tests;
