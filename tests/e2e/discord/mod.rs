@@ -10,5 +10,6 @@ mod fake;
 mod gateway;
 mod inbound;
 mod replies;
+mod threads;
 mod unprivileged_users;
 mod unusable_connection;

@@ -34,7 +34,14 @@ impl State {
         ] {
             json[name] = value;
         }
-        for name in ["threads", "presences", "voice_states", "stage_instances", "guild_scheduled_events"] {
+        // The active ones that the application sees.
+        let active = self
+            .channels
+            .values()
+            .filter(|channel| channel.guild == guild.id && channel.kind == THREAD_CHANNEL && !channel.archived);
+        let active = active.filter(|thread| self.permissions(thread.id, self.application_id) & VIEW_CHANNEL != 0);
+        json["threads"] = active.map(Channel::to_json).collect();
+        for name in ["presences", "voice_states", "stage_instances", "guild_scheduled_events"] {
             json[name] = json!([]);
         }
         json
@@ -88,16 +95,29 @@ impl State {
             overwrites: Vec::new(),
             last_message: None,
             direct_with: None,
+            archived: false,
+            locked: false,
         };
         self.channels.insert(id, channel);
         self.dispatch_channel(if kind == THREAD_CHANNEL { "THREAD_CREATE" } else { "CHANNEL_CREATE" }, id);
         id
     }
 
-    /// Deletes a channel with its messages.
+    /// Deletes a channel with its messages and threads.
     pub fn remove_channel(&mut self, id: u64) -> Option<Channel> {
-        self.dispatch_channel("CHANNEL_DELETE", id);
+        let channel = self.channels.get(&id)?;
+        if channel.kind == THREAD_CHANNEL {
+            // Less than the channel: https://docs.discord.com/developers/events/gateway-events#thread-delete.
+            let told = json!({
+                "id": id.to_string(), "guild_id": channel.guild.to_string(), "type": channel.kind,
+                "parent_id": channel.parent.map(|id| id.to_string()),
+            });
+            self.dispatch("THREAD_DELETE", GUILDS, &told);
+        } else {
+            self.dispatch_channel("CHANNEL_DELETE", id);
+        }
         let removed = self.channels.remove(&id)?;
+        self.channels.retain(|_, channel| channel.kind != THREAD_CHANNEL || channel.parent != Some(id));
         self.messages.retain(|_, message| message.channel != id);
         for channel in self.channels.values_mut().filter(|channel| channel.parent == Some(id)) {
             channel.parent = None;
@@ -108,12 +128,24 @@ impl State {
     /// Adds a message to its channel.
     pub fn post_message(&mut self, message: Message) -> u64 {
         let id = message.id;
+        // A message unarchives its thread.
+        if self.channels.get(&message.channel).is_some_and(|channel| channel.archived) {
+            self.set_archived(message.channel, false);
+        }
         if let Some(channel) = self.channels.get_mut(&message.channel).filter(|_| message.ephemeral_for.is_none()) {
             channel.last_message = Some(id);
         }
         self.dispatch_message("MESSAGE_CREATE", &message);
         self.messages.insert(id, message);
         id
+    }
+
+    /// Archives or unarchives a thread.
+    pub fn set_archived(&mut self, thread: u64, archived: bool) {
+        if let Some(channel) = self.channels.get_mut(&thread).filter(|channel| channel.archived != archived) {
+            channel.archived = archived;
+            self.dispatch_channel("THREAD_UPDATE", thread);
+        }
     }
 
     /// Edits a message; the previous content is recorded.

@@ -38,6 +38,8 @@ impl ChannelHandle {
                     overwrites: Vec::new(),
                     last_message: None,
                     direct_with: Some(person.id),
+                    archived: false,
+                    locked: false,
                 };
                 state.channels.insert(id, channel);
                 id
@@ -154,6 +156,32 @@ impl ChannelHandle {
     /// Deletes the channel, as a person would.
     pub fn delete_channel(&self) {
         self.shared.change(|state| _ = state.remove_channel(self.id));
+    }
+
+    /// Archives the thread, as a person or the time would.
+    pub fn archive(&self) {
+        self.shared.change(|state| state.set_archived(self.id, true));
+    }
+
+    /// Unarchives the thread, as a person would.
+    pub fn unarchive(&self) {
+        self.shared.change(|state| state.set_archived(self.id, false));
+    }
+
+    /// Locks the thread: only moderators may unarchive it from now on.
+    pub fn lock(&self) {
+        self.shared.change(|state| {
+            if let Some(channel) = state.channels.get_mut(&self.id) {
+                channel.locked = true;
+            }
+            state.dispatch_channel("THREAD_UPDATE", self.id);
+        });
+    }
+
+    /// Returns whether the thread is archived.
+    #[must_use]
+    pub fn is_archived(&self) -> bool {
+        self.shared.state().channels.get(&self.id).is_some_and(|channel| channel.archived)
     }
 
     /// Renames the channel, as a person would.

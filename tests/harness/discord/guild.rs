@@ -109,6 +109,17 @@ impl GuildHandle {
         ChannelHandle { shared: self.shared.clone(), id }
     }
 
+    /// Returns the threads below a channel, archived ones as well.
+    #[must_use]
+    pub fn threads(&self, below: &ChannelHandle) -> Vec<ChannelHandle> {
+        let state = self.shared.state();
+        let threads = state
+            .channels
+            .values()
+            .filter(|channel| channel.kind == THREAD_CHANNEL && channel.parent == Some(below.id));
+        threads.map(|thread| ChannelHandle { shared: self.shared.clone(), id: thread.id }).collect()
+    }
+
     /// Creates a category, as a person would.
     pub fn create_category(&self, name: &str) -> u64 {
         self.shared.change(|state| state.add_channel(self.id, CATEGORY_CHANNEL, name, None, None))

@@ -118,6 +118,7 @@ impl Guild {
 
 pub const TEXT_CHANNEL: u64 = 0;
 pub const CATEGORY_CHANNEL: u64 = 4;
+/// A public thread.
 pub const THREAD_CHANNEL: u64 = 11;
 
 /// A channel or category of a guild.
@@ -135,6 +136,10 @@ pub struct Channel {
     pub last_message: Option<u64>,
     /// The user of a direct channel, which belongs to no guild.
     pub direct_with: Option<u64>,
+    /// Of a thread: nobody writes in it any more, until somebody does.
+    pub archived: bool,
+    /// Of a thread: only moderators may unarchive it.
+    pub locked: bool,
 }
 
 impl Channel {
@@ -154,8 +159,8 @@ impl Channel {
                 "member_count": 1, "total_message_sent": 1, "rate_limit_per_user": 0,
                 "last_message_id": self.last_message.map(|id| id.to_string()),
                 "thread_metadata": {
-                    "archived": false, "auto_archive_duration": 1440, "archive_timestamp": "2026-01-01T00:00:00Z",
-                    "locked": false,
+                    "archived": self.archived, "auto_archive_duration": 1440, "archive_timestamp": "2026-01-01T00:00:00Z",
+                    "locked": self.locked,
                 },
             });
         }

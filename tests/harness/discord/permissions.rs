@@ -11,6 +11,8 @@ pub const ATTACH_FILES: u64 = 1 << 15;
 pub const READ_MESSAGE_HISTORY: u64 = 1 << 16;
 pub const MENTION_EVERYONE: u64 = 1 << 17;
 pub const USE_APPLICATION_COMMANDS: u64 = 1 << 31;
+pub const MANAGE_THREADS: u64 = 1 << 34;
+pub const CREATE_PUBLIC_THREADS: u64 = 1 << 35;
 pub const SEND_MESSAGES_IN_THREADS: u64 = 1 << 38;
 
 /// The permissions of `@everyone` in a new guild.
@@ -23,7 +25,7 @@ pub const EVERYONE_DEFAULT: u64 = VIEW_CHANNEL
     | SEND_MESSAGES_IN_THREADS;
 
 /// The permissions that the application is invited with.
-pub const APPLICATION_DEFAULT: u64 = EVERYONE_DEFAULT | MANAGE_CHANNELS | MANAGE_MESSAGES;
+pub const APPLICATION_DEFAULT: u64 = EVERYONE_DEFAULT | MANAGE_CHANNELS | MANAGE_MESSAGES | CREATE_PUBLIC_THREADS;
 
 /// Every permission bit.
 pub const ALL: u64 = (1 << 53) - 1;

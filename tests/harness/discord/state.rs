@@ -11,7 +11,7 @@ use super::faults::FaultRule;
 use super::gateway::session::{Connection, Session};
 use super::http::RecordedRequest;
 use super::messages::Message;
-use super::objects::{Channel, Guild, User};
+use super::objects::{Channel, Guild, THREAD_CHANNEL, User};
 use super::rest::rate_limit::RateLimits;
 use super::snowflake::Snowflakes;
 
@@ -121,7 +121,9 @@ impl State {
             return super::permissions::EVERYONE_DEFAULT;
         }
         let base = self.guild(channel.guild).map_or(0, |guild| guild.permissions(user));
-        channel.permissions(base, user)
+        // Threads inherit the permissions of the channel that they are below: https://docs.discord.com/developers/topics/threads.
+        let parent = channel.parent.filter(|_| channel.kind == THREAD_CHANNEL);
+        parent.and_then(|parent| self.channels.get(&parent)).unwrap_or(channel).permissions(base, user)
     }
 
     /// Returns the messages of a channel that everybody sees, the oldest first.

@@ -18,6 +18,7 @@ mod render;
 mod reply;
 mod rest;
 mod role_cache;
+mod threads;
 mod url_checks;
 
 use std::sync::Arc;
@@ -66,6 +67,7 @@ async fn run(ops: Arc<Ops>, stop: CancellationToken, tasks: TaskTracker) {
     let app = Arc::new(app);
     let (tx, rx) = mpsc::channel(EVENT_QUEUE_LEN);
     channels::DiscordChannels::install(&app);
+    threads::load(&app).await;
     app.outbox.resume().await;
     inbound::resume_claims(&app).await;
     tokio::join!(gateway::run(&app, tx), event_router::run(&app, rx), announcements::run(&app));

@@ -24,6 +24,8 @@ pub(crate) struct MemberRights {
     pub manage_guild: bool,
     /// Permission in the channel.
     pub manage_messages: bool,
+    /// Permission to create public threads in the channel.
+    pub create_threads: bool,
     /// The member has one of the roles in `approvers`.
     pub approver: bool,
 }
@@ -39,6 +41,7 @@ impl MemberRights {
             manage_channels: all || server.contains(Permissions::MANAGE_CHANNELS),
             manage_guild: all || server.contains(Permissions::MANAGE_GUILD),
             manage_messages: all || here.contains(Permissions::MANAGE_MESSAGES),
+            create_threads: all || here.contains(Permissions::CREATE_PUBLIC_THREADS),
             approver: all || roles.iter().any(|role| approvers.contains(role)),
         }
     }
@@ -103,7 +106,14 @@ mod tests {
         assert_eq!(rights(Permissions::MANAGE_CHANNELS), MemberRights { manage_channels: true, ..none });
         assert_eq!(rights(Permissions::MANAGE_GUILD), MemberRights { manage_guild: true, ..none });
         assert_eq!(rights(Permissions::MANAGE_MESSAGES), MemberRights { manage_messages: true, ..none });
-        let all = MemberRights { manage_channels: true, manage_guild: true, manage_messages: true, approver: true };
+        let all = MemberRights {
+            manage_channels: true,
+            manage_guild: true,
+            manage_messages: true,
+            create_threads: true,
+            approver: true,
+        };
+        assert_eq!(rights(Permissions::CREATE_PUBLIC_THREADS), MemberRights { create_threads: true, ..none });
         assert_eq!(rights(Permissions::ADMINISTRATOR), all);
         // The owner of a guild needs no role.
         assert_eq!(in_both(Permissions::all(), Permissions::empty()), all);

@@ -24,6 +24,7 @@ fn commands_are_told_once_and_anew_to_a_server_that_comes_back() {
         "unpin",
         "agent",
         "context",
+        "conversation",
         "session",
         "memory",
         "file",

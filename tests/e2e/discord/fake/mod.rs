@@ -6,6 +6,7 @@ mod gateway;
 mod interactions;
 mod messages;
 mod strict;
+mod threads;
 
 use chorus_tests::discord::permissions::ADMINISTRATOR;
 use chorus_tests::discord::{ChannelHandle, FakeDiscord, GuildHandle, UserHandle};

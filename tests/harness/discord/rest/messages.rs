@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::channels::check_channel;
+use super::threads;
 use super::{ApiResult, require_object};
 use crate::discord::api_error::ApiError;
 use crate::discord::http::{HttpResponse, RecordedRequest};
@@ -18,7 +19,7 @@ use crate::discord::state::State;
 const MAX_PAGE_SIZE: usize = 100;
 
 pub fn typing(state: &State, channel: u64) -> ApiResult {
-    check_channel(state, channel, SEND_MESSAGES)?;
+    check_channel(state, channel, send_permission(state, channel))?;
     Ok(HttpResponse::no_content())
 }
 
@@ -101,13 +102,12 @@ pub fn build_message(
 
 pub fn create(state: &mut State, channel: u64, asked: &RecordedRequest) -> ApiResult {
     let body = require_object(&asked.body)?;
-    let thread = state.channels.get(&channel).is_some_and(|channel| channel.kind == THREAD_CHANNEL);
-    let say = if thread { SEND_MESSAGES_IN_THREADS } else { SEND_MESSAGES };
-    let needed = say | if asked.files.is_empty() { 0 } else { ATTACH_FILES };
+    let needed = send_permission(state, channel) | if asked.files.is_empty() { 0 } else { ATTACH_FILES };
     if ![TEXT_CHANNEL, THREAD_CHANNEL].contains(&check_channel(state, channel, needed)?.kind) {
         return Err(ApiError::violation(400, 50_008, "Cannot send messages in a non-text channel"));
     }
     check(body, "", BodyKind::Create, &file_sizes(asked))?;
+    threads::check_not_locked(state, channel)?;
     let nonce = body.get("nonce").cloned();
     if let Some(known) = find_by_nonce(state, nonce.as_ref()) {
         return Ok(HttpResponse::json(200, &state.message_json(&state.messages[&known], false)));
@@ -130,6 +130,12 @@ pub fn create(state: &mut State, channel: u64, asked: &RecordedRequest) -> ApiRe
     }
     let id = state.post_message(message);
     Ok(HttpResponse::json(200, &state.message_json(&state.messages[&id], false)))
+}
+
+/// The permission to write in a channel or thread.
+fn send_permission(state: &State, channel: u64) -> u64 {
+    let is_thread = state.channels.get(&channel).is_some_and(|channel| channel.kind == THREAD_CHANNEL);
+    if is_thread { SEND_MESSAGES_IN_THREADS } else { SEND_MESSAGES }
 }
 
 /// Returns the message that was created with this nonce a short while ago.
@@ -167,6 +173,7 @@ pub fn edit(state: &mut State, channel: u64, id: u64, asked: &RecordedRequest) -
         return Err(ApiError::violation(403, 50_005, "Cannot edit a message authored by another user"));
     }
     check(body, "", BodyKind::Edit, &file_sizes(asked))?;
+    threads::check_active(state, channel)?;
     let new = new_files(state, asked);
     let mut after = find_message(state, channel, id)?.clone();
     apply_edit(&mut after, body, new);

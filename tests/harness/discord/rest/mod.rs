@@ -5,6 +5,7 @@ mod channels;
 mod interactions;
 mod messages;
 pub mod rate_limit;
+mod threads;
 mod webhooks;
 
 use serde_json::Value;
@@ -51,6 +52,7 @@ pub fn handle_request(state: &mut State, asked: &RecordedRequest) -> ApiResult {
         ("GET", ["channels", channel]) => channels::get(state, parse_id(channel)?),
         ("PATCH", ["channels", channel]) => channels::modify(state, parse_id(channel)?, &asked.body),
         ("DELETE", ["channels", channel]) => channels::delete(state, parse_id(channel)?),
+        ("POST", ["channels", channel, "threads"]) => threads::create(state, parse_id(channel)?, &asked.body),
         ("POST", ["channels", channel, "typing"]) => messages::typing(state, parse_id(channel)?),
         ("GET", ["channels", channel, "messages"]) => messages::list(state, parse_id(channel)?, asked),
         ("POST", ["channels", channel, "messages"]) => messages::create(state, parse_id(channel)?, asked),

@@ -6,3 +6,4 @@ pub mod components;
 pub mod embeds;
 pub mod fields;
 pub mod messages;
+pub mod threads;

@@ -22,7 +22,7 @@ use uuid::Uuid;
 
 use super::app::DiscordApp;
 use super::outbox::{Button, MessageBody, Outbox, Post, Style};
-use super::{approvals, channels, render};
+use super::{approvals, channels, render, threads};
 use crate::channels::AgentChannels;
 use crate::commands::rewrite_message;
 
@@ -34,6 +34,9 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Time for the announcement of a stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// How the notice of an idle conversation begins.
+const IDLE_NOTICE: &str = "Session saved:";
 
 /// Channels that are told of a stop concurrently.
 const MAX_CONCURRENT_POSTS: usize = 8;
@@ -174,10 +177,10 @@ fn wake_senders(outbox: &Outbox, channels: Vec<u64>) {
     channels.into_iter().for_each(|channel| outbox.wake_sender(ChannelId::new(channel.max(1))));
 }
 
-/// Returns the channel of the agent that an event concerns.
+/// Returns the channel for the announcement of an event: that of the agent, or the thread of the conversation.
 fn event_channel(ops: &Ops, channels: &AgentChannels, event: &Event) -> Option<ChannelId> {
     let agent = ops.agents.by_name(event.agent.as_deref()?)?;
-    channels.channel_of(agent.settings.id).map(|(channel, _)| channel)
+    threads::notice_channel(ops, channels, agent.settings.id, event.conversation.as_deref())
 }
 
 /// Posts a notice. The notice of an idle context gets a Restore button if everybody who sees the channel may press it;
@@ -195,8 +198,15 @@ fn notice_posts(ops: &Ops, channels: &AgentChannels, event: &Event) -> Result<Ve
         disabled: false,
         seen_whole: false,
     });
-    // The idle notice is written for Discord, and most of it is the summary.
-    let text = if session.is_some() { text.to_owned() } else { rewrite_message(text) };
+    // Commands in a thread act on its conversation.
+    let text = match &event.conversation {
+        Some(name) => text.replace(&format!("chorusctl -C {name} "), "chorusctl "),
+        None => text.to_owned(),
+    };
+    // The idle notice is written for Discord, and most of it is the summary. A conversation in a thread is also saved and
+    // cleared to make room for another one.
+    let is_idle = session.is_some() && (event.conversation.is_none() || text.starts_with(IDLE_NOTICE));
+    let text = if is_idle { text } else { rewrite_message(&text) };
     let parts = render::split(&text);
     let last = parts.len().saturating_sub(1);
     let post = |(at, content): (usize, String)| {
@@ -221,11 +231,13 @@ fn compaction_posts(ops: &Ops, channels: &AgentChannels, event: &Event) -> Resul
     Ok(vec![Post { channel, about: None, body: MessageBody::from_text(content), reply_to: None }.into_row()?])
 }
 
-/// Returns the channels of the agents that have a live context.
+/// Returns the channels of the agents whose conversation `main` is live. Threads are told nothing: one that was archived
+/// meanwhile would be unarchived by that.
 fn active_channels(ops: &Ops, channels: &AgentChannels) -> Vec<ChannelId> {
     let live = ops.registry.live_conversations(None);
     let mut channels: Vec<ChannelId> = live
         .into_iter()
+        .filter(|conversation| conversation.is_main())
         .filter_map(|conversation| channels.channel_of(conversation.agent))
         .map(|(channel, _)| channel)
         .collect();

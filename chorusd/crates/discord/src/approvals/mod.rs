@@ -15,6 +15,7 @@ use chorus_proto::{ErrorKind, Event};
 use super::outbox::{Button, MessageBody, Outbox, Post, Style};
 use crate::channels::AgentChannels;
 use crate::commands::rewrite_message;
+use crate::threads;
 pub(crate) use message::{detailed_text, format_requester};
 
 /// Prefix of the outbox keys of approval posts.
@@ -123,7 +124,9 @@ fn parse_approval(event: &Event) -> Option<Approval> {
 pub(crate) async fn question_post(ops: &Ops, channels: &AgentChannels, event: &Event) -> Result<Option<NewPost>> {
     let Some(approval) = parse_approval(event) else { return Ok(None) };
     let agent = ops.agents.by_name(&approval.agent);
-    let Some((channel, _)) = agent.and_then(|agent| channels.channel_of(agent.settings.id)) else {
+    let asks = approval.conversation.as_deref();
+    let channel = agent.and_then(|agent| threads::approval_channel(ops, channels, agent.settings.id, asks));
+    let Some(channel) = channel else {
         return Ok(None);
     };
     // The event may be from the previous run, or the approval was decided at once.

@@ -146,8 +146,8 @@ impl LostChannelListener for DiscordChannels {
     }
 
     fn channel_forbidden(&self, channel: ChannelId) {
-        let agent = self.app().ok().and_then(|app| app.channels.agent_of(channel));
-        let agent = agent.map(|agent| agent.settings.name.clone()).unwrap_or_default();
+        let target = self.app().ok().and_then(|app| app.channels.target_of(channel));
+        let agent = target.map(|target| target.agent.settings.name.clone()).unwrap_or_default();
         tracing::warn!(agent, %channel, "Chorus lacks permission to post in this channel: see docs/DISCORD.md");
     }
 }

@@ -165,6 +165,7 @@ mod tests {
             parent_id: parent.map(ChannelId::new),
             name: Some(name.to_owned()),
             last_message_id: None,
+            thread_metadata: None,
         }
     }
 

@@ -12,6 +12,7 @@ mod welcome;
 
 use std::sync::Arc;
 
+use chorus_engine::KeyedMutex;
 use chorus_engine::agent::agent_index::{AgentEntry, AgentIndex};
 use chorus_runtime::SpawnTracked as _;
 use serenity::model::Permissions;
@@ -23,6 +24,8 @@ pub(crate) use self::guild_allowlist::GuildAllowlist;
 use self::guild_cache::GuildCache;
 use super::app::DiscordApp;
 use super::inbound::ChannelNames;
+use super::threads;
+use super::threads::{Thread, ThreadCache};
 pub(crate) use channel_api::DiscordChannels;
 pub(crate) use restore_session_button::{restore_button_id as restore_button, restore_session};
 
@@ -32,20 +35,59 @@ pub(crate) struct AgentChannels {
     directory: Arc<AgentIndex>,
     guild_cache: GuildCache,
     pub allowlist: GuildAllowlist,
+    pub threads: ThreadCache,
+    /// Lets one task at a time open or close a thread's conversation.
+    pub thread_locks: KeyedMutex<Uuid>,
     /// Only one channel is created at a time, so that the category is not created twice.
     create_lock: tokio::sync::Mutex<()>,
+}
+
+/// Where in an agent's channels something was said.
+#[derive(Debug, Clone)]
+pub(crate) struct ChannelTarget {
+    pub agent: Arc<AgentEntry>,
+    /// `None` for the agent's channel itself.
+    pub thread: Option<Arc<Thread>>,
 }
 
 impl AgentChannels {
     #[must_use]
     pub(crate) fn new(directory: Arc<AgentIndex>, allowlist: GuildAllowlist) -> Self {
-        Self { directory, guild_cache: GuildCache::default(), allowlist, create_lock: tokio::sync::Mutex::default() }
+        Self {
+            directory,
+            guild_cache: GuildCache::default(),
+            allowlist,
+            threads: ThreadCache::default(),
+            thread_locks: KeyedMutex::default(),
+            create_lock: tokio::sync::Mutex::default(),
+        }
     }
 
     /// Returns the agent that a channel belongs to.
     #[must_use]
     pub(crate) fn agent_of(&self, channel: ChannelId) -> Option<Arc<AgentEntry>> {
         self.directory.by_channel(channel.get())
+    }
+
+    /// Returns the agent that a channel or a thread below it belongs to.
+    #[must_use]
+    pub(crate) fn target_of(&self, channel: ChannelId) -> Option<ChannelTarget> {
+        if let Some(agent) = self.agent_of(channel) {
+            return Some(ChannelTarget { agent, thread: None });
+        }
+        let thread = self.threads.get(channel).filter(|thread| self.serves(thread.guild))?;
+        Some(ChannelTarget { agent: self.agent_of(thread.parent)?, thread: Some(thread) })
+    }
+
+    /// Returns whether a channel is neither one of a guild nor checked, so that it may be a thread.
+    #[must_use]
+    pub(crate) fn may_be_thread(&self, channel: ChannelId) -> bool {
+        self.guild_cache.guild_of(channel).is_none() && !self.threads.is_checked(channel)
+    }
+
+    /// Returns the channel whose permissions apply: for a thread the one that it is below.
+    fn permission_channel(&self, channel: ChannelId) -> ChannelId {
+        self.threads.get(channel).map_or(channel, |thread| thread.parent)
     }
 
     /// Returns the channel of an agent, and its guild as far as it is known. Returns `None` if that guild is not
@@ -67,7 +109,10 @@ impl AgentChannels {
     #[must_use]
     pub(crate) fn may_read_history(&self, channel: ChannelId) -> bool {
         self.guild_cache
-            .has_permissions(channel, Permissions::VIEW_CHANNEL | Permissions::READ_MESSAGE_HISTORY)
+            .has_permissions(
+                self.permission_channel(channel),
+                Permissions::VIEW_CHANNEL | Permissions::READ_MESSAGE_HISTORY,
+            )
             .unwrap_or(true)
     }
 
@@ -75,12 +120,6 @@ impl AgentChannels {
     #[must_use]
     pub(crate) fn owner_of(&self, guild: GuildId) -> Option<UserId> {
         self.guild_cache.owner_of(guild)
-    }
-
-    /// Returns whether the channel is in the cache of a guild. Threads are not.
-    #[must_use]
-    pub(crate) fn is_known(&self, channel: ChannelId) -> bool {
-        self.guild_cache.guild_of(channel).is_some()
     }
 
     /// Returns the id of Chorus's own user; `None` before the first connection.
@@ -92,7 +131,7 @@ impl AgentChannels {
     /// Returns whether everybody who sees a channel may change its conversation, as far as roles tell.
     #[must_use]
     pub(crate) fn all_may_change(&self, channel: ChannelId, approvers: &[String]) -> bool {
-        self.guild_cache.all_members_have(channel, Permissions::MANAGE_MESSAGES, |role| {
+        self.guild_cache.all_members_have(self.permission_channel(channel), Permissions::MANAGE_MESSAGES, |role| {
             approvers.iter().any(|named| *named == role.name || *named == role.id.to_string())
         })
     }
@@ -112,7 +151,9 @@ impl AgentChannels {
 
 impl ChannelNames for AgentChannels {
     fn channel_name(&self, channel: u64) -> Option<String> {
-        self.guild_cache.name_of(ChannelId::new(channel.max(1)))
+        let channel = ChannelId::new(channel.max(1));
+        let of_thread = || self.threads.get(channel).and_then(|thread| thread.name.clone());
+        self.guild_cache.name_of(channel).or_else(of_thread)
     }
 }
 
@@ -131,6 +172,7 @@ pub(crate) fn handle_event(app: &Arc<DiscordApp>, event: &Event) {
     if let Some(guild) = rooms.guild_cache.apply(event, |guild| rooms.serves(guild)) {
         app.tasks.spawn_tracked(sync::sync_guild(app.clone(), guild));
     }
+    threads::handle_event(app, event);
     match event {
         Event::ChannelDelete(event) => {
             app.tasks.spawn_tracked(sync::on_channel_deleted(app.ops.clone(), event.channel.id));

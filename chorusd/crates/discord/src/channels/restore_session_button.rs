@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use super::super::commands::rewrite_message;
 use crate::channels::AgentChannels;
+use crate::threads;
 
 /// Returns the custom id of the button for a session.
 #[must_use]
@@ -20,7 +21,7 @@ pub(crate) fn restore_button_id(session: Uuid) -> String {
     format!("restore:{session}")
 }
 
-/// Restores a session of the agent that the channel belongs to, on behalf of `by`, who may change conversations.
+/// Restores a session of the agent that the channel belongs to, in the conversation of the channel, on behalf of `by`, who may change conversations.
 /// `session` is the part of the custom id behind `restore:`. Returns the text that reports the outcome.
 ///
 /// # Errors
@@ -32,11 +33,14 @@ pub(crate) async fn restore_session(
     session: &str,
     by: &Requester,
 ) -> Result<String> {
-    let agent = channels.agent_of(channel).ok_or_else(|| {
+    let target = channels.target_of(channel).ok_or_else(|| {
         Error::new(ErrorKind::NotFound, "This channel no longer has an agent")
             .hint("list agents and their channels: `/agent list`")
     })?;
+    let agent = target.agent;
+    let key = threads::find_conversation(ops, agent.settings.id, channel);
     let params = RestoreParams {
+        conversation: threads::conversation_param(key),
         agent: Some(agent.settings.name.clone()),
         session: session.to_owned(),
         // Only sessions of the channel's own agent.

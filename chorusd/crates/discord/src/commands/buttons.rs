@@ -107,6 +107,7 @@ pub(crate) async fn handle_button(app: Arc<DiscordApp>, pressed: ComponentIntera
         return;
     }
     let by = with_roles(caller(&app, guild, channel_id, &member), &member).await;
+    by.find_thread().await;
     let done = run_to_completion(&app.stop, async move { run_button(what, &data.custom_id, &by).await }).await;
     match done {
         Ok(ButtonOutcome::Edited(reply)) => send_edit(&app, &way, &reply).await,
@@ -136,7 +137,7 @@ async fn run_button(what: ButtonKind, id: &str, by: &Caller) -> Result<ButtonOut
     match what {
         ButtonKind::History { agent, page } => history::show_page(by, agent, page).await.map(ButtonOutcome::Edited),
         ButtonKind::Confirm(id) => match take_confirmation(by, id)? {
-            PendingCommand::Clear { agent, save } => context::clear_confirmed(by, agent, save).await,
+            PendingCommand::Clear { conversation, save } => context::clear_confirmed(by, conversation, save).await,
             PendingCommand::Destroy { agent, keep_files } => agent::destroy_confirmed(by, agent, keep_files).await,
         }
         .map(ButtonOutcome::Edited),

@@ -1,7 +1,6 @@
 //! `/cancel`.
 
 use chorus_base::error::{Error, Result};
-use chorus_engine::ops::conversations::ConversationKey;
 use chorus_proto::ErrorKind;
 
 use super::command_definition::{AGENT_OPTION, Command, Right, Subcommand, Subcommands};
@@ -29,11 +28,12 @@ pub(super) const COMMAND: Command = Command {
 async fn cancel(call: &Invocation) -> Result<Response> {
     let (by, ops) = (&call.caller, call.caller.ops());
     let agent = by.resolve_agent(call.args.text("agent"))?;
-    let Some(running) = ops.registry.running.status(ConversationKey::main(agent.settings.id), ops.clock.ticks()) else {
+    let key = by.find_conversation(&agent);
+    let Some(running) = ops.registry.running.status(key, ops.clock.ticks()) else {
         return Err(Error::new(ErrorKind::NotFound, "Nothing to cancel: the agent is not working"));
     };
     let (who, any) = (&by.member.requester, by.member.rights.can_change_context());
-    let stopped = reply::stop_running_turn(ops, &by.app.running_turns, &agent, running.turn_id, who, any).await;
+    let stopped = reply::stop_running_turn(ops, &by.app.running_turns, (&agent, key), running.turn_id, who, any).await;
     stopped.map_err(|failure| by.verify_denial(failure))?;
     Ok(Response::new("Stopped the current turn."))
 }

@@ -47,6 +47,8 @@ pub(super) enum Right {
     Read,
     /// Manage Messages, or a role of `approvers`.
     Change,
+    /// Create Public Threads, or the right to change.
+    Threads,
     /// Manage Channels.
     Channels,
     /// Manage Server.

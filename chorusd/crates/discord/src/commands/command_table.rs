@@ -2,7 +2,8 @@
 
 use super::command_definition::{Command, Subcommand, Subcommands};
 use super::{
-    agent, cancel, context, file, help, memory, permissions, session, settings, shortcuts, status_commands, tasks,
+    agent, cancel, context, conversation, file, help, memory, permissions, session, settings, shortcuts,
+    status_commands, tasks,
 };
 
 pub(super) static COMMANDS: &[Command] = &[
@@ -13,6 +14,7 @@ pub(super) static COMMANDS: &[Command] = &[
     shortcuts::UNPIN,
     agent::COMMAND,
     context::COMMAND,
+    conversation::COMMAND,
     session::COMMAND,
     memory::COMMAND,
     file::COMMAND,
@@ -136,6 +138,7 @@ mod tests {
                 let right = match action.right {
                     Right::Read => "everybody",
                     Right::Change => "change",
+                    Right::Threads => "Create Public Threads",
                     Right::Channels => "Manage Channels",
                     Right::Server => "Manage Server",
                 };

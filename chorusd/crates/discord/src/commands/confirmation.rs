@@ -6,6 +6,7 @@ use std::time::Duration;
 use chorus_base::Ticks;
 use chorus_base::requester::Requester;
 use chorus_base::sync::Mutex;
+use chorus_engine::ops::conversations::ConversationKey;
 use uuid::Uuid;
 
 use super::response::{Button, Response, Style};
@@ -16,10 +17,10 @@ const CONFIRM_TIMEOUT: Duration = Duration::from_secs(60);
 /// Confirmations that are open at most; those that expire first are dropped for more.
 const MAX_OPEN: usize = 1000;
 
-/// A command that waits for its confirmation, and its agent.
+/// A command that waits for its confirmation, and its conversation or agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PendingCommand {
-    Clear { agent: Uuid, save: bool },
+    Clear { conversation: ConversationKey, save: bool },
     Destroy { agent: Uuid, keep_files: bool },
 }
 
@@ -108,7 +109,7 @@ mod tests {
 
     #[test]
     fn it_is_answered_once_by_who_was_asked_and_in_time() {
-        let deed = PendingCommand::Clear { agent: Uuid::nil(), save: true };
+        let deed = PendingCommand::Clear { conversation: ConversationKey::main(Uuid::nil()), save: true };
         for (at, by, answer) in [
             (59, "1", ConfirmOutcome::Confirmed(deed.clone())),
             (60, "1", ConfirmOutcome::Expired),

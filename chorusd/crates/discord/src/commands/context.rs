@@ -22,6 +22,7 @@ use super::hint_rewrite::rewrite_commands;
 use super::invocation::{Caller, Invocation};
 use super::response::Response;
 use super::text_format::{Redact as _, inline_code, inline_text, session_title, truncate, warning_lines};
+use crate::threads::conversation_param;
 
 const SESSION_OPTION: CommandOption =
     required("session", "Name, ID, number in /session list, or latest", OptionKind::Autocomplete(Completion::Sessions));
@@ -113,6 +114,7 @@ async fn save(call: &Invocation) -> Result<Response> {
     let by = &call.caller;
     let agent = audited_agent(call, "context.save").await?;
     let params = SaveParams {
+        conversation: by.conversation(&agent).await?,
         agent: Some(agent.settings.name.clone()),
         description: call.args.text("description").map(str::to_owned),
         ..SaveParams::default()
@@ -143,8 +145,8 @@ fn saved_text(by: &Caller, session: &Session, pending: bool) -> String {
 async fn clear(call: &Invocation) -> Result<Response> {
     let (by, save) = (&call.caller, call.args.flag("save"));
     let agent = by.resolve_agent(call.args.text("agent"))?;
-    let id = agent.settings.id;
-    let Some(info) = by.ops().registry.context_info(ConversationKey::main(id)) else {
+    let conversation = by.find_conversation(&agent);
+    let Some(info) = by.ops().registry.context_info(conversation) else {
         return Err(Error::new(ErrorKind::NothingToSave, "The conversation is already empty"));
     };
     let messages = pluralize(info.messages, "message");
@@ -160,21 +162,22 @@ async fn clear(call: &Invocation) -> Result<Response> {
     Ok(by.app.commands.confirmations.ask(
         by.ops().clock.ticks(),
         &by.member.requester,
-        PendingCommand::Clear { agent: id, save },
+        PendingCommand::Clear { conversation, save },
         text,
         "Clear",
     ))
 }
 
 /// Clears the conversation after the confirmation.
-pub(super) async fn clear_confirmed(by: &Caller, agent: Uuid, save: bool) -> Result<Response> {
+pub(super) async fn clear_confirmed(by: &Caller, conversation: ConversationKey, save: bool) -> Result<Response> {
     by.check_right(Right::Change)?;
+    let agent = conversation.agent;
     let entry = by.ops().agents.by_id(agent).filter(|entry| by.is_guild_agent(entry));
     let entry = entry.ok_or_else(|| Error::new(ErrorKind::AgentNotFound, "This agent was deleted"))?;
     by.resolve_agent(Some(&entry.settings.name))?;
     by.audit(&entry, "context.clear", Right::Change).await?;
     let name = entry.settings.name.clone();
-    let params = ClearParams { conversation: None, agent: Some(name.clone()), save };
+    let params = ClearParams { conversation: conversation_param(conversation), agent: Some(name.clone()), save };
     let cleared = clear::clear(&by.ops().agent_resolver, &by.ops().registry, params);
     let gone = with_expected_agent(agent, cleared).await?;
     let saved =
@@ -191,7 +194,7 @@ async fn restore(call: &Invocation) -> Result<Response> {
     let agent = audited_agent(call, "context.restore").await?;
     let params = RestoreParams {
         as_conversation: None,
-        conversation: None,
+        conversation: by.conversation(&agent).await?,
         agent: Some(agent.settings.name.clone()),
         session,
         at: call.args.number("at"),
@@ -224,8 +227,12 @@ async fn resume(call: &Invocation) -> Result<Response> {
     let (by, session) = (&call.caller, call.args.require_text("session")?.to_owned());
     let ops = by.ops();
     let agent = audited_agent(call, "context.resume").await?;
-    let params =
-        ResumeParams { as_conversation: None, conversation: None, agent: Some(agent.settings.name.clone()), session };
+    let params = ResumeParams {
+        as_conversation: None,
+        conversation: by.conversation(&agent).await?,
+        agent: Some(agent.settings.name.clone()),
+        session,
+    };
     let work = resume::resume_as(&ops.agent_resolver, &ops.continuation_starter, params, &by.member.requester);
     let done = with_expected_agent(agent.settings.id, work).await?;
     let saved = saved_first_text(by, done.saved_first.as_ref());
@@ -238,7 +245,8 @@ async fn compact(call: &Invocation) -> Result<Response> {
     let by = &call.caller;
     let agent = audited_agent(call, "context.compact").await?;
     let undo = call.args.flag("undo");
-    let params = CompactParams { conversation: None, agent: Some(agent.settings.name.clone()), undo };
+    let conversation = by.conversation(&agent).await?;
+    let params = CompactParams { conversation, agent: Some(agent.settings.name.clone()), undo };
     let ops = by.ops();
     let work = compact::compact(&ops.agent_resolver, &ops.continuation_starter, &ops.summaries, params);
     let done = with_expected_agent(agent.settings.id, work).await?;
@@ -269,7 +277,7 @@ pub(super) async fn rewind(call: &Invocation) -> Result<Response> {
     let agent = audited_agent(call, "context.rewind").await?;
     let undo = call.args.flag("undo");
     let params = RewindParams {
-        conversation: None,
+        conversation: call.caller.conversation(&agent).await?,
         agent: Some(agent.settings.name.clone()),
         n: call.args.number("turns"),
         undo,

@@ -2,17 +2,24 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chorus_base::error::{Error, Result};
 use chorus_engine::agent::agent_index::AgentEntry;
+use chorus_engine::ops::conversations::ConversationKey;
 use chorus_engine::ops::{Ops, discord};
 use chorus_proto::ErrorKind;
 use serenity::model::application::{CommandData, CommandDataOption, CommandDataOptionValue};
 use serenity::model::id::{ChannelId, GuildId};
+use tokio::time::timeout;
 
 use super::command_definition::Right;
 use crate::app::DiscordApp;
 use crate::member::GuildMember;
+use crate::threads;
+
+/// How long it is waited for what Discord says of an unknown channel.
+const THREAD_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The member who invoked a command or pressed a button, and where.
 #[derive(Debug, Clone)]
@@ -110,6 +117,9 @@ impl Caller {
         let (has, needed) = match right {
             Right::Read => (true, "anybody"),
             Right::Change => (rights.can_change_context(), "Manage Messages or an approver role"),
+            Right::Threads => {
+                (rights.create_threads || rights.can_change_context(), "Create Public Threads or an approver role")
+            }
             Right::Channels => (rights.manage_channels, "Manage Channels"),
             Right::Server => (rights.manage_guild, "Manage Server"),
         };
@@ -143,10 +153,38 @@ impl Caller {
         self.ops().models.resolve(name).map(drop)
     }
 
-    /// The agent of this channel.
+    /// The agent of this channel, or of the channel that this thread is below.
     #[must_use]
     pub(super) fn channel_agent(&self) -> Option<Arc<AgentEntry>> {
-        self.app.channels.agent_of(self.channel)
+        self.app.channels.target_of(self.channel).map(|target| target.agent)
+    }
+
+    /// Finds out whether an unknown channel is a thread. If Discord does not tell in time, it counts as none.
+    pub(super) async fn find_thread(&self) {
+        if self.app.channels.target_of(self.channel).is_none() && self.app.channels.may_be_thread(self.channel) {
+            _ = timeout(THREAD_TIMEOUT, threads::lookup(&self.app, self.channel)).await;
+        }
+    }
+
+    /// Returns the conversation of this channel, or thread, with an agent: `main` if the agent belongs to another channel,
+    /// or the thread has no conversation yet.
+    #[must_use]
+    pub(super) fn find_conversation(&self, agent: &AgentEntry) -> ConversationKey {
+        threads::find_conversation(self.ops(), agent.settings.id, self.channel)
+    }
+
+    /// Like [`Caller::find_conversation`], as requests name it. Creates the conversation of a thread that has none, and opens
+    /// a closed one.
+    ///
+    /// # Errors
+    /// `busy`, `limit_reached`, `disk_full`, `storage_failed`.
+    pub(super) async fn conversation(&self, agent: &AgentEntry) -> Result<Option<String>> {
+        let target = self.app.channels.target_of(self.channel);
+        let own = target.filter(|target| target.agent.settings.id == agent.settings.id);
+        let Some(thread) = own.and_then(|target| target.thread) else { return Ok(None) };
+        let key = threads::ensure_conversation(&self.app, agent, &thread).await?;
+        threads::open(&self.app, agent, key).await?;
+        Ok(threads::conversation_param(key))
     }
 
     /// Returns whether an agent belongs to this guild: its channel is here, or its last one was. An agent that never

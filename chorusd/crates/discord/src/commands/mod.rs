@@ -9,6 +9,7 @@ mod command_definition;
 mod command_table;
 mod confirmation;
 mod context;
+mod conversation;
 mod file;
 mod forms;
 mod help;
@@ -155,6 +156,7 @@ async fn run_command(app: Arc<DiscordApp>, command: CommandInteraction) {
         return;
     }
     let by = with_roles(by, &member).await;
+    by.find_thread().await;
     tracing::debug!(command = data.name, sub = given.subcommand, by = %by.member.requester, %guild, "a command");
     let call = Invocation { caller: by.clone(), args: given };
     let done = run_to_completion(&app.stop, async move { run_if_permitted(action, &call).await }).await;

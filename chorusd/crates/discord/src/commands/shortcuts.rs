@@ -49,7 +49,11 @@ const fn shortcut(
 async fn pin(call: &Invocation) -> Result<Response> {
     let fact = call.args.require_text("text")?.to_owned();
     let agent = audited_agent(call, "context.pin").await?;
-    let params = PinParams { conversation: None, agent: Some(agent.settings.name.clone()), fact };
+    let params = PinParams {
+        conversation: call.caller.conversation(&agent).await?,
+        agent: Some(agent.settings.name.clone()),
+        fact,
+    };
     let ops = call.caller.ops();
     let pinned = pin::pin(&ops.agent_resolver, &ops.registry, params);
     let pinned = with_expected_agent(agent.settings.id, pinned).await?;
@@ -60,13 +64,22 @@ async fn unpin(call: &Invocation) -> Result<Response> {
     let ops = call.caller.ops();
     let Some(number) = call.args.number("number") else {
         let agent = call.caller.resolve_agent(call.args.text("agent"))?;
-        let params = ShowParams { agent: Some(agent.settings.name.clone()), last: Some(0), ..ShowParams::default() };
+        let params = ShowParams {
+            agent: Some(agent.settings.name.clone()),
+            conversation: call.caller.conversation(&agent).await?,
+            last: Some(0),
+            ..ShowParams::default()
+        };
         let shown = show::show(&ops.agent_resolver, &ops.registry, &ops.context_meter, &ops.config, params);
         let facts = with_expected_agent(agent.settings.id, shown).await?.working_set.pinned_facts;
         return Ok(Response::new(facts_text(call, &facts)));
     };
     let agent = audited_agent(call, "context.unpin").await?;
-    let params = UnpinParams { conversation: None, agent: Some(agent.settings.name.clone()), n: number };
+    let params = UnpinParams {
+        conversation: call.caller.conversation(&agent).await?,
+        agent: Some(agent.settings.name.clone()),
+        n: number,
+    };
     let removed = unpin::unpin(&ops.agent_resolver, &ops.registry, params);
     let removed = with_expected_agent(agent.settings.id, removed).await?;
     Ok(Response::new(format!("Removed the pinned fact {number}. {}", count_text(call, &removed))))

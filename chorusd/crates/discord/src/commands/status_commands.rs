@@ -18,6 +18,7 @@ use super::invocation::Invocation;
 use super::response::{Button, MAX_MESSAGE_CHARS, Response, Style};
 use super::text_format::{Redact as _, code_block, inline_code, inline_text, relative_time, truncate};
 use crate::approvals::{allowed_buttons, detailed_text, format_requester};
+use crate::threads::find_conversation;
 
 pub(super) const STATUS: Command =
     read_only_command("status", "Show the status of Chorus and the agent", &[AGENT_OPTION], |call| {
@@ -69,7 +70,7 @@ async fn status(call: &Invocation) -> Result<Response> {
     let up = humantime::format_duration(Duration::from_secs(found.daemon.uptime_s / 60 * 60)).to_string();
     let up = if found.daemon.uptime_s < 60 { "under a minute".to_owned() } else { up };
     let mut lines = vec![format!("Chorus {} · up {up}", found.daemon.version)];
-    match (found.agents.first(), name) {
+    match (found.agents.first().map(|found| in_conversation(call, found)).as_ref(), name) {
         (Some(agent), Some(_)) => {
             lines.push(agent_line(by, agent));
             lines.extend(agent_details(agent));
@@ -78,6 +79,17 @@ async fn status(call: &Invocation) -> Result<Response> {
         _ => lines.push(format!("{} here", pluralize(by.visible_agents().len() as u64, "agent"))),
     }
     Ok(Response::new(lines.join("\n")))
+}
+
+/// Returns the agent with the context of the conversation in which the command was used.
+fn in_conversation(call: &Invocation, agent: &Agent) -> Agent {
+    let key = find_conversation(call.caller.ops(), agent.id, call.caller.channel);
+    if key.is_main() {
+        return agent.clone();
+    }
+    let own = agent.conversations.iter().find(|conversation| conversation.id == key.id);
+    let context = own.and_then(|own| own.context.clone());
+    Agent { context, turn: own.and_then(|own| own.turn), ..agent.clone() }
 }
 
 fn agent_details(agent: &Agent) -> Vec<String> {

@@ -8,8 +8,8 @@ use serenity::model::channel::Message;
 use serenity::model::id::{ChannelId, MessageId};
 
 use super::MAX_WAITING_CLAIMS;
-use super::agent_queue::PendingEdit;
 use super::channel_worker::channel_guild;
+use super::conversation_queue::PendingEdit;
 use super::request::{Incoming, MessageRequest, classify};
 use crate::app::DiscordApp;
 use crate::rest::RestError;
@@ -58,7 +58,8 @@ impl From<RestError> for BackfillError {
 pub(super) async fn read_channel(app: &DiscordApp, channel: ChannelId) -> Result<Backlog, BackfillError> {
     let passing = |why: String| BackfillError::Transient { why, after: None };
     let noted = app.tables.channels.get(channel.get()).await.map_err(|failure| passing(failure.to_string()))?;
-    let (Some(noted), Some(agent)) = (noted, app.channels.agent_of(channel)) else { return Ok(Backlog::default()) };
+    let agent = app.channels.target_of(channel).map(|target| target.agent);
+    let (Some(noted), Some(agent)) = (noted, agent) else { return Ok(Backlog::default()) };
     let taken = app.tables.claims.claimed_after(channel.get(), noted.seen).await;
     let taken: HashSet<u64> = taken.map_err(|failure| passing(failure.to_string()))?.into_iter().collect();
     let slot = app.inbound.backfill_permits.acquire().await.map_err(|e| passing(e.to_string()))?;

@@ -1,4 +1,4 @@
-//! The worker of a channel. It handles the channel's events in order and claims each message on disk before anybody
+//! The worker of a channel or thread. It handles the channel's events in order and claims each message on disk before anybody
 //! processes it.
 
 use std::sync::Arc;
@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use chorus_base::Backoff;
 use chorus_base::error::Result;
 use chorus_engine::agent::agent_index::AgentEntry;
+use chorus_engine::ops::conversations::ConversationKey;
 use chorus_engine::ops::discord::{ClaimOutcome, DiscordTables, NewClaim};
 use chorus_runtime::SpawnTracked as _;
 use serenity::model::channel::Message;
@@ -15,12 +16,13 @@ use serenity::model::id::{ChannelId, GuildId, MessageId};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep};
 
-use super::agent_queue::{PendingEdit, QueuePosition};
 use super::backfill::{self, Backlog};
+use super::conversation_queue::{PendingEdit, QueuePosition};
 use super::request::{self, Incoming};
-use super::{Claim, Inbound, MAX_WAITING_CLAIMS, RETRY_BACKOFF, refusal_notices};
+use super::{Claim, Inbound, MAX_WAITING_CLAIMS, RETRY_BACKOFF, no_agent_notice, refusal_notices};
 use crate::app::DiscordApp;
-use crate::channels::AgentChannels;
+use crate::channels::{AgentChannels, ChannelTarget};
+use crate::threads;
 
 /// Capacity of a channel's event queue. If it overflows, the channel is backfilled.
 const EVENT_QUEUE_LEN: usize = 256;
@@ -62,6 +64,7 @@ impl ChannelHandle {
             app: app.clone(),
             id,
             overflow: overflow.clone(),
+            is_recorded: false,
             needs_backfill: true,
             denied: None,
             unrecorded: 0,
@@ -85,6 +88,8 @@ struct ChannelWorker {
     app: Arc<DiscordApp>,
     id: ChannelId,
     overflow: Arc<Overflow>,
+    /// Of a thread: how far it was read is recorded on disk.
+    is_recorded: bool,
     /// The channel must be backfilled first. Until then the record of the last read message does not advance.
     needs_backfill: bool,
     /// Discord does not let Chorus read the channel. New messages are handled all the same.
@@ -134,7 +139,7 @@ impl ChannelWorker {
     }
 
     async fn handle_event(&mut self, note: ChannelEvent) {
-        let Some(agent) = self.app.channels.agent_of(self.id) else { return };
+        let Some(ChannelTarget { agent, .. }) = self.find_target(&note).await else { return };
         match &note {
             ChannelEvent::Connected => (self.needs_backfill, self.denied) = (true, None),
             ChannelEvent::RightsChanged => self.denied = None,
@@ -154,6 +159,27 @@ impl ChannelWorker {
             }
             ChannelEvent::Connected | ChannelEvent::RightsChanged => {}
         }
+    }
+
+    /// Returns the agent of the channel. Finds out first what the channel is if that is not known, and records a thread
+    /// before it is read.
+    async fn find_target(&mut self, note: &ChannelEvent) -> Option<ChannelTarget> {
+        let message = if let ChannelEvent::Message(message) = note { Some(&**message) } else { None };
+        if self.app.channels.target_of(self.id).is_none() {
+            threads::lookup(&self.app, self.id).await;
+        }
+        let Some(target) = self.app.channels.target_of(self.id) else {
+            if let Some(message) = message {
+                no_agent_notice::on_message(&self.app, message);
+            }
+            return None;
+        };
+        if let Some(thread) = target.thread.as_ref().filter(|_| !self.is_recorded) {
+            let message = message.map(|message| message.id);
+            self.retry_until_ok(|| threads::record(&self.app, &target.agent, thread, message)).await;
+            self.is_recorded = true;
+        }
+        Some(target)
     }
 
     /// Backfills the channel, with retries, until it succeeds or Discord denies it. `told` is a message from the
@@ -197,7 +223,7 @@ impl ChannelWorker {
             let waiting = self.app.inbound.queues.pending_count(agent.settings.id);
             (MAX_WAITING_CLAIMS as usize).saturating_sub(waiting)
         };
-        let Some(agent) = self.app.channels.agent_of(self.id) else { return };
+        let Some(ChannelTarget { agent, .. }) = self.app.channels.target_of(self.id) else { return };
         let said = missing.messages.len();
         let skipped = said.saturating_sub(room(&agent));
         if skipped > 0 || missing.has_more {
@@ -224,16 +250,22 @@ impl ChannelWorker {
             Incoming::Ignored => self.record_read(message.id).await,
             Incoming::Unreadable => self.handle_unreadable(message.id).await,
             Incoming::Request(asked) => {
-                let claim = Claim {
-                    message: message.id,
-                    channel: self.id,
-                    agent: agent.settings.id,
-                    request: asked,
-                    is_inherited: false,
-                };
+                let Some(conversation) = self.find_conversation(agent).await else { return };
+                let claim =
+                    Claim { message: message.id, channel: self.id, conversation, request: asked, is_inherited: false };
                 self.claim_message(claim).await;
             }
         }
+    }
+
+    /// Returns the conversation that messages of the channel belong to. That of a thread is created before its first
+    /// message is claimed, so that the next daemon finds it.
+    async fn find_conversation(&self, agent: &AgentEntry) -> Option<ConversationKey> {
+        let target = self.app.channels.target_of(self.id)?;
+        Some(match &target.thread {
+            None => ConversationKey::main(agent.settings.id),
+            Some(thread) => self.retry_until_ok(|| threads::ensure_conversation(&self.app, agent, thread)).await,
+        })
     }
 
     /// Records that a message that is not for the agent was read.
@@ -265,7 +297,7 @@ impl ChannelWorker {
         let new = NewClaim {
             message: claim.message.get(),
             channel: self.id.get(),
-            agent: claim.agent,
+            agent: claim.conversation.agent,
             request: asked,
             at: self.app.ops.clock.now(),
             contiguous: !self.needs_backfill,

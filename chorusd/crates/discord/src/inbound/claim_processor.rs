@@ -6,7 +6,8 @@ use std::time::Duration;
 use chorus_agent_core::turn_resumption::is_unanswered_key_error;
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
-use chorus_engine::ops::conversations::ConversationKey;
+use chorus_engine::agent::agent_index::AgentEntry;
+use chorus_engine::ops::conversations::ConversationTarget;
 use chorus_engine::ops::discord::DiscordTables;
 use chorus_engine::ops::send::{MessageOrigin, cancel_queued, send_to_conversation};
 use chorus_proto::methods::send::{SendParams, SendResult};
@@ -15,11 +16,12 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
-use super::agent_queue::PendingEdit;
+use super::conversation_queue::PendingEdit;
 use super::request::MessageRequest;
 use super::{Claim, RETRY_BACKOFF, attachments};
 use crate::app::DiscordApp;
 use crate::reply::{LiveReply, RESTARTED_MESSAGE, TurnOwner, TurnStage};
+use crate::threads;
 
 /// An agent may learn of the stop this much earlier than the Discord front end does.
 const STOP_SIGNAL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -51,7 +53,7 @@ async fn try_process(
     claim: &Claim,
     changes: watch::Receiver<Option<PendingEdit>>,
 ) -> Result<()> {
-    let asked = TurnOwner { agent: claim.agent, by: claim.request.by.clone() };
+    let asked = TurnOwner { conversation: claim.conversation, by: claim.request.by.clone() };
     let answer = LiveReply::start(app, claim.channel, claim.message, asked);
     match run_turn(app, claim, &answer, changes).await {
         TurnOutcome::Ended(result) => answer.finish(result.map_err(|failure| channel_error(claim, failure))).await,
@@ -122,7 +124,7 @@ async fn send_once(
     changes: &mut watch::Receiver<Option<PendingEdit>>,
 ) -> Option<Result<SendResult>> {
     let ops = &app.ops;
-    let entry = match ops.agent_resolver.resolve_by_id(claim.agent).await {
+    let entry = match ops.agent_resolver.resolve_by_id(claim.conversation.agent).await {
         Ok(entry) => entry,
         Err(failure) => return Some(Err(failure)),
     };
@@ -132,6 +134,9 @@ async fn send_once(
     };
     if changes.has_changed().unwrap_or(false) {
         return None;
+    }
+    if let Err(failure) = open_conversation(app, entry, claim).await {
+        return Some(Err(failure));
     }
     let params = SendParams {
         conversation: None,
@@ -146,13 +151,8 @@ async fn send_once(
     // Send by id: while the attachments were downloaded, the agent may have been renamed, and another may have its
     // name.
     let mut stages = listener.subscribe_stage();
-    let sent = send_to_conversation(
-        &ops.message_sender,
-        ConversationKey::main(claim.agent),
-        params,
-        origin(claim, &asked.by),
-        Some(listener),
-    );
+    let sent =
+        send_to_conversation(&ops.message_sender, claim.conversation, params, origin(claim, &asked.by), Some(listener));
     let (mut sent, mut noted) =
         (std::pin::pin!(sent), std::pin::pin!(record_start(&app.tables, claim, stages.clone())));
     let (mut is_noted, mut may_change) = (false, true);
@@ -163,7 +163,7 @@ async fn send_once(
             () = &mut noted, if !is_noted => is_noted = true,
             turn = wait_for_edit_in_queue(changes, &mut stages), if may_change => {
                 let taken = match turn {
-                    Some(turn) => cancel_queued(&ops.registry, ConversationKey::main(claim.agent), turn).await.unwrap_or(false),
+                    Some(turn) => cancel_queued(&ops.registry, claim.conversation, turn).await.unwrap_or(false),
                     None => false,
                 };
                 if taken {
@@ -175,6 +175,22 @@ async fn send_once(
             }
         }
     }
+}
+
+/// Opens the conversation of a message if it is closed, and makes room for it.
+///
+/// # Errors
+/// `busy` if all conversations that the agent may have are at work: the message waits.
+async fn open_conversation(app: &DiscordApp, entry: Arc<AgentEntry>, claim: &Claim) -> Result<()> {
+    let opened = async {
+        threads::open(app, &entry, claim.conversation).await?;
+        let target = ConversationTarget::new(entry.clone(), claim.conversation);
+        app.ops.agent_resolver.prepare_to_write(target).await.map(drop)
+    };
+    opened.await.map_err(|failure| match failure.kind {
+        ErrorKind::LimitReached => Error { kind: ErrorKind::Busy, ..failure },
+        _ => failure,
+    })
 }
 
 /// Waits until the turn of a message has started, and records that.

@@ -1,17 +1,17 @@
 //! Inbound messages: what people write in the channels of agents. Each message is claimed once, on disk, before it is
-//! processed; then each agent processes its messages one after the other.
+//! processed; then each conversation processes its messages one after the other. A channel is the conversation `main`
+//! of its agent, and each thread below it is another one.
 
-mod agent_queue;
 mod attachments;
 mod backfill;
 mod channel_worker;
 mod claim_processor;
+mod conversation_queue;
 mod download;
 mod message_text;
 mod no_agent_notice;
 mod refusal_notices;
 mod request;
-mod thread_notice;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -20,19 +20,20 @@ use std::time::Duration;
 use chorus_base::Backoff;
 use chorus_base::sync::Mutex;
 use chorus_config::discord::DiscordConfig as Config;
+use chorus_engine::ops::conversations::ConversationKey;
 use chorus_engine::ops::discord::{DiscordTables, OpenClaim};
 use serenity::model::channel::Message;
 use serenity::model::event::MessageUpdateEvent;
 use serenity::model::id::{ChannelId, GuildId, MessageId};
 use tokio::sync::Semaphore;
 use tokio::time::sleep;
-use uuid::Uuid;
 
-use self::agent_queue::AgentQueues;
 use self::channel_worker::{ChannelEvent, ChannelHandle};
+use self::conversation_queue::ConversationQueues;
 use self::download::Downloader;
 use super::app::DiscordApp;
 use crate::outbox::Outbox;
+use crate::threads;
 pub(crate) use message_text::ChannelNames;
 pub(crate) use request::MessageRequest;
 
@@ -48,7 +49,7 @@ const RETRY_BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration
 pub(crate) struct Claim {
     pub message: MessageId,
     pub channel: ChannelId,
-    pub agent: Uuid,
+    pub conversation: ConversationKey,
     pub request: MessageRequest,
     /// The previous daemon claimed it.
     pub is_inherited: bool,
@@ -62,16 +63,15 @@ impl Claim {
     }
 }
 
-/// The inbound state: a worker for each channel and a queue for each agent.
+/// The inbound state: a worker for each channel and thread, and a queue for each conversation.
 #[derive(Debug)]
 pub(crate) struct Inbound {
     workers: Mutex<HashMap<ChannelId, ChannelHandle>>,
-    queues: AgentQueues,
+    queues: ConversationQueues,
     downloader: Downloader,
     backfill_permits: Semaphore,
     /// Channels that were told that the content of messages cannot be read.
     unreadable_reported: Mutex<HashSet<ChannelId>>,
-    checked_threads: thread_notice::CheckedThreads,
     no_agent_answers: no_agent_notice::NoAgentAnswers,
 }
 
@@ -80,11 +80,10 @@ impl Inbound {
     pub(crate) fn new(config: &Config) -> Result<Self, String> {
         Ok(Self {
             workers: Mutex::default(),
-            queues: AgentQueues::default(),
+            queues: ConversationQueues::default(),
             downloader: Downloader::new(config)?,
             backfill_permits: Semaphore::new(MAX_CONCURRENT_BACKFILLS),
             unreadable_reported: Mutex::default(),
-            checked_threads: thread_notice::CheckedThreads::default(),
             no_agent_answers: no_agent_notice::NoAgentAnswers::default(),
         })
     }
@@ -110,18 +109,19 @@ pub(crate) async fn resume_claims(app: &Arc<DiscordApp>) {
         }
     };
     for row in open {
-        match claim_from_row(&row) {
+        match claim_from_row(app, &row) {
             Some(claim) => app.inbound.queues.enqueue(app, claim),
             None => drop_unreadable(&app.tables, &app.outbox, &row).await,
         }
     }
 }
 
-fn claim_from_row(row: &OpenClaim) -> Option<Claim> {
+fn claim_from_row(app: &DiscordApp, row: &OpenClaim) -> Option<Claim> {
+    let channel = ChannelId::new(row.channel.max(1));
     Some(Claim {
         message: message_id(row.message)?,
-        channel: ChannelId::new(row.channel.max(1)),
-        agent: row.agent,
+        channel,
+        conversation: threads::find_conversation(&app.ops, row.agent, channel),
         request: serde_json::from_str(&row.request).ok()?,
         is_inherited: true,
     })
@@ -145,13 +145,23 @@ async fn drop_unreadable(tables: &DiscordTables, outbox: &Outbox, row: &OpenClai
 /// Handles a new message.
 pub(crate) fn on_message(app: &Arc<DiscordApp>, message: Message) {
     let (channel, guild) = (message.channel_id, message.guild_id);
-    if app.channels.agent_of(channel).is_none() {
-        if !no_agent_notice::on_message(app, &message) {
-            thread_notice::on_message(app, &message);
-        }
-        return;
+    let target = app.channels.target_of(channel);
+    if let Some(thread) = target.as_ref().and_then(|target| target.thread.as_ref()) {
+        threads::mark_active(app, thread);
     }
-    send_to_channel(app, channel, guild, || ChannelEvent::Message(Box::new(message)));
+    // The channel's worker finds out what an unknown channel is.
+    let is_unknown = || request::is_from_person(&message) && app.channels.may_be_thread(channel);
+    match guild {
+        _ if target.is_some() => {}
+        Some(guild) if app.channels.serves(guild) && is_unknown() => {}
+        _ => {
+            no_agent_notice::on_message(app, &message);
+            return;
+        }
+    }
+    if guild.is_none_or(|guild| app.channels.serves(guild)) {
+        send_to_worker(app, channel, ChannelEvent::Message(Box::new(message)));
+    }
 }
 
 /// Handles an edit of a message.
@@ -165,7 +175,7 @@ pub(crate) fn on_delete(app: &Arc<DiscordApp>, channel: ChannelId, guild: Option
     send_to_channel(app, channel, guild, || ChannelEvent::Deleted(messages));
 }
 
-/// Handles a new connection: every channel is backfilled before further messages are claimed.
+/// Handles a new connection: every channel and thread is backfilled before further messages are claimed.
 pub(crate) fn on_connected(app: &Arc<DiscordApp>) {
     send_to_all(app, |_| true, || ChannelEvent::Connected);
 }
@@ -175,9 +185,17 @@ pub(crate) fn on_guild_available(app: &Arc<DiscordApp>, guild: GuildId) {
     send_to_all(app, |of| of == Some(guild), || ChannelEvent::Connected);
 }
 
-/// Handles a change that may affect Chorus's permissions in a channel.
+/// Handles a thread below an agent's channel that is active, possibly again: it is backfilled.
+pub(crate) fn on_thread_available(app: &Arc<DiscordApp>, thread: ChannelId) {
+    send_to_channel(app, thread, None, || ChannelEvent::Connected);
+}
+
+/// Handles a change that may affect Chorus's permissions in a channel and the threads below it.
 pub(crate) fn on_channel_rights_changed(app: &Arc<DiscordApp>, channel: ChannelId, guild: GuildId) {
     send_to_channel(app, channel, Some(guild), || ChannelEvent::RightsChanged);
+    for thread in readable_threads(app).filter(|thread| thread.parent == channel) {
+        send_to_channel(app, thread.id, Some(guild), || ChannelEvent::RightsChanged);
+    }
 }
 
 /// Handles a change that may affect Chorus's permissions in the channels of a guild.
@@ -185,27 +203,46 @@ pub(crate) fn on_guild_rights_changed(app: &Arc<DiscordApp>, guild: GuildId) {
     send_to_all(app, |of| of == Some(guild), || ChannelEvent::RightsChanged);
 }
 
-/// Sends an event to the agents' channels in the guilds that match `of`.
+/// Sends an event to the agents' channels in the guilds that match `of`, and to the threads that are read below them.
 fn send_to_all(app: &Arc<DiscordApp>, of: impl Fn(Option<GuildId>) -> bool, note: impl Fn() -> ChannelEvent) {
     for agent in app.ops.agents.all() {
         if let Some((channel, guild)) = app.channels.channel_of(agent.settings.id).filter(|(_, guild)| of(*guild)) {
             send_to_channel(app, channel, guild, &note);
         }
     }
+    for thread in readable_threads(app).filter(|thread| of(Some(thread.guild))) {
+        send_to_channel(app, thread.id, Some(thread.guild), &note);
+    }
 }
 
-/// Sends an event to the worker of a channel, without waiting.
+/// Returns the threads that were read before and are not known to be archived. After a resumed session that is not known
+/// of any; those whose conversation is closed were archived.
+fn readable_threads(app: &DiscordApp) -> impl Iterator<Item = Arc<threads::Thread>> {
+    app.channels.threads.all().into_iter().filter(|thread| {
+        let is_closed = || {
+            let agent = app.channels.agent_of(thread.parent)?;
+            let row = app.ops.agents.conversations.by_origin(agent.settings.id, &threads::origin(thread.id))?;
+            row.closed_at
+        };
+        thread.is_recorded && thread.archived.map_or_else(|| is_closed().is_none(), |archived| !archived)
+    })
+}
+
+/// Sends an event to the worker of a channel or thread of an agent, without waiting.
 fn send_to_channel(
     app: &Arc<DiscordApp>,
     channel: ChannelId,
     guild: Option<GuildId>,
     note: impl FnOnce() -> ChannelEvent,
 ) {
-    if app.channels.agent_of(channel).is_none() || guild.is_some_and(|guild| !app.channels.serves(guild)) {
-        return;
+    if app.channels.target_of(channel).is_some() && guild.is_none_or(|guild| app.channels.serves(guild)) {
+        send_to_worker(app, channel, note());
     }
+}
+
+fn send_to_worker(app: &Arc<DiscordApp>, channel: ChannelId, note: ChannelEvent) {
     let mut lines = app.inbound.workers.lock();
-    lines.entry(channel).or_insert_with(|| ChannelHandle::start(app, channel)).send(note());
+    lines.entry(channel).or_insert_with(|| ChannelHandle::start(app, channel)).send(note);
 }
 
 /// Stores the new text of a claimed message.

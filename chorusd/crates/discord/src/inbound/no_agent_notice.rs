@@ -44,12 +44,12 @@ impl NoAgentAnswers {
     }
 }
 
-/// Handles a message in a channel without an agent. Returns whether it was for Chorus.
-pub(super) fn on_message(app: &Arc<DiscordApp>, message: &Message) -> bool {
+/// Handles a message in a channel without an agent.
+pub(super) fn on_message(app: &Arc<DiscordApp>, message: &Message) {
     let text = match message.guild_id {
         None => DIRECT_MESSAGE_TEXT.to_owned(),
         Some(guild) if app.channels.serves(guild) && mentions_chorus(app, message) => no_agent_text(app, guild),
-        Some(_) => return false,
+        Some(_) => return,
     };
     let channel = message.channel_id;
     let now = app.ops.clock.ticks();
@@ -62,7 +62,6 @@ pub(super) fn on_message(app: &Arc<DiscordApp>, message: &Message) -> bool {
             }
         });
     }
-    true
 }
 
 /// Returns whether a message mentions Chorus itself, not everybody or a role.

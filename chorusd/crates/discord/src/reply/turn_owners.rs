@@ -7,6 +7,7 @@ use chorus_base::requester::Requester;
 use chorus_base::sync::Mutex;
 use chorus_engine::agent::agent_index::AgentEntry;
 use chorus_engine::ops::Ops;
+use chorus_engine::ops::conversations::ConversationKey;
 use chorus_engine::ops::discord::command_support;
 use chorus_engine::ops::resolve_agent::with_expected_agent;
 use chorus_engine::ops::send::cancel;
@@ -14,10 +15,12 @@ use chorus_proto::ErrorKind;
 use chorus_proto::methods::send::CancelParams;
 use uuid::Uuid;
 
-/// The agent of a turn and the person who requested it.
+use crate::threads::conversation_param;
+
+/// The conversation of a turn and the person who requested it.
 #[derive(Debug, Clone)]
 pub(crate) struct TurnOwner {
-    pub agent: Uuid,
+    pub conversation: ConversationKey,
     pub by: Requester,
 }
 
@@ -48,9 +51,9 @@ impl TurnOwners {
         self.0.lock().get(&turn)?.stopped_by.clone()
     }
 
-    /// Records who stops a turn. Returns its agent and whether somebody else requested it. `any`: the person may stop
+    /// Records who stops a turn. Returns its conversation and whether somebody else requested it. `any`: the person may stop
     /// turns of others.
-    fn mark_stopped(&self, turn: Uuid, by: &Requester, any: bool) -> Result<(Uuid, bool)> {
+    fn mark_stopped(&self, turn: Uuid, by: &Requester, any: bool) -> Result<(ConversationKey, bool)> {
         let mut turns = self.0.lock();
         let turn = turns.get_mut(&turn).ok_or_else(turn_over_error)?;
         let foreign = !is_same_person(&turn.owner.by, by);
@@ -60,7 +63,7 @@ impl TurnOwners {
         if turn.stopped_by.is_none() {
             turn.stopped_by = Some(display_name(by));
         }
-        Ok((turn.owner.agent, foreign))
+        Ok((turn.owner.conversation, foreign))
     }
 
     fn clear_stopped(&self, turn: Uuid) {
@@ -83,15 +86,15 @@ pub(crate) async fn stop_turn(
     by: &Requester,
     any: bool,
 ) -> Result<()> {
-    let (agent, foreign) = running_turns.mark_stopped(turn, by, any)?;
+    let (conversation, foreign) = running_turns.mark_stopped(turn, by, any)?;
     let cancelled = async {
-        let entry = ops.agents.by_id(agent).ok_or_else(turn_over_error)?;
-        cancel_turn(ops, &entry, turn, by, foreign).await
+        let entry = ops.agents.by_id(conversation.agent).ok_or_else(turn_over_error)?;
+        cancel_turn(ops, &entry, conversation, turn, by, foreign).await
     };
     cancelled.await.inspect_err(|_| running_turns.clear_stopped(turn))
 }
 
-/// Stops the running turn of an agent, requested in a channel or elsewhere. This is what `/cancel` does. `any`: the
+/// Stops the running turn of a conversation, requested in a channel or elsewhere. This is what `/cancel` does. `any`: the
 /// person may stop turns of others.
 ///
 /// # Errors
@@ -99,7 +102,7 @@ pub(crate) async fn stop_turn(
 pub(crate) async fn stop_running_turn(
     ops: &Ops,
     running_turns: &TurnOwners,
-    agent: &AgentEntry,
+    (agent, conversation): (&AgentEntry, ConversationKey),
     turn: Uuid,
     by: &Requester,
     any: bool,
@@ -110,16 +113,27 @@ pub(crate) async fn stop_running_turn(
     if !any {
         return Err(foreign_turn_error());
     }
-    cancel_turn(ops, agent, turn, by, true).await
+    cancel_turn(ops, agent, conversation, turn, by, true).await
 }
 
 /// Cancels a turn. That of somebody else (`foreign`) is recorded in the audit log first.
-async fn cancel_turn(ops: &Ops, agent: &AgentEntry, turn: Uuid, by: &Requester, foreign: bool) -> Result<()> {
+async fn cancel_turn(
+    ops: &Ops,
+    agent: &AgentEntry,
+    conversation: ConversationKey,
+    turn: Uuid,
+    by: &Requester,
+    foreign: bool,
+) -> Result<()> {
     if foreign {
         let action = format!("discord:stop:{turn}");
         command_support::audit_action(ops, by, agent, action, "Manage Messages or an approver role").await?;
     }
-    let params = CancelParams { conversation: None, agent: Some(agent.settings.name.clone()), turn_id: Some(turn) };
+    let params = CancelParams {
+        conversation: conversation_param(conversation),
+        agent: Some(agent.settings.name.clone()),
+        turn_id: Some(turn),
+    };
     let cancelled = cancel::cancel(&ops.agent_resolver, &ops.registry, params);
     let cancelled = with_expected_agent(agent.settings.id, cancelled).await?;
     cancelled.turn_id.map(drop).ok_or_else(turn_over_error)

@@ -22,6 +22,14 @@ pub(crate) struct Channel {
     pub parent_id: Option<ChannelId>,
     pub name: Option<String>,
     pub last_message_id: Option<MessageId>,
+    /// Of a thread.
+    pub thread_metadata: Option<ThreadState>,
+}
+
+/// The state of a thread.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub(crate) struct ThreadState {
+    pub archived: bool,
 }
 
 impl RestClient {
@@ -45,6 +53,17 @@ impl RestClient {
         channel: &CreateChannel<'_>,
     ) -> Result<Channel, RestError> {
         self.call(Request::json(Method::POST, Route::GuildChannels { guild_id }, channel)?).await
+    }
+
+    /// Creates a thread of this kind below a channel, without a message that it starts from.
+    pub(crate) async fn create_thread(
+        &self,
+        channel_id: ChannelId,
+        kind: ChannelType,
+        name: &str,
+    ) -> Result<Channel, RestError> {
+        let body = json!({"name": name, "type": u8::from(kind)});
+        self.call(Request::json(Method::POST, Route::ChannelThreads { channel_id }, &body)?).await
     }
 }
 

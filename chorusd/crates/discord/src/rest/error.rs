@@ -95,6 +95,21 @@ impl RestError {
         }
     }
 
+    /// Returns Discord's code for the reason, if it refused.
+    #[must_use]
+    pub(crate) fn code(&self) -> Option<u64> {
+        match self {
+            Self::Refused { code, .. } | Self::Gone { code, .. } => Some(*code),
+            _ => None,
+        }
+    }
+
+    /// Returns whether Chorus lacks a permission.
+    #[must_use]
+    pub(crate) fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Refused { status: 403, .. })
+    }
+
     /// Returns whether the same request may succeed later.
     #[must_use]
     pub(crate) fn is_transient(&self) -> bool {

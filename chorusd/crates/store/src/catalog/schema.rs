@@ -278,4 +278,11 @@ pub(crate) const MIGRATIONS: Migrations = &[
         PRIMARY KEY (agent_id, conversation_id)
     ) WITHOUT ROWID;
 ",
+    "
+    -- of a thread, the channel that it is below
+    ALTER TABLE discord_channels ADD COLUMN parent_id INTEGER;
+    -- threads with smaller ids were there before the agent, or before threads were read
+    ALTER TABLE discord_channels ADD COLUMN threads_after INTEGER NOT NULL DEFAULT 0;
+    UPDATE discord_channels SET threads_after = (CAST(unixepoch('now', 'subsec') * 1000 AS INTEGER) - 1420070400000) << 22;
+",
 ];

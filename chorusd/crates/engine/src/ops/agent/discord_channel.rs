@@ -115,8 +115,15 @@ impl NewAgentChannel {
             return agents.table.upsert(row).await;
         };
         let CreatedChannel { channel, guild } = made;
-        let channel =
-            ChannelRow { channel, guild, agent: row.id, created_by_us: true, seen: channel, skipped: channel };
+        let channel = ChannelRow {
+            channel,
+            guild,
+            agent: row.id,
+            created_by_us: true,
+            seen: channel,
+            skipped: channel,
+            parent: None,
+        };
         let welcome = face.welcome_post(&agent_entry(&agents.home, dir, config, row.stamp.clone()), made.channel)?;
         tables.channels.upsert_with_agent(row, channel, welcome).await
     }
@@ -370,8 +377,15 @@ pub(super) async fn bind_channel(
     if let (Some(channel), Some(found), false) = (bound.channel, bound.info, same) {
         let ChannelInfo { guild, newest_message: newest } = found;
         let made = bound.is_new;
-        let row =
-            ChannelRow { channel, guild, agent: agent.settings.id, created_by_us: made, seen: newest, skipped: newest };
+        let row = ChannelRow {
+            channel,
+            guild,
+            agent: agent.settings.id,
+            created_by_us: made,
+            seen: newest,
+            skipped: newest,
+            parent: None,
+        };
         match tables.channels.upsert(row).await {
             Ok(()) => post_welcome(editor, &new, channel).await,
             Err(failure) => {

@@ -1,4 +1,4 @@
-//! Discord channels of agents, and how far each was read.
+//! Discord channels of agents and the threads below them, and how far each was read.
 
 use chorus_base::error::Result;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
@@ -21,9 +21,11 @@ pub struct ChannelRow {
     /// Messages up to this one are never claimed: they are older than the agent's connection to the channel, or were
     /// skipped.
     pub skipped: u64,
+    /// The channel that a thread is below; `None` for a channel.
+    pub parent: Option<u64>,
 }
 
-const COLUMNS: &str = "channel_id, guild_id, agent_id, made, seen, skipped";
+const COLUMNS: &str = "channel_id, guild_id, agent_id, made, seen, skipped, parent_id";
 
 /// The table of the channels of agents.
 #[derive(Debug, Clone)]
@@ -51,11 +53,11 @@ impl ChannelTable {
         })
     }
 
-    /// Deletes a channel's row; returns false if there was none.
+    /// Deletes the row of a channel or thread, and those of the threads below it; returns false if there was none.
     pub fn delete(&self, channel: u64) -> impl Future<Output = Result<bool>> + Send + use<> {
         self.db.writer.submit(move |conn| {
-            let gone = conn.prepare_cached("DELETE FROM discord_channels WHERE channel_id = ?1")?.execute([channel])?;
-            Ok(gone == 1)
+            let delete = "DELETE FROM discord_channels WHERE channel_id = ?1 OR parent_id = ?1";
+            Ok(conn.prepare_cached(delete)?.execute([channel])? > 0)
         })
     }
 
@@ -73,10 +75,31 @@ impl ChannelTable {
             .await
     }
 
-    /// Lists the channels of an agent, or of all agents.
+    /// Returns the id above which the threads below a channel are newer than the agent's connection to it; `None` if the
+    /// channel has no row.
+    pub async fn threads_after(&self, channel: u64) -> Result<Option<u64>> {
+        let one = "SELECT threads_after FROM discord_channels WHERE channel_id = ?1";
+        self.db
+            .reader
+            .submit(move |conn| Ok(conn.prepare_cached(one)?.query_row([channel], |row| row.get(0)).optional()?))
+            .await
+    }
+
+    /// Lists the channels of an agent, or of all agents, without threads.
     pub async fn list(&self, agent: Option<Uuid>) -> Result<Vec<ChannelRow>> {
-        let wanted =
-            format!("SELECT {COLUMNS} FROM discord_channels WHERE ?1 IS NULL OR agent_id = ?1 ORDER BY channel_id");
+        self.list_where("parent_id IS NULL", agent).await
+    }
+
+    /// Lists the threads of all agents.
+    pub async fn list_threads(&self) -> Result<Vec<ChannelRow>> {
+        self.list_where("parent_id IS NOT NULL", None).await
+    }
+
+    async fn list_where(&self, condition: &str, agent: Option<Uuid>) -> Result<Vec<ChannelRow>> {
+        let wanted = format!(
+            "SELECT {COLUMNS} FROM discord_channels WHERE {condition} AND (?1 IS NULL OR agent_id = ?1)
+             ORDER BY channel_id"
+        );
         let agent = agent.map(|agent| agent.as_bytes().to_vec());
         self.db
             .reader
@@ -89,11 +112,13 @@ impl ChannelTable {
 
 pub(super) fn upsert(conn: &Connection, row: &ChannelRow) -> StoreResult<()> {
     conn.prepare_cached(
-        "INSERT INTO discord_channels (channel_id, guild_id, agent_id, made, seen, skipped) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+        // Ids of Discord begin with the milliseconds since 2015.
+        "INSERT INTO discord_channels (channel_id, guild_id, agent_id, made, seen, skipped, parent_id, threads_after)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, (CAST(unixepoch('now', 'subsec') * 1000 AS INTEGER) - 1420070400000) << 22)
          ON CONFLICT (channel_id) DO UPDATE SET guild_id = excluded.guild_id, agent_id = excluded.agent_id,
-             made = excluded.made, seen = max(seen, excluded.seen), skipped = max(skipped, excluded.skipped)",
+             parent_id = excluded.parent_id, made = excluded.made, seen = max(seen, excluded.seen), skipped = max(skipped, excluded.skipped)",
     )?
-    .execute(params![row.channel, row.guild, row.agent.as_bytes(), row.created_by_us, row.seen, row.skipped])?;
+    .execute(params![row.channel, row.guild, row.agent.as_bytes(), row.created_by_us, row.seen, row.skipped, row.parent])?;
     Ok(())
 }
 
@@ -119,5 +144,48 @@ fn read_channel(row: &Row<'_>) -> rusqlite::Result<ChannelRow> {
         created_by_us: row.get(3)?,
         seen: row.get(4)?,
         skipped: row.get(5)?,
+        parent: row.get(6)?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::OnFatal;
+    use crate::catalog::Catalog;
+
+    #[tokio::test]
+    async fn a_thread_has_a_row_that_is_no_channel_and_goes_with_its_channel() {
+        let dir = tempfile::tempdir().unwrap();
+        let on_fatal: OnFatal = Arc::new(|_| {});
+        let redactor = Arc::new(chorus_redact::Redactor::new(|| [0; 32]));
+        let path = dir.path().join("chorus.db");
+        let catalog = Catalog::open(&path, &on_fatal, Timestamp::UNIX_EPOCH, redactor).unwrap().0;
+        let channels = catalog.discord.channels;
+        let row = |channel, parent| ChannelRow {
+            channel,
+            guild: 1,
+            agent: Uuid::from_u128(1),
+            created_by_us: false,
+            seen: channel,
+            skipped: channel,
+            parent,
+        };
+        let (room, thread, other) = (row(7, None), row(8, Some(7)), row(9, Some(6)));
+        for row in [room, thread, other] {
+            channels.upsert(row).await.unwrap();
+        }
+        assert_eq!(channels.list(Some(room.agent)).await.unwrap(), [room]);
+        assert_eq!(channels.list_threads().await.unwrap(), [thread, other]);
+        let (after, unknown) = (channels.threads_after(7).await.unwrap(), channels.threads_after(1).await.unwrap());
+        assert!(after.is_some_and(|after| after > 1 << 60) && unknown.is_none(), "{after:?}");
+        channels.upsert(room).await.unwrap();
+        assert_eq!(channels.threads_after(7).await.unwrap(), after, "the connection is as old as before");
+        assert!(channels.delete(7).await.unwrap());
+        assert_eq!((channels.list(None).await.unwrap(), channels.list_threads().await.unwrap()), (vec![], vec![other]));
+    }
 }

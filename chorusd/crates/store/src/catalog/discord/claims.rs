@@ -253,8 +253,15 @@ mod tests {
         Catalog::open(&dir.path().join("chorus.db"), &on_fatal, Timestamp::UNIX_EPOCH, redactor).unwrap().0.discord
     }
 
-    const ROW: ChannelRow =
-        ChannelRow { channel: 7, guild: 1, agent: Uuid::from_u128(1), created_by_us: true, seen: 10, skipped: 10 };
+    const ROW: ChannelRow = ChannelRow {
+        channel: 7,
+        guild: 1,
+        agent: Uuid::from_u128(1),
+        created_by_us: true,
+        seen: 10,
+        skipped: 10,
+        parent: None,
+    };
 
     #[tokio::test]
     async fn a_message_is_taken_up_once_and_done_with_once() {

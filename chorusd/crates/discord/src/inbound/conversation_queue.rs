@@ -1,9 +1,11 @@
-//! A queue of claimed messages for each agent. An agent processes one message after the other.
+//! A queue of claimed messages for each conversation. A conversation processes one message after the other; the
+//! conversations of an agent do not wait for each other.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use chorus_base::sync::Mutex;
+use chorus_engine::ops::conversations::ConversationKey;
 use chorus_runtime::SpawnTracked as _;
 use serenity::model::id::{ChannelId, MessageId};
 use tokio::sync::watch;
@@ -22,12 +24,12 @@ pub(super) enum PendingEdit {
     Deleted,
 }
 
-/// The queues of the agents that have messages to process.
+/// The queues of the conversations that have messages to process.
 #[derive(Debug, Default)]
-pub(super) struct AgentQueues(Mutex<HashMap<Uuid, AgentQueue>>);
+pub(super) struct ConversationQueues(Mutex<HashMap<ConversationKey, ConversationQueue>>);
 
 #[derive(Debug, Default)]
-struct AgentQueue {
+struct ConversationQueue {
     waiting: VecDeque<Claim>,
     /// The message that is being processed, and the channel that its edits are sent to.
     current: Option<(Claim, watch::Sender<Option<PendingEdit>>)>,
@@ -42,26 +44,26 @@ pub(super) enum QueuePosition {
     Current,
 }
 
-impl AgentQueues {
-    /// Adds a message to the end of its agent's queue, and starts the queue if it was empty.
+impl ConversationQueues {
+    /// Adds a message to the end of its conversation's queue, and starts the queue if it was empty.
     pub(super) fn enqueue(&self, app: &Arc<DiscordApp>, claim: Claim) {
-        let agent = claim.agent;
+        let conversation = claim.conversation;
         let mut desks = self.0.lock();
-        if let Some(desk) = desks.get_mut(&agent) {
+        if let Some(desk) = desks.get_mut(&conversation) {
             desk.waiting.push_back(claim);
             return;
         }
-        desks.insert(agent, AgentQueue { waiting: [claim].into(), current: None });
-        app.tasks.spawn_tracked(run_queue(app.clone(), agent));
+        desks.insert(conversation, ConversationQueue { waiting: [claim].into(), current: None });
+        app.tasks.spawn_tracked(run_queue(app.clone(), conversation));
     }
 
-    /// Takes the next message of an agent, with the receiver of its edits. Removes the queue and returns `None` if
+    /// Takes the next message of a conversation, with the receiver of its edits. Removes the queue and returns `None` if
     /// there is none.
-    fn dequeue(&self, agent: Uuid) -> Option<(Claim, watch::Receiver<Option<PendingEdit>>)> {
+    fn dequeue(&self, conversation: ConversationKey) -> Option<(Claim, watch::Receiver<Option<PendingEdit>>)> {
         let mut desks = self.0.lock();
-        let desk = desks.get_mut(&agent)?;
+        let desk = desks.get_mut(&conversation)?;
         let Some(claim) = desk.waiting.pop_front() else {
-            desks.remove(&agent);
+            desks.remove(&conversation);
             return None;
         };
         let (tell, changes) = watch::channel(None);
@@ -89,13 +91,15 @@ impl AgentQueues {
         all.filter(|(of, ..)| *of == channel).map(|(_, message, asked)| (message, asked)).collect()
     }
 
-    /// Counts the messages in an agent's queue, the one being processed included.
+    /// Counts the messages in the queues of an agent, those being processed included.
     pub(super) fn pending_count(&self, agent: Uuid) -> usize {
-        self.0.lock().get(&agent).map_or(0, |desk| desk.waiting.len() + usize::from(desk.current.is_some()))
+        let desks = self.0.lock();
+        let of_agent = desks.iter().filter(|(conversation, _)| conversation.agent == agent);
+        of_agent.map(|(_, desk)| desk.waiting.len() + usize::from(desk.current.is_some())).sum()
     }
 }
 
-impl AgentQueue {
+impl ConversationQueue {
     fn apply_edit(&mut self, message: MessageId, wish: &PendingEdit) -> Option<QueuePosition> {
         if let Some(at) = self.waiting.iter().position(|claim| claim.message == message) {
             match (wish, self.waiting.get_mut(at)) {
@@ -111,10 +115,10 @@ impl AgentQueue {
     }
 }
 
-/// Processes the queue of an agent until it is empty or the daemon stops.
-async fn run_queue(app: Arc<DiscordApp>, agent: Uuid) {
+/// Processes the queue of a conversation until it is empty or the daemon stops.
+async fn run_queue(app: Arc<DiscordApp>, conversation: ConversationKey) {
     while !app.stop.is_cancelled() {
-        let Some((claim, changes)) = app.inbound.queues.dequeue(agent) else { return };
+        let Some((claim, changes)) = app.inbound.queues.dequeue(conversation) else { return };
         claim_processor::process_claim(&app, &claim, changes).await;
     }
 }
@@ -125,11 +129,13 @@ mod tests {
 
     use super::*;
 
+    const MAIN: ConversationKey = ConversationKey { agent: Uuid::nil(), id: Uuid::nil() };
+
     fn claim(message: u64) -> Claim {
         Claim {
             message: MessageId::new(message),
             channel: ChannelId::new(7),
-            agent: Uuid::nil(),
+            conversation: MAIN,
             request: asked(&message.to_string()),
             is_inherited: false,
         }
@@ -141,10 +147,10 @@ mod tests {
 
     #[test]
     fn a_message_that_waits_changes_and_the_one_at_work_hears_of_it() {
-        let desks = AgentQueues::default();
-        let desk = AgentQueue { waiting: (1..=4).map(claim).collect(), current: None };
-        desks.0.lock().insert(Uuid::nil(), desk);
-        let (first, changes) = desks.dequeue(Uuid::nil()).unwrap();
+        let desks = ConversationQueues::default();
+        let desk = ConversationQueue { waiting: (1..=4).map(claim).collect(), current: None };
+        desks.0.lock().insert(MAIN, desk);
+        let (first, changes) = desks.dequeue(MAIN).unwrap();
         assert_eq!((first.message.get(), desks.pending_count(Uuid::nil())), (1, 4));
         let change = |message: u64, wish: &PendingEdit| desks.apply_edit(MessageId::new(message), wish);
         let says = PendingEdit::Changed(asked("new"));
@@ -157,9 +163,9 @@ mod tests {
         let waiting: Vec<_> = waiting.iter().map(|(message, asked)| (message.get(), asked.text.as_str())).collect();
         assert_eq!(waiting, [(1, "new"), (2, "new"), (4, "4")]);
         assert!(desks.requests_in_channel(ChannelId::new(8)).is_empty());
-        assert_eq!(desks.dequeue(Uuid::nil()).unwrap().0.request.text, "new");
+        assert_eq!(desks.dequeue(MAIN).unwrap().0.request.text, "new");
         assert_eq!(change(1, &says), None, "it is over");
-        assert_eq!(desks.dequeue(Uuid::nil()).unwrap().0.message.get(), 4);
-        assert!(desks.dequeue(Uuid::nil()).is_none() && desks.0.lock().is_empty());
+        assert_eq!(desks.dequeue(MAIN).unwrap().0.message.get(), 4);
+        assert!(desks.dequeue(MAIN).is_none() && desks.0.lock().is_empty());
     }
 }

@@ -1,0 +1,17 @@
+//! Threads below the channels of agents. Each thread is a conversation of its own, which its first message creates. It is
+//! saved and closed while the thread is archived, and comes back when the thread is opened.
+
+mod cache;
+mod conversation;
+mod events;
+mod lifecycle;
+mod record;
+
+pub(crate) use cache::{Thread, ThreadCache};
+pub(crate) use conversation::{
+    approval_channel, conversation_param, ensure_conversation, find_conversation, notice_channel, origin,
+    thread_of_origin,
+};
+pub(crate) use events::{handle_event, insert_found, load, lookup, mark_active};
+pub(crate) use lifecycle::open;
+pub(crate) use record::record;

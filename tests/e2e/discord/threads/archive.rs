@@ -1,0 +1,75 @@
+//! A thread that is archived is saved and closed, and comes back when it is opened.
+
+use chorus_tests::model_server::Response;
+use chorus_tests::{DEADLINE, wait_until};
+
+use super::{ThreadFixture, answer_to, answers};
+
+#[test]
+fn an_archived_thread_is_saved_and_closed_and_goes_on_when_it_is_opened() {
+    let threads = ThreadFixture::new();
+    let thread = threads.thread("colours");
+    threads.talk(&thread, "Our colour?", "Blue.");
+    let posts = thread.messages().len();
+    thread.archive();
+    let closed = threads.closed(&thread);
+    assert!(closed.last_session.is_some(), "{closed:?}");
+    threads.settle();
+    assert!(thread.is_archived() && thread.messages().len() == posts, "a post would have opened it");
+    thread.unarchive();
+    threads.says(&thread, &["Our colour?", "Blue."]);
+    threads.talk(&thread, "Which was it?", "Blue, as I said.");
+    assert!(threads.requests().last().is_some_and(|request| request.contains("Our colour?")));
+    // A message opens it as well.
+    thread.archive();
+    threads.closed(&thread);
+    threads.talk(&thread, "And now?", "Still blue.");
+    let texts = ["Our colour?", "Blue.", "Which was it?", "Blue, as I said.", "And now?", "Still blue."];
+    assert_eq!(threads.texts(&thread), texts);
+    assert_eq!(threads.main_texts(), ["Is that all?", "Settled."]);
+}
+
+#[test]
+fn a_thread_that_is_archived_while_the_daemon_is_down_is_closed_at_the_start() {
+    let mut threads = ThreadFixture::new();
+    let (quiet, written) = (threads.thread("quiet"), threads.thread("written"));
+    threads.talk(&quiet, "Our colour?", "Blue.");
+    threads.talk(&written, "Our number?", "Seven.");
+    threads.fixture.kill();
+    threads.fixture.discord.forget_sessions();
+    quiet.archive();
+    written.archive();
+    let posts = quiet.messages().len();
+    threads.say("Seven, still.");
+    let asked = written.say(&threads.mara, "Which was it?");
+    threads.fixture.start();
+    assert_eq!(answer_to(&written, asked).content, "Seven, still.");
+    assert_eq!(threads.texts(&written), ["Our number?", "Seven.", "Which was it?", "Seven, still."]);
+    threads.closed(&quiet);
+    threads.settle();
+    assert!(quiet.is_archived() && quiet.messages().len() == posts, "nothing is told there");
+    threads.fixture.stop();
+    threads.fixture.start();
+    threads.settle();
+    assert!(quiet.is_archived() && quiet.messages().len() == posts, "nor of a stop or a start");
+    threads.talk(&quiet, "Which was it?", "Blue.");
+    assert_eq!(threads.texts(&quiet), ["Our colour?", "Blue.", "Which was it?", "Blue."]);
+}
+
+#[test]
+fn a_thread_that_is_archived_while_a_turn_runs_gets_its_answer_and_stays_open() {
+    let threads = ThreadFixture::new();
+    let thread = threads.thread("colours");
+    threads.answer(Response::text(["Blue."]).gate("go"));
+    let asked = thread.say(&threads.mara, "Our colour?");
+    threads.fixture.server.wait_for_gate("go");
+    thread.archive();
+    threads.settle();
+    threads.fixture.server.open_gate("go");
+    assert_eq!(answer_to(&thread, asked).content, "Blue.");
+    // Discord opens a thread in which something is posted.
+    wait_until("the thread to be open", DEADLINE, || (!thread.is_archived()).then_some(()));
+    threads.talk(&thread, "Sure?", "Yes.");
+    assert_eq!(threads.texts(&thread), ["Our colour?", "Blue.", "Sure?", "Yes."]);
+    assert_eq!(answers(&thread).len(), 2);
+}
