@@ -49,7 +49,7 @@ fn holds(new: &Value, old: &Value) -> bool {
 }
 
 /// A home of its own with a copy of the fixture `name`.
-fn copied(name: &Path) -> Home {
+pub fn copied(name: &Path) -> Home {
     let home = home();
     home.create();
     for folder in ["agents", "db"] {
@@ -60,7 +60,7 @@ fn copied(name: &Path) -> Home {
     home
 }
 
-fn homes() -> Vec<PathBuf> {
+pub fn homes() -> Vec<PathBuf> {
     let entries = fs::read_dir(fixtures()).expect("fixtures/").map(|entry| entry.expect("an entry").path());
     let homes: Vec<_> = entries.filter(|path| path.join("db").is_dir()).collect();
     assert!(!homes.is_empty());

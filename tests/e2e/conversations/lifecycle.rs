@@ -43,7 +43,7 @@ fn names_are_valid_and_unique_and_may_change() {
     let rename =
         |from: &str, to: &str| RenameParams { agent: Some("a".into()), conversation: from.into(), name: to.into() };
     assert_eq!(expect_error_kind(client.call::<Rename>(&rename("review", "other"))), ErrorKind::AlreadyExists);
-    assert_eq!(expect_error_kind(client.call::<Rename>(&rename("main", "x"))), ErrorKind::InvalidParams);
+    assert_eq!(expect_error_kind(client.call::<Rename>(&rename("main", "x"))), ErrorKind::Denied);
     let renamed = client.call::<Rename>(&rename("review", "second-look")).expect("conversations.rename");
     assert_eq!((renamed.conversation.id, &*renamed.conversation.name), (review.id, "second-look"));
     assert_eq!(texts(&mut client, "second-look"), ["one"]);
@@ -101,7 +101,7 @@ fn closing_saves_and_a_message_opens_it_again() {
     assert_eq!((opened.id, opened.closed_at), (review.id, None));
     assert_eq!(texts(&mut client, "review"), ["two"]);
     let main = CloseParams { agent: Some("a".into()), conversation: "main".into() };
-    assert_eq!(expect_error_kind(client.call::<Close>(&main)), ErrorKind::InvalidParams);
+    assert_eq!(expect_error_kind(client.call::<Close>(&main)), ErrorKind::Denied);
 }
 
 #[test]

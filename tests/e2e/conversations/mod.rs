@@ -5,6 +5,7 @@ mod cli;
 mod crash;
 mod lifecycle;
 mod limits;
+mod migration;
 mod recovery;
 mod separate;
 mod turns;

@@ -208,4 +208,6 @@ fn what_a_background_task_came_to_is_told_where_it_was_started() {
         texts(&mut fixture.client(), "c0").iter().any(|text| text.contains("Background task")).then_some(())
     });
     assert!(fixture.client().messages("a").is_empty());
+    let told = fixture.wait_for_events(EventType::TaskFinished, 1);
+    assert_eq!(told[0].conversation.as_deref(), Some("c0"));
 }

@@ -52,7 +52,7 @@ fn another_name_keeps_the_messages() {
     assert_eq!(run(&home, &["conversations", "rename", "review", "parser"]), "renamed review to parser\n");
     assert!(run(&home, &["-C", "parser", "show"]).contains("please review the parser"));
     chorusctl(&home, ["-C", "review", "show"]).expect_failure(3);
-    chorusctl(&home, ["conversations", "rename", "main", "other"]).expect_failure_with_hint(2);
+    chorusctl(&home, ["conversations", "rename", "main", "other"]).expect_failure_with_hint(6);
     chorusctl(&home, ["conversations", "rename", "parser", "main"]).expect_failure_with_hint(7);
 }
 
@@ -76,7 +76,7 @@ fn a_closed_one_is_saved_and_says_how_to_continue_it() {
     // What has no messages is closed without a session.
     run(&home, &["conversations", "new", "empty"]);
     assert_eq!(run(&home, &["-C", "empty", "conversations", "close"]), "closed empty\n");
-    chorusctl(&home, ["conversations", "close"]).expect_failure_with_hint(2);
+    chorusctl(&home, ["conversations", "close"]).expect_failure_with_hint(6);
 }
 
 #[test]

@@ -19,6 +19,7 @@ use chorus_runtime::SpawnTracked as _;
 use chorus_session::conversation::ConversationKey;
 use chorus_session::stored_message::ContextNo;
 use chorus_store::Store;
+use chorus_store::catalog::SessionTable;
 use chorus_store::journal::{ContextRow, Journal, NewEvent};
 use futures_util::future::BoxFuture;
 use futures_util::future::join_all;
@@ -197,6 +198,12 @@ impl Registry {
     #[must_use]
     pub fn journal(&self) -> &Journal {
         &self.store.journal
+    }
+
+    /// Returns the table of sessions.
+    #[must_use]
+    pub fn sessions(&self) -> &SessionTable {
+        &self.store.catalog.sessions
     }
 
     /// Returns the conversations of all agents beside `main`.

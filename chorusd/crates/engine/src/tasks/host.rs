@@ -16,8 +16,8 @@ pub trait TaskHost: Debug + Send + Sync {
     /// Returns the name and directory of an agent, unless it is destroyed.
     fn name_and_dir(&self, agent: Uuid) -> Option<(String, PathBuf)>;
 
-    /// Publishes an event to observers without waiting.
-    fn publish_event(&self, kind: EventType, agent: String, data: Value);
+    /// Publishes an event about a task of a conversation to observers without waiting.
+    fn publish_event(&self, kind: EventType, agent: String, conversation: ConversationKey, data: Value);
 
     /// Appends a message to the context of a conversation, unless a message with the same `key` was appended before. The request
     /// is sent before this returns. The future ends when the message is stored; during a turn that is when all calls

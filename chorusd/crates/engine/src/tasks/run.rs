@@ -190,7 +190,8 @@ impl Shared {
         if let (Some(signal), Some(data)) = (row.signal, data.as_object_mut()) {
             data.insert("signal".to_owned(), signal.into());
         }
-        outside.publish_event(EventType::TaskFinished, name, data);
+        let conversation = ConversationKey::from_stored(row.agent, row.conversation_id);
+        outside.publish_event(EventType::TaskFinished, name, conversation, data);
     }
 
     /// Notifies an agent of the end of its task.

@@ -112,7 +112,7 @@ impl Tasks {
         tracing::info!(agent = %row.agent_name, task = %row.id, pid, "task started");
         if let Some(outside) = self.shared.host() {
             let data = json!({"id": row.id, "command": run::shorten_command(&row.command), "pid": pid});
-            outside.publish_event(EventType::TaskStarted, row.agent_name.clone(), data);
+            outside.publish_event(EventType::TaskStarted, row.agent_name.clone(), start.conversation, data);
             outside.sync_running_tasks(row.agent);
         }
         let (shared, guard) = (self.shared.clone(), start.guard);

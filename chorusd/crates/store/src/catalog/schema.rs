@@ -285,4 +285,9 @@ pub(crate) const MIGRATIONS: Migrations = &[
     ALTER TABLE discord_channels ADD COLUMN threads_after INTEGER NOT NULL DEFAULT 0;
     UPDATE discord_channels SET threads_after = (CAST(unixepoch('now', 'subsec') * 1000 AS INTEGER) - 1420070400000) << 22;
 ",
+    "
+    -- finds conversations that only sessions know by the name that they had
+    CREATE INDEX sessions_by_conversation_name ON sessions (agent_id, json_extract(header, '$.conversation.name'))
+        WHERE conversation_id IS NOT NULL;
+",
 ];

@@ -242,6 +242,22 @@ impl SessionTable {
             .await
     }
 
+    /// Returns the ids of the conversations, other than `main`, under whose name `name` the agent has sessions.
+    pub async fn conversations_named(&self, agent: Uuid, name: String) -> Result<Vec<Uuid>> {
+        self.db
+            .reader
+            .submit(move |conn| {
+                let mut statement = conn.prepare_cached(
+                    "SELECT DISTINCT conversation_id FROM sessions WHERE agent_id = ?1 AND conversation_id IS NOT NULL
+                         AND json_extract(header, '$.conversation.name') = ?2",
+                )?;
+                let id = |row: &Row<'_>| row.get(0).map(Uuid::from_bytes);
+                let ids = statement.query_map(params![agent.as_bytes(), name], id)?;
+                Ok(ids.collect::<rusqlite::Result<_>>()?)
+            })
+            .await
+    }
+
     /// Returns the agent's session names that are `base` or begin with `base-`.
     pub async fn names_with_base(&self, agent: Uuid, base: String) -> Result<Vec<String>> {
         self.db.reader.submit(move |conn| select_names_with_base(conn, agent, &base)).await

@@ -61,7 +61,9 @@ impl AgentDescriber {
                     let main = ConversationKey::main(entry.settings.id);
                     let context = infos.get(&main).cloned().map(|info| ContextInfo { meter, ..info });
                     let conversations = describe_live(&self.registry, entry, &infos);
-                    Agent { conversations, ..self.to_active_agent(entry, context, last, used) }
+                    let agent = self.to_active_agent(entry, context, last, used);
+                    let state = if conversations.is_empty() { agent.state } else { AgentState::Active };
+                    Agent { state, conversations, ..agent }
                 })
                 .collect())
         })

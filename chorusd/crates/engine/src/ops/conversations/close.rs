@@ -13,12 +13,12 @@ use crate::ops::agent::{AgentDescriber, AgentResolver};
 /// Saves what is unsaved, clears the context and closes the conversation.
 ///
 /// # Errors
-/// `conversation_not_found`; `invalid_params` for `main`; `busy` while a turn runs.
+/// `conversation_not_found`; `denied` for `main`; `busy` while a turn runs.
 pub async fn close(agents: &AgentResolver, describer: &AgentDescriber, params: CloseParams) -> Result<CloseResult> {
     let agent = agents.resolve(params.agent.as_deref()).await?;
     let key = find(&agents.index, &agent, Some(&params.conversation))?;
     if key.is_main() {
-        return Err(Error::invalid("the conversation main is always open")
+        return Err(Error::new(ErrorKind::Denied, "the conversation main is always open")
             .hint("to save and clear it: chorusctl context clear --save"));
     }
     let saved = agents.close_conversation(key).await?;

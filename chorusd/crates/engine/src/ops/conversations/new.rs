@@ -8,6 +8,7 @@ use chorus_proto::methods::conversations::{NewParams, NewResult};
 use chorus_session::conversation::{ConversationKey, MAIN_CONVERSATION};
 use chorus_session::slug;
 use chorus_store::journal::ConversationRow;
+use uuid::Uuid;
 
 use crate::agent::agent_index::AgentEntry;
 use crate::ops::agent::{AgentDescriber, AgentResolver};
@@ -82,7 +83,8 @@ impl AgentResolver {
             }),
             None => name,
         };
-        let key = ConversationKey { agent: id, id: new_id() };
+        let key =
+            ConversationKey { agent: id, id: self.known_conversation_id(id, &name).await?.unwrap_or_else(new_id) };
         self.store_conversation(ConversationRow {
             key,
             name,
@@ -94,6 +96,14 @@ impl AgentResolver {
         })
         .await?;
         Ok((key, true))
+    }
+
+    /// Returns the id that sessions give a conversation of this name which is not in the index: it is that of an agent
+    /// that was imported, or damage took it. So the conversation has its sessions again.
+    async fn known_conversation_id(&self, agent: Uuid, name: &str) -> Result<Option<Uuid>> {
+        let ids = self.registry.sessions().conversations_named(agent, name.to_owned()).await?;
+        let is_unknown = |id: &Uuid| self.index.conversations.get(ConversationKey { agent, id: *id }).is_none();
+        Ok(ids.into_iter().find(is_unknown))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The operation `conversations.rename`.
 
 use chorus_base::error::{Error, Result};
+use chorus_proto::ErrorKind;
 use chorus_proto::methods::conversations::{RenameParams, RenameResult};
 use chorus_store::journal::ConversationRow;
 
@@ -11,14 +12,14 @@ use crate::ops::agent::{AgentDescriber, AgentResolver};
 /// Gives a conversation another name.
 ///
 /// # Errors
-/// `conversation_not_found`, `invalid_name`, `already_exists`; `invalid_params` for `main`.
+/// `conversation_not_found`, `invalid_name`, `already_exists`; `denied` for `main`.
 pub async fn rename(agents: &AgentResolver, describer: &AgentDescriber, params: RenameParams) -> Result<RenameResult> {
     check_conversation_name(&params.name)?;
     let agent = agents.resolve(params.agent.as_deref()).await?;
     let one_at_a_time = agents.conversations_lock.lock().await;
     let key = find(&agents.index, &agent, Some(&params.conversation))?;
     let row = agents.index.conversations.get(key).ok_or_else(|| {
-        Error::invalid("the conversation main keeps its name")
+        Error::new(ErrorKind::Denied, "the conversation main keeps its name")
             .hint("create another one: chorusctl conversations new NAME")
     })?;
     let taken = agents.index.conversations.by_name(key.agent, &params.name);

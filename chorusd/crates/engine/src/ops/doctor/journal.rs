@@ -10,6 +10,9 @@ use chorus_store::{CATALOG_FILE, DB_DIR, JOURNAL_FILE, integrity};
 use super::{check, check_with, join_some};
 use crate::ops::Ops;
 
+/// Name of the check of conversations.
+const CONVERSATIONS_CHECK: &str = "conversations";
+
 const CHECK_NAME: &str = "journal";
 const SALVAGE_COMMAND: &str = "chorusctl doctor --salvage";
 
@@ -63,6 +66,7 @@ pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
         );
         checks.push(check(CHECK_NAME, Verdict::Ok, text));
     }
+    checks.extend(check_conversations(ops));
     let db = ops.home.join(DB_DIR);
     for incident in run_blocking(move || Ok(list_incidents(&db))).await? {
         let (facts, dir) = (&incident.facts, format!("db/{}", incident.name()));
@@ -102,4 +106,32 @@ fn catalog_incident_check(incident: &Incident, text: String) -> Check {
     let hint = "check `chorusctl memory list`, `chorusctl settings` and `chorusctl audit verify`; then \
      acknowledge it: chorusctl doctor --salvage";
     check_with(CATALOG_FILE, Verdict::Fail, text, hint)
+}
+
+/// Reports the conversations that agents have in addition to `main`, and those agents that have as many live ones as they
+/// may: the next conversation saves and clears another one. `None` if all agents have only `main`.
+fn check_conversations(ops: &Ops) -> Option<Check> {
+    let (mut open, mut live, mut full) = (0, 0, Vec::new());
+    for agent in ops.agents.all() {
+        let (id, most) = (agent.settings.id, agent.settings.max_conversations);
+        open += ops.agents.conversations.of_agent(id).iter().filter(|row| row.closed_at.is_none()).count() as u64;
+        let of_agent = ops.registry.context_infos_of(id);
+        live += of_agent.keys().filter(|conversation| !conversation.is_main()).count() as u64;
+        if of_agent.len() as u64 >= most && of_agent.len() > 1 {
+            full.push(agent.settings.name.clone());
+        }
+    }
+    if open + live == 0 {
+        return None;
+    }
+    let text = format!("{} in addition to main, {live} live", pluralize(open, "conversation"));
+    Some(match full.is_empty() {
+        true => check(CONVERSATIONS_CHECK, Verdict::Ok, text),
+        false => check_with(
+            CONVERSATIONS_CHECK,
+            Verdict::Warn,
+            format!("{text}; {} have as many live ones as they may", join_some(&full)),
+            "close some, or raise the limit: chorusctl agent config NAME max_conversations N",
+        ),
+    })
 }

@@ -19,8 +19,9 @@ impl TaskHost for Ops {
         self.agents.by_id(agent).map(|entry| (entry.settings.name.clone(), entry.settings.dir.clone()))
     }
 
-    fn publish_event(&self, kind: EventType, agent: String, data: Value) {
-        self.registry.emit_event(kind, Some(agent), None, data);
+    fn publish_event(&self, kind: EventType, agent: String, conversation: ConversationKey, data: Value) {
+        let conversation = self.agents.conversations.name(conversation);
+        self.registry.emit_event(kind, Some(agent), conversation, data);
     }
 
     fn append_message(
