@@ -26,7 +26,7 @@ pub struct Args {
     by: Option<By>,
 }
 
-/// What the sums are divided by, besides day, agent and model.
+/// A further division of the sums, in addition to day, agent and model.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum By {
     Conversation,

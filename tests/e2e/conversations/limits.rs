@@ -18,7 +18,7 @@ fn one_too_many_puts_away_the_one_that_was_quiet_for_longest_and_says_so() {
     client.init("a");
     let limit = ConfigParams { name: "a".into(), key: Some("max_conversations".into()), value: Some("3".into()) };
     client.call::<Config>(&limit).expect("agent.config");
-    append(&mut client, None, "main is never put away");
+    append(&mut client, None, "main always stays");
     for name in ["one", "two", "three"] {
         open(&mut client, name);
     }
@@ -39,7 +39,7 @@ fn one_too_many_puts_away_the_one_that_was_quiet_for_longest_and_says_so() {
     assert!(text.contains(&saved.short_id), "{text}");
     let (session, messages) = client.get_session("a", &saved.session_id);
     assert_eq!((session.header.trigger, messages.len()), (Trigger::ContextClear, 1));
-    // It begins anew, and another one gives way.
+    // It starts with an empty context, and another one makes room.
     append(&mut client, Some("two"), "2 again");
     assert_eq!(live(&mut client), ["main", "three", "two"]);
     assert_eq!(texts(&mut client, "two"), ["2 again"]);

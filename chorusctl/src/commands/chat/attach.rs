@@ -46,7 +46,7 @@ struct Shared {
 }
 
 struct State {
-    /// What arrived and is not shown yet.
+    /// The pieces that arrived and are not shown yet.
     events: VecDeque<TurnEvent>,
     /// Events wait in the queue, because the chat shows a turn itself.
     is_held: bool,

@@ -83,7 +83,7 @@ impl TurnSink {
         self.0.subscriber.lock().listener = None;
     }
 
-    /// Whether both are the same sink.
+    /// Returns true if both are the same sink.
     fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }

@@ -42,7 +42,7 @@ pub(crate) struct AgentChannels {
     create_lock: tokio::sync::Mutex<()>,
 }
 
-/// Where in an agent's channels something was said.
+/// The place in an agent's channels at which something was said.
 #[derive(Debug, Clone)]
 pub(crate) struct ChannelTarget {
     pub agent: Arc<AgentEntry>,

@@ -96,7 +96,7 @@ impl AttachedClients {
         self.0.lock().others(conversation)
     }
 
-    /// Whether a client is attached to the conversation.
+    /// Returns true if a client is attached to the conversation.
     pub(super) fn has_any(&self, conversation: ConversationKey) -> bool {
         self.0.lock().clients.contains_key(&conversation)
     }

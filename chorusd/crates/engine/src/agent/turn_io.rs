@@ -49,7 +49,7 @@ impl TurnIo {
         }
     }
 
-    /// Whether the turn had to wait for others.
+    /// Returns true if the turn had to wait for others.
     pub(super) fn has_waited(&self) -> bool {
         self.has_waited.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! What is known of the live contexts without asking their actors.
+//! The numbers of the live contexts, known without asking their actors.
 
 use std::collections::{HashMap, HashSet};
 
