@@ -107,13 +107,7 @@ impl InboundFixture {
 
     /// Waits until what is noted of a message fits: its state, and what it asks while that is open.
     fn claim(&self, message: u64, fits: impl Fn(&str, &str) -> bool) {
-        let path = self.home.path.join("db/chorus.db");
-        wait_until("a claim", DEADLINE, || {
-            let conn = rusqlite::Connection::open(&path).ok()?;
-            let one = "SELECT state, coalesce(asked, '') FROM claims WHERE message_id = ?1";
-            let row = conn.query_row(one, [message], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)));
-            row.ok().filter(|(state, asked)| fits(state, asked)).map(drop)
-        });
+        wait_for_claim(&self.home, message, fits);
     }
 
     /// Waits until a message was taken up.
@@ -144,4 +138,15 @@ fn asked(body: &Value) -> Vec<String> {
     let of_user = messages.iter().rev().filter(|message| message["role"] == "user");
     let blocks = of_user.flat_map(|message| message["content"].as_array().cloned().unwrap_or_default());
     blocks.filter_map(|block| Some(block["text"].as_str()?.to_owned())).collect()
+}
+
+/// Waits until what is noted of a message in the catalog of `home` fits: its state, and what it asks while that is open.
+pub fn wait_for_claim(home: &Home, message: u64, fits: impl Fn(&str, &str) -> bool) {
+    let path = home.path.join("db/chorus.db");
+    wait_until("a claim", DEADLINE, || {
+        let conn = rusqlite::Connection::open(&path).ok()?;
+        let one = "SELECT state, coalesce(asked, '') FROM claims WHERE message_id = ?1";
+        let row = conn.query_row(one, [message], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)));
+        row.ok().filter(|(state, asked)| fits(state, asked)).map(drop)
+    });
 }

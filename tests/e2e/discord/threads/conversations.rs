@@ -3,6 +3,7 @@
 use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_tests::model_server::Response;
 
+use super::super::inbound::wait_for_claim;
 use super::{ThreadFixture, answer_to, answers};
 
 #[test]
@@ -44,8 +45,8 @@ fn messages_of_a_thread_are_answered_in_order_and_follow_their_edits() {
     thread.delete_message(gone);
     threads.say("Two.");
     threads.say("Three.");
-    // What the channel says later was heard later.
-    threads.say("Later.");
+    wait_for_claim(&threads.fixture.home, second, |state, asked| state == "queued" && asked.contains("second"));
+    wait_for_claim(&threads.fixture.home, gone, |state, _| state == "dropped");
     threads.fixture.server.open_gate("go");
     answer_to(&thread, third);
     let texts = ["first", "One.", "second", "Two.", "third", "Three."];
