@@ -31,7 +31,7 @@ impl ConversationKey {
         (!self.is_main()).then_some(self.id)
     }
 
-    /// Whether this is the conversation `main`.
+    /// Returns true for the conversation `main`.
     #[must_use]
     pub fn is_main(self) -> bool {
         self.agent == self.id

@@ -87,7 +87,7 @@ pub struct UsageFilter {
     pub since: Option<Timestamp>,
     /// Time zone in which days are counted.
     pub zone: TimeZone,
-    /// Whether the sums are divided by conversation.
+    /// Divides the sums by conversation.
     pub by_conversation: bool,
 }
 

@@ -21,7 +21,7 @@ pub struct ConversationRow {
     pub created_at: Timestamp,
     /// `None` while it is open.
     pub closed_at: Option<Timestamp>,
-    /// Whether requests that ask for the selected conversation mean this one.
+    /// True if requests that ask for the selected conversation mean this one.
     pub is_selected: bool,
 }
 

@@ -19,7 +19,7 @@ const MAX_TEXT_CHARS: usize = 200;
 /// Who wants a conversation: somebody by name, or a part of Chorus for something.
 #[derive(Debug, Clone, Default)]
 pub struct Opener {
-    /// What it is for, unique within the agent.
+    /// Names its purpose, for example a thread; unique within the agent.
     pub origin: Option<String>,
     /// By default the title of its newest session.
     pub title: Option<String>,

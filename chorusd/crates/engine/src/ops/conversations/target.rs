@@ -12,7 +12,7 @@ use super::write_target::StartingGuard;
 use crate::agent::agent_index::{AgentEntry, AgentIndex};
 use crate::ops::agent::AgentResolver;
 
-/// What a request says instead of a name to mean the selected conversation.
+/// Stands in a request for the selected conversation, instead of a name.
 pub const SELECTED: &str = "@";
 
 /// An agent and one of its conversations, as a request names them.

@@ -66,7 +66,7 @@ struct Passage {
     to: Uuid,
     /// The turn of `to`.
     begins: Uuid,
-    /// Whether `from` waits for the answer.
+    /// True if `from` waits for the answer.
     waits: bool,
 }
 

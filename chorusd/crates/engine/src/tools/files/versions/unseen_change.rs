@@ -85,7 +85,7 @@ mod tests {
         (conversation, CommandTime { running, last_end, ..CommandTime::default() })
     }
 
-    /// What `A` has not seen of a file with content 9.
+    /// Returns the change that `A` has not seen of a file with content 9.
     fn unseen(
         seen: Option<(u8, u64)>,
         writes: &[FileWriteRow],
