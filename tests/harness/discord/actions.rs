@@ -34,17 +34,18 @@ impl State {
         ] {
             json[name] = value;
         }
-        // The active ones that the application sees.
-        let active = self
-            .channels
-            .values()
-            .filter(|channel| channel.guild == guild.id && channel.kind == THREAD_CHANNEL && !channel.archived);
-        let active = active.filter(|thread| self.permissions(thread.id, self.application_id) & VIEW_CHANNEL != 0);
-        json["threads"] = active.map(Channel::to_json).collect();
+        json["threads"] = self.active_threads(guild.id);
         for name in ["presences", "voice_states", "stage_instances", "guild_scheduled_events"] {
             json[name] = json!([]);
         }
         json
+    }
+
+    /// Returns the active threads of a guild that the application sees.
+    pub fn active_threads(&self, guild: u64) -> Value {
+        let threads = self.channels.values().filter(|channel| channel.guild == guild && channel.kind == THREAD_CHANNEL);
+        let seen = |thread: &&Channel| self.permissions(thread.id, self.application_id) & VIEW_CHANNEL != 0;
+        threads.filter(|thread| !thread.archived).filter(seen).map(Channel::to_json).collect()
     }
 
     /// Grants a member these permissions in a guild, in addition to those of their other roles, by a role that only

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 
 use super::app::DiscordApp;
 use super::gateway_event::GatewayEvent;
-use super::{channels, commands, inbound};
+use super::{channels, commands, inbound, threads};
 
 /// Routes events until the gateway connection has ended. Nothing here waits for the disk or for Discord.
 pub(crate) async fn run(app: &Arc<DiscordApp>, mut events: mpsc::Receiver<GatewayEvent>) {
@@ -17,6 +17,7 @@ pub(crate) async fn run(app: &Arc<DiscordApp>, mut events: mpsc::Receiver<Gatewa
             GatewayEvent::Connected { resumed } => {
                 app.ops.discord.on_guilds_loaded();
                 channels::on_connected(app, resumed);
+                threads::on_connected(app);
                 inbound::on_connected(app);
                 if resumed {
                     commands::on_resumed(app);

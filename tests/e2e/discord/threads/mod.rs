@@ -31,6 +31,8 @@ impl ThreadFixture {
         let (mara, otto) = (fixture.guild.add_member("mara", &["crew"], 0), fixture.guild.add_member("otto", &[], 0));
         let room = fixture.agent("maps");
         room.wait_for_post("is ready");
+        // Sessions of four messages and more are summarised, which takes no answer of a turn.
+        fixture.server.set_summary_response(Response::error(500, "no summary"));
         Self { fixture, room, mara, otto }
     }
 

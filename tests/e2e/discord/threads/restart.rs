@@ -1,5 +1,6 @@
 //! Threads while the daemon is down, and over its ends.
 
+use chorus_proto::methods::conversations::Conversation;
 use chorus_tests::model_server::Response;
 
 use super::{ThreadFixture, answer_to, answers};
@@ -32,6 +33,29 @@ fn what_was_written_in_threads_while_the_daemon_was_down_is_answered_once_and_in
     threads.settle_with("Yes.");
     assert_eq!((answers(&known).len(), answers(&new).len()), (4, 1));
     assert_eq!(threads.texts(&known).len(), 8);
+}
+
+#[test]
+fn threads_stay_open_over_restarts_that_go_on_with_the_connection() {
+    let mut threads = ThreadFixture::new();
+    let (known, shut) = (threads.thread("known"), threads.thread("shut"));
+    threads.talk(&known, "zero", "Zero.");
+    threads.talk(&shut, "one", "One.");
+    let begun = threads.fixture.discord.identifies();
+    let started = |conversation: Conversation| conversation.context.map(|context| context.started_at);
+    let before = threads.conversation(&known).and_then(started);
+    threads.fixture.stop();
+    threads.fixture.start();
+    threads.settle();
+    threads.fixture.kill();
+    shut.archive();
+    threads.fixture.start();
+    threads.closed(&shut);
+    threads.settle();
+    assert_eq!(threads.fixture.discord.identifies(), begun, "the sessions were resumed");
+    assert_eq!(threads.texts(&known), ["zero", "Zero."]);
+    assert!(before.is_some());
+    assert_eq!(threads.conversation(&known).and_then(started), before, "it was closed and brought back");
 }
 
 #[test]

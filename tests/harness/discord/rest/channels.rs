@@ -17,7 +17,7 @@ const MAX_CHANNELS_PER_CATEGORY: usize = 50;
 const MAX_CHANNELS_PER_GUILD: usize = 500;
 
 /// Checks that the guild exists and the application is in it.
-fn check_guild(state: &State, guild: u64) -> Result<(), ApiError> {
+pub fn check_guild(state: &State, guild: u64) -> Result<(), ApiError> {
     match state.guild(guild) {
         Some(guild) if !guild.is_left => Ok(()),
         Some(_) => Err(ApiError::missing_access()),

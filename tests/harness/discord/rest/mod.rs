@@ -48,6 +48,7 @@ pub fn handle_request(state: &mut State, asked: &RecordedRequest) -> ApiResult {
         ("GET", ["guilds", guild, "members", member]) => channels::member(state, parse_id(guild)?, parse_id(member)?),
         ("GET", ["guilds", guild, "roles"]) => channels::roles(state, parse_id(guild)?),
         ("GET", ["guilds", guild, "channels"]) => channels::list(state, parse_id(guild)?),
+        ("GET", ["guilds", guild, "threads", "active"]) => threads::active(state, parse_id(guild)?),
         ("POST", ["guilds", guild, "channels"]) => channels::create(state, parse_id(guild)?, &asked.body),
         ("GET", ["channels", channel]) => channels::get(state, parse_id(channel)?),
         ("PATCH", ["channels", channel]) => channels::modify(state, parse_id(channel)?, &asked.body),

@@ -1,8 +1,8 @@
 //! Threads.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::channels::check_channel;
+use super::channels::{check_channel, check_guild};
 use super::{ApiResult, require_object};
 use crate::discord::api_error::ApiError;
 use crate::discord::http::HttpResponse;
@@ -22,6 +22,13 @@ pub fn create(state: &mut State, channel: u64, body: &Value) -> ApiResult {
     let name = body["name"].as_str().unwrap_or_default();
     let id = state.add_channel(guild, THREAD_CHANNEL, name, None, Some(channel));
     Ok(HttpResponse::json(201, &state.channels[&id].to_json()))
+}
+
+/// Returns the active threads of a guild that the application sees:
+/// <https://docs.discord.com/developers/resources/guild#list-active-guild-threads>.
+pub fn active(state: &State, guild: u64) -> ApiResult {
+    check_guild(state, guild)?;
+    Ok(HttpResponse::json(200, &json!({"threads": state.active_threads(guild), "members": []})))
 }
 
 /// Checks that the application may post in a channel now: a message unarchives a thread, unless it is locked and the

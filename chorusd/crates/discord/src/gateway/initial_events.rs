@@ -53,13 +53,19 @@ async fn fetch_guild(rest: &RestClient, guild_id: GuildId, user_id: UserId) -> R
     let mut whole: Value = rest.get(Route::Guild { guild_id }).await?;
     let channels: Value = rest.get(Route::GuildChannels { guild_id }).await?;
     let own: Value = rest.get(Route::GuildMember { guild_id, user_id }).await?;
+    let active: Value = rest.get(Route::GuildActiveThreads { guild_id }).await?;
+    // A list that is missing is not an empty one: without it every thread would count as archived.
+    if !active["threads"].is_array() {
+        return Err(RestError::Unreadable("the list of active threads is missing".into()));
+    }
+    whole["threads"] = active["threads"].clone();
     whole["joined_at"] = own["joined_at"].clone();
     (whole["channels"], whole["members"]) = (channels, json!([own]));
     (whole["large"], whole["unavailable"]) = (false.into(), false.into());
     if !whole["member_count"].is_u64() {
         whole["member_count"] = whole["approximate_member_count"].as_u64().unwrap_or(1).into();
     }
-    for none in ["threads", "presences", "voice_states", "stage_instances", "guild_scheduled_events"] {
+    for none in ["presences", "voice_states", "stage_instances", "guild_scheduled_events"] {
         whole[none] = json!([]);
     }
     Ok(whole)

@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::request::MessageRequest;
 use super::{Claim, claim_processor};
 use crate::app::DiscordApp;
+use crate::threads;
 
 /// An edit of a message that was claimed and is not processed yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,11 +116,17 @@ impl ConversationQueue {
     }
 }
 
-/// Processes the queue of a conversation until it is empty or the daemon stops.
+/// Processes the queue of a conversation until it is empty or the daemon stops. A message whose answer was known before a
+/// restart opens the conversation of a thread that is archived since; that is closed again.
 async fn run_queue(app: Arc<DiscordApp>, conversation: ConversationKey) {
+    let mut channel = None;
     while !app.stop.is_cancelled() {
-        let Some((claim, changes)) = app.inbound.queues.dequeue(conversation) else { return };
+        let Some((claim, changes)) = app.inbound.queues.dequeue(conversation) else { break };
+        channel = Some(claim.channel);
         claim_processor::process_claim(&app, &claim, changes).await;
+    }
+    if let Some(channel) = channel {
+        threads::close_if_archived(&app, channel);
     }
 }
 

@@ -21,6 +21,7 @@ pub(crate) enum Route<'r> {
     ChannelTyping { channel_id: ChannelId },
     GatewayBot,
     Guild { guild_id: GuildId },
+    GuildActiveThreads { guild_id: GuildId },
     GuildChannels { guild_id: GuildId },
     GuildCommands { application_id: ApplicationId, guild_id: GuildId },
     GuildMember { guild_id: GuildId, user_id: UserId },
@@ -44,6 +45,7 @@ impl Route<'_> {
             Self::ChannelTyping { channel_id } => format!("/channels/{channel_id}/typing"),
             Self::GatewayBot => "/gateway/bot".into(),
             Self::Guild { guild_id } => format!("/guilds/{guild_id}"),
+            Self::GuildActiveThreads { guild_id } => format!("/guilds/{guild_id}/threads/active"),
             Self::GuildChannels { guild_id } => format!("/guilds/{guild_id}/channels"),
             Self::GuildCommands { application_id, guild_id } => {
                 format!("/applications/{application_id}/guilds/{guild_id}/commands")

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chorus_base::Backoff;
+use chorus_engine::ops::discord::ConnectionState;
 use chorus_runtime::SpawnTracked as _;
 use serenity::model::channel::{ChannelType, GuildChannel};
 use serenity::model::event::Event;
@@ -12,6 +13,7 @@ use serenity::model::id::{ChannelId, GuildId};
 use tokio::time::sleep;
 
 use super::cache::{Thread, is_thread};
+use super::conversation::origin;
 use super::lifecycle;
 use crate::app::DiscordApp;
 use crate::inbound;
@@ -103,7 +105,7 @@ fn apply(app: &Arc<DiscordApp>, channel: &GuildChannel) {
     let (id, archived) = (thread.id, thread.archived);
     let before = app.channels.threads.insert(thread).and_then(|before| before.archived);
     match archived {
-        Some(true) if before != archived => _ = app.tasks.spawn_tracked(lifecycle::close(app.clone(), id)),
+        Some(true) if before != archived => close(app, id),
         Some(false) if before != archived => _ = app.tasks.spawn_tracked(lifecycle::reopen(app.clone(), id)),
         _ => {}
     }
@@ -130,8 +132,36 @@ fn close_inactive(app: &Arc<DiscordApp>, guild: GuildId, active: &HashSet<Channe
     for thread in threads.iter().filter(|thread| thread.guild == guild && !active.contains(&thread.id)) {
         app.channels.threads.update(thread.id, |thread| thread.archived = Some(true));
         if thread.is_recorded {
-            app.tasks.spawn_tracked(lifecycle::close(app.clone(), thread.id));
+            close(app, thread.id);
         }
+    }
+}
+
+/// Closes the conversation of a channel if that is an archived thread.
+pub(crate) fn close_if_archived(app: &Arc<DiscordApp>, channel: ChannelId) {
+    if app.channels.threads.is_archived(channel) {
+        close(app, channel);
+    }
+}
+
+/// Closes the conversation of a thread that is archived, unless events from before the connection are still coming: one of
+/// them may say that it was opened since.
+fn close(app: &Arc<DiscordApp>, thread: ChannelId) {
+    if app.ops.discord.state() == ConnectionState::Connected {
+        app.tasks.spawn_tracked(lifecycle::close(app.clone(), thread));
+    }
+}
+
+/// Handles a new connection, once everything that was missed is known: closes the conversations of archived threads that
+/// are still open.
+pub(crate) fn on_connected(app: &Arc<DiscordApp>) {
+    let is_open = |thread: &Arc<Thread>| {
+        let agent = app.channels.agent_of(thread.parent);
+        let row = agent.and_then(|agent| app.ops.agents.conversations.by_origin(agent.settings.id, &origin(thread.id)));
+        row.is_some_and(|row| row.closed_at.is_none())
+    };
+    for thread in app.channels.threads.all().iter().filter(|thread| thread.archived == Some(true) && is_open(thread)) {
+        app.tasks.spawn_tracked(lifecycle::close(app.clone(), thread.id));
     }
 }
 

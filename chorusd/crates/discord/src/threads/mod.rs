@@ -12,6 +12,6 @@ pub(crate) use conversation::{
     approval_channel, conversation_param, ensure_conversation, find_conversation, notice_channel, origin,
     thread_of_origin,
 };
-pub(crate) use events::{handle_event, insert_found, load, lookup, mark_active};
+pub(crate) use events::{close_if_archived, handle_event, insert_found, load, lookup, mark_active, on_connected};
 pub(crate) use lifecycle::open;
 pub(crate) use record::record;
