@@ -3,7 +3,11 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 
+use chorus_proto::methods::agent::{Config, ConfigParams};
+use chorus_proto::methods::context::{Append, AppendParams};
+use chorus_proto::methods::conversations::{New, NewParams};
 use chorus_proto::methods::doctor::Verdict;
+use chorus_proto::{NewMessage, Role};
 use chorus_tests::Daemon;
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::{self, chorusctl};
@@ -127,4 +131,35 @@ fn rules_that_match_any_program_are_listed() {
     chorusctl(&home, ["agent", "config", "a", "permissions", own]).expect_success();
     assert!(rules().text.ends_with("need approval: free allow[1], a allow[0]"), "{:?}", rules());
     assert!(rules().hint.is_some_and(|hint| hint.contains("name the programs")));
+}
+
+#[test]
+fn conversations_are_counted_and_an_agent_that_has_too_many_is_named() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    let check = || doctor(&home, &[]).1.checks.into_iter().find(|check| check.name == "conversations");
+    assert!(check().is_none(), "there is only main");
+    for name in ["one", "two"] {
+        let params = NewParams { agent: Some("a".into()), name: name.into(), ..Default::default() };
+        client.call::<New>(&params).expect("a conversation");
+    }
+    let message = vec![NewMessage::text(Role::User, "hello")];
+    let params = AppendParams {
+        agent: Some("a".into()),
+        conversation: Some("one".into()),
+        messages: message,
+        ..Default::default()
+    };
+    client.append("a", "hello");
+    client.call::<Append>(&params).expect("an append");
+    let told = check().expect("a check");
+    assert_eq!((told.verdict, &*told.text), (Verdict::Ok, "2 conversations in addition to main, 1 live"));
+    let limit = ConfigParams { name: "a".into(), key: Some("max_conversations".into()), value: Some("2".into()) };
+    client.call::<Config>(&limit).expect("agent.config");
+    let told = check().expect("a check");
+    assert_eq!(told.verdict, Verdict::Warn);
+    assert!(told.text.ends_with("; a has as many live ones as it may"), "{}", told.text);
+    assert!(told.hint.is_some_and(|hint| hint.contains("max_conversations")));
 }

@@ -26,7 +26,7 @@ use tempfile::TempDir;
 
 pub use response::{Response, Step};
 pub use state::RecordedRequest;
-use state::{FormResponder, SharedState, WireFormat};
+use state::{Responder, SharedState, WireFormat};
 
 use crate::wait::{DEADLINE, wait_until};
 
@@ -104,7 +104,12 @@ impl ModelServer {
     /// Sets the function that answers requests for structured output; it receives the request's body. Without it they
     /// get status 418.
     pub fn on_structured_request(&self, answer: impl Fn(&Value) -> Response + Send + Sync + 'static) {
-        self.shared.update(|state| state.form_responder = Some(FormResponder(Arc::new(answer))));
+        self.shared.update(|state| state.form_responder = Some(Responder(Arc::new(answer))));
+    }
+
+    /// Sets the function that answers turns instead of queued responses; it receives the request's body.
+    pub fn on_turn_request(&self, answer: impl Fn(&Value) -> Response + Send + Sync + 'static) {
+        self.shared.update(|state| state.turn_responder = Some(Responder(Arc::new(answer))));
     }
 
     /// Sets the response to requests that offer no tools, which is how summaries are requested. They take no queued

@@ -46,13 +46,13 @@ impl RecordedRequest {
     }
 }
 
-/// Answers requests for structured output.
+/// Answers requests by a function of their body.
 #[derive(Clone)]
-pub struct FormResponder(pub Arc<dyn Fn(&Value) -> Response + Send + Sync>);
+pub struct Responder(pub Arc<dyn Fn(&Value) -> Response + Send + Sync>);
 
-impl fmt::Debug for FormResponder {
+impl fmt::Debug for Responder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Former")
+        f.write_str("Responder")
     }
 }
 
@@ -63,7 +63,10 @@ pub struct ServerState {
     openai: VecDeque<Response>,
     anthropic_fallback: Option<Response>,
     openai_fallback: Option<Response>,
-    pub form_responder: Option<FormResponder>,
+    /// Answers requests for structured output.
+    pub form_responder: Option<Responder>,
+    /// Answers turns, before queued responses do.
+    pub turn_responder: Option<Responder>,
     /// Response to requests that offer no tools: those for summaries.
     pub summary: Option<Response>,
     /// True if conversations that the real servers refuse are refused.
@@ -105,6 +108,7 @@ impl Default for ServerState {
             anthropic_fallback: None,
             openai_fallback: None,
             form_responder: None,
+            turn_responder: None,
             summary: None,
             strict: false,
             anthropic_list: (200, anthropic.to_string()),
@@ -138,9 +142,11 @@ impl ServerState {
     /// Returns the next response to `body`. Requests for structured output take no queued responses.
     pub fn next_response(&mut self, wire: WireFormat, body: &Value) -> Response {
         let next = if body["tool_choice"]["type"] == "tool" || !body["response_format"].is_null() {
-            self.form_responder.as_ref().map(|former| (former.0)(body))
+            self.form_responder.as_ref().map(|responder| (responder.0)(body))
         } else if let Some(summary) = self.summary.clone().filter(|_| body["tools"].is_null()) {
             Some(summary)
+        } else if let Some(responder) = &self.turn_responder {
+            Some((responder.0)(body))
         } else {
             self.queue(wire).pop_front().or_else(|| self.fallback(wire).clone())
         };

@@ -3,6 +3,7 @@
 mod commands;
 mod files;
 mod git;
+mod turns;
 
 use chorus_proto::methods::context::{Show, ShowParams};
 use chorus_proto::methods::conversations::{New, NewParams};

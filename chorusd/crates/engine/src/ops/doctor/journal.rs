@@ -130,7 +130,10 @@ fn check_conversations(ops: &Ops) -> Option<Check> {
         false => check_with(
             CONVERSATIONS_CHECK,
             Verdict::Warn,
-            format!("{text}; {} have as many live ones as they may", join_some(&full)),
+            match &full[..] {
+                [one] => format!("{text}; {one} has as many live ones as it may"),
+                _ => format!("{text}; {} have as many live ones as they may", join_some(&full)),
+            },
             "close some, or raise the limit: chorusctl agent config NAME max_conversations N",
         ),
     })

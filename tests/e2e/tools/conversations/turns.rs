@@ -1,0 +1,108 @@
+//! Turns of eight conversations that work in one workspace at once.
+
+use std::thread;
+
+use chorus_proto::methods::agent::{Config, ConfigParams};
+use chorus_proto::methods::send::{Send, SendParams};
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::model_server::Response;
+use serde_json::{Value, json};
+
+use super::{results, start_fixture, text};
+
+const OTHERS: [&str; 7] = ["b", "c", "d", "e", "f", "g", "h"];
+/// Lines that each conversation adds to each file: as many as fit into 50 calls if all others come first each time.
+const LINES: usize = 2;
+
+/// A tool call that a model made, and its result.
+struct Call<'a> {
+    tool: &'a str,
+    result: &'a str,
+    is_error: bool,
+}
+
+fn blocks(body: &Value) -> impl Iterator<Item = &Value> {
+    let messages = body["messages"].as_array().into_iter().flatten();
+    messages.flat_map(|message| message["content"].as_array().into_iter().flatten())
+}
+
+fn calls(body: &Value) -> Vec<Call<'_>> {
+    let made = blocks(body).filter(|block| block["type"] == "tool_use");
+    let of = |call: &Value| blocks(body).find(|block| block["tool_use_id"] == call["id"]).expect("a result");
+    let to_call = |call| {
+        let result = of(call);
+        let text = result["content"].as_str().or(result["content"][0]["text"].as_str());
+        Call {
+            tool: call["name"].as_str().expect("a name"),
+            result: text.expect("a text"),
+            is_error: result["is_error"] == true,
+        }
+    };
+    made.map(to_call).collect()
+}
+
+/// Acts as a model that adds lines to the files `g`, by a command, and `f`: it views that and replaces it by what it saw and
+/// one line more. If that is refused, it views it again.
+fn answer(body: &Value) -> Response {
+    let asked = blocks(body).find_map(|block| block["text"].as_str()).expect("a text");
+    let name = asked.rsplit(' ').next().expect("a name");
+    let calls = calls(body);
+    let done = calls.iter().filter(|call| call.tool == "create_file" && !call.is_error).count();
+    let (id, line) = (format!("{name}{}", calls.len()), format!("{name} {done}"));
+    match calls.last() {
+        _ if done == LINES => Response::text(["Done."]),
+        Some(Call { tool: "view", result, .. }) => {
+            let seen: String =
+                result.lines().filter_map(|line| Some(line.split_once('\t')?.1.to_owned() + "\n")).collect();
+            Response::tool_call(&id, "create_file", &json!({"path": "f", "content": seen + &line + "\n"}))
+        }
+        Some(Call { tool: "bash", .. } | Call { tool: "create_file", is_error: true, .. }) => {
+            Response::tool_call(&id, "view", &json!({"path": "f"}))
+        }
+        _ => Response::tool_call(&id, "bash", &json!({"command": format!("echo {line} >> g")})),
+    }
+}
+
+#[test]
+fn eight_at_once_lose_nothing_and_overwrite_nothing_unseen() {
+    let fixture = start_fixture(&OTHERS);
+    let config = ConfigParams { name: "a".into(), key: Some("concurrent_turns".into()), value: Some("8".into()) };
+    fixture.client().call::<Config>(&config).expect("agent.config");
+    std::fs::write(fixture.workspace("a").join("f"), "start\n").expect("a file");
+    fixture.models().on_turn_request(answer);
+    let names: Vec<&str> = OTHERS.into_iter().chain(["main"]).collect();
+    thread::scope(|scope| {
+        for name in &names {
+            let mut client = fixture.client();
+            scope.spawn(move || {
+                let conversation = Some((*name).to_owned());
+                let text = format!("You are {name}");
+                let params = SendParams { agent: Some("a".into()), conversation, text, ..Default::default() };
+                assert_eq!(client.call::<Send>(&params).expect("a turn").reply, "Done.");
+            });
+        }
+    });
+    let mut due: Vec<String> =
+        names.iter().flat_map(|name| (0..LINES).map(move |line| format!("{name} {line}"))).collect();
+    due.sort_unstable();
+    let lines_of = |file: &str| {
+        let mut lines: Vec<String> = text(&fixture, file).lines().map(str::to_owned).collect();
+        lines.sort_unstable();
+        lines
+    };
+    assert_eq!(lines_of("g"), due);
+    due.push("start".into());
+    due.sort_unstable();
+    assert_eq!(lines_of("f"), due);
+    // Each has what it did, and nothing of the others.
+    let mut refused = 0;
+    for name in &names {
+        let mut client = fixture.client();
+        let said = client.messages_in("a", name);
+        assert_eq!(said.first().map(|message| &*message.content), Some(&*format!("You are {name}")));
+        let failed: Vec<_> = results(&mut client, name).into_iter().filter(|result| result.is_error).collect();
+        assert!(failed.iter().all(|result| result.text.starts_with("edited meanwhile by ")), "{failed:?}");
+        refused += failed.len();
+    }
+    assert!(refused > 0, "they did not work at once");
+}
