@@ -6,6 +6,7 @@ use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::methods::send::{Send, SendParams};
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::model_server::Response;
+use chorus_tests::{DEADLINE, wait_until};
 use serde_json::{Value, json};
 
 use super::{results, start_fixture, text};
@@ -105,4 +106,53 @@ fn eight_at_once_lose_nothing_and_overwrite_nothing_unseen() {
         refused += failed.len();
     }
     assert!(refused > 0, "they did not work at once");
+}
+
+/// P8: a server that refuses what the real ones refuse is asked after calls of several conversations were cut at once.
+#[test]
+fn after_a_kill_in_the_middle_of_calls_every_conversation_goes_on_with_legal_requests() {
+    let fixture = start_fixture(&OTHERS);
+    fixture.models().enable_strict_mode();
+    let names: Vec<&str> = OTHERS.into_iter().chain(["main"]).collect();
+    let asks =
+        |body: &Value| blocks(body).filter_map(|block| block["text"].as_str()).map(str::to_owned).collect::<String>();
+    fixture.models().on_turn_request(move |body| {
+        let (said, count) = (asks(body), calls(body).len());
+        let name = said.rsplit(' ').next().unwrap_or_default().to_owned();
+        match said.contains("again") {
+            true => Response::text(["Still here."]),
+            // One call is over when the other is cut.
+            false if count == 0 => Response::tool_call("c0", "bash", &json!({"command": "echo first"})),
+            false => Response::tool_call("c1", "bash", &json!({"command": format!("touch at-{name}; sleep 600")})),
+        }
+    });
+    let limit = ConfigParams { name: "a".into(), key: Some("concurrent_turns".into()), value: Some("8".into()) };
+    fixture.client().call::<Config>(&limit).expect("agent.config");
+    let ask = |text: String, name: &str| {
+        let conversation = Some(name.to_owned());
+        SendParams { agent: Some("a".into()), conversation, text, ..Default::default() }
+    };
+    let cut: Vec<_> = names
+        .iter()
+        .map(|name| {
+            let (mut client, params) = (fixture.client(), ask(format!("You are {name}"), name));
+            thread::spawn(move || client.call::<Send>(&params).map(drop))
+        })
+        .collect();
+    wait_until("the commands", DEADLINE, || {
+        let runs = |name: &&&str| fixture.workspace("a").join(format!("at-{name}")).exists();
+        (names.iter().filter(runs).count() == names.len()).then_some(())
+    });
+    let fixture = fixture.crash();
+    for turn in cut {
+        turn.join().expect("the client").expect_err("it was cut");
+    }
+    for name in &names {
+        let mut client = fixture.client();
+        let told = client.call::<Send>(&ask("And again?".into(), name)).expect("a turn");
+        assert_eq!(told.reply, "Still here.", "{name}");
+        let results = results(&mut client, name);
+        assert_eq!((results.len(), results[0].text.contains("first")), (2, true), "{name}: {results:?}");
+        assert!(results[1].is_error, "{name}: {results:?}");
+    }
 }
