@@ -5,6 +5,7 @@ mod approvals;
 mod burst;
 mod channels;
 mod commands;
+mod direct;
 mod dropped_events;
 mod fake;
 mod gateway;

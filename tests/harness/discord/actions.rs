@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::gateway::session::{GUILD_MESSAGES, GUILDS};
+use super::gateway::session::{DIRECT_MESSAGES, GUILD_MESSAGES, GUILDS};
 use super::messages::Message;
 use super::objects::{Channel, Guild, Role, TEXT_CHANNEL, THREAD_CHANNEL, User};
 use super::permissions::VIEW_CHANNEL;
@@ -170,7 +170,9 @@ impl State {
         }
         let seen = self.permissions(message.channel, self.application_id) & VIEW_CHANNEL != 0;
         if message.ephemeral_for.is_none() && seen {
-            self.dispatch("MESSAGE_DELETE", GUILD_MESSAGES, &told);
+            let is_direct = self.channels.get(&message.channel).is_some_and(|channel| channel.direct_with.is_some());
+            let due = if is_direct { DIRECT_MESSAGES } else { GUILD_MESSAGES };
+            self.dispatch("MESSAGE_DELETE", due, &told);
         }
         self.deleted.push(message);
         true

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::gateway::session::GUILD_MESSAGES;
 use super::messages::{File, Message, mentioned_users};
-use super::objects::{Channel, TEXT_CHANNEL, User};
+use super::objects::{Channel, TEXT_CHANNEL, THREAD_CHANNEL, User};
 use super::state::Shared;
 use super::user::UserHandle;
 use super::visible_message::VisibleMessage;
@@ -212,6 +212,16 @@ impl ChannelHandle {
         self.shared.change(|state| {
             if let Some(channel) = state.channels.get_mut(&self.id) {
                 channel.overwrites.push((who.id, permissions, 0));
+            }
+            state.dispatch_channel("CHANNEL_UPDATE", self.id);
+        });
+    }
+
+    /// Denies a user these permissions in the channel only.
+    pub fn deny_user(&self, who: &UserHandle, permissions: u64) {
+        self.shared.change(|state| {
+            if let Some(channel) = state.channels.get_mut(&self.id) {
+                channel.overwrites.push((who.id, 0, permissions));
             }
             state.dispatch_channel("CHANNEL_UPDATE", self.id);
         });

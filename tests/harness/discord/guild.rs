@@ -57,6 +57,17 @@ impl GuildHandle {
         UserHandle { shared: self.shared.clone(), id: user }
     }
 
+    /// Gives a member these roles instead of those that they have. Applications without the intent for members are not
+    /// told.
+    pub fn set_roles(&self, who: &UserHandle, roles: &[&str]) {
+        let roles = roles.iter().map(|name| self.find_or_create_role(name)).collect();
+        self.shared.change(|state| {
+            if let Some(member) = state.guild_mut(self.id).and_then(|guild| guild.member_mut(who.id)) {
+                member.roles = roles;
+            }
+        });
+    }
+
     /// Returns the owner.
     ///
     /// # Panics

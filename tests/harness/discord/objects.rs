@@ -144,6 +144,13 @@ pub struct Channel {
 
 impl Channel {
     pub fn to_json(&self) -> Value {
+        // "Example DM Channel" of https://docs.discord.com/developers/resources/channel.
+        if let Some(user) = self.direct_with {
+            return json!({
+                "id": self.id.to_string(), "type": 1, "flags": 0, "recipients": [{"id": user.to_string()}],
+                "last_message_id": self.last_message.map(|id| id.to_string()),
+            });
+        }
         let overwrites: Vec<Value> = self.overwrites.iter().map(overwrite_json).collect();
         let mut json = json!({
             "id": self.id.to_string(), "type": self.kind, "guild_id": self.guild.to_string(), "name": self.name,

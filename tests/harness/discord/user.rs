@@ -122,9 +122,17 @@ impl UserHandle {
         wait_until(&format!("/{name} to be registered"), DEADLINE, || {
             let state = self.shared.state();
             let guild = state.channels.get(&room.id).map_or(0, |channel| channel.guild);
-            // A direct channel has the global commands, and those of all guilds.
-            let lists = state.commands.iter().filter(|(of, _)| guild == 0 || **of == guild || **of == 0);
-            lists.flat_map(|(_, list)| list).find(|command| command["name"] == name).cloned()
+            // A command without contexts is available everywhere: https://docs.discord.com/developers/interactions/application-commands#interaction-contexts.
+            let context = if guild == 0 { 1 } else { 0 };
+            let fits = |command: &Value| {
+                let contexts = command["contexts"].as_array();
+                contexts.is_none_or(|contexts| contexts.iter().any(|one| *one == context))
+            };
+            let lists = state.commands.iter().filter(|(of, _)| **of == guild || **of == 0);
+            let mut listed = lists.flat_map(|(_, list)| list).filter(|command| command["name"] == name);
+            // A client that is out of date sends one that is not available there any more.
+            let stale = || state.commands.values().flatten().find(|command| guild == 0 && command["name"] == name);
+            listed.find(|command| fits(command)).or_else(stale).cloned()
         })
     }
 

@@ -27,6 +27,11 @@ pub struct DiscordConfig {
     pub category: String,
     /// Roles, by name or id, whose members may decide any approval in a channel.
     pub approvers: Vec<String>,
+    /// Name of the agent that answers direct messages; `None` if nobody does.
+    pub dm_agent: Option<String>,
+    /// Who may write direct messages: ids of people, and roles by name or id. If empty, whoever can write in the channel of
+    /// the agent.
+    pub dm_allow: Vec<String>,
     /// Without a trailing slash.
     pub api_base: String,
     /// If `None`, [`DiscordConfig::api_base`] is asked for the URL of the gateway.
@@ -42,6 +47,8 @@ impl Default for DiscordConfig {
             guilds: Vec::new(),
             category: "Agents".into(),
             approvers: Vec::new(),
+            dm_agent: None,
+            dm_allow: Vec::new(),
             api_base: API_BASE.into(),
             gateway_url: None,
             reconnect_max: Duration::from_secs(300),

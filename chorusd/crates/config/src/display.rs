@@ -84,6 +84,8 @@ impl Config {
             "discord.guilds" => self.discord.guilds.iter().map(u64::to_string).collect::<Vec<_>>().join(",").into(),
             "discord.category" => self.discord.category.as_str().into(),
             "discord.approvers" => self.discord.approvers.join(",").into(),
+            "discord.dm_agent" => self.discord.dm_agent.as_deref().into(),
+            "discord.dm_allow" => self.discord.dm_allow.join(",").into(),
             "discord.api_base" => self.discord.api_base.as_str().into(),
             "discord.gateway_url" => self.discord.gateway_url.as_deref().into(),
             "discord.reconnect_max" => duration_value(self.discord.reconnect_max),

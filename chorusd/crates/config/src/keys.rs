@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use url::Url;
 
+use super::agent::check_name;
 use super::provider::{self, parse_base_url, parse_name};
 use super::raw_value::{RawConfigValue, validate_retention};
 use super::{Config, DurabilityMode};
@@ -202,6 +203,20 @@ pub(crate) const KEYS: &[ConfigKey] = &[
         c.discord.approvers = v.list()?;
         Ok(())
     }),
+    config_key("discord", "dm_agent", "Agent that answers direct messages. Unset: nobody does.", |c, v| {
+        c.discord.dm_agent = Some(v.text()?).filter(|name| !name.is_empty());
+        c.discord.dm_agent.as_deref().map_or(Ok(()), check_name).map_err(|failure| failure.message)?;
+        Ok(())
+    }),
+    config_key(
+        "discord",
+        "dm_allow",
+        "IDs of people, and roles by name or ID, who may write direct messages. Empty: whoever can write in the channel of `dm_agent`.",
+        |c, v| {
+            c.discord.dm_allow = v.list()?;
+            Ok(())
+        },
+    ),
     config_key("discord", "api_base", "Address of Discord's API, for a proxy or a test server.", |c, v| {
         c.discord.api_base = parse_base_url(&v.text()?, &["http", "https"])?;
         Ok(())

@@ -57,7 +57,7 @@ impl DiscordApp {
         match made {
             Ok(None) => None,
             Ok(Some(((token, rest, inbound), served))) => {
-                let rooms = AgentChannels::new(ops.agents.clone(), served);
+                let rooms = AgentChannels::new(ops.agents.clone(), served, ops.config.discord.dm_agent.clone());
                 let (guilds, slash) = (RoleCache::default(), SlashCommands::default());
                 let rest = Arc::new(rest);
                 let tables = ops.discord_tables();

@@ -8,6 +8,8 @@ mod app;
 mod approvals;
 mod channels;
 mod commands;
+mod conversations;
+mod direct;
 mod event_router;
 mod gateway;
 mod gateway_event;
@@ -68,6 +70,7 @@ async fn run(ops: Arc<Ops>, stop: CancellationToken, tasks: TaskTracker) {
     let (tx, rx) = mpsc::channel(EVENT_QUEUE_LEN);
     channels::DiscordChannels::install(&app);
     threads::load(&app).await;
+    direct::load(&app).await;
     app.outbox.resume().await;
     inbound::resume_claims(&app).await;
     tokio::join!(gateway::run(&app, tx), event_router::run(&app, rx), announcements::run(&app));

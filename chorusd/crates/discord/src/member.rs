@@ -7,6 +7,7 @@ use serenity::model::id::{GuildId, RoleId};
 use serenity::model::user::User;
 
 use super::app::DiscordApp;
+use super::direct::Membership;
 
 /// A member of a guild.
 #[derive(Debug, Clone)]
@@ -28,6 +29,8 @@ pub(crate) struct MemberRights {
     pub create_threads: bool,
     /// The member has one of the roles in `approvers`.
     pub approver: bool,
+    /// The conversation is that of their direct messages.
+    pub own_conversation: bool,
 }
 
 impl MemberRights {
@@ -43,13 +46,14 @@ impl MemberRights {
             manage_messages: all || here.contains(Permissions::MANAGE_MESSAGES),
             create_threads: all || here.contains(Permissions::CREATE_PUBLIC_THREADS),
             approver: all || roles.iter().any(|role| approvers.contains(role)),
+            own_conversation: false,
         }
     }
 
     /// Returns whether the member may change a conversation.
     #[must_use]
     pub(crate) fn can_change_context(self) -> bool {
-        self.manage_messages || self.approver
+        self.manage_messages || self.approver || self.own_conversation
     }
 }
 
@@ -63,6 +67,20 @@ impl GuildMember {
         let server = app.roles.permissions(guild, &member.roles);
         let rights = MemberRights::new(here, server, roles, &app.ops.config.discord.approvers);
         Self { requester, rights }
+    }
+
+    /// Builds the person of direct messages, who may change their own conversation. They have no other right but that of
+    /// an approver, by their roles in the guild of their membership.
+    #[must_use]
+    pub(crate) fn from_direct(app: &DiscordApp, user: &User, membership: &Membership) -> Self {
+        let Membership { guild, nick, roles } = membership;
+        let requester = requester(app, *guild, user, nick.as_deref(), roles);
+        let held = if let Requester::Person { roles, .. } = &requester { roles.as_slice() } else { &[] };
+        let is_administrator = app.roles.permissions(*guild, roles).contains(Permissions::ADMINISTRATOR)
+            || app.channels.owner_of(*guild) == Some(user.id);
+        let approvers = &app.ops.config.discord.approvers;
+        let approver = is_administrator || held.iter().any(|role| approvers.contains(role));
+        Self { requester, rights: MemberRights { approver, own_conversation: true, ..MemberRights::default() } }
     }
 
     /// The name that is shown to others.
@@ -112,6 +130,7 @@ mod tests {
             manage_messages: true,
             create_threads: true,
             approver: true,
+            own_conversation: false,
         };
         assert_eq!(rights(Permissions::CREATE_PUBLIC_THREADS), MemberRights { create_threads: true, ..none });
         assert_eq!(rights(Permissions::ADMINISTRATOR), all);

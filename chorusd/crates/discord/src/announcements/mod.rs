@@ -22,7 +22,7 @@ use uuid::Uuid;
 
 use super::app::DiscordApp;
 use super::outbox::{Button, MessageBody, Outbox, Post, Style};
-use super::{approvals, channels, render, threads};
+use super::{approvals, channels, conversations, render};
 use crate::channels::AgentChannels;
 use crate::commands::rewrite_message;
 
@@ -177,10 +177,11 @@ fn wake_senders(outbox: &Outbox, channels: Vec<u64>) {
     channels.into_iter().for_each(|channel| outbox.wake_sender(ChannelId::new(channel.max(1))));
 }
 
-/// Returns the channel for the announcement of an event: that of the agent, or the thread of the conversation.
+/// Returns the channel for the announcement of an event: that of the agent, or the thread or the direct messages of the
+/// conversation.
 fn event_channel(ops: &Ops, channels: &AgentChannels, event: &Event) -> Option<ChannelId> {
     let agent = ops.agents.by_name(event.agent.as_deref()?)?;
-    threads::notice_channel(ops, channels, agent.settings.id, event.conversation.as_deref())
+    conversations::notice_channel(ops, channels, agent.settings.id, event.conversation.as_deref())
 }
 
 /// Posts a notice. The notice of an idle context gets a Restore button if everybody who sees the channel may press it;
@@ -232,7 +233,7 @@ fn compaction_posts(ops: &Ops, channels: &AgentChannels, event: &Event) -> Resul
 }
 
 /// Returns the channels of the agents whose conversation `main` is live. Threads are told nothing: one that was archived
-/// meanwhile would be unarchived by that.
+/// meanwhile would be unarchived by that. Neither are direct messages.
 fn active_channels(ops: &Ops, channels: &AgentChannels) -> Vec<ChannelId> {
     let live = ops.registry.live_conversations(None);
     let mut channels: Vec<ChannelId> = live

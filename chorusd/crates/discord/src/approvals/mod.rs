@@ -15,7 +15,7 @@ use chorus_proto::{ErrorKind, Event};
 use super::outbox::{Button, MessageBody, Outbox, Post, Style};
 use crate::channels::AgentChannels;
 use crate::commands::rewrite_message;
-use crate::threads;
+use crate::conversations;
 pub(crate) use message::{detailed_text, format_requester};
 
 /// Prefix of the outbox keys of approval posts.
@@ -125,7 +125,7 @@ pub(crate) async fn question_post(ops: &Ops, channels: &AgentChannels, event: &E
     let Some(approval) = parse_approval(event) else { return Ok(None) };
     let agent = ops.agents.by_name(&approval.agent);
     let asks = approval.conversation.as_deref();
-    let channel = agent.and_then(|agent| threads::approval_channel(ops, channels, agent.settings.id, asks));
+    let channel = agent.and_then(|agent| conversations::approval_channel(ops, channels, agent.settings.id, asks));
     let Some(channel) = channel else {
         return Ok(None);
     };

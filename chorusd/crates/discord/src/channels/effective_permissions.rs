@@ -3,17 +3,22 @@
 use serenity::model::Permissions;
 use serenity::model::channel::{GuildChannel, PermissionOverwriteType};
 use serenity::model::guild::{Guild, Member};
-use serenity::model::id::RoleId;
+use serenity::model::id::{RoleId, UserId};
 
 /// Returns the permissions of `member` in `channel`: those of all their roles, changed by the channel's overwrites for
 /// everybody, then for roles, then for the member.
 pub(super) fn member_permissions_in(guild: &Guild, channel: &GuildChannel, member: &Member) -> Permissions {
-    if member.user.id == guild.owner_id {
+    permissions_in(guild, channel, member.user.id, &member.roles)
+}
+
+/// As [`member_permissions_in`], for the member `user` with these roles.
+pub(super) fn permissions_in(guild: &Guild, channel: &GuildChannel, user: UserId, roles: &[RoleId]) -> Permissions {
+    if user == guild.owner_id {
         return Permissions::all();
     }
     let everyone = RoleId::new(guild.id.get());
-    let roles = member.roles.iter().chain([&everyone]).filter_map(|id| guild.roles.get(id));
-    let base = roles.fold(Permissions::empty(), |all, role| all | role.permissions);
+    let held = roles.iter().chain([&everyone]).filter_map(|id| guild.roles.get(id));
+    let base = held.fold(Permissions::empty(), |all, role| all | role.permissions);
     if base.contains(Permissions::ADMINISTRATOR) {
         return Permissions::all();
     }
@@ -27,9 +32,9 @@ pub(super) fn member_permissions_in(guild: &Guild, channel: &GuildChannel, membe
     let for_everyone = overwritten(base, &|kind| kind == PermissionOverwriteType::Role(everyone));
     let for_roles = overwritten(
         for_everyone,
-        &|kind| matches!(kind, PermissionOverwriteType::Role(role) if role != everyone && member.roles.contains(&role)),
+        &|kind| matches!(kind, PermissionOverwriteType::Role(role) if role != everyone && roles.contains(&role)),
     );
-    let own = overwritten(for_roles, &|kind| kind == PermissionOverwriteType::Member(member.user.id));
+    let own = overwritten(for_roles, &|kind| kind == PermissionOverwriteType::Member(user));
     // Who cannot see a channel can do nothing in it.
     if own.contains(Permissions::VIEW_CHANNEL) { own } else { Permissions::empty() }
 }

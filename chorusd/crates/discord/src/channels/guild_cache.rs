@@ -10,7 +10,7 @@ use serenity::model::event::Event;
 use serenity::model::guild::{Guild, Role};
 use serenity::model::id::{ChannelId, GuildId, RoleId, UserId};
 
-use super::effective_permissions::member_permissions_in;
+use super::effective_permissions::{member_permissions_in, permissions_in};
 
 /// Permissions that Chorus needs in an agent's channel.
 const REQUIRED_PERMISSIONS: [(Permissions, &str); 4] = [
@@ -160,6 +160,14 @@ impl GuildCache {
         let guild = inner.guilds.values().find(|guild| guild.channels.contains_key(&channel))?;
         let me = guild.members.get(&inner.own_user_id?)?;
         Some(member_permissions_in(guild, guild.channels.get(&channel)?, me).contains(wanted))
+    }
+
+    /// Returns the permissions of a member with these roles in a channel; `None` if the channel is not cached.
+    #[must_use]
+    pub(super) fn permissions_of(&self, channel: ChannelId, user: UserId, roles: &[RoleId]) -> Option<Permissions> {
+        let inner = self.inner.read();
+        let guild = inner.guilds.values().find(|guild| guild.channels.contains_key(&channel))?;
+        Some(permissions_in(guild, guild.channels.get(&channel)?, user, roles))
     }
 
     /// Returns whether everybody who sees a channel has the permission `wanted` there, or a role that `fits`. Discord

@@ -17,12 +17,13 @@ use chorus_engine::agent::agent_index::{AgentEntry, AgentIndex};
 use chorus_runtime::SpawnTracked as _;
 use serenity::model::Permissions;
 use serenity::model::event::Event;
-use serenity::model::id::{ChannelId, GuildId, UserId};
+use serenity::model::id::{ChannelId, GuildId, RoleId, UserId};
 use uuid::Uuid;
 
 pub(crate) use self::guild_allowlist::GuildAllowlist;
 use self::guild_cache::GuildCache;
 use super::app::DiscordApp;
+use super::direct::{DirectChannel, DirectChannels};
 use super::inbound::ChannelNames;
 use super::threads;
 use super::threads::{Thread, ThreadCache};
@@ -36,28 +37,35 @@ pub(crate) struct AgentChannels {
     guild_cache: GuildCache,
     pub allowlist: GuildAllowlist,
     pub threads: ThreadCache,
+    pub direct: DirectChannels,
+    /// The name of the agent that answers direct messages.
+    dm_agent: Option<String>,
     /// Lets one task at a time open or close a thread's conversation.
     pub thread_locks: KeyedMutex<Uuid>,
     /// Only one channel is created at a time, so that the category is not created twice.
     create_lock: tokio::sync::Mutex<()>,
 }
 
-/// The place in an agent's channels at which something was said.
+/// The place at which something was said to an agent.
 #[derive(Debug, Clone)]
 pub(crate) struct ChannelTarget {
     pub agent: Arc<AgentEntry>,
-    /// `None` for the agent's channel itself.
+    /// The thread below the agent's channel.
     pub thread: Option<Arc<Thread>>,
+    /// The direct messages; with neither it is the agent's channel itself.
+    pub direct: Option<Arc<DirectChannel>>,
 }
 
 impl AgentChannels {
     #[must_use]
-    pub(crate) fn new(directory: Arc<AgentIndex>, allowlist: GuildAllowlist) -> Self {
+    pub(crate) fn new(directory: Arc<AgentIndex>, allowlist: GuildAllowlist, dm_agent: Option<String>) -> Self {
         Self {
             directory,
             guild_cache: GuildCache::default(),
             allowlist,
             threads: ThreadCache::default(),
+            direct: DirectChannels::default(),
+            dm_agent,
             thread_locks: KeyedMutex::default(),
             create_lock: tokio::sync::Mutex::default(),
         }
@@ -69,14 +77,23 @@ impl AgentChannels {
         self.directory.by_channel(channel.get())
     }
 
-    /// Returns the agent that a channel or a thread below it belongs to.
+    /// Returns the agent that answers direct messages.
+    #[must_use]
+    pub(crate) fn direct_agent(&self) -> Option<Arc<AgentEntry>> {
+        self.directory.by_name(self.dm_agent.as_deref()?)
+    }
+
+    /// Returns the agent that a channel, a thread below it or direct messages belong to.
     #[must_use]
     pub(crate) fn target_of(&self, channel: ChannelId) -> Option<ChannelTarget> {
         if let Some(agent) = self.agent_of(channel) {
-            return Some(ChannelTarget { agent, thread: None });
+            return Some(ChannelTarget { agent, thread: None, direct: None });
+        }
+        if let Some(direct) = self.direct.get(channel) {
+            return Some(ChannelTarget { agent: self.direct_agent()?, thread: None, direct: Some(direct) });
         }
         let thread = self.threads.get(channel).filter(|thread| self.serves(thread.guild))?;
-        Some(ChannelTarget { agent: self.agent_of(thread.parent)?, thread: Some(thread) })
+        Some(ChannelTarget { agent: self.agent_of(thread.parent)?, thread: Some(thread), direct: None })
     }
 
     /// Returns whether a channel is neither one of a guild nor checked, so that it may be a thread.
@@ -128,9 +145,18 @@ impl AgentChannels {
         self.guild_cache.own_user_id()
     }
 
+    /// Returns the permissions of a member with these roles in a channel; `None` if not known.
+    #[must_use]
+    pub(crate) fn permissions_of(&self, channel: ChannelId, user: UserId, roles: &[RoleId]) -> Option<Permissions> {
+        self.guild_cache.permissions_of(channel, user, roles)
+    }
+
     /// Returns whether everybody who sees a channel may change its conversation, as far as roles tell.
     #[must_use]
     pub(crate) fn all_may_change(&self, channel: ChannelId, approvers: &[String]) -> bool {
+        if self.direct.get(channel).is_some() {
+            return true;
+        }
         self.guild_cache.all_members_have(self.permission_channel(channel), Permissions::MANAGE_MESSAGES, |role| {
             approvers.iter().any(|named| *named == role.name || *named == role.id.to_string())
         })

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::super::commands::rewrite_message;
 use crate::channels::AgentChannels;
-use crate::threads;
+use crate::conversations;
 
 /// Returns the custom id of the button for a session.
 #[must_use]
@@ -38,9 +38,10 @@ pub(crate) async fn restore_session(
             .hint("list agents and their channels: `/agent list`")
     })?;
     let agent = target.agent;
-    let key = threads::find_conversation(ops, agent.settings.id, channel);
+    let key = conversations::find_conversation(ops, channels, agent.settings.id, channel)
+        .ok_or_else(conversations::no_conversation_error)?;
     let params = RestoreParams {
-        conversation: threads::conversation_param(key),
+        conversation: conversations::conversation_param(key),
         agent: Some(agent.settings.name.clone()),
         session: session.to_owned(),
         // Only sessions of the channel's own agent.

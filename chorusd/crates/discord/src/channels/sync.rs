@@ -111,7 +111,16 @@ async fn sync_channel(app: &Arc<DiscordApp>, agent: &Arc<AgentEntry>, rows: &[Ch
     let made = row.is_some_and(|row| row.created_by_us);
     app.tables
         .channels
-        .upsert(ChannelRow { channel, guild: guild.get(), agent: id, created_by_us: made, seen, skipped, parent: None })
+        .upsert(ChannelRow {
+            channel,
+            guild: guild.get(),
+            agent: id,
+            created_by_us: made,
+            seen,
+            skipped,
+            parent: None,
+            user: None,
+        })
         .await?;
     if row.is_none() {
         discord_channel::post_welcome(&ops.agent_editor, agent, channel).await;

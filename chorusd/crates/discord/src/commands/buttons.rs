@@ -7,17 +7,17 @@ use chorus_base::error::{Error, Result};
 use chorus_base::requester::Answerer;
 use chorus_proto::ErrorKind;
 use serenity::model::application::ComponentInteraction;
-use serenity::model::guild::Member;
 use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::command_definition::Right;
 use super::confirmation::{ConfirmOutcome, PendingCommand};
+use super::interaction_origin::InteractionOrigin;
 use super::interaction_sender::{send_edit, send_followup, send_initial_response};
 use super::invocation::Caller;
 use super::response::{MAX_MESSAGE_CHARS, Response};
 use super::text_format::{error_text, truncate};
-use super::{BUSY_TEXT, GUILDS_ONLY_TEXT, agent, caller, context, history, run_to_completion, with_roles};
+use super::{BUSY_TEXT, agent, answer_unserved, context, history, run_to_completion};
 use crate::app::DiscordApp;
 use crate::rest::interactions::{InitialResponse, InteractionRef};
 use crate::{approvals, channels, reply};
@@ -80,15 +80,12 @@ impl ButtonKind {
 
 /// Handles a press of a button.
 pub(crate) async fn handle_button(app: Arc<DiscordApp>, pressed: ComponentInteraction) {
-    let ComponentInteraction { id, application_id, data, guild_id, channel_id, member, token, .. } = pressed;
+    let ComponentInteraction { id, application_id, data, guild_id, channel_id, member, user, token, .. } = pressed;
     let way = InteractionRef { id, application: application_id, token };
-    let Some((guild, member)) = guild_id.zip(member) else {
-        send_initial_response(&app.rest, &way, &InitialResponse::PrivateMessage(GUILDS_ONLY_TEXT.into())).await;
-        return;
+    let origin = match InteractionOrigin::new(&app, guild_id, channel_id, member, user) {
+        Ok(origin) => origin,
+        Err(unserved) => return answer_unserved(&app, &way, unserved).await,
     };
-    if !app.channels.serves(guild) {
-        return;
-    }
     let Some(what) = ButtonKind::parse(&data.custom_id) else {
         send_initial_response(&app.rest, &way, &InitialResponse::PrivateMessage("This button no longer works.".into()))
             .await;
@@ -99,14 +96,16 @@ pub(crate) async fn handle_button(app: Arc<DiscordApp>, pressed: ComponentIntera
         return;
     };
     if what == ButtonKind::AskReason {
-        let by = caller(&app, guild, channel_id, &member);
-        send_initial_response(&app.rest, &way, &reason_form(&app, by, &member, data.custom_id).await).await;
+        send_initial_response(&app.rest, &way, &reason_form(&app, &origin, data.custom_id).await).await;
         return;
     }
     if !send_initial_response(&app.rest, &way, &InitialResponse::DeferUpdate).await {
         return;
     }
-    let by = with_roles(caller(&app, guild, channel_id, &member), &member).await;
+    let by = match origin.caller(&app).await {
+        Ok(by) => by,
+        Err(failure) => return send_followup(&app, &way, &error_text(&*app, &failure), true).await,
+    };
     by.find_thread().await;
     let done = run_to_completion(&app.stop, async move { run_button(what, &data.custom_id, &by).await }).await;
     match done {
@@ -120,15 +119,24 @@ pub(crate) async fn handle_button(app: Arc<DiscordApp>, pressed: ComponentIntera
 
 /// Returns the form that asks for the reason of a denial, or a private error for those who may not deny. Discord takes no
 /// form after a deferred response, so the roles are not waited for if they take long.
-async fn reason_form(app: &DiscordApp, by: Caller, member: &Member, custom_id: String) -> InitialResponse {
-    let by = timeout(ROLES_TIMEOUT, with_roles(by.clone(), member)).await.unwrap_or(by);
+async fn reason_form(app: &Arc<DiscordApp>, origin: &InteractionOrigin, custom_id: String) -> InitialResponse {
+    let refusal = |failure: &Error| {
+        let text = error_text(&**app, failure);
+        InitialResponse::PrivateMessage(truncate(&app.redact(&text), MAX_MESSAGE_CHARS))
+    };
+    let late = || {
+        let late =
+            Error::new(ErrorKind::DiscordFailed, "Discord did not return your roles").hint("try again in a moment");
+        origin.known_caller(app).ok_or(late)
+    };
+    let by = match timeout(ROLES_TIMEOUT, origin.caller(app)).await.unwrap_or_else(|_| late()) {
+        Ok(by) => by,
+        Err(failure) => return refusal(&failure),
+    };
     let by_whom = Answerer { requester: by.member.requester.clone(), is_approver: by.member.rights.approver };
     match approvals::ensure_may_deny(by.ops(), &custom_id, &by_whom).await {
         Ok(()) => InitialResponse::Form { custom_id, title: "No", label: "Why not? (for the agent)" },
-        Err(failure) => {
-            let text = error_text(app, &by.verify_denial(failure));
-            InitialResponse::PrivateMessage(truncate(&app.redact(&text), MAX_MESSAGE_CHARS))
-        }
+        Err(failure) => refusal(&by.verify_denial(failure)),
     }
 }
 

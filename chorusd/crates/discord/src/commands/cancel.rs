@@ -28,7 +28,7 @@ pub(super) const COMMAND: Command = Command {
 async fn cancel(call: &Invocation) -> Result<Response> {
     let (by, ops) = (&call.caller, call.caller.ops());
     let agent = by.resolve_agent(call.args.text("agent"))?;
-    let key = by.find_conversation(&agent);
+    let key = by.find_conversation(&agent)?;
     let Some(running) = ops.registry.running.status(key, ops.clock.ticks()) else {
         return Err(Error::new(ErrorKind::NotFound, "Nothing to cancel: the agent is not working"));
     };

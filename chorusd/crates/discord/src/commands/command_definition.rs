@@ -37,6 +37,14 @@ pub(super) struct Subcommand {
     pub options: &'static [CommandOption],
 }
 
+/// Where a command is available, as Discord numbers it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CommandContext {
+    Guild = 0,
+    /// Direct messages with the application.
+    DirectMessages = 1,
+}
+
 /// The function that runs a subcommand.
 pub(super) type Handler = for<'c> fn(&'c Invocation) -> BoxFuture<'c, Result<Response>>;
 
@@ -125,8 +133,8 @@ impl Command {
         }
     }
 
-    /// Returns the definition for Discord's API. The command is available in guilds only, not in direct messages.
-    pub(super) fn to_json(&self) -> Value {
+    /// Returns the definition for Discord's API, where the command is available in this context only.
+    pub(super) fn to_json(&self, context: CommandContext) -> Value {
         let options: Vec<Value> = match &self.subcommands {
             Subcommands::One(action) => action.options.iter().map(CommandOption::to_json).collect(),
             Subcommands::Many(actions) => actions.iter().map(Subcommand::to_json).collect(),
@@ -137,7 +145,7 @@ impl Command {
             "description": self.description,
             "options": options,
             "default_member_permissions": self.default_permissions.map(|permissions| permissions.bits().to_string()),
-            "contexts": [0],
+            "contexts": [context as u8],
         })
     }
 }

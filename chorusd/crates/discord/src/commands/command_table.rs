@@ -28,6 +28,15 @@ pub(super) static COMMANDS: &[Command] = &[
     status_commands::PING,
 ];
 
+/// Commands that are available in direct messages: those about the conversation, and those that show a state.
+const DIRECT_COMMANDS: [&str; 10] =
+    ["help", "cancel", "undo", "pin", "unpin", "context", "session", "status", "approvals", "ping"];
+
+/// Returns whether a command is available in direct messages.
+pub(super) fn is_direct(command: &str) -> bool {
+    DIRECT_COMMANDS.contains(&command)
+}
+
 /// Finds a subcommand by the words of its command.
 pub(super) fn find_subcommand(command: &str, sub: Option<&str>) -> Option<&'static Subcommand> {
     let command = COMMANDS.iter().find(|known| known.name == command)?;
@@ -44,7 +53,7 @@ mod tests {
 
     use serde_json::Value;
 
-    use super::super::command_definition::{OptionKind, Right};
+    use super::super::command_definition::{CommandContext, OptionKind, Right};
     use super::*;
 
     /// Returns whether Discord accepts `name` as a name.
@@ -108,8 +117,10 @@ mod tests {
 
     #[test]
     fn commands_are_for_servers_and_settings_for_who_manages_them() {
-        let bodies: Vec<Value> = COMMANDS.iter().map(Command::to_json).collect();
+        let bodies: Vec<Value> = COMMANDS.iter().map(|command| command.to_json(CommandContext::Guild)).collect();
         assert!(bodies.iter().all(|body| body["contexts"] == serde_json::json!([0])));
+        let all_exist = DIRECT_COMMANDS.iter().all(|name| COMMANDS.iter().any(|command| command.name == *name));
+        assert!(all_exist && !is_direct("settings") && !is_direct("memory"));
         let settings = bodies.iter().find(|body| body["name"] == "settings").unwrap();
         assert_eq!(settings["default_member_permissions"], "32");
         let save = bodies.iter().find(|body| body["name"] == "context").unwrap();

@@ -22,7 +22,7 @@ use super::hint_rewrite::rewrite_commands;
 use super::invocation::{Caller, Invocation};
 use super::response::Response;
 use super::text_format::{Redact as _, inline_code, inline_text, session_title, truncate, warning_lines};
-use crate::threads::conversation_param;
+use crate::conversations::conversation_param;
 
 const SESSION_OPTION: CommandOption =
     required("session", "Name, ID, number in /session list, or latest", OptionKind::Autocomplete(Completion::Sessions));
@@ -145,7 +145,7 @@ fn saved_text(by: &Caller, session: &Session, pending: bool) -> String {
 async fn clear(call: &Invocation) -> Result<Response> {
     let (by, save) = (&call.caller, call.args.flag("save"));
     let agent = by.resolve_agent(call.args.text("agent"))?;
-    let conversation = by.find_conversation(&agent);
+    let conversation = by.find_conversation(&agent)?;
     let Some(info) = by.ops().registry.context_info(conversation) else {
         return Err(Error::new(ErrorKind::NothingToSave, "The conversation is already empty"));
     };

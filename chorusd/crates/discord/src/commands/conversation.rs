@@ -13,6 +13,8 @@ use super::command_definition::{Command, OptionKind, Right, Subcommand, Subcomma
 use super::invocation::Invocation;
 use super::response::Response;
 use super::text_format::{inline_text, relative_time};
+use crate::channels::ChannelTarget;
+use crate::conversations::{self, ConversationPlace};
 use crate::threads;
 
 pub(super) const COMMAND: Command = Command {
@@ -76,7 +78,10 @@ async fn new(call: &Invocation) -> Result<Response> {
     })?;
     threads::insert_found(&by.app, &thread);
     let key = match by.app.channels.threads.get(thread.id) {
-        Some(known) => threads::ensure_conversation(&by.app, &agent, &known).await?,
+        Some(known) => {
+            let target = ChannelTarget { agent: agent.clone(), thread: Some(known), direct: None };
+            conversations::ensure_conversation(&by.app, &target).await?
+        }
         None => {
             return Err(Error::new(ErrorKind::DiscordFailed, "Discord created no thread").hint("try again in a moment"));
         }
@@ -95,9 +100,9 @@ async fn list(call: &Invocation) -> Result<Response> {
     let main = ConversationKey::main(agent.settings.id);
     let mut lines = Vec::new();
     for conversation in &found {
-        let place = match conversation.origin.as_deref().and_then(threads::thread_of_origin) {
-            Some(thread) if is_public(call, thread) => format!("<#{thread}>"),
-            // Only its members know of a private thread.
+        let place = match conversation.origin.as_deref().and_then(ConversationPlace::of_origin) {
+            Some(ConversationPlace::Thread(thread)) if is_public(call, thread) => format!("<#{thread}>"),
+            // Only its members know of a private thread, and only the person of direct messages.
             Some(_) => continue,
             None if conversation.id == main.id => match by.app.channels.channel_of(main.agent) {
                 Some((channel, _)) => format!("<#{channel}>"),

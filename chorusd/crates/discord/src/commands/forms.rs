@@ -5,24 +5,22 @@ use std::sync::Arc;
 use chorus_base::requester::Answerer;
 use serenity::model::application::{ActionRowComponent, ModalInteraction, ModalInteractionData};
 
+use super::interaction_origin::InteractionOrigin;
 use super::interaction_sender::{send_initial_response, send_outcome};
 use super::response::Response;
-use super::{BUSY_TEXT, GUILDS_ONLY_TEXT, caller, run_to_completion, with_roles};
+use super::{BUSY_TEXT, answer_unserved, run_to_completion};
 use crate::app::DiscordApp;
 use crate::approvals;
 use crate::rest::interactions::{InitialResponse, InteractionRef};
 
 /// Handles a form that was sent: the reason of a denial.
 pub(super) async fn handle_form(app: Arc<DiscordApp>, form: ModalInteraction) {
-    let ModalInteraction { id, application_id, data, guild_id, channel_id, member, token, .. } = form;
+    let ModalInteraction { id, application_id, data, guild_id, channel_id, member, user, token, .. } = form;
     let way = InteractionRef { id, application: application_id, token };
-    let Some((guild, member)) = guild_id.zip(member) else {
-        send_initial_response(&app.rest, &way, &InitialResponse::PrivateMessage(GUILDS_ONLY_TEXT.into())).await;
-        return;
+    let origin = match InteractionOrigin::new(&app, guild_id, channel_id, member, user) {
+        Ok(origin) => origin,
+        Err(unserved) => return answer_unserved(&app, &way, unserved).await,
     };
-    if !app.channels.serves(guild) {
-        return;
-    }
     let Ok(_room) = app.commands.permits.clone().try_acquire_owned() else {
         send_initial_response(&app.rest, &way, &InitialResponse::PrivateMessage(BUSY_TEXT.into())).await;
         return;
@@ -30,7 +28,10 @@ pub(super) async fn handle_form(app: Arc<DiscordApp>, form: ModalInteraction) {
     if !send_initial_response(&app.rest, &way, &InitialResponse::Defer { private: true }).await {
         return;
     }
-    let by = with_roles(caller(&app, guild, channel_id, &member), &member).await;
+    let by = match origin.caller(&app).await {
+        Ok(by) => by,
+        Err(failure) => return send_outcome(&app, &way, true, Err(failure)).await,
+    };
     let reason = typed_text(&data);
     let done = run_to_completion(&app.stop, async move {
         let by_whom = Answerer { requester: by.member.requester.clone(), is_approver: by.member.rights.approver };

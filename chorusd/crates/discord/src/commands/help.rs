@@ -3,7 +3,7 @@
 use chorus_base::error::Result;
 
 use super::command_definition::{Command, Subcommand, Subcommands, read_only_command};
-use super::command_table::COMMANDS;
+use super::command_table::{COMMANDS, is_direct};
 use super::invocation::{Caller, Invocation};
 use super::response::Response;
 use super::text_format::inline_text;
@@ -13,15 +13,20 @@ pub(super) const COMMAND: Command =
 
 async fn help(call: &Invocation) -> Result<Response> {
     let by = &call.caller;
+    let place = if by.is_direct() { "here" } else { "in this channel" };
     let intro = match by.channel_agent() {
         Some(agent) => format!(
-            "Write in this channel to talk to **{}**; images and text files can be attached. While it works, its reply has a Stop \
+            "Write {place} to talk to **{}**; images and text files can be attached. While it works, its reply has a Stop \
              button. If it needs permission for something, it asks here, with buttons to allow or deny it.",
             inline_text(by, &agent.settings.name, 64)
         ),
         None => "This channel has no agent. To talk to an agent, write in its channel.".to_owned(),
     };
-    let lines: Vec<String> = COMMANDS.iter().filter_map(|command| command_line(by, command)).collect();
+    let lines: Vec<String> = COMMANDS
+        .iter()
+        .filter(|command| !by.is_direct() || is_direct(command.name))
+        .filter_map(|command| command_line(by, command))
+        .collect();
     Ok(Response::new(format!("{intro}\n\nCommands that you can use:\n{}", lines.join("\n"))))
 }
 

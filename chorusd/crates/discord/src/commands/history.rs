@@ -33,9 +33,10 @@ async fn page_response(by: &Caller, agent: &AgentEntry, number: u64) -> Result<R
         limit: Some(super::HISTORY_PAGE_SIZE),
         ..HistoryParams::default()
     };
-    let (ops, who) = (by.ops(), &by.member.requester);
+    let (ops, who, viewer) = (by.ops(), &by.member.requester, by.find_conversation(agent)?);
     let page = |number| {
-        let page = history::history_as(&ops.agent_resolver, &ops.sessions, &ops.clock, params(number), who);
+        let page =
+            history::history_as(&ops.agent_resolver, &ops.sessions, &ops.clock, params(number), who, Some(viewer));
         with_expected_agent(agent.settings.id, page)
     };
     let mut found = page(number.max(1)).await?;

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use super::command_definition::Right;
 use crate::app::DiscordApp;
 use crate::member::GuildMember;
-use crate::threads;
+use crate::{conversations, threads};
 
 /// How long it is waited for what Discord says of an unknown channel.
 const THREAD_TIMEOUT: Duration = Duration::from_secs(5);
@@ -116,6 +116,7 @@ impl Caller {
         let rights = self.member.rights;
         let (has, needed) = match right {
             Right::Read => (true, "anybody"),
+            Right::Change if rights.own_conversation => (true, "own direct messages"),
             Right::Change => (rights.can_change_context(), "Manage Messages or an approver role"),
             Right::Threads => {
                 (rights.create_threads || rights.can_change_context(), "Create Public Threads or an approver role")
@@ -153,10 +154,16 @@ impl Caller {
         self.ops().models.resolve(name).map(drop)
     }
 
-    /// The agent of this channel, or of the channel that this thread is below.
+    /// The agent of this channel, of the channel that this thread is below, or of these direct messages.
     #[must_use]
     pub(super) fn channel_agent(&self) -> Option<Arc<AgentEntry>> {
         self.app.channels.target_of(self.channel).map(|target| target.agent)
+    }
+
+    /// Returns whether the caller is in direct messages.
+    #[must_use]
+    pub(super) fn is_direct(&self) -> bool {
+        self.member.rights.own_conversation
     }
 
     /// Finds out whether an unknown channel is a thread. If Discord does not tell in time, it counts as none.
@@ -166,31 +173,37 @@ impl Caller {
         }
     }
 
-    /// Returns the conversation of this channel, or thread, with an agent: `main` if the agent belongs to another channel,
-    /// or the thread has no conversation yet.
-    #[must_use]
-    pub(super) fn find_conversation(&self, agent: &AgentEntry) -> ConversationKey {
-        threads::find_conversation(self.ops(), agent.settings.id, self.channel)
+    /// Returns the conversation of this channel, thread or direct messages with an agent: `main` if the agent belongs to
+    /// another channel, or the thread has no conversation yet.
+    ///
+    /// # Errors
+    /// `nothing_to_save` for direct messages without a conversation.
+    pub(super) fn find_conversation(&self, agent: &AgentEntry) -> Result<ConversationKey> {
+        let found = conversations::find_conversation(self.ops(), &self.app.channels, agent.settings.id, self.channel);
+        found.ok_or_else(conversations::no_conversation_error)
     }
 
-    /// Like [`Caller::find_conversation`], as requests name it. Creates the conversation of a thread that has none, and opens
-    /// a closed one.
+    /// Like [`Caller::find_conversation`], as requests name it. Creates the conversation of a thread or of direct messages
+    /// that have none, and opens a closed one.
     ///
     /// # Errors
     /// `busy`, `limit_reached`, `disk_full`, `storage_failed`.
     pub(super) async fn conversation(&self, agent: &AgentEntry) -> Result<Option<String>> {
         let target = self.app.channels.target_of(self.channel);
         let own = target.filter(|target| target.agent.settings.id == agent.settings.id);
-        let Some(thread) = own.and_then(|target| target.thread) else { return Ok(None) };
-        let key = threads::ensure_conversation(&self.app, agent, &thread).await?;
+        let Some(target) = own else { return Ok(None) };
+        let key = conversations::ensure_conversation(&self.app, &target).await?;
         threads::open(&self.app, agent, key).await?;
-        Ok(threads::conversation_param(key))
+        Ok(conversations::conversation_param(key))
     }
 
     /// Returns whether an agent belongs to this guild: its channel is here, or its last one was. An agent that never
     /// had a channel belongs to the guild if no other guild is allowed.
     #[must_use]
     pub(super) fn is_guild_agent(&self, entry: &AgentEntry) -> bool {
+        if self.is_direct() {
+            return self.channel_agent().is_some_and(|own| own.settings.id == entry.settings.id);
+        }
         match &entry.guild_id {
             Some(guild) => *guild == self.guild.to_string(),
             None => entry.channel_id.is_none() && self.app.channels.serves_only(self.guild),

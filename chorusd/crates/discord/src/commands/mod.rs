@@ -15,6 +15,7 @@ mod forms;
 mod help;
 mod hint_rewrite;
 mod history;
+mod interaction_origin;
 mod interaction_sender;
 mod invocation;
 mod memory;
@@ -40,17 +41,16 @@ use chorus_engine::KeyedMutex;
 use chorus_proto::ErrorKind;
 use chorus_runtime::SpawnTracked as _;
 use serenity::model::application::{CommandInteraction, Interaction};
-use serenity::model::guild::Member;
-use serenity::model::id::{ChannelId, GuildId};
+use serenity::model::id::GuildId;
 use tokio::sync::{Mutex, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use self::command_definition::Subcommand;
+use self::interaction_origin::{InteractionOrigin, Unserved};
 use self::interaction_sender::{send_initial_response, send_outcome};
-use self::invocation::{Arguments, Caller, Invocation};
+use self::invocation::{Arguments, Invocation};
 use self::response::Response;
 use crate::app::DiscordApp;
-use crate::member::GuildMember;
 use crate::rest::interactions::{InitialResponse, InteractionRef};
 pub(crate) use hint_rewrite::{mention_people, rewrite_message};
 pub(crate) use registration::{on_guild_joined, on_guild_left, on_ready, on_resumed};
@@ -73,8 +73,8 @@ const BUSY_TEXT: &str = "Too many commands are running. Try again in a moment.";
 pub(crate) struct SlashCommands {
     permits: Arc<Semaphore>,
     confirmations: confirmation::Confirmations,
-    /// Lets one task at a time register the commands in a guild.
-    register_locks: KeyedMutex<GuildId>,
+    /// Lets one task at a time register the commands in a guild, or those for direct messages.
+    register_locks: KeyedMutex<Option<GuildId>>,
     /// Lets one task at a time change the record of registered commands.
     registered_lock: Mutex<()>,
     /// The application whose commands these are; 0 if not known yet.
@@ -114,30 +114,22 @@ pub(crate) fn handle_interaction(app: &Arc<DiscordApp>, interaction: Interaction
     }
 }
 
-fn caller(app: &Arc<DiscordApp>, guild: GuildId, channel: ChannelId, member: &Member) -> Caller {
-    Caller { app: app.clone(), guild, channel, member: GuildMember::from_interaction(app, guild, member) }
-}
-
-/// Returns the caller again, once the roles of the guild are loaded.
-async fn with_roles(by: Caller, member: &Member) -> Caller {
-    match by.app.roles.ensure_loaded(&by.app.rest, by.guild).await {
-        Ok(()) => caller(&by.app, by.guild, by.channel, member),
-        Err(error) => {
-            tracing::warn!(%error, guild = %by.guild, "cannot load the roles of a server");
-            by
-        }
+/// Answers an interaction that is not handled.
+async fn answer_unserved(app: &DiscordApp, way: &InteractionRef, unserved: Unserved) {
+    if unserved == Unserved::DirectMessages {
+        send_initial_response(&app.rest, way, &InitialResponse::PrivateMessage(GUILDS_ONLY_TEXT.into())).await;
     }
 }
 
 async fn run_command(app: Arc<DiscordApp>, command: CommandInteraction) {
-    let CommandInteraction { id, application_id, data, guild_id, channel_id, member, token, .. } = command;
+    let CommandInteraction { id, application_id, data, guild_id, channel_id, member, user, token, .. } = command;
     let way = InteractionRef { id, application: application_id, token };
-    let Some((guild, member)) = guild_id.zip(member) else {
-        send_initial_response(&app.rest, &way, &InitialResponse::PrivateMessage(GUILDS_ONLY_TEXT.into())).await;
-        return;
+    let origin = match InteractionOrigin::new(&app, guild_id, channel_id, member.map(|member| *member), user) {
+        Ok(origin) => origin,
+        Err(unserved) => return answer_unserved(&app, &way, unserved).await,
     };
-    if !app.channels.serves(guild) {
-        return;
+    if origin.is_direct() && !command_table::is_direct(&data.name) {
+        return answer_unserved(&app, &way, Unserved::DirectMessages).await;
     }
     let given = Arguments::from_data(&data);
     let Some(action) = command_table::find_subcommand(&data.name, given.subcommand.as_deref()) else {
@@ -149,15 +141,20 @@ async fn run_command(app: Arc<DiscordApp>, command: CommandInteraction) {
         send_initial_response(&app.rest, &way, &InitialResponse::PrivateMessage(BUSY_TEXT.into())).await;
         return;
     };
-    let by = caller(&app, guild, channel_id, &member);
     // Only the caller should read that they lack a right.
-    let private = action.private || app.roles.is_loaded(guild) && by.check_right(action.right).is_err();
+    let is_refused = origin
+        .known_caller(&app)
+        .is_some_and(|by| app.roles.is_loaded(by.guild) && by.check_right(action.right).is_err());
+    let private = action.private || is_refused;
     if !send_initial_response(&app.rest, &way, &InitialResponse::Defer { private }).await {
         return;
     }
-    let by = with_roles(by, &member).await;
+    let by = match origin.caller(&app).await {
+        Ok(by) => by,
+        Err(failure) => return send_outcome(&app, &way, private, Err(failure)).await,
+    };
     by.find_thread().await;
-    tracing::debug!(command = data.name, sub = given.subcommand, by = %by.member.requester, %guild, "a command");
+    tracing::debug!(command = data.name, sub = given.subcommand, by = %by.member.requester, guild = %by.guild, "a command");
     let call = Invocation { caller: by.clone(), args: given };
     let done = run_to_completion(&app.stop, async move { run_if_permitted(action, &call).await }).await;
     let summary_of = done.as_ref().ok().and_then(|reply| reply.summary_of.clone());
@@ -196,9 +193,9 @@ async fn run_if_permitted(action: &Subcommand, call: &Invocation) -> Result<Resp
 
 /// Answers an autocomplete request, that is, suggests values while an option is typed.
 async fn answer_autocomplete(app: Arc<DiscordApp>, command: CommandInteraction) {
-    let CommandInteraction { id, application_id, data, guild_id, channel_id, member, token, .. } = command;
+    let CommandInteraction { id, application_id, data, guild_id, channel_id, member, user, token, .. } = command;
     let way = InteractionRef { id, application: application_id, token };
-    let Some((guild, member)) = guild_id.zip(member).filter(|(guild, _)| app.channels.serves(*guild)) else {
+    let Ok(origin) = InteractionOrigin::new(&app, guild_id, channel_id, member.map(|member| *member), user) else {
         return;
     };
     let room = app.commands.permits.clone().try_acquire_owned();
@@ -207,8 +204,14 @@ async fn answer_autocomplete(app: Arc<DiscordApp>, command: CommandInteraction) 
     if let (Ok(_), Some(action), Some(typed)) =
         (&room, command_table::find_subcommand(&data.name, given.subcommand.as_deref()), data.autocomplete())
     {
-        let by = caller(&app, guild, channel_id, &member);
-        choices = autocomplete::suggest_choices(&by, action, &given, typed.name, typed.value).await;
+        // Without a request if possible: Discord waits three seconds.
+        let by = match origin.known_caller(&app) {
+            Some(by) => Some(by),
+            None => origin.caller(&app).await.ok(),
+        };
+        if let Some(by) = by {
+            choices = autocomplete::suggest_choices(&by, action, &given, typed.name, typed.value).await;
+        }
     }
     send_initial_response(&app.rest, &way, &InitialResponse::Choices(choices)).await;
 }

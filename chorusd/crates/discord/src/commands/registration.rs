@@ -1,4 +1,5 @@
-//! Registers the slash commands in guilds that do not have the current ones yet.
+//! Registers the slash commands in guilds that do not have the current ones yet. If an agent answers direct messages, the
+//! commands for these are registered globally, as only global commands are available there.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,8 +15,8 @@ use serenity::model::id::{ApplicationId, GuildId};
 use sha2::{Digest as _, Sha256};
 use tokio::time::sleep;
 
-use super::command_definition::Command;
-use super::command_table::COMMANDS;
+use super::command_definition::CommandContext;
+use super::command_table::{COMMANDS, is_direct};
 use crate::app::DiscordApp;
 use crate::rest::RestError;
 
@@ -26,6 +27,7 @@ const RETRY_BACKOFF: Backoff = Backoff::new(Duration::from_secs(2), Duration::fr
 pub(crate) fn on_ready(app: &Arc<DiscordApp>, application: ApplicationId, guilds: impl IntoIterator<Item = GuildId>) {
     app.commands.application_id.store(application.get(), Relaxed);
     register_in_guilds(app, application, guilds);
+    register_for_direct_messages(app, application);
 }
 
 /// Registers the commands in a guild that the application joined, or that became available again.
@@ -47,15 +49,24 @@ pub(crate) fn on_guild_joined(app: &Arc<DiscordApp>, guild: GuildId) {
 /// Registers the commands in these guilds, in the background.
 fn register_in_guilds(app: &Arc<DiscordApp>, application: ApplicationId, guilds: impl IntoIterator<Item = GuildId>) {
     for guild in guilds.into_iter().filter(|guild| app.channels.serves(*guild)) {
-        let app = app.clone();
-        // A task for each guild, so that one that refuses the commands does not delay the others.
-        app.tasks.clone().spawn_tracked(async move {
-            tokio::select! {
-                () = register_with_retries(&app, application, guild) => {}
-                () = app.stop.cancelled() => {}
-            }
-        });
+        spawn_registration(app, application, Some(guild));
     }
+}
+
+/// Registers the commands for direct messages, or removes them if no agent answers these any more, in the background.
+fn register_for_direct_messages(app: &Arc<DiscordApp>, application: ApplicationId) {
+    spawn_registration(app, application, None);
+}
+
+/// A task for each guild, so that one that refuses the commands does not delay the others.
+fn spawn_registration(app: &Arc<DiscordApp>, application: ApplicationId, guild: Option<GuildId>) {
+    let app = app.clone();
+    app.tasks.clone().spawn_tracked(async move {
+        tokio::select! {
+            () = register_with_retries(&app, application, guild) => {}
+            () = app.stop.cancelled() => {}
+        }
+    });
 }
 
 /// Registers the commands in all guilds that were registered before or are allowed now. A resumed session names no
@@ -70,6 +81,7 @@ pub(crate) fn on_resumed(app: &Arc<DiscordApp>) {
         for (application, guild) in all {
             register_in_guilds(&app, application, [guild]);
         }
+        register_for_direct_messages(&app, application);
     });
 }
 
@@ -93,7 +105,7 @@ async fn registered_guilds(ops: &Ops) -> Vec<(ApplicationId, GuildId)> {
 pub(crate) fn on_guild_left(app: &Arc<DiscordApp>, guild: GuildId) {
     let app = app.clone();
     app.tasks.clone().spawn_tracked(async move {
-        let _one_at_a_time = app.commands.register_locks.lock(guild).await;
+        let _one_at_a_time = app.commands.register_locks.lock(Some(guild)).await;
         let _noting = app.commands.registered_lock.lock().await;
         let Ok(told) = registered_hashes(&app.ops).await else { return };
         let ending = format!(":{guild}");
@@ -105,34 +117,46 @@ pub(crate) fn on_guild_left(app: &Arc<DiscordApp>, guild: GuildId) {
     });
 }
 
-async fn register_with_retries(app: &DiscordApp, application: ApplicationId, guild: GuildId) {
+async fn register_with_retries(app: &DiscordApp, application: ApplicationId, guild: Option<GuildId>) {
     let mut backoff = RETRY_BACKOFF;
     loop {
-        match register_guild(app, application, guild).await {
+        match register(app, application, guild).await {
             Ok(()) => return,
             Err(error) if error.is_transient() => {
                 let asked = if let RestError::RateLimited { after, .. } = error { after } else { Duration::ZERO };
-                tracing::warn!(%error, %guild, "cannot register the commands; retrying");
+                tracing::warn!(%error, ?guild, "cannot register the commands; retrying");
                 sleep(backoff.next_wait().max(asked)).await;
             }
-            Err(error) => return tracing::warn!(%error, %guild, "Discord rejected the commands"),
+            Err(error) => return tracing::warn!(%error, ?guild, "Discord rejected the commands"),
         }
     }
 }
 
-async fn register_guild(app: &DiscordApp, application: ApplicationId, guild: GuildId) -> Result<(), RestError> {
+/// Registers the commands of a guild, or those for direct messages.
+async fn register(app: &DiscordApp, application: ApplicationId, guild: Option<GuildId>) -> Result<(), RestError> {
     let _one_at_a_time = app.commands.register_locks.lock(guild).await;
-    let bodies: Vec<Value> = COMMANDS.iter().map(Command::to_json).collect();
-    let (key, hash) = (format!("{application}:{guild}"), hash_definitions(&bodies));
+    let (key, bodies): (String, Vec<Value>) = match guild {
+        Some(guild) => {
+            let bodies = COMMANDS.iter().map(|command| command.to_json(CommandContext::Guild));
+            (format!("{application}:{guild}"), bodies.collect())
+        }
+        None => {
+            let is_served = app.ops.config.discord.dm_agent.is_some();
+            let available = COMMANDS.iter().filter(|command| is_served && is_direct(command.name));
+            let bodies = available.map(|command| command.to_json(CommandContext::DirectMessages));
+            (format!("{application}:direct"), bodies.collect())
+        }
+    };
+    let hash = hash_definitions(&bodies);
     let told = registered_hashes(&app.ops).await.unwrap_or_else(|failure| {
         tracing::warn!(%failure, "cannot load the record of registered commands");
         Default::default()
     });
-    if told.get(&key) == Some(&hash) {
+    if told.get(&key) == Some(&hash) || (bodies.is_empty() && !told.contains_key(&key)) {
         return Ok(());
     }
-    app.rest.set_guild_commands(application, guild, &bodies).await?;
-    tracing::info!(%guild, commands = bodies.len(), "registered the commands");
+    app.rest.set_commands(application, guild, &bodies).await?;
+    tracing::info!(?guild, commands = bodies.len(), "registered the commands");
     let _noting = app.commands.registered_lock.lock().await;
     if let Err(failure) = set_registered_hash(&app.ops, &key, Some(hash)).await {
         tracing::warn!(%failure, "cannot record the registered commands; they are registered again at the next start");

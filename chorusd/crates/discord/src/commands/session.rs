@@ -76,7 +76,7 @@ async fn export(call: &Invocation) -> Result<Response> {
 
 /// Reads a session as text. Returns its name and number of messages, too.
 async fn read_session(call: &Invocation, agent: Arc<AgentEntry>, form: ExportFormat) -> Result<(String, u64, String)> {
-    let key = call.caller.find_conversation(&agent);
+    let key = call.caller.find_conversation(&agent)?;
     let target = ConversationTarget::new(agent, key);
     let (ops, by) = (call.caller.ops(), &call.caller.member.requester);
     let mut selector = call.args.require_text("session")?.to_owned();

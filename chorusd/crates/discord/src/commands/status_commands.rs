@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use chorus_base::error::Result;
+use chorus_engine::agent::agent_index::AgentEntry;
+use chorus_engine::ops::conversations::{ConversationKey, SessionScope};
 use chorus_engine::ops::resolve_agent::with_expected_agent;
 use chorus_engine::ops::{approvals, daemon, models, usage};
 use chorus_proto::methods::approvals::ListParams;
@@ -18,7 +20,7 @@ use super::invocation::Invocation;
 use super::response::{Button, MAX_MESSAGE_CHARS, Response, Style};
 use super::text_format::{Redact as _, code_block, inline_code, inline_text, relative_time, truncate};
 use crate::approvals::{allowed_buttons, detailed_text, format_requester};
-use crate::threads::find_conversation;
+use crate::conversations;
 
 pub(super) const STATUS: Command =
     read_only_command("status", "Show the status of Chorus and the agent", &[AGENT_OPTION], |call| {
@@ -83,11 +85,12 @@ async fn status(call: &Invocation) -> Result<Response> {
 
 /// Returns the agent with the context of the conversation in which the command was used.
 fn in_conversation(call: &Invocation, agent: &Agent) -> Agent {
-    let key = find_conversation(call.caller.ops(), agent.id, call.caller.channel);
-    if key.is_main() {
+    let by = &call.caller;
+    let key = conversations::find_conversation(by.ops(), &by.app.channels, agent.id, by.channel);
+    if key.is_some_and(ConversationKey::is_main) {
         return agent.clone();
     }
-    let own = agent.conversations.iter().find(|conversation| conversation.id == key.id);
+    let own = agent.conversations.iter().find(|conversation| Some(conversation.id) == key.map(|key| key.id));
     let context = own.and_then(|own| own.context.clone());
     Agent { context, turn: own.and_then(|own| own.turn), ..agent.clone() }
 }
@@ -170,13 +173,28 @@ async fn models(call: &Invocation) -> Result<Response> {
     Ok(Response::new(lines.join("\n")))
 }
 
+/// Returns whether something of a conversation may be shown where the command was used: what belongs to private
+/// conversations is shown there only.
+fn is_offered(call: &Invocation, agent: &AgentEntry, conversation: Option<&str>) -> bool {
+    let (id, index) = (agent.settings.id, &call.caller.ops().agents.conversations);
+    let of = match conversation {
+        None => ConversationKey::main(id),
+        Some(name) => match index.by_name(id, name) {
+            Some(row) => row.key,
+            None => return false,
+        },
+    };
+    call.caller.find_conversation(agent).is_ok_and(|viewer| SessionScope::of(index, viewer).contains(of))
+}
+
 async fn approvals(call: &Invocation) -> Result<Response> {
     let agent = call.caller.resolve_agent(call.args.text("agent"))?;
     let params = ListParams { agent: Some(agent.settings.name.clone()), ..ListParams::default() };
     let ops = call.caller.ops();
     let listed =
         approvals::list::list(&ops.agent_resolver, &ops.approvals, &ops.store.catalog.approvals, &ops.config, params);
-    let found = with_expected_agent(agent.settings.id, listed).await?;
+    let mut found = with_expected_agent(agent.settings.id, listed).await?;
+    found.approvals.retain(|approval| is_offered(call, &agent, approval.conversation.as_deref()));
     if found.approvals.is_empty() {
         return Ok(Response::new("No pending approvals."));
     }

@@ -1,4 +1,4 @@
-//! The worker of a channel or thread. It handles the channel's events in order and claims each message on disk before anybody
+//! The worker of a channel, a thread or direct messages. It handles the channel's events in order and claims each message on disk before anybody
 //! processes it.
 
 use std::sync::Arc;
@@ -18,11 +18,12 @@ use tokio::time::{Instant, sleep};
 
 use super::backfill::{self, Backlog};
 use super::conversation_queue::{PendingEdit, QueuePosition};
-use super::request::{self, Incoming};
+use super::request::{self, Incoming, MessageRequest};
 use super::{Claim, Inbound, MAX_WAITING_CLAIMS, RETRY_BACKOFF, no_agent_notice, refusal_notices};
 use crate::app::DiscordApp;
 use crate::channels::{AgentChannels, ChannelTarget};
-use crate::threads;
+use crate::direct::{self, Access, DirectChannel, Membership};
+use crate::{conversations, member, threads};
 
 /// Capacity of a channel's event queue. If it overflows, the channel is backfilled.
 const EVENT_QUEUE_LEN: usize = 256;
@@ -88,7 +89,7 @@ struct ChannelWorker {
     app: Arc<DiscordApp>,
     id: ChannelId,
     overflow: Arc<Overflow>,
-    /// Of a thread: how far it was read is recorded on disk.
+    /// Of a thread or of direct messages: how far they were read is recorded on disk.
     is_recorded: bool,
     /// The channel must be backfilled first. Until then the record of the last read message does not advance.
     needs_backfill: bool,
@@ -179,7 +180,35 @@ impl ChannelWorker {
             self.retry_until_ok(|| threads::record(&self.app, &target.agent, thread, message)).await;
             self.is_recorded = true;
         }
+        if let Some(direct) = target.direct.as_ref().filter(|_| !self.is_recorded) {
+            if let Some(message) = message
+                && self.check_access(&target.agent, direct).await == Access::Denied
+            {
+                no_agent_notice::on_refused(&self.app, message);
+                return None;
+            }
+            let message = message.map(|message| message.id);
+            let record = || direct::ensure_recorded(&self.app, &target.agent, direct, message);
+            self.is_recorded = self.retry_until_ok(record).await;
+            if !self.is_recorded {
+                return None;
+            }
+        }
         Some(target)
+    }
+
+    /// Checks whether the person of direct messages may write to the agent, with retries until Discord tells.
+    async fn check_access(&self, agent: &AgentEntry, direct: &DirectChannel) -> Access {
+        let mut backoff = RETRY_BACKOFF;
+        loop {
+            match direct::check_access(&self.app, agent, direct.user).await {
+                Ok(access) => return access,
+                Err(error) => {
+                    tracing::warn!(channel = %self.id, %error, "cannot check who may write direct messages; retrying");
+                }
+            }
+            sleep(backoff.next_wait()).await;
+        }
     }
 
     /// Backfills the channel, with retries, until it succeeds or Discord denies it. `told` is a message from the
@@ -241,7 +270,19 @@ impl ChannelWorker {
     }
 
     async fn handle_message(&mut self, agent: &AgentEntry, message: Message) {
-        let guild = channel_guild(&self.app.channels, agent, message.guild_id);
+        let direct = self.app.channels.direct.get(self.id);
+        let membership = match &direct {
+            None => None,
+            Some(direct) => match self.check_access(agent, direct).await {
+                Access::Granted(membership) => Some(membership),
+                Access::Denied => {
+                    no_agent_notice::on_refused(&self.app, &message);
+                    return self.record_read(message.id).await;
+                }
+            },
+        };
+        let of_channel = || channel_guild(&self.app.channels, agent, message.guild_id);
+        let guild = membership.as_ref().map_or_else(of_channel, |membership| membership.guild);
         // After a resumed connection the gateway sends no roles.
         if let Err(error) = self.app.roles.ensure_loaded(&self.app.rest, guild).await {
             tracing::warn!(%error, %guild, "cannot load the roles of a server; using their IDs");
@@ -250,7 +291,11 @@ impl ChannelWorker {
             Incoming::Ignored => self.record_read(message.id).await,
             Incoming::Unreadable => self.handle_unreadable(message.id).await,
             Incoming::Request(asked) => {
-                let Some(conversation) = self.find_conversation(agent).await else { return };
+                let asked = match membership {
+                    Some(membership) => with_membership(&self.app, &message, asked, &membership),
+                    None => asked,
+                };
+                let Some(conversation) = self.find_conversation().await else { return };
                 let claim =
                     Claim { message: message.id, channel: self.id, conversation, request: asked, is_inherited: false };
                 self.claim_message(claim).await;
@@ -258,14 +303,11 @@ impl ChannelWorker {
         }
     }
 
-    /// Returns the conversation that messages of the channel belong to. That of a thread is created before its first
-    /// message is claimed, so that the next daemon finds it.
-    async fn find_conversation(&self, agent: &AgentEntry) -> Option<ConversationKey> {
+    /// Returns the conversation that messages of the channel belong to. That of a thread or of direct messages is created
+    /// before its first message is claimed, so that the next daemon finds it.
+    async fn find_conversation(&self) -> Option<ConversationKey> {
         let target = self.app.channels.target_of(self.id)?;
-        Some(match &target.thread {
-            None => ConversationKey::main(agent.settings.id),
-            Some(thread) => self.retry_until_ok(|| threads::ensure_conversation(&self.app, agent, thread)).await,
-        })
+        Some(self.retry_until_ok(|| conversations::ensure_conversation(&self.app, &target)).await)
     }
 
     /// Records that a message that is not for the agent was read.
@@ -335,6 +377,17 @@ impl ChannelWorker {
             sleep(backoff.next_wait()).await;
         }
     }
+}
+
+/// Adds to a direct message what the person is in the guild by which they may write.
+fn with_membership(
+    app: &DiscordApp,
+    message: &Message,
+    asked: MessageRequest,
+    membership: &Membership,
+) -> MessageRequest {
+    let Membership { guild, nick, roles } = membership;
+    MessageRequest { by: member::requester(app, *guild, &message.author, nick.as_deref(), roles), ..asked }
 }
 
 /// Returns the guild of a channel, as far as it is known.

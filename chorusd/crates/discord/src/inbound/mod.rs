@@ -1,6 +1,6 @@
 //! Inbound messages: what people write in the channels of agents. Each message is claimed once, on disk, before it is
 //! processed; then each conversation processes its messages one after the other. A channel is the conversation `main`
-//! of its agent, and each thread below it is another one.
+//! of its agent; each thread below it, and the direct messages with each person, are others.
 
 mod attachments;
 mod backfill;
@@ -33,7 +33,7 @@ use self::conversation_queue::ConversationQueues;
 use self::download::Downloader;
 use super::app::DiscordApp;
 use crate::outbox::Outbox;
-use crate::threads;
+use crate::{conversations, direct, threads};
 pub(crate) use message_text::ChannelNames;
 pub(crate) use request::MessageRequest;
 
@@ -121,7 +121,7 @@ fn claim_from_row(app: &DiscordApp, row: &OpenClaim) -> Option<Claim> {
     Some(Claim {
         message: message_id(row.message)?,
         channel,
-        conversation: threads::find_conversation(&app.ops, row.agent, channel),
+        conversation: conversations::find_conversation(&app.ops, &app.channels, row.agent, channel)?,
         request: serde_json::from_str(&row.request).ok()?,
         is_inherited: true,
     })
@@ -145,6 +145,7 @@ async fn drop_unreadable(tables: &DiscordTables, outbox: &Outbox, row: &OpenClai
 /// Handles a new message.
 pub(crate) fn on_message(app: &Arc<DiscordApp>, message: Message) {
     let (channel, guild) = (message.channel_id, message.guild_id);
+    direct::observe(app, &message);
     let target = app.channels.target_of(channel);
     if let Some(thread) = target.as_ref().and_then(|target| target.thread.as_ref()) {
         threads::mark_active(app, thread);
@@ -156,6 +157,7 @@ pub(crate) fn on_message(app: &Arc<DiscordApp>, message: Message) {
         Some(guild) if app.channels.serves(guild) && is_unknown() => {}
         _ => {
             no_agent_notice::on_message(app, &message);
+            direct::mark_unserved(app, channel, message.id);
             return;
         }
     }
@@ -175,9 +177,13 @@ pub(crate) fn on_delete(app: &Arc<DiscordApp>, channel: ChannelId, guild: Option
     send_to_channel(app, channel, guild, || ChannelEvent::Deleted(messages));
 }
 
-/// Handles a new connection: every channel and thread is backfilled before further messages are claimed.
+/// Handles a new connection: every channel and thread, and all direct messages, are backfilled before further messages are
+/// claimed.
 pub(crate) fn on_connected(app: &Arc<DiscordApp>) {
     send_to_all(app, |_| true, || ChannelEvent::Connected);
+    for channel in app.channels.direct.recorded() {
+        send_to_channel(app, channel, None, || ChannelEvent::Connected);
+    }
 }
 
 /// Handles a guild that became available, possibly again: its channels are backfilled.
@@ -221,7 +227,7 @@ fn readable_threads(app: &DiscordApp) -> impl Iterator<Item = Arc<threads::Threa
     app.channels.threads.all().into_iter().filter(|thread| {
         let is_closed = || {
             let agent = app.channels.agent_of(thread.parent)?;
-            let row = app.ops.agents.conversations.by_origin(agent.settings.id, &threads::origin(thread.id))?;
+            let row = conversations::of_thread(&app.ops, agent.settings.id, thread.id)?;
             row.closed_at
         };
         thread.is_recorded && thread.archived.map_or_else(|| is_closed().is_none(), |archived| !archived)

@@ -1,5 +1,5 @@
 //! Answers to people who talk to Chorus where no agent reads: in a direct message, or by a mention in a channel that has
-//! no agent.
+//! no agent. Also to people who may not write direct messages.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use serenity::model::id::{ChannelId, GuildId};
 
 use super::request::is_from_person;
 use crate::app::DiscordApp;
+use crate::direct;
 use crate::outbox::{MessageBody, Post};
 
 /// A channel gets at most one answer in this time.
@@ -51,6 +52,16 @@ pub(super) fn on_message(app: &Arc<DiscordApp>, message: &Message) {
         Some(guild) if app.channels.serves(guild) && mentions_chorus(app, message) => no_agent_text(app, guild),
         Some(_) => return,
     };
+    answer(app, message, text);
+}
+
+/// Answers a direct message of a person who may not write to the agent.
+pub(super) fn on_refused(app: &Arc<DiscordApp>, message: &Message) {
+    answer(app, message, direct::refusal_text(app).to_owned());
+}
+
+/// Answers a message, unless the channel was answered a short while ago.
+fn answer(app: &Arc<DiscordApp>, message: &Message, text: String) {
     let channel = message.channel_id;
     let now = app.ops.clock.ticks();
     if is_from_person(message) && app.inbound.no_agent_answers.take_turn(channel, now) {

@@ -15,7 +15,7 @@ use chorus_proto::ErrorKind;
 use chorus_proto::methods::send::CancelParams;
 use uuid::Uuid;
 
-use crate::threads::conversation_param;
+use crate::conversations::conversation_param;
 
 /// The conversation of a turn and the person who requested it.
 #[derive(Debug, Clone)]

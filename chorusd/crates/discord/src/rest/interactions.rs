@@ -105,14 +105,17 @@ impl RestClient {
         self.background().execute(Request::json(Method::POST, route, &body)?).await
     }
 
-    /// Registers all commands in a guild; nobody waits for it.
-    pub(crate) async fn set_guild_commands(
+    /// Registers all commands in a guild, or all global ones; nobody waits for it.
+    pub(crate) async fn set_commands(
         &self,
         application: ApplicationId,
-        guild: GuildId,
+        guild: Option<GuildId>,
         commands: &impl Serialize,
     ) -> Result<(), RestError> {
-        let route = Route::GuildCommands { application_id: application, guild_id: guild };
+        let route = match guild {
+            Some(guild_id) => Route::GuildCommands { application_id: application, guild_id },
+            None => Route::ApplicationCommands { application_id: application },
+        };
         self.background().execute(Request::json(Method::PUT, route, commands)?).await
     }
 }

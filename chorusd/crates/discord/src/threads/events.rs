@@ -13,9 +13,9 @@ use serenity::model::id::{ChannelId, GuildId};
 use tokio::time::sleep;
 
 use super::cache::{Thread, is_thread};
-use super::conversation::origin;
 use super::lifecycle;
 use crate::app::DiscordApp;
+use crate::conversations::of_thread;
 use crate::inbound;
 use crate::rest::{Channel, RestError};
 
@@ -157,7 +157,7 @@ fn close(app: &Arc<DiscordApp>, thread: ChannelId) {
 pub(crate) fn on_connected(app: &Arc<DiscordApp>) {
     let is_open = |thread: &Arc<Thread>| {
         let agent = app.channels.agent_of(thread.parent);
-        let row = agent.and_then(|agent| app.ops.agents.conversations.by_origin(agent.settings.id, &origin(thread.id)));
+        let row = agent.and_then(|agent| of_thread(&app.ops, agent.settings.id, thread.id));
         row.is_some_and(|row| row.closed_at.is_none())
     };
     for thread in app.channels.threads.all().iter().filter(|thread| thread.archived == Some(true) && is_open(thread)) {

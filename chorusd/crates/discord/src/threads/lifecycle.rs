@@ -15,8 +15,8 @@ use chorus_proto::methods::context::RestoreParams;
 use serenity::model::id::ChannelId;
 use tokio::time::sleep;
 
-use super::conversation::origin;
 use crate::app::DiscordApp;
+use crate::conversations::of_thread;
 
 /// Waits between tries to close a conversation in which a turn runs.
 const CLOSE_BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
@@ -41,7 +41,7 @@ pub(super) async fn close(app: Arc<DiscordApp>, thread: ChannelId) {
 async fn try_close(app: &DiscordApp, thread: ChannelId) -> Result<()> {
     // The channel may have belonged to another agent before.
     for agent in app.ops.agents.all() {
-        let Some(row) = app.ops.agents.conversations.by_origin(agent.settings.id, &origin(thread)) else { continue };
+        let Some(row) = of_thread(&app.ops, agent.settings.id, thread) else { continue };
         let _one_at_a_time = app.channels.thread_locks.lock(row.key.id).await;
         if app.channels.threads.get(thread).is_some_and(|thread| thread.archived != Some(true)) {
             return Ok(());
@@ -108,7 +108,7 @@ fn is_temporary(kind: ErrorKind) -> bool {
 /// Opens the conversation of a thread that was unarchived.
 pub(super) async fn reopen(app: Arc<DiscordApp>, thread: ChannelId) {
     let Some(agent) = app.channels.target_of(thread).map(|target| target.agent) else { return };
-    let Some(row) = app.ops.agents.conversations.by_origin(agent.settings.id, &origin(thread)) else { return };
+    let Some(row) = of_thread(&app.ops, agent.settings.id, thread) else { return };
     if let Err(failure) = open(&app, &agent, row.key).await {
         tracing::info!(%thread, %failure, "the conversation of a thread stays closed until the next message");
     }

@@ -2,16 +2,11 @@
 //! saved and closed while the thread is archived, and comes back when the thread is opened.
 
 mod cache;
-mod conversation;
 mod events;
 mod lifecycle;
 mod record;
 
 pub(crate) use cache::{Thread, ThreadCache};
-pub(crate) use conversation::{
-    approval_channel, conversation_param, ensure_conversation, find_conversation, notice_channel, origin,
-    thread_of_origin,
-};
 pub(crate) use events::{close_if_archived, handle_event, insert_found, load, lookup, mark_active, on_connected};
 pub(crate) use lifecycle::open;
 pub(crate) use record::record;

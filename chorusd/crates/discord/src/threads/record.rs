@@ -36,6 +36,7 @@ pub(crate) async fn record(
             seen,
             skipped: seen,
             parent: Some(parent),
+            user: None,
         };
         app.tables.channels.upsert(row).await?;
     }

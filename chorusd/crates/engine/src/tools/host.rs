@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use chorus_base::error::Result;
 use chorus_base::requester::Requester;
+use chorus_session::conversation::ConversationKey;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -40,6 +41,7 @@ pub trait ToolHost: Debug + Send + Sync {
 pub struct ToolCaller {
     pub agent: Uuid,
     pub agent_name: String,
+    pub conversation: ConversationKey,
     pub turn: Uuid,
     /// The requester of the turn.
     pub requester: Requester,
@@ -56,6 +58,7 @@ impl ToolCaller {
         Self {
             agent: ctx.agent,
             agent_name: ctx.agent_name.clone(),
+            conversation: ctx.conversation,
             turn: ctx.turn,
             requester: ctx.requester.clone(),
             action: action.to_string(),

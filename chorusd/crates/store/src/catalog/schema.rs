@@ -290,4 +290,8 @@ pub(crate) const MIGRATIONS: Migrations = &[
     CREATE INDEX sessions_by_conversation_name ON sessions (agent_id, json_extract(header, '$.conversation.name'))
         WHERE conversation_id IS NOT NULL;
 ",
+    "
+    -- of a channel of direct messages, the person
+    ALTER TABLE discord_channels ADD COLUMN user_id INTEGER;
+",
 ];

@@ -117,6 +117,13 @@ fn where_clause(listing: &SessionQuery) -> (String, Vec<Value>) {
             }
         }
     }
+    if !listing.hidden.is_empty() {
+        parts.push(
+            "(conversation_id IS NULL OR hex(conversation_id) NOT IN (SELECT value FROM json_each(?)))".to_owned(),
+        );
+        let ids: Vec<String> = listing.hidden.iter().map(|id| id.simple().to_string().to_uppercase()).collect();
+        values.push(Value::Text(serde_json::Value::from(ids).to_string()));
+    }
     if let Some(since) = listing.since {
         // The plus keeps SQLite from using the index on times, which has a different order. An import was saved after its
         // conversation.
@@ -162,7 +169,7 @@ pub(super) fn read_page(conn: &Connection, listing: &SessionQuery, total: u64) -
 /// Counts the matching sessions. Without a filter it reads maintained counters, so that a long history costs no more
 /// than a short one.
 fn count_matching(conn: &Connection, listing: &SessionQuery) -> StoreResult<u64> {
-    if listing.tag.is_none() && listing.conversation.is_none() {
+    if listing.tag.is_none() && listing.conversation.is_none() && listing.hidden.is_empty() {
         let counted = match listing.agent {
             Some(agent) => {
                 let mut statement = conn.prepare_cached("SELECT sessions FROM agents WHERE id = ?1")?;

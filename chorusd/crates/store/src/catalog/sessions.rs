@@ -47,6 +47,8 @@ pub struct SessionQuery {
     pub also: Vec<Uuid>,
     /// Of `agent`, only the sessions of this conversation.
     pub conversation: Option<ConversationKey>,
+    /// Conversations of `agent` whose sessions are left out.
+    pub hidden: Vec<Uuid>,
     /// Only conversations since then: by the time of the save, or of an imported one by its start.
     pub since: Option<Timestamp>,
     pub tag: Option<String>,

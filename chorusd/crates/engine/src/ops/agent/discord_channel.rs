@@ -123,6 +123,7 @@ impl NewAgentChannel {
             seen: channel,
             skipped: channel,
             parent: None,
+            user: None,
         };
         let welcome = face.welcome_post(&agent_entry(&agents.home, dir, config, row.stamp.clone()), made.channel)?;
         tables.channels.upsert_with_agent(row, channel, welcome).await
@@ -385,6 +386,7 @@ pub(super) async fn bind_channel(
             seen: newest,
             skipped: newest,
             parent: None,
+            user: None,
         };
         match tables.channels.upsert(row).await {
             Ok(()) => post_welcome(editor, &new, channel).await,

@@ -11,7 +11,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use crate::ops::agent::AgentResolver;
-use crate::ops::conversations::find;
+use crate::ops::conversations::{ConversationKey, SessionScope, find};
 use crate::ops::session::SessionReader;
 
 /// The default number of sessions in a page.
@@ -30,16 +30,18 @@ pub async fn history(
     clock: &Clock,
     params: HistoryParams,
 ) -> Result<HistoryResult> {
-    history_as(agents, sessions, clock, params, &Requester::Owner).await
+    history_as(agents, sessions, clock, params, &Requester::Owner, None).await
 }
 
-/// Like [`history`]; the numbers are remembered for `by`.
+/// Like [`history`]; the numbers are remembered for `by`. With `viewer`, only what may be offered in that conversation of
+/// the agent is listed.
 pub async fn history_as(
     agents: &AgentResolver,
     sessions: &SessionReader,
     clock: &Clock,
     params: HistoryParams,
     by: &Requester,
+    viewer: Option<ConversationKey>,
 ) -> Result<HistoryResult> {
     let agent = match params.all_agents {
         true => None,
@@ -58,6 +60,8 @@ pub async fn history_as(
         }
     };
     let agent = agent.map(|agent| agent.settings.id);
+    let scope = viewer.map(|viewer| SessionScope::of(&agents.index.conversations, viewer)).unwrap_or_default();
+    let conversation = scope.only().or(conversation);
     let named = params.agent.is_some() && !params.own;
     let also = if named || conversation.is_some() || *by != Requester::Owner {
         Vec::new()
@@ -75,7 +79,8 @@ pub async fn history_as(
     let since = params.since.as_deref().map(|text| parse_since(text, clock.now())).transpose()?;
     let offset = (page - 1).saturating_mul(limit);
     let words = params.words.unwrap_or_default().split_whitespace().take(MAX_WORDS).map(str::to_owned).collect();
-    let listing = SessionQuery { agent, also, conversation, since, tag: params.tag, words, offset, limit };
+    let hidden = scope.hidden();
+    let listing = SessionQuery { agent, also, conversation, hidden, since, tag: params.tag, words, offset, limit };
     let (rows, short, total) = sessions.table.list_with_short_ids(listing).await?;
     if !params.keep_numbers {
         let ids = rows.iter().map(|row| row.header.id).collect();

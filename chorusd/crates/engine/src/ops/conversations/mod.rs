@@ -7,12 +7,15 @@ pub mod list;
 pub mod new;
 pub mod recovery;
 pub mod rename;
+pub mod session_scope;
 mod target;
 pub mod use_;
 mod write_target;
 
 pub use chorus_session::conversation::ConversationKey;
+pub use chorus_store::journal::ConversationRow;
 pub use describe::describe_live;
 pub use new::Opener;
+pub use session_scope::SessionScope;
 pub use target::{ConversationTarget, SELECTED, find};
 pub use write_target::StartingConversations;

@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use crate::agent::agent_index::AgentEntry;
 use crate::ops::Ops;
+use crate::ops::conversations::{ConversationKey, SessionScope};
 use crate::ops::events::subscribe::{SubscriptionItem, subscribe};
 
 /// The setting with the hashes of the commands that are registered in each server.
@@ -34,9 +35,16 @@ pub async fn set_registered_hash(ops: &Ops, server: &str, hash: Option<String>) 
     ops.store.catalog.settings.set(REGISTERED_COMMANDS, Some(text)).await
 }
 
-/// Returns the newest sessions of an agent for autocompletion. The numbers of the last history stay as they are.
-pub async fn newest_sessions(ops: &Ops, agent: Uuid, limit: u64) -> Result<Vec<Session>> {
-    let listing = SessionQuery { agent: Some(agent), limit, ..SessionQuery::default() };
+/// Returns the newest sessions that are offered in a conversation of an agent, for autocompletion. The numbers of the last history stay as they are.
+pub async fn newest_sessions(ops: &Ops, viewer: ConversationKey, limit: u64) -> Result<Vec<Session>> {
+    let scope = SessionScope::of(&ops.agents.conversations, viewer);
+    let listing = SessionQuery {
+        agent: Some(viewer.agent),
+        conversation: scope.only(),
+        hidden: scope.hidden(),
+        limit,
+        ..SessionQuery::default()
+    };
     let (rows, short, _) = ops.store.catalog.sessions.list_with_short_ids(listing).await?;
     ops.sessions.describe_with_short_ids(rows, short).await
 }

@@ -13,6 +13,17 @@ const CHECK_NAME: &str = "Discord";
 /// With fewer sessions left than this, the budget is reported as low.
 const LOW_BUDGET: u32 = 10;
 
+/// Returns why the agent of `dm_agent` answers nobody.
+fn unanswered_direct_messages(ops: &Ops) -> Option<String> {
+    let config = &ops.config.discord;
+    let name = config.dm_agent.as_deref()?;
+    let Some(agent) = ops.agents.by_name(name) else {
+        return Some(format!("no agent {name}, so direct messages are not answered"));
+    };
+    (config.dm_allow.is_empty() && agent.channel().is_none())
+        .then(|| format!("{name} has no channel, so nobody may write direct messages"))
+}
+
 /// Runs all checks of Discord.
 pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
     let config = ops.config.discord.clone();
@@ -63,6 +74,10 @@ pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
         if !what.is_empty() {
             checks.push(check_with(name, Verdict::Warn, what.join("; "), hint));
         }
+    }
+    if let Some(why) = unanswered_direct_messages(ops) {
+        let hint = "fix `dm_agent` or `dm_allow` in [discord]; see docs/DISCORD.md";
+        checks.push(check_with("Discord direct messages", Verdict::Warn, why, hint));
     }
     let strangers = ops.discord.unserved_guilds();
     if !strangers.is_empty() {

@@ -13,6 +13,7 @@ use uuid::Builder;
 
 use super::SessionReader;
 use super::message_source::MessageSource;
+use super::reader::unknown_session_error;
 use crate::agent::{command, session_save};
 use crate::ops::conversations::{self, ConversationTarget};
 
@@ -54,6 +55,9 @@ impl SessionReader {
             Selector::Live => self.open_live(target).await,
             Selector::LiveOf(name) => {
                 let key = conversations::find(&self.agents.index, &target.agent, Some(&name))?;
+                if *by != Requester::Owner && !self.scope(target).contains(key) {
+                    return Err(unknown_session_error(&target.agent.settings.name, text));
+                }
                 self.open_live(&ConversationTarget::new(target.agent.clone(), key)).await
             }
             _ => self.open_row(self.resolve_to_read(by, target, agent_said, text, command).await?).await,

@@ -21,7 +21,7 @@ use super::get::corrupt_error;
 use crate::agent::agent_index::AgentEntry;
 use crate::agent::registry::Registry;
 use crate::ops::agent::AgentResolver;
-use crate::ops::conversations::{self, ConversationTarget};
+use crate::ops::conversations::{self, ConversationTarget, SessionScope};
 use crate::ops::history_numbers::HistoryNumbers;
 
 /// Finds and reads the saved sessions of this home.
@@ -53,7 +53,8 @@ impl SessionReader {
     }
 
     /// Like [`SessionReader::resolve`], on behalf of `by`: numbers refer to the history that `by` was shown. Members in
-    /// channels find only sessions of the agent itself; for others the error does not reveal whether they exist.
+    /// channels find only sessions of the agent itself, and none of private conversations other than `target`; for others the
+    /// error does not reveal whether they exist.
     pub async fn resolve_as(
         &self,
         by: &Requester,
@@ -106,11 +107,12 @@ impl SessionReader {
     ) -> Result<SessionRow> {
         let (agent, own) = (&target.agent, target.key.agent);
         let owner = *by == Requester::Owner;
+        let scope = if owner { SessionScope::default() } else { self.scope(target) };
         let row = match Selector::parse(text) {
             Selector::Live => self.saved_live(target.key, agent).await?,
             Selector::LiveOf(name) => {
                 let conversation = conversations::find(&self.agents.index, agent, Some(&name))?;
-                self.saved_live(conversation, agent).await?
+                if scope.contains(conversation) { self.saved_live(conversation, agent).await? } else { None }
             }
             Selector::Previous => self.previous(target.key, owner && imported).await?,
             Selector::Tag(tag) => {
@@ -122,7 +124,8 @@ impl SessionReader {
                     limit: MAX_CANDIDATES,
                     ..SessionQuery::default()
                 };
-                let (tagged, _) = self.table.list(query).await?;
+                let (mut tagged, _) = self.table.list(query).await?;
+                tagged.retain(|row| scope.contains_session(&row.header));
                 match tagged.is_empty() {
                     true => None,
                     false => self.ensure_unique(&format!("tag:{tag}"), tagged).await?,
@@ -132,7 +135,7 @@ impl SessionReader {
             Selector::Id(id) => self.table.get(id).await?,
             Selector::Number(number, digits) => match self.history_numbers.find(by, own, number) {
                 Some(id) => self.table.get(id).await?,
-                None if digits.len() >= MIN_PREFIX => self.find_by_text(own, owner, &digits).await?,
+                None if digits.len() >= MIN_PREFIX => self.find_by_text(own, owner, &scope, &digits).await?,
                 None => {
                     return Err(Error::new(
                         ErrorKind::SessionNotFound,
@@ -141,16 +144,19 @@ impl SessionReader {
                     .hint("run `chorusctl history` again, or use the session's name"));
                 }
             },
-            Selector::Text(text) => match self.find_by_text(own, owner, &text).await? {
+            Selector::Text(text) => match self.find_by_text(own, owner, &scope, &text).await? {
                 Some(row) => Some(row),
-                None => self.find_by_words(self.searched_agents(own, owner && imported), &text).await?,
+                None => self.find_by_words(self.searched_agents(own, owner && imported), &scope, &text).await?,
             },
         };
-        let shown: String = text.chars().take(80).collect();
-        row.filter(|row| owner || row.header.agent_id == own).ok_or_else(|| {
-            Error::new(ErrorKind::SessionNotFound, format!("no session {shown:?} in agent {}", agent.settings.name))
-                .hint("list sessions: chorusctl history")
-        })
+        let is_offered = |row: &SessionRow| owner || row.header.agent_id == own && scope.contains_session(&row.header);
+        row.filter(is_offered).ok_or_else(|| unknown_session_error(&agent.settings.name, text))
+    }
+
+    /// Returns what is offered in a conversation to people in channels.
+    #[must_use]
+    pub fn scope(&self, target: &ConversationTarget) -> SessionScope {
+        SessionScope::of(&self.agents.index.conversations, target.key)
     }
 
     /// Returns the warning that other agents have sessions with the name `text`, by which `row` was found.
@@ -219,24 +225,33 @@ impl SessionReader {
     }
 
     /// Finds a session by its slug or the start of it, then by words of its title.
-    async fn find_by_words(&self, agents: Vec<Uuid>, text: &str) -> Result<Option<SessionRow>> {
+    async fn find_by_words(&self, agents: Vec<Uuid>, scope: &SessionScope, text: &str) -> Result<Option<SessionRow>> {
         if text.chars().count() < MIN_WORD {
             return Ok(None);
         }
-        let with_slug = self.table.list_with_slug(agents.clone(), text.to_owned()).await?;
+        let mut with_slug = self.table.list_with_slug(agents.clone(), text.to_owned()).await?;
+        with_slug.retain(|row| scope.contains_session(&row.header));
         if !with_slug.is_empty() {
             return self.ensure_unique(text, with_slug).await;
         }
-        let with_title = self.table.list_with_title_words(agents, text.to_owned()).await?;
+        let mut with_title = self.table.list_with_title_words(agents, text.to_owned()).await?;
+        with_title.retain(|row| scope.contains_session(&row.header));
         if with_title.is_empty() { Ok(None) } else { self.ensure_unique(text, with_title).await }
     }
 
     /// Finds a session by its exact name, then by a unique prefix. The agent's own sessions come before those of others,
     /// which are considered only if `others`.
-    async fn find_by_text(&self, own: Uuid, others: bool, text: &str) -> Result<Option<SessionRow>> {
+    async fn find_by_text(
+        &self,
+        own: Uuid,
+        others: bool,
+        scope: &SessionScope,
+        text: &str,
+    ) -> Result<Option<SessionRow>> {
         let looked_in = &[Some(own), None][..if others { 2 } else { 1 }];
         for &agent in looked_in {
-            let named = self.table.list_named(agent, text.to_owned()).await?;
+            let mut named = self.table.list_named(agent, text.to_owned()).await?;
+            named.retain(|row| scope.contains_session(&row.header));
             if !named.is_empty() {
                 return self.ensure_unique(text, named).await;
             }
@@ -245,7 +260,8 @@ impl SessionReader {
             return Ok(None);
         }
         for &agent in looked_in {
-            let beginning = self.table.list_with_prefix(agent, text.to_owned()).await?;
+            let mut beginning = self.table.list_with_prefix(agent, text.to_owned()).await?;
+            beginning.retain(|row| scope.contains_session(&row.header));
             if !beginning.is_empty() {
                 return self.ensure_unique(text, beginning).await;
             }
@@ -400,6 +416,13 @@ fn candidate_line(short_id: &str, row: &SessionRow, with_agent: bool) -> String 
     let when = when.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string();
     let agent = if with_agent { format!("{}  ", header.agent_name) } else { String::new() };
     format!("  {short_id}  {when}  {agent}{title}")
+}
+
+/// The error about a session that does not exist, or that somebody may not know of.
+pub(super) fn unknown_session_error(agent: &str, text: &str) -> Error {
+    let shown: String = text.chars().take(80).collect();
+    Error::new(ErrorKind::SessionNotFound, format!("no session {shown:?} in agent {agent}"))
+        .hint("list sessions: chorusctl history")
 }
 
 fn not_saved_error(agent: &str) -> Error {

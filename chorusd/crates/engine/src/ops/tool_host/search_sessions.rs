@@ -14,6 +14,7 @@ use chorus_store::session_files;
 use regex::{Regex, RegexBuilder};
 
 use crate::ops::Ops;
+use crate::ops::conversations::SessionScope;
 use crate::tools::ToolCaller;
 
 /// The time limit of a search.
@@ -36,16 +37,24 @@ const CONTEXT_CHARS: usize = 120;
 
 const MAX_WORDS: usize = 8;
 
-/// Finds sessions in which one message, or the description, contains all words of the query.
+/// Finds sessions in which one message, or the description, contains all words of the query. Those of other private
+/// conversations are left out, so that nobody gets to read them by asking the agent.
 pub(super) async fn search(ops: &Ops, asker: ToolCaller, query: String) -> Result<String> {
     let words = compile_words(&query)?;
     let until = Instant::now() + SEARCH_TIMEOUT;
     let gone = || Error::internal("the agent does not exist");
     let dir = ops.agents.by_id(asker.agent).ok_or_else(gone)?.settings.dir.clone();
+    let scope = SessionScope::of(&ops.agents.conversations, asker.conversation);
     let (mut found, mut looked, mut total) = (Vec::new(), 0, 0);
     loop {
-        let listing =
-            SessionQuery { agent: Some(asker.agent), offset: looked, limit: CATALOG_PAGE, ..SessionQuery::default() };
+        let listing = SessionQuery {
+            agent: Some(asker.agent),
+            conversation: scope.only(),
+            hidden: scope.hidden(),
+            offset: looked,
+            limit: CATALOG_PAGE,
+            ..SessionQuery::default()
+        };
         let (rows, all) = ops.store.catalog.sessions.list(listing).await?;
         total = total.max(all);
         if rows.is_empty() {

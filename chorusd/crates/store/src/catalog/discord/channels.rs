@@ -1,4 +1,4 @@
-//! Discord channels of agents and the threads below them, and how far each was read.
+//! Discord channels of agents, the threads below them and channels of direct messages, and how far each was read.
 
 use chorus_base::error::Result;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
@@ -12,6 +12,7 @@ use crate::sqlite::StoreResult;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChannelRow {
     pub channel: u64,
+    /// 0 for direct messages.
     pub guild: u64,
     pub agent: Uuid,
     /// Whether Chorus created the channel and so may delete it.
@@ -23,9 +24,11 @@ pub struct ChannelRow {
     pub skipped: u64,
     /// The channel that a thread is below; `None` for a channel.
     pub parent: Option<u64>,
+    /// The person of a channel of direct messages; `None` for channels of guilds.
+    pub user: Option<u64>,
 }
 
-const COLUMNS: &str = "channel_id, guild_id, agent_id, made, seen, skipped, parent_id";
+const COLUMNS: &str = "channel_id, guild_id, agent_id, made, seen, skipped, parent_id, user_id";
 
 /// The table of the channels of agents.
 #[derive(Debug, Clone)]
@@ -85,14 +88,19 @@ impl ChannelTable {
             .await
     }
 
-    /// Lists the channels of an agent, or of all agents, without threads.
+    /// Lists the channels of an agent, or of all agents, without threads and direct messages.
     pub async fn list(&self, agent: Option<Uuid>) -> Result<Vec<ChannelRow>> {
-        self.list_where("parent_id IS NULL", agent).await
+        self.list_where("parent_id IS NULL AND user_id IS NULL", agent).await
     }
 
     /// Lists the threads of all agents.
     pub async fn list_threads(&self) -> Result<Vec<ChannelRow>> {
         self.list_where("parent_id IS NOT NULL", None).await
+    }
+
+    /// Lists the channels of direct messages of all agents.
+    pub async fn list_direct(&self) -> Result<Vec<ChannelRow>> {
+        self.list_where("user_id IS NOT NULL", None).await
     }
 
     async fn list_where(&self, condition: &str, agent: Option<Uuid>) -> Result<Vec<ChannelRow>> {
@@ -113,12 +121,21 @@ impl ChannelTable {
 pub(super) fn upsert(conn: &Connection, row: &ChannelRow) -> StoreResult<()> {
     conn.prepare_cached(
         // Ids of Discord begin with the milliseconds since 2015.
-        "INSERT INTO discord_channels (channel_id, guild_id, agent_id, made, seen, skipped, parent_id, threads_after)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, (CAST(unixepoch('now', 'subsec') * 1000 AS INTEGER) - 1420070400000) << 22)
+        "INSERT INTO discord_channels (channel_id, guild_id, agent_id, made, seen, skipped, parent_id, user_id, threads_after)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, (CAST(unixepoch('now', 'subsec') * 1000 AS INTEGER) - 1420070400000) << 22)
          ON CONFLICT (channel_id) DO UPDATE SET guild_id = excluded.guild_id, agent_id = excluded.agent_id,
-             parent_id = excluded.parent_id, made = excluded.made, seen = max(seen, excluded.seen), skipped = max(skipped, excluded.skipped)",
+             parent_id = excluded.parent_id, user_id = excluded.user_id, made = excluded.made, seen = max(seen, excluded.seen), skipped = max(skipped, excluded.skipped)",
     )?
-    .execute(params![row.channel, row.guild, row.agent.as_bytes(), row.created_by_us, row.seen, row.skipped, row.parent])?;
+    .execute(params![
+        row.channel,
+        row.guild,
+        row.agent.as_bytes(),
+        row.created_by_us,
+        row.seen,
+        row.skipped,
+        row.parent,
+        row.user
+    ])?;
     Ok(())
 }
 
@@ -145,6 +162,7 @@ fn read_channel(row: &Row<'_>) -> rusqlite::Result<ChannelRow> {
         seen: row.get(4)?,
         skipped: row.get(5)?,
         parent: row.get(6)?,
+        user: row.get(7)?,
     })
 }
 
@@ -174,13 +192,16 @@ mod tests {
             seen: channel,
             skipped: channel,
             parent,
+            user: None,
         };
         let (room, thread, other) = (row(7, None), row(8, Some(7)), row(9, Some(6)));
-        for row in [room, thread, other] {
+        let direct = ChannelRow { guild: 0, user: Some(5), ..row(10, None) };
+        for row in [room, thread, other, direct] {
             channels.upsert(row).await.unwrap();
         }
         assert_eq!(channels.list(Some(room.agent)).await.unwrap(), [room]);
         assert_eq!(channels.list_threads().await.unwrap(), [thread, other]);
+        assert_eq!(channels.list_direct().await.unwrap(), [direct]);
         let (after, unknown) = (channels.threads_after(7).await.unwrap(), channels.threads_after(1).await.unwrap());
         assert!(after.is_some_and(|after| after > 1 << 60) && unknown.is_none(), "{after:?}");
         channels.upsert(room).await.unwrap();

@@ -261,6 +261,7 @@ mod tests {
         seen: 10,
         skipped: 10,
         parent: None,
+        user: None,
     };
 
     #[tokio::test]

@@ -1,0 +1,72 @@
+//! Sessions of direct messages are offered to nobody else.
+
+use chorus_tests::ctl::chorusctl;
+use chorus_tests::discord::permissions::MANAGE_MESSAGES;
+use chorus_tests::model_server::Response;
+use serde_json::json;
+
+use super::{DirectFixture, answer_to};
+
+#[test]
+fn sessions_of_direct_messages_are_not_offered_elsewhere() {
+    let dms = DirectFixture::new();
+    let hers = dms.direct(&dms.mara);
+    dms.talk_direct(&dms.mara, "My secret colour?", "Ultramarine.");
+    let saved = dms.mara.run_slash_command(&hers, "context save", &[("description", "colours of mara")]);
+    saved.response_with("Saved as");
+    dms.talk(&dms.otto, &dms.room, "Our word?", "Bread.");
+    let ada = dms.fixture.guild.add_member("ada", &[], MANAGE_MESSAGES);
+    ada.run_slash_command(&dms.room, "context save", &[("description", "words of all")]).response_with("Saved as");
+    let session = dms.conversation(&dms.mara).and_then(|one| one.last_session).expect("a session");
+    let name = chorusctl(&dms.fixture.home, ["--json", "session", "show", &session.id.to_string()]).expect_json();
+    let name = name["session"]["session_id"].as_str().unwrap_or_default().to_owned();
+    assert!(name.contains("colours"), "{name}");
+
+    // In the channel there are the sessions of the channel.
+    let shown = ada.run_slash_command(&dms.room, "context history", &[]).response_with("words of all");
+    assert!(!shown.content.contains("mara") && shown.content.contains("1 session"), "{shown:?}");
+    let (id, tail) = (session.id.to_string(), &session.id.to_string()[..8]);
+    for session in [&*name, &id, tail, "colours", "@discord-dm-mara"] {
+        for command in ["context restore", "context resume", "session export"] {
+            let refused = ada.run_slash_command(&dms.room, command, &[("session", session)]);
+            let answer = refused.response_with("session");
+            let found = ["Ultramarine", "Restored", "Resumed", "colours of mara"];
+            assert!(found.iter().all(|found| !answer.content.contains(found)), "{command} {session}: {answer:?}");
+            assert!(answer.ephemeral && answer.files.is_empty(), "{command} {session}: {answer:?}");
+        }
+    }
+    let offered = ada.autocomplete(&dms.room, "context restore", &[("session", "")]);
+    assert!(offered.len() == 1 && offered[0].0.contains("words of all"), "{offered:?}");
+    assert_eq!(dms.main_texts(), ["Our word?", "Bread."]);
+
+    // In the direct messages there are those of the direct messages.
+    let shown = dms.mara.run_slash_command(&hers, "context history", &[]).response_with("colours of mara");
+    assert!(!shown.content.contains("words of all"), "{shown:?}");
+    let refused = dms.mara.run_slash_command(&hers, "context restore", &[("session", "words")]);
+    assert!(!refused.response_with("session").content.contains("Restored"));
+    let offered = dms.mara.autocomplete(&hers, "context restore", &[("session", "")]);
+    assert!(offered.len() == 1 && offered[0].0.contains("colours of mara"), "{offered:?}");
+
+    // The owner sees all of them.
+    let all = chorusctl(&dms.fixture.home, ["history", "--agent", "maps"]).stdout;
+    assert!(all.contains("words of all") && all.contains("colours of mara"), "{all}");
+}
+
+#[test]
+fn the_agent_does_not_find_them_for_others() {
+    let dms = DirectFixture::new();
+    dms.talk_direct(&dms.mara, "My secret colour?", "Ultramarine.");
+    dms.mara.run_slash_command(&dms.direct(&dms.mara), "context save", &[]).response_with("Saved as");
+    dms.fixture.set("maps", "permissions", "open").expect("set");
+    let search = |channel: &chorus_tests::discord::ChannelHandle| {
+        dms.answer(Response::empty().then_call("c1", "search_sessions", &json!({"query": "ultramarine"})));
+        dms.say("So it is.");
+        let asked = channel.say(&dms.mara, "Search.");
+        answer_to(channel, asked);
+        dms.fixture.server.requests().pop().expect("a request").body["messages"].to_string()
+    };
+    let found = search(&dms.room);
+    assert!(found.contains("no match in 0 sessions"), "{found}");
+    let found = search(&dms.direct(&dms.mara));
+    assert!(found.contains("found in 1 session"), "{found}");
+}
