@@ -190,7 +190,9 @@ impl ChannelHandle {
             if let Some(channel) = state.channels.get_mut(&self.id) {
                 channel.name = name.to_owned();
             }
-            state.dispatch_channel("CHANNEL_UPDATE", self.id);
+            let kind = state.channels.get(&self.id).map_or(0, |channel| channel.kind);
+            let event = if kind == THREAD_CHANNEL { "THREAD_UPDATE" } else { "CHANNEL_UPDATE" };
+            state.dispatch_channel(event, self.id);
         });
     }
 

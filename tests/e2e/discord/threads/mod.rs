@@ -3,8 +3,10 @@
 mod archive;
 mod commands;
 mod conversations;
+mod permissions;
 mod posts;
 mod restart;
+mod titles;
 
 use chorus_proto::methods::conversations::{Conversation, List, ListParams};
 use chorus_tests::client_ext::ClientExt as _;

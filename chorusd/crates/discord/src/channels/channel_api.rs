@@ -95,11 +95,18 @@ impl ChannelApi for DiscordChannels {
         }
     }
 
+    fn thread_problem(&self, channel: u64) -> Option<String> {
+        self.app().ok()?.channels.thread_problem(ChannelId::new(channel.max(1)))
+    }
+
     fn welcome_post(&self, agent: &AgentEntry, channel: u64) -> Result<NewPost> {
         let app = self.app()?;
         let prompt = agent.settings.system_prompt.as_deref().map(|prompt| app.redact(prompt));
-        let content = welcome::welcome_text(&agent.settings.name, prompt.as_deref(), agent.permissions.as_str());
+        let mut content = welcome::welcome_text(&agent.settings.name, prompt.as_deref(), agent.permissions.as_str());
         let channel = ChannelId::new(channel.max(1));
+        if let Some(problem) = app.channels.thread_problem(channel) {
+            content.push_str(&format!("\n-# {problem}. Grant them if you want to use threads here."));
+        }
         Post { channel, about: None, body: MessageBody::from_text(content), reply_to: None }.into_row()
     }
 

@@ -20,6 +20,12 @@ const REQUIRED_PERMISSIONS: [(Permissions, &str); 4] = [
     (Permissions::READ_MESSAGE_HISTORY, "Read Message History"),
 ];
 
+/// Permissions that Chorus needs in threads below an agent's channel, and to create them.
+const THREAD_PERMISSIONS: [(Permissions, &str); 2] = [
+    (Permissions::SEND_MESSAGES_IN_THREADS, "Send Messages in Threads"),
+    (Permissions::CREATE_PUBLIC_THREADS, "Create Public Threads"),
+];
+
 /// Guilds in memory, with what determines who may do what in which channel.
 #[derive(Debug, Default)]
 pub(super) struct GuildCache {
@@ -218,21 +224,28 @@ impl GuildCache {
         // Without Chorus's own roles its permissions are not known; Discord will refuse.
         if let Some(me) = inner.own_user_id.and_then(|me| guild.members.get(&me)) {
             let may = member_permissions_in(guild, found, me);
-            let missing: Vec<&str> = REQUIRED_PERMISSIONS
-                .iter()
-                .filter(|(needed, _)| !may.contains(*needed))
-                .map(|(_, name)| *name)
-                .collect();
-            if !missing.is_empty() {
-                return ChannelFitness::Unfit(format!(
-                    "Chorus lacks permissions in #{}: {}",
-                    found.name,
-                    missing.join(", ")
-                ));
+            if let Some(why) = describe_missing(may, &REQUIRED_PERMISSIONS, &found.name) {
+                return ChannelFitness::Unfit(why);
             }
         }
         ChannelFitness::Fit(guild.id)
     }
+
+    /// Returns which permissions for threads below a channel Chorus lacks; `None` if it has them or that is not known.
+    #[must_use]
+    pub(super) fn thread_problem(&self, channel: ChannelId) -> Option<String> {
+        let inner = self.inner.read();
+        let guild = inner.guilds.values().find(|guild| guild.channels.contains_key(&channel))?;
+        let (found, me) = (guild.channels.get(&channel)?, guild.members.get(&inner.own_user_id?)?);
+        describe_missing(member_permissions_in(guild, found, me), &THREAD_PERMISSIONS, &found.name)
+    }
+}
+
+/// Describes which permissions are missing in a channel; `None` if none is.
+fn describe_missing(may: Permissions, needed: &[(Permissions, &str)], channel: &str) -> Option<String> {
+    let missing: Vec<&str> =
+        needed.iter().filter(|(needed, _)| !may.contains(*needed)).map(|(_, name)| *name).collect();
+    (!missing.is_empty()).then(|| format!("Chorus lacks permissions in #{channel}: {}", missing.join(", ")))
 }
 
 impl Inner {

@@ -133,6 +133,12 @@ impl AgentChannels {
             .unwrap_or(true)
     }
 
+    /// Returns which permissions for threads below a channel Chorus lacks; `None` if it has them or that is not known.
+    #[must_use]
+    pub(crate) fn thread_problem(&self, channel: ChannelId) -> Option<String> {
+        self.guild_cache.thread_problem(channel)
+    }
+
     /// Returns the owner of a guild, if known.
     #[must_use]
     pub(crate) fn owner_of(&self, guild: GuildId) -> Option<UserId> {

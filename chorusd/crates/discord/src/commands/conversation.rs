@@ -60,6 +60,11 @@ async fn new(call: &Invocation) -> Result<Response> {
     let (channel, _) = by.app.channels.channel_of(agent.settings.id).ok_or_else(|| {
         Error::new(ErrorKind::NotFound, "The agent's channel is not in this server").hint("use the command there")
     })?;
+    if let Some(problem) = by.app.channels.thread_problem(channel) {
+        return Err(Error::new(ErrorKind::Denied, problem).hint(
+            "grant them to Chorus in Discord, or create the thread yourself if only Create Public Threads is missing",
+        ));
+    }
     by.audit(&agent, "conversation.new", Right::Threads).await?;
     let created = match by.app.rest.create_thread(channel, ChannelType::PublicThread, &by.app.redact(&name)).await {
         Err(error) if error.code() == Some(NO_SUCH_THREAD) => {

@@ -13,7 +13,7 @@ use serenity::model::id::{ChannelId, GuildId};
 use tokio::time::sleep;
 
 use super::cache::{Thread, is_thread};
-use super::lifecycle;
+use super::{lifecycle, titles};
 use crate::app::DiscordApp;
 use crate::conversations::of_thread;
 use crate::inbound;
@@ -63,14 +63,12 @@ fn id(number: u64) -> Option<u64> {
 pub(crate) fn handle_event(app: &Arc<DiscordApp>, event: &Event) {
     match event {
         Event::GuildCreate(event) if app.channels.serves(event.guild.id) => {
-            let guild = event.guild.id;
-            let active: HashSet<ChannelId> =
-                event.guild.threads.iter().filter_map(|thread| insert_active(app, thread, guild)).collect();
-            close_inactive(app, guild, &active);
-            app.tasks.spawn_tracked(backfill_active(app.clone(), active));
+            apply_list(app, event.guild.id, &event.guild.threads, |_| true);
         }
         Event::ThreadListSync(event) if app.channels.serves(event.guild_id) => {
-            event.threads.iter().for_each(|thread| _ = insert_active(app, thread, event.guild_id));
+            // Sent when Chorus may see channels again, which it may not have for a while.
+            let is_synced = |thread: &Thread| event.channel_ids.as_ref().is_none_or(|ids| ids.contains(&thread.parent));
+            apply_list(app, event.guild_id, &event.threads, is_synced);
         }
         Event::ThreadCreate(event) if app.channels.serves(event.thread.guild_id) => {
             apply(app, &event.thread);
@@ -88,6 +86,14 @@ pub(crate) fn handle_event(app: &Arc<DiscordApp>, event: &Event) {
     }
 }
 
+/// Applies a list of the active threads of a guild, or below those of its channels for which `is_listed` is true: reads them,
+/// and closes the conversations of threads that are not in it.
+fn apply_list(app: &Arc<DiscordApp>, guild: GuildId, threads: &[GuildChannel], is_listed: impl Fn(&Thread) -> bool) {
+    let active: HashSet<ChannelId> = threads.iter().filter_map(|thread| insert_active(app, thread, guild)).collect();
+    close_inactive(app, guild, &active, is_listed);
+    app.tasks.spawn_tracked(backfill_active(app.clone(), active));
+}
+
 /// Inserts a thread that is in a list of active ones. Returns its id if it is a thread.
 fn insert_active(app: &Arc<DiscordApp>, channel: &GuildChannel, guild: GuildId) -> Option<ChannelId> {
     // A list is sent with the id of its guild, and the threads in it may lack that.
@@ -96,6 +102,7 @@ fn insert_active(app: &Arc<DiscordApp>, channel: &GuildChannel, guild: GuildId) 
     if app.channels.threads.insert(thread).is_some_and(|before| before.archived == Some(true)) {
         app.tasks.spawn_tracked(lifecycle::reopen(app.clone(), id));
     }
+    titles::follow_name(app, id);
     Some(id)
 }
 
@@ -104,6 +111,7 @@ fn apply(app: &Arc<DiscordApp>, channel: &GuildChannel) {
     let Some(thread) = Thread::from_channel(channel) else { return };
     let (id, archived) = (thread.id, thread.archived);
     let before = app.channels.threads.insert(thread).and_then(|before| before.archived);
+    titles::follow_name(app, id);
     match archived {
         Some(true) if before != archived => close(app, id),
         Some(false) if before != archived => _ = app.tasks.spawn_tracked(lifecycle::reopen(app.clone(), id)),
@@ -127,9 +135,14 @@ fn on_deleted(app: &Arc<DiscordApp>, thread: ChannelId) {
 
 /// Closes the conversations of threads of a guild that are not in the list of active ones: they were archived or deleted
 /// while nobody listened.
-fn close_inactive(app: &Arc<DiscordApp>, guild: GuildId, active: &HashSet<ChannelId>) {
-    let threads = app.channels.threads.all();
-    for thread in threads.iter().filter(|thread| thread.guild == guild && !active.contains(&thread.id)) {
+fn close_inactive(
+    app: &Arc<DiscordApp>,
+    guild: GuildId,
+    active: &HashSet<ChannelId>,
+    is_listed: impl Fn(&Thread) -> bool,
+) {
+    let is_gone = |thread: &Thread| thread.guild == guild && !active.contains(&thread.id) && is_listed(thread);
+    for thread in app.channels.threads.all().iter().filter(|thread| is_gone(thread)) {
         app.channels.threads.update(thread.id, |thread| thread.archived = Some(true));
         if thread.is_recorded {
             close(app, thread.id);

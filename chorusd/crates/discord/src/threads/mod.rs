@@ -5,6 +5,7 @@ mod cache;
 mod events;
 mod lifecycle;
 mod record;
+mod titles;
 
 pub(crate) use cache::{Thread, ThreadCache};
 pub(crate) use events::{close_if_archived, handle_event, insert_found, load, lookup, mark_active, on_connected};

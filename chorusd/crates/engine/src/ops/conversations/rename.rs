@@ -3,11 +3,27 @@
 use chorus_base::error::{Error, Result};
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::conversations::{RenameParams, RenameResult};
+use chorus_session::conversation::ConversationKey;
 use chorus_store::journal::ConversationRow;
 
 use super::new::{check_conversation_name, exists_error};
 use super::target::find;
 use crate::ops::agent::{AgentDescriber, AgentResolver};
+
+impl AgentResolver {
+    /// Gives a conversation other than `main` another title; does nothing if it has that one.
+    ///
+    /// # Errors
+    /// `busy`, `disk_full`, `storage_failed`.
+    pub async fn set_conversation_title(&self, key: ConversationKey, title: String) -> Result<()> {
+        let _one_at_a_time = self.conversations_lock.lock().await;
+        let Some(row) = self.index.conversations.get(key) else { return Ok(()) };
+        if row.title.as_ref() == Some(&title) {
+            return Ok(());
+        }
+        self.store_conversation(ConversationRow { title: Some(title), ..(*row).clone() }).await
+    }
+}
 
 /// Gives a conversation another name.
 ///

@@ -74,6 +74,8 @@ pub trait ChannelApi: Debug + Send + Sync {
     fn find_channel(&self, channel: u64) -> BoxFuture<'_, Result<Option<ChannelInfo>>>;
     /// Returns the reason why an agent cannot use this channel, as far as known.
     fn unusable_reason(&self, channel: u64) -> Option<String>;
+    /// Returns what keeps Chorus from working in threads below this channel, as far as known.
+    fn thread_problem(&self, channel: u64) -> Option<String>;
     /// Builds the first post in the channel of a new agent.
     fn welcome_post(&self, agent: &AgentEntry, channel: u64) -> Result<NewPost>;
     /// Builds a post with one line of text for a channel.

@@ -69,6 +69,7 @@ pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
     }];
     for (name, what, hint) in [
         ("Discord channels", delivery_problems::unusable_channels(ops), delivery_problems::UNUSABLE_CHANNELS_HINT),
+        ("Discord threads", delivery_problems::thread_problems(ops), delivery_problems::THREADS_HINT),
         ("Discord posts", delivery_problems::blocked_posts(ops), delivery_problems::BLOCKED_POSTS_HINT),
     ] {
         if !what.is_empty() {
