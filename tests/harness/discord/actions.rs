@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::gateway::session::{DIRECT_MESSAGES, GUILD_MESSAGES, GUILDS};
 use super::messages::Message;
-use super::objects::{Channel, Guild, Role, TEXT_CHANNEL, THREAD_CHANNEL, User};
+use super::objects::{Channel, Guild, Role, TEXT_CHANNEL, User};
 use super::permissions::VIEW_CHANNEL;
 use super::state::State;
 
@@ -14,7 +14,7 @@ impl State {
     /// without a request.
     pub fn guild_json(&self, guild: &Guild) -> Value {
         let seen = |channel: &&Channel| {
-            if channel.kind == THREAD_CHANNEL {
+            if channel.is_thread() {
                 return false;
             }
             let base = guild.permissions(self.application_id);
@@ -43,9 +43,48 @@ impl State {
 
     /// Returns the active threads of a guild that the application sees.
     pub fn active_threads(&self, guild: u64) -> Value {
-        let threads = self.channels.values().filter(|channel| channel.guild == guild && channel.kind == THREAD_CHANNEL);
+        self.active_threads_where(|thread| thread.guild == guild)
+    }
+
+    fn active_threads_where(&self, fits: impl Fn(&Channel) -> bool) -> Value {
+        let threads =
+            self.channels.values().filter(|channel| channel.is_thread() && !channel.archived && fits(channel));
         let seen = |thread: &&Channel| self.permissions(thread.id, self.application_id) & VIEW_CHANNEL != 0;
-        threads.filter(|thread| !thread.archived).filter(seen).map(Channel::to_json).collect()
+        threads.filter(seen).map(Channel::to_json).collect()
+    }
+
+    /// Dispatches the active threads below a channel that the application sees again. A channel without active threads is
+    /// named as well: <https://docs.discord.com/developers/events/gateway-events#thread-list-sync>.
+    pub fn dispatch_thread_list(&mut self, channel: u64) {
+        let guild = self.channels.get(&channel).map_or(0, |channel| channel.guild);
+        let members = self.channels.values().filter(|thread| thread.parent == Some(channel) && thread.has_application);
+        let told = json!({
+            "guild_id": guild.to_string(), "channel_ids": [channel.to_string()],
+            "threads": self.active_threads_where(|thread| thread.parent == Some(channel)),
+            "members": members.map(|thread| self.thread_member_json(thread.id)).collect::<Value>(),
+        });
+        self.dispatch("THREAD_LIST_SYNC", GUILDS, &told);
+    }
+
+    /// Adds the application to a private thread, which it sees from now on. It receives the thread with its membership:
+    /// <https://docs.discord.com/developers/events/gateway-events#thread-create>.
+    pub fn add_to_thread(&mut self, thread: u64) {
+        if let Some(channel) = self.channels.get_mut(&thread) {
+            channel.has_application = true;
+            let (mut told, guild) = (channel.to_json(), channel.guild);
+            let member = self.thread_member_json(thread);
+            told["member"] = member.clone();
+            self.dispatch("THREAD_CREATE", GUILDS, &told);
+            let told = json!({
+                "id": thread.to_string(), "guild_id": guild.to_string(), "member_count": 2, "added_members": [member],
+            });
+            self.dispatch("THREAD_MEMBERS_UPDATE", GUILDS, &told);
+        }
+    }
+
+    fn thread_member_json(&self, thread: u64) -> Value {
+        let (id, user) = (thread.to_string(), self.application_id.to_string());
+        json!({"id": id, "user_id": user, "join_timestamp": "2026-01-01T00:00:00Z", "flags": 0})
     }
 
     /// Grants a member these permissions in a guild, in addition to those of their other roles, by a role that only
@@ -98,16 +137,18 @@ impl State {
             direct_with: None,
             archived: false,
             locked: false,
+            has_application: false,
         };
+        let event = if channel.is_thread() { "THREAD_CREATE" } else { "CHANNEL_CREATE" };
         self.channels.insert(id, channel);
-        self.dispatch_channel(if kind == THREAD_CHANNEL { "THREAD_CREATE" } else { "CHANNEL_CREATE" }, id);
+        self.dispatch_channel(event, id);
         id
     }
 
     /// Deletes a channel with its messages and threads.
     pub fn remove_channel(&mut self, id: u64) -> Option<Channel> {
         let channel = self.channels.get(&id)?;
-        if channel.kind == THREAD_CHANNEL {
+        if channel.is_thread() {
             // Less than the channel: https://docs.discord.com/developers/events/gateway-events#thread-delete.
             let told = json!({
                 "id": id.to_string(), "guild_id": channel.guild.to_string(), "type": channel.kind,
@@ -118,7 +159,7 @@ impl State {
             self.dispatch_channel("CHANNEL_DELETE", id);
         }
         let removed = self.channels.remove(&id)?;
-        self.channels.retain(|_, channel| channel.kind != THREAD_CHANNEL || channel.parent != Some(id));
+        self.channels.retain(|_, channel| !channel.is_thread() || channel.parent != Some(id));
         self.messages.retain(|_, message| message.channel != id);
         for channel in self.channels.values_mut().filter(|channel| channel.parent == Some(id)) {
             channel.parent = None;

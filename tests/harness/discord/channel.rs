@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::gateway::session::GUILD_MESSAGES;
 use super::messages::{File, Message, mentioned_users};
-use super::objects::{Channel, TEXT_CHANNEL, THREAD_CHANNEL, User};
+use super::objects::{Channel, TEXT_CHANNEL, User};
+use super::permissions::VIEW_CHANNEL;
 use super::state::Shared;
 use super::user::UserHandle;
 use super::visible_message::VisibleMessage;
@@ -40,6 +41,7 @@ impl ChannelHandle {
                     direct_with: Some(person.id),
                     archived: false,
                     locked: false,
+                    has_application: false,
                 };
                 state.channels.insert(id, channel);
                 id
@@ -168,6 +170,11 @@ impl ChannelHandle {
         self.shared.change(|state| state.set_archived(self.id, false));
     }
 
+    /// Adds the application to the private thread.
+    pub fn add_application(&self) {
+        self.shared.change(|state| state.add_to_thread(self.id));
+    }
+
     /// Locks the thread: only moderators may unarchive it from now on.
     pub fn lock(&self) {
         self.shared.change(|state| {
@@ -190,8 +197,8 @@ impl ChannelHandle {
             if let Some(channel) = state.channels.get_mut(&self.id) {
                 channel.name = name.to_owned();
             }
-            let kind = state.channels.get(&self.id).map_or(0, |channel| channel.kind);
-            let event = if kind == THREAD_CHANNEL { "THREAD_UPDATE" } else { "CHANNEL_UPDATE" };
+            let is_thread = state.channels.get(&self.id).is_some_and(Channel::is_thread);
+            let event = if is_thread { "THREAD_UPDATE" } else { "CHANNEL_UPDATE" };
             state.dispatch_channel(event, self.id);
         });
     }
@@ -201,11 +208,15 @@ impl ChannelHandle {
         self.shared.change(|state| {
             // The application receives the change only as long as it sees the channel.
             let app = state.application_id;
+            let was_seen = state.permissions(self.id, app) & VIEW_CHANNEL != 0;
             if let Some(channel) = state.channels.get_mut(&self.id) {
                 channel.overwrites.retain(|(of, ..)| *of != app);
                 channel.overwrites.push((app, 0, permissions));
             }
             state.dispatch_channel("CHANNEL_UPDATE", self.id);
+            if !was_seen && state.permissions(self.id, app) & VIEW_CHANNEL != 0 {
+                state.dispatch_thread_list(self.id);
+            }
         });
     }
 

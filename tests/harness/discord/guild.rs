@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::channel::ChannelHandle;
-use super::objects::{CATEGORY_CHANNEL, Guild, Member, Role, TEXT_CHANNEL, THREAD_CHANNEL};
+use super::objects::{CATEGORY_CHANNEL, Guild, Member, PRIVATE_THREAD_CHANNEL, Role, TEXT_CHANNEL, THREAD_CHANNEL};
 use super::permissions as may;
 use super::state::Shared;
 use super::user::UserHandle;
@@ -120,14 +120,18 @@ impl GuildHandle {
         ChannelHandle { shared: self.shared.clone(), id }
     }
 
+    /// Creates a private thread below a channel, as a person would. The application is not in it.
+    pub fn create_private_thread(&self, below: &ChannelHandle, name: &str) -> ChannelHandle {
+        let id =
+            self.shared.change(|state| state.add_channel(self.id, PRIVATE_THREAD_CHANNEL, name, None, Some(below.id)));
+        ChannelHandle { shared: self.shared.clone(), id }
+    }
+
     /// Returns the threads below a channel, archived ones as well.
     #[must_use]
     pub fn threads(&self, below: &ChannelHandle) -> Vec<ChannelHandle> {
         let state = self.shared.state();
-        let threads = state
-            .channels
-            .values()
-            .filter(|channel| channel.kind == THREAD_CHANNEL && channel.parent == Some(below.id));
+        let threads = state.channels.values().filter(|channel| channel.is_thread() && channel.parent == Some(below.id));
         threads.map(|thread| ChannelHandle { shared: self.shared.clone(), id: thread.id }).collect()
     }
 

@@ -120,6 +120,7 @@ pub const TEXT_CHANNEL: u64 = 0;
 pub const CATEGORY_CHANNEL: u64 = 4;
 /// A public thread.
 pub const THREAD_CHANNEL: u64 = 11;
+pub const PRIVATE_THREAD_CHANNEL: u64 = 12;
 
 /// A channel or category of a guild.
 #[derive(Debug, Clone)]
@@ -140,6 +141,8 @@ pub struct Channel {
     pub archived: bool,
     /// Of a thread: only moderators may unarchive it.
     pub locked: bool,
+    /// Of a private thread: the application was added to it.
+    pub has_application: bool,
 }
 
 impl Channel {
@@ -159,7 +162,7 @@ impl Channel {
         });
         // "Example Thread Channel" of https://discord.com/developers/docs/resources/channel has neither overwrites nor
         // a position.
-        if self.kind == THREAD_CHANNEL {
+        if self.is_thread() {
             return json!({
                 "id": self.id.to_string(), "type": self.kind, "guild_id": self.guild.to_string(), "name": self.name,
                 "parent_id": self.parent.map(|id| id.to_string()), "owner_id": "1", "flags": 0, "message_count": 1,
@@ -177,6 +180,11 @@ impl Channel {
             json["last_message_id"] = self.last_message.map(|id| id.to_string()).into();
         }
         json
+    }
+
+    /// Returns whether it is a thread.
+    pub fn is_thread(&self) -> bool {
+        matches!(self.kind, THREAD_CHANNEL | PRIVATE_THREAD_CHANNEL)
     }
 
     /// Returns the JSON of interactions.

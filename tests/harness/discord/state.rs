@@ -11,7 +11,8 @@ use super::faults::FaultRule;
 use super::gateway::session::{Connection, Session};
 use super::http::RecordedRequest;
 use super::messages::Message;
-use super::objects::{Channel, Guild, THREAD_CHANNEL, User};
+use super::objects::{Channel, Guild, PRIVATE_THREAD_CHANNEL, User};
+use super::permissions::MANAGE_THREADS;
 use super::rest::rate_limit::RateLimits;
 use super::snowflake::Snowflakes;
 
@@ -121,8 +122,14 @@ impl State {
             return super::permissions::EVERYONE_DEFAULT;
         }
         let base = self.guild(channel.guild).map_or(0, |guild| guild.permissions(user));
+        // Members and moderators only: https://docs.discord.com/developers/topics/threads#private-threads.
+        let is_hidden =
+            channel.kind == PRIVATE_THREAD_CHANNEL && user == self.application_id && !channel.has_application;
+        if is_hidden && base & MANAGE_THREADS == 0 {
+            return 0;
+        }
         // Threads inherit the permissions of the channel that they are below: https://docs.discord.com/developers/topics/threads.
-        let parent = channel.parent.filter(|_| channel.kind == THREAD_CHANNEL);
+        let parent = channel.parent.filter(|_| channel.is_thread());
         parent.and_then(|parent| self.channels.get(&parent)).unwrap_or(channel).permissions(base, user)
     }
 

@@ -1,5 +1,6 @@
 //! Threads below the channels of agents: each is a conversation of its own.
 
+mod access;
 mod archive;
 mod commands;
 mod conversations;
@@ -62,7 +63,8 @@ impl ThreadFixture {
     fn conversation(&self, thread: &ChannelHandle) -> Option<Conversation> {
         let params = ListParams { agent: Some("maps".into()), all: true, ..ListParams::default() };
         let listed = self.fixture.client().call::<List>(&params).expect("conversations.list").conversations;
-        listed.into_iter().find(|one| one.origin == Some(format!("discord:{}", thread.id)))
+        let origins = ["discord", "discord-private"].map(|prefix| format!("{prefix}:{}", thread.id));
+        listed.into_iter().find(|one| one.origin.as_ref().is_some_and(|origin| origins.contains(origin)))
     }
 
     /// What was said in the live conversation of a thread.

@@ -6,7 +6,7 @@ use super::{ApiResult, require_object};
 use crate::discord::actions::normalize_channel_name;
 use crate::discord::api_error::{ApiError, FormErrors};
 use crate::discord::http::HttpResponse;
-use crate::discord::objects::{CATEGORY_CHANNEL, Channel, Guild, TEXT_CHANNEL, THREAD_CHANNEL};
+use crate::discord::objects::{CATEGORY_CHANNEL, Channel, Guild, TEXT_CHANNEL};
 use crate::discord::permissions::{MANAGE_CHANNELS, VIEW_CHANNEL};
 use crate::discord::rules;
 use crate::discord::state::State;
@@ -47,7 +47,7 @@ pub fn roles(state: &State, id: u64) -> ApiResult {
 
 pub fn list(state: &State, id: u64) -> ApiResult {
     check_guild(state, id)?;
-    let channels = state.channels.values().filter(|channel| channel.guild == id && channel.kind != THREAD_CHANNEL);
+    let channels = state.channels.values().filter(|channel| channel.guild == id && !channel.is_thread());
     let channels: Value = channels.map(Channel::to_json).collect();
     Ok(HttpResponse::json(200, &channels))
 }

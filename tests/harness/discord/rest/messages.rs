@@ -8,7 +8,7 @@ use super::{ApiResult, require_object};
 use crate::discord::api_error::ApiError;
 use crate::discord::http::{HttpResponse, RecordedRequest};
 use crate::discord::messages::{File, Message};
-use crate::discord::objects::{TEXT_CHANNEL, THREAD_CHANNEL};
+use crate::discord::objects::{Channel, TEXT_CHANNEL};
 use crate::discord::permissions::{
     ATTACH_FILES, MANAGE_MESSAGES, MENTION_EVERYONE, READ_MESSAGE_HISTORY, SEND_MESSAGES, SEND_MESSAGES_IN_THREADS,
 };
@@ -103,7 +103,8 @@ pub fn build_message(
 pub fn create(state: &mut State, channel: u64, asked: &RecordedRequest) -> ApiResult {
     let body = require_object(&asked.body)?;
     let needed = send_permission(state, channel) | if asked.files.is_empty() { 0 } else { ATTACH_FILES };
-    if ![TEXT_CHANNEL, THREAD_CHANNEL].contains(&check_channel(state, channel, needed)?.kind) {
+    let found = check_channel(state, channel, needed)?;
+    if found.kind != TEXT_CHANNEL && !found.is_thread() {
         return Err(ApiError::violation(400, 50_008, "Cannot send messages in a non-text channel"));
     }
     check(body, "", BodyKind::Create, &file_sizes(asked))?;
@@ -134,7 +135,7 @@ pub fn create(state: &mut State, channel: u64, asked: &RecordedRequest) -> ApiRe
 
 /// The permission to write in a channel or thread.
 fn send_permission(state: &State, channel: u64) -> u64 {
-    let is_thread = state.channels.get(&channel).is_some_and(|channel| channel.kind == THREAD_CHANNEL);
+    let is_thread = state.channels.get(&channel).is_some_and(Channel::is_thread);
     if is_thread { SEND_MESSAGES_IN_THREADS } else { SEND_MESSAGES }
 }
 

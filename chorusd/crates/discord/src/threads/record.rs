@@ -10,8 +10,8 @@ use serenity::model::id::MessageId;
 use super::cache::Thread;
 use crate::app::DiscordApp;
 
-/// Makes sure that a thread has a row. In a thread that is newer than the agent's connection to the channel, all messages
-/// count; in an older one those after the last, or from `message` on, which was just received.
+/// Makes sure that a thread has a row. In a public thread that is newer than the agent's connection to the channel, all
+/// messages count; in another one those after the last, or from `message` on, which was just received.
 ///
 /// # Errors
 /// `busy`, `disk_full`, `storage_failed`.
@@ -25,7 +25,8 @@ pub(crate) async fn record(
     let known = app.tables.channels.get(id).await?;
     if known.is_none_or(|row| row.agent != agent || row.parent != Some(parent)) {
         let seen = match app.tables.channels.threads_after(parent).await? {
-            Some(after) if id > after => id,
+            // What was written in a private thread before Chorus was added is not for it.
+            Some(after) if id > after && !(thread.is_private && message.is_some()) => id,
             _ => message.map(|message| message.get() - 1).or(thread.last_message.map(MessageId::get)).unwrap_or(id),
         };
         let row = ChannelRow {
