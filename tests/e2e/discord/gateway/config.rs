@@ -28,7 +28,7 @@ fn the_token_is_found_wherever_it_may_be_and_shown_nowhere() {
         ("credential = \"token\"\n".to_owned(), None),
     ] {
         let home = home();
-        home.write_config(&format!("[discord]\n{keys}{base}guilds = [1, \"2\"]\napprovers = [\"admin\", \"7\"]\n"));
+        home.write_config(&format!("[discord]\n{keys}{base}guilds = [1, \"2\"]\napprovers = [\"admin\", \"7\"]\ndm_agent = \"maps\"\ndm_allow = [\"8\"]\n"));
         fs::write(home.path.join("beside"), TOKEN).expect("a token");
         let mut command = home.command(home.bins.chorusd);
         command.env("CREDENTIALS_DIRECTORY", &folder).env("CHORUS_LOG_LEVEL", "trace");
@@ -44,6 +44,7 @@ fn the_token_is_found_wherever_it_may_be_and_shown_nowhere() {
             found.unwrap_or_else(|| panic!("no {key}")).value.clone()
         };
         assert_eq!((value("discord.guilds"), value("discord.approvers")), ("1,2".into(), "admin,7".into()));
+        assert_eq!((value("discord.dm_agent"), value("discord.dm_allow")), ("maps".into(), "8".into()));
         assert_eq!((value("discord.category"), value("discord.reconnect_max")), ("Agents".into(), "5m".into()));
         assert_eq!(value("discord.gateway_url"), serde_json::Value::Null);
         assert!(!serde_json::to_string(&settings).expect("JSON").contains(TOKEN));
@@ -77,6 +78,8 @@ fn what_cannot_be_meant_is_refused() {
         ("guilds = [0]", "guilds"),
         ("guilds = true", "guilds"),
         ("approvers = 7", "approvers"),
+        ("dm_agent = \"Maps!\"", "dm_agent"),
+        ("dm_allow = 7", "dm_allow"),
         ("category = \"\"", "category"),
         ("api_base = \"wss://discord.com\"", "api_base"),
         ("gateway_url = \"https://discord.com\"", "gateway_url"),
