@@ -136,6 +136,7 @@ impl State {
             last_message: None,
             direct_with: None,
             archived: false,
+            archived_at: Timestamp::now(),
             locked: false,
             has_application: false,
         };
@@ -185,7 +186,7 @@ impl State {
     /// Archives or unarchives a thread.
     pub fn set_archived(&mut self, thread: u64, archived: bool) {
         if let Some(channel) = self.channels.get_mut(&thread).filter(|channel| channel.archived != archived) {
-            channel.archived = archived;
+            (channel.archived, channel.archived_at) = (archived, Timestamp::now());
             self.dispatch_channel("THREAD_UPDATE", thread);
         }
     }

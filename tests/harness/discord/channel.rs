@@ -40,6 +40,7 @@ impl ChannelHandle {
                     last_message: None,
                     direct_with: Some(person.id),
                     archived: false,
+                    archived_at: jiff::Timestamp::now(),
                     locked: false,
                     has_application: false,
                 };

@@ -139,6 +139,8 @@ pub struct Channel {
     pub direct_with: Option<u64>,
     /// Of a thread: nobody writes in it any more, until somebody does.
     pub archived: bool,
+    /// Of a thread: when its archive status last changed.
+    pub archived_at: Timestamp,
     /// Of a thread: only moderators may unarchive it.
     pub locked: bool,
     /// Of a private thread: the application was added to it.
@@ -169,7 +171,7 @@ impl Channel {
                 "member_count": 1, "total_message_sent": 1, "rate_limit_per_user": 0,
                 "last_message_id": self.last_message.map(|id| id.to_string()),
                 "thread_metadata": {
-                    "archived": self.archived, "auto_archive_duration": 1440, "archive_timestamp": "2026-01-01T00:00:00Z",
+                    "archived": self.archived, "auto_archive_duration": 1440, "archive_timestamp": self.archived_at.to_string(),
                     "locked": self.locked,
                 },
             });

@@ -57,6 +57,34 @@ fn a_thread_that_is_archived_while_the_daemon_is_down_is_closed_at_the_start() {
 }
 
 #[test]
+fn what_was_written_before_a_thread_was_archived_while_the_daemon_was_down_is_answered() {
+    for forgotten in [false, true] {
+        let mut threads = ThreadFixture::new();
+        let (open, closed) = (threads.thread("open"), threads.thread("closed"));
+        threads.talk(&open, "zero", "Zero.");
+        threads.talk(&closed, "null", "Null.");
+        closed.archive();
+        threads.closed(&closed);
+        threads.fixture.stop();
+        if forgotten {
+            threads.fixture.discord.forget_sessions();
+        }
+        threads.fixture.server.anthropic().set_fallback(Response::text(["Yes."]));
+        let new = threads.thread("new");
+        let asked = [&open, &closed, &new].map(|thread| thread.say(&threads.mara, "Are you there?"));
+        [&open, &closed, &new].iter().for_each(|thread| thread.archive());
+        threads.fixture.start();
+        for (thread, message) in [&open, &closed, &new].into_iter().zip(asked) {
+            assert_eq!(answer_to(thread, message).content, "Yes.");
+        }
+        assert_eq!(threads.texts(&open), ["zero", "Zero.", "Are you there?", "Yes."]);
+        assert_eq!(threads.texts(&closed), ["null", "Null.", "Are you there?", "Yes."]);
+        assert_eq!(threads.texts(&new), ["Are you there?", "Yes."]);
+        assert_eq!((answers(&open).len(), answers(&closed).len(), answers(&new).len()), (2, 2, 1));
+    }
+}
+
+#[test]
 fn a_thread_that_is_archived_while_a_turn_runs_gets_its_answer_and_stays_open() {
     let threads = ThreadFixture::new();
     let thread = threads.thread("colours");

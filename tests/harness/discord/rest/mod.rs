@@ -49,6 +49,9 @@ pub fn handle_request(state: &mut State, asked: &RecordedRequest) -> ApiResult {
         ("GET", ["guilds", guild, "roles"]) => channels::roles(state, parse_id(guild)?),
         ("GET", ["guilds", guild, "channels"]) => channels::list(state, parse_id(guild)?),
         ("GET", ["guilds", guild, "threads", "active"]) => threads::active(state, parse_id(guild)?),
+        ("GET", ["channels", channel, "threads", "archived", "public"]) => {
+            threads::archived(state, parse_id(channel)?, asked)
+        }
         ("POST", ["guilds", guild, "channels"]) => channels::create(state, parse_id(guild)?, &asked.body),
         ("GET", ["channels", channel]) => channels::get(state, parse_id(channel)?),
         ("PATCH", ["channels", channel]) => channels::modify(state, parse_id(channel)?, &asked.body),

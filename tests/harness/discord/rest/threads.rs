@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::channels::{check_channel, check_guild};
 use super::{ApiResult, require_object};
 use crate::discord::api_error::ApiError;
-use crate::discord::http::HttpResponse;
-use crate::discord::objects::{TEXT_CHANNEL, THREAD_CHANNEL};
-use crate::discord::permissions::{CREATE_PUBLIC_THREADS, MANAGE_THREADS};
+use crate::discord::http::{HttpResponse, RecordedRequest};
+use crate::discord::objects::{Channel, TEXT_CHANNEL, THREAD_CHANNEL};
+use crate::discord::permissions::{CREATE_PUBLIC_THREADS, MANAGE_THREADS, READ_MESSAGE_HISTORY};
 use crate::discord::rules;
 use crate::discord::state::State;
 
@@ -29,6 +29,19 @@ pub fn create(state: &mut State, channel: u64, body: &Value) -> ApiResult {
 pub fn active(state: &State, guild: u64) -> ApiResult {
     check_guild(state, guild)?;
     Ok(HttpResponse::json(200, &json!({"threads": state.active_threads(guild), "members": []})))
+}
+
+/// Returns the archived public threads of a channel, those that were archived last first:
+/// <https://docs.discord.com/developers/resources/channel#list-public-archived-threads>.
+pub fn archived(state: &State, channel: u64, asked: &RecordedRequest) -> ApiResult {
+    check_channel(state, channel, READ_MESSAGE_HISTORY)?;
+    let limit = asked.param("limit").and_then(|limit| limit.parse().ok()).unwrap_or(usize::MAX);
+    let below = |thread: &&Channel| thread.parent == Some(channel) && thread.kind == THREAD_CHANNEL && thread.archived;
+    let mut threads: Vec<&Channel> = state.channels.values().filter(below).collect();
+    threads.sort_by_key(|thread| std::cmp::Reverse(thread.archived_at));
+    let has_more = threads.len() > limit;
+    let threads: Value = threads.into_iter().take(limit).map(Channel::to_json).collect();
+    Ok(HttpResponse::json(200, &json!({"threads": threads, "members": [], "has_more": has_more})))
 }
 
 /// Checks that the application may post in a channel now: a message unarchives a thread, unless it is locked and the

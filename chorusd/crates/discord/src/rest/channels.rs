@@ -10,6 +10,9 @@ use serenity::model::id::{ChannelId, GuildId, MessageId};
 
 use super::{BackgroundClient, RestClient, RestError};
 
+/// Archived threads of a channel that are listed; Discord's limit.
+const MAX_ARCHIVED_THREADS: u64 = 100;
+
 /// The fields of a channel that are used.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Channel {
@@ -72,6 +75,17 @@ impl BackgroundClient<'_> {
     /// Like [`RestClient::channel`], but waits for any rate limit.
     pub(crate) async fn channel(&self, channel_id: ChannelId) -> Result<Channel, RestError> {
         self.call(Request::get(Route::Channel { channel_id })).await
+    }
+
+    /// Returns the public threads below a channel that were archived last.
+    pub(crate) async fn archived_threads(&self, channel_id: ChannelId) -> Result<Vec<Channel>, RestError> {
+        #[derive(Deserialize)]
+        struct ThreadList {
+            threads: Vec<Channel>,
+        }
+        let limit = vec![("limit", MAX_ARCHIVED_THREADS.to_string())];
+        let list = self.call(Request::get(Route::ArchivedPublicThreads { channel_id }).query(limit)).await;
+        list.map(|list: ThreadList| list.threads)
     }
 
     /// Renames a channel. Discord allows two renames in ten minutes.

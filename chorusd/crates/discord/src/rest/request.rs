@@ -14,6 +14,7 @@ const API_PATH: &str = "/api/v10";
 /// A resource of the API.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Route<'r> {
+    ArchivedPublicThreads { channel_id: ChannelId },
     ApplicationCommands { application_id: ApplicationId },
     Channel { channel_id: ChannelId },
     ChannelMessage { channel_id: ChannelId, message_id: MessageId },
@@ -39,6 +40,7 @@ impl Route<'_> {
     /// Returns the path below the version of the API.
     fn path(self) -> String {
         match self {
+            Self::ArchivedPublicThreads { channel_id } => format!("/channels/{channel_id}/threads/archived/public"),
             Self::ApplicationCommands { application_id } => format!("/applications/{application_id}/commands"),
             Self::Channel { channel_id } => format!("/channels/{channel_id}"),
             Self::ChannelMessage { channel_id, message_id } => format!("/channels/{channel_id}/messages/{message_id}"),

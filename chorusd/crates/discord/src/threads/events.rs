@@ -13,7 +13,7 @@ use serenity::model::id::{ChannelId, GuildId};
 use tokio::time::sleep;
 
 use super::cache::{Thread, is_thread};
-use super::{lifecycle, titles};
+use super::{archived, lifecycle, titles};
 use crate::app::DiscordApp;
 use crate::conversations::of_thread;
 use crate::inbound;
@@ -64,6 +64,7 @@ pub(crate) fn handle_event(app: &Arc<DiscordApp>, event: &Event) {
     match event {
         Event::GuildCreate(event) if app.channels.serves(event.guild.id) => {
             apply_list(app, event.guild.id, &event.guild.threads, |_| true);
+            app.tasks.spawn_tracked(archived::backfill(app.clone(), event.guild.id));
         }
         Event::ThreadListSync(event) if app.channels.serves(event.guild_id) => {
             // Sent when Chorus may see channels again, which it may not have for a while.
@@ -143,7 +144,12 @@ fn close_inactive(
 ) {
     let is_gone = |thread: &Thread| thread.guild == guild && !active.contains(&thread.id) && is_listed(thread);
     for thread in app.channels.threads.all().iter().filter(|thread| is_gone(thread)) {
+        let is_open = is_open(app, thread);
         app.channels.threads.update(thread.id, |thread| thread.archived = Some(true));
+        if thread.is_recorded && is_open {
+            // Somebody may have written in it before.
+            inbound::on_thread_available(app, thread.id);
+        }
         if thread.is_recorded {
             close(app, thread.id);
         }
@@ -168,14 +174,17 @@ fn close(app: &Arc<DiscordApp>, thread: ChannelId) {
 /// Handles a new connection, once everything that was missed is known: closes the conversations of archived threads that
 /// are still open.
 pub(crate) fn on_connected(app: &Arc<DiscordApp>) {
-    let is_open = |thread: &Arc<Thread>| {
-        let agent = app.channels.agent_of(thread.parent);
-        let row = agent.and_then(|agent| of_thread(&app.ops, agent.settings.id, thread.id));
-        row.is_some_and(|row| row.closed_at.is_none())
-    };
-    for thread in app.channels.threads.all().iter().filter(|thread| thread.archived == Some(true) && is_open(thread)) {
+    let threads = app.channels.threads.all();
+    for thread in threads.iter().filter(|thread| thread.archived == Some(true) && is_open(app, thread)) {
         app.tasks.spawn_tracked(lifecycle::close(app.clone(), thread.id));
     }
+}
+
+/// Returns whether the conversation of a thread is open.
+fn is_open(app: &DiscordApp, thread: &Thread) -> bool {
+    let agent = app.channels.agent_of(thread.parent);
+    let row = agent.and_then(|agent| of_thread(&app.ops, agent.settings.id, thread.id));
+    row.is_some_and(|row| row.closed_at.is_none())
 }
 
 /// Backfills active threads below the channels of agents.

@@ -1,6 +1,7 @@
 //! Threads below the channels of agents. Each thread is a conversation of its own, which its first message creates. It is
 //! saved and closed while the thread is archived, and comes back when the thread is opened.
 
+mod archived;
 mod cache;
 mod events;
 mod lifecycle;
