@@ -77,9 +77,10 @@ fn what_was_written_before_a_thread_was_archived_while_the_daemon_was_down_is_an
         for (thread, message) in [&open, &closed, &new].into_iter().zip(asked) {
             assert_eq!(answer_to(thread, message).content, "Yes.");
         }
-        assert_eq!(threads.texts(&open), ["zero", "Zero.", "Are you there?", "Yes."]);
-        assert_eq!(threads.texts(&closed), ["null", "Null.", "Are you there?", "Yes."]);
-        assert_eq!(threads.texts(&new), ["Are you there?", "Yes."]);
+        // It may have been closed for a moment, until Chorus learns that its answer opened the thread.
+        threads.says(&open, &["zero", "Zero.", "Are you there?", "Yes."]);
+        threads.says(&closed, &["null", "Null.", "Are you there?", "Yes."]);
+        threads.says(&new, &["Are you there?", "Yes."]);
         assert_eq!((answers(&open).len(), answers(&closed).len(), answers(&new).len()), (2, 2, 1));
     }
 }

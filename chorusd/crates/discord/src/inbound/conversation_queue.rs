@@ -92,6 +92,11 @@ impl ConversationQueues {
         all.filter(|(of, ..)| *of == channel).map(|(_, message, asked)| (message, asked)).collect()
     }
 
+    /// Returns whether messages of a conversation are in its queue or being processed.
+    pub(super) fn contains(&self, conversation: ConversationKey) -> bool {
+        self.0.lock().contains_key(&conversation)
+    }
+
     /// Counts the messages in the queues of an agent, those being processed included.
     pub(super) fn pending_count(&self, agent: Uuid) -> usize {
         let desks = self.0.lock();
@@ -159,6 +164,8 @@ mod tests {
         desks.0.lock().insert(MAIN, desk);
         let (first, changes) = desks.dequeue(MAIN).unwrap();
         assert_eq!((first.message.get(), desks.pending_count(Uuid::nil())), (1, 4));
+        let other = ConversationKey { id: Uuid::from_u128(1), ..MAIN };
+        assert!(desks.contains(MAIN) && !desks.contains(other));
         let change = |message: u64, wish: &PendingEdit| desks.apply_edit(MessageId::new(message), wish);
         let says = PendingEdit::Changed(asked("new"));
         assert_eq!(change(1, &says), Some(QueuePosition::Current));

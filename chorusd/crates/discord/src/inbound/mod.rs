@@ -88,6 +88,11 @@ impl Inbound {
         })
     }
 
+    /// Returns whether messages of a conversation wait for an answer.
+    pub(crate) fn has_claims(&self, conversation: ConversationKey) -> bool {
+        self.queues.contains(conversation)
+    }
+
     /// Marks a channel as told that its messages cannot be read. Returns whether it is the first time.
     fn mark_unreadable(&self, channel: ChannelId) -> bool {
         self.unreadable_reported.lock().insert(channel)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chorus_base::Backoff;
-use chorus_base::error::Result;
+use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
 use chorus_engine::agent::agent_index::AgentEntry;
 use chorus_engine::ops::context::restore;
@@ -21,8 +21,8 @@ use crate::conversations::of_thread;
 /// Waits between tries to close a conversation in which a turn runs.
 const CLOSE_BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
 
-/// Closes the conversations of a thread, once their turns have ended, as long as the thread is archived or deleted. Posts
-/// nothing, because that would unarchive the thread.
+/// Closes the conversations of a thread, once their messages are answered and their turns have ended, as long as the thread
+/// is archived or deleted. Posts nothing, because that would unarchive the thread.
 pub(super) async fn close(app: Arc<DiscordApp>, thread: ChannelId) {
     let mut backoff = CLOSE_BACKOFF;
     loop {
@@ -45,6 +45,10 @@ async fn try_close(app: &DiscordApp, thread: ChannelId) -> Result<()> {
         let _one_at_a_time = app.channels.thread_locks.lock(row.key.id).await;
         if app.channels.threads.get(thread).is_some_and(|thread| thread.archived != Some(true)) {
             return Ok(());
+        }
+        // Its turn may be about to start, after it opened the conversation.
+        if app.inbound.has_claims(row.key) {
+            return Err(Error::new(ErrorKind::Busy, "a message of the thread waits for its answer"));
         }
         app.ops.agent_resolver.close_conversation(row.key).await?;
     }
