@@ -26,7 +26,7 @@ use chorus_engine::ops::settings::EffectiveConfig;
 use chorus_engine::ops::trash::Trash;
 use chorus_engine::tools::{FileVersions, ToolHost, ToolServices};
 use chorus_engine::usage::UsageTracker;
-use chorus_engine::{ops, tasks};
+use chorus_engine::{KeyedMutex, ops, tasks};
 use chorus_llm::Models;
 use chorus_proto::paths::InstancePaths;
 use chorus_redact::Redactor;
@@ -101,7 +101,7 @@ pub(super) async fn make_services(
         discord: discord.clone(),
         lock: tokio::sync::Mutex::default(),
         registry: registry.clone(),
-        conversations_lock: tokio::sync::Mutex::default(),
+        conversation_locks: KeyedMutex::default(),
         starting_conversations: Default::default(),
     });
     let sessions = Arc::new(SessionReader {

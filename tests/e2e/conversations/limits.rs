@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use chorus_proto::methods::agent::{Config, ConfigParams};
+use chorus_proto::methods::context::{Pin, PinParams, Restore, RestoreParams, Show, ShowParams};
+use chorus_proto::methods::conversations::{Close, CloseParams};
 use chorus_proto::{EventType, Trigger};
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::{Daemon, InProcessDaemon, ManualClock};
@@ -72,4 +74,64 @@ fn each_goes_idle_by_itself() {
     assert_eq!(notices[1].conversation.as_deref(), Some("review"));
     assert!(live(&mut client).is_empty());
     assert!(list(&mut client, false).iter().all(|found| found.last_session.is_some()), "both are saved");
+}
+
+#[test]
+fn where_main_is_all_that_may_be_live_the_refusal_says_so_and_leaves_nothing() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    append(&mut client, None, "main is live");
+    client.save("a", "saved");
+    let limit = ConfigParams { name: "a".into(), key: Some("max_conversations".into()), value: Some("1".into()) };
+    client.call::<Config>(&limit).expect("agent.config");
+    let restore = RestoreParams {
+        agent: Some("a".into()),
+        session: "saved".into(),
+        as_conversation: Some("copy".into()),
+        ..RestoreParams::default()
+    };
+    let refused = client.call::<Restore>(&restore).expect_err("there is no room");
+    assert!(refused.to_string().contains("agent a may have 1 live conversation, and that is main"), "{refused}");
+    assert!(list(&mut client, false).iter().all(|found| found.name != "copy"));
+    // The same request works once there is room.
+    let limit = ConfigParams { value: Some("2".into()), ..limit };
+    client.call::<Config>(&limit).expect("agent.config");
+    client.call::<Restore>(&restore).expect("there is room");
+    assert_eq!(live(&mut client), ["main", "copy"]);
+}
+
+#[test]
+fn what_is_pinned_without_messages_is_neither_put_away_nor_closed_away() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    let limit = ConfigParams { name: "a".into(), key: Some("max_conversations".into()), value: Some("2".into()) };
+    client.call::<Config>(&limit).expect("agent.config");
+    for name in ["plan", "one", "two"] {
+        open(&mut client, name);
+    }
+    let pin = PinParams {
+        agent: Some("a".into()),
+        conversation: Some("plan".into()),
+        fact: "never on a Friday".into(),
+        ..PinParams::default()
+    };
+    client.call::<Pin>(&pin).expect("context.pin");
+    for name in ["one", "two", "one"] {
+        append(&mut client, Some(name), "hello");
+    }
+    let pinned = |client: &mut chorus_proto::Client| {
+        let params = ShowParams { agent: Some("a".into()), conversation: Some("plan".into()), ..ShowParams::default() };
+        client.call::<Show>(&params).expect("context.show").working_set.pinned_facts.len()
+    };
+    assert_eq!(pinned(&mut client), 1);
+    let close = CloseParams { agent: Some("a".into()), conversation: "plan".into() };
+    let closed = client.call::<Close>(&close).expect("conversations.close").conversation;
+    assert!(closed.closed_at.is_some());
+    assert_eq!(pinned(&mut client), 1);
+    append(&mut client, Some("plan"), "shall we deploy?");
+    assert_eq!(pinned(&mut client), 1);
 }

@@ -211,3 +211,31 @@ fn what_a_background_task_came_to_is_told_where_it_was_started() {
     let told = fixture.wait_for_events(EventType::TaskFinished, 1);
     assert_eq!(told[0].conversation.as_deref(), Some("c0"));
 }
+
+#[test]
+fn a_turn_that_waits_for_a_person_lets_others_run_and_goes_on_in_its_turn() {
+    let fixture = fixture(3);
+    limit(&fixture, 1);
+    fixture.answer(Response::tool_call("c", "bash", &json!({"command": "touch made"})));
+    let first = send(&fixture, "c0", "zero");
+    let open = wait_until("the question", DEADLINE, || {
+        let params = approvals::ListParams::default();
+        fixture.client().call::<approvals::List>(&params).expect("approvals.list").approvals.pop()
+    });
+    fixture.reply("One.");
+    assert_eq!(send(&fixture, "c1", "one").turn.join().expect("the client").expect("a turn").reply, "One.");
+    // While another one runs, what was allowed waits.
+    fixture.answer(Response::text(["Two."]).gate("go"));
+    let third = send(&fixture, "c2", "two");
+    fixture.models().wait_for_gate("go");
+    let approve = ApproveParams { id: open.id, ..Default::default() };
+    fixture.client().call::<Approve>(&approve).expect("approvals.approve");
+    let waits = |said: TurnEvent| matches!(said, TurnEvent::Note(note) if note == "waiting: 1 turn of this agent is running (concurrent_turns)");
+    while !waits(first.heard.recv_timeout(DEADLINE).expect("a note")) {}
+    assert!(!fixture.workspace("a").join("made").exists());
+    fixture.reply("Zero.");
+    fixture.models().open_gate("go");
+    assert_eq!(third.turn.join().expect("the client").expect("a turn").reply, "Two.");
+    assert_eq!(first.turn.join().expect("the client").expect("a turn").reply, "Zero.");
+    assert!(fixture.workspace("a").join("made").exists());
+}

@@ -48,6 +48,7 @@ fn size_of_piece(event: &TurnEvent) -> usize {
     const FRAME_BYTES: usize = 64;
     match event {
         TurnEvent::Text(text) | TurnEvent::Thinking(text) => text.len(),
+        TurnEvent::Note(text) => FRAME_BYTES + text.len(),
         TurnEvent::Result { output: Some(output), .. } => FRAME_BYTES + output.text.len(),
         _ => FRAME_BYTES,
     }

@@ -44,11 +44,39 @@ pub(crate) fn open(path: &Path, migrations: Migrations) -> Result<Connection> {
     conn.pragma_update(None, "synchronous", "FULL").map_err(|e| fail(&e))?;
     conn.pragma_update(None, "foreign_keys", "ON").map_err(|e| fail(&e))?;
     for (index, step) in migrations.iter().enumerate().skip(version) {
-        conn.execute_batch(&format!("BEGIN IMMEDIATE; {step}; PRAGMA user_version = {}; COMMIT", index + 1))
-            .map_err(|e| fail(&e))?;
+        migrate(&conn, step, index + 1).map_err(|e| fail(&e))?;
     }
     enable_stable_plans(&conn).map_err(|e| fail(&e))?;
     Ok(conn)
+}
+
+/// Brings the schema to `version` by the statements of `step`. A damaged log can take the number of a schema that is there
+/// already; what it made is left as it is then.
+fn migrate(conn: &Connection, step: &str, version: usize) -> rusqlite::Result<()> {
+    let set_version = format!("PRAGMA user_version = {version}; COMMIT");
+    let Err(failure) = conn.execute_batch(&format!("BEGIN IMMEDIATE; {step}; {set_version}")) else { return Ok(()) };
+    if !conn.is_autocommit() {
+        conn.execute_batch("ROLLBACK")?;
+    }
+    if !is_there_already(&failure) {
+        return Err(failure);
+    }
+    tracing::warn!(%failure, version, "a part of the schema is there already");
+    let transaction = rusqlite::Transaction::new_unchecked(conn, rusqlite::TransactionBehavior::Immediate)?;
+    // Each statement of a migration ends a line.
+    for statement in step.split_inclusive(";\n") {
+        match conn.execute_batch(statement) {
+            Err(failure) if !is_there_already(&failure) => return Err(failure),
+            _ => {}
+        }
+    }
+    transaction.pragma_update(None, "user_version", version)?;
+    transaction.commit()
+}
+
+fn is_there_already(failure: &rusqlite::Error) -> bool {
+    let text = failure.to_string();
+    text.contains("duplicate column name") || text.contains(" already exists")
 }
 
 /// Checkpoints the write-ahead log into the database and truncates it, including frames that SQLite ignores.
@@ -183,4 +211,23 @@ pub(crate) fn is_fatal(error: &rusqlite::Error) -> bool {
         error.sqlite_error_code(),
         Some(ErrorCode::SystemIoFailure | ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_migration_made_before_the_log_was_damaged_is_left_as_it_is() {
+        let conn = Connection::open_in_memory().unwrap();
+        let step = "\n-- a table; and more\nCREATE TABLE a (x);\nALTER TABLE b ADD COLUMN y;\nCREATE TABLE c (z);\n";
+        conn.execute_batch("CREATE TABLE a (x); CREATE TABLE b (x, y); INSERT INTO a VALUES (7)").unwrap();
+        migrate(&conn, step, 3).unwrap();
+        let version: usize = conn.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+        let kept: u64 = conn.query_row("SELECT x FROM a", [], |row| row.get(0)).unwrap();
+        assert_eq!((version, kept), (3, 7));
+        assert!(conn.prepare("SELECT z FROM c").is_ok());
+        assert!(migrate(&conn, "ALTER TABLE missing ADD COLUMN y;\n", 4).is_err());
+        assert!(conn.is_autocommit());
+    }
 }

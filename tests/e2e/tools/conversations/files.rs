@@ -100,3 +100,22 @@ fn an_agent_with_main_alone_is_never_refused_and_has_no_rows() {
         .expect("a count");
     assert_eq!(rows, 1);
 }
+
+#[test]
+fn a_part_that_was_read_again_is_not_the_whole_file() {
+    let fixture = start_fixture(&["b"]);
+    let page = |first: u32, last: u32| json!({"path": "f", "start_line": first, "end_line": last});
+    expect_tool(&fixture, "main", "create_file", create("one\ntwo\nthree\n"));
+    expect_tool(&fixture, "b", "view", view());
+    expect_tool(&fixture, "b", "str_replace", replace("three", "3"));
+    expect_tool(&fixture, "main", "view", page(1, 1));
+    let came = call_tool(&fixture, "main", "create_file", create("I\ntwo\nthree\n"));
+    assert_eq!((&*came.text, came.is_error), ("edited meanwhile by b: read all of it again", true));
+    // The text that it replaces is all that changes. Page by page it has seen everything in the end.
+    expect_tool(&fixture, "main", "str_replace", replace("one", "1"));
+    expect_tool(&fixture, "main", "view", page(1, 2));
+    assert!(call_tool(&fixture, "main", "create_file", create("mine\n")).is_error);
+    expect_tool(&fixture, "main", "view", page(3, 3));
+    expect_tool(&fixture, "main", "create_file", create("I\nII\nIII\n"));
+    assert_eq!(text(&fixture, "f"), "I\nII\nIII\n");
+}

@@ -218,7 +218,7 @@ impl Actor {
         self.registry.publish_context(self.conversation, self.state.context(), self.prompt_size);
         let running = self.state.running_turn();
         if running.is_none()
-            && let Some(turn) = &mut self.turn
+            && let Some(turn) = &self.turn
         {
             turn.release_slot();
         }
@@ -226,8 +226,13 @@ impl Actor {
         let (events, rest): (Vec<_>, Vec<_>) =
             effects.into_iter().partition(|effect| matches!(effect, Effect::EmitEvent(..)));
         self.emit_events(events);
+        let has_ended = running.is_none() && self.turn.is_some();
         for effect in rest {
             self.apply_effect(effect);
+        }
+        // With it go the pieces of its reply. An effect may have begun the next one.
+        if has_ended && self.state.running_turn().is_none() {
+            self.turn = None;
         }
     }
 

@@ -153,6 +153,7 @@ pub fn tool_context(
         current_profile: Box::new(move || now.clone()),
         redactor: settings.redact.then(|| registry.redactor.clone()),
         cancel,
+        pausable_turn: None,
         approved_target: OnceLock::new(),
         emit_event: Box::new(|_| ()),
         services: registry.tools.clone(),

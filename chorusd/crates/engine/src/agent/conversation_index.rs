@@ -27,6 +27,13 @@ struct Inner {
 }
 
 impl Inner {
+    fn deselect(&mut self, agent: Uuid) {
+        let Some(id) = self.selected.remove(&agent) else { return };
+        if let Some(row) = self.rows.get_mut(&id) {
+            *row = Arc::new(ConversationRow { is_selected: false, ..(**row).clone() });
+        }
+    }
+
     fn forget(&mut self, id: Uuid) {
         let Some(old) = self.rows.remove(&id) else { return };
         let agent = old.key.agent;
@@ -41,11 +48,14 @@ impl Inner {
 }
 
 impl ConversationIndex {
-    /// Inserts a conversation, or replaces the one with its id.
+    /// Inserts a conversation, or replaces the one with its id. If it is selected, no other one of its agent is any more.
     pub fn insert(&self, row: ConversationRow) {
         let mut inner = self.inner.write();
         let ConversationKey { agent, id } = row.key;
         inner.forget(id);
+        if row.is_selected {
+            inner.deselect(agent);
+        }
         inner.names.insert((agent, row.name.clone()), id);
         if let Some(origin) = &row.origin {
             inner.origins.insert((agent, origin.clone()), id);
@@ -58,11 +68,7 @@ impl ConversationIndex {
 
     /// Makes `main` the selected conversation of an agent.
     pub fn deselect(&self, agent: Uuid) {
-        let mut inner = self.inner.write();
-        let Some(id) = inner.selected.remove(&agent) else { return };
-        if let Some(row) = inner.rows.get_mut(&id) {
-            *row = Arc::new(ConversationRow { is_selected: false, ..(**row).clone() });
-        }
+        self.inner.write().deselect(agent);
     }
 
     /// Returns a conversation; `None` for `main`.

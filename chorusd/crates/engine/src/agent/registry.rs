@@ -46,6 +46,7 @@ use super::turn_slots::TurnSlots;
 use super::turn_status::RunningTurns;
 use crate::tools::ToolServices;
 use crate::usage::{TokenCounter, UsageTracker};
+use live_heads::LiveHeads;
 
 /// Maximum number of requests that may wait for one agent; further ones fail with `busy`.
 const MAILBOX_CAPACITY: usize = 256;
@@ -88,7 +89,7 @@ impl std::fmt::Debug for Registry {
 pub(super) struct Inner {
     pub(super) actors: HashMap<ConversationKey, mpsc::Sender<Envelope>>,
     /// Heads of the live contexts, with an actor or (until the first request after a start) without.
-    live: HashMap<ConversationKey, ContextRow>,
+    live: LiveHeads,
     /// Size of the next prompt for each; missing until the first request after a start.
     prompt_sizes: HashMap<ConversationKey, ConversationSize>,
     /// Contexts that could not be loaded completely. Such a context accepts no messages before it is loaded whole.
@@ -109,7 +110,7 @@ impl Registry {
         tasks: TaskTracker,
         heads: Vec<ContextRow>,
     ) -> Arc<Self> {
-        let live = heads.into_iter().map(|head| (head.conversation, head)).collect();
+        let live = heads.into_iter().collect();
         let inner = Mutex::new(Inner { live, ..Inner::default() });
         Arc::new(Self {
             trim_queue: TrimQueue::default(),
@@ -284,7 +285,7 @@ impl Registry {
             Some(actor) => actor,
             None => {
                 let (actor, mailbox) = mpsc::channel(MAILBOX_CAPACITY);
-                let head = inner.live.get(&conversation).cloned();
+                let head = inner.live.get(conversation).cloned();
                 let thawed = inner.frozen.get(&conversation.agent).cloned();
                 self.tasks.spawn_tracked(Actor::new(conversation, mailbox, self.clone()).run(head, thawed));
                 inner.actors.entry(conversation).or_insert(actor)
@@ -308,11 +309,11 @@ impl Registry {
             // Unless another request did so in the meantime.
             if inner.actors.get(&conversation).is_some_and(|actor| actor.same_channel(&dead)) {
                 inner.actors.remove(&conversation);
-                inner.live.remove(&conversation);
+                inner.live.remove(conversation);
                 inner.prompt_sizes.remove(&conversation);
                 self.running.set(conversation, None);
                 self.attached.forget_turn(conversation);
-                inner.live.extend(head.map(|head| (conversation, head)));
+                head.into_iter().for_each(|head| inner.live.insert(head));
             }
             Ok(())
         })
@@ -325,7 +326,7 @@ impl Registry {
             return false;
         }
         inner.actors.remove(&conversation);
-        inner.live.remove(&conversation);
+        inner.live.remove(conversation);
         inner.prompt_sizes.remove(&conversation);
         self.idle_timers.set(conversation, None);
         self.eviction_timers.set(conversation, None);
@@ -352,8 +353,8 @@ impl Registry {
         let mut inner = self.inner.lock();
         self.idle_timers.set(conversation, context.and_then(|context| context.deadline).map(|deadline| deadline.due));
         match context {
-            Some(context) => inner.live.insert(conversation, to_head(conversation, context)),
-            None => inner.live.remove(&conversation),
+            Some(context) => inner.live.insert(to_head(conversation, context)),
+            None => inner.live.remove(conversation),
         };
         match prompt_size {
             Some(size) => inner.prompt_sizes.insert(conversation, size),
@@ -398,5 +399,6 @@ fn to_head(conversation: ConversationKey, context: &Context) -> ContextRow {
 }
 
 mod live_contexts;
+mod live_heads;
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,6 @@ use std::sync::{Arc, OnceLock};
 use chorus_agent_core::effect::PlannedCall;
 use chorus_agent_core::event::{Event, ToolEnded};
 use chorus_agent_core::tool_budget::{CircuitBreaker, SKIPPED_CALL_ERROR};
-use chorus_agent_core::turn_sink::TurnSinks;
 use chorus_base::error::Error;
 use chorus_base::requester::Requester;
 use chorus_proto::methods::send::TurnEvent;
@@ -19,11 +18,11 @@ use futures_util::future::{BoxFuture, FutureExt as _};
 use futures_util::stream::FuturesUnordered;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
-use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::model_call::current_moment;
 use super::registry::Registry;
+use super::turn_io::{PausableTurn, TurnIo};
 use crate::tools::{self, ToolContext, ToolOutcome};
 
 /// Maximum characters of a tool's error in an event.
@@ -46,9 +45,7 @@ pub(super) struct ToolRunner {
     pub last_number: Arc<AtomicU64>,
     /// The requester of the turn.
     pub requester: Requester,
-    /// Cancelled when the turn is to end.
-    pub cancel: CancellationToken,
-    pub sinks: TurnSinks,
+    pub turn: TurnIo,
 }
 
 /// The outcome of a call.
@@ -99,7 +96,7 @@ impl ToolRunner {
             }
             let at = begun.index;
             let waits = one_by_one || tools::runs_in_order(&begun.planned.call.name);
-            let skipped = breaker.remaining_failures() == 0 && !self.cancel.is_cancelled();
+            let skipped = breaker.remaining_failures() == 0 && !self.turn.cancel.is_cancelled();
             let batch = self.clone();
             // In a task of its own, so that a panic does not affect the other calls.
             let task = chorus_runtime::spawn(async move { batch.run_call(begun, skipped).await });
@@ -140,7 +137,7 @@ impl ToolRunner {
             .await;
         let outcome = self.announce_end(&call, outcome.unwrap_or_else(|_| panic_outcome()));
         if matches!(outcome, ToolOutcome::Stop(_)) {
-            self.cancel.cancel();
+            self.turn.cancel.cancel();
         }
         let failed = !matches!(outcome, ToolOutcome::Completed { is_error: false, .. });
         let _ = tell.send(CallOutcome { outcome, skipped });
@@ -152,7 +149,7 @@ impl ToolRunner {
             return ToolOutcome::error(why);
         }
         match self.tool_context() {
-            Some(ctx) if !self.cancel.is_cancelled() => tools::execute_call(planned.call, Arc::new(ctx)).await,
+            Some(ctx) if !self.turn.cancel.is_cancelled() => tools::execute_call(planned.call, Arc::new(ctx)).await,
             _ => ToolOutcome::error("the turn was cancelled before this call ran"),
         }
     }
@@ -163,7 +160,7 @@ impl ToolRunner {
         let gist = tool_gist::gist(call);
         let gist = if self.redacts() { self.registry.redactor.redact_text(&gist).into_owned() } else { gist };
         let gist = Some(gist).filter(|gist| !gist.is_empty());
-        self.sinks.send(&TurnEvent::Tool { id: call.id.clone(), name: call.name.clone(), gist });
+        self.turn.sinks.send(&TurnEvent::Tool { id: call.id.clone(), name: call.name.clone(), gist });
     }
 
     /// Redacts the outcome of a call and announces its end, before the next call starts.
@@ -189,7 +186,7 @@ impl ToolRunner {
         // Results are recorded in the order in which calls end.
         let message = Some(self.last_number.fetch_add(1, Ordering::Relaxed) + 1);
         let (id, name) = (call.id.clone(), call.name.clone());
-        self.sinks.send(&TurnEvent::Result { id, name, is_error, output, message });
+        self.turn.sinks.send(&TurnEvent::Result { id, name, is_error, output, message });
         outcome
     }
 
@@ -208,7 +205,8 @@ impl ToolRunner {
     /// Returns the tool context as of now. The agent's permission profile may change between two calls.
     fn tool_context(&self) -> Option<ToolContext> {
         let settings = self.registry.agents.by_id(self.conversation.agent)?.settings.clone();
-        let (sinks, directory, agent) = (self.sinks.clone(), self.registry.agents.clone(), self.conversation.agent);
+        let (sinks, directory, agent) =
+            (self.turn.sinks.clone(), self.registry.agents.clone(), self.conversation.agent);
         Some(ToolContext {
             agent: settings.id,
             conversation: self.conversation,
@@ -222,7 +220,12 @@ impl ToolRunner {
             profile: settings.profile.clone().unwrap_or_default(),
             current_profile: Box::new(move || directory.by_id(agent)?.settings.profile.clone().ok()),
             redactor: settings.redact.then(|| self.registry.redactor.clone()),
-            cancel: self.cancel.clone(),
+            cancel: self.turn.cancel.clone(),
+            pausable_turn: Some(PausableTurn {
+                turn: self.turn.clone(),
+                registry: self.registry.clone(),
+                conversation: self.conversation,
+            }),
             approved_target: OnceLock::new(),
             emit_event: Box::new(move |event| sinks.send(&event)),
             services: self.registry.tools.clone(),

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use chorus_agent_core::turn_sink::TurnSinks;
+use chorus_base::sync::Mutex;
 use chorus_proto::methods::send::TurnEvent;
+use chorus_proto::pluralize::pluralize;
 use chorus_session::conversation::ConversationKey;
-use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -15,36 +16,53 @@ use super::turn_slots::TurnSlot;
 
 /// A turn that runs, shared by the actor and the tasks that call its model and tools.
 #[derive(Debug, Clone)]
-pub(super) struct TurnIo {
+pub struct TurnIo {
     pub id: Uuid,
     pub cancel: CancellationToken,
     pub sinks: TurnSinks,
-    /// Filled with the first model call.
-    slot: Arc<OnceCell<TurnSlot>>,
+    /// Filled with the first model call, and empty while the turn waits for a person or another agent.
+    slot: Arc<Mutex<Option<TurnSlot>>>,
+    /// Held by the one task of the turn that waits for the slot.
+    acquiring: Arc<tokio::sync::Mutex<()>>,
     has_waited: Arc<AtomicBool>,
 }
 
 impl TurnIo {
     pub(super) fn new(id: Uuid, sinks: TurnSinks) -> Self {
-        Self { id, cancel: CancellationToken::new(), sinks, slot: Arc::default(), has_waited: Arc::default() }
+        Self {
+            id,
+            cancel: CancellationToken::new(),
+            sinks,
+            slot: Arc::default(),
+            acquiring: Arc::default(),
+            has_waited: Arc::default(),
+        }
     }
 
     /// Waits until the turn may run beside those of the agent's other conversations. A turn keeps the right until it
-    /// ends. Returns false if it was cancelled first.
+    /// ends or pauses. Returns false if it was cancelled first.
     pub(super) async fn wait_for_slot(&self, registry: &Registry, conversation: ConversationKey, most: u64) -> bool {
         let agent = conversation.agent;
-        let acquire = self.slot.get_or_init(|| async {
-            if let Some(slot) = registry.turn_slots.try_acquire(agent, most) {
-                return slot;
+        let acquire = async {
+            let _one_task = self.acquiring.lock().await;
+            if self.slot.lock().is_some() {
+                return;
             }
-            let note = format!("waiting: {most} turns of this agent are running (concurrent_turns)");
+            if let Some(slot) = registry.turn_slots.try_acquire(agent, most) {
+                *self.slot.lock() = Some(slot);
+                return;
+            }
+            let verb = if most == 1 { "is" } else { "are" };
+            let turns = pluralize(most, "turn");
+            let note = format!("waiting: {turns} of this agent {verb} running (concurrent_turns)");
             self.has_waited.store(true, Ordering::Relaxed);
             self.sinks.send(&TurnEvent::Note(note));
-            registry.turn_slots.acquire(agent, most).await
-        });
+            let slot = registry.turn_slots.acquire(agent, most).await;
+            *self.slot.lock() = Some(slot);
+        };
         tokio::select! {
             biased;
-            _ = acquire => true,
+            () = acquire => true,
             () = self.cancel.cancelled() => false,
         }
     }
@@ -54,8 +72,29 @@ impl TurnIo {
         self.has_waited.load(Ordering::Relaxed)
     }
 
-    /// Gives the right to run back, because the turn has ended.
-    pub(super) fn release_slot(&mut self) {
-        self.slot = Arc::default();
+    /// Gives the right to run back, because the turn has ended or pauses.
+    pub(super) fn release_slot(&self) {
+        let slot = self.slot.lock().take();
+        drop(slot);
+    }
+}
+
+/// A turn as a tool call sees it: while it waits for a person or another agent, other turns of the agent may run.
+#[derive(Debug, Clone)]
+pub struct PausableTurn {
+    pub(super) turn: TurnIo,
+    pub(super) registry: Arc<Registry>,
+    pub(super) conversation: ConversationKey,
+}
+
+impl PausableTurn {
+    /// Waits for `answer` without the turn's right to run, and then until the turn has it again or is cancelled.
+    pub async fn pause_for<T>(&self, answer: impl Future<Output = T>) -> T {
+        self.turn.release_slot();
+        let answer = answer.await;
+        if let Some(entry) = self.registry.agents.by_id(self.conversation.agent) {
+            self.turn.wait_for_slot(&self.registry, self.conversation, entry.settings.concurrent_turns).await;
+        }
+        answer
     }
 }

@@ -15,6 +15,8 @@ pub(super) struct TurnSlots(Arc<Mutex<HashMap<Uuid, AgentTurns>>>);
 #[derive(Debug, Default)]
 struct AgentTurns {
     running: u64,
+    /// The limit as of the newest turn that came.
+    most: u64,
     waiting: VecDeque<oneshot::Sender<TurnSlot>>,
 }
 
@@ -37,7 +39,8 @@ impl TurnSlots {
     pub(super) fn try_acquire(&self, agent: Uuid, most: u64) -> Option<TurnSlot> {
         let mut all = self.0.lock();
         let turns = all.entry(agent).or_default();
-        if turns.running >= most.max(1) || !turns.waiting.is_empty() {
+        turns.most = most.max(1);
+        if turns.running >= turns.most || !turns.waiting.is_empty() {
             return None;
         }
         turns.running += 1;
@@ -50,7 +53,8 @@ impl TurnSlots {
             let receiver = {
                 let mut all = self.0.lock();
                 let turns = all.entry(agent).or_default();
-                if turns.running < most.max(1) && turns.waiting.is_empty() {
+                turns.most = most.max(1);
+                if turns.running < turns.most && turns.waiting.is_empty() {
                     turns.running += 1;
                     return TurnSlot { slots: self.clone(), agent };
                 }
@@ -58,30 +62,33 @@ impl TurnSlots {
                 turns.waiting.push_back(sender);
                 receiver
             };
-            // The slot of a turn that ended is handed over as it is. An error cannot come: the sender is in the queue.
+            // An error cannot come: the sender is in the queue until it sends.
             if let Ok(slot) = receiver.await {
                 return slot;
             }
         }
     }
 
-    /// Hands the slot of a turn that ended to the first one that still waits.
+    /// Takes back the slot of a turn, and hands those that are free to the first ones that still wait.
     fn release(&self, agent: Uuid) {
         let mut all = self.0.lock();
         let Some(turns) = all.get_mut(&agent) else { return };
+        turns.running -= 1;
         turns.waiting.retain(|waiting| !waiting.is_closed());
-        match turns.waiting.pop_front() {
-            // Sent without the lock: if it leaves the queue just now, its slot is released in turn.
-            Some(next) => {
-                drop(all);
-                drop(next.send(TurnSlot { slots: self.clone(), agent }));
-            }
-            None => {
-                turns.running -= 1;
-                if turns.running == 0 {
-                    all.remove(&agent);
-                }
-            }
+        let mut next = Vec::new();
+        while turns.running < turns.most
+            && let Some(waiting) = turns.waiting.pop_front()
+        {
+            turns.running += 1;
+            next.push(waiting);
+        }
+        if turns.running == 0 && turns.waiting.is_empty() {
+            all.remove(&agent);
+        }
+        drop(all);
+        // Sent without the lock: if one leaves the queue just now, its slot is released in turn.
+        for waiting in next {
+            drop(waiting.send(TurnSlot { slots: self.clone(), agent }));
         }
     }
 }
@@ -120,5 +127,19 @@ mod tests {
         let fifth = poll(fifth.as_mut()).unwrap();
         drop((fourth, fifth));
         assert!(slots.0.lock().is_empty(), "an agent without turns costs nothing");
+    }
+    #[test]
+    fn a_lower_limit_holds_for_those_that_wait_and_a_higher_one_lets_more_run() {
+        let (slots, agent) = (TurnSlots::default(), Uuid::from_u128(1));
+        let running: Vec<_> = (0..4).map(|_| slots.try_acquire(agent, 4).unwrap()).collect();
+        let mut fifth = Box::pin(slots.acquire(agent, 2));
+        assert!(poll(fifth.as_mut()).is_none());
+        let mut running = running.into_iter();
+        drop((running.next(), running.next()));
+        assert!(poll(fifth.as_mut()).is_none(), "two still run");
+        let mut sixth = Box::pin(slots.acquire(agent, 3));
+        assert!(poll(sixth.as_mut()).is_none(), "the fifth comes first");
+        drop(running.next());
+        assert!(poll(fifth.as_mut()).is_some() && poll(sixth.as_mut()).is_some());
     }
 }

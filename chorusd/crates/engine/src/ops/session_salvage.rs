@@ -8,7 +8,7 @@ use chorus_base::error::{Error, Result};
 use chorus_proto::methods::doctor::Salvaged;
 use chorus_proto::pluralize::pluralize;
 use chorus_proto::session::SESSION_SCHEMA;
-use chorus_proto::{ErrorKind, Session, SessionHeader, Trigger, WorkingSet};
+use chorus_proto::{ConversationRef, ErrorKind, Session, SessionHeader, Trigger, WorkingSet};
 use chorus_runtime::run_blocking;
 use chorus_session::stored_message::{StoredMessage, Totals};
 use chorus_session::summary::ConversationSample;
@@ -23,6 +23,7 @@ use uuid::Uuid;
 use super::Ops;
 use crate::agent::command;
 use crate::agent::session_save::{SessionTarget, write_session};
+use crate::ops::conversations::recovery::ensure_row;
 
 /// The tag of salvaged sessions.
 const SALVAGED_TAG: &str = "salvaged";
@@ -181,7 +182,9 @@ fn salvage_context<'a>(
             return Ok(());
         }
         let _stays = ops.sessions_lock.read().await;
-        let session = write_salvaged(ops, &entry.settings, messages.clone(), working_set.clone()).await?;
+        ensure_row(&ops.store, &ops.agents.conversations, conversation, ops.clock.now()).await?;
+        let of = ops.agents.conversations.reference(conversation);
+        let session = write_salvaged(ops, &entry.settings, of, messages.clone(), working_set.clone()).await?;
         done.sessions += 1;
         done.messages += messages.len() as u64;
         tracing::info!(agent = %entry.settings.name, session = %session.header.session_id, messages = messages.len(), expected, "salvaged a session");
@@ -227,6 +230,7 @@ async fn session_prefix(ops: &Ops, id: Uuid, count: u64) -> Result<Vec<StoredMes
 async fn write_salvaged(
     ops: &Ops,
     settings: &std::sync::Arc<chorus_agent_core::AgentSettings>,
+    conversation: Option<ConversationRef>,
     messages: Vec<StoredMessage>,
     working_set: WorkingSet,
 ) -> Result<Session> {
@@ -247,7 +251,7 @@ async fn write_salvaged(
             session_id: session_id.to_owned(),
             agent_id: of.id,
             agent_name: of.name.clone(),
-            conversation: None,
+            conversation: conversation.clone(),
             summary_source: extract.source(),
             description: extract.title,
             summary: extract.summary,

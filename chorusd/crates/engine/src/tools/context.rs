@@ -18,6 +18,7 @@ use uuid::Uuid;
 
 use super::{FileLocks, FileVersions, ToolHost};
 use crate::KeyedMutex;
+use crate::agent::turn_io::PausableTurn;
 use crate::approvals::Approvals;
 use crate::tasks::Tasks;
 
@@ -69,6 +70,9 @@ pub struct ToolContext {
     pub redactor: Option<Arc<Redactor>>,
     /// Cancelled when the turn is to end.
     pub cancel: CancellationToken,
+    /// The turn, which others of the agent need not wait for while it asks a person or another agent; `None` outside of
+    /// turns.
+    pub pausable_turn: Option<PausableTurn>,
     /// The effective target that was shown in the approval prompt.
     pub approved_target: OnceLock<String>,
     /// Sends an event to the listeners of the turn.

@@ -110,11 +110,19 @@ pub async fn execute_call(call: ToolCall, ctx: Arc<ToolContext>) -> ToolOutcome 
             }
             let question = approval_question::build(&call, &prepared, verdict, leads_to.as_deref(), &ctx).await;
             // The operation that decides records the decision.
-            match ctx.services.approvals.ask(question, &*ctx.emit_event, &ctx.cancel).await {
+            let asked = ctx.services.approvals.ask(question, &*ctx.emit_event, &ctx.cancel);
+            let answer = match &ctx.pausable_turn {
+                Some(turn) => turn.pause_for(asked).await,
+                None => asked.await,
+            };
+            match answer {
                 Ok(ApprovalAnswer::Approved { .. }) if is_denied_now(&prepared.action, &ctx).await => {
                     let why = "the agent's permissions changed while it was pending";
                     let _ = note(row("deny", why, ctx.requester.to_string())).await;
                     return ToolOutcome::error(format!("{} is not allowed: {why}", prepared.action));
+                }
+                Ok(ApprovalAnswer::Approved { .. }) if ctx.cancel.is_cancelled() => {
+                    return ToolOutcome::error("the turn was cancelled before this call ran");
                 }
                 Ok(ApprovalAnswer::Approved { .. }) => {}
                 Ok(ApprovalAnswer::Denied { why, .. }) => {

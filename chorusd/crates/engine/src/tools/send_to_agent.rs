@@ -65,7 +65,12 @@ impl Tool for SendToAgent {
         let action = Action::Other { tool: Self::NAME, argument: &params.argument() }.to_string();
         let wait = params.wait.map(Duration::from_secs);
         let message = ctx.redact_for_storage(params.message);
-        match outside.send_to_agent(ToolCaller::new(&ctx, action), params.agent, message.text, wait).await {
+        let sent = outside.send_to_agent(ToolCaller::new(&ctx, action), params.agent, message.text, wait);
+        let answer = match &ctx.pausable_turn {
+            Some(turn) if wait.is_some() => turn.pause_for(sent).await,
+            _ => sent.await,
+        };
+        match answer {
             Ok(text) => ToolOutcome::success(text + message.note),
             Err(failure) => error_outcome(failure),
         }

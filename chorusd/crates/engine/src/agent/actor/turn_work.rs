@@ -17,7 +17,6 @@ use super::Actor;
 use crate::agent::attached_clients::message_event;
 use crate::agent::model_call;
 use crate::agent::tool_runner::ToolRunner;
-use crate::agent::turn_io::TurnIo;
 
 impl Actor {
     /// Returns the events about messages that attached clients hear of when they are stored: what a turn itself says
@@ -85,9 +84,9 @@ impl Actor {
     }
 
     pub(super) fn run_tools(&mut self, run: RunTools) {
-        let Some(TurnIo { cancel, sinks, .. }) = self.turn.clone().filter(|turn| turn.id == run.turn) else { return };
+        let Some(turn) = self.turn.clone().filter(|turn| turn.id == run.turn) else { return };
         if run.cancelled {
-            cancel.cancel();
+            turn.cancel.cancel();
         }
         let of = (run.turn, run.step);
         let (registry, conversation) = (self.registry.clone(), self.conversation);
@@ -106,8 +105,7 @@ impl Actor {
             message,
             last_number,
             requester,
-            cancel,
-            sinks,
+            turn,
         };
         self.running.extend(batch.start_calls(run.calls, run.breaker));
     }

@@ -15,23 +15,20 @@ impl Registry {
     /// Returns the numbers of a conversation's live context.
     #[must_use]
     pub fn context_info(&self, conversation: ConversationKey) -> Option<ContextInfo> {
-        self.inner.lock().live.get(&conversation).map(to_context_info)
+        self.inner.lock().live.get(conversation).map(to_context_info)
     }
 
     /// Returns the numbers of all live contexts.
     #[must_use]
     pub fn context_infos(&self) -> HashMap<ConversationKey, ContextInfo> {
-        self.inner.lock().live.iter().map(|(conversation, head)| (*conversation, to_context_info(head))).collect()
+        self.inner.lock().live.values().map(|head| (head.conversation, to_context_info(head))).collect()
     }
 
     /// Returns the numbers of an agent's live contexts.
     #[must_use]
     pub fn context_infos_of(&self, agent: Uuid) -> HashMap<ConversationKey, ContextInfo> {
         let inner = self.inner.lock();
-        let main = ConversationKey::main(agent);
-        let others = self.agents.conversations.of_agent(agent).into_iter().map(|row| row.key);
-        let live = |key| Some((key, to_context_info(inner.live.get(&key)?)));
-        std::iter::once(main).chain(others).filter_map(live).collect()
+        inner.live.of_agent(agent).map(|head| (head.conversation, to_context_info(head))).collect()
     }
 
     /// Returns for each conversation the estimated tokens of it in its next request, or `None` if it has no context.
@@ -42,7 +39,7 @@ impl Registry {
     ) -> Vec<Option<u64>> {
         let inner = self.inner.lock();
         let tokens = |(conversation, budget): (ConversationKey, WindowBudget)| {
-            let head = inner.live.get(&conversation)?;
+            let head = inner.live.get(conversation)?;
             let measured = inner.prompt_sizes.get(&conversation).and_then(|shown| shown.tokens(budget));
             Some(measured.unwrap_or_else(|| prompt_size::guess_tokens(head.totals, budget)))
         };
@@ -73,9 +70,11 @@ impl Registry {
     #[must_use]
     pub fn live_conversations(&self, agent: Option<Uuid>) -> Vec<ConversationKey> {
         let inner = self.inner.lock();
-        let of_agent = |head: &&ContextRow| agent.is_none_or(|agent| head.conversation.agent == agent);
-        let mut live: Vec<_> =
-            inner.live.values().filter(of_agent).map(|head| (head.last_activity_at, head.conversation)).collect();
+        let position = |head: &ContextRow| (head.last_activity_at, head.conversation);
+        let mut live: Vec<_> = match agent {
+            Some(agent) => inner.live.of_agent(agent).map(position).collect(),
+            None => inner.live.values().map(position).collect(),
+        };
         live.sort_unstable();
         live.into_iter().map(|(_, conversation)| conversation).collect()
     }
@@ -83,7 +82,7 @@ impl Registry {
     /// Returns the session that the live context of a conversation was saved as, else the one that it was restored from.
     pub fn live_session(&self, conversation: ConversationKey) -> Option<Uuid> {
         let inner = self.inner.lock();
-        let head = inner.live.get(&conversation)?;
+        let head = inner.live.get(conversation)?;
         head.saved_session.or(head.base_session)
     }
 

@@ -113,7 +113,7 @@ async fn an_agent_whose_task_has_died_goes_on_from_the_journal() {
     let id = settings.id;
     assert_eq!(append(&registry, &settings, "before").await, Ok(1));
     // The head in memory may be older than the journal.
-    registry.inner.lock().live.remove(&ConversationKey::main(id));
+    registry.inner.lock().live.remove(ConversationKey::main(id));
     let (dead, mailbox) = mpsc::channel(1);
     drop(mailbox);
     registry.inner.lock().actors.insert(ConversationKey::main(id), dead);

@@ -14,6 +14,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::Mutex;
 use uuid::Uuid;
 
+use crate::KeyedMutex;
 use crate::agent::agent_index::{AgentEntry, AgentIndex};
 use crate::agent::registry::Registry;
 use crate::approvals::Approvals;
@@ -35,8 +36,8 @@ pub struct AgentResolver {
     /// Serialises creating, renaming and destroying agents.
     pub lock: Mutex<()>,
     pub registry: Arc<Registry>,
-    /// Serialises creating, renaming, opening and closing conversations.
-    pub conversations_lock: Mutex<()>,
+    /// Serialises creating, renaming, opening and closing conversations of an agent.
+    pub conversation_locks: KeyedMutex<Uuid>,
     pub starting_conversations: StartingConversations,
 }
 

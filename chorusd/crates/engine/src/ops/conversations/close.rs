@@ -28,23 +28,34 @@ pub async fn close(agents: &AgentResolver, describer: &AgentDescriber, params: C
 impl AgentResolver {
     /// Saves, clears and closes a conversation other than `main`. Returns the session that holds its last context. A
     /// message that comes meanwhile is not lost: it is the first of the next context, and opens the conversation again.
+    /// A context without messages, which no session can hold, stays with what is pinned in it.
     ///
     /// # Errors
     /// `busy` while a turn runs.
     pub async fn close_conversation(&self, key: ConversationKey) -> Result<Option<Session>> {
-        let _one_at_a_time = self.conversations_lock.lock().await;
-        let saved = match self.registry.context_info(key) {
-            Some(_) => match self.registry.ask(key, command::clear(true)).await {
+        let one_at_a_time = self.conversation_locks.lock(key.agent).await;
+        let saved = match self.has_messages(key) {
+            true => match self.registry.ask(key, command::clear(true)).await {
                 Ok(cleared) => cleared.saved,
                 Err(failure) if failure.kind == ErrorKind::NothingToSave => None,
                 Err(failure) => return Err(failure),
             },
-            None => None,
+            false => None,
         };
         if let Some(row) = self.index.conversations.get(key).filter(|row| row.closed_at.is_none() || row.is_selected) {
-            let closed_at = Some(self.registry.now());
+            // A message that came since the context was cleared keeps it open.
+            let closed_at = (!self.has_messages(key)).then(|| self.registry.now());
             self.store_conversation(ConversationRow { closed_at, is_selected: false, ..(*row).clone() }).await?;
         }
+        if self.has_messages(key) {
+            drop(one_at_a_time);
+            self.open_conversation(key).await?;
+        }
         Ok(saved)
+    }
+
+    /// Returns true if the conversation has a live context with messages.
+    pub(super) fn has_messages(&self, key: ConversationKey) -> bool {
+        self.registry.context_info(key).is_some_and(|context| context.messages > 0)
     }
 }

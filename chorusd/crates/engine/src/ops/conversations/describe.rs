@@ -40,7 +40,9 @@ impl Described {
             origin: row.and_then(|row| row.origin.clone()),
             created_at: row.map_or(created_at, |row| row.created_at),
             // A message that came in the instant of closing has opened it again.
-            closed_at: row.and_then(|row| row.closed_at).filter(|_| context.is_none()),
+            closed_at: row
+                .and_then(|row| row.closed_at)
+                .filter(|_| context.as_ref().is_none_or(|context| context.messages == 0)),
             selected: registry.conversations().selected(key.agent) == key,
             turn: registry.running.status(key, registry.ticks()),
             context,
@@ -57,12 +59,14 @@ pub fn describe_live(
     agent: &AgentEntry,
     infos: &HashMap<ConversationKey, ContextInfo>,
 ) -> Vec<Conversation> {
-    let id = agent.settings.id;
-    let rows = registry.conversations().of_agent(id);
-    let live = rows.into_iter().filter_map(|row| Some((infos.get(&row.key)?.clone(), row)));
-    live.map(|(info, row)| {
-        let described = Described { key: row.key, row: Some(row) };
-        described.describe(registry, agent.created_at, Some(info), None)
-    })
-    .collect()
+    let live = registry.live_conversations(Some(agent.settings.id)).into_iter();
+    let mut live: Vec<_> =
+        live.filter_map(|key| Some((infos.get(&key)?.clone(), registry.conversations().get(key)?))).collect();
+    live.sort_by(|(_, one), (_, other)| one.name.cmp(&other.name));
+    live.into_iter()
+        .map(|(info, row)| {
+            let described = Described { key: row.key, row: Some(row) };
+            described.describe(registry, agent.created_at, Some(info), None)
+        })
+        .collect()
 }

@@ -62,7 +62,7 @@ impl AgentResolver {
                 name.to_owned()
             }
         };
-        let _one_at_a_time = self.conversations_lock.lock().await;
+        let _one_at_a_time = self.conversation_locks.lock(id).await;
         let known = match &origin {
             Some(origin) => conversations.by_origin(id, origin),
             None => conversations.by_name(id, &name),

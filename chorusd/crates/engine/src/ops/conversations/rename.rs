@@ -16,7 +16,7 @@ impl AgentResolver {
     /// # Errors
     /// `busy`, `disk_full`, `storage_failed`.
     pub async fn set_conversation_title(&self, key: ConversationKey, title: String) -> Result<()> {
-        let _one_at_a_time = self.conversations_lock.lock().await;
+        let _one_at_a_time = self.conversation_locks.lock(key.agent).await;
         let Some(row) = self.index.conversations.get(key) else { return Ok(()) };
         if row.title.as_ref() == Some(&title) {
             return Ok(());
@@ -32,7 +32,7 @@ impl AgentResolver {
 pub async fn rename(agents: &AgentResolver, describer: &AgentDescriber, params: RenameParams) -> Result<RenameResult> {
     check_conversation_name(&params.name)?;
     let agent = agents.resolve(params.agent.as_deref()).await?;
-    let one_at_a_time = agents.conversations_lock.lock().await;
+    let one_at_a_time = agents.conversation_locks.lock(agent.settings.id).await;
     let key = find(&agents.index, &agent, Some(&params.conversation))?;
     let row = agents.index.conversations.get(key).ok_or_else(|| {
         Error::new(ErrorKind::Denied, "the conversation main keeps its name")

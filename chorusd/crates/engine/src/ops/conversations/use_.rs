@@ -13,12 +13,11 @@ use crate::ops::agent::{AgentDescriber, AgentResolver};
 /// `conversation_not_found`.
 pub async fn use_(agents: &AgentResolver, describer: &AgentDescriber, params: UseParams) -> Result<UseResult> {
     let agent = agents.resolve(params.agent.as_deref()).await?;
-    let one_at_a_time = agents.conversations_lock.lock().await;
+    let one_at_a_time = agents.conversation_locks.lock(agent.settings.id).await;
     let key = find(&agents.index, &agent, Some(&params.conversation))?;
     match agents.index.conversations.get(key) {
         Some(row) => {
             let row = ConversationRow { is_selected: true, closed_at: None, ..(*row).clone() };
-            agents.index.conversations.deselect(key.agent);
             agents.store_conversation(row).await?;
         }
         None => {

@@ -1,6 +1,6 @@
 //! Prepares a conversation for a request that may begin a context in it: opens it if it is closed, and makes room for it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
@@ -16,9 +16,10 @@ use crate::agent::agent_index::AgentEntry;
 use crate::agent::command;
 use crate::ops::agent::AgentResolver;
 
-/// Conversations in which a context is being started: they count as live, so that not more than allowed start at once.
+/// Conversations in which a context is being started, with the number of requests that do: they count as live, so that not
+/// more than allowed start at once.
 #[derive(Debug, Clone, Default)]
-pub struct StartingConversations(Arc<Mutex<HashSet<ConversationKey>>>);
+pub struct StartingConversations(Arc<Mutex<HashMap<ConversationKey, usize>>>);
 
 /// Counts a conversation as starting until it is dropped.
 #[derive(Debug)]
@@ -29,7 +30,13 @@ pub(super) struct StartingGuard {
 
 impl Drop for StartingGuard {
     fn drop(&mut self) {
-        self.all.0.lock().remove(&self.key);
+        let mut all = self.all.0.lock();
+        if let Some(requests) = all.get_mut(&self.key) {
+            *requests -= 1;
+            if *requests == 0 {
+                all.remove(&self.key);
+            }
+        }
     }
 }
 
@@ -87,15 +94,21 @@ impl AgentResolver {
         let target = match new {
             Some(name) => {
                 let (key, _) = self.new_conversation(&target.agent, name, Opener::default()).await?;
-                ConversationTarget::new(target.agent, key)
+                let target = ConversationTarget::new(target.agent, key);
+                let prepared = self.prepare_to_write(target).await;
+                if prepared.is_err() {
+                    // Without a context it is not there for anybody, and the same request can be made again.
+                    self.close_conversation(key).await?;
+                }
+                return prepared;
             }
             None => target,
         };
         self.prepare_to_write(target).await
     }
 
-    async fn open_conversation(&self, key: ConversationKey) -> Result<()> {
-        let _one_at_a_time = self.conversations_lock.lock().await;
+    pub(super) async fn open_conversation(&self, key: ConversationKey) -> Result<()> {
+        let _one_at_a_time = self.conversation_locks.lock(key.agent).await;
         let Some(row) = self.index.conversations.get(key).filter(|row| row.closed_at.is_some()) else { return Ok(()) };
         self.store_conversation(ConversationRow { closed_at: None, ..(*row).clone() }).await
     }
@@ -108,36 +121,40 @@ impl AgentResolver {
     }
 
     /// Counts the conversation as live. If the agent has as many live ones as it may, saves and clears the one that was
-    /// quiet for longest first, and says so.
+    /// quiet for longest first, and says so. Contexts without messages, which no session can hold, stay and do not count.
     async fn make_room(&self, agent: &AgentEntry, key: ConversationKey) -> Result<StartingGuard> {
         let most = usize::try_from(agent.settings.max_conversations).unwrap_or(usize::MAX).max(1);
         let mut tried = HashSet::new();
         loop {
-            let live = self.registry.live_conversations(Some(key.agent));
+            let mut live = self.registry.live_conversations(Some(key.agent));
+            live.retain(|other| *other != key && self.has_messages(*other));
             {
                 let mut starting = self.starting_conversations.0.lock();
-                let others = starting.iter().filter(|other| other.agent == key.agent && !live.contains(other)).count();
-                if live.len() + others < most {
-                    starting.insert(key);
+                let is_other =
+                    |other: &&ConversationKey| other.agent == key.agent && **other != key && !live.contains(other);
+                if live.len() + starting.keys().filter(is_other).count() < most {
+                    *starting.entry(key).or_default() += 1;
                     return Ok(StartingGuard { all: self.starting_conversations.clone(), key });
                 }
             }
             let now = self.registry.ticks();
-            let quiet = live.into_iter().find(|other| {
-                !other.is_main() && !tried.contains(other) && self.registry.running.status(*other, now).is_none()
+            let mut quiet = live.iter().filter(|other| {
+                !other.is_main() && !tried.contains(*other) && self.registry.running.status(**other, now).is_none()
             });
-            let Some(quiet) = quiet else { return Err(too_many_error(&agent.settings.name, most)) };
+            let Some(quiet) = quiet.next().copied() else { return Err(too_many_error(&agent.settings.name, most)) };
             tried.insert(quiet);
-            self.put_away(agent, quiet, most).await?;
+            self.put_away(agent, quiet, most).await;
         }
     }
 
-    /// Saves and clears a quiet conversation, unless a turn has begun in it.
-    async fn put_away(&self, agent: &AgentEntry, quiet: ConversationKey, most: usize) -> Result<()> {
+    /// Saves and clears a quiet conversation, unless a turn has begun in it or it cannot be saved.
+    async fn put_away(&self, agent: &AgentEntry, quiet: ConversationKey, most: usize) {
         let cleared = match self.registry.ask(quiet, command::clear(true)).await {
             Ok(cleared) => cleared,
-            Err(failure) if matches!(failure.kind, ErrorKind::Busy | ErrorKind::NothingToSave) => return Ok(()),
-            Err(failure) => return Err(failure),
+            Err(failure) => {
+                tracing::info!(agent = %agent.settings.name, conversation = %quiet.id, %failure, "a conversation does not make room");
+                return;
+            }
         };
         let name = self.index.conversations.name(quiet);
         let shown = name.as_deref().unwrap_or_default();
@@ -152,11 +169,15 @@ impl AgentResolver {
         );
         let data = json!({"text": text, "id": saved.map(|(_, id)| id)});
         self.registry.emit_event(EventType::Notice, Some(agent.settings.name.clone()), name, data);
-        Ok(())
     }
 }
 
 fn too_many_error(agent: &str, most: usize) -> Error {
-    Error::new(ErrorKind::LimitReached, format!("agent {agent} has {most} conversations at work, as many as it may"))
-        .hint(format!("wait until one is done, or raise the limit: chorusctl agent config {agent} max_conversations N"))
+    let hint = format!("raise the limit: chorusctl agent config {agent} max_conversations N");
+    if most == 1 {
+        let message = format!("agent {agent} may have 1 live conversation, and that is main");
+        return Error::new(ErrorKind::LimitReached, message).hint(hint);
+    }
+    let message = format!("agent {agent} may have {most} live conversations, and none of them can be put away now");
+    Error::new(ErrorKind::LimitReached, message).hint(format!("wait until one is done, or {hint}"))
 }

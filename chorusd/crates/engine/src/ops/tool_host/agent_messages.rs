@@ -12,6 +12,7 @@ use chorus_base::requester::Requester;
 use chorus_base::sync::Mutex;
 use chorus_base::{Ticks, new_id};
 use chorus_proto::methods::send::TurnEvent;
+use chorus_proto::pluralize::pluralize;
 use chorus_proto::{Author, ErrorKind, NewMessage, Role, Source, SourceKind};
 use chorus_session::stored_message::StoredMessage;
 use tokio::sync::Notify;
@@ -146,7 +147,7 @@ impl TurnListener for AcceptanceListener {
     fn try_send(&self, event: &TurnEvent) -> bool {
         let how = match event {
             TurnEvent::Started { .. } => "started working on it".to_owned(),
-            TurnEvent::Queued { before, .. } => format!("queued it after {before} others"),
+            TurnEvent::Queued { before, .. } => format!("queued it after {}", pluralize(*before, "other message")),
             _ => return true,
         };
         self.outcome.lock().get_or_insert(how);
@@ -218,7 +219,8 @@ pub(super) async fn send_message(
         ended = &mut turn => Some(ended),
         () = ops.clock.sleep_until(late), if wait.is_some() => None,
         () = asker.cancel.cancelled() => {
-            return Err(Error::new(ErrorKind::Interrupted, "the turn ended before the message was accepted"));
+            let until = if taken.outcome.lock().is_some() { "the reply came" } else { "the message was accepted" };
+            return Err(Error::new(ErrorKind::Interrupted, format!("the turn ended before {until}")));
         }
     };
     let reply = match ended {
@@ -226,7 +228,9 @@ pub(super) async fn send_message(
         None => None,
     };
     let how = taken.outcome.lock().take();
-    let how = how.unwrap_or_else(|| "processed it".into());
+    // A turn that ended at once was never queued; one that did not end was not accepted yet.
+    let unknown = if reply.is_some() { "processed it" } else { "has not started working on it" };
+    let how = how.unwrap_or_else(|| unknown.into());
     Ok(match (reply, wait) {
         (Some(reply), Some(_)) => format!("{to} replied:\n\n{reply}"),
         (None, Some(wait)) => format!(

@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, Dir, FileType, readlinkat, statat};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::versions::HashingReader;
+use super::versions::{HashingReader, ShownLines};
 use super::workspace::OpenEntry;
 use super::{FileAccess, PathParam, Workspace, WorkspacePath, file_action, line_format, run_blocking};
 use crate::tools::ToolContext;
@@ -69,7 +69,7 @@ impl Workspace {
     pub fn view(&self, place: &WorkspacePath, range: LineRange) -> Result<String, String> {
         match self.open_entry(place)? {
             OpenEntry::Folder(folder) => list_folder(place, folder),
-            OpenEntry::File { file, length } => Ok(view_file(place, file, length, range)?),
+            OpenEntry::File { file, length } => Ok(view_file(place, file, length, range)?.text),
         }
     }
 
@@ -98,13 +98,25 @@ impl Workspace {
         let viewed = view_file(place, &mut reader, length, range);
         #[cfg(test)]
         super::versions::pause().await;
-        if matches!(viewed, Ok(_) | Err(ViewError::Binary(_)))
+        let shown = match &viewed {
+            Ok(shown) => Some(shown.lines),
+            // There is nothing more to see of it.
+            Err(ViewError::Binary(_)) => Some(ShownLines::ALL),
+            Err(ViewError::Other(_)) => None,
+        };
+        if let Some(lines) = shown
             && let Ok(hash) = reader.finish()
         {
-            files.note_seen(&place.to_string(), hash, position);
+            files.note_viewed(&place.to_string(), hash, position, lines);
         }
-        Ok(viewed?)
+        Ok(viewed?.text)
     }
+}
+
+/// Lines of a file for the model.
+struct Viewed {
+    text: String,
+    lines: ShownLines,
 }
 
 /// The reason why a file is not shown.
@@ -128,7 +140,7 @@ impl From<ViewError> for String {
     }
 }
 
-fn view_file(place: &WorkspacePath, file: impl Read, length: u64, range: LineRange) -> Result<String, ViewError> {
+fn view_file(place: &WorkspacePath, file: impl Read, length: u64, range: LineRange) -> Result<Viewed, ViewError> {
     let failed = |e: std::io::Error| format!("cannot read {place}: {e}");
     let start = range.start.unwrap_or(1);
     if start == 0 {
@@ -141,7 +153,7 @@ fn view_file(place: &WorkspacePath, file: impl Read, length: u64, range: LineRan
     let mut reader = BufReader::with_capacity(64 << 10, file.take(MAX_READ_BYTES));
     let head = reader.fill_buf().map_err(failed)?;
     if head.is_empty() {
-        return Ok(format!("{place} is empty"));
+        return Ok(Viewed { text: format!("{place} is empty"), lines: ShownLines::ALL });
     }
     if memchr::memchr(0, &head[..head.len().min(BINARY_CHECK_LEN)]).is_some() {
         return Err(ViewError::Binary(format!(
@@ -183,7 +195,7 @@ fn view_file(place: &WorkspacePath, file: impl Read, length: u64, range: LineRan
     } else if start > 1 || end < number || !whole {
         let _ = writeln!(text, "[lines {start} to {end} of {of}]");
     }
-    Ok(text)
+    Ok(Viewed { text, lines: ShownLines { first: start, last: end, is_end: whole && end == number } })
 }
 
 /// Returns the sorted names in a folder, folders with a slash. Leaves out git's own directory.

@@ -54,7 +54,7 @@ impl<'a> ConversationFiles<'a> {
                 let key = ConversationKey { agent: self.key.agent, id: change.conversation() };
                 let name = self.versions.conversations.name(key);
                 let name = name.as_deref().unwrap_or("another conversation");
-                Err(format!("edited meanwhile by {name}: read it again"))
+                Err(change.refusal(name))
             }
             unseen => Ok(BegunWrite { files: self, path, is_shared, has_seen_all: unseen.is_none() }),
         }
@@ -77,7 +77,7 @@ impl<'a> BegunWrite<'a> {
     pub(in crate::tools::files) async fn record(self, bytes: &[u8]) -> Result<RecordedWrite<'a>, String> {
         let Self { files, path, is_shared, has_seen_all } = self;
         let position = files.next_position();
-        let seen = has_seen_all.then(|| SeenFile { hash: hash_bytes(bytes), position });
+        let seen = has_seen_all.then(|| SeenFile::whole(hash_bytes(bytes), position));
         if is_shared {
             let row = FileWriteRow {
                 agent: files.key.agent,
@@ -98,8 +98,8 @@ impl<'a> BegunWrite<'a> {
 impl RecordedWrite<'_> {
     /// Notes that the conversation has seen what it has written.
     pub(in crate::tools::files) fn finish(self) {
-        if let Some(SeenFile { hash, position }) = self.seen {
-            self.files.note_seen(self.path, hash, position);
+        if let Some(seen) = self.seen {
+            self.files.note_seen(self.path, seen);
         }
     }
 }

@@ -27,6 +27,7 @@ use commands::CommandTimes;
 pub(super) use hash::{HashingReader, hash_bytes};
 #[cfg(test)]
 pub(super) use interleaving::pause;
+pub(super) use seen_files::ShownLines;
 use seen_files::{SeenFile, SeenFiles};
 
 /// The conversations of agents, as far as their files are concerned.
@@ -91,8 +92,15 @@ impl ConversationFiles<'_> {
         self.versions.next_position()
     }
 
-    /// Notes the version of a file that the conversation saw from `position` on.
-    pub(super) fn note_seen(&self, path: &str, hash: FileHash, position: u64) {
-        self.versions.seen.lock().insert(self.key.id, path, SeenFile { hash, position });
+    /// Notes the version of a file that the conversation has seen.
+    fn note_seen(&self, path: &str, seen: SeenFile) {
+        self.versions.seen.lock().insert(self.key.id, path, seen);
+    }
+
+    /// Notes that the conversation viewed lines of a version of a file at `position`.
+    pub(super) fn note_viewed(&self, path: &str, hash: FileHash, position: u64, shown: ShownLines) {
+        let mut seen = self.versions.seen.lock();
+        let before = seen.get(self.key.id, path);
+        seen.insert(self.key.id, path, SeenFile::after_view(before, hash, position, shown));
     }
 }

@@ -6,7 +6,7 @@ use chorus_store::catalog::{FileHash, FileHistory};
 use uuid::Uuid;
 
 use super::commands::CommandTime;
-use super::seen_files::SeenFile;
+use super::seen_files::{SeenExtent, SeenFile};
 use crate::tools::files::EditKind;
 
 /// A change by another conversation, with the id of that one.
@@ -18,12 +18,26 @@ pub(super) enum UnseenChange {
     Command(Uuid),
     /// The file was never seen, and a command of that conversation may have written it.
     UnseenFile(Uuid),
+    /// Only a part of the version was seen, and that conversation changed the file since it was seen whole.
+    UnseenPart(Uuid),
 }
 
 impl UnseenChange {
     pub(super) fn conversation(self) -> Uuid {
         match self {
-            Self::Write(conversation) | Self::Command(conversation) | Self::UnseenFile(conversation) => conversation,
+            Self::Write(conversation)
+            | Self::Command(conversation)
+            | Self::UnseenFile(conversation)
+            | Self::UnseenPart(conversation) => conversation,
+        }
+    }
+
+    /// Returns the reason for the model why an edit is refused; `name` is that of the conversation.
+    pub(super) fn refusal(self, name: &str) -> String {
+        match self {
+            Self::Write(_) | Self::Command(_) => format!("edited meanwhile by {name}: read it again"),
+            Self::UnseenFile(_) => format!("it exists, and commands of {name} may have changed it: read it first"),
+            Self::UnseenPart(_) => format!("edited meanwhile by {name}: read all of it again"),
         }
     }
 
@@ -31,7 +45,7 @@ impl UnseenChange {
     pub(super) fn forbids(self, kind: EditKind) -> bool {
         match kind {
             EditKind::Replace => true,
-            EditKind::Change => !matches!(self, Self::UnseenFile(_)),
+            EditKind::Change => !matches!(self, Self::UnseenFile(_) | Self::UnseenPart(_)),
             EditKind::Append => false,
         }
     }
@@ -47,12 +61,32 @@ pub(super) fn find_unseen_change(
     commands: &HashMap<Uuid, CommandTime>,
 ) -> Option<UnseenChange> {
     let own = history.writes.iter().find(|row| row.conversation == conversation);
-    let written = own.and_then(|row| Some(SeenFile { hash: row.hash?, position: row.at }));
-    let known = seen.or(written);
-    if known.is_some_and(|known| known.hash == *disk) {
-        return None;
-    }
-    let since = known.map_or(0, |known| known.position);
+    let written = own.and_then(|row| Some(SeenFile::whole(row.hash?, row.at)));
+    let Some(known) = seen.or(written) else {
+        return match change_since(conversation, 0, true, history, commands)? {
+            UnseenChange::Command(by) => Some(UnseenChange::UnseenFile(by)),
+            change => Some(change),
+        };
+    };
+    let change = |since| change_since(conversation, since, seen.is_none(), history, commands);
+    let newer = if known.hash == *disk { None } else { change(known.position) };
+    newer.or_else(|| match known.extent {
+        SeenExtent::Whole => None,
+        SeenExtent::Lines { whole_at, .. } => {
+            change(whole_at).map(|part| UnseenChange::UnseenPart(part.conversation()))
+        }
+    })
+}
+
+/// Returns what another conversation did to a file after a position, or may have done. With `counts_earlier`, commands of
+/// before the start of the daemon count, which may have run after all that is known from then.
+fn change_since(
+    conversation: Uuid,
+    since: u64,
+    counts_earlier: bool,
+    history: &FileHistory,
+    commands: &HashMap<Uuid, CommandTime>,
+) -> Option<UnseenChange> {
     if let Some(row) = history.writes.iter().find(|row| row.conversation != conversation && row.at > since) {
         return Some(UnseenChange::Write(row.conversation));
     }
@@ -60,10 +94,8 @@ pub(super) fn find_unseen_change(
         .iter()
         .filter(|(of, time)| **of != conversation && (time.running > 0 || time.last_end > since))
         .max_by_key(|(of, time)| (time.running > 0, time.last_end, **of));
-    // Before the daemon started, commands may have run after all that is known from then.
-    let earlier = history.command_users.iter().find(|of| seen.is_none() && **of != conversation);
-    let by = newest.map(|(of, _)| *of).or(earlier.copied())?;
-    Some(if known.is_some() { UnseenChange::Command(by) } else { UnseenChange::UnseenFile(by) })
+    let earlier = history.command_users.iter().find(|of| counts_earlier && **of != conversation);
+    newest.map(|(of, _)| *of).or(earlier.copied()).map(UnseenChange::Command)
 }
 
 #[cfg(test)]
@@ -92,7 +124,7 @@ mod tests {
         commands: &[(Uuid, CommandTime)],
         command_users: &[Uuid],
     ) -> Option<UnseenChange> {
-        let seen = seen.map(|(content, position)| SeenFile { hash: [content; 32], position });
+        let seen = seen.map(|(content, position)| SeenFile::whole([content; 32], position));
         let history = FileHistory { writes: writes.to_vec(), command_users: command_users.to_vec() };
         find_unseen_change(A, &[9; 32], seen, &history, &commands.iter().copied().collect())
     }
@@ -125,5 +157,19 @@ mod tests {
         assert_eq!(unseen(None, &[], &ended, &[]), Some(UnseenChange::UnseenFile(B)));
         assert_eq!(unseen(None, &[], &[], &[B]), Some(UnseenChange::UnseenFile(B)), "before a restart");
         assert_eq!(unseen(None, &[], &[command(A, 1, 9)], &[A]), None);
+    }
+
+    #[test]
+    fn a_part_is_not_the_whole_of_what_another_changed() {
+        let part = |whole_at| {
+            let extent = SeenExtent::Lines { last: 3, whole_at };
+            let history = FileHistory { writes: vec![write(B, Some(9), 5)], command_users: Vec::new() };
+            let seen = Some(SeenFile { hash: [9; 32], position: 7, extent });
+            find_unseen_change(A, &[9; 32], seen, &history, &HashMap::new())
+        };
+        assert_eq!(part(4), Some(UnseenChange::UnseenPart(B)));
+        assert_eq!(part(6), None, "it was seen whole after that");
+        assert!(UnseenChange::UnseenPart(B).forbids(EditKind::Replace));
+        assert!(!UnseenChange::UnseenPart(B).forbids(EditKind::Change));
     }
 }
