@@ -113,12 +113,8 @@ fn what_is_pinned_without_messages_is_neither_put_away_nor_closed_away() {
     for name in ["plan", "one", "two"] {
         open(&mut client, name);
     }
-    let pin = PinParams {
-        agent: Some("a".into()),
-        conversation: Some("plan".into()),
-        fact: "never on a Friday".into(),
-        ..PinParams::default()
-    };
+    let pin =
+        PinParams { agent: Some("a".into()), conversation: Some("plan".into()), fact: "never on a Friday".into() };
     client.call::<Pin>(&pin).expect("context.pin");
     for name in ["one", "two", "one"] {
         append(&mut client, Some(name), "hello");

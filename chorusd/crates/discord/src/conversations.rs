@@ -52,8 +52,8 @@ pub(crate) fn of_thread(ops: &Ops, agent: Uuid, thread: ChannelId) -> Option<Arc
     [THREAD_ORIGIN, PRIVATE_THREAD_ORIGIN].into_iter().find_map(find)
 }
 
-/// Returns the conversation that messages of a channel belong to: that of the thread if it has one, else `main`. Returns
-/// `None` for direct messages without a conversation.
+/// Returns the conversation of an agent that a channel stands for: `main` of the channel's own agent and of any other one, or
+/// that of a thread or of direct messages. Returns `None` if these have none yet.
 #[must_use]
 pub(crate) fn find_conversation(
     ops: &Ops,
@@ -65,13 +65,17 @@ pub(crate) fn find_conversation(
         let row = ops.agents.conversations.by_origin(agent, &direct_origin(direct.user));
         return row.map(|row| row.key);
     }
-    Some(of_thread(ops, agent, channel).map_or_else(|| ConversationKey::main(agent), |row| row.key))
+    if let Some(row) = of_thread(ops, agent, channel) {
+        return Some(row.key);
+    }
+    let is_own = |target: ChannelTarget| target.thread.is_some() && target.agent.settings.id == agent;
+    (!channels.target_of(channel).is_some_and(is_own)).then(|| ConversationKey::main(agent))
 }
 
-/// The error about direct messages without a conversation.
+/// The error about a thread or direct messages without a conversation.
 #[must_use]
 pub(crate) fn no_conversation_error() -> Error {
-    Error::new(ErrorKind::NothingToSave, "You have no conversation here yet").hint("write a message to start it")
+    Error::new(ErrorKind::NothingToSave, "There is no conversation here yet").hint("write a message to start it")
 }
 
 /// Returns the conversation of a target, which is created if there is none. A closed one stays closed.

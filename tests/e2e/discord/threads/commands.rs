@@ -44,6 +44,25 @@ fn a_command_in_a_thread_acts_on_its_conversation() {
 }
 
 #[test]
+fn in_a_thread_without_a_conversation_no_command_acts_on_that_of_the_channel() {
+    let threads = ThreadFixture::new();
+    let thread = threads.thread("empty");
+    let ada = threads.fixture.guild.add_member("ada", &[], MANAGE_MESSAGES);
+    threads.talk(&threads.room, "Our word?", "Bread.");
+    threads.answer(Response::text(["Sure"]).gate("room"));
+    threads.room.say(&threads.mara, "Are you sure?");
+    threads.fixture.server.wait_for_gate("room");
+    for command in ["context clear", "cancel", "session export"] {
+        let options: &[(&str, &str)] = if command == "session export" { &[("session", "@")] } else { &[] };
+        let answer = ada.run_slash_command(&thread, command, options);
+        assert!(answer.response_with("There is no conversation here yet").ephemeral, "{command}");
+    }
+    ada.run_slash_command(&thread, "context history", &[]).response_with("has no saved conversations yet");
+    threads.fixture.server.open_gate("room");
+    wait_until("the answer", DEADLINE, || (threads.main_texts().len() == 4).then_some(()));
+}
+
+#[test]
 fn cancel_stops_the_turn_of_the_thread_where_it_is_typed() {
     let threads = ThreadFixture::new();
     let thread = threads.thread("colours");

@@ -63,7 +63,7 @@ fn agent_choices(by: &Caller) -> Vec<(String, String)> {
 
 async fn session_choices(by: &Caller, given: &Arguments) -> Vec<(String, String)> {
     let Ok(agent) = by.resolve_agent(given.text("agent")) else { return Vec::new() };
-    let Ok(viewer) = by.find_conversation(&agent) else { return Vec::new() };
+    let Ok(viewer) = by.session_viewer(&agent) else { return Vec::new() };
     let listing = discord::command_support::newest_sessions(by.ops(), viewer, MAX_SESSIONS);
     let found = timeout(SESSIONS_TIMEOUT, listing).await;
     let sessions = found.ok().and_then(Result::ok).unwrap_or_default();

@@ -33,7 +33,7 @@ async fn page_response(by: &Caller, agent: &AgentEntry, number: u64) -> Result<R
         limit: Some(super::HISTORY_PAGE_SIZE),
         ..HistoryParams::default()
     };
-    let (ops, who, viewer) = (by.ops(), &by.member.requester, by.find_conversation(agent)?);
+    let (ops, who, viewer) = (by.ops(), &by.member.requester, by.session_viewer(agent)?);
     let page = |number| {
         let page =
             history::history_as(&ops.agent_resolver, &ops.sessions, &ops.clock, params(number), who, Some(viewer));

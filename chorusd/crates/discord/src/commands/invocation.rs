@@ -174,13 +174,24 @@ impl Caller {
     }
 
     /// Returns the conversation of this channel, thread or direct messages with an agent: `main` if the agent belongs to
-    /// another channel, or the thread has no conversation yet.
+    /// another channel.
     ///
     /// # Errors
-    /// `nothing_to_save` for direct messages without a conversation.
+    /// `nothing_to_save` for a thread or direct messages without a conversation.
     pub(super) fn find_conversation(&self, agent: &AgentEntry) -> Result<ConversationKey> {
         let found = conversations::find_conversation(self.ops(), &self.app.channels, agent.settings.id, self.channel);
         found.ok_or_else(conversations::no_conversation_error)
+    }
+
+    /// Returns the conversation whose sessions may be shown here. A thread without one shows what `main` does.
+    ///
+    /// # Errors
+    /// `nothing_to_save` for direct messages without a conversation.
+    pub(super) fn session_viewer(&self, agent: &AgentEntry) -> Result<ConversationKey> {
+        match self.find_conversation(agent) {
+            Err(_) if !self.is_direct() => Ok(ConversationKey::main(agent.settings.id)),
+            found => found,
+        }
     }
 
     /// Like [`Caller::find_conversation`], as requests name it. Creates the conversation of a thread or of direct messages

@@ -184,7 +184,7 @@ fn is_offered(call: &Invocation, agent: &AgentEntry, conversation: Option<&str>)
             None => return false,
         },
     };
-    call.caller.find_conversation(agent).is_ok_and(|viewer| SessionScope::of(index, viewer).contains(of))
+    call.caller.session_viewer(agent).is_ok_and(|viewer| SessionScope::of(index, viewer).contains(of))
 }
 
 async fn approvals(call: &Invocation) -> Result<Response> {

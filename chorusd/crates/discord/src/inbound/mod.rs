@@ -114,22 +114,32 @@ pub(crate) async fn resume_claims(app: &Arc<DiscordApp>) {
         }
     };
     for row in open {
-        match claim_from_row(app, &row) {
-            Some(claim) => app.inbound.queues.enqueue(app, claim),
-            None => drop_unreadable(&app.tables, &app.outbox, &row).await,
+        match claim_from_row(app, &row).await {
+            Ok(Some(claim)) => app.inbound.queues.enqueue(app, claim),
+            Ok(None) => drop_unreadable(&app.tables, &app.outbox, &row).await,
+            Err(failure) => {
+                tracing::error!(message = row.message, %failure, "a pending message waits for the next start")
+            }
         }
     }
 }
 
-fn claim_from_row(app: &DiscordApp, row: &OpenClaim) -> Option<Claim> {
+/// Returns the claim of a row; `None` if it cannot be parsed. A conversation that is lost is created again.
+///
+/// # Errors
+/// Those of [`conversations::ensure_conversation`].
+async fn claim_from_row(app: &DiscordApp, row: &OpenClaim) -> chorus_base::error::Result<Option<Claim>> {
     let channel = ChannelId::new(row.channel.max(1));
-    Some(Claim {
-        message: message_id(row.message)?,
-        channel,
-        conversation: conversations::find_conversation(&app.ops, &app.channels, row.agent, channel)?,
-        request: serde_json::from_str(&row.request).ok()?,
-        is_inherited: true,
-    })
+    let (Some(message), Ok(request)) = (message_id(row.message), serde_json::from_str(&row.request)) else {
+        return Ok(None);
+    };
+    let found = conversations::find_conversation(&app.ops, &app.channels, row.agent, channel);
+    let conversation = match (found, app.channels.target_of(channel)) {
+        (Some(found), _) => found,
+        (None, Some(target)) => conversations::ensure_conversation(app, &target).await?,
+        (None, None) => return Ok(None),
+    };
+    Ok(Some(Claim { message, channel, conversation, request, is_inherited: true }))
 }
 
 fn message_id(message: u64) -> Option<MessageId> {

@@ -11,7 +11,8 @@ use super::cache::Thread;
 use crate::app::DiscordApp;
 
 /// Makes sure that a thread has a row. In a public thread that is newer than the agent's connection to the channel, all
-/// messages count; in another one those after the last, or from `message` on, which was just received.
+/// messages count, and in an older one those since. In a private thread, and if the time of the connection is not known, those
+/// after the last count, or from `message` on, which was just received.
 ///
 /// # Errors
 /// `busy`, `disk_full`, `storage_failed`.
@@ -26,7 +27,7 @@ pub(crate) async fn record(
     if known.is_none_or(|row| row.agent != agent || row.parent != Some(parent)) {
         let seen = match app.tables.channels.threads_after(parent).await? {
             // What was written in a private thread before Chorus was added is not for it.
-            Some(after) if id > after && !(thread.is_private && message.is_some()) => id,
+            Some(after) if !(thread.is_private && message.is_some()) => id.max(after),
             _ => message.map(|message| message.get() - 1).or(thread.last_message.map(MessageId::get)).unwrap_or(id),
         };
         let row = ChannelRow {
