@@ -334,6 +334,9 @@ fn example(key: &str) -> String {
     }
 }
 
+/// The limit on the characters of the name of an agent or a conversation.
+const MAX_NAME_CHARS: usize = 64;
+
 /// Checks that `name` is a valid agent name: `[a-z0-9][a-z0-9_-]{0,63}`.
 ///
 /// # Errors
@@ -341,8 +344,12 @@ fn example(key: &str) -> String {
 pub fn check_name(name: &str) -> Result<()> {
     let valid = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '_' | '-');
     let first = |c: char| matches!(c, 'a'..='z' | '0'..='9');
-    if name.chars().next().is_some_and(first) && name.chars().all(valid) && name.len() <= 64 {
-        return Ok(());
+    if name.chars().next().is_some_and(first) && name.chars().all(valid) {
+        if name.len() <= MAX_NAME_CHARS {
+            return Ok(());
+        }
+        return Err(Error::new(ErrorKind::InvalidName, format!("the agent name {name:.40}… is too long"))
+            .hint(format!("it has {} characters; use at most {MAX_NAME_CHARS}", name.len())));
     }
     let mut near: String = name
         .chars()
@@ -350,7 +357,7 @@ pub fn check_name(name: &str) -> Result<()> {
         .map(|c| if c.is_whitespace() || matches!(c, '.' | '/' | ':') { '-' } else { c })
         .filter(|c| valid(*c))
         .skip_while(|c| !first(*c))
-        .take(64)
+        .take(MAX_NAME_CHARS)
         .collect();
     near.truncate(near.trim_end_matches(['-', '_']).len());
     let shown: String = name.chars().take(80).collect();

@@ -114,8 +114,19 @@ pub(super) fn check_conversation_name(name: &str) -> Result<()> {
             Error::new(ErrorKind::AlreadyExists, "every agent has the conversation main").hint("choose another name")
         );
     }
+    if is_selector(name) {
+        let as_what = if Uuid::try_parse(name).is_ok() { "an ID" } else { "a selector of sessions" };
+        return Err(Error::new(ErrorKind::InvalidName, format!("{name:?} looks like {as_what}"))
+            .hint("choose another name for the conversation"));
+    }
     check_name(name)
         .map_err(|failure| Error { message: failure.message.replace("agent name", "conversation name"), ..failure })
+}
+
+/// Returns true if requests would take `name` for an id, or for a session by its number or age.
+fn is_selector(name: &str) -> bool {
+    let is_number = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
+    is_number || name == "latest" || Uuid::try_parse(name).is_ok()
 }
 
 pub(super) fn exists_error(agent: &str, name: &str) -> Error {
@@ -136,7 +147,11 @@ fn valid_name(wanted: &str) -> String {
         name = name.replace("--", "-");
     }
     name.truncate(name.trim_end_matches(['-', '_']).len());
-    if name.is_empty() { "conversation".to_owned() } else { name }
+    match &*name {
+        "" => "conversation".to_owned(),
+        taken if is_selector(taken) => format!("conversation-{taken}"),
+        _ => name,
+    }
 }
 
 #[cfg(test)]
@@ -150,6 +165,9 @@ mod tests {
             ("  --x", "x"),
             ("日本語", "conversation"),
             ("a  b", "a-b"),
+            ("42", "conversation-42"),
+            ("Latest", "conversation-latest"),
+            ("019AC4E2-0000-7000-8000-000000000001", "conversation-019ac4e2-0000-7000-8000-000000000001"),
         ] {
             assert_eq!(valid_name(wanted), name);
         }

@@ -74,12 +74,13 @@ pub fn find(agents: &AgentIndex, agent: &AgentEntry, named: Option<&str>) -> Res
         SELECTED => return Ok(conversations.selected(id)),
         _ => {}
     }
-    if let Some(row) = conversations.by_name(id, name) {
-        return Ok(row.key);
-    }
+    // Ids go before names: older homes may have names that look like ids.
     let by_id = Uuid::try_parse(name).ok().map(|conversation| ConversationKey { agent: id, id: conversation });
     if let Some(key) = by_id.filter(|key| key.is_main() || conversations.get(*key).is_some_and(|row| row.key == *key)) {
         return Ok(key);
+    }
+    if let Some(row) = conversations.by_name(id, name) {
+        return Ok(row.key);
     }
     Err(unknown_conversation_error(agents, agent, name))
 }
@@ -93,6 +94,6 @@ fn unknown_conversation_error(agents: &AgentIndex, agent: &AgentEntry, name: &st
     let names = rows.iter().map(|row| row.name.as_str()).chain([MAIN_CONVERSATION]);
     match closest_match(name, names) {
         Some(meant) => failure.hint(format!("did you mean `{meant}`?")),
-        None => failure.hint(format!("create it: chorusctl --agent {agent_name} conversations new NAME")),
+        None => failure.hint(format!("list them: chorusctl --agent {agent_name} conversations")),
     }
 }
