@@ -92,6 +92,17 @@ pub struct PurgeResult {
     pub session_id: String,
     /// Agents whose live context still contains its messages.
     pub live: Vec<String>,
+    /// The same, by conversation.
+    #[omit_empty]
+    pub live_in: Vec<LiveConversation>,
+}
+
+#[wire(PartialEq, Eq)]
+pub struct LiveConversation {
+    /// Name of its agent.
+    pub agent: String,
+    /// Its name; `null` for `main` if the agent has no others.
+    pub conversation: Option<String>,
 }
 
 #[wire(params)]

@@ -1,6 +1,7 @@
 //! `chorusctl session purge`: deletes a session and every copy of it.
 
-use chorus_proto::methods::session::{Get, GetParams, Purge, PurgeParams};
+use chorus_proto::command_text::add_target;
+use chorus_proto::methods::session::{Get, GetParams, LiveConversation, Purge, PurgeParams, PurgeResult};
 
 use crate::app::App;
 use crate::error::Error;
@@ -30,12 +31,22 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         let line =
             format!("permanently deleted {}", app.stdout.style(Style::Strong, &sanitize::one_line(&purged.session_id)));
         app.stdout.status_line(&line)?;
-        for agent in &purged.live {
-            app.stderr.warning(&format!("the live conversation of {agent} still contains its messages"));
-            app.stderr.hint(&format!("chorusctl --agent {agent} context clear"));
+        for LiveConversation { agent, conversation } in live_in(purged) {
+            let named = conversation.as_ref().map_or_else(String::new, |name| format!(" {name}"));
+            app.stderr.warning(&format!("the live conversation{named} of {agent} still contains its messages"));
+            let command = format!("chorusctl --agent {agent} context clear");
+            app.stderr.hint(&add_target(&command, None, conversation.as_deref()));
         }
         Ok(())
     })
+}
+
+/// Returns where its messages still are. Daemons of earlier releases name only the agents.
+fn live_in(purged: PurgeResult) -> Vec<LiveConversation> {
+    if !purged.live_in.is_empty() {
+        return purged.live_in;
+    }
+    purged.live.into_iter().map(|agent| LiveConversation { agent, conversation: None }).collect()
 }
 
 fn confirm(agent: Option<String>, session: &str, app: &mut App) -> Result<(), Error> {

@@ -4,13 +4,15 @@ use std::path::Path;
 
 use chorus_base::error::{Error, Result};
 use chorus_proto::ErrorKind;
-use chorus_proto::methods::session::{PurgeParams, PurgeResult};
+use chorus_proto::methods::session::{LiveConversation, PurgeParams, PurgeResult};
 use chorus_runtime::run_blocking;
+use chorus_session::conversation::{ConversationKey, MAIN_CONVERSATION};
 use chorus_store::trash::TrashItem;
 use chorus_store::{Store, trash};
 use uuid::Uuid;
 
 use super::SessionTrash;
+use crate::agent::agent_index::AgentIndex;
 use crate::ops::agent::AgentResolver;
 use crate::ops::trash as ops_trash;
 
@@ -28,23 +30,20 @@ pub async fn purge(agents: &AgentResolver, trash: &SessionTrash, params: PurgePa
         Ok(row) => {
             let row = trash.reload_row(row).await?;
             let id = row.header.id;
-            let mut live: Vec<String> = trash
-                .registry
-                .conversations_referring_to(|session| session == id)
-                .into_iter()
-                .filter_map(|(conversation, _)| Some(trash.agents.by_id(conversation.agent)?.settings.name.clone()))
-                .collect();
-            live.sort();
+            let keys = trash.registry.conversations_referring_to(|session| session == id).into_iter();
+            let mut live_in: Vec<_> = keys.filter_map(|(key, _)| describe(&trash.agents, key)).collect();
+            live_in.sort_by(|a, b| (&a.agent, &a.conversation).cmp(&(&b.agent, &b.conversation)));
+            let mut live: Vec<String> = live_in.iter().map(|one| one.agent.clone()).collect();
             live.dedup();
             trash.move_in(&row, || trash.store.catalog.sessions.purge(id)).await?;
-            PurgeResult { id, session_id: row.header.session_id, live }
+            PurgeResult { id, session_id: row.header.session_id, live, live_in }
         }
         Err(failure) if failure.kind == ErrorKind::SessionNotFound => {
             let (id, session_id) =
                 find_in_trash(&trash.home, target.key.agent, &params.session).await?.ok_or(failure)?;
             // The row is gone already, but its database pages may still hold its content.
             trash.store.catalog.sessions.purge(id).await?;
-            PurgeResult { id, session_id, live: Vec::new() }
+            PurgeResult { id, session_id, live: Vec::new(), live_in: Vec::new() }
         }
         Err(failure) => return Err(failure),
     };
@@ -56,6 +55,13 @@ pub async fn purge(agents: &AgentResolver, trash: &SessionTrash, params: PurgePa
     let store = trash.store.clone();
     chorus_runtime::spawn(async move { erase_purged(&store).await });
     Ok(result)
+}
+
+/// Names a conversation and its agent; `None` if the agent is gone.
+fn describe(agents: &AgentIndex, key: ConversationKey) -> Option<LiveConversation> {
+    let agent = agents.by_id(key.agent)?.settings.name.clone();
+    let main = || agents.conversations.has_any(key.agent).then(|| MAIN_CONVERSATION.to_owned());
+    Some(LiveConversation { agent, conversation: agents.conversations.name(key).or_else(main) })
 }
 
 /// Finds the session with this id or name that the agent has in the trash.
