@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use crate::cli::GlobalOptions;
 use crate::error::Error;
 use crate::ui::stdout::OutputFormat;
-use crate::ui::{Stderr, Stdout};
+use crate::ui::{ChatCommands, CommandText, Stderr, Stdout};
 use crate::{agent_select, connect, conversation_select, first_agent, new_conversation, older_daemon};
 
 /// How often a request is sent again because what it lacked was created, or what the daemon does not know left out.
@@ -72,7 +72,7 @@ impl App {
     pub fn new(global: GlobalOptions) -> Self {
         let stdout = Stdout::new(global.output_format(), global.color, global.quiet);
         let stderr = Stderr::new(global.color).with_json(global.output_format() != OutputFormat::Text);
-        Self {
+        let mut app = Self {
             global,
             stdout,
             stderr,
@@ -83,7 +83,21 @@ impl App {
             fixed_agent: None,
             fixed_conversation: None,
             is_daemon_older: false,
+        };
+        app.name_commands(app.global.conversation.clone(), None);
+        app
+    }
+
+    /// Has the commands in hints name `conversation` and the agent of the command line, and in a chat be slash commands.
+    pub fn name_commands(&mut self, conversation: Option<String>, chat: Option<ChatCommands>) {
+        let agent = self.global.agent.clone();
+        if agent.is_none() && conversation.is_none() && chat.is_none() {
+            return;
         }
+        // Few in a run, and copied with every handle of standard error.
+        let commands = Box::leak(Box::new(CommandText { agent, conversation, chat }));
+        self.stderr = self.stderr.with_commands(commands);
+        self.stdout.set_commands(commands);
     }
 
     /// Returns the paths of this instance, resolved on first use.

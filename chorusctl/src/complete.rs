@@ -104,6 +104,7 @@ fn names_for_arg(arg: &Arg, command: &str, above: &str) -> Option<NameKind> {
         ("agent", _) | (_, "AGENT" | "AGENT|WORD") => Some(NameKind::Agents),
         ("name", _) if above == "agent" && command != "init" => Some(NameKind::Agents),
         ("conversation" | "conversation_name" | "old_name", _) => Some(NameKind::Conversations),
+        ("name", _) if above == "conversations" && command == "close" => Some(NameKind::ClosableConversations),
         ("name", _) if above == "conversations" && command != "new" => Some(NameKind::Conversations),
         ("model", _) => Some(NameKind::Models),
         ("permissions", _) => Some(NameKind::Profiles),
@@ -177,7 +178,7 @@ mod tests {
         assert_eq!([of(&["show"], "conversation"), of(&["chat"], "conversation_name")], [conversations; 2]);
         assert_eq!(
             [of(&["conversations", "close"], "name"), of(&["conversations", "use"], "name")],
-            [conversations; 2]
+            [Some(NameKind::ClosableConversations), conversations]
         );
         assert_eq!(of(&["conversations", "rename"], "old_name"), conversations);
         assert_eq!([of(&["conversations", "new"], "name"), of(&["conversations", "rename"], "new_name")], [None; 2]);

@@ -43,7 +43,7 @@ struct JsonError<'a> {
     kind: JsonKind,
     message: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    hint: Option<&'a str>,
+    hint: Option<String>,
 }
 
 /// The kind that the daemon reported, or a name for the exit status.
@@ -188,7 +188,7 @@ impl Error {
     /// Prints the `error:` and `hint:` lines; with a JSON format one line of JSON instead.
     pub fn print(&self, notes: Stderr) {
         match &*self.0 {
-            Reason::Message { .. } | Reason::Cancelled if notes.is_json() => notes.json_line(&self.json_report()),
+            Reason::Message { .. } | Reason::Cancelled if notes.is_json() => notes.json_line(&self.json_report(notes)),
             Reason::Message { what, hint, .. } => {
                 notes.error(what);
                 if let Some(hint) = hint {
@@ -200,9 +200,9 @@ impl Error {
         }
     }
 
-    fn json_report(&self) -> JsonReport<'_> {
+    fn json_report(&self, notes: Stderr) -> JsonReport<'_> {
         let (kind, hint) = match &*self.0 {
-            Reason::Message { kind, hint, .. } => (*kind, hint.as_deref()),
+            Reason::Message { kind, hint, .. } => (*kind, hint.as_deref().map(|hint| notes.name_commands(hint))),
             _ => (None, None),
         };
         let kind = kind.filter(|kind| *kind != ErrorKind::Unknown);
@@ -294,6 +294,8 @@ pub fn os_error_text(error: &io::Error) -> String {
 mod tests {
     use chorus_proto::error::{CODE_CHORUS, ErrorData};
 
+    use crate::ui::terminal::ColorWhen;
+
     use super::*;
 
     #[test]
@@ -309,7 +311,8 @@ mod tests {
 
     #[test]
     fn json_has_the_kind_of_the_daemon_or_that_of_the_exit_status() {
-        let json = |failure: Error| serde_json::to_string(&failure.json_report()).expect("JSON");
+        let json =
+            |failure: Error| serde_json::to_string(&failure.json_report(Stderr::new(ColorWhen::Never))).expect("JSON");
         let data = Some(ErrorData { kind: ErrorKind::SessionNotFound, hint: None });
         let failure = Error::from(RpcError { code: CODE_CHORUS, message: "no such session".into(), data });
         assert_eq!(json(failure), r#"{"error":{"kind":"session_not_found","message":"no such session"}}"#);

@@ -1,5 +1,6 @@
 //! Creates the conversation that a command names with `--conversation` if the agent has none of this name.
 
+use chorus_proto::command_text::is_name;
 use chorus_proto::methods::Method as _;
 use chorus_proto::methods::context::{Append, Restore};
 use chorus_proto::methods::continuation::Resume;
@@ -38,7 +39,11 @@ pub(crate) fn create(app: &mut App, name: &str, unknown: CallError) -> Result<()
     let all = ListParams { agent: agent.clone(), all: true, ..ListParams::default() };
     let known = app.client()?.call::<List>(&all)?.conversations;
     if let Some(meant) = known.iter().find(|known| is_typo(name, &known.name)) {
-        let hint = format!("did you mean `{}`? To create {name}: chorusctl conversations new {name}", meant.name);
+        let mut hint = format!("did you mean `{}`?", meant.name);
+        if is_name(name) {
+            let of_agent = app.global.agent.as_ref().map_or_else(String::new, |agent| format!("--agent {agent} "));
+            hint.push_str(&format!(" To create {name}: chorusctl {of_agent}conversations new {name}"));
+        }
         return Err(Error::from(unknown).with_hint(hint));
     }
     if let Some(session) = app.needed_session.clone() {

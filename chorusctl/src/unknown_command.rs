@@ -8,6 +8,10 @@ use crate::error::Error;
 /// The limit on suggested commands.
 const MAX_SUGGESTIONS: usize = 3;
 
+/// Words for a subcommand of another name, if the group has one of it.
+const SYNONYMS: [(&[&str], &str); 3] =
+    [(&["create", "add", "open"], "new"), (&["create", "add", "new"], "init"), (&["select", "switch"], "use")];
+
 /// The place on the command line where a command was expected and another word was found.
 #[derive(Debug)]
 pub(crate) struct UnknownCommand {
@@ -97,6 +101,10 @@ fn suggestions(tree: &Command, path: &[String], word: &str) -> Vec<String> {
     if word == "show" && group.is_some_and(|group| !path.is_empty() && group.find_subcommand("list").is_some()) {
         return vec![path.join(" ")];
     }
+    let has = |name: &str| !path.is_empty() && group.is_some_and(|group| group.find_subcommand(name).is_some());
+    if let Some((_, name)) = SYNONYMS.iter().find(|(words, name)| words.contains(&&*word) && has(name)) {
+        return vec![format!("{} {name}", path.join(" "))];
+    }
     let mut candidates = Vec::new();
     collect(tree, &mut Vec::new(), path, &word, &mut candidates);
     candidates.sort_by_key(|candidate| (candidate.distance, !candidate.is_sibling, candidate.depth));
@@ -153,6 +161,8 @@ mod tests {
         assert_eq!(suggested("pin"), ["context pin"]);
         assert_eq!(suggested("delete"), ["session delete"]);
         assert_eq!(suggested("approvals show"), ["approvals"]);
+        assert_eq!(suggested("conversations create"), ["conversations new"]);
+        assert_eq!(suggested("agent new"), ["agent init"]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::methods::conversations::Conversation;
+use crate::methods::conversations::{Attached, Conversation};
 use crate::session::TokenPair;
 use crate::wire;
 
@@ -142,6 +142,9 @@ pub struct Agent {
     /// Its other conversations that have a live context, by name.
     #[omit_empty]
     pub conversations: Vec<Conversation>,
+    /// The clients that have `main` open.
+    #[omit_empty]
+    pub attached: Vec<Attached>,
     pub last_session: Option<SessionRef>,
     /// Usage since midnight, if it called a model.
     #[omit_empty]

@@ -11,6 +11,7 @@ pub mod approval_text;
 pub mod client;
 #[cfg(feature = "async")]
 pub mod client_async;
+pub mod command_text;
 pub mod error;
 pub mod event;
 pub mod frame;

@@ -38,6 +38,9 @@ pub(super) fn print(app: &mut App, agent: &Agent) -> Result<(), Error> {
     if let Some(context) = &agent.context {
         write_field(out, "conversation", &format::context(context))?;
     }
+    if !agent.attached.is_empty() {
+        write_field(out, "open in", conversations::open_in(&agent.attached).trim_start_matches("open in "))?;
+    }
     let beside: Vec<_> = agent.conversations.iter().map(conversations::describe).collect();
     if !beside.is_empty() {
         write_field(out, "also live", &beside.join("\n"))?;

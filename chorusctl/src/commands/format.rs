@@ -54,6 +54,12 @@ pub fn into_conversation(name: Option<&str>) -> String {
     name.map_or_else(String::new, |name| format!(" into the new conversation {}", sanitize::one_line(name)))
 }
 
+/// Prints how to continue in the new conversation `name`; nothing for `None`.
+pub fn print_destination(out: &mut Stdout, name: Option<&str>) -> Result<(), Error> {
+    let Some(name) = name else { return Ok(()) };
+    out.status_line(&format!("  continue there: chorusctl -C {} chat", sanitize::one_line(name)))
+}
+
 /// Says who wrote a summary; empty if nobody did.
 #[must_use]
 pub fn summary_author(source: SummarySource) -> &'static str {

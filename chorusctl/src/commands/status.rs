@@ -165,7 +165,7 @@ fn used_today_line(agents: &[Agent]) -> Option<String> {
 
 /// Formats `and 9,940 idle (all: chorusctl agent list)`; `None` if all agents are shown.
 fn hidden_agents_line(totals: AgentTotals, shown: &[Agent]) -> Option<String> {
-    let active = shown.iter().filter(|agent| agent.context.is_some()).count() as u64;
+    let active = shown.iter().filter(|agent| agent.state == AgentState::Active).count() as u64;
     let idle = shown.len() as u64 - active;
     let rest = [(totals.active.saturating_sub(active), "active"), (totals.idle.saturating_sub(idle), "idle")];
     let parts: Vec<_> =
@@ -217,14 +217,13 @@ fn agent_row(out: &mut Stdout, agent: &Agent) -> Vec<Cell> {
         None => format::state_cell(agent.state),
     });
     cells.extend(context_cells(out, agent.context.as_ref()));
-    cells.push(match &agent.last_session {
-        None => Cell::default(),
-        Some(last) => {
-            let age = out.clock().ago(last.saved_at);
-            let subject = format::subject(last.description.as_deref(), last.summary.as_deref());
-            let subject = if subject.is_empty() { sanitize::one_line(&last.session_id) } else { subject };
-            format!("{age}: {subject}").into()
-        }
+    let last = agent.last_session.as_ref().map(|last| {
+        let age = out.clock().ago(last.saved_at);
+        let subject = format::subject(last.description.as_deref(), last.summary.as_deref());
+        let subject = if subject.is_empty() { sanitize::one_line(&last.session_id) } else { subject };
+        format!("{age}: {subject}")
     });
+    let open = Some(conversations::open_in(&agent.attached)).filter(|open| !open.is_empty());
+    cells.push(open.into_iter().chain(last).collect::<Vec<_>>().join("; ").into());
     cells
 }

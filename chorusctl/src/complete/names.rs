@@ -21,6 +21,7 @@ use clap_complete::CompletionCandidate;
 use crate::app::App;
 use crate::cli::GlobalOptions;
 use crate::commands::{format, trash};
+use crate::conversation_select::MAIN;
 use crate::older_daemon;
 use crate::ui::sanitize;
 
@@ -41,6 +42,8 @@ const MANAGED_KEYS: [&str; 5] = ["id", "created_at", "guild_id", "import_source"
 pub(super) enum NameKind {
     Agents,
     Conversations,
+    /// Those that can be closed.
+    ClosableConversations,
     Sessions,
     Models,
     Profiles,
@@ -64,7 +67,12 @@ impl NameKind {
     pub(super) fn fetch(self) -> Vec<CompletionCandidate> {
         match self {
             Self::Agents => agents(),
-            Self::Conversations => run_query(conversations),
+            Self::Conversations => run_query(|client, agent| conversations(client, agent, true)),
+            Self::ClosableConversations => run_query(|client, agent| {
+                let mut open = conversations(client, agent, false)?;
+                open.retain(|(name, _)| name != MAIN);
+                Some(open)
+            }),
             Self::Sessions => sessions(OsStr::new("")),
             Self::Models => models(),
             Self::Profiles => profiles(),
@@ -95,9 +103,9 @@ fn agents() -> Vec<CompletionCandidate> {
     })
 }
 
-/// Returns the conversations of the selected agent with their titles.
-fn conversations(client: &mut Client, agent: Option<String>) -> Option<NamesWithHelp> {
-    let params = ConversationsParams { agent, all: true, limit: Some(MAX_NAMES), ..Default::default() };
+/// Returns the conversations of the selected agent with their titles, with `all` the closed ones, too.
+fn conversations(client: &mut Client, agent: Option<String>, all: bool) -> Option<NamesWithHelp> {
+    let params = ConversationsParams { agent, all, limit: Some(MAX_NAMES), ..Default::default() };
     let conversations = client.call::<Conversations>(&params).ok()?.conversations;
     Some(conversations.into_iter().map(|one| (one.name, one.title.unwrap_or_default())).collect())
 }

@@ -1,5 +1,6 @@
 //! Output for people: sanitized and measured text, tables, colours, times, confirmations and progress.
 
+mod command_text;
 pub mod confirm;
 mod local_timezone;
 pub mod markdown;
@@ -19,6 +20,7 @@ pub mod text;
 pub mod time;
 pub mod units;
 
+pub use command_text::{ChatCommands, CommandText};
 pub use stderr::Stderr;
 pub use stdout::Stdout;
 pub use style::Style;

@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use serde::Serialize;
 
+use super::command_text::CommandText;
 use super::style::{Style, Styler};
 use super::terminal::{self, ColorWhen};
 use super::{sanitize, text};
@@ -13,20 +14,26 @@ use super::{sanitize, text};
 pub struct Stderr {
     color: ColorWhen,
     json: bool,
-    rename_commands: Option<fn(&str) -> String>,
+    commands: Option<&'static CommandText>,
 }
 
 impl Stderr {
     /// Creates it with this colour setting.
     #[must_use]
     pub fn new(color: ColorWhen) -> Self {
-        Self { color, json: false, rename_commands: None }
+        Self { color, json: false, commands: None }
     }
 
-    /// Passes text through `rename`, which names the commands as they are typed where it is read.
+    /// Names the commands in texts as `commands` says.
     #[must_use]
-    pub fn with_renamed_commands(self, rename: fn(&str) -> String) -> Self {
-        Self { rename_commands: Some(rename), ..self }
+    pub fn with_commands(self, commands: &'static CommandText) -> Self {
+        Self { commands: Some(commands), ..self }
+    }
+
+    /// Names the commands in a text as they are typed where it is read.
+    #[must_use]
+    pub fn name_commands(self, text: &str) -> String {
+        self.commands.map_or_else(|| text.to_owned(), |commands| commands.apply(text))
     }
 
     /// Reports errors as JSON if `json` is true. Warnings and hints stay text.
@@ -105,10 +112,7 @@ impl Stderr {
 
     /// Sanitizes text, names commands as they are typed here, and on a terminal wraps it at words.
     fn prepare(self, text: &str, stderr: &io::StderrLock<'_>) -> String {
-        let text = match self.rename_commands {
-            Some(rename) => rename(text),
-            None => text.to_owned(),
-        };
+        let text = self.name_commands(text);
         let text = sanitize::multi_line(&text);
         if !stderr.is_terminal() {
             return text.into_owned();

@@ -7,6 +7,7 @@ use std::os::fd::BorrowedFd;
 use clap::ValueEnum;
 use serde_json::value::RawValue;
 
+use super::command_text::CommandText;
 use super::pager::Pager;
 use super::style::{Style, StyledText, Styler};
 use super::terminal::{self, ColorWhen};
@@ -42,7 +43,7 @@ pub struct Stdout {
     /// Width of the terminal in columns; `None` if the output is not a terminal, so nothing is cut.
     width: Option<usize>,
     quiet: bool,
-    rename_commands: Option<fn(&str) -> String>,
+    commands: Option<&'static CommandText>,
     clock: Option<Clock>,
     pager: PagerUse,
 }
@@ -72,7 +73,7 @@ impl Stdout {
             paint: Styler { enabled: text && color.is_enabled(terminal) },
             terminal,
             quiet,
-            rename_commands: None,
+            commands: None,
             clock: None,
             pager: PagerUse::Off,
         }
@@ -177,7 +178,7 @@ impl Stdout {
         if self.quiet {
             return Ok(());
         }
-        let line = self.rename_commands.map_or_else(|| line.to_owned(), |rename| rename(line));
+        let line = self.commands.map_or_else(|| line.to_owned(), |commands| commands.apply(line));
         match self.width {
             // Escape sequences have no width, but would be counted.
             Some(width) if !line.contains('\x1b') => writeln!(self, "{}", text::wrap_sentence(&line, width)),
@@ -185,9 +186,9 @@ impl Stdout {
         }
     }
 
-    /// Passes the lines that report success through `rename`, as [`super::Stderr::with_renamed_commands`] does.
-    pub fn rename_commands(&mut self, rename: fn(&str) -> String) {
-        self.rename_commands = Some(rename);
+    /// Names the commands in lines that report success as `commands` says.
+    pub fn set_commands(&mut self, commands: &'static CommandText) {
+        self.commands = Some(commands);
     }
 
     /// Writes JSON. On a terminal, characters that could control it are escaped.
@@ -232,7 +233,7 @@ impl Stdout {
             terminal: width.is_some(),
             width,
             quiet: false,
-            rename_commands: None,
+            commands: None,
             clock: Some(Clock::for_tests()),
             pager: PagerUse::Off,
         }

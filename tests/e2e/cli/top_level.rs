@@ -93,6 +93,8 @@ fn an_unknown_command_is_told_what_may_be_meant() {
         (&["--agent", "session", "trash", "save"], "`chorusctl save`"),
         (&["session", "lst"], "`chorusctl session list`"),
         (&["help", "context", "sav"], "`chorusctl context save`"),
+        (&["conversations", "create", "review"], "`chorusctl conversations new`"),
+        (&["agent", "new", "api"], "`chorusctl agent init`"),
     ] {
         let output = chorusctl(&home, args.iter().copied());
         assert_eq!((output.status, &*output.stdout), (2, ""), "{args:?}: {output:?}");

@@ -2,9 +2,11 @@
 
 use std::io::Read as _;
 
-use chorus_proto::methods::agent::{Init, InitParams};
+use chorus_proto::methods::agent::{Init, InitParams, Show, ShowParams};
+use chorus_proto::{CallError, ErrorKind};
 
 use crate::app::App;
+use crate::commands::status;
 use crate::error::{Error, os_error_text};
 use crate::ui::{Style, sanitize};
 
@@ -48,8 +50,26 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         if !app.stdout.is_quiet() {
             writeln!(app.stdout, "  {}", sanitize::one_line(&made.agent.path))?;
         }
-        Ok(())
+        hint_at_default(app)
     })
+}
+
+/// Says so if commands have to name the agent from now on, because there are two and none is the default.
+fn hint_at_default(app: &mut App) -> Result<(), Error> {
+    // Not essential: the agent is created.
+    let is_ambiguous = match app.client()?.call::<Show>(&ShowParams::default()) {
+        Err(CallError::Rpc(error)) => error.kind() == ErrorKind::NoAgent,
+        _ => false,
+    };
+    if !is_ambiguous || app.stdout.is_quiet() {
+        return Ok(());
+    }
+    let totals = status::fetch_status(app, 1)?.totals;
+    if totals.is_some_and(|totals| totals.active + totals.idle == 2) {
+        app.stdout.flush()?;
+        app.stderr.hint("commands need --agent NAME now; or set a default: chorusctl agent use NAME");
+    }
+    Ok(())
 }
 
 /// Returns `text`, or the content of FILE if `text` is `@FILE`. `@-` reads standard input; a leading `@@` stands for a

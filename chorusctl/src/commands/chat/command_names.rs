@@ -10,15 +10,21 @@ pub(super) fn rename(text: &str) -> String {
     let mut renamed = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         match slash_name(part) {
-            Some((name, rest)) => renamed.push_str(&format!("{name}{rest}")),
+            Some(slash) => renamed.push_str(&slash),
             None => renamed.push_str(&format!("{PROGRAM}{part}")),
         }
     }
     renamed
 }
 
+/// Replaces the name of the command that `text` starts with by that of its slash command; `None` if it has none.
+#[must_use]
+pub(super) fn slash_name(text: &str) -> Option<String> {
+    find(text).map(|(name, rest)| format!("{name}{rest}"))
+}
+
 /// Returns the slash command for the longest command that `text` begins with, and the rest of the text.
-fn slash_name(text: &str) -> Option<(&'static str, &str)> {
+fn find(text: &str) -> Option<(&'static str, &str)> {
     let named = slash::all().filter_map(|command| {
         let path = match command.action {
             Action::Run(path, _) | Action::Switch(path, _) => path,

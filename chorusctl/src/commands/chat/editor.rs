@@ -32,7 +32,7 @@ pub(super) enum Input {
     Eof,
 }
 
-/// Reads messages at a prompt that shows the agent's name.
+/// Reads messages at a prompt that shows the agent's name, and that of the conversation unless it is `main`.
 pub(super) struct Editor {
     inner: rustyline::Editor<CommandCompleter, FileHistory>,
     prompt: String,
@@ -44,12 +44,18 @@ pub(super) struct Editor {
 
 impl Editor {
     /// Creates the editor. The completer asks the daemon at `places` for session names.
-    pub(super) fn new(agent: &str, places: InstancePaths, notes: Stderr) -> Result<Self, Error> {
+    pub(super) fn new(
+        agent: &str,
+        conversation: Option<&str>,
+        places: InstancePaths,
+        notes: Stderr,
+    ) -> Result<Self, Error> {
         let config =
             Config::builder().max_history_size(MAX_HISTORY_ENTRIES).and_then(|config| config.history_ignore_dups(true));
         let config = config.map_err(|error| terminal_error(&error))?.completion_type(CompletionType::List).build();
         let mut inner = rustyline::Editor::with_config(config).map_err(|error| terminal_error(&error))?;
-        let prompt = format!("{}> ", sanitize::one_line(agent));
+        let conversation = conversation.map_or_else(String::new, |name| format!("/{}", sanitize::one_line(name)));
+        let prompt = format!("{}{conversation}> ", sanitize::one_line(agent));
         let edited_line = EditedLine::default();
         inner.set_helper(Some(CommandCompleter { agent: agent.to_owned(), places, edited_line: edited_line.clone() }));
         let more = format!("{:>width$}", "… ", width = prompt.chars().count());

@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::attach::AttachedConversation;
 use super::editor::{Editor, Input};
 use super::notices::Notices;
+use super::presence::Presence;
 use super::start::{self, ConversationStart, Position};
 use super::{Args, attached_output, mentions, slash};
 use crate::app::App;
@@ -30,7 +31,8 @@ pub(super) fn run(
     opened: ConversationStart,
     args: &Args,
 ) -> Result<(), Error> {
-    let mut editor = Editor::new(&opened.agent, app.paths()?.clone(), app.stderr)?;
+    let name = opened.conversation.as_ref().map(|conversation| &*conversation.name);
+    let mut editor = Editor::new(&opened.agent, name, app.paths()?.clone(), app.stderr)?;
     let width = app.stdout.width().unwrap_or(DEFAULT_WIDTH);
     let (paths, seen) = (app.paths()?.clone(), opened.position.messages);
     let line = editor.edited_line();
@@ -46,12 +48,16 @@ pub(super) fn run(
         true => Some(AttachedConversation::new(app, &opened.agent, notices.printer())?),
         false => None,
     };
+    let mut presence = if args.attach { None } else { Some(Presence::new(app)?) };
     if let Some(attached) = &attached {
         attached_output::show_running_turn(app, interrupts, attached, options)?;
     }
     let mut talk = Conversation { position: opened.position, options, attached, unanswered_message: None };
     talk.release_attached(None);
     loop {
+        if let Some(presence) = &mut presence {
+            presence.ensure_registered();
+        }
         let stderr = app.stderr;
         let read = notices.while_prompting(stderr, || interrupts.while_prompting(|| editor.read_message()));
         let done = match read? {

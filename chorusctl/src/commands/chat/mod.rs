@@ -5,7 +5,7 @@ use crate::commands::send::interrupt::InterruptHandler;
 use crate::conversation_select::MAIN;
 use crate::error::Error;
 use crate::ui::stdout::OutputFormat;
-use crate::ui::terminal;
+use crate::ui::{ChatCommands, terminal};
 
 mod attach;
 mod attached_lines;
@@ -17,6 +17,7 @@ mod interactive;
 mod mentions;
 mod notices;
 mod piped;
+mod presence;
 mod print_above;
 mod slash;
 mod start;
@@ -74,19 +75,20 @@ impl<'a> StartMode<'a> {
 }
 
 pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
-    app.begins_conversation = true;
     if args.name.is_some() {
         app.global.conversation.clone_from(&args.name);
     }
     // What a slash command prints stays above the prompt.
     app.global.no_pager = true;
     let person = terminal::can_chat() && app.stdout.format() == OutputFormat::Text;
-    if person {
-        app.stderr = app.stderr.with_renamed_commands(command_names::rename);
-        app.stdout.rename_commands(command_names::rename);
-    }
+    // To follow a conversation without saying anything creates none.
+    app.begins_conversation = person || !args.attach;
+    let commands = |agent| person.then_some(ChatCommands { agent, slash_name: command_names::slash_name });
+    app.name_commands(app.global.conversation.clone(), commands(app.agent().unwrap_or_default()));
     let opened = start::open_conversation(app, StartMode::from_args(args), person)?;
     app.stdout.flush()?;
+    let name = opened.conversation.as_ref().map(|conversation| conversation.name.clone());
+    app.name_commands(name.or_else(|| app.global.conversation.clone()), commands(opened.agent.clone()));
     // Stay with this agent and conversation even if others are chosen elsewhere meanwhile.
     app.set_agent(opened.agent.clone());
     let main = || MAIN.to_owned();

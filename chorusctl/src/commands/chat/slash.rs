@@ -115,6 +115,12 @@ pub(super) const GROUPS: [(&str, &[SlashCommand]); 4] = [
         "Saved conversations",
         &[
             command("/history", "[OPTIONS]", "list saved conversations", Action::Run("history", Rest::Words)),
+            command(
+                "/conversations",
+                "[COMMAND]",
+                "list the agent's live conversations, or create and close them",
+                Action::Run("conversations", Rest::Words),
+            ),
             command("/restore", "SESSION", "load a saved conversation", Action::Switch("restore", Rest::Required)),
             command(
                 "/resume",

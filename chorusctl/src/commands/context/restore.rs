@@ -63,6 +63,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
             app.stdout.status_line(&line)?;
         }
         format::print_paragraph(&mut app.stdout, result.session.header.summary.as_deref().unwrap_or_default())?;
+        format::print_destination(&mut app.stdout, params.as_conversation.as_deref())?;
         hint_at_missing_model(app)
     })
 }

@@ -40,7 +40,8 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         let into = format::into_conversation(params.as_conversation.as_deref());
         let line = format!("resumed {}{into}", format::session_name(&app.stdout, &result.session));
         app.stdout.status_line(&line)?;
-        format::print_paragraph(&mut app.stdout, &result.acknowledgement)
+        format::print_paragraph(&mut app.stdout, &result.acknowledgement)?;
+        format::print_destination(&mut app.stdout, params.as_conversation.as_deref())
     })
 }
 

@@ -1,6 +1,7 @@
 //! `chorusctl context show`: prints the live context.
 
 use chorus_proto::ContextInfo;
+use chorus_proto::command_text::add_target;
 use chorus_proto::methods::context::{Show, ShowParams, ShowResult};
 
 use super::show_window;
@@ -37,8 +38,13 @@ pub fn show(app: &mut App, range: MessageRange) -> Result<(), Error> {
     show_conversation(app, conversation, range)
 }
 
+/// Prints the messages of the live conversation `name`, whichever the command line names.
+pub fn show_named(app: &mut App, name: &str, range: MessageRange) -> Result<(), Error> {
+    show_conversation(app, Some(name.to_owned()), range)
+}
+
 /// Prints the messages of one of the agent's live conversations.
-pub fn show_conversation(app: &mut App, conversation: Option<String>, range: MessageRange) -> Result<(), Error> {
+fn show_conversation(app: &mut App, conversation: Option<String>, range: MessageRange) -> Result<(), Error> {
     app.page_if_long();
     let all = ShowParams { agent: app.agent(), conversation, ..ShowParams::default() };
     let following = |offset, limit| ShowParams { offset: Some(offset), limit, ..all.clone() };
@@ -60,7 +66,8 @@ pub fn show_conversation(app: &mut App, conversation: Option<String>, range: Mes
         app.stdout.flush()?;
         let name = page.conversation.map(|conversation| format!(" {}", sanitize::one_line(&conversation.name)));
         app.stderr.line(&format!("the conversation{} of {} is empty", name.unwrap_or_default(), page.agent_name));
-        app.stderr.hint("chorusctl chat, or chorusctl restore latest");
+        let named = all.conversation.as_deref().filter(|named| Some(*named) != app.conversation().as_deref());
+        app.stderr.hint(&add_target("chorusctl chat, or chorusctl restore latest", None, named));
         return Ok(());
     };
     if let Some(number) = range.at {

@@ -5,14 +5,18 @@ use chorus_proto::methods::conversations::{Conversation, List, ListParams};
 
 use crate::app::App;
 use crate::commands::format;
+use crate::conversation_select::SELECTED;
 use crate::error::Error;
 use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
-use crate::ui::{Cell, Column, Stdout, Style, Table, sanitize};
+use crate::ui::{Cell, Column, Stdout, Style, Table, sanitize, text};
+
+/// The most columns that a name takes.
+const MAX_NAME_COLUMNS: usize = 24;
 
 /// List an agent's conversations (default)
 ///
-/// A `*` marks the one that commands use, which `conversations use` sets. Closed ones are hidden without --all; a message opens one again.
+/// A `*` marks the one that commands use: that of -C or $CHORUS_CONVERSATION, else the one set with `conversations use`. Closed ones are hidden without --all; a message opens one again.
 #[derive(Debug, Default, clap::Args)]
 pub struct Args {
     /// Include closed conversations
@@ -35,10 +39,19 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         page.next = page.next.filter(|next| *next > offset);
         page.conversations = Vec::new();
     }
-    write_table(&mut app.stdout, &conversations)
+    let used = app.conversation().filter(|used| used != SELECTED);
+    let is_used = |one: &Conversation| match &used {
+        Some(used) => one.name == *used || one.id.to_string() == *used,
+        None => one.selected,
+    };
+    write_table(&mut app.stdout, &conversations, is_used)
 }
 
-fn write_table(out: &mut Stdout, conversations: &[Conversation]) -> Result<(), Error> {
+fn write_table(
+    out: &mut Stdout,
+    conversations: &[Conversation],
+    is_used: impl Fn(&Conversation) -> bool,
+) -> Result<(), Error> {
     let mut table = Table::new([
         Column::new(""),
         Column::new("NAME"),
@@ -49,12 +62,12 @@ fn write_table(out: &mut Stdout, conversations: &[Conversation]) -> Result<(), E
         Column::new("TITLE").flexible(),
     ]);
     for conversation in conversations {
-        table.add_row(row(out, conversation));
+        table.add_row(row(out, conversation, is_used(conversation)));
     }
     table.write(out)
 }
 
-fn row(out: &mut Stdout, conversation: &Conversation) -> Vec<Cell> {
+fn row(out: &mut Stdout, conversation: &Conversation, is_used: bool) -> Vec<Cell> {
     let (context, last) = (conversation.context.as_ref(), conversation.last_session.as_ref());
     let state = match (&conversation.turn, context, conversation.closed_at) {
         (Some(turn), ..) => format::running_cell(turn),
@@ -65,12 +78,21 @@ fn row(out: &mut Stdout, conversation: &Conversation) -> Vec<Cell> {
     let active_at = context.map(|context| context.last_activity_at).or(last.map(|last| last.saved_at));
     let clients: Vec<String> = conversation.attached.iter().map(|client| sanitize::one_line(&client.client)).collect();
     vec![
-        if conversation.selected { "*" } else { "" }.into(),
-        Cell::new(Style::Strong, sanitize::one_line(&conversation.name)),
+        if is_used { "*" } else { "" }.into(),
+        Cell::new(Style::Strong, shown_name(out, &conversation.name)),
         state,
         context.map_or_else(String::new, |context| context.messages.to_string()).into(),
         active_at.map_or_else(String::new, |at| out.clock().ago(at)).into(),
         clients.join(", ").into(),
         sanitize::one_line(conversation.title.as_deref().unwrap_or_default()).into(),
     ]
+}
+
+/// Returns a name as the table shows it: on a terminal a long one is cut, so that the other columns have room.
+fn shown_name(out: &Stdout, name: &str) -> String {
+    let name = sanitize::one_line(name);
+    match out.width() {
+        Some(_) => text::truncate(&name, MAX_NAME_COLUMNS).into_owned(),
+        None => name,
+    }
 }

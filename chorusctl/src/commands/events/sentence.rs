@@ -1,5 +1,6 @@
 //! Says in a sentence what an event is about.
 
+use chorus_proto::command_text::add_target;
 use chorus_proto::{Event, EventType};
 use serde_json::Value;
 
@@ -64,7 +65,7 @@ pub fn describe(event: &Event) -> String {
         EventType::ApprovalDecided => format!("approval {} {}: {}", text("id"), text("status"), text("action")),
         EventType::TaskStarted => format!("started {}: {}", text("id"), text("command")),
         EventType::TaskFinished => format!("{} ended ({}): {}", text("id"), text("status"), text("command")),
-        EventType::Notice => notice_text(text("text")),
+        EventType::Notice => add_target(&notice_text(text("text")), None, event.conversation.as_deref()),
         EventType::DaemonStopping => "the daemon is stopping".to_owned(),
         _ => data.to_string(),
     }

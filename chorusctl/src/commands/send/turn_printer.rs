@@ -115,8 +115,8 @@ impl TurnPrinter {
             }
             TurnEvent::Result { name, is_error, output, message, .. } => {
                 let show = message.map(|number| format!("{} {number}", self.show_command));
-                let show = show.as_deref().unwrap_or("chorusctl show");
-                for (style, line) in tool_lines::result_lines(name, *is_error, output.as_deref(), (width, show)) {
+                let show = self.stderr.name_commands(show.as_deref().unwrap_or("chorusctl show"));
+                for (style, line) in tool_lines::result_lines(name, *is_error, output.as_deref(), (width, &show)) {
                     self.print_quoted(out, style, &line)?;
                 }
                 self.spin("waiting for the model");

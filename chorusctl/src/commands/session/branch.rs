@@ -49,6 +49,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         };
         let into = format::into_conversation(params.as_conversation.as_deref());
         let line = format!("{}: branched from {from} {at}{into}", sanitize::one_line(&result.agent));
-        app.stdout.status_line(&line)
+        app.stdout.status_line(&line)?;
+        format::print_destination(&mut app.stdout, params.as_conversation.as_deref())
     })
 }

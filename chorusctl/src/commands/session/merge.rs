@@ -1,5 +1,6 @@
 //! `chorusctl session merge`: merges two sessions into a new live context.
 
+use chorus_proto::command_text::add_target;
 use chorus_proto::methods::session_branching::{Merge, MergeParams};
 
 use crate::app::App;
@@ -45,11 +46,12 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         let line = format!("merged {a} and {b}{into}: {common} plus a summary of both branches");
         app.stdout.status_line(&line)?;
         format::print_paragraph(&mut app.stdout, &result.account)?;
+        format::print_destination(&mut app.stdout, params.as_conversation.as_deref())?;
         if !result.conflicts.is_empty() {
             let conflicts = pluralize(result.conflicts.len() as u64, "conflict");
             app.stderr.warning(&format!("{conflicts} to resolve; nothing was decided for you"));
-            app.stderr
-                .hint("see them: chorusctl notes list --kind conflict; then: chorusctl notes resolve N --keep A|B");
+            let hint = "see them: chorusctl notes list --kind conflict; then: chorusctl notes resolve N --keep A|B";
+            app.stderr.hint(&add_target(hint, None, params.as_conversation.as_deref()));
         }
         Ok(())
     })

@@ -34,7 +34,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
 pub fn show_selected(app: &mut App, session: &str, range: MessageRange) -> Result<(), Error> {
     match session.strip_prefix('@') {
         Some("") => context::show::show(app, range),
-        Some(name) => context::show::show_conversation(app, Some(name.to_owned()), range),
+        Some(name) => context::show::show_named(app, name, range),
         None => show(app, session, range),
     }
 }

@@ -55,11 +55,11 @@ impl State {
     /// Drops the last user turns from the context. Until the next message they can be brought back.
     pub(super) fn rewind(&mut self, asked: &RequestMeta, turns: u64, effects: &mut Vec<Effect>) {
         let Some(context) = self.context.as_ref().filter(|context| context.totals.messages > 0) else {
-            effects.push(Effect::Reply(asked.id, Err(empty_context_error(&asked.settings.name))));
+            effects.push(Effect::Reply(asked.id, Err(empty_context_error(asked))));
             return;
         };
         let Some(keep) = context.rewind_index(turns) else {
-            effects.push(Effect::Reply(asked.id, Err(rewind_too_far_error(&asked.settings.name, context, turns))));
+            effects.push(Effect::Reply(asked.id, Err(rewind_too_far_error(asked, context, turns))));
             return;
         };
         let mut after = context.clone();
@@ -168,25 +168,24 @@ fn note_error(failure: &NoteError) -> Error {
 }
 
 /// Returns the error that a context has fewer turns, with a hint at the session that has the earlier ones.
-fn rewind_too_far_error(agent: &str, context: &Context, turns: u64) -> Error {
+fn rewind_too_far_error(asked: &RequestMeta, context: &Context, turns: u64) -> Error {
+    let (agent, conversation) = (&asked.settings.name, asked.conversation_phrase());
     let queries = context.totals.queries;
     let there_are = format!("{queries} user turn{}", if queries == 1 { "" } else { "s" });
     let failure = |message| Error::new(ErrorKind::InvalidParams, message);
     if queries == 0 && context.parent.is_none() {
-        return failure(format!("nothing to undo: the conversation of {agent} has no user turn"));
+        return failure(format!("nothing to undo: {conversation} has no user turn"));
     }
     match context.parent.filter(|_| context.working_set.background.is_some()) {
         Some(parent) => failure(match queries {
-            0 => format!("nothing to undo: no user turn since the conversation of {agent} was resumed or compacted"),
-            _ => format!(
-                "only {there_are} since the conversation of {agent} was resumed or compacted; cannot rewind {turns}"
-            ),
+            0 => format!("nothing to undo: no user turn since {conversation} was resumed or compacted"),
+            _ => format!("only {there_are} since {conversation} was resumed or compacted; cannot rewind {turns}"),
         })
         .hint(format!(
             "restore the earlier session instead (unsaved messages are saved first): chorusctl --agent {agent} \
              restore {parent}"
         )),
-        None => failure(format!("only {there_are} in the conversation of {agent}; cannot rewind {turns}"))
+        None => failure(format!("only {there_are} in {conversation}; cannot rewind {turns}"))
             .hint("use a smaller number, or clear the conversation: chorusctl context clear"),
     }
 }

@@ -169,10 +169,22 @@ pub struct Request {
 pub struct RequestMeta {
     pub id: RequestId,
     pub settings: Arc<AgentSettings>,
+    /// The name of the conversation, for messages; `None` for `main`.
+    pub conversation: Option<String>,
     pub now: Timestamp,
     pub ticks: Ticks,
     /// Number for a context that may have to be created.
     pub new_context: ContextNo,
+}
+
+impl RequestMeta {
+    /// Returns `the conversation of api`, or `the conversation review` if it is not `main`.
+    pub(crate) fn conversation_phrase(&self) -> String {
+        match &self.conversation {
+            Some(name) => format!("the conversation {name}"),
+            None => format!("the conversation of {}", self.settings.name),
+        }
+    }
 }
 
 /// Outcome of an append to the journal.

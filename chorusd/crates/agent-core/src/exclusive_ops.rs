@@ -44,7 +44,7 @@ impl State {
             | AgentCommand::CancelQueued(_) => {}
             AgentCommand::CheckReplaceable => effects.push(Effect::Reply(id, Ok(CommandOutcome::Done))),
             AgentCommand::Save { .. } if discarded == 0 => {
-                effects.push(Effect::Reply(id, Err(empty_context_error(&asked.settings.name))));
+                effects.push(Effect::Reply(id, Err(empty_context_error(&asked))));
             }
             AgentCommand::Save { description, tags, clear } => {
                 let then = if clear { AfterSave::Clear } else { AfterSave::Reply };
@@ -76,7 +76,7 @@ impl State {
                 }
             }
             AgentCommand::SaveForCompaction if discarded == 0 => {
-                effects.push(Effect::Reply(id, Err(empty_context_error(&asked.settings.name))));
+                effects.push(Effect::Reply(id, Err(empty_context_error(&asked))));
             }
             AgentCommand::SaveForCompaction if opened => {
                 effects.push(Effect::Reply(id, Err(continuation::nothing_to_compact_error(&asked.settings.name))));

@@ -326,7 +326,11 @@ impl State {
             AgentCommand::Wake => effects.push(Effect::Reply(asked.id, Ok(CommandOutcome::Done))),
             verb if self.turn.is_some() && is_refused_during_turn(&verb) => {
                 let name = &asked.settings.name;
-                let failure = Error::new(ErrorKind::Busy, format!("a turn of {name} is running"))
+                let running = match &asked.conversation {
+                    Some(conversation) => format!("a turn is running in the conversation {conversation}"),
+                    None => format!("a turn of {name} is running"),
+                };
+                let failure = Error::new(ErrorKind::Busy, running)
                     .hint(format!("wait until it ends, or cancel it with `chorusctl cancel {name}`"));
                 effects.push(Effect::Reply(asked.id, Err(failure)));
             }
@@ -476,7 +480,10 @@ fn is_refused_during_turn(verb: &AgentCommand) -> bool {
 }
 
 /// Returns the error that there is nothing to save or to rewind.
-pub(super) fn empty_context_error(name: &str) -> Error {
-    Error::new(ErrorKind::NothingToSave, format!("the context of {name} is empty"))
-        .hint("send a message first, or restore a session: chorusctl history")
+pub(super) fn empty_context_error(asked: &RequestMeta) -> Error {
+    let what = match &asked.conversation {
+        Some(conversation) => format!("the conversation {conversation} is empty"),
+        None => format!("the context of {} is empty", asked.settings.name),
+    };
+    Error::new(ErrorKind::NothingToSave, what).hint("send a message first, or restore a session: chorusctl history")
 }

@@ -56,7 +56,7 @@ fn what_others_say_at_the_prompt_is_shown_above_it() {
     let home = &fixture.home;
     let mut chat = attach(&fixture, &["--name", "review"]);
     chat.stdout.wait_for("api · review · new conversation");
-    chat.stdout.wait_for("api> ");
+    chat.stdout.wait_for("api/review> ");
     let clients = || {
         let list = chorusctl(home, ["conversations", "--json"]).expect_json();
         list["conversations"][1]["attached"][0]["client"].as_str().map(str::to_owned)
@@ -74,7 +74,7 @@ fn what_others_say_at_the_prompt_is_shown_above_it() {
     run(home, &["context", "append", "not for the review"]);
     fixture.reply("Mine.");
     chat.type_and_wait("my question\r", "Mine.");
-    chat.type_and_wait("\r", "api> ");
+    chat.type_and_wait("\r", "api/review> ");
     chat.type_text("\u{4}");
     let (status, out, _) = chat.wait_for_exit();
     assert!(status.success(), "{out}");
@@ -127,6 +127,9 @@ fn without_a_terminal_it_only_follows() {
     run(home, &["daemon", "stop"]);
     let (status, _, said) = text.wait_for_exit();
     assert!(status.code() == Some(1) && said.contains("error: the connection to the daemon ends"), "{said}");
+    let unknown = chorusctl(home, ["chat", "--attach", "-C", "nosuch"]);
+    unknown.expect_failure_with_hint(3);
+    assert!(!run(home, &["conversations", "--all"]).contains("nosuch"), "following creates nothing");
     for args in [&["chat", "--attach", "--new"][..], &["chat", "--attach", "--resume", "1"]] {
         chorusctl(home, args.iter().copied()).expect_failure(2);
     }

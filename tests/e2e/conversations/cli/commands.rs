@@ -23,6 +23,14 @@ fn the_list_marks_the_one_that_commands_use() {
     assert_eq!(lines[3][..3], ["review", "active", "1"], "{listed}");
     assert_eq!(run(&home, &["conversations", "use", "review"]), "using review\n");
     assert!(rows(&home, &[])[2].starts_with("*  review"), "{:?}", rows(&home, &[]));
+    // -C and the environment go before it; the field of the JSON is what was set.
+    assert!(rows(&home, &["-C", "docs"])[1].starts_with("*  docs"), "{:?}", rows(&home, &["-C", "docs"]));
+    let json = chorusctl(&home, ["-C", "docs", "conversations", "--json"]).expect_json();
+    assert_eq!(json["conversations"][2]["selected"], true, "{json}");
+    let mut command = home.command(home.bins.chorusctl);
+    command.env("CHORUS_CONVERSATION", "main").arg("conversations");
+    let listed = ctl::run_command(command, b"").expect_success();
+    assert!(listed.contains("\n*  main") && listed.matches('*').count() == 1, "{listed}");
     assert_eq!(run(&home, &["conversations", "use", "main"]), "using main\n");
     let json = chorusctl(&home, ["conversations", "list", "--json"]).expect_json();
     assert_eq!((&json["agent_name"], &json["total"], &json["next"]), (&"api".into(), &3.into(), &().into()), "{json}");
@@ -63,8 +71,9 @@ fn a_closed_one_is_saved_and_says_how_to_continue_it() {
     let closed = run(&home, &["conversations", "close"]);
     let lines: Vec<&str> = closed.lines().collect();
     assert_eq!(lines[0], "closed review");
-    assert!(lines[1].starts_with("saved ") && lines[1].ends_with(", 1 message)"), "{closed}");
-    let command = lines[2].strip_prefix("  continue it: chorusctl ").expect("a command");
+    assert_eq!(lines[1], "commands use main again");
+    assert!(lines[2].starts_with("saved ") && lines[2].ends_with(", 1 message)"), "{closed}");
+    let command = lines[3].strip_prefix("  continue it: chorusctl ").expect("a command");
     assert!(command.starts_with("-C review restore "), "{closed}");
     // It was the one that commands used.
     assert!(rows(&home, &[])[0].starts_with("*  main"), "{:?}", rows(&home, &[]));
@@ -100,12 +109,13 @@ fn names_are_completed() {
         &["-C", "re"][..],
         &["show", "--conversation", "re"],
         &["chat", "--name", "re"],
-        &["conversations", "close", "re"],
         &["conversations", "use", "re"],
         &["conversations", "rename", "re"],
     ] {
         assert_eq!(named(words), ["retries", "review"], "{words:?}");
     }
     assert_eq!(named(&["show", "@r"]), ["@review"], "only live ones");
+    run(&home, &["conversations", "close", "retries"]);
+    assert_eq!(named(&["conversations", "close", ""]), ["review"], "only those that can be closed");
     assert_eq!(offered(&["conversations", "new", "re"]), Vec::<String>::new());
 }

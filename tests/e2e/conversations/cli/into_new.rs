@@ -21,9 +21,14 @@ fn the_live_one_stays_as_it_is_and_the_text_says_where_the_saved_one_went() {
             && resumed.lines().next().is_some_and(|line| line.ends_with(" into the new conversation short"))
     );
     let branched = run(&home, &["session", "branch", "the-login", "--at", "1", "--as-conversation", "first"]);
-    assert!(branched.ends_with(" at message 1 of 2 into the new conversation first\n"), "{branched}");
+    let there = "  continue there: chorusctl -C first chat\n";
+    assert!(branched.ends_with(&format!(" at message 1 of 2 into the new conversation first\n{there}")), "{branched}");
+    for (said, name) in [(&restored, "again"), (&resumed, "short")] {
+        assert!(said.ends_with(&format!("  continue there: chorusctl -C {name} chat\n")), "{said}");
+    }
     let merged = run(&home, &["session", "merge", "the-login", "the-parser", "--as-conversation", "both"]);
     assert!(merged.contains(" into the new conversation both: "), "{merged}");
+    assert!(merged.contains("  continue there: chorusctl -C both chat\n"), "{merged}");
     assert!(run(&home, &["show"]).starts_with("api · 3 messages, "));
     for (name, said) in [("again", "please review"), ("first", "the login is slow"), ("both", "please review")] {
         assert!(run(&home, &["-C", name, "show"]).contains(said), "{name}");

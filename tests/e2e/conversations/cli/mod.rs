@@ -3,7 +3,9 @@
 mod attached;
 mod chat;
 mod commands;
+mod hints;
 mod into_new;
+mod names;
 mod older_daemon;
 mod selection;
 mod shown;

@@ -1,8 +1,9 @@
 //! Where the name of a conversation is shown.
 
-use chorus_tests::Fixture;
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::fixture::ANTHROPIC_MODEL;
+use chorus_tests::interactive::InteractiveCommand;
+use chorus_tests::{DEADLINE, Fixture, wait_until};
 
 use super::{run, with_review};
 use crate::home;
@@ -20,6 +21,8 @@ fn the_history_has_a_column_if_a_session_is_of_another_than_main() {
     assert!(lines[1].contains("  review ") && lines[1].ends_with("the parser"), "{both}");
     assert!(!lines[2].contains("main") && lines[2].ends_with("the login"), "{both}");
     assert!(run(&home, &["history", "--long"]).contains(" · api (review) · "));
+    let named = run(&home, &["history", "review"]);
+    assert!(named.contains("the parser") && !named.contains("the login"), "found by the conversation: {named}");
     let of_one = run(&home, &["history", "-C", "review"]);
     assert!(of_one.contains("the parser") && !of_one.contains("the login"), "{of_one}");
     let of_main = run(&home, &["history", "-C", "main"]);
@@ -55,6 +58,9 @@ fn the_status_has_the_others_below_their_agent() {
     let status = run(&home, &["status"]);
     let at = |what: &str| status.lines().position(|line| line.starts_with(what)).unwrap_or_else(|| panic!("{status}"));
     assert_eq!(at("  review  active"), at("api ") + 1, "{status}");
+    run(&home, &["context", "clear", "--yes"]);
+    let without_main = run(&home, &["status"]);
+    assert!(without_main.contains("  review  active") && !without_main.contains("and 1 active"), "{without_main}");
     let one = run(&home, &["status", "api"]);
     assert!(one.contains("also live           review: 1 message, "), "{one}");
     run(&home, &["-C", "review", "context", "clear", "--yes"]);
@@ -82,4 +88,24 @@ fn an_approval_says_which_conversation_asks() {
     let sent = turn.join().expect("the turn");
     assert!(sent.stderr.contains("  api (review) wants to ") && sent.stdout == "Done.\n", "{sent:?}");
     assert!(run(home, &["events"]).lines().any(|line| line.contains("api (review)  asks for approval")));
+}
+
+#[test]
+fn a_chat_is_listed_where_it_is_open() {
+    let (home, _daemon) = with_review();
+    let mut command = home.command(home.bins.chorusctl);
+    command.arg("chat");
+    let mut chat = InteractiveCommand::on_terminal(&command);
+    chat.stdout.wait_for("api> ");
+    let listed = || Some(run(&home, &["conversations"])).filter(|list| list.contains("  pts/"));
+    let list = wait_until("the chat in the list", DEADLINE, listed);
+    assert!(list.lines().nth(1).is_some_and(|row| row.contains("  main ") && row.contains("  pts/")), "{list}");
+    let status = run(&home, &["status"]);
+    let agent = status.lines().find(|line| line.starts_with("api ")).unwrap_or_else(|| panic!("{status}"));
+    assert!(agent.contains("open in pts/"), "{status}");
+    assert!(run(&home, &["status", "api"]).contains("open in             pts/"), "{status}");
+    chat.type_text("\u{4}");
+    assert!(chat.wait_for_exit().0.success());
+    let is_gone = || (!run(&home, &["conversations"]).contains("pts/")).then_some(());
+    wait_until("the end of the chat", DEADLINE, is_gone);
 }

@@ -75,7 +75,7 @@ impl Fixture {
         let fresh = ContextNo(i64::try_from(self.next).unwrap() + 100);
         let (id, settings, now, ticks) = (self.next, self.settings.clone(), self.now, self.ticks);
         self.handle(Event::Request(Box::new(Request {
-            meta: RequestMeta { id, settings, now, ticks, new_context: fresh },
+            meta: RequestMeta { id, settings, conversation: None, now, ticks, new_context: fresh },
             command: verb,
         })))
     }

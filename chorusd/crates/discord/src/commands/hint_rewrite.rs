@@ -31,7 +31,7 @@ const RENAMED_COMMANDS: [(&[&str], &[&str]); 10] = [
     (&["undo"], &["context", "rewind"]),
 ];
 
-/// Flags without meaning in Discord: the agent is that of the channel, and destructive commands ask for confirmation.
+/// Flags without meaning in Discord: agent and conversation are those of the channel, and destructive commands ask for confirmation.
 const IGNORED_FLAGS: [&str; 3] = ["--all", "--all-agents", "--yes"];
 
 /// Begins a line of a list, such as a candidate, which is not Chorus's own text.
@@ -163,8 +163,10 @@ pub(crate) fn mention_people(text: &str) -> String {
 /// Converts a `chorusctl` command to a slash command; `None` if there is none.
 fn to_slash_command(command: &str) -> Option<String> {
     let mut words: Vec<&str> = command.split_whitespace().filter(|word| !IGNORED_FLAGS.contains(word)).collect();
-    if let Some(at) = words.iter().position(|word| *word == "--agent") {
-        words.drain(at..(at + 2).min(words.len()));
+    for option in ["--agent", "-C"] {
+        if let Some(at) = words.iter().position(|word| *word == option) {
+            words.drain(at..(at + 2).min(words.len()));
+        }
     }
     for (there, here) in RENAMED_COMMANDS {
         if words.starts_with(there) {
@@ -227,6 +229,7 @@ mod tests {
                 "`chorusctl --agent maps context restore k7mq2x` has every message",
                 "`/context restore session:k7mq2x` has every message",
             ),
+            ("clear it: chorusctl --agent maps -C review cancel", "clear it: `/cancel`"),
             ("continue with it: chorusctl restore k7mq2x", "continue with it: `/context restore session:k7mq2x`"),
             ("`chorusctl context compact --undo` shows them again", "`/context compact undo:True` shows them again"),
             ("list tasks: `chorusctl tasks list --all-agents`", "list tasks: `/tasks list`"),

@@ -195,7 +195,8 @@ impl Actor {
         self.name.clone_from(&settings.name);
         self.conversation_name = self.registry.agents.conversations.name(self.conversation);
         self.window = settings.window;
-        let asked = RequestMeta { id, settings, now, ticks, new_context: fresh };
+        let conversation = self.conversation_name.clone();
+        let asked = RequestMeta { id, settings, conversation, now, ticks, new_context: fresh };
         self.handle_event(Event::Request(Box::new(Request { meta: asked, command: *envelope.command })));
     }
 

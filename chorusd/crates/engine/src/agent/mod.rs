@@ -11,6 +11,7 @@ pub mod checkpoint_on_save;
 pub mod command;
 mod context_loader;
 mod context_overflow_hint;
+mod conversation_hints;
 pub mod conversation_index;
 mod docs_listing;
 pub mod eviction;

@@ -270,7 +270,8 @@ impl Registry {
             posted => posted,
         }
         .map_err(|_| Error::busy())?;
-        let reply = answer.await.unwrap_or_else(|_| Err(Error::stopping()))?;
+        let reply = answer.await.unwrap_or_else(|_| Err(Error::stopping()));
+        let reply = reply.map_err(|failure| self.agents.name_in_hint(conversation, failure))?;
         take_reply(reply).ok_or_else(|| Error::internal("an agent sent a mismatched reply"))
     }
 

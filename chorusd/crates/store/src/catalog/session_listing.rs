@@ -21,8 +21,17 @@ pub(super) struct HeaderFields<'a> {
     summary: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     tags: Vec<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    conversation: Option<ConversationName<'a>>,
     started_at: Timestamp,
     trigger: Trigger,
+}
+
+/// The name that the conversation had when the session was saved.
+#[derive(Debug, Deserialize)]
+struct ConversationName<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
 }
 
 impl<'a> HeaderFields<'a> {
@@ -46,7 +55,8 @@ impl<'a> HeaderFields<'a> {
         }
         // Without a title, the summary is shown in its place.
         let title = self.description.as_ref().or(self.summary.as_ref()).map_or("", |title| &**title);
-        let parts = [session_id, title].into_iter().chain(self.tags.iter().map(|tag| &**tag));
+        let conversation = self.conversation.as_ref().map(|conversation| &*conversation.name);
+        let parts = [session_id, title].into_iter().chain(conversation).chain(self.tags.iter().map(|tag| &**tag));
         let text = parts.collect::<Vec<_>>().join("\n").to_lowercase();
         words.iter().all(|word| text.contains(&**word))
     }

@@ -170,7 +170,7 @@ impl Simulation {
         self.oracle.command_accepted(&verb, id, Activity { ticks, timeout: settings.idle_timeout });
         let fresh = ContextNo(i64::try_from(id).expect("a small number"));
         self.handle(Event::Request(Box::new(Request {
-            meta: RequestMeta { id, settings, now, ticks, new_context: fresh },
+            meta: RequestMeta { id, settings, conversation: None, now, ticks, new_context: fresh },
             command: verb,
         })));
         true

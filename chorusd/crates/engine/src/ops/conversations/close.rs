@@ -19,7 +19,7 @@ pub async fn close(agents: &AgentResolver, describer: &AgentDescriber, params: C
     let key = find(&agents.index, &agent, Some(&params.conversation))?;
     if key.is_main() {
         return Err(Error::new(ErrorKind::Denied, "the conversation main is always open")
-            .hint("to save and clear it: chorusctl context clear --save"));
+            .hint("to save and clear it: chorusctl -C main context clear --save"));
     }
     let saved = agents.close_conversation(key).await?;
     Ok(CloseResult { conversation: describer.describe_conversation(&agent, key).await?, saved })

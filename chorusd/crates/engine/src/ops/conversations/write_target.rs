@@ -159,9 +159,10 @@ impl AgentResolver {
         let name = self.index.conversations.name(quiet);
         let shown = name.as_deref().unwrap_or_default();
         let saved = cleared.saved.map(|session| (session.short_id.clone(), session.header.id));
-        let restore = saved
-            .as_ref()
-            .map_or_else(String::new, |(short_id, _)| format!(" To continue: chorusctl -C {shown} restore {short_id}"));
+        let restore = saved.as_ref().map_or_else(String::new, |(short_id, _)| {
+            let command = format!("chorusctl restore {short_id}");
+            format!(" To continue: {}", self.index.name_in_commands(quiet, &command))
+        });
         let text = format!(
             "The conversation {shown} was saved and cleared to make room: {} may have {most} at once \
              (max_conversations).{restore}",

@@ -187,7 +187,11 @@ impl SessionReader {
     async fn saved_live(&self, conversation: ConversationKey, agent: &AgentEntry) -> Result<Option<SessionRow>> {
         match self.registry.live_session(conversation) {
             Some(id) => self.table.get(id).await,
-            None => Err(not_saved_error(&agent.settings.name)),
+            None => {
+                let name = self.agents.index.conversations.name(conversation);
+                let failure = not_saved_error(&agent.settings.name, name.as_deref());
+                Err(self.agents.index.name_in_hint(conversation, failure))
+            }
         }
     }
 
@@ -425,7 +429,8 @@ pub(super) fn unknown_session_error(agent: &str, text: &str) -> Error {
         .hint("list sessions: chorusctl history")
 }
 
-fn not_saved_error(agent: &str) -> Error {
-    Error::new(ErrorKind::SessionNotFound, format!("the live conversation of {agent} is not saved"))
+fn not_saved_error(agent: &str, conversation: Option<&str>) -> Error {
+    let named = conversation.map_or_else(String::new, |name| format!(" {name}"));
+    Error::new(ErrorKind::SessionNotFound, format!("the live conversation{named} of {agent} is not saved"))
         .hint("save it: chorusctl save")
 }
