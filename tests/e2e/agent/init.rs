@@ -93,7 +93,7 @@ fn names_are_checked_and_the_nearest_good_one_is_offered() {
         ("-dash", "dash"),
         ("_under", "under"),
         ("caf\u{e9}", "caf"),
-        (&"a".repeat(65), &"a".repeat(64)),
+        (&"a".repeat(65), "it has 65 characters; use at most 64"),
     ] {
         let said = chorusctl(&home, ["agent", "init", "--", name]);
         let said = said.expect_failure_with_hint(2);

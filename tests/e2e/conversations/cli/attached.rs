@@ -129,7 +129,7 @@ fn without_a_terminal_it_only_follows() {
     assert!(status.code() == Some(1) && said.contains("error: the connection to the daemon ends"), "{said}");
     let unknown = chorusctl(home, ["chat", "--attach", "-C", "nosuch"]);
     unknown.expect_failure_with_hint(3);
-    assert!(!run(home, &["conversations", "--all"]).contains("nosuch"), "following creates nothing");
+    assert!(!run(home, &["conversations", "list", "--all"]).contains("nosuch"), "following creates nothing");
     for args in [&["chat", "--attach", "--new"][..], &["chat", "--attach", "--resume", "1"]] {
         chorusctl(home, args.iter().copied()).expect_failure(2);
     }
