@@ -79,9 +79,8 @@ fn an_approval_says_which_conversation_asks() {
     let mut command = home.command(home.bins.chorusctl);
     command.args(["-C", "review", "send", "Which models are there?"]);
     let turn = std::thread::spawn(move || chorus_tests::ctl::run_command(command, b""));
-    let listed = wait_until("the approval", DEADLINE, || {
-        Some(run(home, &["approvals"])).filter(|listed| !listed.is_empty())
-    });
+    let listed =
+        wait_until("the approval", DEADLINE, || Some(run(home, &["approvals"])).filter(|listed| !listed.is_empty()));
     assert!(listed.contains("  api (review) wants to "), "{listed}");
     let id = listed.split_whitespace().next().expect("an id");
     run(home, &["approvals", "approve", id]);
