@@ -63,7 +63,7 @@ impl<'a> NamedCommand<'a> {
             let rest = self.rest.strip_prefix(*name);
             rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '-' | '_')))
         };
-        CONVERSATION_COMMANDS.iter().any(|name| is_named(name))
+        CONVERSATION_COMMANDS.iter().any(is_named)
     }
 }
 
