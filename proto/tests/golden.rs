@@ -57,6 +57,7 @@ fn methods() -> Vec<MethodCase> {
         method_case::<conversations::New>(),
         method_case::<conversations::Rename>(),
         method_case::<conversations::Close>(),
+        method_case::<conversations::Merge>(),
         method_case::<conversations::Use>(),
         method_case::<conversations::Attach>(),
         method_case::<events::List>(),

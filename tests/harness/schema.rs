@@ -63,6 +63,7 @@ pub fn protocol_schema() -> Value {
     all.add_method::<conversations::New>();
     all.add_method::<conversations::Rename>();
     all.add_method::<conversations::Close>();
+    all.add_method::<conversations::Merge>();
     all.add_method::<conversations::Use>();
     all.add_method::<conversations::Attach>();
     all.add_method::<events::List>();

@@ -112,6 +112,7 @@ routes! {
     spawned conversations::New => conversations::new::new(agent_resolver, agent_describer);
     spawned conversations::Rename => conversations::rename::rename(agent_resolver, agent_describer);
     spawned conversations::Close => conversations::close::close(agent_resolver, agent_describer);
+    spawned conversations::Merge => conversations::merge::merge(agent_resolver, agent_describer);
     spawned conversations::Use => conversations::use_::use_(agent_resolver, agent_describer);
     spawned settings::Set => settings::set::set(effective_config, agent_resolver, models, registry, clock);
     spawned continuation::Resume => context::resume::resume(agent_resolver, continuation_starter);

@@ -24,6 +24,11 @@ method!(
     Close = "conversations.close", CloseParams => CloseResult
 );
 method!(
+    /// Merges the branch of a conversation's git worktree into the branch of the agent's workspace. What is not committed in
+    /// the worktree is committed first. A merge with conflicts changes nothing.
+    Merge = "conversations.merge", MergeParams => MergeResult
+);
+method!(
     /// Selects the conversation that requests mean by `@`.
     Use = "conversations.use", UseParams => UseResult
 );
@@ -63,6 +68,18 @@ pub struct Conversation {
     /// Who has it open in a chat.
     #[omit_empty]
     pub attached: Vec<Attached>,
+    /// Its git worktree, if the agent's `workspace` is `worktree`; null if it works in the agent's workspace.
+    #[omit_empty]
+    pub worktree: Option<ConversationWorktree>,
+}
+
+/// The git worktree of a conversation.
+#[wire(PartialEq, Eq)]
+pub struct ConversationWorktree {
+    pub branch: String,
+    /// Its absolute path; null if it does not exist, because the conversation was closed or has not worked in it yet.
+    #[omit_empty]
+    pub directory: Option<String>,
 }
 
 /// A client that has a conversation open.
@@ -150,6 +167,53 @@ pub struct CloseResult {
     pub conversation: Conversation,
     /// The session that holds its last context; null if there was none.
     pub saved: Option<Session>,
+    /// What became of its git worktree; null if it had none.
+    #[omit_empty]
+    pub worktree: Option<ClosedWorktree>,
+}
+
+/// The git worktree of a conversation that was closed.
+#[wire(PartialEq, Eq)]
+pub struct ClosedWorktree {
+    pub branch: String,
+    /// The absolute path that it had, or still has.
+    pub directory: String,
+    /// Whether changes that were not committed are in a commit of its branch now.
+    pub committed: bool,
+    /// Commits of its branch that the branch of the workspace does not have. The branch stays.
+    pub unmerged_commits: u64,
+    /// Whether its branch was deleted, because everything in it is merged.
+    pub branch_deleted: bool,
+    /// Why the directory stays as it was; null if it was removed.
+    #[omit_empty]
+    pub kept: Option<String>,
+}
+
+#[wire(params)]
+pub struct MergeParams {
+    pub agent: Option<String>,
+    /// Its name or id, or `@` for the selected one; `main` works in the workspace itself.
+    pub conversation: String,
+}
+
+#[wire(PartialEq, Eq)]
+pub struct MergeResult {
+    pub conversation: Conversation,
+    /// The branch that was merged.
+    pub branch: String,
+    /// The branch of the workspace.
+    pub into: String,
+    /// The merge commit, or the newest commit if there was nothing to merge.
+    pub commit: String,
+    /// Merged commits; 0 if there was nothing to merge.
+    pub commits: u64,
+    /// Files that changed in the workspace.
+    pub files: u64,
+    /// Lines.
+    pub insertions: u64,
+    pub deletions: u64,
+    /// Whether changes in the worktree were committed first.
+    pub committed: bool,
 }
 
 #[wire(params)]

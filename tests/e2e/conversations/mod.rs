@@ -9,6 +9,7 @@ mod migration;
 mod recovery;
 mod separate;
 mod turns;
+mod worktrees;
 
 use chorus_proto::methods::context::{Append, AppendParams, Save, SaveParams};
 use chorus_proto::methods::conversations::{Conversation, List, ListParams, New, NewParams};

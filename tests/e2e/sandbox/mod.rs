@@ -26,7 +26,7 @@ use crate::home;
 const WAYS: [&str; 2] = ["bubblewrap", "namespaces"];
 
 /// Commands may do everything, but for the network.
-const PROFILES: &str = "[permissions.any]\nallow = ['.*']\nbash = \"whole\"\n[permissions.net]\nallow = ['.*']\nbash = \"whole\"\nnetwork = true\n";
+pub const PROFILES: &str = "[permissions.any]\nallow = ['.*']\nbash = \"whole\"\n[permissions.net]\nallow = ['.*']\nbash = \"whole\"\nnetwork = true\n";
 
 /// How a command ended, as the model reads it.
 #[derive(Debug)]

@@ -118,7 +118,9 @@ fn print_workspace(app: &mut App, agent: &str, person: bool) {
     }
     // Not essential: on an error the chat starts without it.
     if let Ok(shown) = app.call::<agent::Show>(&agent::ShowParams { name: Some(agent.to_owned()) }) {
-        let line = format!("its tools work in {}", format::workspace(&shown.agent.path));
+        let has_worktrees = shown.config.get("workspace").and_then(|mode| mode.as_str()) == Some("worktree");
+        let worktrees = if has_worktrees { " (main) and its git worktrees (other conversations)" } else { "" };
+        let line = format!("its tools work in {}{worktrees}", format::workspace(&shown.agent.path));
         app.stderr.styled_line(Style::Faint, &line);
     }
 }

@@ -52,22 +52,26 @@ fn write_table(
     conversations: &[Conversation],
     is_used: impl Fn(&Conversation) -> bool,
 ) -> Result<(), Error> {
-    let mut table = Table::new([
+    let has_worktrees = conversations.iter().any(|conversation| conversation.worktree.is_some());
+    let mut columns = vec![
         Column::new(""),
         Column::new("NAME"),
         Column::new("STATE"),
         Column::new("MESSAGES").align_right(),
         Column::new("ACTIVITY"),
         Column::new("OPEN IN"),
-        Column::new("TITLE").flexible(),
-    ]);
+    ];
+    columns.extend(has_worktrees.then(|| Column::new("BRANCH")));
+    columns.push(Column::new("TITLE").flexible());
+    let mut table = Table::new(columns);
     for conversation in conversations {
-        table.add_row(row(out, conversation, is_used(conversation)));
+        table.add_row(row(out, conversation, is_used(conversation), has_worktrees));
     }
     table.write(out)
 }
 
-fn row(out: &mut Stdout, conversation: &Conversation, is_used: bool) -> Vec<Cell> {
+/// Returns the cells of a conversation, with that of its branch if `has_worktrees`.
+fn row(out: &mut Stdout, conversation: &Conversation, is_used: bool, has_worktrees: bool) -> Vec<Cell> {
     let (context, last) = (conversation.context.as_ref(), conversation.last_session.as_ref());
     let state = match (&conversation.turn, context, conversation.closed_at) {
         (Some(turn), ..) => format::running_cell(turn),
@@ -77,15 +81,20 @@ fn row(out: &mut Stdout, conversation: &Conversation, is_used: bool) -> Vec<Cell
     };
     let active_at = context.map(|context| context.last_activity_at).or(last.map(|last| last.saved_at));
     let clients: Vec<String> = conversation.attached.iter().map(|client| sanitize::one_line(&client.client)).collect();
-    vec![
+    let mut cells = vec![
         if is_used { "*" } else { "" }.into(),
         Cell::new(Style::Strong, shown_name(out, &conversation.name)),
         state,
         context.map_or_else(String::new, |context| context.messages.to_string()).into(),
         active_at.map_or_else(String::new, |at| out.clock().ago(at)).into(),
         clients.join(", ").into(),
-        sanitize::one_line(conversation.title.as_deref().unwrap_or_default()).into(),
-    ]
+    ];
+    if has_worktrees {
+        let branch = conversation.worktree.as_ref().map(|worktree| sanitize::one_line(&worktree.branch));
+        cells.push(branch.unwrap_or_default().into());
+    }
+    cells.push(sanitize::one_line(conversation.title.as_deref().unwrap_or_default()).into());
+    cells
 }
 
 /// Returns a name as the table shows it: on a terminal a long one is cut, so that the other columns have room.

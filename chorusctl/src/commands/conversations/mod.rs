@@ -2,6 +2,7 @@
 
 pub mod close;
 pub mod list;
+pub mod merge;
 pub mod new;
 pub mod rename;
 pub mod use_;
@@ -25,6 +26,8 @@ group! {
         Rename(rename::Args),
         /// Save and close a conversation
         Close(close::Args),
+        /// Merge a conversation's git branch into the workspace
+        Merge(merge::Args),
         /// Set the conversation that commands use
         Use(use_::Args),
     }

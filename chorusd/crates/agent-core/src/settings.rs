@@ -48,6 +48,8 @@ pub struct AgentSettings {
     pub max_conversations: u64,
     /// How many turns of its conversations run at the same time; further ones wait.
     pub concurrent_turns: u64,
+    /// Whether each conversation except `main` works in a git worktree of the workspace.
+    pub worktrees: bool,
 }
 
 impl AgentSettings {
@@ -87,6 +89,7 @@ impl Default for AgentSettings {
             import_source: None,
             max_conversations: 100,
             concurrent_turns: 4,
+            worktrees: false,
         }
     }
 }

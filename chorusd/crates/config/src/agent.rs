@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use super::Config;
 use super::raw_value::parse_idle_timeout;
+use super::workspace_mode::WorkspaceMode;
 
 /// Name of the file in an agent's directory.
 pub const AGENT_FILE: &str = "agent.json";
@@ -54,6 +55,8 @@ pub struct AgentConfig {
     pub max_conversations: u64,
     /// Turns of its conversations that run at the same time.
     pub concurrent_turns: u64,
+    /// Where its conversations work.
+    pub workspace: WorkspaceMode,
 }
 
 /// A key that `agent config` sets.
@@ -68,7 +71,7 @@ pub(crate) struct SettableKey {
 }
 
 /// All keys that `agent config` sets, in alphabetical order.
-pub(crate) const CONFIG_KEYS: [SettableKey; 15] = [
+pub(crate) const CONFIG_KEYS: [SettableKey; 16] = [
     SettableKey { name: "channel_id", in_discord: true, about: "Discord channel that the agent answers in." },
     SettableKey { name: "checkpoint_workspace", in_discord: true, about: "As in `[defaults]`." },
     SettableKey { name: "compact_at_tokens", in_discord: true, about: "As in `[defaults]`." },
@@ -96,6 +99,7 @@ pub(crate) const CONFIG_KEYS: [SettableKey; 15] = [
         about: "System prompt; the notes in its `docs/` follow it.",
     },
     SettableKey { name: "window_messages", in_discord: true, about: "As in `[defaults]`." },
+    SettableKey { name: "workspace", in_discord: true, about: "As in `[defaults]`." },
 ];
 
 /// Counts the keys of [`SETTABLE_KEYS`], or of [`DISCORD_KEYS`] with `in_discord`.
@@ -202,6 +206,10 @@ impl AgentConfig {
             import_source: text("import_source").filter(|source| !source.is_empty()),
             max_conversations: number("max_conversations").unwrap_or(defaults.defaults.max_conversations),
             concurrent_turns: number("concurrent_turns").unwrap_or(defaults.defaults.concurrent_turns),
+            workspace: match text("workspace") {
+                Some(text) => text.parse()?,
+                None => defaults.defaults.workspace,
+            },
             map,
         })
     }
@@ -237,6 +245,10 @@ fn check_value(key: &str, value: &Value) -> Result<(), String> {
         "idle_timeout" => {
             let text = value.as_str().ok_or("has an `idle_timeout` that is not a duration string")?;
             parse_idle_timeout(text)?;
+            true
+        }
+        "workspace" => {
+            value.as_str().unwrap_or_default().parse::<WorkspaceMode>()?;
             true
         }
         // Which profile it resolves to depends on the configuration, see `AgentConfig::profile`.
@@ -327,6 +339,7 @@ fn example(key: &str) -> String {
         "max_conversations" | "concurrent_turns" => "a whole number, at least 1".into(),
         "window_messages" | "compact_at_tokens" => "a whole number, for example 50".into(),
         "redact" | "checkpoint_workspace" => "true or false".into(),
+        "workspace" => "shared, or worktree for a git worktree per conversation".into(),
         "daily_token_limit" => "a whole number, for example 2000000; 0 = no limit".into(),
         "daily_cost_limit" => "US dollars, for example 2.50; 0 = no limit".into(),
         "model" => "a string, for example anthropic/claude-sonnet-4-5".into(),

@@ -69,6 +69,7 @@ impl Config {
             "defaults.checkpoint_workspace" => defaults.checkpoint_workspace.into(),
             "defaults.max_conversations" => defaults.max_conversations.into(),
             "defaults.concurrent_turns" => defaults.concurrent_turns.into(),
+            "defaults.workspace" => defaults.workspace.as_str().into(),
             "discord.token_env" => match &self.discord.token {
                 KeySource::Env { variable, .. } => variable.as_str().into(),
                 _ => Value::Null,

@@ -171,6 +171,16 @@ pub(crate) const KEYS: &[ConfigKey] = &[
         "Largest number of turns of an agent's conversations that run at the same time; further ones wait.",
         |c, v| set_positive_count(&mut c.defaults.concurrent_turns, v),
     ),
+    config_key(
+        "defaults",
+        "workspace",
+        "`\"shared\"`: all conversations of an agent work in its workspace. `\"worktree\"`: each conversation except `main` gets a separate git worktree and branch.",
+        |c, v| {
+            let mode = v.text()?.parse();
+            c.defaults.workspace = mode.map_err(|_: String| "must be \"shared\" or \"worktree\"".to_owned())?;
+            Ok(())
+        },
+    ),
     config_key("discord", "token_env", "Environment variable that holds the bot token.", |c, v| {
         let variable = parse_name(v, |c| c.is_ascii_alphanumeric() || c == '_')?;
         c.discord.set_token_source(provider::KeySource::Env { variable, value: None })

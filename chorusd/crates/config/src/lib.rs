@@ -14,6 +14,7 @@ pub mod provider;
 mod raw_value;
 mod reference;
 mod runtime_settings;
+mod workspace_mode;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -27,6 +28,7 @@ pub use provider::{CallLimits, KeySource, Price, Provider, ProviderKind, is_loop
 pub use raw_value::{format_days, parse_duration, validate_retention};
 pub use reference::{KeyReference, agent_reference, config_reference};
 pub use runtime_settings::{Origin, Origins, RUNTIME_SETTINGS, resolve_setting};
+pub use workspace_mode::WorkspaceMode;
 
 /// The effective configuration.
 #[derive(Debug, Clone, PartialEq)]
@@ -105,6 +107,8 @@ pub struct Defaults {
     pub max_conversations: u64,
     /// Turns of an agent's conversations that run at the same time.
     pub concurrent_turns: u64,
+    /// Where an agent's conversations work.
+    pub workspace: WorkspaceMode,
 }
 
 impl Default for Config {
@@ -131,6 +135,7 @@ impl Default for Config {
                 checkpoint_workspace: false,
                 max_conversations: 100,
                 concurrent_turns: 4,
+                workspace: WorkspaceMode::default(),
             },
             providers: BTreeMap::new(),
             aliases: BTreeMap::new(),

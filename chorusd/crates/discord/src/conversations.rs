@@ -75,7 +75,7 @@ pub(crate) fn find_conversation(
 /// The error about a thread or direct messages without a conversation.
 #[must_use]
 pub(crate) fn no_conversation_error() -> Error {
-    Error::new(ErrorKind::NothingToSave, "There is no conversation here yet").hint("write a message to start it")
+    Error::new(ErrorKind::NothingToSave, "This place has no conversation yet").hint("write a message to start it")
 }
 
 /// Returns the conversation of a target, which is created if there is none. A closed one stays closed.

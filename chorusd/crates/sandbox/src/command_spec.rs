@@ -9,8 +9,29 @@ use std::time::Duration;
 pub struct Confinement {
     /// Writable, and the working directory. Visible under its own path.
     pub workspace: PathBuf,
+    /// Further directories and files, visible under their own paths, outer ones first.
+    pub shared: Vec<SharedPath>,
     pub network: bool,
     pub limits: ResourceLimits,
+}
+
+/// A directory or file that a command sees besides its workspace.
+///
+/// No part of its path may be a symbolic link. Other commands may be able to rename it; therefore what is mounted is compared
+/// with what was at the path when the command was planned, so that a link put in its place leads nowhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedPath {
+    pub path: PathBuf,
+    pub access: PathAccess,
+}
+
+/// What a command may do with a shared path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PathAccess {
+    ReadOnly,
+    Writable,
+    /// An empty directory in memory takes its place. Later paths may be below it.
+    Replaced,
 }
 
 /// Resource limits of a command.

@@ -132,7 +132,7 @@ mod linux {
     };
     use crate::cgroups::CommandCgroups;
     use crate::protocol::{AppliedConfinement, CONFINE_STAGE, HELPER_FLAG, LaunchSpec, MAX_CGROUPS, NAMESPACES_STAGE};
-    use crate::{Confinement, Exit, ResourceLimits, bubblewrap, environment, mounts};
+    use crate::{Confinement, Exit, PathAccess, ResourceLimits, bubblewrap, environment, mounts};
 
     /// Time limit for probing one method.
     const PROBE_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
@@ -178,6 +178,7 @@ mod linux {
                 env: Vec::new(),
                 confinement: Confinement {
                     workspace: self.home.clone(),
+                    shared: Vec::new(),
                     network: false,
                     limits: ResourceLimits { time: Some(PROBE_TIMEOUT), ..ResourceLimits::default() },
                 },
@@ -228,7 +229,12 @@ mod linux {
             // of others.
             let own_home = if way == Isolation::None { Some(create_temp_home()?) } else { None };
             let (home, writable) = match &own_home {
-                Some(own) => (own.path().to_owned(), vec!["/tmp".into(), "/var/tmp".into(), seen.workspace.clone()]),
+                Some(own) => {
+                    let shared = job.confinement.shared.iter();
+                    let shared = shared.filter(|shared| shared.access == PathAccess::Writable);
+                    let common = ["/tmp".into(), "/var/tmp".into(), seen.workspace.clone()].into_iter();
+                    (own.path().to_owned(), common.chain(shared.map(|shared| shared.path.clone())).collect())
+                }
                 None => (seen.home, seen.writable),
             };
             let group = self.cgroups.create_for_command(&limits);
@@ -237,6 +243,7 @@ mod linux {
                 network,
                 steps: if way == Isolation::Namespaces { seen.steps } else { Vec::new() },
                 writable,
+                identities: seen.identities,
                 dir: seen.workspace,
                 argv: job.argv.clone(),
                 env: environment::build_environment(std::env::vars_os(), &home, &job.env),

@@ -22,9 +22,11 @@ mod output;
 mod protocol;
 mod root_only_files;
 mod run;
+#[cfg(target_os = "linux")]
+mod shared_paths;
 
 pub use child::SandboxChild;
-pub use command_spec::{CommandSpec, Confinement, Exit, ResourceLimits};
+pub use command_spec::{CommandSpec, Confinement, Exit, PathAccess, ResourceLimits, SharedPath};
 pub use confinement_level::{ConfinementLevel, Isolation, MissingProtection};
 pub use environment::build_environment as environment;
 pub use launcher::Sandbox;

@@ -4,8 +4,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::Confinement;
-use super::protocol::MountStep;
+use super::protocol::{MountStep, PathIdentity};
+use super::shared_paths::identify;
+use super::{Confinement, PathAccess};
 
 /// Paths of the host that are visible read-only.
 const SYSTEM_PATHS: [&str; 17] = [
@@ -98,6 +99,8 @@ pub(crate) struct MountPlan {
     pub home: PathBuf,
     /// The workspace's real path.
     pub workspace: PathBuf,
+    /// What is shared besides the workspace.
+    pub identities: Vec<PathIdentity>,
 }
 
 /// Plans the mounts of a command. Hides Chorus's home (`chorus`), the paths in `hidden`, and those in `guarded`.
@@ -152,11 +155,24 @@ pub(crate) fn plan_mounts(
     secrets.dedup_by(|below, at| below.starts_with(at));
     steps.extend(secrets.into_iter().map(|at| MountStep::Hide { at }));
     steps.push(MountStep::Bind { from: workspace.clone(), to: workspace.clone(), write: true });
+    let shared = &confinement.shared;
+    let mounted = shared.iter().filter(|shared| shared.access != PathAccess::Replaced);
+    let identities = mounted.map(|shared| identify(&shared.path)).collect::<io::Result<Vec<_>>>()?;
+    steps.extend(shared.iter().map(|shared| match shared.access {
+        PathAccess::Replaced => MountStep::Private { at: shared.path.clone(), size },
+        access => MountStep::Bind {
+            from: shared.path.clone(),
+            to: shared.path.clone(),
+            write: access == PathAccess::Writable,
+        },
+    }));
+    let shared = shared.iter().filter(|shared| shared.access != PathAccess::ReadOnly).map(|shared| shared.path.clone());
     // After the workspace is mounted, so that paths in it are hidden too, although none should be there.
     let hidden: Vec<PathBuf> = hidden.iter().filter_map(|at| path_to_hide(at, &steps, &workspace)).collect();
     steps.extend(hidden.into_iter().map(|at| MountStep::Hide { at }));
-    let writable = private.into_iter().filter(|at| !at.starts_with("/dev")).chain([workspace.clone()]).collect();
-    Ok(MountPlan { steps, writable, home, workspace })
+    let writable = private.into_iter().filter(|at| !at.starts_with("/dev")).chain([workspace.clone()]);
+    let writable = writable.chain(shared).collect();
+    Ok(MountPlan { steps, writable, home, workspace, identities })
 }
 
 /// Returns the command's `HOME`, which is empty at each start. If the workspace contains the user's home, `/tmp` is
@@ -216,8 +232,12 @@ mod tests {
         let (inside, beside) = (workspace.join("x.sock"), chorus.join("y.sock"));
         fs::write(&inside, "").unwrap();
         fs::write(&beside, "").unwrap();
-        let confinement =
-            Confinement { workspace: workspace.clone(), network: false, limits: ResourceLimits::default() };
+        let confinement = Confinement {
+            workspace: workspace.clone(),
+            shared: Vec::new(),
+            network: false,
+            limits: ResourceLimits::default(),
+        };
         let hidden = [inside.clone(), beside, "/usr/bin/env".into()];
         let guarded = ["/usr/share/zoneinfo", "/usr/share", "/usr/share/doc"].map(PathBuf::from);
         let seen = plan_mounts(&confinement, &chorus, &hidden, &guarded).unwrap();

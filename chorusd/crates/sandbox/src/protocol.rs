@@ -26,6 +26,8 @@ pub(crate) struct LaunchSpec {
     pub steps: Vec<MountStep>,
     /// Directories where files may be written.
     pub writable: Vec<PathBuf>,
+    /// Paths at which must be what was planned, because other commands may have replaced it since.
+    pub identities: Vec<PathIdentity>,
     pub dir: PathBuf,
     pub argv: Vec<OsString>,
     /// The complete environment.
@@ -37,6 +39,14 @@ pub(crate) struct LaunchSpec {
     pub file: u64,
     /// The resources bound by each control group to join, in the order of the descriptors sent with this message.
     pub groups: Vec<BoundResources>,
+}
+
+/// A directory or file, by its path and by what the file system calls it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PathIdentity {
+    pub path: PathBuf,
+    pub device: u64,
+    pub inode: u64,
 }
 
 /// The resources that a control group bounds.

@@ -61,7 +61,7 @@ fn migrate(conn: &Connection, step: &str, version: usize) -> rusqlite::Result<()
     if !is_there_already(&failure) {
         return Err(failure);
     }
-    tracing::warn!(%failure, version, "a part of the schema is there already");
+    tracing::warn!(%failure, version, "a part of the schema already exists");
     let transaction = rusqlite::Transaction::new_unchecked(conn, rusqlite::TransactionBehavior::Immediate)?;
     // Each statement of a migration ends a line.
     for statement in step.split_inclusive(";\n") {

@@ -11,8 +11,8 @@ fn a_command_in_direct_messages_acts_on_the_conversation_of_the_person() {
     let slash = |command: &str, options: &[(&str, &str)]| dms.mara.run_slash_command(&hers, command, options);
     // Before the first message there is nothing to act on, and nothing is shown of the channel.
     dms.talk(&dms.otto, &dms.room, "Our word?", "Bread.");
-    slash("context clear", &[]).response_with("There is no conversation here yet");
-    slash("context history", &[]).response_with("There is no conversation here yet");
+    slash("context clear", &[]).response_with("This place has no conversation yet");
+    slash("context history", &[]).response_with("This place has no conversation yet");
     slash("help", &[]).response_with("Write here to talk to **maps**");
     slash("pin", &[("text", "We like blue.")]).response_with("Pinned.");
     dms.talk_direct(&dms.mara, "Our colour?", "Blue.");

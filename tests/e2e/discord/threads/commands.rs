@@ -55,7 +55,7 @@ fn in_a_thread_without_a_conversation_no_command_acts_on_that_of_the_channel() {
     for command in ["context clear", "cancel", "session export"] {
         let options: &[(&str, &str)] = if command == "session export" { &[("session", "@")] } else { &[] };
         let answer = ada.run_slash_command(&thread, command, options);
-        assert!(answer.response_with("There is no conversation here yet").ephemeral, "{command}");
+        assert!(answer.response_with("This place has no conversation yet").ephemeral, "{command}");
     }
     ada.run_slash_command(&thread, "context history", &[]).response_with("has no saved conversations yet");
     threads.fixture.server.open_gate("room");

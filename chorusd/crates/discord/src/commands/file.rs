@@ -25,7 +25,9 @@ pub(super) const COMMAND: Command = read_only_command(
 async fn file(call: &Invocation) -> Result<Response> {
     let agent = call.caller.resolve_agent(call.args.text("agent"))?;
     let path = call.args.text("path").map(str::trim).filter(|path| !path.is_empty()).unwrap_or(".");
-    match workspace_file::read(&agent, path, MAX_ATTACHMENT_BYTES).await? {
+    let conversation = call.caller.conversation(&agent).await?;
+    let agents = &call.caller.app.ops.agents;
+    match workspace_file::read(agents, &agent, conversation.as_deref(), path, MAX_ATTACHMENT_BYTES).await? {
         WorkspaceEntry::Folder { path, listing } => {
             let name = inline_text(call, &agent.settings.name, 64);
             let place = if path == "." { format!("Files of **{name}**") } else { inline_code(call, &path, 200) };

@@ -51,6 +51,8 @@ async fn try_close(app: &DiscordApp, thread: ChannelId) -> Result<()> {
             return Err(Error::new(ErrorKind::Busy, "a message of the thread waits for its answer"));
         }
         app.ops.agent_resolver.close_conversation(row.key).await?;
+        // If its git worktree has to stay, the log says why.
+        app.ops.agent_resolver.close_worktree(&agent, row.key).await;
     }
     Ok(())
 }

@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::registry::Registry;
-use crate::tools::ToolContext;
 use crate::tools::checkpoint::{self, CheckpointCommit};
+use crate::tools::{ToolContext, WorkingDirectory, worktree};
 
 /// Maximum number of concurrent checkpoints that no user waits for.
 const MAX_BACKGROUND_CHECKPOINTS: usize = 2;
@@ -60,7 +60,10 @@ pub(super) fn checkpoint_workspace(
     let conversation = draft.conversation.as_ref().map(|conversation| conversation.id);
     let conversation = ConversationKey::from_stored(settings.id, conversation);
     async move {
-        if !settings.checkpoint_workspace {
+        // A conversation that is to have a worktree and has none yet has used no files.
+        let has_files = !works_in_worktree(&settings, conversation)
+            || registry.agents.conversations.get(conversation).is_some_and(|row| row.worktree.is_some());
+        if !settings.checkpoint_workspace || !has_files {
             return Checkpoint::default();
         }
         // Boxed: it needs a future of 15 kB, and most saves make no checkpoint.
@@ -100,7 +103,10 @@ async fn commit_workspace(
     let cancel = CancellationToken::new();
     // If this future is dropped, the git command is ended too.
     let _ends = cancel.clone().drop_guard();
-    let ctx = tool_context(registry, settings, conversation, cancel.clone());
+    let ctx = tool_context(registry, settings, conversation, cancel.clone()).await;
+    if let WorkingDirectory::Unavailable(why) = &ctx.place {
+        return Err(why.clone());
+    }
     let made = async {
         let _turn = match trigger {
             Trigger::IdleTimeout | Trigger::Shutdown => registry.checkpoint_limit.0.acquire().await.ok(),
@@ -130,8 +136,28 @@ async fn with_timeout<T>(
     late.ok().and_then(Result::ok).ok_or_else(|| "git timed out".to_owned())
 }
 
-/// Returns the tool context in which git runs outside of any turn.
-pub fn tool_context(
+/// Returns true if the conversation works in a git worktree, once it uses files.
+#[must_use]
+pub fn works_in_worktree(settings: &AgentSettings, conversation: ConversationKey) -> bool {
+    settings.worktrees && !conversation.is_main()
+}
+
+/// Returns the tool context in which git runs outside of any turn, in the directory in which the conversation works.
+pub async fn tool_context(
+    registry: &Arc<Registry>,
+    settings: &Arc<AgentSettings>,
+    conversation: ConversationKey,
+    cancel: CancellationToken,
+) -> ToolContext {
+    let mut ctx = workspace_context(registry, settings, conversation, cancel);
+    if works_in_worktree(settings, conversation) {
+        ctx.place = worktree::prepare(&ctx).await;
+    }
+    ctx
+}
+
+/// Returns the tool context in which git runs outside of any turn, in the agent's workspace.
+pub fn workspace_context(
     registry: &Arc<Registry>,
     settings: &Arc<AgentSettings>,
     conversation: ConversationKey,
@@ -145,6 +171,7 @@ pub fn tool_context(
         conversation,
         conversation_name: registry.agents.conversations.name(conversation),
         dir: settings.dir.clone(),
+        place: WorkingDirectory::Workspace,
         turn: Uuid::nil(),
         project: settings.project.clone(),
         message: None,

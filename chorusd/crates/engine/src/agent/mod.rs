@@ -35,7 +35,7 @@ pub mod request_builder;
 pub mod session_save;
 pub mod summaries;
 mod tool_runner;
-pub mod turn_io;
+mod turn_io;
 pub mod turn_priority;
 mod turn_slots;
 pub mod turn_status;

@@ -61,7 +61,7 @@ pub struct Registry {
     pub(super) usage: Arc<UsageTracker>,
     pub token_counter: Arc<TokenCounter>,
     pub(super) summaries: Arc<Summaries>,
-    pub(super) tools: Arc<ToolServices>,
+    pub(crate) tools: Arc<ToolServices>,
     pub(super) redactor: Arc<Redactor>,
     pub idle_timers: DeadlineTimers<ConversationKey>,
     /// When contexts without recent requests are evicted from memory.

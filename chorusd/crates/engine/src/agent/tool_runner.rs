@@ -20,10 +20,11 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
+use super::checkpoint_on_save::works_in_worktree;
 use super::model_call::current_moment;
 use super::registry::Registry;
-use super::turn_io::{PausableTurn, TurnIo};
-use crate::tools::{self, ToolContext, ToolOutcome};
+use super::turn_io::{ConversationTurn, TurnIo};
+use crate::tools::{self, ToolContext, ToolOutcome, WorkingDirectory, worktree};
 
 /// Maximum characters of a tool's error in an event.
 const MAX_ERROR_CHARS: usize = 300;
@@ -112,8 +113,10 @@ impl ToolRunner {
 
     /// Whether one of the calls needs an approval.
     async fn needs_approval(&self, calls: &[PendingCall]) -> bool {
-        let Some(ctx) = self.tool_context() else { return false };
-        for begun in calls.iter().filter(|begun| begun.planned.refusal.is_none()) {
+        let calls = || calls.iter().filter(|begun| begun.planned.refusal.is_none());
+        let uses_workspace = calls().any(|begun| tools::uses_workspace(&begun.planned.call.name));
+        let Some(ctx) = self.tool_context(uses_workspace).await else { return false };
+        for begun in calls() {
             if tools::needs_approval(&begun.planned.call, &ctx).await {
                 return true;
             }
@@ -148,7 +151,7 @@ impl ToolRunner {
         if let Some(why) = planned.refusal {
             return ToolOutcome::error(why);
         }
-        match self.tool_context() {
+        match self.tool_context(tools::uses_workspace(&planned.call.name)).await {
             Some(ctx) if !self.turn.cancel.is_cancelled() => tools::execute_call(planned.call, Arc::new(ctx)).await,
             _ => ToolOutcome::error("the turn was cancelled before this call ran"),
         }
@@ -202,18 +205,21 @@ impl ToolRunner {
         drop(self.registry.store.journal.emit(vec![NewEvent { at, kind, agent, conversation, data }]));
     }
 
-    /// Returns the tool context as of now. The agent's permission profile may change between two calls.
-    fn tool_context(&self) -> Option<ToolContext> {
+    /// Returns the tool context as of now. The agent's permission profile may change between two calls. If the tool uses the
+    /// workspace, creates the worktree of a conversation that is to have one.
+    async fn tool_context(&self, uses_workspace: bool) -> Option<ToolContext> {
         let settings = self.registry.agents.by_id(self.conversation.agent)?.settings.clone();
         let (sinks, directory, agent) =
             (self.turn.sinks.clone(), self.registry.agents.clone(), self.conversation.agent);
-        Some(ToolContext {
+        let has_worktree = uses_workspace && works_in_worktree(&settings, self.conversation);
+        let mut ctx = ToolContext {
             agent: settings.id,
             conversation: self.conversation,
             conversation_name: self.conversation_name.clone(),
             agent_name: settings.name.clone(),
             project: settings.project.clone(),
             dir: settings.dir.clone(),
+            place: WorkingDirectory::Workspace,
             turn: self.turn_step.0,
             message: self.message.clone(),
             requester: self.requester.clone(),
@@ -221,15 +227,19 @@ impl ToolRunner {
             current_profile: Box::new(move || directory.by_id(agent)?.settings.profile.clone().ok()),
             redactor: settings.redact.then(|| self.registry.redactor.clone()),
             cancel: self.turn.cancel.clone(),
-            pausable_turn: Some(PausableTurn {
+            pausable_turn: Some(Arc::new(ConversationTurn {
                 turn: self.turn.clone(),
                 registry: self.registry.clone(),
                 conversation: self.conversation,
-            }),
+            })),
             approved_target: OnceLock::new(),
             emit_event: Box::new(move |event| sinks.send(&event)),
             services: self.registry.tools.clone(),
-        })
+        };
+        if has_worktree {
+            ctx.place = worktree::prepare(&ctx).await;
+        }
+        Some(ctx)
     }
 
     async fn wait_for_call(self, at: usize, call: ToolCall, told: oneshot::Receiver<CallOutcome>) -> Event {

@@ -8,15 +8,17 @@ use chorus_base::sync::Mutex;
 use chorus_proto::methods::send::TurnEvent;
 use chorus_proto::pluralize::pluralize;
 use chorus_session::conversation::ConversationKey;
+use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::registry::Registry;
 use super::turn_slots::TurnSlot;
+use crate::tools::PausableTurn;
 
 /// A turn that runs, shared by the actor and the tasks that call its model and tools.
 #[derive(Debug, Clone)]
-pub struct TurnIo {
+pub(super) struct TurnIo {
     pub id: Uuid,
     pub cancel: CancellationToken,
     pub sinks: TurnSinks,
@@ -79,22 +81,25 @@ impl TurnIo {
     }
 }
 
-/// A turn as a tool call sees it: while it waits for a person or another agent, other turns of the agent may run.
-#[derive(Debug, Clone)]
-pub struct PausableTurn {
-    pub(super) turn: TurnIo,
-    pub(super) registry: Arc<Registry>,
-    pub(super) conversation: ConversationKey,
+/// The running turn of a conversation, for its tool calls.
+#[derive(Debug)]
+pub(super) struct ConversationTurn {
+    pub turn: TurnIo,
+    pub registry: Arc<Registry>,
+    pub conversation: ConversationKey,
 }
 
-impl PausableTurn {
-    /// Waits for `answer` without the turn's right to run, and then until the turn has it again or is cancelled.
-    pub async fn pause_for<T>(&self, answer: impl Future<Output = T>) -> T {
+impl PausableTurn for ConversationTurn {
+    fn pause(&self) {
         self.turn.release_slot();
-        let answer = answer.await;
-        if let Some(entry) = self.registry.agents.by_id(self.conversation.agent) {
-            self.turn.wait_for_slot(&self.registry, self.conversation, entry.settings.concurrent_turns).await;
-        }
-        answer
+    }
+
+    fn resume(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            if let Some(entry) = self.registry.agents.by_id(self.conversation.agent) {
+                let most = entry.settings.concurrent_turns;
+                self.turn.wait_for_slot(&self.registry, self.conversation, most).await;
+            }
+        })
     }
 }

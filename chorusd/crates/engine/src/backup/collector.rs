@@ -139,6 +139,11 @@ fn path_rule(path: &Path, is_dir: bool) -> PathRule {
         [DB_DIR, ..] => PathRule::Skip,
         [top] if EXCLUDED_DIRS.contains(&top) || top.starts_with(RESTORE_STAGING_DIR) => PathRule::Skip,
         ["agents", _, "workspace"] | ["trash", _, "content", "workspace"] if is_dir => PathRule::Workspace,
+        ["agents", _, "worktrees", name] | ["trash", _, "content", "worktrees", name]
+            if is_dir && !name.starts_with(TEMPORARY_PREFIX) =>
+        {
+            PathRule::Workspace
+        }
         [.., last] if last.starts_with(TEMPORARY_PREFIX) => PathRule::Skip,
         _ => PathRule::Include,
     }

@@ -223,7 +223,13 @@ fn apply_file_metadata(path: &Path, entry: &ManifestEntry) -> io::Result<()> {
 /// Returns true if a path is in a workspace, where modes are the agent's own.
 fn is_in_workspace(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
-    matches!(parts[..], ["agents", _, "workspace", ..] | ["trash", _, "content", "workspace", ..])
+    matches!(
+        parts[..],
+        ["agents", _, "workspace", ..]
+            | ["trash", _, "content", "workspace", ..]
+            | ["agents", _, "worktrees", _, _, ..]
+            | ["trash", _, "content", "worktrees", _, _, ..]
+    )
 }
 
 #[cfg(test)]

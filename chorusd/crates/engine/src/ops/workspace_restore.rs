@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::checkpoint_on_save;
 use crate::agent::registry::Registry;
-use crate::tools::ToolContext;
 use crate::tools::checkpoint::{RestoreError, check_restore, restore_files};
+use crate::tools::{ToolContext, WorkingDirectory};
 
 /// The files of a checkpoint, ready to be restored.
 #[derive(Debug)]
@@ -43,7 +43,10 @@ impl CheckpointFiles {
                 agent.name
             )));
         };
-        let ctx = checkpoint_on_save::tool_context(registry, agent, conversation, CancellationToken::new());
+        let ctx = checkpoint_on_save::tool_context(registry, agent, conversation, CancellationToken::new()).await;
+        if let WorkingDirectory::Unavailable(why) = ctx.place {
+            return Err(Error::new(ErrorKind::GitFailed, why).hint("restore only the messages: leave out --files"));
+        }
         let files = Self { context: ctx, commit, session: name.clone() };
         check_restore(&files.context, &files.commit).await.map_err(|refused| files.to_error(refused))?;
         Ok(files)

@@ -87,6 +87,13 @@ impl Tasks {
         self.shared.slots.running_of(agent).iter().map(listed).collect()
     }
 
+    /// Returns the id of the oldest task that runs in a conversation.
+    #[must_use]
+    pub fn running_in(&self, conversation: ConversationKey) -> Option<String> {
+        let running = self.shared.slots.running_of(conversation.agent);
+        running.into_iter().find(|row| row.conversation_id == conversation.stored_id()).map(|row| row.id)
+    }
+
     /// Waits until a task has printed more than `length` bytes, or has ended.
     pub async fn wait_for_output(&self, id: &str, length: u64) -> WaitOutcome {
         match self.shared.slots.watch_task(id) {

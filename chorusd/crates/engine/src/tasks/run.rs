@@ -46,7 +46,7 @@ pub(super) struct TaskRun {
     pub running: SandboxChild,
     pub output: Receiver,
     pub log: TaskLog,
-    pub guard: CommandGuard,
+    pub guard: Option<CommandGuard>,
 }
 
 impl TaskRun {

@@ -44,8 +44,8 @@ pub struct TaskSpec {
     pub command_spec: CommandSpec,
     /// Replaces secrets in the log; `None` if they may stay.
     pub redactor: Option<Arc<Redactor>>,
-    /// Dropped when the command has ended.
-    pub guard: CommandGuard,
+    /// Dropped when the command has ended; `None` if it changes no files of other conversations.
+    pub guard: Option<CommandGuard>,
 }
 
 impl Tasks {

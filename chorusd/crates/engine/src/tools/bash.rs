@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use chorus_permissions::Action;
 use chorus_sandbox as sandbox;
-use chorus_sandbox::{CommandOutcome, CommandSpec, Confinement, Exit, ResourceLimits};
+use chorus_sandbox::{CommandOutcome, CommandSpec, Exit, ResourceLimits};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -39,6 +39,7 @@ impl Tool for Bash {
         Runs a command with `bash -c` in the workspace and returns its output and exit status. Each call is a \
         new shell: directory, variables and processes do not persist, only files in the workspace do. No \
         terminal, no standard input.";
+    const USES_WORKSPACE: bool = true;
     type Params = Params;
 
     fn action(params: &Params, _: &ToolContext) -> Result<String, String> {
@@ -68,25 +69,28 @@ impl Tool for Bash {
         if params.background {
             return start_in_background(params.command, &ctx).await;
         }
-        let _command = match ctx.services.file_versions.start_command(ctx.conversation).await {
+        let _command = match ctx.start_command().await {
             Ok(command) => command,
             Err(why) => return ToolOutcome::error(why),
         };
         let timeout = Duration::from_secs(params.timeout.unwrap_or(DEFAULT_TIMEOUT_SECS));
-        let job = CommandSpec {
-            argv: ["bash", "--noprofile", "--norc", "-c", &params.command].map(Into::into).into(),
-            env: Vec::new(),
-            confinement: Confinement {
-                workspace: ctx.workspace(),
-                network: ctx.allows_network(),
-                limits: ResourceLimits { time: Some(timeout), ..ResourceLimits::default() },
-            },
+        let limits = ResourceLimits { time: Some(timeout), ..ResourceLimits::default() };
+        let job = match command_spec(&params.command, &ctx, limits).await {
+            Ok(job) => job,
+            Err(why) => return ToolOutcome::error(why),
         };
         match sandbox::run_redacted(&ctx.services.sandbox, &job, &ctx.cancel, ctx.redactor.as_ref()).await {
             Ok(ran) => format_outcome(ran, timeout),
             Err(e) => ToolOutcome::error(format!("cannot run the command: {e}")),
         }
     }
+}
+
+/// Returns the command as it runs in the sandbox.
+async fn command_spec(command: &str, ctx: &ToolContext, limits: ResourceLimits) -> Result<CommandSpec, String> {
+    let argv = ["bash", "--noprofile", "--norc", "-c", command].map(Into::into).into();
+    let confinement = ctx.confinement(ctx.allows_network(), limits).await?;
+    Ok(CommandSpec { argv, env: ctx.command_variables(), confinement })
 }
 
 /// Starts `command`, which was already judged and allowed, without waiting for its end.
@@ -96,18 +100,16 @@ async fn start_in_background(command: String, ctx: &ToolContext) -> ToolOutcome 
         () = ctx.cancel.cancelled() => return ToolOutcome::error("not started: the turn was cancelled"),
         _ = ctx.services.sandbox.prepare() => {}
     }
-    let guard = match ctx.services.file_versions.start_command(ctx.conversation).await {
+    let guard = match ctx.start_command().await {
         Ok(guard) => guard,
         Err(why) => return ToolOutcome::error(why),
     };
-    let argv = ["bash", "--noprofile", "--norc", "-c", &command].map(Into::into);
-    let confinement = Confinement {
-        workspace: ctx.workspace(),
-        network: ctx.allows_network(),
-        // A background task has no time limit.
-        limits: ResourceLimits { time: None, ..ResourceLimits::default() },
+    // A background task has no time limit.
+    let limits = ResourceLimits { time: None, ..ResourceLimits::default() };
+    let job = match command_spec(&command, ctx, limits).await {
+        Ok(job) => job,
+        Err(why) => return ToolOutcome::error(why),
     };
-    let job = CommandSpec { argv: argv.into(), env: Vec::new(), confinement };
     let (agent, agent_name, dir) = (ctx.agent, ctx.agent_name.clone(), ctx.dir.clone());
     let (command, redactor) = (ctx.redact_for_storage(command).text, ctx.redactor.clone());
     let conversation = ctx.conversation;

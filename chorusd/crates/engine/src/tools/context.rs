@@ -1,6 +1,7 @@
 //! The context of a tool call, and the services that it may use.
 
 use std::borrow::Cow;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -10,17 +11,27 @@ use chorus_llm::Models;
 use chorus_permissions::Profile;
 use chorus_proto::methods::send::TurnEvent;
 use chorus_redact::Redactor;
-use chorus_sandbox::Sandbox;
+use chorus_sandbox::{Confinement, ResourceLimits, Sandbox};
 use chorus_session::conversation::ConversationKey;
 use chorus_store::Store;
+use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{FileLocks, FileVersions, ToolHost};
+use super::files::{CommandGuard, ConversationFiles, FileLocks, FileVersions};
+use super::git::worktree::KnownWorktrees;
+use super::{ToolHost, WorkingDirectory};
 use crate::KeyedMutex;
-use crate::agent::turn_io::PausableTurn;
 use crate::approvals::Approvals;
 use crate::tasks::Tasks;
+
+/// A turn as a tool call sees it: while it waits for a person or another agent, other turns of the agent may run.
+pub trait PausableTurn: std::fmt::Debug + Send + Sync {
+    /// Gives the right to run back.
+    fn pause(&self);
+    /// Waits until the turn has the right to run again or is cancelled.
+    fn resume(&self) -> BoxFuture<'_, ()>;
+}
 
 /// Services that all tool calls share.
 #[derive(Debug)]
@@ -39,6 +50,8 @@ pub struct ToolServices {
     pub tasks: Tasks,
     /// Admits one git command at a time per workspace.
     pub git_locks: Arc<KeyedMutex<Uuid>>,
+    /// Worktrees that were checked since the start.
+    pub worktrees: KnownWorktrees,
     /// Admits one change of docs/ at a time per agent.
     pub docs_locks: KeyedMutex<Uuid>,
     /// Set once the daemon is complete.
@@ -57,6 +70,8 @@ pub struct ToolContext {
     pub project: Option<String>,
     /// The agent's directory, as an absolute path.
     pub dir: PathBuf,
+    /// Where the tools work.
+    pub place: WorkingDirectory,
     pub turn: Uuid,
     /// The message that contains the call.
     pub message: Option<String>,
@@ -72,7 +87,7 @@ pub struct ToolContext {
     pub cancel: CancellationToken,
     /// The turn, which others of the agent need not wait for while it asks a person or another agent; `None` outside of
     /// turns.
-    pub pausable_turn: Option<PausableTurn>,
+    pub pausable_turn: Option<Arc<dyn PausableTurn>>,
     /// The effective target that was shown in the approval prompt.
     pub approved_target: OnceLock<String>,
     /// Sends an event to the listeners of the turn.
@@ -115,6 +130,7 @@ impl ToolServices {
             file_versions,
             tasks,
             git_locks: Arc::default(),
+            worktrees: KnownWorktrees::default(),
             docs_locks: KeyedMutex::default(),
             host: OnceLock::new(),
         })
@@ -128,6 +144,15 @@ impl ToolServices {
 }
 
 impl ToolContext {
+    /// Waits for `answer`, during which other turns of the agent may run.
+    pub async fn pause_for<T>(&self, answer: impl Future<Output = T>) -> T {
+        let Some(turn) = &self.pausable_turn else { return answer.await };
+        turn.pause();
+        let answer = answer.await;
+        turn.resume().await;
+        answer
+    }
+
     /// Checks that the effective target of a call is still the one that was approved.
     pub fn check_target_unchanged(&self, place: &str) -> Result<(), String> {
         match self.approved_target.get() {
@@ -144,10 +169,47 @@ impl ToolContext {
         (self.current_profile)().is_some_and(|profile| profile.allows_network())
     }
 
-    /// Returns the agent's workspace directory.
+    /// Returns the directory in which the tools work: the agent's workspace, or the worktree of the conversation.
     #[must_use]
     pub fn workspace(&self) -> PathBuf {
-        self.dir.join("workspace")
+        self.place.path(&self.dir)
+    }
+
+    /// Returns what a command of the conversation may access and use.
+    ///
+    /// # Errors
+    /// The reason why the repository of its worktree cannot be used.
+    pub async fn confinement(&self, network: bool, limits: ResourceLimits) -> Result<Confinement, String> {
+        let shared = match self.place.worktree() {
+            Some(worktree) => worktree.shared_paths().await?,
+            None => Vec::new(),
+        };
+        Ok(Confinement { workspace: self.workspace(), shared, network, limits })
+    }
+
+    /// Returns the variables that commands get besides the usual ones.
+    #[must_use]
+    pub fn command_variables(&self) -> Vec<(OsString, OsString)> {
+        // The configuration of the repository, where people set it otherwise, is read-only to a worktree.
+        let email = || ("EMAIL".into(), format!("{}@chorus.localhost", self.agent_name).into());
+        self.place.worktree().map(|_| email()).into_iter().collect()
+    }
+
+    /// Returns the files as the conversation sees them; `None` if it shares them with no other one.
+    #[must_use]
+    pub fn conversation_files(&self) -> Option<ConversationFiles<'_>> {
+        self.place.is_shared().then(|| self.services.file_versions.of(self.conversation))
+    }
+
+    /// Notes that a command of the conversation runs, if it may change files of other ones.
+    ///
+    /// # Errors
+    /// As [`FileVersions::start_command`].
+    pub async fn start_command(&self) -> Result<Option<CommandGuard>, String> {
+        match self.place.is_shared() {
+            true => self.services.file_versions.start_command(self.conversation).await.map(Some),
+            false => Ok(None),
+        }
     }
 
     /// Replaces the secrets in a text that is to be stored, unless this agent may store them.

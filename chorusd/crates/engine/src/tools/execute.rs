@@ -11,7 +11,7 @@ use chorus_store::catalog::AuditDecision;
 
 use super::files::workspace_paths;
 use super::tool::{AlwaysApproval, PreparedCall, ToolOutcome};
-use super::{ToolContext, approval_question, registry, unsandboxed_approval};
+use super::{ToolContext, WorkingDirectory, approval_question, registry, unsandboxed_approval};
 use crate::approvals::{ApprovalAnswer, ApprovalScope, TurnApproval, rule_reason};
 
 /// Returns true if a call needs approval, as far as is known before the calls in front of it have run.
@@ -27,6 +27,12 @@ pub async fn needs_approval(call: &ToolCall, ctx: &ToolContext) -> bool {
 #[must_use]
 pub fn runs_in_order(tool: &str) -> bool {
     registry::find_tool(tool).is_some_and(|tool| tool.in_order)
+}
+
+/// Returns true if this tool works in the working directory of the conversation.
+#[must_use]
+pub fn uses_workspace(tool: &str) -> bool {
+    registry::find_tool(tool).is_some_and(|tool| tool.uses_workspace)
 }
 
 /// Judges a call by the agent's profile.
@@ -61,6 +67,9 @@ fn prepare_call(call: &ToolCall, ctx: &ToolContext) -> Result<PreparedCall, Stri
         let there = if names.is_empty() { "no tools are available".into() } else { format!("available: {names}") };
         return Err(format!("unknown tool {:?}; {there}", call.name));
     };
+    if let (true, WorkingDirectory::Unavailable(why)) = (tool.uses_workspace, &ctx.place) {
+        return Err(why.clone());
+    }
     if !call.params.get().trim_start().starts_with('{') {
         return Err(format!("the parameters of {} are not a JSON object; call it again with a JSON object", call.name));
     }
@@ -111,11 +120,7 @@ pub async fn execute_call(call: ToolCall, ctx: Arc<ToolContext>) -> ToolOutcome 
             let question = approval_question::build(&call, &prepared, verdict, leads_to.as_deref(), &ctx).await;
             // The operation that decides records the decision.
             let asked = ctx.services.approvals.ask(question, &*ctx.emit_event, &ctx.cancel);
-            let answer = match &ctx.pausable_turn {
-                Some(turn) => turn.pause_for(asked).await,
-                None => asked.await,
-            };
-            match answer {
+            match ctx.pause_for(asked).await {
                 Ok(ApprovalAnswer::Approved { .. }) if is_denied_now(&prepared.action, &ctx).await => {
                     let why = "the agent's permissions changed while it was pending";
                     let _ = note(row("deny", why, ctx.requester.to_string())).await;

@@ -25,6 +25,9 @@ pub trait ToolHost: Debug + Send + Sync {
     /// Searches the calling agent's sessions for messages with all words of `query`, and returns a text for the model.
     fn search_sessions(&self, asker: ToolCaller, query: String) -> BoxFuture<'_, Result<String>>;
 
+    /// Returns the name of the conversation's git worktree, and gives it one that is free if it has none.
+    fn reserve_worktree(&self, conversation: ConversationKey) -> BoxFuture<'_, Result<String>>;
+
     /// Starts a turn of another agent with this message, which counts as requested by no person. Ends when the message
     /// is accepted, or with `wait` when the turn has ended or that time is over. Returns a text for the model.
     fn send_to_agent(

@@ -19,16 +19,18 @@ mod self_edit;
 mod send_to_agent;
 mod tool;
 pub mod unsandboxed_approval;
+mod working_directory;
 
-pub use context::{ToolContext, ToolServices};
+pub use context::{PausableTurn, ToolContext, ToolServices};
 use error_result::error_outcome;
-pub use execute::{execute_call, needs_approval, runs_in_order};
+pub use execute::{execute_call, needs_approval, runs_in_order, uses_workspace};
 pub use files::{
     CommandGuard, ConversationNames, Edit as FileEdit, FileLocks, FileVersions, LineRange, OpenEntry, Workspace,
     WorkspacePath, normalize_file_action, workspace_paths,
 };
-pub use git::{checkpoint, settings as git_settings, variables as git_variables};
+pub use git::{checkpoint, settings as git_settings, variables as git_variables, worktree};
 pub use host::{SelfEdit, ToolCaller, ToolHost};
 pub use registry::{OfferedTools, offer_tools, visible_specs};
 pub use result_message::tool_result_message;
 pub use tool::ToolOutcome;
+pub use working_directory::WorkingDirectory;

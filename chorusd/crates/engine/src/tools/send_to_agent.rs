@@ -66,10 +66,7 @@ impl Tool for SendToAgent {
         let wait = params.wait.map(Duration::from_secs);
         let message = ctx.redact_for_storage(params.message);
         let sent = outside.send_to_agent(ToolCaller::new(&ctx, action), params.agent, message.text, wait);
-        let answer = match &ctx.pausable_turn {
-            Some(turn) if wait.is_some() => turn.pause_for(sent).await,
-            _ => sent.await,
-        };
+        let answer = if wait.is_some() { ctx.pause_for(sent).await } else { sent.await };
         match answer {
             Ok(text) => ToolOutcome::success(text + message.note),
             Err(failure) => error_outcome(failure),

@@ -64,6 +64,8 @@ pub(super) trait Tool: Send + Sync + 'static {
     const DESCRIPTION: &'static str;
     /// True if the tool takes negligible time and must finish before later calls of the same reply start.
     const IN_ORDER: bool = false;
+    /// True if the tool works with the files or the repository of the working directory.
+    const USES_WORKSPACE: bool = false;
     /// False if the effect depends on more than the action says, so that the action cannot be allowed for good.
     const CAN_APPROVE_ALWAYS: bool = true;
     /// The parameters. The model sees their doc comments.
@@ -132,13 +134,20 @@ impl<T: Tool> BoundTool for ToolWithParams<T> {
 pub(super) struct ToolDescriptor {
     pub name: &'static str,
     pub in_order: bool,
+    pub uses_workspace: bool,
     pub spec: fn() -> ToolSpec,
     pub prepare: fn(&RawValue, &ToolContext) -> Result<PreparedCall, String>,
 }
 
 impl ToolDescriptor {
     pub(super) const fn of<T: Tool>() -> Self {
-        Self { name: T::NAME, in_order: T::IN_ORDER, spec: tool_spec::<T>, prepare: prepare_params::<T> }
+        Self {
+            name: T::NAME,
+            in_order: T::IN_ORDER,
+            uses_workspace: T::USES_WORKSPACE,
+            spec: tool_spec::<T>,
+            prepare: prepare_params::<T>,
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use super::{capabilities, control_socket, init, landlock, limits, memory_watchdo
 use crate::Isolation;
 use crate::mounts::SHARED_MEMORY_DIR;
 use crate::protocol::{AppliedConfinement, HelperReport, LaunchSpec, MemoryBound};
+use crate::shared_paths;
 
 /// Confines this process, runs the command, and waits for its end.
 pub(super) fn run() -> Result<(), String> {
@@ -38,6 +39,7 @@ pub(super) fn run() -> Result<(), String> {
             let _ = super::namespaces::bring_up_loopback();
         }
     }
+    shared_paths::verify(&spec.identities)?;
     let joined = limits::join_cgroups(&spec.groups, &doors);
     drop(doors);
     let bounded = limits::limit_namespace_pids(spec.processes);

@@ -23,6 +23,8 @@ pub struct ConversationRow {
     pub closed_at: Option<Timestamp>,
     /// True if requests that ask for the selected conversation mean this one.
     pub is_selected: bool,
+    /// The name of the git worktree and branch that it has or is about to get, unique among the agent's conversations.
+    pub worktree: Option<String>,
 }
 
 /// Inserts the row, or replaces the one with its id. If it is selected, no other conversation of the agent stays so.
@@ -32,9 +34,9 @@ pub(super) fn upsert(conn: &Connection, row: &ConversationRow) -> StoreResult<()
         deselect(conn, row.key.agent)?;
     }
     conn.prepare_cached(
-        "INSERT INTO conversations (id, agent_id, name, origin, title, created_at, closed_at, selected)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
-         ON CONFLICT (id) DO UPDATE SET name = ?3, origin = ?4, title = ?5, closed_at = ?7, selected = ?8",
+        "INSERT INTO conversations (id, agent_id, name, origin, title, created_at, closed_at, selected, worktree)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+         ON CONFLICT (id) DO UPDATE SET name = ?3, origin = ?4, title = ?5, closed_at = ?7, selected = ?8, worktree = ?9",
     )?
     .execute(params![
         id,
@@ -44,7 +46,8 @@ pub(super) fn upsert(conn: &Connection, row: &ConversationRow) -> StoreResult<()
         row.title,
         to_nanos(row.created_at),
         row.closed_at.map(to_nanos),
-        row.is_selected
+        row.is_selected,
+        row.worktree
     ])?;
     Ok(())
 }
@@ -58,8 +61,9 @@ pub(super) fn deselect(conn: &Connection, agent: Uuid) -> StoreResult<()> {
 
 /// Lists all conversations of all agents.
 pub(super) fn list(conn: &Connection) -> StoreResult<Vec<ConversationRow>> {
-    let mut statement =
-        conn.prepare("SELECT id, agent_id, name, origin, title, created_at, closed_at, selected FROM conversations")?;
+    let mut statement = conn.prepare(
+        "SELECT id, agent_id, name, origin, title, created_at, closed_at, selected, worktree FROM conversations",
+    )?;
     let rows = statement.query_map([], read)?.collect::<rusqlite::Result<_>>()?;
     Ok(rows)
 }
@@ -74,5 +78,6 @@ fn read(row: &Row<'_>) -> rusqlite::Result<ConversationRow> {
         created_at: from_nanos(row.get(5)?),
         closed_at: row.get::<_, Option<i64>>(6)?.map(from_nanos),
         is_selected: row.get(7)?,
+        worktree: row.get(8)?,
     })
 }

@@ -127,6 +127,8 @@ pub(crate) const MIGRATIONS: Migrations = &[
     -- its name at that time; NULL: `main`
     ALTER TABLE events ADD COLUMN conversation TEXT;
 ",
+    // The name of the git worktree that a conversation has, and of its branch; NULL: none.
+    "ALTER TABLE conversations ADD COLUMN worktree TEXT;",
 ];
 
 /// The highest number of a context.

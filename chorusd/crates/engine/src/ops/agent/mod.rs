@@ -21,8 +21,8 @@ use chorus_agent_core::window::WindowBudget;
 use chorus_agent_core::{AgentSettings, UsageLimits};
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
-use chorus_config::Config;
 use chorus_config::agent::AgentConfig;
+use chorus_config::{Config, WorkspaceMode};
 use chorus_proto::{AgentStatus, ErrorKind};
 use chorus_store::catalog::AgentRow;
 use serde_json::Value;
@@ -59,6 +59,7 @@ pub fn agent_entry(home: &Path, dir: &str, config: &AgentConfig, stamp: String) 
             import_source: config.import_source.clone(),
             max_conversations: config.max_conversations,
             concurrent_turns: config.concurrent_turns,
+            worktrees: config.workspace == WorkspaceMode::Worktree,
             limits: UsageLimits { daily_tokens: config.daily_token_limit, daily_cost: config.daily_cost_limit },
         }),
         permissions: config.permissions.clone(),

@@ -1,5 +1,6 @@
 //! The operation `approvals.approve`.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
@@ -100,7 +101,7 @@ pub async fn approve_as(
 /// Denies the action if the agent's profile denies it by now, since no approval overrides that.
 async fn ensure_not_denied<'a>(agent: &AgentEntry, claim: Claim<'a>) -> Result<Claim<'a>> {
     let (profile, action) = (usable_profile(&agent.settings)?.clone(), claim.approval().action.clone());
-    let dir = agent.settings.dir.join("workspace");
+    let dir = working_directory(agent, claim.approval());
     let decision =
         run_blocking(move || Ok(profile.judge_in_workspace(&action, &workspace_paths(&dir)).decision)).await?;
     if decision != Decision::Deny {
@@ -110,6 +111,11 @@ async fn ensure_not_denied<'a>(agent: &AgentEntry, claim: Claim<'a>) -> Result<C
     claim.deny("the agent's profile now denies it").await?;
     Err(Error::new(ErrorKind::Denied, format!("the profile of {name} now denies it, so it was denied"))
         .hint(format!("see the profile: chorusctl agent config {name} permissions")))
+}
+
+/// Returns the directory in which the action runs: the agent's workspace, or the worktree of the conversation.
+fn working_directory(agent: &AgentEntry, approval: &Approval) -> PathBuf {
+    approval.directory.as_ref().map_or_else(|| agent.settings.dir.join("workspace"), PathBuf::from)
 }
 
 /// Approves the action and adds rules to the agent. The caller must hold the agents lock.
@@ -187,7 +193,7 @@ async fn rules_with(
     let rules = profile.extended_agent_rules(AgentRuleKind::Command, &approval.patterns, at, &by);
     // The file may have changed since the question: what is kept must allow the command.
     let (with_rules, action) = (profile.with_agent_rules(rules.clone()), approval.action.clone());
-    let dir = agent.settings.dir.join("workspace");
+    let dir = working_directory(agent, approval);
     let decision =
         run_blocking(move || Ok(with_rules.judge_in_workspace(&action, &workspace_paths(&dir)).decision)).await?;
     match decision {

@@ -7,8 +7,8 @@ use chorus_proto::methods::conversations::Conversation;
 use chorus_proto::{ContextInfo, SessionRef};
 use chorus_session::conversation::{ConversationKey, MAIN_CONVERSATION};
 use chorus_store::journal::ConversationRow;
-use jiff::Timestamp;
 
+use super::worktrees::describe_worktree;
 use crate::agent::agent_index::AgentEntry;
 use crate::agent::registry::Registry;
 
@@ -21,11 +21,11 @@ pub(super) struct Described {
 }
 
 impl Described {
-    /// Describes the conversation. `created_at` is that of the agent, which `main` has, too.
+    /// Describes the conversation of `agent`, with whose creation `main` began.
     pub(super) fn describe(
         &self,
         registry: &Registry,
-        created_at: Timestamp,
+        agent: &AgentEntry,
         context: Option<ContextInfo>,
         last_session: Option<SessionRef>,
     ) -> Conversation {
@@ -38,7 +38,7 @@ impl Described {
             name: row.map_or_else(|| MAIN_CONVERSATION.to_owned(), |row| row.name.clone()),
             title: given.or_else(of_session),
             origin: row.and_then(|row| row.origin.clone()),
-            created_at: row.map_or(created_at, |row| row.created_at),
+            created_at: row.map_or(agent.created_at, |row| row.created_at),
             // A message that came in the instant of closing has opened it again.
             closed_at: row
                 .and_then(|row| row.closed_at)
@@ -48,6 +48,7 @@ impl Described {
             context,
             last_session,
             attached: registry.attached.list(key),
+            worktree: row.and_then(|row| describe_worktree(&agent.settings.dir, row)),
         }
     }
 }
@@ -66,7 +67,7 @@ pub fn describe_live(
     live.into_iter()
         .map(|(info, row)| {
             let described = Described { key: row.key, row: Some(row) };
-            described.describe(registry, agent.created_at, Some(info), None)
+            described.describe(registry, agent, Some(info), None)
         })
         .collect()
 }

@@ -52,7 +52,7 @@ impl AgentDescriber {
         let keys = all.iter().map(|one| one.key).collect();
         let last = self.newest_sessions(keys).await?;
         let describe = |(one, last): (Described, _)| {
-            one.describe(&self.registry, agent.created_at, self.registry.context_info(one.key), last)
+            one.describe(&self.registry, agent, self.registry.context_info(one.key), last)
         };
         Ok(all.into_iter().zip(last).map(describe).collect())
     }

@@ -93,6 +93,7 @@ impl AgentResolver {
             created_at: self.registry.now(),
             closed_at: None,
             is_selected: false,
+            worktree: None,
         })
         .await?;
         Ok((key, true))

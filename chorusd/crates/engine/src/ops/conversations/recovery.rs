@@ -31,8 +31,16 @@ pub async fn ensure_row(store: &Store, index: &ConversationIndex, key: Conversat
     let short: String = key.id.simple().to_string().chars().rev().take(8).collect();
     let name = format!("recovered-{short}");
     tracing::warn!(agent = %key.agent, name, "a live context belongs to an unknown conversation; it gets a new name");
-    let row =
-        ConversationRow { key, name, origin: None, title: None, created_at: now, closed_at: None, is_selected: false };
+    let row = ConversationRow {
+        key,
+        name,
+        origin: None,
+        title: None,
+        created_at: now,
+        closed_at: None,
+        is_selected: false,
+        worktree: None,
+    };
     store.journal.store_conversation(row.clone()).await?;
     index.insert(row);
     Ok(())

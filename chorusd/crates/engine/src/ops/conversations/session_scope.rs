@@ -93,6 +93,7 @@ mod tests {
                 created_at: Timestamp::UNIX_EPOCH,
                 closed_at: None,
                 is_selected: false,
+                worktree: None,
             });
         }
         let main = ConversationKey::main(agent);

@@ -179,6 +179,7 @@ fn too_many_error(agent: &str, most: usize) -> Error {
         let message = format!("agent {agent} may have 1 live conversation, and that is main");
         return Error::new(ErrorKind::LimitReached, message).hint(hint);
     }
-    let message = format!("agent {agent} may have {most} live conversations, and none of them can be put away now");
+    let message =
+        format!("agent {agent} may have {most} live conversations, and none of them can be saved and cleared now");
     Error::new(ErrorKind::LimitReached, message).hint(format!("wait until one is done, or {hint}"))
 }

@@ -9,7 +9,8 @@ use chorus_proto::ErrorKind;
 use chorus_proto::methods::permissions::Decision;
 use chorus_runtime::run_blocking;
 
-use crate::agent::agent_index::AgentEntry;
+use crate::agent::agent_index::{AgentEntry, AgentIndex};
+use crate::ops::conversations::{directory_of, find};
 use crate::ops::permissions::usable_profile;
 use crate::tools::{LineRange, OpenEntry, Workspace, WorkspacePath, workspace_paths};
 
@@ -21,15 +22,22 @@ pub enum WorkspaceEntry {
     Folder { path: String, listing: String },
 }
 
-/// Reads a file of at most `max` bytes, or lists a folder.
+/// Reads a file of at most `max` bytes, or lists a folder, where the tools of a conversation work; `None` means `main`.
 ///
 /// # Errors
 /// `denied` if the agent's profile does not allow the agent to view it; `not_found` with the reason if it cannot be
 /// opened, `limit_reached` if it is larger.
-pub async fn read(agent: &AgentEntry, path: &str, max: usize) -> Result<WorkspaceEntry> {
-    let (profile, dir, path) = (usable_profile(&agent.settings)?.clone(), agent.settings.dir.clone(), path.to_owned());
+pub async fn read(
+    agents: &AgentIndex,
+    agent: &AgentEntry,
+    conversation: Option<&str>,
+    path: &str,
+    max: usize,
+) -> Result<WorkspaceEntry> {
+    let (profile, path) = (usable_profile(&agent.settings)?.clone(), path.to_owned());
+    let key = find(agents, agent, conversation)?;
+    let workspace = directory_of(&agent.settings, key, agents.conversations.get(key).as_deref());
     run_blocking(move || {
-        let workspace = dir.join("workspace");
         let unreadable = |why: String| {
             Error::new(ErrorKind::NotFound, reason_for_people(&why, &workspace)).hint("list the files: `/file`")
         };

@@ -8,6 +8,7 @@ use chorus_proto::methods::doctor::{Check, Verdict};
 use chorus_proto::paths::HOME_SOCKET;
 
 use super::{check, check_with, join_some};
+use crate::tools::worktree::WORKTREES_DIR;
 
 /// Less free space than this in bytes causes a warning.
 const LOW_SPACE_BYTES: u64 = 512 << 20;
@@ -36,7 +37,8 @@ pub(super) fn check_permissions(home: &Path) -> Check {
         let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
         paths.sort();
         for path in paths {
-            if look(&path) == Some(true) && path.file_name() != Some("workspace".as_ref()) {
+            let is_workspace = path.file_name() == Some("workspace".as_ref()) || is_worktree(&path);
+            if look(&path) == Some(true) && !is_workspace {
                 folders.push(path);
             }
         }
@@ -47,6 +49,11 @@ pub(super) fn check_permissions(home: &Path) -> Check {
     let (verdict, may) = if writable { (Verdict::Fail, "changed") } else { (Verdict::Warn, "read") };
     let text = format!("{} may be {may} by others: {}", open.len(), join_some(&open));
     check_with(NAME, verdict, text, format!("chmod -R go= {}", home.display()))
+}
+
+/// Returns true for the worktree of a conversation, which is a workspace, too.
+fn is_worktree(path: &Path) -> bool {
+    path.parent().and_then(Path::file_name) == Some(WORKTREES_DIR.as_ref())
 }
 
 /// Checks the free disk space.
@@ -128,10 +135,12 @@ mod tests {
         let home = tempfile::tempdir()?;
         let set = |below: &str, mode| std::fs::set_permissions(home.path().join(below), Permissions::from_mode(mode));
         std::fs::create_dir_all(home.path().join("agents/a/workspace/src"))?;
-        for dir in ["", "agents", "agents/a", "agents/a/workspace"] {
+        std::fs::create_dir_all(home.path().join("agents/a/worktrees/review/src"))?;
+        for dir in ["", "agents", "agents/a", "agents/a/workspace", "agents/a/worktrees", "agents/a/worktrees/review"] {
             set(dir, 0o700)?;
         }
         set("agents/a/workspace/src", 0o777)?;
+        set("agents/a/worktrees/review/src", 0o777)?;
         std::fs::write(home.path().join("config.toml"), "")?;
         set("config.toml", 0o600)?;
         assert_eq!(check_permissions(home.path()).verdict, Verdict::Ok);

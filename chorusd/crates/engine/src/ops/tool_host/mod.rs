@@ -8,6 +8,7 @@ mod self_edit;
 use std::time::Duration;
 
 use chorus_base::error::Result;
+use chorus_session::conversation::ConversationKey;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use uuid::Uuid;
 
@@ -26,6 +27,10 @@ impl ToolHost for Ops {
 
     fn search_sessions(&self, asker: ToolCaller, query: String) -> BoxFuture<'_, Result<String>> {
         search_sessions::search(self, asker, query).boxed()
+    }
+
+    fn reserve_worktree(&self, conversation: ConversationKey) -> BoxFuture<'_, Result<String>> {
+        self.agent_resolver.reserve_worktree(conversation).boxed()
     }
 
     fn send_to_agent(

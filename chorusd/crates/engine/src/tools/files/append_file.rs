@@ -25,6 +25,7 @@ impl Tool for AppendFile {
     const NAME: &'static str = "append_file";
     const DESCRIPTION: &'static str = "Appends to a file in the workspace. Creates the file if it does not exist.";
     const IN_ORDER: bool = true;
+    const USES_WORKSPACE: bool = true;
     type Params = Params;
 
     fn action(params: &Params, ctx: &ToolContext) -> Result<String, String> {

@@ -25,6 +25,7 @@ impl Tool for CreateFile {
     const DESCRIPTION: &'static str =
         "Writes a whole file in the workspace and replaces an existing one. Creates missing folders.";
     const IN_ORDER: bool = true;
+    const USES_WORKSPACE: bool = true;
     type Params = Params;
 
     fn action(params: &Params, ctx: &ToolContext) -> Result<String, String> {

@@ -28,6 +28,7 @@ use atomic_write::EditKind;
 use create_file::CreateFile;
 use path_param::PathParam;
 use str_replace::StrReplace;
+pub(super) use versions::ConversationFiles;
 pub use versions::{CommandGuard, ConversationNames, FileVersions};
 pub use view::LineRange;
 use view::View;
@@ -68,7 +69,7 @@ async fn run_blocking(
 ) -> ToolOutcome {
     let done = chorus_runtime::spawn_blocking(move || {
         let place = path.resolve(&ctx)?;
-        let conversation = Some(ctx.services.file_versions.of(ctx.conversation));
+        let conversation = ctx.conversation_files();
         let access = FileAccess { locks: &ctx.services.file_locks, conversation };
         chorus_runtime::block_on(work(&Workspace::open(&ctx.workspace())?, place, &access))
     });

@@ -34,6 +34,7 @@ impl Tool for StrReplace {
     const NAME: &'static str = "str_replace";
     const DESCRIPTION: &'static str = "Replaces `old_str` in a file of the workspace. It must occur exactly once.";
     const IN_ORDER: bool = true;
+    const USES_WORKSPACE: bool = true;
     type Params = Params;
 
     fn action(params: &Params, ctx: &ToolContext) -> Result<String, String> {

@@ -51,6 +51,7 @@ impl Tool for View {
     const DESCRIPTION: &'static str = "Shows a file of the workspace with line numbers, or lists a folder. Long \
      files are shown in parts: continue with start_line.";
     const IN_ORDER: bool = true;
+    const USES_WORKSPACE: bool = true;
     type Params = Params;
 
     fn action(params: &Params, ctx: &ToolContext) -> Result<String, String> {

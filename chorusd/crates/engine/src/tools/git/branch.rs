@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::run::Git;
-use super::{GitResult, ref_names};
+use super::{GitResult, ref_names, worktree};
 use crate::tools::ToolContext;
 use crate::tools::tool::{Tool, ToolOutcome};
 
@@ -23,6 +23,7 @@ pub(crate) struct Params {
 impl Tool for GitBranch {
     const NAME: &'static str = "git_branch";
     const DESCRIPTION: &'static str = "Creates a branch without switching to it. Without a name, lists the branches.";
+    const USES_WORKSPACE: bool = true;
     type Params = Params;
 
     fn action(params: &Params, _: &ToolContext) -> Result<String, String> {
@@ -45,6 +46,7 @@ async fn branch(params: Params, ctx: &ToolContext) -> GitResult<String> {
     let git = Git::new(ctx).await?;
     match params.name {
         Some(name) => {
+            worktree::check_own_branch(ctx, &name)?;
             git.output(["branch", "--no-track", "--", &name]).await?;
             Ok(format!("created branch {name}"))
         }

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::run::Git;
-use super::{GitResult, ref_names};
+use super::{GitResult, ref_names, worktree};
 use crate::tools::ToolContext;
 use crate::tools::tool::{Tool, ToolOutcome};
 
@@ -25,6 +25,7 @@ pub(crate) struct Params {
 impl Tool for GitCheckout {
     const NAME: &'static str = "git_checkout";
     const DESCRIPTION: &'static str = "Switches to a branch. Keeps uncommitted changes, or fails if they conflict.";
+    const USES_WORKSPACE: bool = true;
     type Params = Params;
 
     fn action(params: &Params, _: &ToolContext) -> Result<String, String> {
@@ -41,6 +42,7 @@ async fn checkout(params: Params, ctx: &ToolContext) -> GitResult<String> {
     let _alone = ctx.services.git_locks.lock(ctx.agent).await;
     let git = Git::new(ctx).await?;
     let branch = params.branch.as_str();
+    worktree::check_own_branch(ctx, branch)?;
     if params.create {
         git.output(["checkout", "--quiet", "--no-track", "--no-recurse-submodules", "-b", branch, "--"]).await?;
         return Ok(format!("created branch {branch} and switched to it"));
@@ -53,7 +55,7 @@ async fn checkout(params: Params, ctx: &ToolContext) -> GitResult<String> {
         ));
     }
     // It changes files that other conversations have seen.
-    let _command = ctx.services.file_versions.start_command(ctx.conversation).await?;
+    let _command = ctx.start_command().await?;
     git.output(["checkout", "--quiet", "--no-guess", "--no-recurse-submodules", branch, "--"]).await?;
     Ok(format!("switched to branch {branch}"))
 }

@@ -4,7 +4,7 @@
 use super::commit::{commit_staged, nested_repositories, stage_changes};
 use super::ignored_conflicts::find_conflict;
 use super::run::Git;
-use super::{GitResult, repository_dir};
+use super::{GitResult, repository_dirs};
 use crate::tools::ToolContext;
 
 /// Prefix of the references that keep checkpoint commits alive, whatever happens to the branch that they were made on.
@@ -24,7 +24,7 @@ const DIFF_QUIET_ARGS: [&str; 5] = ["diff", "--quiet", "--no-ext-diff", "--no-te
 
 /// How the files of a commit can be restored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum RestoreFit {
+pub(super) enum RestoreFit {
     /// Nothing is in their way.
     Clean,
     /// The files and the index already match, as after an interrupted restore: only the commit is missing.
@@ -62,7 +62,11 @@ pub struct CheckpointCommit {
 /// The reason why there is no commit, as a text that continues "because".
 pub async fn create_checkpoint(ctx: &ToolContext, message: &str) -> GitResult<CheckpointCommit> {
     let _alone = ctx.services.git_locks.lock(ctx.agent).await;
-    let git = open_repository(ctx).await?;
+    let mut git = open_repository(ctx).await?;
+    if let Some(worktree) = ctx.place.worktree() {
+        // The commands of the conversation cannot write there.
+        git = git.with_directory(worktree.prepare_directory(CHECKPOINT_REFS).await?);
+    }
     if stage_changes(&git, &[]).await? {
         commit_staged(&git, message, Vec::new()).await?;
     }
@@ -87,7 +91,7 @@ pub async fn restore_files(ctx: &ToolContext, commit: &str, message: &str) -> Re
     let _alone = ctx.services.git_locks.lock(ctx.agent).await;
     let git = open_repository(ctx).await?;
     let ready = check_fit(ctx, &git, commit).await?;
-    let _command = ctx.services.file_versions.start_command(ctx.conversation).await?;
+    let _command = ctx.start_command().await?;
     let missing = match ready {
         RestoreFit::Uncommitted => true,
         RestoreFit::Clean => !git.run([&DIFF_QUIET_ARGS[..], &["HEAD", commit, "--"]].concat()).await?.ok,
@@ -107,20 +111,21 @@ pub async fn restore_files(ctx: &ToolContext, commit: &str, message: &str) -> Re
 }
 
 /// Returns git, if commands can be confined and no operation is in progress.
-async fn open_repository(ctx: &ToolContext) -> GitResult<Git<'_>> {
+pub(super) async fn open_repository(ctx: &ToolContext) -> GitResult<Git<'_>> {
     ctx.services.sandbox.level_or_probe().await;
     if let Some(why) = ctx.services.sandbox.unconfined_reason() {
         return Err(format!("no sandbox for commands: {why}"));
     }
-    let dir = repository_dir(ctx)?;
-    if let Some((_, what)) = IN_PROGRESS_FILES.iter().find(|(file, _)| dir.join(file).symlink_metadata().is_ok()) {
-        return Err(format!("{what} is in progress in the workspace"));
+    let dirs = repository_dirs(ctx)?;
+    let is_there = |file: &str| dirs.git_dir.join(file).symlink_metadata().is_ok();
+    if let Some((_, what)) = IN_PROGRESS_FILES.iter().find(|(file, _)| is_there(file)) {
+        return Err(format!("{what} is in progress in {}", ctx.place.describe()));
     }
     Git::new(ctx).await
 }
 
 /// Checks whether git can replace the present files with those of `commit` without losing any.
-async fn check_fit(ctx: &ToolContext, git: &Git<'_>, commit: &str) -> Result<RestoreFit, RestoreError> {
+pub(super) async fn check_fit(ctx: &ToolContext, git: &Git<'_>, commit: &str) -> Result<RestoreFit, RestoreError> {
     // The id was read from a file and is passed on a command line.
     let is_id = matches!(commit.len(), 40 | 64) && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
     if !is_id || !git.run(["cat-file", "-e", &format!("{commit}^{{commit}}")]).await?.ok {

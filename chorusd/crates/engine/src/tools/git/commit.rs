@@ -32,6 +32,7 @@ pub(crate) struct Params {
 impl Tool for GitCommit {
     const NAME: &'static str = "git_commit";
     const DESCRIPTION: &'static str = "Commits changes, including new and deleted files.";
+    const USES_WORKSPACE: bool = true;
     type Params = Params;
 
     fn action(params: &Params, _: &ToolContext) -> Result<String, String> {

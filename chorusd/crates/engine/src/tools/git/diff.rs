@@ -26,6 +26,7 @@ pub(crate) struct Params {
 impl Tool for GitDiff {
     const NAME: &'static str = "git_diff";
     const DESCRIPTION: &'static str = "Shows changes since the last commit, and untracked files.";
+    const USES_WORKSPACE: bool = true;
     type Params = Params;
 
     fn action(params: &Params, _: &ToolContext) -> Result<String, String> {

@@ -20,6 +20,7 @@ pub(crate) struct Params {}
 impl Tool for GitInit {
     const NAME: &'static str = "git_init";
     const DESCRIPTION: &'static str = "Initializes a git repository in the workspace.";
+    const USES_WORKSPACE: bool = true;
     type Params = Params;
 
     fn action(_: &Params, _: &ToolContext) -> Result<String, String> {

@@ -27,6 +27,7 @@ pub(crate) struct Params {
 impl Tool for GitLog {
     const NAME: &'static str = "git_log";
     const DESCRIPTION: &'static str = "Lists the newest commits of the branch.";
+    const USES_WORKSPACE: bool = true;
     type Params = Params;
 
     fn action(_: &Params, _: &ToolContext) -> Result<String, String> {

@@ -36,6 +36,7 @@ impl Tool for GitMergeRequest {
     const DESCRIPTION: &'static str =
         "Opens a merge request (pull request) for the current branch, which must be pushed first.";
     const CAN_APPROVE_ALWAYS: bool = false;
+    const USES_WORKSPACE: bool = true;
     type Params = Params;
 
     fn action(params: &Params, _: &ToolContext) -> Result<String, String> {

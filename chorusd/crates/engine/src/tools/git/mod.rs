@@ -15,11 +15,10 @@ mod network_policy;
 mod push;
 mod ref_names;
 mod remote_address;
+mod repository;
 mod run;
+pub mod worktree;
 
-use std::path::PathBuf;
-
-use super::ToolContext;
 pub(super) use branch::GitBranch;
 pub(super) use checkout::GitCheckout;
 pub(super) use commit::GitCommit;
@@ -28,18 +27,8 @@ pub(super) use init::GitInit;
 pub(super) use log::GitLog;
 pub(super) use merge_request::GitMergeRequest;
 pub(super) use push::GitPush;
+use repository::repository_dirs;
 pub use run::{settings, variables};
 
 /// A result whose error is the reason for the model.
 type GitResult<T> = Result<T, String>;
-
-/// Returns the workspace's `.git`, which must be a real directory, not a link or a file that refers to another
-/// repository.
-fn repository_dir(ctx: &ToolContext) -> GitResult<PathBuf> {
-    let dir = ctx.workspace().join(".git");
-    match dir.symlink_metadata() {
-        Ok(metadata) if metadata.is_dir() => Ok(dir),
-        Ok(_) => Err("the .git of the workspace is not a directory; git tools do not follow it".into()),
-        Err(_) => Err("the workspace is not a git repository; initialize it with git_init".into()),
-    }
-}

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::network_policy::check_host;
 use super::remote_address::{RemoteAddress, parse_address, push_url};
 use super::run::{Git, run_in_sandbox, variables};
-use super::{GitResult, ref_names, repository_dir};
+use super::{GitResult, ref_names, repository_dirs};
 use crate::tools::ToolContext;
 use crate::tools::tool::{Tool, ToolOutcome};
 
@@ -52,6 +52,7 @@ impl Tool for GitPush {
     const DESCRIPTION: &'static str = "Pushes a branch to a remote, never with force.";
     // The workspace can change the URL of a remote.
     const CAN_APPROVE_ALWAYS: bool = false;
+    const USES_WORKSPACE: bool = true;
     type Params = Params;
 
     fn action(params: &Params, _: &ToolContext) -> Result<String, String> {
@@ -92,7 +93,7 @@ async fn push(Params { remote, branch }: &Params, ctx: &ToolContext) -> GitResul
         RemoteAddress::File(_) => None,
     };
     (ctx.emit_event)(TurnEvent::Note(format!("pushing {branch} to {}", to.without_credentials())));
-    let objects = repository_dir(ctx)?.join("objects");
+    let objects = repository_dirs(ctx)?.common_dir.join("objects");
     let url: OsString = match &to {
         RemoteAddress::Network { url, .. } => url.into(),
         RemoteAddress::File(path) => path.into(),

@@ -1,14 +1,14 @@
 //! Runs git commands in the sandbox with settings that nothing in the workspace can override.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chorus_redact::Redactor;
-use chorus_sandbox::{CommandSpec, Confinement, Exit, ResourceLimits, run_redacted};
+use chorus_sandbox::{CommandSpec, Exit, PathAccess, ResourceLimits, SharedPath, run_redacted};
 use futures_util::future::BoxFuture;
 
-use super::{GitResult, repository_dir};
+use super::{GitResult, repository_dirs};
 use crate::tools::ToolContext;
 
 /// Settings given on the command line, which take precedence over those of any file.
@@ -81,6 +81,8 @@ pub(super) struct Git<'a> {
     ctx: &'a ToolContext,
     settings: Vec<String>,
     env: Vec<(OsString, OsString)>,
+    /// Directories that git sees besides those of the conversation.
+    directories: Vec<SharedPath>,
 }
 
 impl<'a> Git<'a> {
@@ -89,11 +91,10 @@ impl<'a> Git<'a> {
     /// # Errors
     /// There is no repository, or its configuration names programs.
     pub(super) async fn new(ctx: &'a ToolContext) -> GitResult<Self> {
-        let repository = repository_dir(ctx)?;
+        let repository = repository_dirs(ctx)?;
         let mut git = Self::without_repository(ctx);
-        for variable in ["GIT_DIR", "GIT_COMMON_DIR"] {
-            git.env.push((variable.into(), repository.clone().into()));
-        }
+        git.env.push(("GIT_DIR".into(), repository.git_dir.into()));
+        git.env.push(("GIT_COMMON_DIR".into(), repository.common_dir.into()));
         git.env.push(("GIT_WORK_TREE".into(), ctx.workspace().into()));
         git.env.push(("GIT_ALLOW_PROTOCOL".into(), "none".into()));
         git.check_config().await?;
@@ -106,7 +107,13 @@ impl<'a> Git<'a> {
             VARIABLES.iter().map(|(name, value)| (name.into(), value.into())).collect();
         let above = ctx.dir.clone().into_os_string();
         env.push(("GIT_CEILING_DIRECTORIES".into(), above));
-        Self { ctx, settings: SETTINGS.map(str::to_owned).to_vec(), env }
+        Self { ctx, settings: SETTINGS.map(str::to_owned).to_vec(), env, directories: Vec::new() }
+    }
+
+    /// Shows git a further directory, which it may write to.
+    pub(super) fn with_directory(mut self, path: PathBuf) -> Self {
+        self.directories.push(SharedPath { path, access: PathAccess::Writable });
+        self
     }
 
     /// Refuses a configuration that names programs, and sets an identity if there is none. Any unexpected line of
@@ -152,14 +159,16 @@ impl<'a> Git<'a> {
 
     /// Runs git with these arguments.
     pub(super) async fn run<A: AsRef<str>>(&self, args: impl IntoIterator<Item = A>) -> GitResult<GitOutput> {
-        run_in_sandbox(self.ctx, self.argv(args), self.env.clone(), false).await
+        self.run_argv(self.argv(args), None).await
+    }
+
+    async fn run_argv(&self, argv: Vec<OsString>, redactor: Option<&Arc<Redactor>>) -> GitResult<GitOutput> {
+        run_in_sandbox_redacted(self.ctx, argv, self.env.clone(), false, redactor, &self.directories).await
     }
 
     /// Like [`Git::output`], for output that is only shown: secrets are replaced before any of it is left out.
     pub(super) async fn output_redacted<A: AsRef<str>>(&self, args: impl IntoIterator<Item = A>) -> GitResult<String> {
-        let said =
-            run_in_sandbox_redacted(self.ctx, self.argv(args), self.env.clone(), false, self.ctx.redactor.as_ref())
-                .await?;
+        let said = self.run_argv(self.argv(args), self.ctx.redactor.as_ref()).await?;
         if said.ok { Ok(said.text) } else { Err(said.text) }
     }
 
@@ -174,7 +183,18 @@ impl<'a> Git<'a> {
     pub(super) async fn run_script(&self, script: &str) -> GitResult<GitOutput> {
         let mut argv: Vec<OsString> = ["sh", "-c", script, "sh"].map(Into::into).to_vec();
         argv.extend(self.settings().map(Into::into));
-        run_in_sandbox(self.ctx, argv, self.env.clone(), false).await
+        self.run_argv(argv, None).await
+    }
+
+    /// Runs a shell script that does not call git, with these arguments.
+    ///
+    /// # Errors
+    /// As for [`Git::output`].
+    pub(super) async fn run_shell(&self, script: &str, args: impl IntoIterator<Item = OsString>) -> GitResult<()> {
+        let mut argv: Vec<OsString> = ["sh", "-c", script, "sh"].map(Into::into).to_vec();
+        argv.extend(args);
+        let said = self.run_argv(argv, None).await?;
+        if said.ok { Ok(()) } else { Err(said.text) }
     }
 
     /// Like [`Git::run`], but returns only the output and fails if git does.
@@ -204,7 +224,7 @@ pub(super) fn run_in_sandbox<'a>(
     env: Vec<(OsString, OsString)>,
     network: bool,
 ) -> BoxFuture<'a, GitResult<GitOutput>> {
-    Box::pin(async move { run_in_sandbox_redacted(ctx, argv, env, network, None).await })
+    Box::pin(async move { run_in_sandbox_redacted(ctx, argv, env, network, None, &[]).await })
 }
 
 async fn run_in_sandbox_redacted(
@@ -213,9 +233,11 @@ async fn run_in_sandbox_redacted(
     env: Vec<(OsString, OsString)>,
     network: bool,
     redactor: Option<&Arc<Redactor>>,
+    directories: &[SharedPath],
 ) -> GitResult<GitOutput> {
     let program = argv.first().map(|program| Path::new(program).display().to_string()).unwrap_or_default();
-    let confinement = Confinement { workspace: ctx.workspace(), network, limits: ResourceLimits::default() };
+    let mut confinement = ctx.confinement(network, ResourceLimits::default()).await?;
+    confinement.shared.extend_from_slice(directories);
     let job = CommandSpec { argv, env, confinement };
     let ran = run_redacted(&ctx.services.sandbox, &job, &ctx.cancel, redactor)
         .await

@@ -107,8 +107,9 @@ async fn run_script(
         env.push((format!("GIT_{who}_EMAIL").into(), "chorus@localhost".into()));
     }
     let limits = ResourceLimits { time: Some(SCRIPT_TIMEOUT), ..ResourceLimits::default() };
-    let job =
-        CommandSpec { argv, env, confinement: Confinement { workspace: workspace.to_owned(), network: false, limits } };
+    let workspace = workspace.to_owned();
+    let confinement = Confinement { workspace, shared: Vec::new(), network: false, limits };
+    let job = CommandSpec { argv, env, confinement };
     sandbox.prepare().await;
     // The bundle may come from a stranger, so it is never unpacked unconfined.
     if let Some(why) = sandbox.unconfined_reason() {

@@ -1,0 +1,157 @@
+//! The git worktrees of conversations: their names, and what becomes of them when a conversation is closed.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use chorus_agent_core::AgentSettings;
+use chorus_base::error::{Error, Result};
+use chorus_proto::ErrorKind;
+use chorus_proto::methods::conversations::{ClosedWorktree, ConversationWorktree};
+use chorus_runtime::run_blocking;
+use chorus_session::conversation::ConversationKey;
+use chorus_session::slug;
+use chorus_store::journal::ConversationRow;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::agent_index::AgentEntry;
+use crate::agent::checkpoint_on_save::{works_in_worktree, workspace_context};
+use crate::agent::command::{self, HoldGuard};
+use crate::ops::agent::AgentResolver;
+use crate::tools::worktree::{RemovedWorktree, WORKTREES_DIR, Worktree, branch_of, is_name_taken, remove};
+use crate::tools::{ToolContext, WorkingDirectory};
+
+/// The contexts in which git runs for the worktree of a conversation.
+pub(super) struct WorktreeContexts {
+    /// That of the agent's workspace.
+    pub workspace: ToolContext,
+    /// That of the worktree.
+    pub own: ToolContext,
+    pub worktree: Arc<Worktree>,
+}
+
+/// Returns the contexts for the worktree with this name.
+pub(super) async fn worktree_contexts(
+    agents: &AgentResolver,
+    agent: &AgentEntry,
+    key: ConversationKey,
+    name: &str,
+) -> Result<WorktreeContexts> {
+    let (settings, name) = (&agent.settings, name.to_owned());
+    let dir = settings.dir.clone();
+    let found = run_blocking(move || Worktree::find(&dir, &name).map_err(|why| Error::new(ErrorKind::GitFailed, why)));
+    let worktree = Arc::new(found.await?);
+    let context = |key| workspace_context(&agents.registry, settings, key, CancellationToken::new());
+    let mut own = context(key);
+    own.place = WorkingDirectory::Worktree(worktree.clone());
+    // Its commits name the conversation, too.
+    let workspace = ToolContext { conversation_name: own.conversation_name.clone(), ..context(key) };
+    Ok(WorktreeContexts { workspace, own, worktree })
+}
+
+/// Returns the directory in which the tools of a conversation work. It may not exist yet if that is a worktree.
+#[must_use]
+pub fn directory_of(settings: &AgentSettings, key: ConversationKey, row: Option<&ConversationRow>) -> PathBuf {
+    match row.and_then(|row| row.worktree.as_ref()) {
+        Some(name) if works_in_worktree(settings, key) => settings.dir.join(WORKTREES_DIR).join(name),
+        _ => settings.dir.join("workspace"),
+    }
+}
+
+/// Describes the worktree of a conversation. Reads the directory.
+pub(super) fn describe_worktree(agent_dir: &Path, row: &ConversationRow) -> Option<ConversationWorktree> {
+    let name = row.worktree.as_deref()?;
+    let directory = agent_dir.join(WORKTREES_DIR).join(name);
+    let exists = directory.join(".git").symlink_metadata().is_ok();
+    Some(ConversationWorktree {
+        branch: branch_of(name),
+        directory: exists.then(|| directory.to_string_lossy().into_owned()),
+    })
+}
+
+impl AgentResolver {
+    /// Returns the name of the worktree of a conversation, and gives it one that is free if it has none.
+    ///
+    /// # Errors
+    /// `conversation_not_found`, `storage_failed`.
+    pub async fn reserve_worktree(&self, key: ConversationKey) -> Result<String> {
+        if let Some(name) = self.index.conversations.get(key).and_then(|row| row.worktree.clone()) {
+            return Ok(name);
+        }
+        let _one_at_a_time = self.conversation_locks.lock(key.agent).await;
+        let gone = || Error::new(ErrorKind::ConversationNotFound, "the conversation does not exist any more");
+        let row = self.index.conversations.get(key).ok_or_else(gone)?;
+        if let Some(name) = &row.worktree {
+            return Ok(name.clone());
+        }
+        let agent = self.index.by_id(key.agent).ok_or_else(gone)?;
+        let others: Vec<String> = {
+            let rows = self.index.conversations.of_agent(key.agent);
+            rows.iter().filter_map(|row| row.worktree.clone()).collect()
+        };
+        let (dir, wanted) = (agent.settings.dir.clone(), row.name.clone());
+        let is_taken = move |name: &str| others.iter().any(|other| other == name) || is_name_taken(&dir, name);
+        let name = run_blocking(move || Ok(slug::free_name(&wanted, is_taken))).await?;
+        self.store_conversation(ConversationRow { worktree: Some(name.clone()), ..(*row).clone() }).await?;
+        Ok(name)
+    }
+
+    /// Keeps requests from a conversation until the guard is dropped.
+    ///
+    /// # Errors
+    /// `busy` if a turn or a background task runs in it.
+    pub(super) async fn hold_conversation(&self, agent: &AgentEntry, key: ConversationKey) -> Result<HoldGuard> {
+        let name = self.index.conversations.name(key);
+        let name = name.as_deref().unwrap_or("main");
+        let busy = |what: &str, hint: String| Error::new(ErrorKind::Busy, format!("{what} in {name}")).hint(hint);
+        if self.registry.running.status(key, self.registry.ticks()).is_some() {
+            return Err(busy("a turn is running", "wait until it has ended, then try again".into()));
+        }
+        if let Some(task) = self.registry.tools.tasks.running_in(key) {
+            let stop = format!(
+                "wait until it has ended, or stop it: chorusctl --agent {} tasks stop {task}",
+                agent.settings.name
+            );
+            return Err(busy(&format!("background task {task} is running"), stop));
+        }
+        self.registry.ask(key, command::hold(false)).await
+    }
+
+    /// Removes the worktree of a conversation that was closed, if it has one. What is not committed in it is committed to its
+    /// branch first; a branch that is merged is deleted.
+    pub async fn close_worktree(&self, agent: &AgentEntry, key: ConversationKey) -> Option<ClosedWorktree> {
+        let name = self.index.conversations.get(key)?.worktree.clone()?;
+        let mut closed = ClosedWorktree {
+            branch: branch_of(&name),
+            committed: false,
+            unmerged_commits: 0,
+            branch_deleted: false,
+            kept: None,
+            directory: agent.settings.dir.join(WORKTREES_DIR).join(&name).to_string_lossy().into_owned(),
+        };
+        match self.remove_worktree(agent, key, &name).await {
+            Ok(RemovedWorktree { committed, unmerged_commits, branch_deleted }) => {
+                (closed.committed, closed.unmerged_commits) = (committed, unmerged_commits);
+                closed.branch_deleted = branch_deleted;
+            }
+            Err(failure) => {
+                tracing::warn!(agent = %agent.settings.name, worktree = name, %failure, "a worktree stays");
+                closed.kept = Some(failure.message);
+            }
+        }
+        Some(closed)
+    }
+
+    async fn remove_worktree(&self, agent: &AgentEntry, key: ConversationKey, name: &str) -> Result<RemovedWorktree> {
+        let _held = self.hold_conversation(agent, key).await?;
+        let WorktreeContexts { workspace, own, worktree } = worktree_contexts(self, agent, key, name).await?;
+        let removed = remove(&workspace, &own, &worktree).await;
+        let removed = removed.map_err(|why| Error::new(ErrorKind::GitFailed, why))?;
+        if removed.branch_deleted {
+            let _one_at_a_time = self.conversation_locks.lock(key.agent).await;
+            if let Some(row) = self.index.conversations.get(key) {
+                self.store_conversation(ConversationRow { worktree: None, ..(*row).clone() }).await?;
+            }
+        }
+        Ok(removed)
+    }
+}

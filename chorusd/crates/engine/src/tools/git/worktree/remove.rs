@@ -1,0 +1,90 @@
+//! Removes the worktree of a conversation that is closed.
+
+use super::prepare::{discard_directory, forget};
+use super::{Worktree, run_blocking};
+use crate::tools::ToolContext;
+use crate::tools::git::GitResult;
+use crate::tools::git::checkpoint::open_repository;
+use crate::tools::git::commit::{commit_staged, nested_repositories, stage_changes};
+use crate::tools::git::run::Git;
+
+/// What became of a worktree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemovedWorktree {
+    /// Changes that were not committed are in a commit of its branch now.
+    pub committed: bool,
+    /// Commits of its branch that the branch of the workspace does not have.
+    pub unmerged_commits: u64,
+    /// The branch, which had nothing of its own, was deleted.
+    pub branch_deleted: bool,
+}
+
+/// Commits what is not committed in the worktree, removes it, and deletes its branch if that is merged. `workspace` is the
+/// context of the workspace, `own` that of the worktree.
+///
+/// # Errors
+/// The reason why the directory stays as it was.
+pub async fn remove(workspace: &ToolContext, own: &ToolContext, worktree: &Worktree) -> GitResult<RemovedWorktree> {
+    let _alone = workspace.services.git_locks.lock(workspace.agent).await;
+    let examined = worktree.clone();
+    let exists = run_blocking(move || Ok(examined.dir.symlink_metadata().is_ok())).await?;
+    let committed = match exists {
+        true => {
+            let git = open_repository(own).await?;
+            let committed = commit_pending(&git, worktree, "Uncommitted changes of a closed conversation").await?;
+            let nested = nested_repositories(&git).await?;
+            if let Some(first) = nested.first() {
+                return Err(format!("it contains a nested repository, {first}, whose files no commit has"));
+            }
+            committed
+        }
+        false => false,
+    };
+    let git = open_repository(workspace).await?;
+    if exists {
+        let discarded = worktree.clone();
+        run_blocking(move || discard_directory(&discarded).map_err(|e| e.to_string())).await?;
+        workspace.services.worktrees.remove(worktree);
+    }
+    forget(&git, worktree).await?;
+    let unmerged_commits = count_unmerged(&git, worktree).await?;
+    let branch_deleted = unmerged_commits == 0 && delete_branches(&git, worktree).await?;
+    Ok(RemovedWorktree { committed, unmerged_commits, branch_deleted })
+}
+
+/// Commits all changes of the worktree on its branch. Returns true if there were some.
+pub(super) async fn commit_pending(git: &Git<'_>, worktree: &Worktree, message: &str) -> GitResult<bool> {
+    let head = git.run(["symbolic-ref", "--quiet", "HEAD"]).await?;
+    let branch = worktree.branch();
+    if head.text.trim() != format!("refs/heads/{branch}") {
+        let other = head.text.trim().trim_start_matches("refs/heads/");
+        let other = if other.is_empty() { "a single commit" } else { other };
+        return Err(format!("it has {other} checked out instead of its branch {branch}"));
+    }
+    let changed = stage_changes(git, &[]).await?;
+    if changed {
+        commit_staged(git, message, Vec::new()).await?;
+    }
+    Ok(changed)
+}
+
+async fn count_unmerged(git: &Git<'_>, worktree: &Worktree) -> GitResult<u64> {
+    let branch = format!("refs/heads/{}", worktree.branch());
+    if !git.run(["show-ref", "--verify", "--quiet", &branch]).await?.ok {
+        return Ok(0);
+    }
+    let count = git.output(["rev-list", "--count", &branch, "--not", "HEAD", "--"]).await?;
+    count.trim().parse().map_err(|_| format!("git printed {count:?} instead of a number"))
+}
+
+/// Deletes the branch. Returns false if the conversation has further ones.
+async fn delete_branches(git: &Git<'_>, worktree: &Worktree) -> GitResult<bool> {
+    let prefix = format!("refs/heads/{}", worktree.branch_prefix());
+    let all = git.output(["for-each-ref", "--format=%(refname)", &prefix]).await?;
+    let branch = format!("refs/heads/{}", worktree.branch());
+    match all.lines().collect::<Vec<_>>()[..] {
+        [] => Ok(true),
+        [only] if only == branch => git.output(["update-ref", "-d", &branch]).await.map(|_| true),
+        _ => Ok(false),
+    }
+}

@@ -1,0 +1,110 @@
+//! What becomes of a worktree when its conversation is closed: nothing that was written is lost.
+
+use std::fs;
+
+use chorus_tests::ctl::chorusctl;
+use chorus_tests::{DEADLINE, wait_until};
+use serde_json::json;
+
+use super::*;
+use crate::conversations::list;
+
+#[test]
+fn changes_are_committed_and_a_branch_that_is_not_merged_stays() {
+    let fixture = start_fixture(&["review"]);
+    write(&fixture, "review", "f", "x\n");
+    let printed = chorusctl(&fixture.home, ["conversations", "close", "review"]).expect_success();
+    let lines: Vec<_> = printed.lines().take(5).collect();
+    assert_eq!(
+        lines,
+        [
+            "closed review",
+            "committed its pending changes to conversation/review/work",
+            "removed its git worktree",
+            "kept the branch conversation/review/work: 1 commit not merged",
+            "  merge it: chorusctl conversations merge review",
+        ]
+    );
+    let workspace = fixture.workspace("a");
+    assert!(!worktree(&fixture, "review").exists());
+    assert_eq!(git(&workspace, &["show", "conversation/review/work:f"]), "x");
+    assert_eq!(git(&workspace, &["worktree", "list", "--porcelain"]).matches("worktree ").count(), 1);
+    let described = list(&mut fixture.client(), true).pop().and_then(|found| found.worktree).expect("a worktree");
+    assert_eq!((&*described.branch, described.directory), ("conversation/review/work", None));
+    // The next message has what the conversation had.
+    assert_eq!(bash(&fixture, "review", "cat f").0, "x\n[exit status 0]");
+    merge(&fixture, "review").expect("conversations.merge");
+    let closed = close(&fixture, "review").worktree.expect("a worktree");
+    assert!(closed.branch_deleted && closed.kept.is_none() && closed.unmerged_commits == 0, "{closed:?}");
+    assert_eq!(git(&workspace, &["branch", "--list", "--format=%(refname:short)"]), "main");
+    assert_eq!(list(&mut fixture.client(), true)[1].worktree, None);
+    // One that never used a file has nothing to close.
+    open(&mut fixture.client(), "other");
+    assert_eq!(close(&fixture, "other").worktree, None);
+}
+
+#[test]
+fn what_cannot_be_committed_keeps_the_directory() {
+    let fixture = start_fixture(&["review"]);
+    let dir = worktree(&fixture, "review");
+    // Commits that are on no branch, a merge in progress, and files of another repository.
+    let nested = "git init -q inner && cd inner && echo x >f && git add f && \
+                  git -c user.name=a -c user.email=a@b commit -qm x";
+    for (command, undo, why) in [
+        ("git checkout -q --detach && git commit -q --allow-empty -m lost", "git checkout -q -", "a single commit"),
+        (
+            "git rev-parse HEAD >$(git rev-parse --git-dir)/MERGE_HEAD",
+            "rm $(git rev-parse --git-dir)/MERGE_HEAD",
+            "a merge",
+        ),
+        (nested, "git rm -q --cached inner; rm -rf inner", "nested repository"),
+    ] {
+        let (text, is_error) = bash(&fixture, "review", command);
+        assert!(!is_error, "{text}");
+        let closed = close(&fixture, "review").worktree.expect("a worktree");
+        assert!(closed.kept.as_ref().is_some_and(|kept| kept.contains(why)), "{closed:?}");
+        assert!(dir.is_dir());
+        let (text, is_error) = bash(&fixture, "review", undo);
+        assert!(!is_error, "{text}");
+    }
+    let printed = chorusctl(&fixture.home, ["conversations", "close", "review"]).expect_success();
+    assert!(printed.contains("removed its git worktree"), "{printed}");
+    assert!(!dir.exists());
+}
+
+#[test]
+fn a_task_that_still_runs_keeps_it_too() {
+    let fixture = start_fixture(&["review"]);
+    expect_tool(&fixture, "review", "bash", json!({"command": "touch begun; sleep 600", "background": true}));
+    let dir = worktree(&fixture, "review");
+    wait_until("the task to begin", DEADLINE, || dir.join("begun").exists().then_some(()));
+    let closed = close(&fixture, "review").worktree.expect("a worktree");
+    assert_eq!(closed.kept.as_deref(), Some("background task t1 is running in review"));
+    assert!(dir.join("begun").exists());
+    chorusctl(&fixture.home, ["tasks", "stop", "t1"]).expect_success();
+    let closed = close(&fixture, "review").worktree.expect("a worktree");
+    assert!(closed.kept.is_none() && closed.committed, "{closed:?}");
+}
+
+#[test]
+fn a_save_commits_the_worktree_and_a_restore_brings_its_files_back() {
+    let fixture = start_fixture(&["review"]);
+    let set = |key: &str, value: &str| {
+        let params = ConfigParams { name: "a".into(), key: Some(key.into()), value: Some(value.into()) };
+        fixture.client().call::<Config>(&params).expect("agent.config");
+    };
+    set("checkpoint_workspace", "true");
+    write(&fixture, "review", "f", "first\n");
+    let saved = super::super::save(&mut fixture.client(), Some("review"), "with files");
+    let saved_commit = saved.header.workspace_commit.clone().expect("a commit");
+    let dir = worktree(&fixture, "review");
+    assert_eq!(git(&dir, &["rev-parse", "HEAD"]), saved_commit);
+    assert_eq!(head(&fixture, &format!("refs/chorus/checkpoints/{saved_commit}")), saved_commit);
+    assert!(!fixture.workspace("a").join("f").exists());
+    write(&fixture, "review", "f", "second\n");
+    commit(&fixture, "review", "Second");
+    chorusctl(&fixture.home, ["-C", "review", "restore", &saved.short_id, "--files"]).expect_success();
+    assert_eq!(read(&dir.join("f")).as_deref(), Some("first\n"));
+    assert!(!fixture.workspace("a").join("f").exists());
+    let _ = fs::metadata(&dir).expect("the worktree");
+}
