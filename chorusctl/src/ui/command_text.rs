@@ -5,7 +5,7 @@ use chorus_proto::command_text::{NamedCommand, PROGRAM, add_target};
 
 use crate::conversation_select::MAIN;
 
-/// What the commands in texts concern. It lives as long as the program.
+/// The agent and conversation that the commands in texts concern. It lives as long as the program.
 #[derive(Debug, Default)]
 pub struct CommandText {
     /// The agent that was named on the command line.

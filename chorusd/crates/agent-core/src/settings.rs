@@ -48,7 +48,7 @@ pub struct AgentSettings {
     pub max_conversations: u64,
     /// How many turns of its conversations run at the same time; further ones wait.
     pub concurrent_turns: u64,
-    /// Whether each conversation except `main` works in a git worktree of the workspace.
+    /// Tells if each conversation except `main` works in a git worktree of the workspace.
     pub worktrees: bool,
 }
 

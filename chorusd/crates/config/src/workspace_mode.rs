@@ -1,4 +1,4 @@
-//! Where the conversations of an agent work.
+//! The places in which the conversations of an agent work.
 
 use std::str::FromStr;
 

@@ -37,7 +37,7 @@ pub(super) struct Subcommand {
     pub options: &'static [CommandOption],
 }
 
-/// Where a command is available, as Discord numbers it.
+/// The place in which a command is available, as Discord numbers it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CommandContext {
     Guild = 0,
