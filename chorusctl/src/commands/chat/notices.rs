@@ -140,6 +140,9 @@ impl Shared {
         let after = self.lock().last_event;
         client.call::<Subscribe>(&SubscribeParams { after })?;
         client.set_timeout(None)?;
+        if after.is_none() && self.shows_messages {
+            self.show_unseen();
+        }
         loop {
             let (method, params) = client.next_notification()?;
             if method == "event"
@@ -203,6 +206,22 @@ impl Shared {
             }
             Err(_) => self.print(&["a message was added to the conversation; see it with /show".to_owned()]),
         }
+    }
+
+    /// Shows the messages that came after the chat was opened and before its events were followed.
+    fn show_unseen(&self) {
+        let from = self.lock().seen;
+        let Ok(came) = self.fetch(from, MAX_SHOWN_MESSAGES) else { return };
+        {
+            let mut state = self.lock();
+            // Otherwise this chat brought them.
+            if !state.is_prompting || state.seen != from {
+                return;
+            }
+            state.seen = from + came.len() as u64;
+        }
+        let lines: Vec<String> = came.iter().flat_map(|message| self.describe(message)).collect();
+        self.print(&lines);
     }
 
     fn fetch(&self, offset: u64, count: u64) -> Result<Vec<Message>, CallError> {
