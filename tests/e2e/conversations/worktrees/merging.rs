@@ -104,7 +104,8 @@ fn it_is_refused_where_something_could_be_lost() {
     git(&fixture.workspace("a"), &["config", "--unset", "merge.x.driver"]);
     // Nor is anything merged while a turn runs.
     for name in ["main", "review"] {
-        fixture.answer(Response::empty().gate("hold"));
+        let gate = format!("hold {name}");
+        fixture.answer(Response::empty().gate(&gate));
         let params = SendParams {
             agent: Some("a".into()),
             conversation: Some(name.into()),
@@ -113,7 +114,7 @@ fn it_is_refused_where_something_could_be_lost() {
         };
         let mut client = fixture.client();
         let turn = std::thread::spawn(move || client.call::<Send>(&params).map(drop));
-        fixture.models().wait_for_gate("hold");
+        fixture.models().wait_for_gate(&gate);
         let why = merge(&fixture, "review").expect_err("refused");
         assert!(why.to_string().contains(&format!("a turn is running in {name}")), "{why}");
         chorusctl(&fixture.home, ["-C", name, "cancel"]).expect_success();
