@@ -55,7 +55,7 @@ pub struct AgentConfig {
     pub max_conversations: u64,
     /// Turns of its conversations that run at the same time.
     pub concurrent_turns: u64,
-    /// Where its conversations work.
+    /// The directories in which its conversations work.
     pub workspace: WorkspaceMode,
 }
 

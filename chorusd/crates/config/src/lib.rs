@@ -107,7 +107,7 @@ pub struct Defaults {
     pub max_conversations: u64,
     /// Turns of an agent's conversations that run at the same time.
     pub concurrent_turns: u64,
-    /// Where an agent's conversations work.
+    /// The directories in which an agent's conversations work.
     pub workspace: WorkspaceMode,
 }
 

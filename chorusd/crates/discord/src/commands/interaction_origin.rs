@@ -1,4 +1,4 @@
-//! Where an interaction comes from: a member in a guild, or a person in their direct messages.
+//! The origin of an interaction: a member in a guild, or a person in their direct messages.
 
 use std::sync::Arc;
 

@@ -18,7 +18,7 @@ pub(super) const MAX_ACCESS_AGE: Duration = Duration::from_secs(60);
 /// Discord's codes for a guild, a member or a user that does not exist, and for a guild that Chorus is not in.
 const NO_MEMBER_CODES: [u64; 4] = [10_004, 10_007, 10_013, 50_001];
 
-/// Whether a person may write direct messages.
+/// The result of the check if a person may write direct messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Access {
     Granted(Membership),
@@ -61,7 +61,7 @@ pub(crate) async fn check_access(app: &DiscordApp, agent: &AgentEntry, user: Use
     Ok(access)
 }
 
-/// Whoever can write in the channel of the agent may write direct messages.
+/// Members who can write in the channel of the agent may write direct messages.
 async fn writes_in_channel(app: &DiscordApp, agent: &AgentEntry, user: UserId) -> Result<Access, RestError> {
     let Some((channel, Some(guild))) = app.channels.channel_of(agent.settings.id) else { return Ok(Access::Denied) };
     let Some(member) = fetch_member(app, guild, user).await? else { return Ok(Access::Denied) };

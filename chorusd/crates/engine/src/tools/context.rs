@@ -70,7 +70,7 @@ pub struct ToolContext {
     pub project: Option<String>,
     /// The agent's directory, as an absolute path.
     pub dir: PathBuf,
-    /// Where the tools work.
+    /// The directory in which the tools work.
     pub place: WorkingDirectory,
     pub turn: Uuid,
     /// The message that contains the call.
