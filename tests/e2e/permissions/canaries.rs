@@ -111,7 +111,7 @@ fn repository(scratch: &Path) {
 
 /// Runs a command as the daemon would, but for the sandbox, and says what it touched.
 fn run(scratch: &Path, command: &str) -> Option<&'static str> {
-    let environment = chorus_sandbox::environment(std::env::vars_os(), &scratch.join("home"), &[]);
+    let environment = chorus_sandbox::environment(std::env::vars_os(), &scratch.join("home"), None, &[]);
     let status = Command::new("timeout")
         .args(["-k", "1", "5", "/bin/bash", "--noprofile", "--norc", "-c", command])
         .env_clear()

@@ -65,7 +65,21 @@ fn git_runs_no_hooks_of_the_workspace_and_heeds_no_configuration_but_that_of_the
         let told = run_command(&fixture, other);
         assert!(told.is_error && told.text.contains("'planted' is not a git command"), "{told:?}");
         let origins = run_command(&fixture, "git config --list --show-origin --show-scope | cut -f 1 | sort -u").ok();
-        assert_eq!(origins, "command\nlocal\n");
+        assert_eq!(origins, "command\nglobal\nlocal\n");
+    }
+}
+
+#[test]
+fn a_commit_is_by_the_agent_unless_the_repository_names_an_author() {
+    for fixture in each_sandbox() {
+        let commit = "git commit -q --allow-empty -m x && git log -1 --format='%an <%ae>, %cn <%ce>'";
+        let agent = "a <a@chorus.localhost>";
+        let told = run_command(&fixture, &format!("git init -q && {commit}"));
+        assert_eq!(told.ok(), format!("{agent}, {agent}\n"));
+        let named = format!("git config user.name Mara && {commit}");
+        assert_eq!(run_command(&fixture, &named).ok(), "Mara <a@chorus.localhost>, Mara <a@chorus.localhost>\n");
+        let settings = run_command(&fixture, "echo '[alias] x = !id' >> $GIT_CONFIG_GLOBAL");
+        assert!(settings.is_error, "{settings:?}");
     }
 }
 

@@ -11,6 +11,8 @@ pub struct Confinement {
     pub workspace: PathBuf,
     /// Further directories and files, visible under their own paths, outer ones first.
     pub shared: Vec<SharedPath>,
+    /// Name of the author of git commits for repositories that set none.
+    pub git_author: Option<String>,
     pub network: bool,
     pub limits: ResourceLimits,
 }

@@ -28,9 +28,11 @@ const INHERITED_VARIABLES: [&str; 16] = [
 ];
 
 /// Builds the whole environment: inherited variables of `daemon`, fixed ones, and `more`, which overrides both.
+/// `git_settings` is the file of settings that git reads before those of the repository.
 pub fn build_environment(
     daemon: impl Iterator<Item = (OsString, OsString)>,
     home: &Path,
+    git_settings: Option<&Path>,
     more: &[(OsString, OsString)],
 ) -> Vec<(OsString, OsString)> {
     let mut env: Vec<(OsString, OsString)> = Vec::new();
@@ -59,6 +61,9 @@ pub fn build_environment(
     }
     for (name, value) in git_settings::variables() {
         set(name.as_ref(), value.as_ref());
+    }
+    if let Some(file) = git_settings {
+        set("GIT_CONFIG_GLOBAL".as_ref(), file.as_os_str());
     }
     for (name, value) in more {
         set(name, value);
@@ -99,7 +104,8 @@ mod tests {
             ("HOME", "/home/mara"),
             ("GIT_CONFIG_COUNT", "7"),
         ];
-        let env = build_environment(daemon.map(pair).into_iter(), Path::new("/inside"), &[pair(("TERM", "xterm"))]);
+        let env =
+            build_environment(daemon.map(pair).into_iter(), Path::new("/inside"), None, &[pair(("TERM", "xterm"))]);
         let value = |name: &str| env.iter().find(|(known, _)| known == name).map(|(_, value)| value.to_str().unwrap());
         assert_eq!(value("PATH"), Some("/opt/bin"));
         assert_eq!(value("LC_ALL"), Some("de_DE.UTF-8"));
@@ -134,7 +140,7 @@ mod tests {
             ("BASH_FUNC_ls%%", b"() { rm x; }", None),
         ] {
             let daemon = std::iter::once((OsString::from(name), OsString::from_vec(given.to_vec())));
-            let env = build_environment(daemon, Path::new("/inside"), &[]);
+            let env = build_environment(daemon, Path::new("/inside"), None, &[]);
             let value = env.iter().find(|(known, _)| known == name).map(|(_, value)| value.to_str().unwrap());
             assert_eq!(value, wanted, "{name}={given:?}");
         }

@@ -131,8 +131,10 @@ mod linux {
         UnixStream, io,
     };
     use crate::cgroups::CommandCgroups;
-    use crate::protocol::{AppliedConfinement, CONFINE_STAGE, HELPER_FLAG, LaunchSpec, MAX_CGROUPS, NAMESPACES_STAGE};
-    use crate::{Confinement, Exit, PathAccess, ResourceLimits, bubblewrap, environment, mounts};
+    use crate::protocol::{
+        AppliedConfinement, CONFINE_STAGE, HELPER_FLAG, LaunchSpec, MAX_CGROUPS, MountStep, NAMESPACES_STAGE,
+    };
+    use crate::{Confinement, Exit, PathAccess, ResourceLimits, bubblewrap, environment, git_author, mounts};
 
     /// Time limit for probing one method.
     const PROBE_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
@@ -179,6 +181,7 @@ mod linux {
                 confinement: Confinement {
                     workspace: self.home.clone(),
                     shared: Vec::new(),
+                    git_author: None,
                     network: false,
                     limits: ResourceLimits { time: Some(PROBE_TIMEOUT), ..ResourceLimits::default() },
                 },
@@ -205,7 +208,16 @@ mod linux {
             let hidden = self.hidden.get().map_or(&[][..], Vec::as_slice);
             let limits = job.confinement.limits.lowered_by_env();
             let confinement = Confinement { limits, ..job.confinement.clone() };
-            let seen = mounts::plan_mounts(&confinement, &self.home, hidden, &self.root_only_files.paths())?;
+            let git_settings =
+                confinement.git_author.as_ref().map(|name| git_author::write(&self.home, name)).transpose()?;
+            let mut seen = mounts::plan_mounts(&confinement, &self.home, hidden, &self.root_only_files.paths())?;
+            let git_settings = match (git_settings, way) {
+                (Some(file), Isolation::Bubblewrap | Isolation::Namespaces) => {
+                    seen.steps.push(MountStep::Bind { from: file, to: git_author::SETTINGS_PATH.into(), write: false });
+                    Some(git_author::SETTINGS_PATH.into())
+                }
+                (file, _) => file,
+            };
             let network = job.confinement.network;
             let mut command = match way {
                 Isolation::Bubblewrap => {
@@ -246,7 +258,7 @@ mod linux {
                 identities: seen.identities,
                 dir: seen.workspace,
                 argv: job.argv.clone(),
-                env: environment::build_environment(std::env::vars_os(), &home, &job.env),
+                env: environment::build_environment(std::env::vars_os(), &home, git_settings.as_deref(), &job.env),
                 memory: limits.memory,
                 processes: limits.processes,
                 file: limits.file,

@@ -12,6 +12,8 @@ mod child;
 mod command_spec;
 mod confinement_level;
 mod environment;
+#[cfg(target_os = "linux")]
+mod git_author;
 mod git_settings;
 #[cfg(target_os = "linux")]
 pub mod helper;

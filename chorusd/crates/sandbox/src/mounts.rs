@@ -235,6 +235,7 @@ mod tests {
         let confinement = Confinement {
             workspace: workspace.clone(),
             shared: Vec::new(),
+            git_author: None,
             network: false,
             limits: ResourceLimits::default(),
         };

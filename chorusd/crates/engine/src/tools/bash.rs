@@ -90,7 +90,7 @@ impl Tool for Bash {
 async fn command_spec(command: &str, ctx: &ToolContext, limits: ResourceLimits) -> Result<CommandSpec, String> {
     let argv = ["bash", "--noprofile", "--norc", "-c", command].map(Into::into).into();
     let confinement = ctx.confinement(ctx.allows_network(), limits).await?;
-    Ok(CommandSpec { argv, env: ctx.command_variables(), confinement })
+    Ok(CommandSpec { argv, env: Vec::new(), confinement })
 }
 
 /// Starts `command`, which was already judged and allowed, without waiting for its end.

@@ -1,7 +1,6 @@
 //! The context of a tool call, and the services that it may use.
 
 use std::borrow::Cow;
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -184,15 +183,8 @@ impl ToolContext {
             Some(worktree) => worktree.shared_paths().await?,
             None => Vec::new(),
         };
-        Ok(Confinement { workspace: self.workspace(), shared, network, limits })
-    }
-
-    /// Returns the variables that commands get besides the usual ones.
-    #[must_use]
-    pub fn command_variables(&self) -> Vec<(OsString, OsString)> {
-        // The configuration of the repository, where people set it otherwise, is read-only to a worktree.
-        let email = || ("EMAIL".into(), format!("{}@chorus.localhost", self.agent_name).into());
-        self.place.worktree().map(|_| email()).into_iter().collect()
+        let git_author = Some(self.agent_name.clone());
+        Ok(Confinement { workspace: self.workspace(), shared, git_author, network, limits })
     }
 
     /// Returns the files as the conversation sees them; `None` if it shares them with no other one.

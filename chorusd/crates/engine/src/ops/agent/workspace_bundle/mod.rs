@@ -108,7 +108,7 @@ async fn run_script(
     }
     let limits = ResourceLimits { time: Some(SCRIPT_TIMEOUT), ..ResourceLimits::default() };
     let workspace = workspace.to_owned();
-    let confinement = Confinement { workspace, shared: Vec::new(), network: false, limits };
+    let confinement = Confinement { workspace, shared: Vec::new(), git_author: None, network: false, limits };
     let job = CommandSpec { argv, env, confinement };
     sandbox.prepare().await;
     // The bundle may come from a stranger, so it is never unpacked unconfined.
