@@ -1,5 +1,7 @@
 //! Turns of eight conversations that work in one workspace at once.
 
+use std::collections::HashMap;
+use std::sync::Mutex;
 use std::thread;
 
 use chorus_proto::methods::agent::{Config, ConfigParams};
@@ -42,16 +44,29 @@ fn calls(body: &Value) -> Vec<Call<'_>> {
     made.map(to_call).collect()
 }
 
+/// What a model has done in a turn. The requests of a long turn do not contain all of its calls.
+#[derive(Default)]
+struct Progress {
+    calls: usize,
+    lines: usize,
+}
+
 /// Acts as a model that adds lines to the files `g`, by a command, and `f`: it views that and replaces it by what it saw and
 /// one line more. If that is refused, it views it again.
-fn answer(body: &Value) -> Response {
+fn answer(body: &Value, progress: &mut HashMap<String, Progress>) -> Response {
     let asked = blocks(body).find_map(|block| block["text"].as_str()).expect("a text");
     let name = asked.rsplit(' ').next().expect("a name");
+    let Progress { calls: made, lines } = progress.entry(name.to_owned()).or_default();
     let calls = calls(body);
-    let done = calls.iter().filter(|call| call.tool == "create_file" && !call.is_error).count();
-    let (id, line) = (format!("{name}{}", calls.len()), format!("{name} {done}"));
-    match calls.last() {
-        _ if done == LINES => Response::text(["Done."]),
+    let last = calls.last();
+    if let Some(Call { tool: "create_file", is_error: false, .. }) = last {
+        *lines += 1;
+    }
+    let (id, line) = (format!("{name}{made}"), format!("{name} {lines}"));
+    *made += 1;
+    match last {
+        _ if *lines == LINES => Response::text(["Done."]),
+        Some(Call { tool: "view" | "bash", is_error: true, result }) => Response::text([*result]),
         Some(Call { tool: "view", result, .. }) => {
             let seen: String =
                 result.lines().filter_map(|line| Some(line.split_once('\t')?.1.to_owned() + "\n")).collect();
@@ -70,7 +85,8 @@ fn eight_at_once_lose_nothing_and_overwrite_nothing_unseen() {
     let config = ConfigParams { name: "a".into(), key: Some("concurrent_turns".into()), value: Some("8".into()) };
     fixture.client().call::<Config>(&config).expect("agent.config");
     std::fs::write(fixture.workspace("a").join("f"), "start\n").expect("a file");
-    fixture.models().on_turn_request(answer);
+    let progress = Mutex::new(HashMap::new());
+    fixture.models().on_turn_request(move |body| answer(body, &mut progress.lock().expect("no panic")));
     let names: Vec<&str> = OTHERS.into_iter().chain(["main"]).collect();
     thread::scope(|scope| {
         for name in &names {
