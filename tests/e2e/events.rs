@@ -1,6 +1,8 @@
 //! Events: numbered over restarts, replayed, followed; a slow listener harms only itself.
 
 use chorus_proto::event::Lagged;
+use chorus_proto::methods::context::{Append, AppendParams};
+use chorus_proto::methods::conversations::{New, NewParams};
 use chorus_proto::methods::events::{List, ListParams, Subscribe, SubscribeParams};
 use chorus_proto::{Client, Event, EventType};
 use chorus_tests::client_ext::ClientExt as _;
@@ -139,4 +141,33 @@ fn the_command_line_lists_them() {
     let listed = chorusctl(&home, ["events", "--json", "--after", "1"]).expect_json();
     assert_eq!(listed["events"][0]["type"], "message.appended");
     assert_eq!(chorusctl(&home, ["events", "--format", "jsonl"]).expect_success().lines().count(), 2);
+}
+
+#[test]
+fn who_hears_of_the_first_message_of_a_context_can_read_it() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut writer = daemon.client();
+    writer.init("a");
+    let names: Vec<String> = (0..BURST).map(|number| format!("conversation-{number}")).collect();
+    for name in &names {
+        let params = NewParams { agent: Some("a".into()), name: name.clone(), ..Default::default() };
+        writer.call::<New>(&params).expect("conversations.new");
+    }
+    let (mut listener, mut reader) = (daemon.client(), daemon.client());
+    listener.call::<Subscribe>(&SubscribeParams { after: None }).expect("subscribed");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for name in &names {
+                let (agent, text) = (Some("a".into()), Some("first".into()));
+                let params = AppendParams { agent, conversation: Some(name.clone()), text, ..Default::default() };
+                writer.call::<Append>(&params).expect("context.append");
+            }
+        });
+        for name in &names {
+            assert_eq!(next(&mut listener).conversation.as_ref(), Some(name));
+            let read: Vec<_> = reader.messages_in("a", name).into_iter().map(|message| message.content).collect();
+            assert_eq!(read, ["first"]);
+        }
+    });
 }

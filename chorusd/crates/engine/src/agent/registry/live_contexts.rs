@@ -18,6 +18,14 @@ impl Registry {
         self.inner.lock().live.get(conversation).map(to_context_info)
     }
 
+    /// Returns true unless it is certain that a conversation has no context. The first messages of a context are announced a
+    /// moment before its numbers are known here; who asks for them then must ask the actor.
+    #[must_use]
+    pub fn may_have_context(&self, conversation: ConversationKey) -> bool {
+        let inner = self.inner.lock();
+        inner.live.get(conversation).is_some() || inner.actors.contains_key(&conversation)
+    }
+
     /// Returns the numbers of all live contexts.
     #[must_use]
     pub fn context_infos(&self) -> HashMap<ConversationKey, ContextInfo> {

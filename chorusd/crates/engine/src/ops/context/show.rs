@@ -54,7 +54,7 @@ pub async fn show(
         }
     };
     let empty = empty_result(agents, &agent, conversation);
-    if registry.context_info(conversation).is_none() {
+    if !registry.may_have_context(conversation) {
         return Ok(empty);
     }
     let budget = PageBudget::from_max_frame(config.max_frame);

@@ -39,9 +39,9 @@ pub(super) async fn describe_window(
     conversation: ConversationKey,
 ) -> Result<Window> {
     let settings = &agent.settings;
-    let call = match meter.registry.context_info(conversation) {
-        None => State::default().next_call(settings),
-        Some(_) => meter.registry.ask(conversation, command::window()).await?,
+    let call = match meter.registry.may_have_context(conversation) {
+        false => State::default().next_call(settings),
+        true => meter.registry.ask(conversation, command::window()).await?,
     };
     let target = call.settings.model.as_deref().and_then(|model| meter.models.resolve(model).ok());
     let longest = target.as_ref().map(|target| meter.models.max_reply_tokens(target, settings.window.tokens));

@@ -93,7 +93,7 @@ fn page_length(texts: impl Iterator<Item = usize>, max_frame: usize) -> usize {
 
 /// Returns the working set of an agent's live context; an empty one if there is none.
 async fn read_working_set(registry: &Arc<Registry>, conversation: ConversationKey) -> Result<WorkingSet> {
-    if registry.context_info(conversation).is_none() {
+    if !registry.may_have_context(conversation) {
         return Ok(WorkingSet::default());
     }
     let room = PageBudget { page_bytes: 0, message_bytes: 0 };

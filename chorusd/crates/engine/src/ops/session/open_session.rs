@@ -108,7 +108,7 @@ impl SessionReader {
 
     /// Returns the live context as a save would write it; `None` if it has no messages.
     async fn draft_live(&self, conversation: ConversationKey) -> Result<Option<Box<ContextDraft>>> {
-        if self.registry.context_info(conversation).is_none() {
+        if !self.registry.may_have_context(conversation) {
             return Ok(None);
         }
         let mut draft = self.registry.ask(conversation, command::draft()).await?;
