@@ -60,8 +60,9 @@ enum Message {
     WithoutSavepoint(Job),
     /// Runs outside of any transaction.
     OutsideTransaction(Job),
-    /// Copies the database in steps, between the other jobs.
-    Copy(SnapshotRequest),
+    /// Copies the database in steps, between the other jobs. Boxed, because a queue reserves space for all messages that it
+    /// may ever hold.
+    Copy(Box<SnapshotRequest>),
     Close(oneshot::Sender<()>),
 }
 
@@ -295,7 +296,7 @@ impl DbThread {
 
     /// Sends a request about a snapshot to the thread; see [`snapshot::PendingSnapshot`].
     pub(super) fn request_snapshot(&self, request: SnapshotRequest) -> Result<()> {
-        self.send(Message::Copy(request))
+        self.send(Message::Copy(Box::new(request)))
     }
 
     fn send(&self, message: Message) -> Result<()> {

@@ -66,6 +66,25 @@ impl ConversationIndex {
         inner.rows.insert(id, Arc::new(row));
     }
 
+    /// Moves what the index holds of conversations to other memory. It was allocated between parts of their contexts, and
+    /// once those are freed, it alone keeps their pages from being returned to the system.
+    pub fn relocate(&self, keys: &[ConversationKey]) {
+        let mut inner = self.inner.write();
+        // All copies are made before anything is freed. Otherwise each would take the place of the one before.
+        let all_names = (keys.len() * 2 >= inner.names.len()).then(|| inner.names.clone());
+        let copy = |row: &Arc<ConversationRow>| {
+            let name = all_names.is_none().then(|| (row.key.agent, row.name.clone()));
+            (name, Arc::new((**row).clone()))
+        };
+        let copies: Vec<_> = keys.iter().filter_map(|key| inner.rows.get(&key.id)).map(copy).collect();
+        let mut replaced = Vec::with_capacity(copies.len());
+        let _old_names = all_names.map(|names| std::mem::replace(&mut inner.names, names));
+        for (name, row) in copies {
+            let old_name = name.map(|name| (inner.names.remove_entry(&name), inner.names.insert(name, row.key.id)));
+            replaced.push((old_name, inner.rows.insert(row.key.id, row)));
+        }
+    }
+
     /// Makes `main` the selected conversation of an agent.
     pub fn deselect(&self, agent: Uuid) {
         self.inner.write().deselect(agent);

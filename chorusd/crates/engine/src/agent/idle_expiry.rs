@@ -116,6 +116,15 @@ impl<K: Copy + Ord + Hash> DeadlineTimers<K> {
         }
     }
 
+    /// Moves the queue to other memory if at least half of its contexts have just been evicted; see
+    /// [`ConversationIndex::relocate`](super::conversation_index::ConversationIndex::relocate).
+    pub fn relocate(&self, evicted: usize) {
+        let mut inner = self.inner.lock();
+        if evicted * 2 >= inner.queue.len() {
+            inner.queue = inner.queue.clone();
+        }
+    }
+
     /// Returns the deadline of a key.
     #[must_use]
     pub fn due(&self, key: K) -> Option<Ticks> {

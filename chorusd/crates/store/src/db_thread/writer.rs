@@ -110,7 +110,7 @@ impl WriterThread {
                     break;
                 }
                 Message::Copy(request) => {
-                    after = AfterBatch::Copy(request);
+                    after = AfterBatch::Copy(*request);
                     break;
                 }
                 Message::Close(done) => {
