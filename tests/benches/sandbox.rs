@@ -18,7 +18,13 @@ fn main() {
     let job = CommandSpec {
         argv: vec!["true".into()],
         env: Vec::new(),
-        confinement: Confinement { workspace, shared: Vec::new(), network: false, limits: ResourceLimits::default() },
+        confinement: Confinement {
+            workspace,
+            shared: Vec::new(),
+            git_author: None,
+            network: false,
+            limits: ResourceLimits::default(),
+        },
     };
     let outside = || time(|| _ = std::process::Command::new("true").status().expect("true"));
     let sandbox = Sandbox::new(Path::new(home.bins.chorusd), &home.path);
