@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use chorus_proto::methods::agent::{Config, ConfigParams, ConfigResult, List, ListParams, Show, ShowParams};
 use chorus_proto::{CallError, Client, ErrorKind};
 use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
+use chorus_tests::ctl::chorusctl;
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 use serde_json::{Value, json};
 
@@ -52,6 +53,28 @@ fn keys_are_read_and_set_with_their_own_types() {
         assert!(fits.contains(&kind), "{key} = {value}: {kind:?}");
     }
     assert_eq!(file(&home, "a")["window_messages"], 30);
+}
+
+#[test]
+fn a_count_that_is_refused_says_what_is_accepted() {
+    let home = home();
+    let _daemon = Daemon::start(&home);
+    chorusctl(&home, ["agent", "init", "a"]).expect_success();
+    for (key, value, smallest) in [
+        ("concurrent_turns", "0", 1),
+        ("concurrent_turns", "many", 1),
+        ("max_conversations", "0", 1),
+        ("max_conversations", "2.5", 1),
+        ("window_messages", "many", 0),
+    ] {
+        let refused = chorusctl(&home, ["agent", "config", "a", key, value]);
+        let said = refused.expect_failure_with_hint(2);
+        let expected = format!("error: `{key}` must be a whole number, at least {smallest}\n");
+        assert!(said.starts_with(&expected), "{said}");
+    }
+    chorusctl(&home, ["agent", "config", "a", "concurrent_turns", "1"]).expect_success();
+    chorusctl(&home, ["agent", "config", "a", "concurrent_turns", ""]).expect_success();
+    assert_eq!(file(&home, "a").get("concurrent_turns").filter(|value| !value.is_null()), None);
 }
 
 #[test]

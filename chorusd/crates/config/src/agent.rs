@@ -236,8 +236,33 @@ pub fn render(map: &Map<String, Value>) -> String {
     text
 }
 
+/// Returns the smallest value of a key that has a whole number; `None` for other keys.
+fn smallest_count(key: &str) -> Option<u64> {
+    match key {
+        "window_messages" | "compact_at_tokens" | "daily_token_limit" => Some(0),
+        "max_conversations" | "concurrent_turns" => Some(1),
+        _ => None,
+    }
+}
+
+/// Converts the value of a key that has a whole number, of at least `smallest`.
+fn count_value(key: &str, smallest: u64, value: &Value) -> Result<Value> {
+    let count = value.as_u64().or_else(|| value.as_str()?.parse().ok()).filter(|count| *count >= smallest);
+    count
+        .map(Value::from)
+        .ok_or_else(|| Error::invalid(format!("`{key}` must be {}", count_range(smallest))).hint(example(key)))
+}
+
+fn count_range(smallest: u64) -> String {
+    format!("a whole number, at least {smallest}")
+}
+
 /// Checks that `value` has the type of `key`. The error message follows "agent.json".
 fn check_value(key: &str, value: &Value) -> Result<(), String> {
+    if let Some(smallest) = smallest_count(key).filter(|_| !value.is_null()) {
+        let fits = value.as_u64().is_some_and(|count| count >= smallest);
+        return if fits { Ok(()) } else { Err(format!("has a `{key}` that is not {}", count_range(smallest))) };
+    }
     let fits = match key {
         _ if value.is_null() => true,
         "id" | "name" | "created_at" | "model" | "system_prompt" | "project" | "channel_id" | "guild_id"
@@ -253,8 +278,6 @@ fn check_value(key: &str, value: &Value) -> Result<(), String> {
         }
         // Which profile it resolves to depends on the configuration, see `AgentConfig::profile`.
         "permissions" => value.is_string() || value.is_object(),
-        "window_messages" | "compact_at_tokens" | "daily_token_limit" => value.is_u64(),
-        "max_conversations" | "concurrent_turns" => value.as_u64().is_some_and(|count| count > 0),
         "daily_cost_limit" => value.as_f64().is_some_and(|limit| limit.is_finite() && limit >= 0.0),
         "redact" | "checkpoint_workspace" => value.is_boolean(),
         "running_tasks" | PERMISSION_RULES_KEY => value.is_array(),
@@ -280,23 +303,11 @@ pub fn normalise(key: &str, value: Value, profiles: &Profiles) -> Result<Value> 
             None => failure.hint(format!("keys: name, {}", SETTABLE_KEYS.join(", "))),
         });
     }
+    if let Some(smallest) = smallest_count(key).filter(|_| !value.is_null() && value != "") {
+        return count_value(key, smallest, &value);
+    }
     let value = match value {
         Value::String(text) if text.is_empty() && key != "system_prompt" => Value::Null,
-        Value::String(text)
-            if matches!(
-                key,
-                "window_messages"
-                    | "compact_at_tokens"
-                    | "daily_token_limit"
-                    | "max_conversations"
-                    | "concurrent_turns"
-            ) =>
-        {
-            text.parse::<u64>().map(Value::from).map_err(|_| {
-                Error::invalid(format!("`{key}` must be a whole number, at least 0"))
-                    .hint(format!("for example: chorusctl agent config NAME {key} 50"))
-            })?
-        }
         Value::String(text) if key == "daily_cost_limit" => {
             let limit = text.parse::<f64>().ok().filter(|limit| *limit >= 0.0);
             limit
@@ -336,11 +347,13 @@ fn example(key: &str) -> String {
         "permissions" => {
             "a profile name, such as standard (see `chorusctl permissions list`), or a profile as JSON".into()
         }
-        "max_conversations" | "concurrent_turns" => "a whole number, at least 1".into(),
-        "window_messages" | "compact_at_tokens" => "a whole number, for example 50".into(),
+        "max_conversations" => "for example 100".into(),
+        "concurrent_turns" => "for example 4".into(),
+        "window_messages" => "for example 50".into(),
+        "compact_at_tokens" => "for example 50000".into(),
         "redact" | "checkpoint_workspace" => "true or false".into(),
         "workspace" => "shared, or worktree for a git worktree per conversation".into(),
-        "daily_token_limit" => "a whole number, for example 2000000; 0 = no limit".into(),
+        "daily_token_limit" => "for example 2000000; 0 = no limit".into(),
         "daily_cost_limit" => "US dollars, for example 2.50; 0 = no limit".into(),
         "model" => "a string, for example anthropic/claude-sonnet-4-5".into(),
         _ => "a string; an empty string means the default".into(),
@@ -419,7 +432,17 @@ mod tests {
         let profiles = Profiles::default();
         assert_eq!(normalise("window_messages", "20".into(), &profiles).unwrap(), 20);
         assert_eq!(normalise("model", "".into(), &profiles).unwrap(), Value::Null);
-        assert!(normalise("window_messages", "many".into(), &profiles).is_err());
+        for (key, value, smallest) in [
+            ("window_messages", Value::from("many"), 0),
+            ("max_conversations", "0".into(), 1),
+            ("concurrent_turns", 0.into(), 1),
+            ("concurrent_turns", "-1".into(), 1),
+            ("concurrent_turns", true.into(), 1),
+        ] {
+            let refused = normalise(key, value, &profiles).unwrap_err();
+            let expected = format!("`{key}` must be a whole number, at least {smallest}");
+            assert_eq!(refused.message, expected);
+        }
         assert_eq!(normalise("daily_token_limit", "5000".into(), &profiles).unwrap(), 5000);
         assert_eq!(normalise("daily_cost_limit", "2.5".into(), &profiles).unwrap(), 2.5);
         assert!(normalise("daily_cost_limit", "-1".into(), &profiles).is_err());
