@@ -113,6 +113,9 @@ pub struct RunningTurn {
     pub seconds: u64,
     /// Queued turns.
     pub waiting: u64,
+    /// True while it waits because as many turns of the agent run as may (`concurrent_turns`).
+    #[omit_empty]
+    pub waits_for_slot: bool,
 }
 
 /// Why an agent's model would not answer.

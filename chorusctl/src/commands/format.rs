@@ -166,17 +166,19 @@ pub fn state_cell(state: AgentState) -> Cell {
     }
 }
 
-/// Formats how long a turn has been running as a table cell.
+/// Formats how long a turn has been running, or waiting for other turns of its agent, as a table cell.
 #[must_use]
 pub fn running_cell(turn: &RunningTurn) -> Cell {
-    Cell::new(Style::Good, format!("running {}", time::format_two_units(turn.seconds)))
+    let (style, verb) = if turn.waits_for_slot { (Style::Plain, "waiting") } else { (Style::Good, "running") };
+    Cell::new(style, format!("{verb} {}", time::format_two_units(turn.seconds)))
 }
 
 /// Formats `step 3, 42 s, 1 waiting`.
 #[must_use]
 pub fn turn(turn: &RunningTurn) -> String {
+    let for_slot = if turn.waits_for_slot { ", waiting for other turns (concurrent_turns)" } else { "" };
     let waiting = if turn.waiting == 0 { String::new() } else { format!(", {} waiting", turn.waiting) };
-    format!("step {}, {}{waiting}", turn.step, time::format_two_units(turn.seconds))
+    format!("step {}, {}{for_slot}{waiting}", turn.step, time::format_two_units(turn.seconds))
 }
 
 /// Returns the directory in which the tools of the agent in `agent_dir` work, with `~` for the user's home.

@@ -14,7 +14,7 @@ use chorus_tests::model_server::Response;
 use chorus_tests::{DEADLINE, Fixture, wait_until};
 use serde_json::json;
 
-use super::{open, texts};
+use super::{list, open, texts};
 use crate::home;
 
 fn fixture(conversations: usize) -> Fixture {
@@ -98,6 +98,38 @@ fn they_run_at_once_up_to_the_limit_and_then_in_order() {
     assert_eq!(texts(&mut client, "c2"), ["two", "answer 2"]);
     assert_eq!(texts(&mut client, "c0"), ["zero", "answer 0"]);
     assert!(client.messages("a").is_empty());
+}
+
+#[test]
+fn one_that_waits_for_its_turn_is_shown_as_waiting_until_it_runs() {
+    let fixture = fixture(1);
+    limit(&fixture, 1);
+    fixture.answer(Response::text(["Zero."]).gate("go 0"));
+    fixture.answer(Response::text(["One."]).gate("go 1"));
+    let first = send(&fixture, "c0", "zero");
+    fixture.models().wait_for_gate("go 0");
+    let second = send(&fixture, "main", "one");
+    while !matches!(second.heard.recv_timeout(DEADLINE).expect("a note"), TurnEvent::Note(_)) {}
+    let waits = || {
+        let listed = list(&mut fixture.client(), false);
+        listed.into_iter().map(|found| found.turn.map(|turn| turn.waits_for_slot)).collect::<Vec<_>>()
+    };
+    let states = |command: &[&str]| {
+        let shown = chorusctl(&fixture.home, command).stdout;
+        ["waiting", "running"].map(|state| shown.lines().filter(|line| line.contains(&format!(" {state} "))).count())
+    };
+    assert_eq!(waits(), [Some(true), Some(false)]);
+    for command in [&["status"][..], &["conversations"]] {
+        assert_eq!(states(command), [1, 1], "{command:?}");
+    }
+    let details = chorusctl(&fixture.home, ["status", "a"]).stdout;
+    assert!(details.contains("waiting for other turns (concurrent_turns)"), "{details}");
+    fixture.models().open_gate("go 0");
+    first.turn.join().expect("the client").expect("a turn");
+    fixture.models().wait_for_gate("go 1");
+    assert_eq!((waits(), states(&["conversations"])), (vec![Some(false), None], [0, 1]));
+    fixture.models().open_gate("go 1");
+    second.turn.join().expect("the client").expect("a turn");
 }
 
 #[test]

@@ -58,6 +58,7 @@ impl TurnIo {
             let turns = pluralize(most, "turn");
             let note = format!("waiting: {turns} of this agent {verb} running (concurrent_turns)");
             self.has_waited.store(true, Ordering::Relaxed);
+            let _slot_wait = registry.running.mark_slot_wait(self.id);
             self.sinks.send(&TurnEvent::Note(note));
             let slot = registry.turn_slots.acquire(agent, most).await;
             *self.slot.lock() = Some(slot);

@@ -1,30 +1,56 @@
 //! The running turns of all agents, for status requests.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use chorus_agent_core::TurnSnapshot;
 use chorus_base::Ticks;
 use chorus_base::sync::Mutex;
 use chorus_proto::RunningTurn;
 use chorus_session::conversation::ConversationKey;
+use uuid::Uuid;
 
-/// The running turns, by conversation.
+/// The running turns.
 #[derive(Debug, Default)]
-pub struct RunningTurns(Mutex<HashMap<ConversationKey, TurnSnapshot>>);
+pub struct RunningTurns {
+    by_conversation: Mutex<HashMap<ConversationKey, TurnSnapshot>>,
+    /// Turns that wait for the right to run.
+    waiting_for_slot: Mutex<HashSet<Uuid>>,
+}
+
+/// Marks a turn as waiting for the right to run, until it is dropped.
+#[derive(Debug)]
+pub(super) struct SlotWait<'a> {
+    turns: &'a RunningTurns,
+    turn: Uuid,
+}
+
+impl Drop for SlotWait<'_> {
+    fn drop(&mut self) {
+        self.turns.waiting_for_slot.lock().remove(&self.turn);
+    }
+}
 
 impl RunningTurns {
     /// Sets or removes the running turn of a conversation.
     pub(super) fn set(&self, conversation: ConversationKey, running: Option<TurnSnapshot>) {
         match running {
-            Some(running) => _ = self.0.lock().insert(conversation, running),
-            None => _ = self.0.lock().remove(&conversation),
+            Some(running) => _ = self.by_conversation.lock().insert(conversation, running),
+            None => _ = self.by_conversation.lock().remove(&conversation),
         }
+    }
+
+    /// Marks a turn as waiting for the right to run.
+    #[must_use]
+    pub(super) fn mark_slot_wait(&self, turn: Uuid) -> SlotWait<'_> {
+        self.waiting_for_slot.lock().insert(turn);
+        SlotWait { turns: self, turn }
     }
 
     /// Returns the running turn of a conversation as of `now`.
     #[must_use]
     pub fn status(&self, conversation: ConversationKey, now: Ticks) -> Option<RunningTurn> {
-        let TurnSnapshot { turn, step, since, waiting } = self.0.lock().get(&conversation).copied()?;
-        Some(RunningTurn { turn_id: turn, step, seconds: now.since(since).as_secs(), waiting })
+        let TurnSnapshot { turn, step, since, waiting } = self.by_conversation.lock().get(&conversation).copied()?;
+        let waits_for_slot = self.waiting_for_slot.lock().contains(&turn);
+        Some(RunningTurn { turn_id: turn, step, seconds: now.since(since).as_secs(), waiting, waits_for_slot })
     }
 }
