@@ -112,6 +112,9 @@ pub struct AppendResult {
     /// Number of secrets found; null if not checked.
     #[omit_empty]
     pub secrets_found: Option<u64>,
+    /// Something to show to the person: that the conversation was closed, and how to get its earlier messages.
+    #[omit_empty]
+    pub note: Option<String>,
 }
 
 #[wire(params)]

@@ -1,8 +1,8 @@
 //! Start of a chat: prepares the context and prints a recap of it.
 
-use chorus_proto::methods::agent;
 use chorus_proto::methods::approvals::{List, ListParams};
 use chorus_proto::methods::context::{Clear, ClearParams, Show, ShowParams, ShowResult};
+use chorus_proto::methods::{agent, conversations};
 use chorus_proto::{ContextInfo, ConversationRef, Message, Meter, Role};
 use jiff::Timestamp;
 
@@ -96,7 +96,13 @@ fn print_recap(app: &mut App, shown: &ShowResult, person: bool) {
     let heading = format::agent_and_conversation(&shown.agent_name, shown.conversation.as_ref());
     let help = if person { "; type /help for commands" } else { "" };
     let Some(context) = shown.context.as_ref().filter(|context| context.messages > 0) else {
-        print_note(app, &format!("{heading} · new conversation{help}"));
+        let state = match &shown.conversation {
+            Some(conversation) if is_closed(app, conversation) => {
+                "closed; a message reopens it; its earlier messages: chorusctl restore latest"
+            }
+            _ => "new conversation",
+        };
+        print_note(app, &format!("{heading} · {state}{help}"));
         return print_workspace(app, &shown.agent_name, person);
     };
     let last = shown.messages.last().map_or(context.last_activity_at, |message| message.timestamp);
@@ -109,6 +115,14 @@ fn print_recap(app: &mut App, shown: &ShowResult, person: bool) {
             app.stderr.quoted_line(Style::Faint, &line);
         }
     }
+}
+
+/// Returns true if the conversation was closed after its messages were saved.
+fn is_closed(app: &mut App, conversation: &ConversationRef) -> bool {
+    let params = conversations::ListParams { agent: app.agent(), all: true, ..conversations::ListParams::default() };
+    // Not essential: on an error the chat starts without it.
+    let all = app.call::<conversations::List>(&params).map(|listed| listed.conversations).unwrap_or_default();
+    all.iter().any(|one| one.id == conversation.id && one.closed_at.is_some() && one.last_session.is_some())
 }
 
 /// Tells a person where the agent's tools work.

@@ -96,6 +96,9 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     app.call_and_print::<Append>(&params, |app, result| {
         let line = format!("appended {} ({} total)", pluralize(result.appended, "message"), result.messages);
         app.stdout.status_line(&line)?;
+        if let Some(note) = result.note.filter(|_| !app.global.quiet) {
+            app.stderr.line(&note);
+        }
         match result.secrets_found.filter(|found| *found > 0) {
             Some(found) if redact => app.stderr.line(&format!("redacted {}", pluralize(found, "secret"))),
             Some(found) => {

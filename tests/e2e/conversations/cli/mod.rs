@@ -7,6 +7,7 @@ mod hints;
 mod into_new;
 mod names;
 mod older_daemon;
+mod reopened;
 mod selection;
 mod shown;
 

@@ -89,6 +89,7 @@ impl Fixture {
             appended: 1,
             messages,
             secrets_found: None,
+            note: None,
         }))))
     }
 
@@ -193,7 +194,7 @@ fn an_append_that_fails_leaves_nothing() {
 fn a_known_key_adds_nothing() {
     let mut bench = Fixture::new();
     bench.append("again");
-    let answer = AppendResult { appended: 1, messages: 9, secrets_found: None };
+    let answer = AppendResult { appended: 1, messages: 9, secrets_found: None, note: None };
     let effects = bench.handle(Event::Appended(Ok(AppendOutcome::Duplicate(answer.clone()))));
     assert!(matches!(only_reply(effects), Ok(CommandOutcome::Appended(given)) if given == answer));
     assert!(bench.state.is_empty());

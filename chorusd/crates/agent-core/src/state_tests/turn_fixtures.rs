@@ -82,7 +82,12 @@ pub(super) fn tool_ended(step: u32, (at, id): (usize, &str), is_error: bool, sto
 }
 
 pub(super) fn append_completed() -> Event {
-    Event::Appended(Ok(AppendOutcome::Added(AppendResult { appended: 1, messages: 1, secrets_found: None })))
+    Event::Appended(Ok(AppendOutcome::Added(AppendResult {
+        appended: 1,
+        messages: 1,
+        secrets_found: None,
+        note: None,
+    })))
 }
 
 pub(super) fn turn_closed(turn: Uuid) -> Event {

@@ -67,7 +67,7 @@ pub(super) fn append_in_transaction(
     let totals = Totals::count(&append.messages);
     let messages =
         contexts_table::add_totals(conn, append.context, totals, append.at, append.deadline, chain.newest())?;
-    let answer = AppendResult { appended: totals.messages, messages, secrets_found: None };
+    let answer = AppendResult { appended: totals.messages, messages, secrets_found: None, note: None };
     if let Some(mark) = &append.mark {
         turn_marks_and_keys::store_mark(conn, append.conversation, append.context, mark, append.at)?;
     }
@@ -107,7 +107,7 @@ fn find_repeated_append(
     Ok(conn
         .prepare_cached("SELECT appended, messages FROM append_keys WHERE conversation_id = ?1 AND key = ?2")?
         .query_row(params![conversation.id.as_bytes(), key], |row| {
-            Ok(AppendResult { appended: row.get(0)?, messages: row.get(1)?, secrets_found: None })
+            Ok(AppendResult { appended: row.get(0)?, messages: row.get(1)?, secrets_found: None, note: None })
         })
         .optional()?)
 }

@@ -190,6 +190,7 @@ impl Simulation {
                 appended: append.messages.len() as u64,
                 messages: 0,
                 secrets_found: None,
+                note: None,
             }))
         };
         self.handle(Event::Appended(result));

@@ -39,8 +39,9 @@ pub async fn append(
     let mut messages = StoredMessage::from_messages(&messages).map_err(unfit)?;
     let secrets = redact_messages(redactor, &mut messages, params.redact).map_err(unfit)?;
     messages.iter().try_for_each(|message| check_length(message, config.max_frame))?;
+    let note = agents.reopened_note(&target).await;
     let result = registry.ask(target.key, command::append(messages, params.key)).await?;
-    Ok(AppendResult { secrets_found: Some(secrets), ..result })
+    Ok(AppendResult { secrets_found: Some(secrets), note, ..result })
 }
 
 /// Counts the secrets in `messages`; with `redact`, replaces them.

@@ -20,6 +20,8 @@ pub const SELECTED: &str = "@";
 pub struct ConversationTarget {
     pub agent: Arc<AgentEntry>,
     pub key: ConversationKey,
+    /// It was closed, and this request opened it.
+    pub(super) was_reopened: bool,
     /// Held while a context may be started in it.
     pub(super) _starting: Option<StartingGuard>,
 }
@@ -28,7 +30,7 @@ impl ConversationTarget {
     /// Returns a conversation of an agent.
     #[must_use]
     pub fn new(agent: Arc<AgentEntry>, key: ConversationKey) -> Self {
-        Self { agent, key, _starting: None }
+        Self { agent, key, was_reopened: false, _starting: None }
     }
 
     /// Returns the conversation `main` of an agent.

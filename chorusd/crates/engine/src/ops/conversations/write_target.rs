@@ -59,16 +59,30 @@ impl AgentResolver {
     pub async fn prepare_to_write(&self, target: ConversationTarget) -> Result<ConversationTarget> {
         let ConversationTarget { agent, key, .. } = target;
         if key.is_main() {
-            return Ok(ConversationTarget { agent, key, _starting: None });
+            return Ok(ConversationTarget::new(agent, key));
         }
-        if self.index.conversations.get(key).is_some_and(|row| row.closed_at.is_some()) {
-            self.open_conversation(key).await?;
-        }
+        let is_closed = self.index.conversations.get(key).is_some_and(|row| row.closed_at.is_some());
+        let was_reopened = is_closed && self.open_conversation(key).await?;
         let starting = match self.registry.context_info(key) {
             Some(_) => None,
             None => Some(self.make_room(&agent, key).await?),
         };
-        Ok(ConversationTarget { agent, key, _starting: starting })
+        Ok(ConversationTarget { agent, key, was_reopened, _starting: starting })
+    }
+
+    /// Says that a request opened the closed conversation `target`, and how to get what was said in it before; `None` if
+    /// it was open.
+    pub async fn reopened_note(&self, target: &ConversationTarget) -> Option<String> {
+        let name = self.index.conversations.name(target.key).filter(|_| target.was_reopened)?;
+        // Not essential: on an error the note does not name the command.
+        let earlier = match self.registry.sessions().nth_newest(target.key, 0).await {
+            Ok(Some(_)) => {
+                let command = self.index.name_in_commands(target.key, "chorusctl restore latest");
+                format!("; its earlier messages: {command}")
+            }
+            _ => String::new(),
+        };
+        Some(format!("reopened conversation {name}{earlier}"))
     }
 
     /// Checks that a context may be put into a new conversation called `new`, if one is asked for.
@@ -107,10 +121,14 @@ impl AgentResolver {
         self.prepare_to_write(target).await
     }
 
-    pub(super) async fn open_conversation(&self, key: ConversationKey) -> Result<()> {
+    /// Opens a conversation. Returns false if it was open.
+    pub(super) async fn open_conversation(&self, key: ConversationKey) -> Result<bool> {
         let _one_at_a_time = self.conversation_locks.lock(key.agent).await;
-        let Some(row) = self.index.conversations.get(key).filter(|row| row.closed_at.is_some()) else { return Ok(()) };
-        self.store_conversation(ConversationRow { closed_at: None, ..(*row).clone() }).await
+        let Some(row) = self.index.conversations.get(key).filter(|row| row.closed_at.is_some()) else {
+            return Ok(false);
+        };
+        self.store_conversation(ConversationRow { closed_at: None, ..(*row).clone() }).await?;
+        Ok(true)
     }
 
     /// Stores a conversation in the journal and in the index. The caller holds the lock of conversations.

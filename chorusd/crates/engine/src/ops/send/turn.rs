@@ -12,7 +12,7 @@ use chorus_base::requester::Requester;
 use chorus_clock::Clock;
 use chorus_config::Config;
 use chorus_llm::Models;
-use chorus_proto::methods::send::{SendParams, SendResult};
+use chorus_proto::methods::send::{SendParams, SendResult, TurnEvent};
 use chorus_proto::{Attachment, Author, NewMessage, Role, Source, SourceKind};
 use chorus_session::conversation::ConversationKey;
 use chorus_session::stored_message::StoredMessage;
@@ -95,6 +95,13 @@ async fn run_send(
     }
     check_key(params.key.as_deref())?;
     let target = target.await?;
+    let sink = TurnSink::new(listener);
+    // Other front ends than the command line reopen conversations for reasons of their own.
+    if matches!(origin.source.kind, SourceKind::Cli)
+        && let Some(note) = sender.agents.reopened_note(&target).await
+    {
+        sink.send(&TurnEvent::Note(note));
+    }
     let (agent, conversation) = (&target.agent, target.key);
     let already_sent = match &params.key {
         Some(key) => sender.store.journal.has_turn_key(conversation, key.clone()).await?,
@@ -118,7 +125,6 @@ async fn run_send(
     let message = message.complete(|| new_id().to_string(), sender.clock.now());
     let message = StoredMessage::new(&message).map_err(|e| Error::invalid(format!("cannot store the message: {e}")))?;
     check_length(&message, sender.config.max_frame)?;
-    let sink = TurnSink::new(listener);
     let request = TurnRequest {
         turn: new_id(),
         message,
