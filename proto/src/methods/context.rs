@@ -218,7 +218,7 @@ pub struct HistoryParams {
     /// A duration back from now (`7d`, `1h30m`) or a date.
     pub since: Option<String>,
     pub tag: Option<String>,
-    /// Only sessions with each of these words in their title, name or tags, in any case.
+    /// Only sessions with each of these words in their title, name or tags, or in the name or title of their conversation, in any case.
     pub words: Option<String>,
     /// The numbers of the list shown last stay: nobody is shown this one.
     pub keep_numbers: bool,

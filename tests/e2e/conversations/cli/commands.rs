@@ -89,6 +89,31 @@ fn a_closed_one_is_saved_and_says_how_to_continue_it() {
 }
 
 #[test]
+fn words_of_a_title_or_a_name_find_the_sessions_of_one_that_is_closed() {
+    let (home, _daemon) = with_review();
+    run(&home, &["save", "the login"]);
+    run(&home, &["conversations", "new", "second", "--title", "Audit of the Größe"]);
+    run(&home, &["-C", "second", "context", "append", "is it sound?"]);
+    run(&home, &["conversations", "rename", "review", "parser"]);
+    for closed in ["second", "parser"] {
+        run(&home, &["conversations", "close", closed]);
+    }
+    run(&home, &["conversations", "rename", "parser", "reader"]);
+    let found = |words: &[&str]| {
+        let listed = chorusctl(&home, [&["history"], words, &["--json"]].concat()).expect_json();
+        let sessions = listed["sessions"].as_array().expect("a list").clone();
+        sessions.iter().map(|one| one["conversation"]["name"].as_str().unwrap_or("main").to_owned()).collect::<Vec<_>>()
+    };
+    for words in [&["AUDIT"][..], &["größe"], &["second"], &["audit", "second"], &["--all-agents", "audit"]] {
+        assert_eq!(found(words), ["second"], "{words:?}");
+    }
+    // Both the name at the save and the one that it has now.
+    assert_eq!((found(&["parser"]), found(&["reader"])), (vec!["parser".to_owned()], vec!["parser".to_owned()]));
+    assert_eq!(found(&["login"]), ["main"]);
+    assert_eq!(found(&["audit", "reader"]), Vec::<String>::new());
+}
+
+#[test]
 fn names_are_completed() {
     let (home, _daemon) = with_review();
     run(&home, &["conversations", "new", "retries"]);

@@ -136,6 +136,20 @@ impl ConversationIndex {
         inner.names.range((agent, String::new())..).next().is_some_and(|((of, _), _)| *of == agent)
     }
 
+    /// Returns the names and titles in lowercase letters of the conversations in which one of `words` occurs, by id; of all
+    /// agents without `agent`.
+    #[must_use]
+    pub fn texts_with_words(&self, agent: Option<Uuid>, words: &[String]) -> HashMap<Uuid, String> {
+        let words: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
+        let inner = self.inner.read();
+        let of_agent = inner.rows.values().filter(|row| agent.is_none_or(|agent| row.key.agent == agent));
+        let texts = of_agent.map(|row| {
+            let title = row.title.as_deref().unwrap_or_default();
+            (row.key.id, format!("{}\n{title}", row.name).to_lowercase())
+        });
+        texts.filter(|(_, text)| words.iter().any(|word| text.contains(&**word))).collect()
+    }
+
     /// Returns the conversations of an agent, sorted by name.
     #[must_use]
     pub fn of_agent(&self, agent: Uuid) -> Vec<Arc<ConversationRow>> {

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, params_from_iter};
 use serde::Deserialize;
+use uuid::Uuid;
 
 use super::sessions::{COLUMNS, SessionQuery, SessionRow, read_session};
 use crate::journal::to_nanos;
@@ -27,9 +28,10 @@ pub(super) struct HeaderFields<'a> {
     trigger: Trigger,
 }
 
-/// The name that the conversation had when the session was saved.
+/// The conversation of a session, with the name that it had when the session was saved.
 #[derive(Debug, Deserialize)]
 struct ConversationName<'a> {
+    id: Uuid,
     #[serde(borrow)]
     name: Cow<'a, str>,
 }
@@ -55,8 +57,10 @@ impl<'a> HeaderFields<'a> {
         }
         // Without a title, the summary is shown in its place.
         let title = self.description.as_ref().or(self.summary.as_ref()).map_or("", |title| &**title);
-        let conversation = self.conversation.as_ref().map(|conversation| &*conversation.name);
-        let parts = [session_id, title].into_iter().chain(conversation).chain(self.tags.iter().map(|tag| &**tag));
+        let conversation = self.conversation.as_ref();
+        let now = conversation.and_then(|conversation| listing.conversation_texts.get(&conversation.id));
+        let called = conversation.map(|conversation| &*conversation.name).into_iter().chain(now.map(|text| &**text));
+        let parts = [session_id, title].into_iter().chain(called).chain(self.tags.iter().map(|tag| &**tag));
         let text = parts.collect::<Vec<_>>().join("\n").to_lowercase();
         words.iter().all(|word| text.contains(&**word))
     }
@@ -101,6 +105,14 @@ fn select_matching(conn: &Connection, listing: &SessionQuery) -> StoreResult<Vec
     Ok(matching)
 }
 
+/// Condition on the conversation of a session, with one value, of [`json_ids`].
+const IS_OF_CONVERSATIONS: &str = "hex(conversation_id) IN (SELECT value FROM json_each(?))";
+
+fn json_ids(ids: &[Uuid]) -> Value {
+    let ids: Vec<String> = ids.iter().map(|id| id.simple().to_string().to_uppercase()).collect();
+    Value::Text(serde_json::Value::from(ids).to_string())
+}
+
 /// Builds the `WHERE` clause of a query and its values. It may accept rows that [`matches`] does not.
 fn where_clause(listing: &SessionQuery) -> (String, Vec<Value>) {
     let mut parts = Vec::new();
@@ -128,11 +140,8 @@ fn where_clause(listing: &SessionQuery) -> (String, Vec<Value>) {
         }
     }
     if !listing.hidden.is_empty() {
-        parts.push(
-            "(conversation_id IS NULL OR hex(conversation_id) NOT IN (SELECT value FROM json_each(?)))".to_owned(),
-        );
-        let ids: Vec<String> = listing.hidden.iter().map(|id| id.simple().to_string().to_uppercase()).collect();
-        values.push(Value::Text(serde_json::Value::from(ids).to_string()));
+        parts.push(format!("(conversation_id IS NULL OR NOT {IS_OF_CONVERSATIONS})"));
+        values.push(json_ids(&listing.hidden));
     }
     if let Some(since) = listing.since {
         // The plus keeps SQLite from using the index on times, which has a different order. An import was saved after its
@@ -145,8 +154,16 @@ fn where_clause(listing: &SessionQuery) -> (String, Vec<Value>) {
         values.push(Value::Text(tag.clone()));
     }
     for word in listing.words.iter().filter(|word| is_plain(word)) {
-        parts.push("instr(lower(header), ?)".to_owned());
-        values.push(Value::Text(word.to_ascii_lowercase()));
+        let word = word.to_ascii_lowercase();
+        let called = listing.conversation_texts.iter().filter(|(_, text)| text.contains(&word)).map(|(id, _)| *id);
+        let called: Vec<Uuid> = called.collect();
+        values.push(Value::Text(word));
+        if called.is_empty() {
+            parts.push("instr(lower(header), ?)".to_owned());
+        } else {
+            parts.push(format!("(instr(lower(header), ?) OR {IS_OF_CONVERSATIONS})"));
+            values.push(json_ids(&called));
+        }
     }
     let filter = if parts.is_empty() { String::new() } else { format!("WHERE {}", parts.join(" AND ")) };
     (filter, values)

@@ -1,5 +1,7 @@
 //! Rows of sessions.
 
+use std::collections::HashMap;
+
 use chorus_base::error::{Error, Result};
 use chorus_proto::{ErrorKind, SessionHeader};
 use chorus_session::conversation::ConversationKey;
@@ -52,8 +54,11 @@ pub struct SessionQuery {
     /// Only conversations since then: by the time of the save, or of an imported one by its start.
     pub since: Option<Timestamp>,
     pub tag: Option<String>,
-    /// Words that the title, the name or the tags contain, each of them, in any case.
+    /// Words that the title, the name, the tags or the conversation contain, each of them, in any case.
     pub words: Vec<String>,
+    /// The names and titles that conversations have now, in lowercase letters, by id; those without any of `words` may be
+    /// missing.
+    pub conversation_texts: HashMap<Uuid, String>,
     pub offset: u64,
     pub limit: u64,
 }

@@ -78,9 +78,20 @@ pub async fn history_as(
     }
     let since = params.since.as_deref().map(|text| parse_since(text, clock.now())).transpose()?;
     let offset = (page - 1).saturating_mul(limit);
-    let words = params.words.unwrap_or_default().split_whitespace().take(MAX_WORDS).map(str::to_owned).collect();
-    let hidden = scope.hidden();
-    let listing = SessionQuery { agent, also, conversation, hidden, since, tag: params.tag, words, offset, limit };
+    let words = params.words.unwrap_or_default();
+    let words: Vec<String> = words.split_whitespace().take(MAX_WORDS).map(str::to_owned).collect();
+    let listing = SessionQuery {
+        agent,
+        also,
+        conversation,
+        hidden: scope.hidden(),
+        since,
+        tag: params.tag,
+        conversation_texts: agents.index.conversations.texts_with_words(agent, &words),
+        words,
+        offset,
+        limit,
+    };
     let (rows, short, total) = sessions.table.list_with_short_ids(listing).await?;
     if !params.keep_numbers {
         let ids = rows.iter().map(|row| row.header.id).collect();
