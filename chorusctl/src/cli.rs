@@ -10,6 +10,7 @@ use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand as
 
 use crate::commands::context::history;
 use crate::commands::{Command, help_groups, status};
+use crate::conversation_select;
 use crate::error::Error;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::terminal::ColorWhen;
@@ -145,6 +146,7 @@ pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Cli, clap::Err
     let is_help = |word: &OsString| word == "--help" || word == "-h";
     let mut command = if arguments.len() <= 1 || arguments.iter().any(is_help) { command() } else { Cli::command() };
     let mut matches = command.try_get_matches_from_mut(arguments)?;
+    conversation_select::check_option(&matches)?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
@@ -155,6 +157,7 @@ fn parse_named_command(arguments: &[OsString]) -> Option<Cli> {
     let all = Command::augment_subcommands(clap::Command::new("chorusctl"));
     let named = arguments.iter().skip(1).find_map(|word| all.find_subcommand(word))?;
     let mut matches = RootOptions::command().subcommand(named.clone()).try_get_matches_from(arguments).ok()?;
+    conversation_select::check_option(&matches).ok()?;
     Cli::from_arg_matches_mut(&mut matches).ok()
 }
 

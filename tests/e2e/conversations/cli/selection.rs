@@ -57,20 +57,45 @@ fn what_only_reads_or_changes_creates_nothing() {
         &["history"],
         &["save"],
         &["undo"],
-        &["status", "--json"],
         &["notes", "add", "a fact"],
         &["context", "compact"],
         &["cancel"],
         &["export", "@"],
     ] {
         let output = chorusctl(&home, [&["-C", "elsewhere"], args].concat());
-        let is_about_agents = args[0] == "status";
-        assert_eq!(output.status, if is_about_agents { 0 } else { 3 }, "{args:?} {output:?}");
+        assert_eq!(output.status, 3, "{args:?} {output:?}");
     }
     assert_eq!(names(&home), ["main", "review"]);
     // Nor does what needs a session that does not exist.
     for verb in ["restore", "resume"] {
         chorusctl(&home, ["-C", "elsewhere", verb, "nothing-like-it"]).expect_failure(3);
+    }
+    assert_eq!(names(&home), ["main", "review"]);
+}
+
+#[test]
+fn a_command_that_uses_no_conversation_refuses_the_option_and_ignores_the_environment() {
+    let (home, _daemon) = with_review();
+    for (args, command) in [
+        (&["status"][..], "status"),
+        (&["agent", "show", "api"], "agent show"),
+        (&["tasks"], "tasks"),
+        (&["conversations", "new", "docs"], "conversations new"),
+        (&["session", "import", "run.jsonl"], "session import"),
+        (&["usage", "--by", "conversation"], "usage"),
+    ] {
+        let expected = format!("error: `chorusctl {command}` does not use a conversation; remove -C review\n");
+        for args in [[&["-C", "review"], args].concat(), [args, &["--conversation", "review"]].concat()] {
+            let refused = chorusctl(&home, args.iter().copied());
+            assert_eq!((refused.status, &*refused.stderr), (2, &*expected), "{args:?}");
+        }
+    }
+    let json = chorusctl(&home, ["-C", "review", "status", "--json"]);
+    assert!(json.stderr.starts_with("{\"error\":{") && json.stderr.contains("does not use a conversation"), "{json:?}");
+    for args in [&["status"][..], &["agent", "show", "api"]] {
+        let mut command = home.command(home.bins.chorusctl);
+        command.env("CHORUS_CONVERSATION", "elsewhere").args(args);
+        ctl::run_command(command, b"").expect_success();
     }
     assert_eq!(names(&home), ["main", "review"]);
 }
