@@ -108,3 +108,22 @@ fn a_save_commits_the_worktree_and_a_restore_brings_its_files_back() {
     assert!(!fixture.workspace("a").join("f").exists());
     let _ = fs::metadata(&dir).expect("the worktree");
 }
+
+#[test]
+fn a_worktree_of_somebody_else_under_the_same_name_stays() {
+    let fixture = start_fixture(&["review"]);
+    write(&fixture, "review", "f", "x\n");
+    assert_eq!(close(&fixture, "review").worktree.map(|closed| closed.unmerged_commits), Some(1));
+    let workspace = fixture.workspace("a");
+    let other = fixture.home.temp_dir().join("others/review");
+    git(&workspace, &["worktree", "add", "-q", "-b", "topic", other.to_str().expect("a path")]);
+    fs::write(other.join("g"), "staged\n").expect("a file");
+    git(&other, &["add", "g"]);
+    let (text, is_error) = bash(&fixture, "review", "cat f");
+    assert!(is_error && text.contains("git keeps another worktree under the name review"), "{text}");
+    let closed = close(&fixture, "review").worktree.expect("a worktree");
+    assert!(closed.kept.is_none() && closed.unmerged_commits == 1, "{closed:?}");
+    assert_eq!(git(&other, &["status", "--porcelain", "--branch"]), "## topic\nA  g");
+    git(&workspace, &["worktree", "remove", "--force", other.to_str().expect("a path")]);
+    assert_eq!(bash(&fixture, "review", "cat f").0, "x\n[exit status 0]");
+}

@@ -3,6 +3,8 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use chorus_proto::methods::agent::{Config, ConfigParams};
+
 use super::*;
 use crate::sandbox::each_sandbox;
 
@@ -122,5 +124,36 @@ fn a_link_that_the_workspace_puts_into_the_repository_is_not_followed() {
             fs::rename(&aside, &path).expect("renamed");
         }
         assert_eq!(bash(&fixture, "review", "git commit -q --allow-empty -m y").0, "[exit status 0]");
+    }
+}
+
+#[test]
+fn a_link_that_a_conversation_puts_into_its_git_directory_is_not_followed() {
+    for fixture in each_fixture() {
+        let config = ConfigParams {
+            name: "a".into(),
+            key: Some("checkpoint_workspace".into()),
+            value: Some("true".into()),
+        };
+        fixture.client().call::<Config>(&config).expect("agent.config");
+        write(&fixture, "main", "f", "of main\n");
+        commit(&fixture, "main", "First");
+        assert!(!bash(&fixture, "review", "git commit -q --allow-empty -m x").1);
+        let repository = fixture.workspace("a").join(".git");
+        let files = || ["config", "refs/heads/main"].map(|file| fs::read(repository.join(file)).expect("a file"));
+        let before = files();
+        // The next call repairs the worktree.
+        let plant = "G=$(git rev-parse --git-dir) && ln -sf ../../refs/heads/main $G/locked && \
+                     ln -sf ../../config $G/gitdir && ln -sf ../../config $G/commondir && ln -sf f .git";
+        let (text, is_error) = bash(&fixture, "review", &format!("{plant} && rm .git"));
+        assert!(!is_error, "{text}");
+        assert_eq!(bash(&fixture, "review", "git status --porcelain").0, "[exit status 0]");
+        assert!(files() == before, "the conversation wrote to the repository");
+        // The next save commits.
+        let plant = "ln -sf ../../refs/chorus/checkpoints/planted $(git rev-parse --git-dir)/COMMIT_EDITMSG && echo x >f";
+        assert!(!bash(&fixture, "review", plant).1);
+        super::super::save(&mut fixture.client(), Some("review"), "with files");
+        assert!(!repository.join("refs/chorus/checkpoints/planted").exists());
+        git(&fixture.workspace("a"), &["fsck", "--strict"]);
     }
 }

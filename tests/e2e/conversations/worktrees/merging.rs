@@ -58,7 +58,7 @@ fn a_merge_with_conflicts_changes_nothing_and_names_the_files() {
     let (before, listed) = (head(&fixture, "HEAD"), status(&fixture));
     let printed = chorusctl(&fixture.home, ["conversations", "merge", "review"]);
     assert_eq!(printed.status, 7);
-    assert!(printed.stderr.contains("changed the same lines of f; nothing was changed"), "{}", printed.stderr);
+    assert!(printed.stderr.contains("changed the same lines of f; the workspace is as it was"), "{}", printed.stderr);
     assert!(printed.stderr.contains("hint: resolve it there, then merge again"), "{}", printed.stderr);
     assert_eq!((head(&fixture, "HEAD"), status(&fixture)), (before, listed));
     assert_eq!(read(&fixture.workspace("a").join("f")).as_deref(), Some("of main\n"));

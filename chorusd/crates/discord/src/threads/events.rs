@@ -149,8 +149,6 @@ fn close_inactive(
         if thread.is_recorded && is_open {
             // Somebody may have written in it before.
             inbound::on_thread_available(app, thread.id);
-        }
-        if thread.is_recorded {
             close(app, thread.id);
         }
     }

@@ -60,10 +60,7 @@ pub(super) fn checkpoint_workspace(
     let conversation = draft.conversation.as_ref().map(|conversation| conversation.id);
     let conversation = ConversationKey::from_stored(settings.id, conversation);
     async move {
-        // A conversation that is to have a worktree and has none yet has used no files.
-        let has_files = !works_in_worktree(&settings, conversation)
-            || registry.agents.conversations.get(conversation).is_some_and(|row| row.worktree.is_some());
-        if !settings.checkpoint_workspace || !has_files {
+        if !settings.checkpoint_workspace || !has_files(&registry, &settings, conversation).await {
             return Checkpoint::default();
         }
         // Boxed: it needs a future of 15 kB, and most saves make no checkpoint.
@@ -78,6 +75,18 @@ pub(super) fn checkpoint_workspace(
             }
         }
     }
+}
+
+/// Returns false if the conversation is to have a worktree and has none, because it has used no files since it began or was
+/// closed.
+async fn has_files(registry: &Registry, settings: &AgentSettings, conversation: ConversationKey) -> bool {
+    if !works_in_worktree(settings, conversation) {
+        return true;
+    }
+    let row = registry.agents.conversations.get(conversation);
+    let Some(name) = row.as_ref().and_then(|row| row.worktree.as_ref()) else { return false };
+    let dir = settings.dir.join(worktree::WORKTREES_DIR).join(name);
+    chorus_runtime::spawn_blocking(move || dir.symlink_metadata().is_ok()).await.unwrap_or(false)
 }
 
 /// Returns a warning with the repositories inside the workspace whose files are not in the commit.
@@ -103,16 +112,19 @@ async fn commit_workspace(
     let cancel = CancellationToken::new();
     // If this future is dropped, the git command is ended too.
     let _ends = cancel.clone().drop_guard();
-    let ctx = tool_context(registry, settings, conversation, cancel.clone()).await;
-    if let WorkingDirectory::Unavailable(why) = &ctx.place {
-        return Err(why.clone());
-    }
+    let create = async {
+        let ctx = tool_context(registry, settings, conversation, cancel.clone()).await;
+        match &ctx.place {
+            WorkingDirectory::Unavailable(why) => Err(why.clone()),
+            _ => checkpoint::create_checkpoint(&ctx, &message).await,
+        }
+    };
     let made = async {
         let _turn = match trigger {
             Trigger::IdleTimeout | Trigger::Shutdown => registry.checkpoint_limit.0.acquire().await.ok(),
             _ => None,
         };
-        with_timeout(GIT_TIMEOUT, &cancel, checkpoint::create_checkpoint(&ctx, &message)).await
+        with_timeout(GIT_TIMEOUT, &cancel, create).await
     };
     match trigger {
         Trigger::Shutdown => with_timeout(SHUTDOWN_TIMEOUT, &cancel, made).await,

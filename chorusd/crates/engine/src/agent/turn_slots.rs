@@ -20,6 +20,14 @@ struct AgentTurns {
     waiting: VecDeque<oneshot::Sender<TurnSlot>>,
 }
 
+impl AgentTurns {
+    /// Sets the limit, and forgets those that have left the queue.
+    fn set_limit(&mut self, most: u64) {
+        self.most = most.max(1);
+        self.waiting.retain(|waiting| !waiting.is_closed());
+    }
+}
+
 /// The right of a turn to run, until it is dropped.
 #[derive(Debug)]
 pub(super) struct TurnSlot {
@@ -39,7 +47,7 @@ impl TurnSlots {
     pub(super) fn try_acquire(&self, agent: Uuid, most: u64) -> Option<TurnSlot> {
         let mut all = self.0.lock();
         let turns = all.entry(agent).or_default();
-        turns.most = most.max(1);
+        turns.set_limit(most);
         if turns.running >= turns.most || !turns.waiting.is_empty() {
             return None;
         }
@@ -53,7 +61,7 @@ impl TurnSlots {
             let receiver = {
                 let mut all = self.0.lock();
                 let turns = all.entry(agent).or_default();
-                turns.most = most.max(1);
+                turns.set_limit(most);
                 if turns.running < turns.most && turns.waiting.is_empty() {
                     turns.running += 1;
                     return TurnSlot { slots: self.clone(), agent };

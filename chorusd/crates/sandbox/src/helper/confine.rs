@@ -71,7 +71,8 @@ pub(super) fn run() -> Result<(), String> {
 /// Returns the writable directories that only this sandbox has.
 fn private_dirs(spec: &LaunchSpec) -> impl Iterator<Item = PathBuf> {
     let shared = iter::once(SHARED_MEMORY_DIR.into());
-    spec.writable.iter().filter(|at| **at != spec.dir).cloned().chain(shared)
+    let is_mounted = |at: &&PathBuf| **at == spec.dir || spec.identities.iter().any(|mounted| mounted.path == **at);
+    spec.writable.iter().filter(move |at| !is_mounted(at)).cloned().chain(shared)
 }
 
 /// Sets close-on-exec on all descriptors above 2, so that the command does not inherit what the daemon was started

@@ -53,14 +53,15 @@ fn refusal_error(refused: MergeRefusal, agent: &str, name: &str, branch: &str) -
         MergeRefusal::Changes(what) => {
             let why = format!("the workspace of {agent} has changes that are not committed: {}", first(&what));
             Error::new(ErrorKind::Conflict, why)
-                .hint("commit them, for example in the conversation main, then merge again; nothing was changed")
+                .hint("commit them, for example in the conversation main, then merge again; the workspace is as it was")
         }
         MergeRefusal::Conflicts(files) => {
             let more = files.len().saturating_sub(MAX_NAMED_FILES);
             let named = files.iter().take(MAX_NAMED_FILES).map(String::as_str).collect::<Vec<_>>().join(", ");
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            let why =
-                format!("the workspace and {branch} changed the same lines of {named}{more}; nothing was changed");
+            let why = format!(
+                "the workspace and {branch} changed the same lines of {named}{more}; the workspace is as it was"
+            );
             Error::new(ErrorKind::Conflict, why).hint(format!(
                 "resolve it there, then merge again: chorusctl -C {name} send \"merge the branch of the workspace into \
                  yours and resolve the conflicts\""
@@ -68,7 +69,12 @@ fn refusal_error(refused: MergeRefusal, agent: &str, name: &str, branch: &str) -
         }
         MergeRefusal::Failed(why) => {
             Error::new(ErrorKind::GitFailed, format!("cannot merge {branch}: {}", first(&why)))
-                .hint("fix it, then merge again; nothing was changed in the workspace")
+                .hint("fix it, then merge again; the workspace is as it was")
+        }
+        MergeRefusal::Incomplete(why) => {
+            let why = format!("cannot complete the merge of {branch}: {}", first(&why));
+            Error::new(ErrorKind::GitFailed, why)
+                .hint(format!("fix it, then complete it: chorusctl conversations merge {name}"))
         }
     }
 }

@@ -117,9 +117,12 @@ impl AgentResolver {
     }
 
     /// Removes the worktree of a conversation that was closed, if it has one. What is not committed in it is committed to its
-    /// branch first; a branch that is merged is deleted.
+    /// branch first; a branch that is merged is deleted. If a message has opened the conversation again, the worktree stays.
     pub async fn close_worktree(&self, agent: &AgentEntry, key: ConversationKey) -> Option<ClosedWorktree> {
-        let name = self.index.conversations.get(key)?.worktree.clone()?;
+        // Before requests are kept from the conversation: whoever closes it has this lock and waits for it.
+        let _one_at_a_time = self.conversation_locks.lock(key.agent).await;
+        let row = self.index.conversations.get(key).filter(|row| row.closed_at.is_some())?;
+        let name = row.worktree.clone()?;
         let mut closed = ClosedWorktree {
             branch: branch_of(&name),
             committed: false,
@@ -146,11 +149,10 @@ impl AgentResolver {
         let WorktreeContexts { workspace, own, worktree } = worktree_contexts(self, agent, key, name).await?;
         let removed = remove(&workspace, &own, &worktree).await;
         let removed = removed.map_err(|why| Error::new(ErrorKind::GitFailed, why))?;
-        if removed.branch_deleted {
-            let _one_at_a_time = self.conversation_locks.lock(key.agent).await;
-            if let Some(row) = self.index.conversations.get(key) {
-                self.store_conversation(ConversationRow { worktree: None, ..(*row).clone() }).await?;
-            }
+        if removed.branch_deleted
+            && let Some(row) = self.index.conversations.get(key)
+        {
+            self.store_conversation(ConversationRow { worktree: None, ..(*row).clone() }).await?;
         }
         Ok(removed)
     }

@@ -63,15 +63,16 @@ pub struct CheckpointCommit {
 pub async fn create_checkpoint(ctx: &ToolContext, message: &str) -> GitResult<CheckpointCommit> {
     let _alone = ctx.services.git_locks.lock(ctx.agent).await;
     let mut git = open_repository(ctx).await?;
-    if let Some(worktree) = ctx.place.worktree() {
-        // The commands of the conversation cannot write there.
-        git = git.with_directory(worktree.prepare_directory(CHECKPOINT_REFS).await?);
-    }
     if stage_changes(&git, &[]).await? {
         commit_staged(&git, message, Vec::new()).await?;
     }
     let commit = git.output(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).await;
     let commit = commit.map_err(|_| "the workspace has no commits and no files".to_owned())?;
+    if let Some(worktree) = ctx.place.worktree() {
+        // The commands of the conversation cannot write there, and only this one may: the others write files that may be
+        // links into it.
+        git = git.with_directory(worktree.prepare_directory(CHECKPOINT_REFS).await?);
+    }
     git.output(["update-ref", &format!("{CHECKPOINT_REFS}/{commit}"), &commit]).await?;
     // If the list cannot be read, report that there are some.
     let without = nested_repositories(&git).await.unwrap_or_else(|_| vec!["many".into()]);

@@ -6,8 +6,10 @@ use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, mkdirat, open, openat};
+use chorus_base::private_fs::TEMPORARY_PREFIX;
+use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, open, openat, renameat, unlinkat};
 use rustix::io::Errno;
+use uuid::Uuid;
 
 use crate::tools::git::GitResult;
 
@@ -52,6 +54,25 @@ pub(super) fn create_file(root: &Path, name: &str, text: &str) -> GitResult<()> 
         Err(Errno::EXIST) => Ok(()),
         Err(e) => Err(failed(e.into())),
     }
+}
+
+/// Replaces the file `name` of the directory `below` in `root`, or creates it. A link in its place is replaced itself. Blocks.
+pub(super) fn replace_file(root: &Path, below: &str, name: &str, text: &str) -> GitResult<()> {
+    let path = root.join(below).join(name);
+    let failed = |e: io::Error| format!("{}: {e}", path.display());
+    let mut directory = open(root, OPEN_FLAGS, Mode::empty()).map_err(|e| failed(e.into()))?;
+    for part in below.split('/').filter(|part| !part.is_empty()) {
+        directory = openat(&directory, part, OPEN_FLAGS, Mode::empty()).map_err(|e| failed(e.into()))?;
+    }
+    let temporary = format!("{TEMPORARY_PREFIX}{}", Uuid::new_v4());
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = openat(&directory, &*temporary, flags, Mode::from_raw_mode(0o666)).map_err(|e| failed(e.into()))?;
+    let written = File::from(file).write_all(text.as_bytes());
+    let placed = written.and_then(|()| Ok(renameat(&directory, &*temporary, &directory, name)?));
+    placed.map_err(|e| {
+        let _ = unlinkat(&directory, &*temporary, AtFlags::empty());
+        failed(e)
+    })
 }
 
 /// Lists the directories in `root`, and those of `files` that it has. Blocks.
@@ -123,5 +144,12 @@ mod tests {
         symlink(other.join("secret"), root.join("packed-refs")).unwrap();
         assert_eq!((read_below(&root, "packed-refs"), read_below(&root, "file")), (String::new(), "text".into()));
         assert_eq!((read_below(&root, "refs"), read_below(&root, "none")), (String::new(), String::new()));
+        symlink(other.join("secret"), root.join("refs/link")).unwrap();
+        replace_file(&root, "refs", "link", "new").unwrap();
+        assert_eq!(fs::read_to_string(other.join("secret")).unwrap(), "secret");
+        assert_eq!(read_below(&root.join("refs"), "link"), "new");
+        assert!(replace_file(&root, "logs", "x", "new").is_err(), "logs is a link");
+        assert!(replace_file(&root, "", "refs", "new").is_err(), "refs is a directory");
+        assert_eq!(fs::read_dir(&root).unwrap().count(), 4, "nothing temporary is left");
     }
 }

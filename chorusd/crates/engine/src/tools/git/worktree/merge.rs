@@ -37,6 +37,8 @@ pub enum MergeRefusal {
     /// Both branches changed the same part of these files.
     Conflicts(Vec<String>),
     Failed(String),
+    /// Files of the workspace may have changed, and its branch has not. Another merge completes it.
+    Incomplete(String),
 }
 
 impl From<String> for MergeRefusal {
@@ -49,7 +51,7 @@ impl From<String> for MergeRefusal {
 /// of the workspace, `own` that of the worktree. The caller holds both conversations.
 ///
 /// # Errors
-/// The workspace is as it was before.
+/// The workspace is as it was before, unless the merge is incomplete.
 pub async fn merge(
     workspace: &ToolContext,
     own: &ToolContext,
@@ -98,7 +100,7 @@ pub async fn merge(
 /// Commits what is not committed in the worktree, if its directory exists. Returns true if there was something.
 async fn commit_worktree(own: &ToolContext, worktree: &Worktree, name: &str) -> GitResult<bool> {
     let examined = worktree.clone();
-    if !run_blocking(move || Ok(examined.dir.join(".git").symlink_metadata().is_ok())).await? {
+    if !run_blocking(move || Ok(examined.dir.symlink_metadata().is_ok())).await? {
         return Ok(false);
     }
     let wrong = |why: String| format!("the worktree of {name} cannot be committed: {why}");
@@ -120,16 +122,21 @@ async fn merge_trees(git: &Git<'_>, head: &str, tip: &str) -> Result<String, Mer
 }
 
 /// Replaces the files of `head` with those of `commit`, and moves the branch.
-async fn apply(git: &Git<'_>, own: &ToolContext, (head, commit): (&str, &str), fit: RestoreFit) -> GitResult<()> {
+async fn apply(
+    git: &Git<'_>,
+    own: &ToolContext,
+    (head, commit): (&str, &str),
+    fit: RestoreFit,
+) -> Result<(), MergeRefusal> {
     // Other conversations that work in the workspace must read the files again.
     let _command = own.services.file_versions.start_command(own.conversation).await?;
     if fit == RestoreFit::Clean {
-        git.output(["read-tree", "-m", "-u", head, commit]).await?;
+        git.output(["read-tree", "-m", "-u", head, commit]).await.map_err(MergeRefusal::Incomplete)?;
     }
     if let Err(why) = git.output(["update-ref", "-m", "merge of a conversation", "HEAD", commit, head]).await {
         return Err(match git.output(["read-tree", "-m", "-u", commit, head]).await {
-            Ok(_) => why,
-            Err(_) => format!("the files were merged, but {why}"),
+            Ok(_) => MergeRefusal::Failed(why),
+            Err(_) => MergeRefusal::Incomplete(format!("the files are merged, but {why}")),
         });
     }
     Ok(())

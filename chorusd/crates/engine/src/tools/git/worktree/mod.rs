@@ -72,7 +72,32 @@ impl Worktree {
 
     /// Returns the directory that git keeps for it in the repository.
     pub(super) fn git_dir(&self) -> PathBuf {
-        self.repository.join("worktrees").join(&self.name)
+        self.repository.join(self.git_dir_below())
+    }
+
+    /// Returns the path of [`Self::git_dir`] below the repository.
+    fn git_dir_below(&self) -> String {
+        format!("{WORKTREES_DIR}/{}", self.name)
+    }
+
+    /// Checks that what git keeps under its name is not that of a worktree that somebody else added. Blocks.
+    ///
+    /// # Errors
+    /// The reason, with what to do.
+    fn check_owner(&self) -> GitResult<()> {
+        let kept = directories::read_below(&self.git_dir(), "gitdir");
+        let owner = Path::new(kept.trim());
+        let own = self.dir.join(".git");
+        // Before the agent was renamed or the home moved, it was elsewhere.
+        let has_moved = owner.ends_with(Path::new(WORKTREES_DIR).join(&self.name).join(".git")) && !owner.exists();
+        if kept.trim().is_empty() || owner == own || has_moved {
+            return Ok(());
+        }
+        Err(format!(
+            "git keeps another worktree under the name {} for {}; remove that one with git worktree remove, then try again",
+            self.name,
+            owner.parent().unwrap_or(owner).display()
+        ))
     }
 
     /// Returns what its commands see of the repository. An empty directory takes the place of the repository's, because git

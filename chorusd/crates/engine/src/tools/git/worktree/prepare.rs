@@ -8,23 +8,13 @@ use std::sync::Arc;
 use chorus_base::private_fs::{TEMPORARY_PREFIX, create_private, remove_dir, sync_dir};
 use uuid::Uuid;
 
+use super::directories::replace_file;
 use super::{Worktree, run_blocking};
 use crate::tools::git::checkpoint::open_repository;
 use crate::tools::git::commit::{commit_staged, stage_changes};
 use crate::tools::git::run::Git;
 use crate::tools::git::{GitResult, repository_dirs};
 use crate::tools::{ToolContext, WorkingDirectory};
-
-/// Connects a worktree with its repository, which may both have moved. Arguments: `$1` the directory that git keeps for it,
-/// `$2` its own directory.
-const CONNECT_SCRIPT: &str = r#"
-set -eu
-rm -rf -- "$2/.git"
-printf 'gitdir: %s\n' "$1" >"$2/.git"
-printf '%s/.git\n' "$2" >"$1/gitdir"
-printf '../..\n' >"$1/commondir"
-: >"$1/locked"
-"#;
 
 /// Removes what git keeps for a worktree that is gone. Argument: `$1` that directory.
 const FORGET_SCRIPT: &str = r#"rm -rf -- "$1""#;
@@ -86,7 +76,10 @@ async fn find_or_create(ctx: &ToolContext) -> GitResult<Worktree> {
     }
     let examined = worktree.clone();
     match run_blocking(move || examine(&examined)).await? {
-        WorktreeState::Complete => connect(&git.with_directory(worktree.dir.clone()), &worktree).await?,
+        WorktreeState::Complete => {
+            let connected = worktree.clone();
+            run_blocking(move || connect(&connected)).await?;
+        }
         WorktreeState::Missing => create(git, &worktree).await?,
         WorktreeState::Unregistered => {
             return Err(format!(
@@ -117,6 +110,7 @@ fn examine(worktree: &Worktree) -> GitResult<WorktreeState> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => false,
         Err(e) => return Err(failed(e)),
     };
+    worktree.check_owner()?;
     let is_registered = worktree.git_dir().join("HEAD").symlink_metadata().is_ok();
     Ok(match (has_files, is_registered) {
         (true, true) => WorktreeState::Complete,
@@ -130,11 +124,18 @@ fn creation_mark(worktree: &Worktree) -> PathBuf {
     worktree.dir.with_file_name(format!("{}.creating", worktree.name))
 }
 
-async fn connect(git: &Git<'_>, worktree: &Worktree) -> GitResult<()> {
-    let args = [worktree.git_dir().into_os_string(), worktree.dir.clone().into_os_string()];
-    git.run_shell(CONNECT_SCRIPT, args)
-        .await
-        .map_err(|why| format!("cannot repair the worktree {}: {why}", worktree.dir.display()))
+/// Connects a worktree with its repository, which may both have moved. Blocks.
+fn connect(worktree: &Worktree) -> GitResult<()> {
+    let Worktree { dir, repository, .. } = worktree;
+    let replace = |root: &Path, below: &str, name: &str, text: &str| {
+        replace_file(root, below, name, text)
+            .map_err(|why| format!("cannot repair the worktree {}: {why}", dir.display()))
+    };
+    replace(dir, "", ".git", &format!("gitdir: {}\n", worktree.git_dir().display()))?;
+    let below = worktree.git_dir_below();
+    replace(repository, &below, "gitdir", &format!("{}/.git\n", dir.display()))?;
+    replace(repository, &below, "commondir", "../..\n")?;
+    replace(repository, &below, "locked", "")
 }
 
 /// Creates the worktree on its branch, which is created from the HEAD of the workspace if it does not exist.
@@ -143,7 +144,7 @@ async fn create(git: Git<'_>, worktree: &Worktree) -> GitResult<()> {
     run_blocking(move || mark_creation(&marked).map_err(|e| format!("cannot create {}: {e}", marked.dir.display())))
         .await?;
     let git = git.with_directory(worktree.dir.clone());
-    git.run_shell(FORGET_SCRIPT, [worktree.git_dir().into_os_string()]).await?;
+    forget(&git, worktree).await?;
     if !git.run(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).await?.ok {
         stage_changes(&git, &[]).await?;
         commit_staged(&git, FIRST_COMMIT_MESSAGE, Vec::new()).await?;
@@ -187,6 +188,11 @@ pub(super) fn discard_directory(worktree: &Worktree) -> io::Result<()> {
 }
 
 /// Removes what git keeps for a worktree whose directory is gone.
+///
+/// # Errors
+/// It belongs to a worktree of somebody else.
 pub(super) async fn forget(git: &Git<'_>, worktree: &Worktree) -> GitResult<()> {
+    let examined = worktree.clone();
+    run_blocking(move || examined.check_owner()).await?;
     git.run_shell(FORGET_SCRIPT, [worktree.git_dir().into_os_string()]).await
 }

@@ -1,5 +1,9 @@
 //! Removes the worktree of a conversation that is closed.
 
+use std::io;
+
+use rustix::fs::{Mode, OFlags, open, syncfs};
+
 use super::prepare::{discard_directory, forget};
 use super::{Worktree, run_blocking};
 use crate::tools::ToolContext;
@@ -43,13 +47,26 @@ pub async fn remove(workspace: &ToolContext, own: &ToolContext, worktree: &Workt
     let git = open_repository(workspace).await?;
     if exists {
         let discarded = worktree.clone();
-        run_blocking(move || discard_directory(&discarded).map_err(|e| e.to_string())).await?;
+        run_blocking(move || {
+            // Git does not wait until its commits are on the disk, and from here on they alone have the files.
+            sync_repository(&discarded).and_then(|()| discard_directory(&discarded)).map_err(|e| e.to_string())
+        })
+        .await?;
         workspace.services.worktrees.remove(worktree);
     }
-    forget(&git, worktree).await?;
+    let forgotten = forget(&git, worktree).await;
+    if exists {
+        forgotten?;
+    }
     let unmerged_commits = count_unmerged(&git, worktree).await?;
     let branch_deleted = unmerged_commits == 0 && delete_branches(&git, worktree).await?;
     Ok(RemovedWorktree { committed, unmerged_commits, branch_deleted })
+}
+
+/// Waits until the file system of the repository is on the disk. Blocks.
+fn sync_repository(worktree: &Worktree) -> io::Result<()> {
+    let opened = open(&worktree.repository, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    Ok(syncfs(opened)?)
 }
 
 /// Commits all changes of the worktree on its branch. Returns true if there were some.
