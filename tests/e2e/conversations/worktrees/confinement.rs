@@ -12,7 +12,7 @@ use crate::sandbox::each_sandbox;
 fn each_fixture() -> Vec<Fixture> {
     let started = each_sandbox();
     for fixture in &started {
-        set_mode(fixture, "worktree");
+        prepare(fixture);
         open(&mut fixture.client(), "review");
     }
     started

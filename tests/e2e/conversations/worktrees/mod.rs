@@ -26,11 +26,17 @@ use crate::tools::git::git;
 fn start_fixture(conversations: &[&str]) -> Fixture {
     let fixture = Fixture::builder(home()).models().tables(PROFILES).start();
     fixture.create_agent("a", Some("any"));
-    set_mode(&fixture, "worktree");
+    prepare(&fixture);
     for name in conversations {
         open(&mut fixture.client(), name);
     }
     fixture
+}
+
+/// Gives conversations worktrees. Summaries of saves take none of the responses that a test has queued.
+fn prepare(fixture: &Fixture) {
+    fixture.models().set_summary_response(Response::error(500, "no summary"));
+    set_mode(fixture, "worktree");
 }
 
 fn set_mode(fixture: &Fixture, mode: &str) {
