@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::protocol::{MountStep, PathIdentity};
 use super::shared_paths::identify;
-use super::{Confinement, PathAccess};
+use super::{Confinement, PathAccess, SharedPath};
 
 /// Paths of the host that are visible read-only.
 const SYSTEM_PATHS: [&str; 17] = [
@@ -155,7 +155,10 @@ pub(crate) fn plan_mounts(
     secrets.dedup_by(|below, at| below.starts_with(at));
     steps.extend(secrets.into_iter().map(|at| MountStep::Hide { at }));
     steps.push(MountStep::Bind { from: workspace.clone(), to: workspace.clone(), write: true });
-    let shared = &confinement.shared;
+    // Others may have removed parts since they were listed.
+    let is_gone =
+        |shared: &SharedPath| shared.access == PathAccess::ReadOnly && shared.path.symlink_metadata().is_err();
+    let shared: Vec<&SharedPath> = confinement.shared.iter().filter(|shared| !is_gone(shared)).collect();
     let mounted = shared.iter().filter(|shared| shared.access != PathAccess::Replaced);
     let identities = mounted.map(|shared| identify(&shared.path)).collect::<io::Result<Vec<_>>>()?;
     steps.extend(shared.iter().map(|shared| match shared.access {
@@ -166,7 +169,8 @@ pub(crate) fn plan_mounts(
             write: access == PathAccess::Writable,
         },
     }));
-    let shared = shared.iter().filter(|shared| shared.access != PathAccess::ReadOnly).map(|shared| shared.path.clone());
+    let shared = shared.into_iter().filter(|shared| shared.access != PathAccess::ReadOnly);
+    let shared = shared.map(|shared| shared.path.clone());
     // After the workspace is mounted, so that paths in it are hidden too, although none should be there.
     let hidden: Vec<PathBuf> = hidden.iter().filter_map(|at| path_to_hide(at, &steps, &workspace)).collect();
     steps.extend(hidden.into_iter().map(|at| MountStep::Hide { at }));

@@ -130,11 +130,8 @@ fn a_link_that_the_workspace_puts_into_the_repository_is_not_followed() {
 #[test]
 fn a_link_that_a_conversation_puts_into_its_git_directory_is_not_followed() {
     for fixture in each_fixture() {
-        let config = ConfigParams {
-            name: "a".into(),
-            key: Some("checkpoint_workspace".into()),
-            value: Some("true".into()),
-        };
+        let config =
+            ConfigParams { name: "a".into(), key: Some("checkpoint_workspace".into()), value: Some("true".into()) };
         fixture.client().call::<Config>(&config).expect("agent.config");
         write(&fixture, "main", "f", "of main\n");
         commit(&fixture, "main", "First");
@@ -150,7 +147,8 @@ fn a_link_that_a_conversation_puts_into_its_git_directory_is_not_followed() {
         assert_eq!(bash(&fixture, "review", "git status --porcelain").0, "[exit status 0]");
         assert!(files() == before, "the conversation wrote to the repository");
         // The next save commits.
-        let plant = "ln -sf ../../refs/chorus/checkpoints/planted $(git rev-parse --git-dir)/COMMIT_EDITMSG && echo x >f";
+        let plant =
+            "ln -sf ../../refs/chorus/checkpoints/planted $(git rev-parse --git-dir)/COMMIT_EDITMSG && echo x >f";
         assert!(!bash(&fixture, "review", plant).1);
         super::super::save(&mut fixture.client(), Some("review"), "with files");
         assert!(!repository.join("refs/chorus/checkpoints/planted").exists());
