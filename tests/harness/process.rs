@@ -54,6 +54,12 @@ pub fn rss(pid: u32) -> u64 {
     read_status_bytes(pid, "VmRSS:")
 }
 
+/// Returns the resident memory of `pid` in bytes without that of files, such as the pages of its program that ran once.
+#[must_use]
+pub fn anonymous_memory(pid: u32) -> u64 {
+    read_status_bytes(pid, "RssAnon:")
+}
+
 /// Returns the highest resident memory of `pid` so far, in bytes.
 #[must_use]
 pub fn peak_rss(pid: u32) -> u64 {
