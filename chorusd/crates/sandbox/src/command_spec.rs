@@ -27,7 +27,7 @@ pub struct SharedPath {
     pub access: PathAccess,
 }
 
-/// What a command may do with a shared path.
+/// The access of a command to a shared path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathAccess {
     ReadOnly,

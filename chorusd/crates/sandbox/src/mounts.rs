@@ -99,7 +99,7 @@ pub(crate) struct MountPlan {
     pub home: PathBuf,
     /// The workspace's real path.
     pub workspace: PathBuf,
-    /// What is shared besides the workspace.
+    /// The paths that are shared besides the workspace.
     pub identities: Vec<PathIdentity>,
 }
 

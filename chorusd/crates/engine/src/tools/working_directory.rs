@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::git::worktree::Worktree;
 
-/// Where the tools of a conversation work.
+/// The place in which the tools of a conversation work.
 #[derive(Debug, Clone)]
 pub enum WorkingDirectory {
     /// In the agent's workspace.

@@ -33,7 +33,7 @@ const BRANCH_NAMESPACE: &str = "conversation";
 /// Files of a repository that git reads in a worktree. Others are those of operations in the workspace, or temporary.
 const REPOSITORY_FILES: [&str; 6] = ["HEAD", "config", "config.worktree", "index", "packed-refs", "shallow"];
 
-/// What git writes into `packed-refs` if there are no references to pack.
+/// The text that git writes into `packed-refs` if there are no references to pack.
 const PACKED_REFS_HEADER: &str = "# pack-refs with: peeled fully-peeled sorted \n";
 
 /// The git worktree of a conversation.

@@ -22,7 +22,7 @@ const FORGET_SCRIPT: &str = r#"rm -rf -- "$1""#;
 /// Message of the first commit in a repository that has none.
 const FIRST_COMMIT_MESSAGE: &str = "Files of the workspace";
 
-/// What there is of a worktree.
+/// The state of a worktree on the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WorktreeState {
     Complete,

@@ -12,7 +12,7 @@ use crate::tools::git::checkpoint::open_repository;
 use crate::tools::git::commit::{commit_staged, nested_repositories, stage_changes};
 use crate::tools::git::run::Git;
 
-/// What became of a worktree.
+/// The result of removing a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemovedWorktree {
     /// Changes that were not committed are in a commit of its branch now.
