@@ -1,4 +1,4 @@
-//! What becomes of a worktree when its conversation is closed: nothing that was written is lost.
+//! Closing a conversation with a worktree: nothing that was written is lost.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What a command of a conversation with a worktree can and cannot do to the repository, with the real git.
+//! Access of a command of a conversation with a worktree to the repository, with the real git.
 
 use std::fs;
 use std::os::unix::fs::symlink;
