@@ -134,6 +134,21 @@ impl InteractiveCommand {
         self.stdout.text()[before..].to_owned()
     }
 
+    /// Waits until a chat shows the empty `prompt` and has drawn it. The terminal takes Ctrl-D that is typed earlier for
+    /// itself, and the chat would not get it.
+    pub fn wait_for_empty_prompt(&self, prompt: &str) {
+        self.stdout.wait_for_end(&format!("{prompt}\r\u{1b}[{}C\u{1b}[?2026l", prompt.chars().count()));
+    }
+
+    /// Leaves a chat with `prompt` by Ctrl-D, which is no failure. Returns the output.
+    pub fn leave_chat(mut self, prompt: &str) -> String {
+        self.wait_for_empty_prompt(prompt);
+        self.type_text("\u{4}");
+        let (status, out, _) = self.wait_for_exit();
+        assert_eq!(status.code(), Some(0), "{out}");
+        out
+    }
+
     /// Closes the input.
     pub fn close_input(&mut self) {
         self.input = None;

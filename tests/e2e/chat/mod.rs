@@ -18,8 +18,6 @@ use crate::send::cli::{Calls, command, daemon, replies, started, text};
 const OPENED: &str = "type /help for commands";
 /// The prompt, once it is read at.
 const PROMPT: &str = "atlas> ";
-/// The same with the cursor behind it, as the line editor draws it.
-const EMPTY_PROMPT: &str = "atlas> \r\u{1b}[7C\u{1b}[?2026l";
 
 /// What `context.show` answers: a context that began at that minute, with its last messages.
 fn context(minute: u64, messages: u64, last: &[(&str, &str)]) -> Value {
@@ -53,9 +51,9 @@ fn chat(command: &Command) -> InteractiveCommand {
     running
 }
 
-/// Waits until the prompt is there and nothing was typed at it. Before, the terminal would take Ctrl-D for itself.
+/// Waits until the prompt is there and nothing was typed at it.
 fn at_prompt(running: &InteractiveCommand) {
-    running.stdout.wait_for_end(EMPTY_PROMPT);
+    running.wait_for_empty_prompt(PROMPT);
 }
 
 /// Types at the prompt, and waits until `what` is shown.
@@ -70,12 +68,8 @@ fn texts(calls: &Calls) -> Vec<Value> {
 }
 
 /// Leaves by Ctrl-D, which is no failure.
-fn leave(mut running: InteractiveCommand) -> String {
-    at_prompt(&running);
-    running.type_text("\u{4}");
-    let (status, out, _) = running.wait_for_exit();
-    assert_eq!(status.code(), Some(0), "{out}");
-    out
+fn leave(running: InteractiveCommand) -> String {
+    running.leave_chat(PROMPT)
 }
 
 fn plain(home: &Home) -> Command {

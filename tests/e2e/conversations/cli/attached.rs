@@ -75,9 +75,7 @@ fn what_others_say_at_the_prompt_is_shown_above_it() {
     fixture.reply("Mine.");
     chat.type_and_wait("my question\r", "Mine.");
     chat.type_and_wait("\r", "api/review> ");
-    chat.type_text("\u{4}");
-    let (status, out, _) = chat.wait_for_exit();
-    assert!(status.success(), "{out}");
+    let out = chat.leave_chat("api/review> ");
     assert_eq!(out.matches("a fact from elsewhere").count(), 1, "{out}");
     assert!(
         !out.contains("user: my question") && !out.contains("api: Mine.") && !out.contains("not for the review"),

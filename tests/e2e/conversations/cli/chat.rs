@@ -52,8 +52,7 @@ fn it_stays_where_it_began_and_shows_nothing_of_others() {
     chat.type_and_wait("how is it?\r", "Fine.");
     let shown = chat.type_and_wait("/show\r", "api · review · 3 messages");
     assert!(!shown.contains("not for the chat"), "{shown}");
-    chat.type_text("\u{4}");
-    let (status, out, _) = chat.wait_for_exit();
-    assert!(status.success() && !out.contains("not for the chat"), "{out}");
+    let out = chat.leave_chat("api/review> ");
+    assert!(!out.contains("not for the chat"), "{out}");
     assert!(run(home, &["-C", "review", "show"]).contains("how is it?"));
 }

@@ -92,6 +92,5 @@ fn a_chat_names_its_own_commands_with_a_slash_and_where_to_go() {
     chat.type_and_wait("/restore the-login --as-conversation again\r", "continue there: chorusctl -C again chat");
     let listed = chat.type_and_wait("/conversations\r", "*  review");
     assert!(listed.contains("again"), "{listed}");
-    chat.type_text("\u{4}");
-    assert!(chat.wait_for_exit().0.success());
+    chat.leave_chat("api/review> ");
 }

@@ -94,7 +94,7 @@ fn a_chat_is_listed_where_it_is_open() {
     let (home, _daemon) = with_review();
     let mut command = home.command(home.bins.chorusctl);
     command.arg("chat");
-    let mut chat = InteractiveCommand::on_terminal(&command);
+    let chat = InteractiveCommand::on_terminal(&command);
     chat.stdout.wait_for("api> ");
     let listed = || Some(run(&home, &["conversations"])).filter(|list| list.contains("  pts/"));
     let list = wait_until("the chat in the list", DEADLINE, listed);
@@ -103,8 +103,7 @@ fn a_chat_is_listed_where_it_is_open() {
     let agent = status.lines().find(|line| line.starts_with("api ")).unwrap_or_else(|| panic!("{status}"));
     assert!(agent.contains("open in pts/"), "{status}");
     assert!(run(&home, &["status", "api"]).contains("open in             pts/"), "{status}");
-    chat.type_text("\u{4}");
-    assert!(chat.wait_for_exit().0.success());
+    chat.leave_chat("api> ");
     let is_gone = || (!run(&home, &["conversations"]).contains("pts/")).then_some(());
     wait_until("the end of the chat", DEADLINE, is_gone);
 }
