@@ -63,6 +63,8 @@ pub async fn run(registry: Arc<Registry>, stop: CancellationToken) {
 /// Moves what stays in memory of evicted contexts.
 fn relocate(registry: &Registry, evicted: Vec<ConversationKey>) {
     registry.conversations().relocate(&evicted);
+    registry.relocate(&evicted);
     registry.idle_timers.relocate(evicted.len());
+    registry.eviction_timers.relocate(evicted.len());
     malloc_trim::schedule_trim(&registry.store);
 }

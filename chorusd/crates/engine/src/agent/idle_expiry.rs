@@ -82,6 +82,13 @@ impl<K: Copy + Ord + Hash> Inner<K> {
     }
 }
 
+/// Returns the memory of a map that has room for more than four times its entries.
+pub(super) fn shrink_if_sparse<K: Eq + Hash, V>(map: &mut HashMap<K, V>) {
+    if map.capacity() / 4 > map.len() {
+        map.shrink_to(map.len() * 2);
+    }
+}
+
 impl<K> Default for DeadlineTimers<K> {
     fn default() -> Self {
         let inner = Inner { queue: BTreeSet::new(), timers: HashMap::new() };
@@ -117,9 +124,11 @@ impl<K: Copy + Ord + Hash> DeadlineTimers<K> {
     }
 
     /// Moves the queue to other memory if at least half of its contexts have just been evicted; see
-    /// [`ConversationIndex::relocate`](super::conversation_index::ConversationIndex::relocate).
+    /// [`ConversationIndex::relocate`](super::conversation_index::ConversationIndex::relocate). Returns the room of timers
+    /// that are gone.
     pub fn relocate(&self, evicted: usize) {
         let mut inner = self.inner.lock();
+        shrink_if_sparse(&mut inner.timers);
         if evicted * 2 >= inner.queue.len() {
             inner.queue = inner.queue.clone();
         }

@@ -9,6 +9,7 @@ use chorus_store::journal::ContextRow;
 use uuid::Uuid;
 
 use super::Registry;
+use crate::agent::idle_expiry::shrink_if_sparse;
 use crate::agent::prompt_size::{self, ConversationSize};
 
 impl Registry {
@@ -24,6 +25,13 @@ impl Registry {
     pub fn may_have_context(&self, conversation: ConversationKey) -> bool {
         let inner = self.inner.lock();
         inner.live.get(conversation).is_some() || inner.actors.contains_key(&conversation)
+    }
+
+    /// Moves what is kept of evicted contexts to other memory, and returns the room of their actors.
+    pub(in crate::agent) fn relocate(&self, evicted: &[ConversationKey]) {
+        let mut inner = self.inner.lock();
+        inner.live.relocate(evicted);
+        shrink_if_sparse(&mut inner.actors);
     }
 
     /// Returns the numbers of all live contexts.
