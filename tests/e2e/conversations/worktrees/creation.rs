@@ -1,6 +1,8 @@
 //! A worktree is created when its conversation first uses a tool, and healed after a crash.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::process::Command;
 
 use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::methods::conversations::{Rename, RenameParams};
@@ -205,6 +207,74 @@ fn it_stays_when_its_conversation_or_agent_gets_another_name() {
     };
     fixture.client().call::<Send>(&params).expect("a turn");
     assert_eq!(git(&dir, &["log", "-1", "--format=%s"]), "moved");
+}
+
+#[test]
+fn a_copy_of_the_home_connects_worktrees_with_its_own_repository() {
+    let mut fixture = start_fixture(&["review"]);
+    write(&fixture, "review", "f", "x\n");
+    commit(&fixture, "review", "Add f");
+    fixture.stop();
+    let (original, copy) = (fixture.home.path.clone(), fixture.home.temp_dir().join("copy"));
+    assert!(Command::new("cp").arg("-a").args([&original, &copy]).status().expect("cp").success());
+    let before = status_of(&worktree(&fixture, "review"));
+    fixture.home.path = copy;
+    fixture.start();
+    expect_tool(&fixture, "review", "bash", json!({"command": "echo y >f && git commit -qam Change"}));
+    assert_eq!(head(&fixture, "conversation/review/work^"), before.0);
+    fixture.stop();
+    // The original, which git has not heard of the copy, is as it was.
+    fixture.home.path = original;
+    fixture.start();
+    assert_eq!(status_of(&worktree(&fixture, "review")), before);
+    assert_eq!(bash(&fixture, "review", "cat f").0, "x\n[exit status 0]");
+}
+
+/// The newest commit of a worktree, and its changes.
+fn status_of(dir: &Path) -> (String, String) {
+    (git(dir, &["rev-parse", "HEAD"]), git(dir, &["status", "--porcelain"]))
+}
+
+#[test]
+fn a_new_agent_with_the_name_of_before_has_its_own_worktree() {
+    let fixture = start_fixture(&["review"]);
+    write(&fixture, "review", "f", "of b\n");
+    let params = ConfigParams { name: "a".into(), key: Some("name".into()), value: Some("b".into()) };
+    fixture.client().call::<Config>(&params).expect("agent.config");
+    fixture.create_agent("a", Some("any"));
+    set_mode(&fixture, "worktree");
+    open(&mut fixture.client(), "review");
+    write(&fixture, "review", "f", "of a\n");
+    fixture.answer(Response::tool_call("c1", "bash", &json!({"command": "git add f && git commit -qm moved"})));
+    fixture.reply("Done.");
+    let params = SendParams {
+        agent: Some("b".into()),
+        conversation: Some("review".into()),
+        text: "Go.".into(),
+        ..Default::default()
+    };
+    fixture.client().call::<Send>(&params).expect("a turn");
+    let dir = fixture.home.agent_dir("b").join("worktrees/review");
+    assert_eq!(git(&dir, &["show", "HEAD:f"]), "of b");
+    assert_eq!(read(&worktree(&fixture, "review").join("f")).as_deref(), Some("of a\n"));
+}
+
+#[test]
+fn a_file_that_is_written_to_connect_it_is_never_committed() {
+    let mut fixture = start_fixture(&["review"]);
+    write(&fixture, "review", "f", "x\n");
+    commit(&fixture, "review", "Add f");
+    let dir = worktree(&fixture, "review");
+    let inode = || fs::metadata(dir.join(".git")).expect("a file").ino();
+    let before = inode();
+    fixture.kill();
+    // As a kill between the write and the rename leaves it.
+    let temporary = dir.with_file_name(".new-0");
+    fs::write(&temporary, "gitdir: x\n").expect("a file");
+    fixture.start();
+    assert_eq!(bash(&fixture, "review", "git status --porcelain").0, "[exit status 0]");
+    assert!(!temporary.exists(), "left");
+    assert_eq!(inode(), before, "what is right is not written");
 }
 
 #[test]

@@ -56,21 +56,32 @@ pub(super) fn create_file(root: &Path, name: &str, text: &str) -> GitResult<()> 
     }
 }
 
-/// Replaces the file `name` of the directory `below` in `root`, or creates it. A link in its place is replaced itself. Blocks.
-pub(super) fn replace_file(root: &Path, below: &str, name: &str, text: &str) -> GitResult<()> {
+/// Opens the directory `below` in `root`.
+fn open_below(root: &Path, below: &str) -> rustix::io::Result<OwnedFd> {
+    let mut directory = open(root, OPEN_FLAGS, Mode::empty())?;
+    for part in below.split('/').filter(|part| !part.is_empty()) {
+        directory = openat(&directory, part, OPEN_FLAGS, Mode::empty())?;
+    }
+    Ok(directory)
+}
+
+/// Gives the file `name` of the directory `below` in `root` this text, or creates it. A link in its place is replaced itself.
+/// A kill may leave a temporary file in the directory `aside` in `root`. Blocks.
+pub(super) fn replace_file(root: &Path, aside: &str, below: &str, name: &str, text: &str) -> GitResult<()> {
+    if read_below(root, below, name).as_deref() == Some(text) {
+        return Ok(());
+    }
     let path = root.join(below).join(name);
     let failed = |e: io::Error| format!("{}: {e}", path.display());
-    let mut directory = open(root, OPEN_FLAGS, Mode::empty()).map_err(|e| failed(e.into()))?;
-    for part in below.split('/').filter(|part| !part.is_empty()) {
-        directory = openat(&directory, part, OPEN_FLAGS, Mode::empty()).map_err(|e| failed(e.into()))?;
-    }
+    let opened = open_below(root, below).and_then(|directory| Ok((directory, open_below(root, aside)?)));
+    let (directory, aside) = opened.map_err(|e| failed(e.into()))?;
     let temporary = format!("{TEMPORARY_PREFIX}{}", Uuid::new_v4());
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = openat(&directory, &*temporary, flags, Mode::from_raw_mode(0o666)).map_err(|e| failed(e.into()))?;
+    let file = openat(&aside, &*temporary, flags, Mode::from_raw_mode(0o666)).map_err(|e| failed(e.into()))?;
     let written = File::from(file).write_all(text.as_bytes());
-    let placed = written.and_then(|()| Ok(renameat(&directory, &*temporary, &directory, name)?));
+    let placed = written.and_then(|()| Ok(renameat(&aside, &*temporary, &directory, name)?));
     placed.map_err(|e| {
-        let _ = unlinkat(&directory, &*temporary, AtFlags::empty());
+        let _ = unlinkat(&aside, &*temporary, AtFlags::empty());
         failed(e)
     })
 }
@@ -90,17 +101,17 @@ pub(super) fn list_parts(root: &Path, files: &[&str]) -> GitResult<Vec<PathBuf>>
     Ok(parts)
 }
 
-/// Returns the text of a file in `root`, empty if it has none. Blocks.
-pub(super) fn read_below(root: &Path, name: &str) -> String {
+/// Returns the text of the file `name` of the directory `below` in `root`; `None` if it has none. Blocks.
+pub(super) fn read_below(root: &Path, below: &str, name: &str) -> Option<String> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let opened = open(root, OPEN_FLAGS, Mode::empty()).and_then(|root| openat(root, name, flags, Mode::empty()));
-    let Ok(file) = opened.map(File::from) else { return String::new() };
+    let directory = open_below(root, below).ok()?;
+    let file = File::from(openat(&directory, name, flags, Mode::empty()).ok()?);
     let mut bytes = Vec::new();
-    let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
-    match is_file.then(|| file.take(MAX_FILE_LEN).read_to_end(&mut bytes)) {
-        Some(Ok(_)) => String::from_utf8_lossy(&bytes).into_owned(),
-        _ => String::new(),
+    if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+        return None;
     }
+    file.take(MAX_FILE_LEN).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 #[cfg(test)]
@@ -135,21 +146,24 @@ mod tests {
         create_file(&root, "packed-refs", "none\n").unwrap();
         assert_eq!(names(), ["file", "packed-refs", "refs"].map(|name| root.join(name)));
         create_file(&root, "packed-refs", "others\n").unwrap();
-        assert_eq!(read_below(&root, "packed-refs"), "none\n");
+        let text = |below: &str, name: &str| read_below(&root, below, name);
+        assert_eq!(text("", "packed-refs").as_deref(), Some("none\n"));
         fs::remove_file(root.join("packed-refs")).unwrap();
         symlink(other.join("new"), root.join("packed-refs")).unwrap();
         create_file(&root, "packed-refs", "x").unwrap();
         assert!(!other.join("new").exists());
         fs::remove_file(root.join("packed-refs")).unwrap();
         symlink(other.join("secret"), root.join("packed-refs")).unwrap();
-        assert_eq!((read_below(&root, "packed-refs"), read_below(&root, "file")), (String::new(), "text".into()));
-        assert_eq!((read_below(&root, "refs"), read_below(&root, "none")), (String::new(), String::new()));
+        fs::write(other.join("refs"), "secret").unwrap();
+        assert_eq!((text("", "packed-refs"), text("logs", "refs")), (None, None));
+        assert_eq!((text("", "refs"), text("", "none"), text("", "file")), (None, None, Some("text".into())));
         symlink(other.join("secret"), root.join("refs/link")).unwrap();
-        replace_file(&root, "refs", "link", "new").unwrap();
+        replace_file(&root, "", "refs", "link", "new").unwrap();
         assert_eq!(fs::read_to_string(other.join("secret")).unwrap(), "secret");
-        assert_eq!(read_below(&root.join("refs"), "link"), "new");
-        assert!(replace_file(&root, "logs", "x", "new").is_err(), "logs is a link");
-        assert!(replace_file(&root, "", "refs", "new").is_err(), "refs is a directory");
+        assert_eq!(text("refs", "link").as_deref(), Some("new"));
+        assert!(replace_file(&root, "", "logs", "x", "new").is_err(), "logs is a link");
+        assert!(replace_file(&root, "logs", "refs", "link", "other").is_err(), "logs is a link");
+        assert!(replace_file(&root, "", "", "refs", "new").is_err(), "refs is a directory");
         assert_eq!(fs::read_dir(&root).unwrap().count(), 4, "nothing temporary is left");
     }
 }

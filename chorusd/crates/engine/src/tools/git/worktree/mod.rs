@@ -85,19 +85,35 @@ impl Worktree {
     /// # Errors
     /// The reason, with what to do.
     fn check_owner(&self) -> GitResult<()> {
-        let kept = directories::read_below(&self.git_dir(), "gitdir");
-        let owner = Path::new(kept.trim());
+        let kept = directories::read_below(&self.repository, &self.git_dir_below(), "gitdir").unwrap_or_default();
+        let owner = self.git_dir().join(kept.trim());
         let own = self.dir.join(".git");
-        // Before the agent was renamed or the home moved, it was elsewhere.
-        let has_moved = owner.ends_with(Path::new(WORKTREES_DIR).join(&self.name).join(".git")) && !owner.exists();
-        if kept.trim().is_empty() || owner == own || has_moved {
+        if kept.trim().is_empty() || owner == own || !self.belongs_to(&owner) {
             return Ok(());
         }
         Err(format!(
             "git keeps another worktree under the name {} for {}; remove that one with git worktree remove, then try again",
             self.name,
-            owner.parent().unwrap_or(owner).display()
+            owner.parent().unwrap_or(&owner).display()
         ))
+    }
+
+    /// Returns true if `owner`, the `.git` of a directory other than its own, is that of a worktree that git keeps under its
+    /// name. Not so if the agent was renamed or the home was copied: then there is nothing, or a worktree of another
+    /// repository.
+    fn belongs_to(&self, owner: &Path) -> bool {
+        let Some(dir) = owner.parent().filter(|_| owner.ends_with(".git")) else { return false };
+        if dir.canonicalize().is_ok_and(|dir| dir == self.dir) {
+            return false;
+        }
+        if owner.symlink_metadata().is_err() {
+            // A worktree of somebody may be on a disk that is not there now.
+            let is_of_agent = dir.ends_with(Path::new(WORKTREES_DIR).join(&self.name));
+            return !is_of_agent && self.dir.join(".git").symlink_metadata().is_err();
+        }
+        let text = directories::read_below(dir, "", ".git").unwrap_or_default();
+        let target = text.strip_prefix("gitdir:").map(|path| dir.join(path.trim()));
+        target.and_then(|path| path.canonicalize().ok()).is_some_and(|path| path == self.git_dir())
     }
 
     /// Returns what its commands see of the repository. An empty directory takes the place of the repository's, because git
@@ -152,7 +168,8 @@ pub fn is_name_taken(agent_dir: &Path, name: &str) -> bool {
         name.strip_prefix(&branch).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
     paths.iter().any(|path| path.symlink_metadata().is_ok())
-        || directories::read_below(&worktree.repository, "packed-refs").lines().any(is_packed)
+        || directories::read_below(&worktree.repository, "", "packed-refs")
+            .is_some_and(|text| text.lines().any(is_packed))
 }
 
 /// Refuses a branch that belongs to others, if the conversation has a worktree.

@@ -75,21 +75,31 @@ async fn find_or_create(ctx: &ToolContext) -> GitResult<Worktree> {
         );
     }
     let examined = worktree.clone();
-    match run_blocking(move || examine(&examined)).await? {
-        WorktreeState::Complete => {
-            let connected = worktree.clone();
-            run_blocking(move || connect(&connected)).await?;
-        }
-        WorktreeState::Missing => create(git, &worktree).await?,
-        WorktreeState::Unregistered => {
-            return Err(format!(
-                "the repository does not know the worktree {} any more; move that directory away to get a new one",
-                worktree.dir.display()
-            ));
-        }
+    if !run_blocking(move || connect_existing(&examined)).await? {
+        create(git, &worktree).await?;
     }
     ctx.services.worktrees.insert(&worktree);
     Ok(worktree)
+}
+
+/// Connects a worktree with its repository if it exists, and removes what a crash left of one. Returns false if there is none.
+/// Blocks.
+///
+/// # Errors
+/// It cannot be used, or git keeps its name for one of somebody else.
+pub(super) fn connect_existing(worktree: &Worktree) -> GitResult<bool> {
+    match examine(worktree)? {
+        WorktreeState::Complete => {
+            worktree.check_owner()?;
+            connect(worktree)?;
+            Ok(true)
+        }
+        WorktreeState::Missing => Ok(false),
+        WorktreeState::Unregistered => Err(format!(
+            "the repository does not know the worktree {} any more; move that directory away to get a new one",
+            worktree.dir.display()
+        )),
+    }
 }
 
 /// Examines what there is of a worktree, and removes what a crash left of one. Blocks.
@@ -98,7 +108,8 @@ fn examine(worktree: &Worktree) -> GitResult<WorktreeState> {
     let parent = worktree.dir.parent().unwrap_or(&worktree.dir);
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with(TEMPORARY_PREFIX) {
-            let _ = remove_dir(&entry.path());
+            let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            let _ = if is_dir { remove_dir(&entry.path()) } else { fs::remove_file(entry.path()) };
         }
     }
     // Without the mark, the conversation may have worked in it.
@@ -110,7 +121,6 @@ fn examine(worktree: &Worktree) -> GitResult<WorktreeState> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => false,
         Err(e) => return Err(failed(e)),
     };
-    worktree.check_owner()?;
     let is_registered = worktree.git_dir().join("HEAD").symlink_metadata().is_ok();
     Ok(match (has_files, is_registered) {
         (true, true) => WorktreeState::Complete,
@@ -126,16 +136,14 @@ fn creation_mark(worktree: &Worktree) -> PathBuf {
 
 /// Connects a worktree with its repository, which may both have moved. Blocks.
 fn connect(worktree: &Worktree) -> GitResult<()> {
-    let Worktree { dir, repository, .. } = worktree;
-    let replace = |root: &Path, below: &str, name: &str, text: &str| {
-        replace_file(root, below, name, text)
-            .map_err(|why| format!("cannot repair the worktree {}: {why}", dir.display()))
-    };
-    replace(dir, "", ".git", &format!("gitdir: {}\n", worktree.git_dir().display()))?;
+    let Worktree { dir, repository, name } = worktree;
+    let wrong = |why: String| format!("cannot repair the worktree {}: {why}", dir.display());
+    // A temporary file in the worktree could be committed.
+    let parent = dir.parent().unwrap_or(dir);
+    replace_file(parent, "", name, ".git", &format!("gitdir: {}\n", worktree.git_dir().display())).map_err(wrong)?;
     let below = worktree.git_dir_below();
-    replace(repository, &below, "gitdir", &format!("{}/.git\n", dir.display()))?;
-    replace(repository, &below, "commondir", "../..\n")?;
-    replace(repository, &below, "locked", "")
+    let parts = [("gitdir", &*format!("{}/.git\n", dir.display())), ("commondir", "../..\n"), ("locked", "")];
+    parts.into_iter().try_for_each(|(part, text)| replace_file(repository, &below, &below, part, text)).map_err(wrong)
 }
 
 /// Creates the worktree on its branch, which is created from the HEAD of the workspace if it does not exist.
