@@ -127,3 +127,91 @@ fn a_worktree_of_somebody_else_under_the_same_name_stays() {
     git(&workspace, &["worktree", "remove", "--force", other.to_str().expect("a path")]);
     assert_eq!(bash(&fixture, "review", "cat f").0, "x\n[exit status 0]");
 }
+
+#[test]
+fn nothing_is_removed_while_git_keeps_its_name_for_another_worktree() {
+    let fixture = start_fixture(&["review"]);
+    write(&fixture, "review", "f", "x\n");
+    commit(&fixture, "review", "Add f");
+    write(&fixture, "review", "g", "not committed\n");
+    let (dir, workspace) = (worktree(&fixture, "review"), fixture.workspace("a"));
+    // Somebody has removed what git keeps for it, and has its branch in a worktree with the same name.
+    fs::remove_dir_all(workspace.join(".git/worktrees/review")).expect("removed");
+    let other = fixture.home.temp_dir().join("others/review");
+    git(&workspace, &["worktree", "add", "-q", other.to_str().expect("a path"), "conversation/review/work"]);
+    let before = git(&other, &["rev-parse", "HEAD"]);
+    let closed = close(&fixture, "review").worktree.expect("a worktree");
+    assert!(closed.kept.as_ref().is_some_and(|why| why.contains("git keeps another worktree")), "{closed:?}");
+    assert_eq!(read(&dir.join("g")).as_deref(), Some("not committed\n"));
+    assert_eq!(git(&other, &["rev-parse", "HEAD"]), before);
+    assert_eq!(git(&other, &["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_branch_that_is_checked_out_elsewhere_is_not_deleted() {
+    let fixture = start_fixture(&["review"]);
+    write(&fixture, "review", "f", "x\n");
+    close(&fixture, "review");
+    let (workspace, other) = (fixture.workspace("a"), fixture.home.temp_dir().join("others/mine"));
+    git(&workspace, &["worktree", "add", "-q", other.to_str().expect("a path"), "conversation/review/work"]);
+    merge(&fixture, "review").expect("conversations.merge");
+    let closed = close(&fixture, "review").worktree.expect("a worktree");
+    assert!(closed.kept.is_none() && !closed.branch_deleted && closed.unmerged_commits == 0, "{closed:?}");
+    assert_eq!(git(&other, &["show", "HEAD:f"]), "x");
+    git(&workspace, &["worktree", "remove", other.to_str().expect("a path")]);
+    assert!(close(&fixture, "review").worktree.is_some_and(|closed| closed.branch_deleted));
+}
+
+#[test]
+fn changes_that_git_was_told_to_ignore_keep_it() {
+    let fixture = start_fixture(&["review"]);
+    write(&fixture, "review", "f", "one\n");
+    commit(&fixture, "review", "Add f");
+    let dir = worktree(&fixture, "review");
+    for bit in ["assume-unchanged", "skip-worktree"] {
+        expect_tool(
+            &fixture,
+            "review",
+            "bash",
+            json!({"command": format!("git update-index --{bit} f && echo {bit} >f")}),
+        );
+        let closed = close(&fixture, "review").worktree.expect("a worktree");
+        assert!(closed.kept.as_ref().is_some_and(|why| why.contains(&format!("--no-{bit}"))), "{closed:?}");
+        assert_eq!(read(&dir.join("f")), Some(format!("{bit}\n")));
+        expect_tool(&fixture, "review", "bash", json!({"command": format!("git update-index --no-{bit} f")}));
+    }
+    // A sparse checkout has nothing there that could be lost.
+    expect_tool(
+        &fixture,
+        "review",
+        "bash",
+        json!({"command": "git commit -qam Two && git update-index --skip-worktree f && rm f"}),
+    );
+    let closed = close(&fixture, "review").worktree.expect("a worktree");
+    assert!(closed.kept.is_none() && !dir.exists(), "{closed:?}");
+    assert_eq!(git(&fixture.workspace("a"), &["show", "conversation/review/work:f"]), "skip-worktree");
+}
+
+#[test]
+fn one_that_was_only_half_created_hinders_neither_a_merge_nor_a_close() {
+    let mut fixture = start_fixture(&["review"]);
+    write(&fixture, "review", "f", "x\n");
+    commit(&fixture, "review", "Add f");
+    let (dir, workspace) = (worktree(&fixture, "review"), fixture.workspace("a"));
+    let mark = dir.with_file_name("review.creating");
+    fixture.kill();
+    let half = || {
+        let _ = fs::remove_dir_all(workspace.join(".git/worktrees/review"));
+        fs::create_dir_all(&dir).expect("a directory");
+        fs::write(dir.join("f"), "half").expect("a file");
+        fs::write(&mark, "").expect("a file");
+    };
+    half();
+    fixture.start();
+    let merged = merge(&fixture, "review").expect("conversations.merge");
+    assert_eq!((merged.commits, merged.committed), (1, false));
+    half();
+    let closed = close(&fixture, "review").worktree.expect("a worktree");
+    assert!(closed.kept.is_none() && closed.branch_deleted && !closed.committed, "{closed:?}");
+    assert!(!dir.exists() && !mark.exists());
+}

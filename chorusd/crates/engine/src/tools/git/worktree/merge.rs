@@ -1,6 +1,7 @@
 //! Merges the branch of a conversation into the branch of the workspace. The merge is computed before any file changes, so
 //! that one with conflicts leaves nothing to undo.
 
+use super::prepare::connect_existing;
 use super::remove::commit_pending;
 use super::{Worktree, run_blocking};
 use crate::tools::ToolContext;
@@ -99,11 +100,11 @@ pub async fn merge(
 
 /// Commits what is not committed in the worktree, if its directory exists. Returns true if there was something.
 async fn commit_worktree(own: &ToolContext, worktree: &Worktree, name: &str) -> GitResult<bool> {
+    let wrong = |why: String| format!("the worktree of {name} cannot be committed: {why}");
     let examined = worktree.clone();
-    if !run_blocking(move || Ok(examined.dir.symlink_metadata().is_ok())).await? {
+    if !run_blocking(move || connect_existing(&examined)).await.map_err(wrong)? {
         return Ok(false);
     }
-    let wrong = |why: String| format!("the worktree of {name} cannot be committed: {why}");
     let git = open_repository(own).await.map_err(wrong)?;
     commit_pending(&git, worktree, &format!("Changes of {name}")).await.map_err(wrong)
 }

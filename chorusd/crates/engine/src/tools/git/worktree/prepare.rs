@@ -185,6 +185,11 @@ fn mark_creation(worktree: &Worktree) -> io::Result<()> {
     create_private(&worktree.dir)
 }
 
+/// Removes the mark of a worktree that was not completely created. Blocks.
+pub(super) fn remove_creation_mark(worktree: &Worktree) {
+    let _ = fs::remove_file(creation_mark(worktree));
+}
+
 /// Takes the directory of a worktree away. Blocks.
 pub(super) fn discard_directory(worktree: &Worktree) -> io::Result<()> {
     let parent = worktree.dir.parent().unwrap_or(Path::new("/"));

@@ -4,7 +4,7 @@ use std::io;
 
 use rustix::fs::{Mode, OFlags, open, syncfs};
 
-use super::prepare::{discard_directory, forget};
+use super::prepare::{connect_existing, discard_directory, forget, remove_creation_mark};
 use super::{Worktree, run_blocking};
 use crate::tools::ToolContext;
 use crate::tools::git::GitResult;
@@ -31,42 +31,65 @@ pub struct RemovedWorktree {
 pub async fn remove(workspace: &ToolContext, own: &ToolContext, worktree: &Worktree) -> GitResult<RemovedWorktree> {
     let _alone = workspace.services.git_locks.lock(workspace.agent).await;
     let examined = worktree.clone();
-    let exists = run_blocking(move || Ok(examined.dir.symlink_metadata().is_ok())).await?;
-    let committed = match exists {
-        true => {
-            let git = open_repository(own).await?;
-            let committed = commit_pending(&git, worktree, "Uncommitted changes of a closed conversation").await?;
-            let nested = nested_repositories(&git).await?;
-            if let Some(first) = nested.first() {
-                return Err(format!("it contains a nested repository, {first}, whose files no commit has"));
-            }
-            committed
-        }
-        false => false,
-    };
+    let exists = run_blocking(move || connect_existing(&examined)).await?;
+    let committed = exists && commit_all(own, worktree).await?;
     let git = open_repository(workspace).await?;
-    if exists {
-        let discarded = worktree.clone();
-        run_blocking(move || {
-            // Git does not wait until its commits are on the disk, and from here on they alone have the files.
-            sync_repository(&discarded).and_then(|()| discard_directory(&discarded)).map_err(|e| e.to_string())
-        })
-        .await?;
-        workspace.services.worktrees.remove(worktree);
-    }
-    let forgotten = forget(&git, worktree).await;
-    if exists {
-        forgotten?;
-    }
     let unmerged_commits = count_unmerged(&git, worktree).await?;
-    let branch_deleted = unmerged_commits == 0 && delete_branches(&git, worktree).await?;
+    let discarded = worktree.clone();
+    run_blocking(move || {
+        remove_creation_mark(&discarded);
+        if discarded.dir.symlink_metadata().is_err() {
+            return Ok(());
+        }
+        // Git does not wait until its commits are on the disk, and from here on they alone have the files.
+        sync_repository(&discarded).and_then(|()| discard_directory(&discarded)).map_err(|e| e.to_string())
+    })
+    .await?;
+    workspace.services.worktrees.remove(worktree);
+    // The directory is gone, so that nothing that fails now is a reason for it to stay.
+    let branch_deleted = match forget(&git, worktree).await {
+        Ok(()) if unmerged_commits == 0 => delete_branches(&git, worktree).await,
+        forgotten => forgotten.map(|()| false),
+    };
+    let branch_deleted = branch_deleted.unwrap_or_else(|why| {
+        tracing::warn!(worktree = worktree.name, why, "git still knows a worktree that was removed");
+        false
+    });
     Ok(RemovedWorktree { committed, unmerged_commits, branch_deleted })
+}
+
+/// Commits what is not committed in the worktree. Returns true if there was something.
+///
+/// # Errors
+/// The reason why some of its files are in no commit.
+async fn commit_all(own: &ToolContext, worktree: &Worktree) -> GitResult<bool> {
+    let git = open_repository(own).await?;
+    check_ignored_changes(&git).await?;
+    let committed = commit_pending(&git, worktree, "Uncommitted changes of a closed conversation").await?;
+    match nested_repositories(&git).await?.first() {
+        Some(first) => Err(format!("it contains a nested repository, {first}, whose files no commit has")),
+        None => Ok(committed),
+    }
+}
+
+/// Refuses files whose changes git does not see. Those that a sparse checkout leaves out have none.
+async fn check_ignored_changes(git: &Git<'_>) -> GitResult<()> {
+    const SCRIPT: &str = r#"git "$@" ls-files -v | grep '^[a-zS] ' | while IFS= read -r line; do
+        path=${line#? }
+        case $line in 'S "'*) ;; 'S '*) [ -e "$path" ] || [ -h "$path" ] || continue ;; esac
+        printf '%s\n' "$line"
+        break
+    done"#;
+    let said = git.run_script(SCRIPT).await?;
+    let Some((tag, path)) = said.text.lines().next().and_then(|line| line.split_once(' ')) else { return Ok(()) };
+    let bit = if tag.eq_ignore_ascii_case("s") { "skip-worktree" } else { "assume-unchanged" };
+    Err(format!("git ignores changes of {path}; to commit them, run git update-index --no-{bit} {path} in it first"))
 }
 
 /// Waits until the file system of the repository is on the disk. Blocks.
 fn sync_repository(worktree: &Worktree) -> io::Result<()> {
-    let opened = open(&worktree.repository, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    Ok(syncfs(opened)?)
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(syncfs(open(&worktree.repository, flags, Mode::empty())?)?)
 }
 
 /// Commits all changes of the worktree on its branch. Returns true if there were some.
@@ -94,12 +117,12 @@ async fn count_unmerged(git: &Git<'_>, worktree: &Worktree) -> GitResult<u64> {
     count.trim().parse().map_err(|_| format!("git printed {count:?} instead of a number"))
 }
 
-/// Deletes the branch. Returns false if the conversation has further ones.
+/// Deletes the branch. Returns false if the conversation has further ones, or if it is checked out somewhere.
 async fn delete_branches(git: &Git<'_>, worktree: &Worktree) -> GitResult<bool> {
     let prefix = format!("refs/heads/{}", worktree.branch_prefix());
-    let all = git.output(["for-each-ref", "--format=%(refname)", &prefix]).await?;
+    let all = git.output(["for-each-ref", "--format=%(refname) %(worktreepath)", &prefix]).await?;
     let branch = format!("refs/heads/{}", worktree.branch());
-    match all.lines().collect::<Vec<_>>()[..] {
+    match all.lines().map(str::trim_end).collect::<Vec<_>>()[..] {
         [] => Ok(true),
         [only] if only == branch => git.output(["update-ref", "-d", &branch]).await.map(|_| true),
         _ => Ok(false),
