@@ -31,6 +31,8 @@ pub struct SharedPath {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathAccess {
     ReadOnly,
+    /// Read-only, and left out if it is not there any more when the command starts.
+    ReadOnlyIfPresent,
     Writable,
     /// An empty directory in memory takes its place. Later paths may be below it.
     Replaced,

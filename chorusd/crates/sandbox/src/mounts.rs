@@ -157,7 +157,7 @@ pub(crate) fn plan_mounts(
     steps.push(MountStep::Bind { from: workspace.clone(), to: workspace.clone(), write: true });
     // Others may have removed parts since they were listed.
     let is_gone =
-        |shared: &SharedPath| shared.access == PathAccess::ReadOnly && shared.path.symlink_metadata().is_err();
+        |shared: &SharedPath| shared.access == PathAccess::ReadOnlyIfPresent && shared.path.symlink_metadata().is_err();
     let shared: Vec<&SharedPath> = confinement.shared.iter().filter(|shared| !is_gone(shared)).collect();
     let mounted = shared.iter().filter(|shared| shared.access != PathAccess::Replaced);
     let identities = mounted.map(|shared| identify(&shared.path)).collect::<io::Result<Vec<_>>>()?;
@@ -169,7 +169,8 @@ pub(crate) fn plan_mounts(
             write: access == PathAccess::Writable,
         },
     }));
-    let shared = shared.into_iter().filter(|shared| shared.access != PathAccess::ReadOnly);
+    let is_writable = |shared: &&SharedPath| matches!(shared.access, PathAccess::Writable | PathAccess::Replaced);
+    let shared = shared.into_iter().filter(is_writable);
     let shared = shared.map(|shared| shared.path.clone());
     // After the workspace is mounted, so that paths in it are hidden too, although none should be there.
     let hidden: Vec<PathBuf> = hidden.iter().filter_map(|at| path_to_hide(at, &steps, &workspace)).collect();
@@ -258,6 +259,35 @@ mod tests {
             seen.steps.iter().filter(|step| matches!(step, MountStep::Hide { at } if at.starts_with("/usr/share")));
         assert_eq!(shared.count(), 1, "what is below a hidden directory need not be hidden");
         assert!(seen.writable.contains(&workspace) && seen.writable.contains(&chorus));
+    }
+
+    #[test]
+    fn only_optional_parts_may_be_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let (workspace, parts) = (root.join("workspace"), root.join("parts"));
+        fs::create_dir_all(&workspace).unwrap();
+        fs::create_dir_all(&parts).unwrap();
+        fs::write(parts.join("HEAD"), "").unwrap();
+        let plan = |name: &str, access| {
+            let shared = |path, access| SharedPath { path, access };
+            let confinement = Confinement {
+                workspace: workspace.clone(),
+                shared: vec![shared(parts.clone(), PathAccess::Replaced), shared(parts.join(name), access)],
+                git_author: None,
+                network: false,
+                limits: ResourceLimits::default(),
+            };
+            plan_mounts(&confinement, &root.join("home"), &[], &[])
+        };
+        let is_mounted = |name: &str, access| {
+            let plan = plan(name, access).unwrap();
+            assert!(!plan.writable.contains(&parts.join(name)));
+            plan.steps.iter().any(|step| matches!(step, MountStep::Bind { to, .. } if *to == parts.join(name)))
+        };
+        assert!(is_mounted("HEAD", PathAccess::ReadOnly) && is_mounted("HEAD", PathAccess::ReadOnlyIfPresent));
+        assert!(!is_mounted("shallow", PathAccess::ReadOnlyIfPresent));
+        assert!(plan("packed-refs", PathAccess::ReadOnly).unwrap_err().to_string().contains("packed-refs"));
     }
 
     #[test]

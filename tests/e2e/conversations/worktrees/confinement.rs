@@ -5,6 +5,8 @@ use std::os::unix::fs::symlink;
 
 use chorus_proto::methods::agent::{Config, ConfigParams};
 
+use chorus_proto::methods::context::{Save, SaveParams};
+
 use super::*;
 use crate::sandbox::each_sandbox;
 
@@ -141,16 +143,24 @@ fn a_link_that_a_conversation_puts_into_its_git_directory_is_not_followed() {
         let before = files();
         // The next call repairs the worktree.
         let plant = "G=$(git rev-parse --git-dir) && ln -sf ../../refs/heads/main $G/locked && \
-                     ln -sf ../../config $G/gitdir && ln -sf ../../config $G/commondir && ln -sf f .git";
-        let (text, is_error) = bash(&fixture, "review", &format!("{plant} && rm .git"));
+                     ln -sf ../../config $G/gitdir && ln -sf ../../config $G/commondir && \
+                     rm .git && ln -s ../../workspace/.git/config .git";
+        let (text, is_error) = bash(&fixture, "review", plant);
         assert!(!is_error, "{text}");
+        let link = worktree(&fixture, "review").join(".git");
+        assert!(fs::symlink_metadata(&link).expect("a link").is_symlink());
         assert_eq!(bash(&fixture, "review", "git status --porcelain").0, "[exit status 0]");
         assert!(files() == before, "the conversation wrote to the repository");
         // The next save commits.
         let plant =
             "ln -sf ../../refs/chorus/checkpoints/planted $(git rev-parse --git-dir)/COMMIT_EDITMSG && echo x >f";
         assert!(!bash(&fixture, "review", plant).1);
-        super::super::save(&mut fixture.client(), Some("review"), "with files");
+        let params =
+            SaveParams { agent: Some("a".into()), conversation: Some("review".into()), ..SaveParams::default() };
+        let saved = fixture.client().call::<Save>(&params).expect("context.save");
+        let is_refused = |warning: &String| warning.contains("COMMIT_EDITMSG");
+        assert!(saved.warnings.iter().any(is_refused), "git opens the message: {:?}", saved.warnings);
+        assert_eq!(saved.session.header.workspace_commit, None);
         assert!(!repository.join("refs/chorus/checkpoints/planted").exists());
         git(&fixture.workspace("a"), &["fsck", "--strict"]);
     }

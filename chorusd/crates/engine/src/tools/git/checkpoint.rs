@@ -62,18 +62,22 @@ pub struct CheckpointCommit {
 /// The reason why there is no commit, as a text that continues "because".
 pub async fn create_checkpoint(ctx: &ToolContext, message: &str) -> GitResult<CheckpointCommit> {
     let _alone = ctx.services.git_locks.lock(ctx.agent).await;
-    let mut git = open_repository(ctx).await?;
+    let git = open_repository(ctx).await?;
     if stage_changes(&git, &[]).await? {
         commit_staged(&git, message, Vec::new()).await?;
     }
     let commit = git.output(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).await;
     let commit = commit.map_err(|_| "the workspace has no commits and no files".to_owned())?;
-    if let Some(worktree) = ctx.place.worktree() {
-        // The commands of the conversation cannot write there, and only this one may: the others write files that may be
-        // links into it.
-        git = git.with_directory(worktree.prepare_directory(CHECKPOINT_REFS).await?);
-    }
-    git.output(["update-ref", &format!("{CHECKPOINT_REFS}/{commit}"), &commit]).await?;
+    let set_reference = ["update-ref", &format!("{CHECKPOINT_REFS}/{commit}"), &commit];
+    match ctx.place.worktree() {
+        None => git.output(set_reference).await?,
+        Some(worktree) => {
+            // The commands of the conversation cannot write there, and only this one may: the others write files that may be
+            // links into it.
+            let directory = worktree.prepare_directory(CHECKPOINT_REFS).await?;
+            git.clone().with_directory(directory).output(set_reference).await?
+        }
+    };
     // If the list cannot be read, report that there are some.
     let without = nested_repositories(&git).await.unwrap_or_else(|_| vec!["many".into()]);
     Ok(CheckpointCommit { commit, excluded_repositories: without })

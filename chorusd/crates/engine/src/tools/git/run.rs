@@ -77,6 +77,7 @@ pub(super) struct GitOutput {
 }
 
 /// A way to run git.
+#[derive(Clone)]
 pub(super) struct Git<'a> {
     ctx: &'a ToolContext,
     settings: Vec<String>,

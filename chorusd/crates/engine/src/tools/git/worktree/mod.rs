@@ -33,6 +33,9 @@ const BRANCH_NAMESPACE: &str = "conversation";
 /// Files of a repository that git reads in a worktree. Others are those of operations in the workspace, or temporary.
 const REPOSITORY_FILES: [&str; 6] = ["HEAD", "config", "config.worktree", "index", "packed-refs", "shallow"];
 
+/// Those of them without which a command would see another repository.
+const REQUIRED_FILES: [&str; 3] = ["HEAD", "config", "packed-refs"];
+
 /// The text that git writes into `packed-refs` if there are no references to pack.
 const PACKED_REFS_HEADER: &str = "# pack-refs with: peeled fully-peeled sorted \n";
 
@@ -136,7 +139,10 @@ impl Worktree {
             let mut paths = vec![shared(root.clone(), PathAccess::Replaced)];
             let parts = directories::list_parts(root, &REPOSITORY_FILES)?.into_iter();
             let read_only = parts.filter(|path| !writable.contains(path));
-            paths.extend(read_only.map(|path| shared(path, PathAccess::ReadOnly)));
+            paths.extend(read_only.map(|path| {
+                let is_required = REQUIRED_FILES.iter().any(|name| path.ends_with(name));
+                shared(path, if is_required { PathAccess::ReadOnly } else { PathAccess::ReadOnlyIfPresent })
+            }));
             paths.extend(writable.iter().cloned().map(|path| shared(path, PathAccess::Writable)));
             Ok(paths)
         })
@@ -192,10 +198,10 @@ pub struct KnownWorktrees(Mutex<HashSet<PathBuf>>);
 impl KnownWorktrees {
     /// Returns true if the worktree was found complete and is still there. Blocks.
     fn contains(&self, worktree: &Worktree) -> bool {
-        let exists = |path: PathBuf| path.symlink_metadata().is_ok();
+        let is_file = |path: PathBuf| path.symlink_metadata().is_ok_and(|found| found.is_file());
         self.0.lock().contains(&worktree.dir)
-            && exists(worktree.dir.join(".git"))
-            && exists(worktree.git_dir().join("HEAD"))
+            && is_file(worktree.dir.join(".git"))
+            && is_file(worktree.git_dir().join("HEAD"))
     }
 
     fn insert(&self, worktree: &Worktree) {
