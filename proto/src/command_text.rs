@@ -5,7 +5,7 @@
 pub const PROGRAM: &str = "chorusctl ";
 
 /// The commands that act on a conversation, or find a session by it.
-const CONVERSATION_COMMANDS: [&str; 22] = [
+const CONVERSATION_COMMANDS: [&str; 24] = [
     "cancel",
     "chat",
     "context append",
@@ -18,6 +18,8 @@ const CONVERSATION_COMMANDS: [&str; 22] = [
     "context save",
     "context show",
     "context unpin",
+    "conversations close",
+    "conversations merge",
     "export",
     "notes",
     "restore",
@@ -113,6 +115,7 @@ mod tests {
             ("run `chorusctl context clear`", "run `chorusctl -C docs context clear`"),
             ("chorusctl -C a restore x; chorusctl cancel", "chorusctl -C a restore x; chorusctl -C docs cancel"),
             ("chorusctl --agent a restore x", "chorusctl --agent a -C docs restore x"),
+            ("chorusctl -C b conversations merge", "chorusctl -C b conversations merge"),
             ("chorusctl history, chorusctl shower", "chorusctl history, chorusctl shower"),
             ("chorusctl trash restore x", "chorusctl trash restore x"),
             ("chorusctl agent show", "chorusctl agent show"),
@@ -124,6 +127,9 @@ mod tests {
         assert_eq!(with_agent("chorusctl undo"), "chorusctl --agent web -C docs undo");
         assert_eq!(with_agent("chorusctl --agent api undo"), "chorusctl --agent api -C docs undo");
         assert_eq!(with_agent("chorusctl -C api undo"), "chorusctl --agent web -C api undo");
+        let (plain, named) =
+            ("chorusctl -C api conversations close", "chorusctl --agent web -C api conversations close");
+        assert_eq!((with_agent(plain), add_target(plain, Some("web"), None)), (named.into(), named.into()));
         assert_eq!(add_target("chorusctl undo", Some("web"), None), "chorusctl undo");
         assert_eq!(add_target("chorusctl undo", None, Some("not a name")), "chorusctl undo");
     }

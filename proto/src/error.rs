@@ -35,6 +35,8 @@ pub enum ErrorKind {
     FrameTooLong,
     Stopping,
     GitFailed,
+    /// A merge was cut off while it replaced the files of the workspace.
+    MergeIncomplete,
     /// Discord rejected something, or cannot be reached.
     DiscordFailed,
     Internal,

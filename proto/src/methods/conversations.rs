@@ -167,7 +167,7 @@ pub struct CloseResult {
     pub conversation: Conversation,
     /// The session that holds its last context; null if there was none.
     pub saved: Option<Session>,
-    /// What became of its git worktree; null if it had none.
+    /// The result for its git worktree; null if it had none.
     #[omit_empty]
     pub worktree: Option<ClosedWorktree>,
 }
@@ -178,13 +178,13 @@ pub struct ClosedWorktree {
     pub branch: String,
     /// The absolute path that it had, or still has.
     pub directory: String,
-    /// Whether changes that were not committed are in a commit of its branch now.
+    /// True if changes that were not committed are in a commit of its branch now.
     pub committed: bool,
     /// Commits of its branch that the branch of the workspace does not have. The branch stays.
     pub unmerged_commits: u64,
-    /// Whether its branch was deleted, because everything in it is merged.
+    /// True if its branch was deleted, because everything in it is merged.
     pub branch_deleted: bool,
-    /// Why the directory stays as it was; null if it was removed.
+    /// The reason why the directory stays as it was; null if it was removed.
     #[omit_empty]
     pub kept: Option<String>,
 }
@@ -212,7 +212,7 @@ pub struct MergeResult {
     /// Lines.
     pub insertions: u64,
     pub deletions: u64,
-    /// Whether changes in the worktree were committed first.
+    /// True if changes in the worktree were committed first.
     pub committed: bool,
 }
 

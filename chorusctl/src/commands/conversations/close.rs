@@ -56,7 +56,7 @@ fn worktree_lines(worktree: &ClosedWorktree, name: &str) -> Vec<String> {
     if let Some(why) = &worktree.kept {
         return vec![
             format!("kept the git worktree {directory}: {}", sanitize::one_line(why)),
-            format!("  when that is fixed: chorusctl conversations close {name}"),
+            format!("  when that is fixed: chorusctl -C {name} conversations close"),
         ];
     }
     let mut lines = Vec::new();
@@ -70,7 +70,7 @@ fn worktree_lines(worktree: &ClosedWorktree, name: &str) -> Vec<String> {
     if worktree.unmerged_commits > 0 {
         let commits = pluralize(worktree.unmerged_commits, "commit");
         lines.push(format!("kept the branch {branch}: {commits} not merged"));
-        lines.push(format!("  merge it: chorusctl conversations merge {name}"));
+        lines.push(format!("  merge it: chorusctl -C {name} conversations merge"));
     }
     lines
 }

@@ -22,7 +22,7 @@ fn changes_are_committed_and_a_branch_that_is_not_merged_stays() {
             "committed its pending changes to conversation/review/work",
             "removed its git worktree",
             "kept the branch conversation/review/work: 1 commit not merged",
-            "  merge it: chorusctl conversations merge review",
+            "  merge it: chorusctl -C review conversations merge",
         ]
     );
     let workspace = fixture.workspace("a");

@@ -7,6 +7,7 @@ use chorus_proto::methods::conversations::{New, NewParams};
 use chorus_tests::client_ext::expect_error_kind;
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::model_server::Response;
+use chorus_tests::{DEADLINE, wait_until};
 use serde_json::json;
 
 use super::*;
@@ -139,6 +140,83 @@ fn a_merge_that_a_crash_cut_off_is_completed_by_the_next() {
     let merged = merge(&fixture, "review").expect("conversations.merge");
     assert_eq!((merged.commits, status(&fixture)), (1, String::new()));
     assert_eq!(read(&workspace.join("f")).as_deref(), Some("two\n"));
+}
+
+#[test]
+fn files_that_a_kill_left_half_merged_are_put_back_and_merged_again() {
+    let mut fixture = start_fixture(&["review"]);
+    for (name, text) in [("f", "one\n"), ("gone", "old\n"), ("later", "old\n"), ("untouched", "same\n")] {
+        write(&fixture, "main", name, text);
+    }
+    commit(&fixture, "main", "First");
+    let change = "printf 'two\\nthree\\nfour\\n' >f; echo new >later; mkdir dir; echo x >dir/new; git rm -q gone; git add --all; \
+                  git commit -qm Change";
+    expect_tool(&fixture, "review", "bash", json!({ "command": change }));
+    let (workspace, branch) = (fixture.workspace("a"), "conversation/review/work");
+    let tree = git(&workspace, &["merge-tree", "--write-tree", "HEAD", branch]);
+    let tip = git(&workspace, &["commit-tree", &tree, "-p", "HEAD", "-p", branch, "-m", "Merge"]);
+    // As git is killed while it writes the files: some are new, one is half written, some are old, and so is the index.
+    fixture.kill();
+    let record = worktree(&fixture, ".merging");
+    fs::write(&record, format!("{} {tip}\n", head(&fixture, "HEAD"))).expect("a file");
+    fs::remove_file(workspace.join("gone")).expect("removed");
+    fs::create_dir(workspace.join("dir")).expect("a directory");
+    fs::write(workspace.join("dir/new"), "x\n").expect("a file");
+    fs::write(workspace.join("f"), "two\nth").expect("a file");
+    fs::write(workspace.join(".git/index.lock"), "").expect("a file");
+    fixture.start();
+    // What somebody has written since stays, and is named.
+    fs::write(workspace.join("later"), "mine\n").expect("a file");
+    let printed = chorusctl(&fixture.home, ["conversations", "merge", "review"]);
+    let expected = "a merge into the workspace of a was cut off, and changed since: later";
+    assert!(printed.status == 1 && printed.stderr.contains(expected), "{}", printed.stderr);
+    assert_eq!(expect_error_kind(merge(&fixture, "review")), ErrorKind::MergeIncomplete);
+    assert_eq!(read(&workspace.join("later")).as_deref(), Some("mine\n"));
+    assert_eq!(read(&workspace.join("f")).as_deref(), Some("two\nth"));
+    // As the hint says.
+    fs::remove_file(workspace.join("later")).expect("removed");
+    let merged = merge(&fixture, "review").expect("conversations.merge");
+    assert_eq!((merged.commits, merged.files, status(&fixture)), (1, 4, String::new()));
+    assert_eq!(read(&workspace.join("f")).as_deref(), Some("two\nthree\nfour\n"));
+    assert!(!record.exists() && !workspace.join("gone").exists());
+    assert_eq!(read(&workspace.join("dir/new")).as_deref(), Some("x\n"));
+}
+
+#[test]
+fn a_kill_while_files_are_merged_is_healed_by_the_next_merge() {
+    let mut fixture = start_fixture(&["review"]);
+    let many = "mkdir many && for i in $(seq 4000); do echo $i >many/$i; done && git add many && git commit -qm Many";
+    expect_tool(&fixture, "review", "bash", json!({ "command": many }));
+    let mut client = fixture.client();
+    let params = MergeParams { agent: Some("a".into()), conversation: "review".into() };
+    let merging = std::thread::spawn(move || client.call::<Merge>(&params).map(drop));
+    let workspace = fixture.workspace("a");
+    wait_until("git to write files", DEADLINE, || workspace.join("many").exists().then_some(()));
+    fixture.kill();
+    let _ = merging.join().expect("a client");
+    fixture.start();
+    merge(&fixture, "review").expect("conversations.merge");
+    assert_eq!(status(&fixture), "");
+    assert_eq!(fs::read_dir(workspace.join("many")).expect("a directory").count(), 4000);
+    assert_eq!(head(&fixture, "HEAD^2"), head(&fixture, "conversation/review/work"));
+}
+
+#[test]
+fn hints_name_the_agent_that_the_merge_was_about() {
+    let fixture = start_fixture(&["review"]);
+    fixture.create_agent("b", Some("any"));
+    chorusctl(&fixture.home, ["agent", "use", "b"]).expect_success();
+    write(&fixture, "review", "f", "of the review\n");
+    write(&fixture, "main", "f", "of main\n");
+    commit(&fixture, "main", "Add f");
+    let printed = chorusctl(&fixture.home, ["--agent", "a", "conversations", "merge", "review"]);
+    assert!(printed.stderr.contains("chorusctl --agent a -C review send"), "{}", printed.stderr);
+    let printed = chorusctl(&fixture.home, ["--agent", "a", "conversations", "close", "review"]).expect_success();
+    for command in
+        ["merge it: chorusctl --agent a -C review conversations merge", "chorusctl --agent a -C review restore"]
+    {
+        assert!(printed.contains(command), "{printed}");
+    }
 }
 
 #[test]

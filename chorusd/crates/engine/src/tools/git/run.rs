@@ -73,6 +73,7 @@ const PROGRAM_SETTINGS_PATTERN: &str = r"^(filter|hook)\.";
 #[derive(Debug)]
 pub(super) struct GitOutput {
     pub ok: bool,
+    pub status: i32,
     pub text: String,
 }
 
@@ -249,6 +250,6 @@ async fn run_in_sandbox_redacted(
         Exit::TimedOut => Err(format!("git timed out and was stopped. Output: {text}")),
         Exit::Memory => Err(format!("git exceeded the memory limit and was killed. Output: {text}")),
         Exit::Signal(signal) => Err(format!("git was killed by signal {signal}. Output: {text}")),
-        Exit::Code(code) => Ok(GitOutput { ok: code == 0, text }),
+        Exit::Code(status) => Ok(GitOutput { ok: status == 0, status, text }),
     }
 }

@@ -1,8 +1,9 @@
 //! Merges the branch of a conversation into the branch of the workspace. The merge is computed before any file changes, so
 //! that one with conflicts leaves nothing to undo.
 
+use super::merge_record::{MergeRecord, PutBack};
 use super::prepare::connect_existing;
-use super::remove::commit_pending;
+use super::remove::{commit_pending, sync_repository};
 use super::{Worktree, run_blocking};
 use crate::tools::ToolContext;
 use crate::tools::git::GitResult;
@@ -38,8 +39,10 @@ pub enum MergeRefusal {
     /// Both branches changed the same part of these files.
     Conflicts(Vec<String>),
     Failed(String),
-    /// Files of the workspace may have changed, and its branch has not. Another merge completes it.
+    /// Files of the workspace may be those of the merge, and its branch is not. Another merge puts them back and starts again.
     Incomplete(String),
+    /// A merge was cut off before, and these files of the workspace were changed since.
+    Interrupted(Vec<String>),
 }
 
 impl From<String> for MergeRefusal {
@@ -79,6 +82,7 @@ pub async fn merge(
     }
     let (tip, into) = (tip.text.trim().to_owned(), into.text.trim().to_owned());
     let head = git.output(["rev-parse", "--verify", "HEAD^{commit}"]).await?.trim().to_owned();
+    complete_interrupted(&git, own, worktree, &head).await?;
     let commits = count(&git.output(["rev-list", "--count", &tip, "--not", &head, "--"]).await?)?;
     if commits == 0 {
         return Ok(MergedBranch { into, commit: head, committed, ..MergedBranch::default() });
@@ -93,7 +97,7 @@ pub async fn merge(
         RestoreError::Failed(why) => MergeRefusal::Failed(why),
     })?;
     let stat = git.output(["diff", "--shortstat", "--no-ext-diff", "--no-textconv", &head, &commit, "--"]).await?;
-    apply(&git, own, (&head, &commit), fit).await?;
+    apply(&git, own, worktree, MergeRecord { head, tip: commit.clone() }, fit).await?;
     let [files, insertions, deletions] = parse_shortstat(&stat);
     Ok(MergedBranch { into, commit, commits, files, insertions, deletions, committed })
 }
@@ -122,23 +126,67 @@ async fn merge_trees(git: &Git<'_>, head: &str, tip: &str) -> Result<String, Mer
     }
 }
 
-/// Replaces the files of `head` with those of `commit`, and moves the branch.
+/// Puts back the files of the workspace if a merge was cut off while it replaced them.
+async fn complete_interrupted(
+    git: &Git<'_>,
+    own: &ToolContext,
+    worktree: &Worktree,
+    head: &str,
+) -> Result<(), MergeRefusal> {
+    match MergeRecord::read(worktree).await? {
+        Some(record) if record.head == head => put_back(git, own, worktree, &record).await,
+        // The branch was moved, or has moved on.
+        Some(_) => Ok(MergeRecord::remove(worktree).await?),
+        None => Ok(()),
+    }
+}
+
+async fn put_back(
+    git: &Git<'_>,
+    own: &ToolContext,
+    worktree: &Worktree,
+    record: &MergeRecord,
+) -> Result<(), MergeRefusal> {
+    let _command = own.services.file_versions.start_command(own.conversation).await?;
+    match record.put_back(git, worktree).await {
+        Ok(PutBack::Done) => Ok(()),
+        Ok(PutBack::Changed(files)) => Err(MergeRefusal::Interrupted(files)),
+        Err(why) => Err(MergeRefusal::Incomplete(why)),
+    }
+}
+
+/// Replaces the files of `head` with those of `tip`, and moves the branch.
 async fn apply(
     git: &Git<'_>,
     own: &ToolContext,
-    (head, commit): (&str, &str),
+    worktree: &Worktree,
+    record: MergeRecord,
     fit: RestoreFit,
 ) -> Result<(), MergeRefusal> {
+    let MergeRecord { head, tip } = &record;
     // Other conversations that work in the workspace must read the files again.
     let _command = own.services.file_versions.start_command(own.conversation).await?;
     if fit == RestoreFit::Clean {
-        git.output(["read-tree", "-m", "-u", head, commit]).await.map_err(MergeRefusal::Incomplete)?;
+        let synced = worktree.clone();
+        // The record is of no use without its commits.
+        run_blocking(move || sync_repository(&synced).map_err(|e| e.to_string())).await?;
+        record.write(worktree).await?;
+        if let Err(why) = git.output(["read-tree", "-m", "-u", head, tip]).await {
+            return Err(match put_back(git, own, worktree, &record).await {
+                Ok(()) => MergeRefusal::Failed(why),
+                Err(_) => MergeRefusal::Incomplete(why),
+            });
+        }
     }
-    if let Err(why) = git.output(["update-ref", "-m", "merge of a conversation", "HEAD", commit, head]).await {
-        return Err(match git.output(["read-tree", "-m", "-u", commit, head]).await {
-            Ok(_) => MergeRefusal::Failed(why),
-            Err(_) => MergeRefusal::Incomplete(format!("the files are merged, but {why}")),
-        });
+    if let Err(why) = git.output(["update-ref", "-m", "merge of a conversation", "HEAD", tip, head]).await {
+        if git.output(["read-tree", "-m", "-u", tip, head]).await.is_err() {
+            return Err(MergeRefusal::Incomplete(format!("the files are merged, but {why}")));
+        }
+        MergeRecord::remove(worktree).await?;
+        return Err(MergeRefusal::Failed(why));
+    }
+    if let Err(why) = MergeRecord::remove(worktree).await {
+        tracing::warn!(why, "cannot remove the record of a merge; the next merge does");
     }
     Ok(())
 }

@@ -8,6 +8,7 @@
 
 mod directories;
 mod merge;
+mod merge_record;
 mod prepare;
 mod remove;
 

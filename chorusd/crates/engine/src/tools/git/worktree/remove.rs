@@ -87,7 +87,7 @@ async fn check_ignored_changes(git: &Git<'_>) -> GitResult<()> {
 }
 
 /// Waits until the file system of the repository is on the disk. Blocks.
-fn sync_repository(worktree: &Worktree) -> io::Result<()> {
+pub(super) fn sync_repository(worktree: &Worktree) -> io::Result<()> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(syncfs(open(&worktree.repository, flags, Mode::empty())?)?)
 }
