@@ -1,6 +1,7 @@
 //! Closing a conversation with a worktree: nothing that was written is lost.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::process::Command;
 
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::{DEADLINE, wait_until};
@@ -214,4 +215,43 @@ fn one_that_was_only_half_created_hinders_neither_a_merge_nor_a_close() {
     let closed = close(&fixture, "review").worktree.expect("a worktree");
     assert!(closed.kept.is_none() && closed.branch_deleted && !closed.committed, "{closed:?}");
     assert!(!dir.exists() && !mark.exists());
+}
+
+#[test]
+fn the_agents_other_conversations_go_on_while_one_is_removed() {
+    let fixture = start_fixture(&["review"]);
+    write(&fixture, "review", "f", "x\n");
+    let index = fixture.workspace("a").join(".git/worktrees/review/index");
+    let aside = index.with_file_name("aside");
+    fs::rename(&index, &aside).expect("renamed");
+    // Git waits until somebody writes to it.
+    assert!(Command::new("mkfifo").arg(&index).status().expect("mkfifo").success());
+    let params = CloseParams { agent: Some("a".into()), conversation: "review".into() };
+    let mut client = fixture.client();
+    let closing = std::thread::spawn(move || client.call::<Close>(&params).expect("conversations.close"));
+    let is_closed = || list(&mut fixture.client(), true).iter().any(|one| one.closed_at.is_some());
+    wait_until("the conversation to be closed", DEADLINE, || is_closed().then_some(()));
+    wait_until("git to read the index", DEADLINE, || is_git_running(&index).then_some(()));
+    let mut client = fixture.client();
+    let opening = std::thread::spawn(move || open(&mut client, "other"));
+    wait_until("another conversation to be opened", DEADLINE, || opening.is_finished().then_some(()));
+    assert!(!closing.is_finished());
+    drop(OpenOptions::new().write(true).open(&index).expect("the other end"));
+    fs::rename(&aside, &index).expect("renamed");
+    let closed = closing.join().expect("a client").worktree.expect("a worktree");
+    assert!(closed.kept.is_some() && worktree(&fixture, "review").join("f").exists(), "{closed:?}");
+    let closed = close(&fixture, "review").worktree.expect("a worktree");
+    assert!(closed.kept.is_none() && closed.committed, "{closed:?}");
+}
+
+/// Whether git lists the files of the worktree with this index.
+fn is_git_running(index: &Path) -> bool {
+    let variable = format!("GIT_DIR={}", index.parent().expect("a directory").display());
+    fs::read_dir("/proc").expect("processes").flatten().any(|process| {
+        let has = |file: &str, text: &str| {
+            let bytes = fs::read(process.path().join(file)).unwrap_or_default();
+            bytes.split(|byte| *byte == 0).any(|part| part == text.as_bytes())
+        };
+        has("cmdline", "ls-files") && has("environ", &variable)
+    })
 }

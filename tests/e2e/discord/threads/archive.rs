@@ -1,9 +1,17 @@
 //! A thread that is archived is saved and closed, and comes back when it is opened.
 
+use std::fs;
+
+use chorus_proto::methods::agent::{Config, ConfigParams};
+use chorus_tests::ctl::chorusctl;
 use chorus_tests::model_server::Response;
 use chorus_tests::{DEADLINE, wait_until};
+use serde_json::json;
 
+use super::super::channels::ChannelFixture;
 use super::{ThreadFixture, answer_to, answers};
+use crate::sandbox::PROFILES;
+use crate::tools::git::git;
 
 #[test]
 fn an_archived_thread_is_saved_and_closed_and_goes_on_when_it_is_opened() {
@@ -54,6 +62,50 @@ fn a_thread_that_is_archived_while_the_daemon_is_down_is_closed_at_the_start() {
     assert!(quiet.is_archived() && quiet.messages().len() == posts, "nor of a stop or a start");
     threads.talk(&quiet, "Which was it?", "Blue.");
     assert_eq!(threads.texts(&quiet), ["Our colour?", "Blue.", "Which was it?", "Blue."]);
+}
+
+#[test]
+fn a_git_worktree_that_had_to_stay_is_removed_later() {
+    let mut threads = ThreadFixture::of(ChannelFixture::with("", PROFILES, ""));
+    for (key, value) in [("permissions", "any"), ("workspace", "worktree")] {
+        let params = ConfigParams { name: "maps".into(), key: Some(key.into()), value: Some(value.into()) };
+        threads.fixture.client().call::<Config>(&params).expect("agent.config");
+    }
+    let thread = threads.thread("colours");
+    let run = |threads: &ThreadFixture, params: serde_json::Value| {
+        threads.answer(Response::tool_call("c1", "bash", &params));
+        threads.talk(&thread, "Our colour?", "Blue.");
+    };
+    let worktrees = threads.fixture.home.agent_dir("maps").join("worktrees");
+    let count = || fs::read_dir(&worktrees).map_or(0, Iterator::count);
+    let wait_until_kept = |threads: &ThreadFixture, why: &str| {
+        let log = || threads.fixture.daemon.as_ref().expect("a daemon").read_log();
+        let is_kept = |line: &str| line.contains("a worktree stays") && line.contains(why);
+        wait_until("the worktree to be kept", DEADLINE, || log().lines().any(is_kept).then_some(()));
+        assert_eq!(count(), 1);
+    };
+    // As long as a task uses it.
+    run(&threads, json!({"command": "sleep 600", "background": true}));
+    thread.archive();
+    wait_until_kept(&threads, "background task");
+    chorusctl(&threads.fixture.home, ["--agent", "maps", "tasks", "stop", "t1"]).expect_success();
+    wait_until("the worktree to be removed", DEADLINE, || (count() == 0).then_some(()));
+    // After an error, with the next connection; as after a crash before it was removed.
+    thread.unarchive();
+    run(
+        &threads,
+        json!({"command": "git init -q inner; git -C inner -c user.name=a -c user.email=a@b commit -q --allow-empty -m x"}),
+    );
+    thread.archive();
+    wait_until_kept(&threads, "nested repository");
+    let dir = fs::read_dir(&worktrees).expect("a directory").flatten().next().expect("a worktree").path();
+    git(&dir, &["rm", "-q", "--cached", "inner"]);
+    fs::remove_dir_all(dir.join("inner")).expect("removed");
+    threads.fixture.stop();
+    assert_eq!(count(), 1);
+    threads.fixture.discord.forget_sessions();
+    threads.fixture.start();
+    wait_until("the worktree to be removed", DEADLINE, || (count() == 0).then_some(()));
 }
 
 #[test]

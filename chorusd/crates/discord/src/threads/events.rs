@@ -149,6 +149,8 @@ fn close_inactive(
         if thread.is_recorded && is_open {
             // Somebody may have written in it before.
             inbound::on_thread_available(app, thread.id);
+        }
+        if thread.is_recorded && (is_open || has_worktree(app, thread)) {
             close(app, thread.id);
         }
     }
@@ -170,10 +172,11 @@ fn close(app: &Arc<DiscordApp>, thread: ChannelId) {
 }
 
 /// Handles a new connection, once everything that was missed is known: closes the conversations of archived threads that
-/// are still open.
+/// are still open, or whose git worktree a crash or an error has left.
 pub(crate) fn on_connected(app: &Arc<DiscordApp>) {
     let threads = app.channels.threads.all();
-    for thread in threads.iter().filter(|thread| thread.archived == Some(true) && is_open(app, thread)) {
+    let is_left = |thread: &Thread| is_open(app, thread) || has_worktree(app, thread);
+    for thread in threads.iter().filter(|thread| thread.archived == Some(true) && is_left(thread)) {
         app.tasks.spawn_tracked(lifecycle::close(app.clone(), thread.id));
     }
 }
@@ -183,6 +186,13 @@ fn is_open(app: &DiscordApp, thread: &Thread) -> bool {
     let agent = app.channels.agent_of(thread.parent);
     let row = agent.and_then(|agent| of_thread(&app.ops, agent.settings.id, thread.id));
     row.is_some_and(|row| row.closed_at.is_none())
+}
+
+/// Returns whether the conversation of a thread is closed and still has the directory of its git worktree.
+fn has_worktree(app: &DiscordApp, thread: &Thread) -> bool {
+    let Some(agent) = app.channels.agent_of(thread.parent) else { return false };
+    let row = of_thread(&app.ops, agent.settings.id, thread.id);
+    row.is_some_and(|row| app.ops.agent_resolver.has_worktree_to_remove(&agent, row.key))
 }
 
 /// Backfills active threads below the channels of agents.

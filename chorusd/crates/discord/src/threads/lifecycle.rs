@@ -51,8 +51,11 @@ async fn try_close(app: &DiscordApp, thread: ChannelId) -> Result<()> {
             return Err(Error::new(ErrorKind::Busy, "a message of the thread waits for its answer"));
         }
         app.ops.agent_resolver.close_conversation(row.key).await?;
-        // If its git worktree has to stay, the log says why.
-        app.ops.agent_resolver.close_worktree(&agent, row.key).await;
+        // If its git worktree has to stay for another reason, the log says why.
+        let removal = app.ops.agent_resolver.close_worktree(&agent, row.key).await;
+        if removal.is_some_and(|removal| removal.is_busy) {
+            return Err(Error::new(ErrorKind::Busy, "a turn or a background task uses the git worktree of the thread"));
+        }
     }
     Ok(())
 }

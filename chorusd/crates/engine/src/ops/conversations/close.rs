@@ -22,7 +22,7 @@ pub async fn close(agents: &AgentResolver, describer: &AgentDescriber, params: C
             .hint("to save and clear it: chorusctl -C main context clear --save"));
     }
     let saved = agents.close_conversation(key).await?;
-    let worktree = agents.close_worktree(&agent, key).await;
+    let worktree = agents.close_worktree(&agent, key).await.map(|removal| removal.closed);
     Ok(CloseResult { conversation: describer.describe_conversation(&agent, key).await?, saved, worktree })
 }
 

@@ -20,5 +20,5 @@ pub use describe::describe_live;
 pub use new::Opener;
 pub use session_scope::SessionScope;
 pub use target::{ConversationTarget, SELECTED, find};
-pub use worktrees::directory_of;
+pub use worktrees::{WorktreeRemoval, directory_of};
 pub use write_target::StartingConversations;

@@ -29,6 +29,14 @@ pub(super) struct WorktreeContexts {
     pub worktree: Arc<Worktree>,
 }
 
+/// The result of removing the worktree of a conversation.
+#[derive(Debug)]
+pub struct WorktreeRemoval {
+    pub closed: ClosedWorktree,
+    /// It stays because a turn or a background task runs in the conversation.
+    pub is_busy: bool,
+}
+
 /// Returns the contexts for the worktree with this name.
 pub(super) async fn worktree_contexts(
     agents: &AgentResolver,
@@ -118,11 +126,11 @@ impl AgentResolver {
 
     /// Removes the worktree of a conversation that was closed, if it has one. What is not committed in it is committed to its
     /// branch first; a branch that is merged is deleted. If a message has opened the conversation again, the worktree stays.
-    pub async fn close_worktree(&self, agent: &AgentEntry, key: ConversationKey) -> Option<ClosedWorktree> {
-        // Before requests are kept from the conversation: whoever closes it has this lock and waits for it.
-        let _one_at_a_time = self.conversation_locks.lock(key.agent).await;
-        let row = self.index.conversations.get(key).filter(|row| row.closed_at.is_some())?;
-        let name = row.worktree.clone()?;
+    pub async fn close_worktree(&self, agent: &AgentEntry, key: ConversationKey) -> Option<WorktreeRemoval> {
+        // Before requests are kept from it, because that starts it.
+        self.worktree_to_remove(key)?;
+        let held = self.hold_conversation(agent, key).await;
+        let name = self.worktree_to_remove(key)?;
         let mut closed = ClosedWorktree {
             branch: branch_of(&name),
             committed: false,
@@ -131,29 +139,54 @@ impl AgentResolver {
             kept: None,
             directory: agent.settings.dir.join(WORKTREES_DIR).join(&name).to_string_lossy().into_owned(),
         };
-        match self.remove_worktree(agent, key, &name).await {
+        let removed = match held {
+            Ok(_held) => self.remove_worktree(agent, key, &name).await,
+            Err(failure) => Err(failure),
+        };
+        let is_busy = removed.as_ref().is_err_and(|failure| failure.kind == ErrorKind::Busy);
+        match removed {
             Ok(RemovedWorktree { committed, unmerged_commits, branch_deleted }) => {
                 (closed.committed, closed.unmerged_commits) = (committed, unmerged_commits);
                 closed.branch_deleted = branch_deleted;
+                if branch_deleted && let Err(failure) = self.forget_worktree(key, &name).await {
+                    tracing::warn!(agent = %agent.settings.name, worktree = name, %failure, "its name stays reserved");
+                }
             }
             Err(failure) => {
                 tracing::warn!(agent = %agent.settings.name, worktree = name, %failure, "a worktree stays");
                 closed.kept = Some(failure.message);
             }
         }
-        Some(closed)
+        Some(WorktreeRemoval { closed, is_busy })
     }
 
+    /// Returns true if the conversation is closed, and the directory of its worktree is still there. Reads the directory.
+    #[must_use]
+    pub fn has_worktree_to_remove(&self, agent: &AgentEntry, key: ConversationKey) -> bool {
+        let exists = |name: String| agent.settings.dir.join(WORKTREES_DIR).join(name).symlink_metadata().is_ok();
+        self.worktree_to_remove(key).is_some_and(exists)
+    }
+
+    /// Returns the name of the worktree of a conversation that is closed.
+    fn worktree_to_remove(&self, key: ConversationKey) -> Option<String> {
+        self.index.conversations.get(key).filter(|row| row.closed_at.is_some())?.worktree.clone()
+    }
+
+    /// Removes the worktree of a conversation from which requests are kept. Not under the lock of the agent's conversations,
+    /// which whoever waits for this one may have.
     async fn remove_worktree(&self, agent: &AgentEntry, key: ConversationKey, name: &str) -> Result<RemovedWorktree> {
-        let _held = self.hold_conversation(agent, key).await?;
         let WorktreeContexts { workspace, own, worktree } = worktree_contexts(self, agent, key, name).await?;
-        let removed = remove(&workspace, &own, &worktree).await;
-        let removed = removed.map_err(|why| Error::new(ErrorKind::GitFailed, why))?;
-        if removed.branch_deleted
-            && let Some(row) = self.index.conversations.get(key)
-        {
-            self.store_conversation(ConversationRow { worktree: None, ..(*row).clone() }).await?;
+        remove(&workspace, &own, &worktree).await.map_err(|why| Error::new(ErrorKind::GitFailed, why))
+    }
+
+    /// Gives up the name of a worktree that is gone with its branch, unless the conversation was opened since.
+    async fn forget_worktree(&self, key: ConversationKey, name: &str) -> Result<()> {
+        let _one_at_a_time = self.conversation_locks.lock(key.agent).await;
+        match self.index.conversations.get(key) {
+            Some(row) if row.closed_at.is_some() && row.worktree.as_deref() == Some(name) => {
+                self.store_conversation(ConversationRow { worktree: None, ..(*row).clone() }).await
+            }
+            _ => Ok(()),
         }
-        Ok(removed)
     }
 }
