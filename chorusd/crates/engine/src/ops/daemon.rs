@@ -95,7 +95,9 @@ async fn find_blocker(ops: &Ops, entry: &AgentEntry, agent: &Agent) -> Option<Bl
     if let Err(failure) = ensure_can_begin(&ops.models, &ops.usage, &entry.settings, &[]).await {
         return blocked(failure.message, failure.hint);
     }
-    let approvals = agent.approvals;
+    // Those of other conversations keep no message from `main`, whose turn this is about.
+    let open = ops.approvals.open_approvals(Some(entry.settings.id));
+    let approvals = open.iter().filter(|approval| approval.conversation.is_none()).count();
     if approvals > 0 {
         let what = if approvals == 1 { "an approval".to_owned() } else { format!("{approvals} approvals") };
         return blocked(format!("the running turn waits for {what}"), Some("list them: chorusctl approvals".into()));
