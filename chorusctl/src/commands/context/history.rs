@@ -30,7 +30,7 @@ const MAX_PAGE_SIZE: u64 = 1_000;
 /// numbers shown here until the next `history`, and the underlined prefix of an ID.
 #[derive(Debug, Default, clap::Args)]
 pub struct Args {
-    /// An agent, or words of the title, name or tags [default: the current agent, and imported conversations]
+    /// An agent, or words of the title, name, conversation or tags [default: the current agent, and imported conversations]
     #[arg(value_name = "AGENT|WORD", id = "whose")]
     named: Vec<String>,
     /// Sessions of all agents, including deleted ones
