@@ -9,7 +9,7 @@ use clap::error::{ContextKind, ErrorKind};
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand as _};
 
 use crate::commands::context::history;
-use crate::commands::{Command, help_groups, status};
+use crate::commands::{Command, help_groups, search, status};
 use crate::conversation_select;
 use crate::error::Error;
 use crate::ui::stdout::OutputFormat;
@@ -20,6 +20,7 @@ Examples:
   chorusctl tour                        run a ten-second demo
   chorusctl import transcript.jsonl     import a conversation
   chorusctl history                     list saved conversations
+  chorusctl search redis cache          find messages
   chorusctl restore latest              continue where you left off
   chorusctl send 'what is left to do?'  ask the agent's model
 
@@ -142,6 +143,13 @@ pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Cli, clap::Err
     if let Some(cli) = parse_named_command(&arguments) {
         return Ok(cli);
     }
+    parse_with_all_commands(arguments.clone()).or_else(|error| {
+        let separated = search::separate_excluded_words(&error, &command_tree(), &arguments);
+        separated.and_then(|arguments| parse_named_command(&arguments)).ok_or(error)
+    })
+}
+
+fn parse_with_all_commands(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
     // Only the help shows the groups.
     let is_help = |word: &OsString| word == "--help" || word == "-h";
     let mut command = if arguments.len() <= 1 || arguments.iter().any(is_help) { command() } else { Cli::command() };
@@ -161,7 +169,7 @@ fn parse_named_command(arguments: &[OsString]) -> Option<Cli> {
     Cli::from_arg_matches_mut(&mut matches).ok()
 }
 
-/// Parses the common forms of `status` and `history` by hand. Shell prompts and scripts run them often, and building the
+/// Parses the common forms of `status`, `history` and `search` by hand. Shell prompts and scripts run them often, and building the
 /// complete clap command takes longer than the request. Returns `None` for everything else, including errors; the caller
 /// then uses clap.
 #[must_use]
@@ -169,6 +177,7 @@ pub fn parse_fast_path(mut arguments: impl Iterator<Item = OsString>) -> Option<
     let mut global = GlobalOptions::default();
     let mut history = history::Args::default();
     let mut words = Vec::with_capacity(2);
+    let mut search = search::Args::default();
     let is_history = |words: &[&str]| words == ["history"] || words == ["context", "history"];
     while let Some(argument) = arguments.next() {
         match argument.to_str()? {
@@ -181,6 +190,8 @@ pub fn parse_fast_path(mut arguments: impl Iterator<Item = OsString>) -> Option<
             "--page" if is_history(&words) && history.page.is_none() => {
                 history.page = Some(parse_page_number(&arguments.next()?)?)
             }
+            "search" if words.is_empty() => words.push("search"),
+            word if words == ["search"] && !word.starts_with('-') => search.words.push(word.to_owned()),
             "status" => words.push("status"),
             "context" => words.push("context"),
             "history" => words.push("history"),
@@ -190,6 +201,7 @@ pub fn parse_fast_path(mut arguments: impl Iterator<Item = OsString>) -> Option<
     let command = match words.as_slice() {
         ["status"] => Command::Status(status::Args::default()),
         ["history"] => Command::History(history),
+        ["search"] if !search.words.is_empty() => Command::Search(search),
         ["context", "history"] => Command::Context(history.into()),
         _ => return None,
     };
@@ -237,6 +249,8 @@ mod tests {
                 "context history",
                 "context history --all-agents --page 2",
                 "--json context --page 01 history",
+                "search drop redis",
+                "--json search status --socket /s search history",
             ])
         {
             let full = Cli::try_parse_from(std::iter::once("chorusctl").chain(line.split(' ')));
@@ -263,6 +277,12 @@ mod tests {
             "context history --page +1",
             "context history --page 18446744073709551616",
             "context history atlas",
+            "search",
+            "search redis -cache",
+            "search redis --limit 5",
+            "search redis -- x",
+            "status search",
+            "context search x",
         ] {
             assert!(by_hand(line).is_none(), "{line}");
         }
@@ -285,6 +305,35 @@ mod tests {
         let named = |line: &str| parse_named_command(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
         assert!(named("chorusctl context show").is_some() && named("chorusctl show --help").is_none());
         assert!(named("chorusctl nothing").is_none() && named("chorusctl send").is_some());
+    }
+
+    #[test]
+    fn a_search_excludes_words_without_quotes() {
+        let searched = |line: &str| {
+            let words = std::iter::once("chorusctl").chain(line.split(' ')).map(OsString::from);
+            parse(words).map(|cli| format!("{:?} {:?}", cli.global, cli.command)).map_err(|error| error.kind())
+        };
+        for (typed, separated) in [
+            ("search redis -cache", "search redis -- -cache"),
+            ("search -cache redis --limit 5 -pool", "search redis --limit 5 -- -cache -pool"),
+            ("search redis -nginx -hash -n 5", "search redis -n 5 -- -nginx -hash"),
+            ("-C review --json search redis -cache -- -x", "-C review --json search redis -- -cache -x"),
+            ("search redis -über", "search redis -- -über"),
+        ] {
+            assert!(searched(separated).is_ok(), "{separated}");
+            assert_eq!(searched(typed), searched(separated), "{typed}");
+        }
+        for (typed, error) in [
+            ("search redis --cache", ErrorKind::UnknownArgument),
+            ("search redis -x", ErrorKind::UnknownArgument),
+            ("search redis -n0", ErrorKind::ValueValidation),
+            ("search redis --tag -cache x", ErrorKind::UnknownArgument),
+            ("search redis -cache --help", ErrorKind::UnknownArgument),
+            ("search -h", ErrorKind::DisplayHelp),
+            ("history redis -cache", ErrorKind::UnknownArgument),
+        ] {
+            assert_eq!(searched(typed), Err(error), "{typed}");
+        }
     }
 
     #[test]

@@ -109,6 +109,7 @@ fn names_for_arg(arg: &Arg, command: &str, above: &str) -> Option<NameKind> {
         ("model", _) => Some(NameKind::Models),
         ("permissions", _) => Some(NameKind::Profiles),
         ("name", _) if above == "permissions" => Some(NameKind::Profiles),
+        ("source", _) => Some(NameKind::Sources),
         (_, "ID") if above == "tasks" => Some(NameKind::Tasks),
         (_, "ID") if above == "approvals" => Some(NameKind::Approvals),
         ("tag" | "tags", _) => Some(NameKind::Tags),
@@ -200,6 +201,8 @@ mod tests {
         assert_eq!(of(&["session", "show"], "session"), sessions);
         assert_eq!([of(&["session", "diff"], "a"), of(&["session", "merge"], "b")], [sessions; 2]);
         assert_eq!(of(&["session", "branch"], "as"), agents);
+        assert_eq!([of(&["search"], "source"), of(&["search"], "words")], [Some(NameKind::Sources), None]);
+        assert_eq!([of(&["search"], "model"), of(&["search"], "agent")], [Some(NameKind::Models), agents]);
         let tags = Some(NameKind::Tags);
         assert_eq!([of(&["session", "untag"], "tags"), of(&["context", "history"], "tag")], [tags; 2]);
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io;
 
-use chorus_proto::error::exit;
+use chorus_proto::error::{CODE_METHOD_NOT_FOUND, exit};
 use chorus_proto::peer_check::ForeignServer;
 use chorus_proto::{CallError, ErrorKind, RpcError};
 use serde::Serialize;
@@ -226,16 +226,17 @@ fn status_name(status: u8) -> &'static str {
 
 impl From<RpcError> for Error {
     fn from(error: RpcError) -> Self {
-        let kind = error.kind();
+        const OLDER: &str = "the daemon may be an older version; restart it: chorusctl daemon restart";
+        let (kind, code) = (error.kind(), error.code);
         let mut failure = Self::new(kind.exit_status(), error.message);
         if let Reason::Message { kind: reported, .. } = &mut *failure.0 {
             *reported = Some(kind);
         }
         match (error.data.and_then(|data| data.hint), kind) {
+            // The daemon's hint is for people who write clients.
+            _ if code == CODE_METHOD_NOT_FOUND => failure.with_hint(OLDER),
             (Some(hint), _) => failure.with_hint(hint),
-            (None, ErrorKind::Unsupported) => {
-                failure.with_hint("the daemon may be an older version; restart it: chorusctl daemon restart")
-            }
+            (None, ErrorKind::Unsupported) => failure.with_hint(OLDER),
             (None, ErrorKind::Internal) => failure.with_hint("see the daemon's log: chorusctl daemon logs"),
             (None, _) => failure,
         }
@@ -319,6 +320,14 @@ mod tests {
         let failure = Error::no_daemon("none").with_hint("start one");
         assert_eq!(json(failure), r#"{"error":{"kind":"no_daemon","message":"none","hint":"start one"}}"#);
         assert_eq!(json(Error::cancelled()), r#"{"error":{"kind":"refused","message":"cancelled"}}"#);
+    }
+
+    #[test]
+    fn an_unknown_method_is_a_sign_of_an_older_daemon() {
+        let data = Some(ErrorData { kind: ErrorKind::Unsupported, hint: Some("see the methods".into()) });
+        let failure = Error::from(RpcError { code: CODE_METHOD_NOT_FOUND, message: "unknown method".into(), data });
+        let json = serde_json::to_string(&failure.json_report(Stderr::new(ColorWhen::Never))).expect("JSON");
+        assert!(json.contains("restart it: chorusctl daemon restart"), "{json}");
     }
 
     #[test]

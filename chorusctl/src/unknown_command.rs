@@ -40,10 +40,8 @@ pub(crate) fn find(error: &clap::Error, tree: &Command, arguments: &[String]) ->
 pub(crate) fn error(tree: &Command, path: &[String], word: &str) -> Error {
     let typed = path.iter().map(String::as_str).chain([word]).collect::<Vec<_>>().join(" ");
     let error = Error::usage(format!("unknown command `{typed}`"));
-    if path.is_empty() && matches!(word, "search" | "find" | "grep") {
-        return error.with_hint(
-            "list conversations: `chorusctl history`; a word of its title names one: `chorusctl show WORD`",
-        );
+    if path.is_empty() && matches!(word, "find" | "grep") {
+        return error.with_hint("find messages: chorusctl search WORD");
     }
     let suggestions = suggestions(tree, path, word);
     if suggestions.is_empty() {
@@ -59,7 +57,7 @@ fn join_path(path: &[String]) -> String {
 
 /// Returns the names of the commands that the first words of the command line lead to, and the number of these words
 /// with the options between them.
-fn command_path(tree: &Command, arguments: &[String]) -> (Vec<String>, usize) {
+pub(crate) fn command_path(tree: &Command, arguments: &[String]) -> (Vec<String>, usize) {
     let mut path = Vec::new();
     let mut command = tree;
     let mut is_value = false;
@@ -67,16 +65,27 @@ fn command_path(tree: &Command, arguments: &[String]) -> (Vec<String>, usize) {
         if std::mem::take(&mut is_value) {
             continue;
         }
-        if let Some(option) = word.strip_prefix("--") {
-            let takes_value = |arg: &clap::Arg| arg.get_long() == Some(option) && arg.get_action().takes_values();
-            is_value = command.get_arguments().chain(tree.get_arguments()).any(takes_value);
-        } else if !word.starts_with('-') {
+        if word.starts_with('-') {
+            is_value = takes_value(command, tree, word);
+        } else {
             let Some(below) = command.find_subcommand(word) else { return (path, index) };
             path.push(below.get_name().to_owned());
             command = below;
         }
     }
     (path, arguments.len())
+}
+
+/// Returns true if `word` is an option of `command`, or of every command, whose value is the next word.
+#[must_use]
+pub(crate) fn takes_value(command: &Command, tree: &Command, word: &str) -> bool {
+    let is_named = |arg: &clap::Arg| match word.strip_prefix("--") {
+        Some(long) => arg.get_long() == Some(long),
+        None => {
+            arg.get_short().is_some_and(|short| word.strip_prefix('-').is_some_and(|word| word == short.to_string()))
+        }
+    };
+    command.get_arguments().chain(tree.get_arguments()).any(|arg| is_named(arg) && arg.get_action().takes_values())
 }
 
 /// A command with a similar name.
@@ -185,6 +194,7 @@ mod tests {
         };
         assert_eq!(path("--agent session context lsit x"), ("context".into(), 3));
         assert_eq!(path("--json session --format jsonl lst"), ("session".into(), 4));
+        assert_eq!(path("-C review search x"), ("search".into(), 3));
         assert_eq!(path("hist"), (String::new(), 0));
     }
 }

@@ -30,6 +30,7 @@ use chorus_engine::lifecycle::{
 use chorus_engine::ops;
 use chorus_engine::ops::Ops;
 use chorus_engine::ops::agent::use_::CHOSEN_AGENT;
+use chorus_engine::search;
 use chorus_engine::tasks::RecoveredTasks;
 use chorus_proto::EventType;
 use chorus_proto::paths::{HOME_SOCKET, InstancePaths};
@@ -229,6 +230,8 @@ impl Daemon {
         // the ones that a message sets.
         self.ops.registry.start_timers();
         let stop = CancellationToken::new();
+        // Threads outside of the runtime end if this returns early, too.
+        let _ended = stop.clone().drop_guard();
         let server = Arc::new(Server::new(self.ops.clone(), stop.clone()));
         let (moved, sockets) = mpsc::channel(1);
         let places = instance_watch::SocketPaths {
@@ -250,6 +253,15 @@ impl Daemon {
         }
         self.tasks.spawn_tracked(idle_expiry::run(self.ops.registry.clone(), stop.clone()));
         self.tasks.spawn_tracked(eviction::run(self.ops.registry.clone(), stop.clone()));
+        let ops = self.ops.clone();
+        self.tasks.spawn_tracked(search::run(
+            ops.search.clone(),
+            ops.store.clone(),
+            ops.registry.clone(),
+            ops.agents.clone(),
+            ops.home.clone(),
+            stop.clone(),
+        ));
         self.tasks.spawn_tracked(self.ops.summaries.clone().run_timers());
         self.tasks.spawn_tracked(run_maintenance(self.ops.clone(), stop.clone()));
         self.tasks.spawn_tracked(ops::tasks::running_tasks_sync::run(self.ops.clone(), stop.clone()));

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use chorus_proto::methods::{
     agent, agent_transfer, approvals, audit, backup, context, continuation, conversations, daemon, doctor, events,
-    export, import, memory, models, notes, permissions, send, session, session_branching, settings, tasks, trash,
-    usage,
+    export, import, memory, models, notes, permissions, search, send, session, session_branching, settings, tasks,
+    trash, usage,
 };
 use chorus_proto::rpc::{IncomingMessage, OutgoingRequest, Progress, Request, VERSION};
 use chorus_proto::{ErrorKind, Event, Message, Method, NewMessage, RpcError, SessionHeader, frame};
@@ -89,6 +89,7 @@ fn methods() -> Vec<MethodCase> {
         method_case::<permissions::RemoveRule>(),
         method_case::<models::List>(),
         method_case::<models::Validate>(),
+        method_case::<search::Search>(),
         method_case::<send::Send>(),
         method_case::<send::Cancel>(),
         method_case::<tasks::List>(),

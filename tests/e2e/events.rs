@@ -96,7 +96,7 @@ fn what_is_no_longer_kept_is_counted() {
 fn a_listener_that_stopped_harms_itself_only_and_is_told_what_it_missed() {
     /// More than wait for one listener, and what its socket takes.
     const EVENTS: u64 = 6_000;
-    let home = home();
+    let home = home().without_index();
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     client.init("a");

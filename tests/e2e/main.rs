@@ -27,6 +27,7 @@ mod permissions;
 mod real_data;
 mod redact;
 mod sandbox;
+mod search;
 mod send;
 mod session;
 mod settings;

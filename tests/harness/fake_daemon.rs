@@ -88,7 +88,17 @@ impl FakeRequest<'_> {
 
     /// Answers with an error.
     pub fn send_error(&mut self, kind: &str, message: &str, hint: &str) {
-        let error = json!({"code": -32000, "message": message, "data": {"kind": kind, "hint": hint}});
+        self.send_error_with_code(-32000, kind, message, hint);
+    }
+
+    /// Answers as a daemon of a release that does not have the method.
+    pub fn send_unknown_method(&mut self) {
+        let message = format!("unknown method {:?}", self.method);
+        self.send_error_with_code(-32601, "unsupported", &message, "see the methods in docs/PROTOCOL.md");
+    }
+
+    fn send_error_with_code(&mut self, code: i32, kind: &str, message: &str, hint: &str) {
+        let error = json!({"code": code, "message": message, "data": {"kind": kind, "hint": hint}});
         write_message(self.stream, &json!({"jsonrpc": "2.0", "id": self.id, "error": error}));
     }
 

@@ -41,6 +41,7 @@ pub struct Home {
     /// `HOME`, also the working directory of commands.
     pub user_home: PathBuf,
     temp: TempDir,
+    has_index: bool,
 }
 
 impl Home {
@@ -51,7 +52,14 @@ impl Home {
         let temp = tempfile::Builder::new().prefix("chorus").tempdir().expect("a temporary directory");
         let (path, user_home) = (temp.path().join("home"), temp.path().join("user"));
         fs::create_dir(&user_home).expect("a user directory");
-        Self { bins, path, user_home, temp }
+        Self { bins, path, user_home, temp, has_index: true }
+    }
+
+    /// Turns the search index off, for tests that count what the daemon does or takes.
+    #[must_use]
+    pub fn without_index(mut self) -> Self {
+        self.has_index = false;
+        self
     }
 
     /// Returns the temporary directory around both homes, for files that do not belong to Chorus.
@@ -107,6 +115,9 @@ impl Home {
             .env("SSL_CERT_FILE", concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/tls/ca.pem"))
             .env_remove("SSL_CERT_DIR")
             .current_dir(&self.user_home);
+        if !self.has_index {
+            command.env("CHORUS_INDEX", "false");
+        }
         command
     }
 

@@ -3,8 +3,8 @@
 use chorus_proto::event::{Event, Lagged};
 use chorus_proto::methods::{
     agent, agent_transfer, approvals, audit, backup, context, continuation, conversations, daemon, doctor, events,
-    export, import, memory, models, notes, permissions, send, session, session_branching, settings, tasks, trash,
-    usage,
+    export, import, memory, models, notes, permissions, search, send, session, session_branching, settings, tasks,
+    trash, usage,
 };
 use chorus_proto::rpc::Progress;
 use chorus_proto::{Message, Method, PROTOCOL, RpcError, SessionHeader};
@@ -95,6 +95,7 @@ pub fn protocol_schema() -> Value {
     all.add_method::<settings::Set>();
     all.add_method::<models::List>();
     all.add_method::<models::Validate>();
+    all.add_method::<search::Search>();
     all.add_method::<send::Send>();
     all.add_method::<send::Cancel>();
     all.add_method::<tasks::List>();

@@ -6,6 +6,7 @@ mod error;
 mod fuzz;
 mod long;
 mod new_verb;
+mod retrieval;
 mod shell;
 mod suites;
 mod switches;
@@ -43,6 +44,8 @@ enum Chore {
     Long(long::Args),
     /// Write the skeleton of a new verb: wire type, op, command, golden files, test
     NewVerb(new_verb::Args),
+    /// Measure how well the search finds what answers a question
+    Retrieval(retrieval::Args),
     /// Print the texts for users that have a phrase of xtask/words.txt
     Words,
 }
@@ -67,6 +70,7 @@ fn run(cli: &Cli) -> Result<()> {
         Chore::Bench(args) => bench::run(args, &shell),
         Chore::Long(args) => long::run(args, &shell),
         Chore::NewVerb(args) => new_verb::run(args, &shell),
+        Chore::Retrieval(args) => retrieval::run(args, &shell),
         Chore::Words => words::run(),
     }
 }

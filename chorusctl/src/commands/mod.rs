@@ -27,9 +27,11 @@ pub mod help_groups;
 pub mod man;
 pub mod memory;
 pub mod message_range;
+pub mod message_role;
 pub mod models;
 pub mod notes;
 pub mod permissions;
+pub mod search;
 pub mod send;
 pub mod session;
 pub mod settings;
@@ -52,6 +54,8 @@ pub enum Command {
     /// List saved conversations, newest first
     #[command(visible_aliases = ["list", "ls"])]
     History(context::history::Args),
+    /// Find messages in saved and live conversations
+    Search(search::Args),
     /// Show the live conversation, or a saved one
     Show(show::Args),
     /// Load a saved conversation
@@ -124,6 +128,7 @@ pub fn run(command: Command, app: &mut App) -> Result<(), Error> {
     match command {
         Command::Save(args) => context::save::run(args, app),
         Command::History(args) => context::history::run(args, app),
+        Command::Search(args) => search::run(args, app),
         Command::Show(args) => show::run(args, app),
         Command::Restore(args) => context::restore::run(args, app),
         Command::Resume(args) => context::resume::run(args, app),

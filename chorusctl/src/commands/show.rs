@@ -15,7 +15,7 @@ pub struct Args {
     #[command(flatten)]
     range: MessageRange,
     /// Show what the next request to the model would contain, and the size of each part
-    #[arg(long, conflicts_with_all = ["session", "last", "at"])]
+    #[arg(long, conflicts_with_all = ["session", "last", "at", "around"])]
     window: bool,
 }
 

@@ -5,11 +5,12 @@ use chorus_proto::methods::conversations::Conversation;
 use chorus_proto::methods::daemon::{
     AgentTotals, DaemonInfo, DiscordInfo, DiscordState, SandboxInfo, Status, StatusParams, StatusResult,
 };
+use chorus_proto::methods::search::SearchIndexState;
 use chorus_proto::methods::tasks::{List, ListParams, TaskStatus};
 use chorus_proto::{Agent, AgentState, CallError, ContextInfo, ErrorKind};
 
 use crate::app::App;
-use crate::commands::{agent_details, approvals, conversations, format};
+use crate::commands::{agent_details, approvals, conversations, format, search};
 use crate::error::Error;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::units::{self, pluralize};
@@ -119,6 +120,9 @@ fn print_status(out: &mut Stdout, status: &StatusResult) -> Result<(), Error> {
     if status.models.available > 0 {
         writeln!(out, "{} available", pluralize(status.models.available, "model"))?;
     }
+    if let Some(line) = status.search.and_then(indexed_line) {
+        writeln!(out, "{line}")?;
+    }
     let shown = || status.agents.iter().map(|agent| agent.approvals).sum();
     let waiting = status.totals.map_or_else(shown, |totals| totals.approvals);
     if waiting > 0 {
@@ -151,6 +155,13 @@ fn print_status(out: &mut Stdout, status: &StatusResult) -> Result<(), Error> {
         Some(line) => writeln!(out, "{line}"),
         None => Ok(()),
     }
+}
+
+/// Formats `search index 80 % (964 of 1,205 conversations)`; `None` if it is complete.
+fn indexed_line(index: SearchIndexState) -> Option<String> {
+    let percent = search::percent_indexed(index)?;
+    let (indexed, total) = (units::group_digits(index.indexed), units::group_digits(index.total));
+    Some(format!("search index {percent} % ({indexed} of {total} conversations)"))
 }
 
 /// Formats `used today 45k tokens, $0.12 (details: chorusctl usage)`; `None` if the agents that are shown used nothing.

@@ -24,6 +24,8 @@ pub struct TranscriptPrinter {
     date: String,
     /// True if long tool calls and results are printed in full on a terminal, too.
     in_full: bool,
+    /// Number of the message whose number is marked.
+    marked: Option<u64>,
     /// Tool names by call id of the last calls, for results without a name.
     tool_names: HashMap<String, String>,
 }
@@ -32,13 +34,19 @@ impl TranscriptPrinter {
     /// Creates a printer whose first message has the number `before` + 1.
     #[must_use]
     pub fn new(before: u64) -> Self {
-        Self { number: before, date: String::new(), in_full: false, tool_names: HashMap::new() }
+        Self { number: before, date: String::new(), in_full: false, marked: None, tool_names: HashMap::new() }
     }
 
     /// Prints long tool calls and results in full on a terminal, too.
     #[must_use]
     pub fn in_full(self) -> Self {
         Self { in_full: true, ..self }
+    }
+
+    /// Marks the message `number`.
+    #[must_use]
+    pub fn marking(self, number: u64) -> Self {
+        Self { marked: Some(number), ..self }
     }
 
     /// Prints one message.
@@ -111,10 +119,13 @@ impl TranscriptPrinter {
             more.push_str(" · cut off");
         }
         let failed = if message.is_error { format!(" {}", out.style(Style::Bad, "failed")) } else { String::new() };
-        let number = self.number.to_string();
+        let (number_style, number) = match self.marked {
+            Some(marked) if marked == self.number => (Style::Strong, format!("▸{}", self.number)),
+            _ => (Style::Faint, self.number.to_string()),
+        };
         let line = format!(
             "\n{} {}{failed} {}",
-            out.style(Style::Faint, &format!("{number:>3}")),
+            out.style(number_style, &format!("{number:>3}")),
             out.style(style, &who),
             out.style(Style::Faint, &format!("· {more}")),
         );

@@ -34,6 +34,9 @@ const MAX_HELP_CHARS: usize = 80;
 
 /// The keys that `settings set` takes.
 const SETTING_KEYS: [&str; 3] = ["default_model", "permissions", "idle_timeout"];
+/// The sources of messages that `search` selects, and the formats of imports.
+const MESSAGE_SOURCES: [&str; 10] =
+    ["cli", "discord", "agent", "import", "chatgpt", "claude-code", "codex", "goose", "markdown", "openai"];
 /// Keys of agent.json that only Chorus writes.
 const MANAGED_KEYS: [&str; 5] = ["id", "created_at", "guild_id", "import_source", "running_tasks"];
 
@@ -59,6 +62,8 @@ pub(super) enum NameKind {
     AgentKeys,
     /// Keys of `settings set`.
     SettingKeys,
+    /// Sources of messages.
+    Sources,
 }
 
 impl NameKind {
@@ -86,6 +91,7 @@ impl NameKind {
             Self::Trash => trashed(),
             Self::AgentKeys => agent_keys(),
             Self::SettingKeys => SETTING_KEYS.iter().map(|key| CompletionCandidate::new(*key)).collect(),
+            Self::Sources => MESSAGE_SOURCES.iter().map(|source| CompletionCandidate::new(*source)).collect(),
         }
     }
 }

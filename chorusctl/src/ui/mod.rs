@@ -5,6 +5,7 @@ pub mod confirm;
 mod local_timezone;
 pub mod markdown;
 pub mod markdown_stream;
+pub mod marked_text;
 mod pager;
 pub mod progress_bar;
 pub mod sanitize;

@@ -132,6 +132,12 @@ impl Stdout {
         self.paint.style(style, text)
     }
 
+    /// Returns what applies styles if colours are enabled.
+    #[must_use]
+    pub fn styler(&self) -> Styler {
+        self.paint
+    }
+
     /// Renders sanitized Markdown for the terminal, in lines of at most `width` columns.
     #[must_use]
     pub fn markdown(&self, text: &str, width: usize) -> String {

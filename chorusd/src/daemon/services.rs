@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use chorus_base::error::Result;
 use chorus_clock::Clock;
-use chorus_config::Config;
+use chorus_config::{Config, SearchConfig};
 use chorus_engine::agent::agent_index::AgentIndex;
 use chorus_engine::agent::registry::Registry;
 use chorus_engine::agent::summaries::{Summaries, SummaryServices};
@@ -24,6 +24,7 @@ use chorus_engine::ops::send::MessageSender;
 use chorus_engine::ops::session::{SessionImporter, SessionReader, SessionTrash};
 use chorus_engine::ops::settings::EffectiveConfig;
 use chorus_engine::ops::trash::Trash;
+use chorus_engine::search::{SearchService, SearchSettings};
 use chorus_engine::tools::{FileVersions, ToolHost, ToolServices};
 use chorus_engine::usage::UsageTracker;
 use chorus_engine::{KeyedMutex, ops, tasks};
@@ -31,6 +32,7 @@ use chorus_llm::Models;
 use chorus_proto::paths::InstancePaths;
 use chorus_redact::Redactor;
 use chorus_sandbox::Sandbox;
+use chorus_search::IndexOptions;
 use chorus_store::{OnFatal, Store};
 use jiff::tz::TimeZone;
 use tokio_util::sync::CancellationToken;
@@ -199,6 +201,12 @@ pub(super) async fn make_services(
         config.clone(),
         clock.clone(),
     ));
+    let search = Arc::new(SearchService::new(
+        &places.home,
+        search_settings(&config),
+        store.catalog.sessions.changes(),
+        registry.live_changes.clone(),
+    ));
     let started_at = clock.now();
     let ops = Arc::new(Ops {
         effective_config,
@@ -214,6 +222,7 @@ pub(super) async fn make_services(
         catalog_sync,
         message_sender,
         context_meter,
+        search,
         store,
         registry,
         summaries,
@@ -248,6 +257,12 @@ pub(super) async fn make_services(
     let _ = tools.host.set(Arc::downgrade(&outside));
     ops.tasks.set_host(Arc::downgrade(&(ops.clone() as Arc<dyn tasks::TaskHost>)));
     Ok((ops, live))
+}
+
+fn search_settings(config: &Config) -> SearchSettings {
+    let SearchConfig { index, index_tool_results, language } = config.search;
+    let options = IndexOptions::new(language.as_str(), index_tool_results);
+    SearchSettings { is_enabled: index, tool_results: index_tool_results, options }
 }
 
 /// Paths that commands must not see wherever they lie: the socket, the configuration, files with keys.

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use chorus_proto::error::CODE_METHOD_NOT_FOUND;
 use chorus_proto::methods::{
     Method, agent, agent_transfer, approvals, audit, backup, context, continuation, conversations, daemon, doctor,
-    events, export, import, memory, models, notes, permissions, send, session, session_branching, settings, tasks,
-    trash, usage,
+    events, export, import, memory, models, notes, permissions, search, send, session, session_branching, settings,
+    tasks, trash, usage,
 };
 use chorus_proto::rpc::Request;
 use chorus_proto::{ErrorKind, RpcError};
@@ -84,6 +84,7 @@ routes! {
     inline tasks::Show => tasks::show::show(agent_resolver, store.catalog.tasks);
     inline tasks::Logs => tasks::logs::logs(agent_resolver, store.catalog.tasks, tasks, config);
     inline tasks::Stop => tasks::stop::stop(agent_resolver, store.catalog.tasks, tasks);
+    inline search::Search => search::search(agent_resolver, sessions, search, clock);
     inline memory::List => memory::list::list(agent_resolver, store.catalog.memories, store.catalog.sessions);
     inline memory::Search => memory::search::search(agent_resolver, store.catalog.memories, store.catalog.sessions);
     inline notes::List => notes::list::list(agent_resolver, registry, store.catalog, config);

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use super::search::SearchIndexState;
 use super::{method, wire};
 use crate::agent::Agent;
 
@@ -50,6 +51,9 @@ pub struct StatusResult {
     pub tasks: TaskCounts,
     pub discord: DiscordInfo,
     pub models: ModelCounts,
+    /// The search index; null if it cannot be used.
+    #[omit_empty]
+    pub search: Option<SearchIndexState>,
     /// Counts of all agents, if `limit` was given.
     #[omit_empty]
     pub totals: Option<AgentTotals>,

@@ -23,6 +23,7 @@ pub mod memory;
 pub mod models;
 pub mod notes;
 pub mod permissions;
+pub mod search;
 pub mod send;
 pub mod session;
 pub mod session_branching;

@@ -32,7 +32,7 @@ fn results_have_the_documented_keys() {
         (&["context", "restore", "latest"], &["messages", "saved_first", "session"]),
         (&["context", "clear", "--yes"], &["discarded", "saved"]),
         (&["session", "show", "latest"], &["messages", "next", "session"]),
-        (&["status"], &["agents", "daemon", "discord", "models", "tasks"]),
+        (&["status"], &["agents", "daemon", "discord", "models", "search", "tasks"]),
         (&["agent", "destroy", "a", "--yes"], &["agent", "files", "saved"]),
         (&["agent", "list", "--all"], &["agents", "chosen"]),
     ];

@@ -58,9 +58,16 @@ fn messages_are_shown_by_number() {
         assert!(last.contains("  3 user") && last.contains("  4 user") && !last.contains("  2 user"), "{last}");
         assert_eq!(show(&["--at", "2", "--json"]).expect_json()["messages"][0]["content"], "two");
         assert_eq!(show(&["--last", "3", "--json"]).expect_json()["messages"].as_array().map(Vec::len), Some(3));
-        let missing = show(&["--at", "5"]);
-        assert_eq!(missing.status, 3, "{missing:?}");
-        assert!(missing.stderr.contains("no message 5: the conversation has 4 messages"), "{missing:?}");
+        let around = show(&["--around", "4"]).expect_success();
+        assert!(around.contains("\n  1 user") && around.contains("\n ▸4 user"), "{around}");
+        let around = show(&["--around", "1"]).expect_success();
+        assert!(around.contains("\n ▸1 user") && around.contains("\n  4 user"), "{around}");
+        assert_eq!(show(&["--around", "4", "--json"]).expect_json()["messages"].as_array().map(Vec::len), Some(4));
+        for option in ["--at", "--around"] {
+            let missing = show(&[option, "5"]);
+            assert_eq!(missing.status, 3, "{missing:?}");
+            assert!(missing.stderr.contains("no message 5: the conversation has 4 messages"), "{missing:?}");
+        }
     }
 }
 
@@ -100,9 +107,8 @@ fn an_unknown_command_is_told_what_may_be_meant() {
         assert_eq!((output.status, &*output.stdout), (2, ""), "{args:?}: {output:?}");
         assert!(output.stderr.contains(&format!("did you mean {meant}")), "{args:?}: {output:?}");
     }
-    let search = chorusctl(&home, ["search", "limiter"]);
-    let search = search.expect_failure_with_hint(2);
-    assert!(search.contains("a word of its title names one"), "{search}");
+    let find = chorusctl(&home, ["find", "limiter"]);
+    assert!(find.expect_failure_with_hint(2).contains("chorusctl search WORD"), "{find:?}");
     let output = chorusctl(&home, ["frobnicate"]);
     assert_eq!(output.stderr, "error: unknown command `frobnicate`\nhint: list the commands: chorusctl --help\n");
     assert!(!home.path.exists(), "an unknown command started a daemon");

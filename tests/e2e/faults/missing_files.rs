@@ -62,7 +62,7 @@ fn a_directory_that_is_removed_while_its_sessions_are_listed_is_a_clear_error() 
 #[test]
 fn a_huge_file_that_is_no_session_harms_nobody() {
     const SIZE: u64 = 128 * 1024 * 1024;
-    let home = home();
+    let home = home().without_index();
     let (daemon, _) = two_agents(&home);
     daemon.terminate();
     let huge = fs::File::create(home.sessions_dir("a").join("2026-01-01_huge.json")).expect("a file");

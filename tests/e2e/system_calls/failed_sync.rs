@@ -7,9 +7,9 @@ use chorus_tests::rng::Rng;
 use chorus_tests::strace::{Strace, is_permitted, threads, wait_until_quiet};
 use chorus_tests::{Daemon, Home};
 
+use super::home;
 use super::state::{State, assert_catalog_fits_files, assert_databases_whole};
 use super::{all, sample};
-use crate::home;
 
 /// Syncs that are made to fail, counted in each thread.
 const SYNCS: u32 = 50;

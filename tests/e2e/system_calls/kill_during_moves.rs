@@ -15,11 +15,11 @@ use chorus_tests::strace::{
 };
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 
+use super::home;
 use super::operations::copy;
 use super::state::assert_databases_whole;
 use super::{all, sample};
 use crate::agent::export_import::{export, import};
-use crate::home;
 
 /// Calls struck a verb unless all are asked for.
 const SAMPLE: usize = 6;

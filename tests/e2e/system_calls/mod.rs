@@ -7,7 +7,13 @@ mod operations;
 mod shared_sync;
 mod state;
 
+use chorus_tests::Home;
 use chorus_tests::rng::Rng;
+
+/// A home whose calls are those of the operations: the search index, which can be rebuilt, would add others at any time.
+fn home() -> Home {
+    crate::home().without_index()
+}
 
 /// Whether to strike at every call there is, not at a sample: `CHORUS_FAULTS=all`.
 pub fn all() -> bool {

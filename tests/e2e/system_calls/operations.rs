@@ -13,8 +13,8 @@ use chorus_tests::process::signal;
 use chorus_tests::{Daemon, Home};
 use rustix::process::Signal;
 
+use super::home;
 use super::state::{GENERATED, State};
-use crate::home;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {

@@ -6,8 +6,8 @@ use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::strace::is_permitted;
 use chorus_tests::{Daemon, Home, Need, skip_without};
 
+use super::home;
 use super::state::{assert_catalog_fits_files, assert_databases_whole};
-use crate::home;
 
 /// More than are placed one by one, and as many again: those that come first may be.
 const AGENTS: usize = 40;

@@ -56,6 +56,7 @@ mod tests {
             ),
             ("`chorusctl context pin TEXT`, chorusctl approvals", "`/pin TEXT`, /approvals"),
             ("chorusctl show --at 16", "/show --at 16"),
+            ("`chorusctl show 9f1c --around 16`, chorusctl search x", "`/show 9f1c --around 16`, /search x"),
             ("chorusctl daemon logs, or chorusctl shower", "chorusctl daemon logs, or chorusctl shower"),
             ("chorusctl agent config a model x", "chorusctl agent config a model x"),
         ] {

@@ -115,6 +115,7 @@ pub(super) const GROUPS: [(&str, &[SlashCommand]); 4] = [
         "Saved conversations",
         &[
             command("/history", "[OPTIONS]", "list saved conversations", Action::Run("history", Rest::Words)),
+            command("/search", "QUERY", "find messages in conversations", Action::Run("search", Rest::Required)),
             command(
                 "/conversations",
                 "[COMMAND]",
@@ -415,6 +416,7 @@ mod tests {
     #[test]
     fn lines_with_a_slash_are_commands() {
         let words = |line: &str| arguments(line).unwrap_or_default().join("|");
+        assert_eq!(words("/search redis -cache"), "search|redis|-cache");
         assert_eq!(words("/save before  lunch "), "save|--|before  lunch");
         assert_eq!(words("/save"), "save");
         assert_eq!(words("/restore\t2"), "restore|2");

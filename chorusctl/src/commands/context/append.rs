@@ -3,12 +3,12 @@
 use chorus_proto::error::exit;
 use chorus_proto::methods::context::Append;
 use chorus_proto::{NewMessage, Role};
-use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
 use crate::app::App;
+use crate::commands::message_role::MessageRole;
 use crate::commands::{format, text_input};
 use crate::error::Error;
 use crate::ui::units::pluralize;
@@ -34,27 +34,6 @@ pub struct Args {
     /// Redact secrets (default: keep and report them)
     #[arg(long)]
     redact: bool,
-}
-
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-#[value(rename_all = "snake_case")]
-enum MessageRole {
-    #[default]
-    User,
-    Assistant,
-    System,
-    ToolResult,
-}
-
-impl From<MessageRole> for Role {
-    fn from(who: MessageRole) -> Self {
-        match who {
-            MessageRole::User => Self::User,
-            MessageRole::Assistant => Self::Assistant,
-            MessageRole::System => Self::System,
-            MessageRole::ToolResult => Self::ToolResult,
-        }
-    }
 }
 
 /// Parameters of `context.append` with the messages as unparsed JSON.

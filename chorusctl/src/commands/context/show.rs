@@ -7,7 +7,7 @@ use chorus_proto::methods::context::{Show, ShowParams, ShowResult};
 use super::show_window;
 use crate::app::App;
 use crate::commands::format;
-use crate::commands::message_range::{self, MessageRange};
+use crate::commands::message_range::MessageRange;
 use crate::commands::notes::print::write_working_set;
 use crate::commands::transcript::{PAGE_SIZE, TranscriptPrinter};
 use crate::error::Error;
@@ -24,7 +24,7 @@ pub struct Args {
     #[command(flatten)]
     range: MessageRange,
     /// Show what the next request to the model would contain, and the size of each part
-    #[arg(long, conflicts_with_all = ["last", "at"])]
+    #[arg(long, conflicts_with_all = ["last", "at", "around"])]
     window: bool,
 }
 
@@ -48,12 +48,13 @@ fn show_conversation(app: &mut App, conversation: Option<String>, range: Message
     app.page_if_long();
     let all = ShowParams { agent: app.agent(), conversation, ..ShowParams::default() };
     let following = |offset, limit| ShowParams { offset: Some(offset), limit, ..all.clone() };
-    let first = |limit| match range.at {
-        Some(number) => following(number - 1, Some(1)),
+    let excerpt = range.excerpt();
+    let first = |limit| match excerpt {
+        Some(excerpt) => following(excerpt.offset, Some(excerpt.limit)),
         None => ShowParams { last: range.last, limit, ..all.clone() },
     };
     if app.stdout.format() != OutputFormat::Text {
-        return match range.at {
+        return match excerpt {
             Some(_) => print_pages::print_page::<Show, _>(app, "messages", &first(None)),
             None => {
                 print_pages::print_all_pages::<Show, _>(app, "messages", &first(None), |offset| following(offset, None))
@@ -70,9 +71,8 @@ fn show_conversation(app: &mut App, conversation: Option<String>, range: Message
         app.stderr.hint(&add_target("chorusctl chat, or chorusctl restore latest", None, named));
         return Ok(());
     };
-    if let Some(number) = range.at {
-        let message = page.messages.first().ok_or_else(|| message_range::no_message_error(number, context.messages))?;
-        return TranscriptPrinter::new(number - 1).in_full().print_message(&mut app.stdout, message);
+    if let Some(excerpt) = excerpt {
+        return excerpt.print(&mut app.stdout, &page.messages, context.messages);
     }
     print_heading(app, &page, &context)?;
     write_working_set(app, &page.working_set, MAX_NOTES)?;

@@ -5,7 +5,7 @@ use chorus_proto::{Session, SummarySource, TokenPair};
 
 use crate::app::App;
 use crate::commands::agent::show::write_field;
-use crate::commands::message_range::{self, MessageRange};
+use crate::commands::message_range::MessageRange;
 use crate::commands::transcript::{PAGE_SIZE, TranscriptPrinter};
 use crate::commands::{context, format};
 use crate::error::Error;
@@ -48,35 +48,33 @@ fn show(app: &mut App, session: &str, range: MessageRange) -> Result<(), Error> 
         let session = session.to_owned();
         GetParams { conversation: conversation.clone(), agent: agent.clone(), session, own, offset, limit }
     };
-    let (session, offset) = match range {
-        MessageRange { at: Some(number), .. } => (session.to_owned(), Some(number - 1)),
-        MessageRange { last: Some(last), .. } => {
+    let excerpt = range.excerpt();
+    let (session, offset) = match range.last {
+        Some(last) => {
             let header = app.call::<Get>(&get(session, None, Some(0)))?.session.header;
             (header.id.to_string(), Some(header.message_count.saturating_sub(last)))
         }
-        _ => (session.to_owned(), None),
+        None => (session.to_owned(), excerpt.map(|excerpt| excerpt.offset)),
     };
-    let only_one = range.at.map(|_| 1);
+    let limit = excerpt.map(|excerpt| excerpt.limit);
     if app.stdout.format() != OutputFormat::Text {
-        let first = get(&session, offset, only_one);
-        return match only_one {
+        let first = get(&session, offset, limit);
+        return match limit {
             Some(_) => print_pages::print_page::<Get, _>(app, "messages", &first),
             None => print_pages::print_all_pages::<Get, _>(app, "messages", &first, |offset| {
                 get(&session, Some(offset), None)
             }),
         };
     }
-    let mut page = app.call::<Get>(&get(&session, offset, only_one.or(Some(PAGE_SIZE))))?;
+    let mut page = app.call::<Get>(&get(&session, offset, limit.or(Some(PAGE_SIZE))))?;
     // Use the id from here on, so that the following pages are of the same session even if a new one is saved
     // meanwhile.
     let id = page.session.header.id.to_string();
     for warning in &page.warnings {
         app.stderr.warning(warning);
     }
-    if let Some(number) = range.at {
-        let count = page.session.header.message_count;
-        let message = page.messages.first().ok_or_else(|| message_range::no_message_error(number, count))?;
-        return TranscriptPrinter::new(number - 1).in_full().print_message(&mut app.stdout, message);
+    if let Some(excerpt) = excerpt {
+        return excerpt.print(&mut app.stdout, &page.messages, page.session.header.message_count);
     }
     print_heading(&mut app.stdout, &page.session)?;
     let mut transcript = TranscriptPrinter::new(offset.unwrap_or(0));

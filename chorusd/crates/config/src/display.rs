@@ -92,6 +92,9 @@ impl Config {
             "discord.reconnect_max" => duration_value(self.discord.reconnect_max),
             "discovery.local" => self.discovery_local.into(),
             "retention.sessions_unused_for" => self.sessions_unused_for.map(format_days).into(),
+            "search.index" => self.search.index.into(),
+            "search.index_tool_results" => self.search.index_tool_results.into(),
+            "search.language" => self.search.language.as_str().into(),
             _ => return None,
         })
     }

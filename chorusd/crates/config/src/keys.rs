@@ -258,6 +258,33 @@ pub(crate) const KEYS: &[ConfigKey] = &[
             Ok(())
         },
     ),
+    config_key(
+        "search",
+        "index",
+        "`false`: messages are not indexed and cannot be searched, and an existing index is deleted.",
+        |c, v| {
+            c.search.index = v.boolean()?;
+            Ok(())
+        },
+    ),
+    config_key(
+        "search",
+        "index_tool_results",
+        "Also finds the results of tools. Commands that tools ran are always found. A change rebuilds the index.",
+        |c, v| {
+            c.search.index_tool_results = v.boolean()?;
+            Ok(())
+        },
+    ),
+    config_key(
+        "search",
+        "language",
+        "Language whose word endings are ignored in searches, for example `\"german\"`; `\"none\"` ignores none. A change rebuilds the index.",
+        |c, v| {
+            c.search.language = v.text()?.parse()?;
+            Ok(())
+        },
+    ),
 ];
 
 /// The key with its table, as `table.name`.

@@ -14,6 +14,7 @@ pub mod provider;
 mod raw_value;
 mod reference;
 mod runtime_settings;
+mod search;
 mod workspace_mode;
 
 use std::collections::BTreeMap;
@@ -28,6 +29,7 @@ pub use provider::{CallLimits, KeySource, Price, Provider, ProviderKind, is_loop
 pub use raw_value::{format_days, parse_duration, validate_retention};
 pub use reference::{KeyReference, agent_reference, config_reference};
 pub use runtime_settings::{Origin, Origins, RUNTIME_SETTINGS, resolve_setting};
+pub use search::{SearchConfig, SearchLanguage};
 pub use workspace_mode::WorkspaceMode;
 
 /// The effective configuration.
@@ -66,6 +68,7 @@ pub struct Config {
     /// Who may assign which profiles to agents.
     pub grants: Grants,
     pub discord: discord::DiscordConfig,
+    pub search: SearchConfig,
     /// Origins of the values that are not defaults.
     pub origins: Origins,
     /// The configuration file.
@@ -142,6 +145,7 @@ impl Default for Config {
             prices: BTreeMap::new(),
             discovery_local: false,
             sessions_unused_for: None,
+            search: SearchConfig::default(),
             profiles: Profiles::default(),
             grants: Grants::default(),
             discord: discord::DiscordConfig::default(),

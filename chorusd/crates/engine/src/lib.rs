@@ -14,6 +14,7 @@ pub mod git_init;
 mod keyed_mutex;
 pub mod lifecycle;
 pub mod ops;
+pub mod search;
 pub mod tasks;
 pub mod tools;
 pub mod usage;

@@ -74,6 +74,21 @@ impl IndexCache {
         paged(file, index)
     }
 
+    /// The same as [`open`](Self::open), for a file that is read once: its index does not take the place of others in the cache.
+    pub fn open_once(&self, path: &Path) -> Result<Result<IndexedFile, FormatError>> {
+        let failed = |e: io::Error| read_error(path, &e);
+        let file = File::open(path).map_err(failed)?;
+        let known = self.lookup(&FileIdentity::of(&file.metadata().map_err(failed)?));
+        let index = match known {
+            Some(index) => index,
+            None => match build(&file).map_err(failed)? {
+                Ok(index) => Arc::new(index),
+                Err(error) => return Ok(Err(error)),
+            },
+        };
+        Ok(Ok(IndexedFile { path: path.to_owned(), file: Arc::new(file), index }))
+    }
+
     fn lookup(&self, identity: &FileIdentity) -> Option<Arc<SessionIndex>> {
         let mut recent = self.0.lock();
         let at = recent.iter().position(|(of, _)| of == identity)?;

@@ -61,12 +61,13 @@ const AGENT: &str = "
 ";
 
 /// The text before the keys of a table.
-const TABLES: [(&str, &str); 7] = [
+const TABLES: [(&str, &str); 8] = [
     ("", "These keys come before the first table."),
     ("defaults", "For agents that do not set the key themselves (`chorusctl agent config`)."),
     ("discord", "See [DISCORD.md](DISCORD.md). Without a token, Discord is off."),
     ("discovery", "Model servers on this machine."),
     ("retention", "Saved conversations that nobody uses."),
+    ("search", "What `chorusctl search` finds."),
     (
         "providers.NAME",
         "A server of models. Without any such table, `anthropic` is configured if `ANTHROPIC_API_KEY` is set or `default_model` names it. \

@@ -75,7 +75,7 @@ fn without_a_free_descriptor_nothing_is_learnt_about_the_sandbox() {
 /// the same call is done, and nobody is asked about it.
 fn without_descriptors(tool: &str, params: &Value, before: bool) -> String {
     // Nobody answers here.
-    let mut fixture = Fixture::builder(home()).models().keys("approval_timeout = \"1s\"").stopped();
+    let mut fixture = Fixture::builder(home().without_index()).models().keys("approval_timeout = \"1s\"").stopped();
     let mut command = fixture.home.command("sh");
     command.args(["-c", "ulimit -n 64; exec \"$0\"", fixture.home.bins.chorusd]);
     fixture.start_command(command);

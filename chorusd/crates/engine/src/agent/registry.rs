@@ -44,8 +44,10 @@ use super::prompt_size::ConversationSize;
 use super::summaries::Summaries;
 use super::turn_slots::TurnSlots;
 use super::turn_status::RunningTurns;
+use crate::search::LiveChanges;
 use crate::tools::ToolServices;
 use crate::usage::{TokenCounter, UsageTracker};
+pub use live_contexts::LiveHead;
 use live_heads::LiveHeads;
 
 /// Maximum number of requests that may wait for one agent; further ones fail with `busy`.
@@ -70,6 +72,8 @@ pub struct Registry {
     pub(super) turn_slots: TurnSlots,
     /// Who has a conversation open in a chat.
     pub attached: AttachedClients,
+    /// For the search index.
+    pub live_changes: Arc<LiveChanges>,
     pub(super) extractions: RunningExtractions,
     pub(super) trim_queue: TrimQueue,
     pub(super) checkpoint_limit: CheckpointLimit,
@@ -130,6 +134,7 @@ impl Registry {
             running: RunningTurns::default(),
             turn_slots: TurnSlots::default(),
             attached: AttachedClients::default(),
+            live_changes: Arc::default(),
             extractions: RunningExtractions::default(),
             tasks,
             closing: AtomicBool::new(false),
@@ -314,6 +319,7 @@ impl Registry {
                 inner.prompt_sizes.remove(&conversation);
                 self.running.set(conversation, None);
                 self.attached.forget_turn(conversation);
+                self.live_changes.note(conversation);
                 head.into_iter().for_each(|head| inner.live.insert(head));
             }
             Ok(())
@@ -327,6 +333,9 @@ impl Registry {
             return false;
         }
         inner.actors.remove(&conversation);
+        if inner.live.get(conversation).is_some() {
+            self.live_changes.note(conversation);
+        }
         inner.live.remove(conversation);
         inner.prompt_sizes.remove(&conversation);
         self.idle_timers.set(conversation, None);
@@ -353,10 +362,15 @@ impl Registry {
     ) {
         let mut inner = self.inner.lock();
         self.idle_timers.set(conversation, context.and_then(|context| context.deadline).map(|deadline| deadline.due));
+        let measure = |row: &ContextRow| (row.context, row.totals);
+        let before = inner.live.get(conversation).map(measure);
         match context {
             Some(context) => inner.live.insert(to_head(conversation, context)),
             None => inner.live.remove(conversation),
         };
+        if before != inner.live.get(conversation).map(measure) {
+            self.live_changes.note(conversation);
+        }
         match prompt_size {
             Some(size) => inner.prompt_sizes.insert(conversation, size),
             None => inner.prompt_sizes.remove(&conversation),

@@ -85,6 +85,7 @@ pub async fn status(ops: &Ops, params: StatusParams) -> Result<StatusResult> {
         tasks: TaskCounts { running, finished },
         discord: discord_info(ops),
         models: ModelCounts { available: ops.models.model_count() },
+        search: ops.search.progress(),
         totals,
     })
 }

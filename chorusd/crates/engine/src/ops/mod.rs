@@ -23,6 +23,7 @@ pub mod notes;
 pub mod permissions;
 mod redact_import;
 pub mod resolve_agent;
+pub mod search;
 pub mod send;
 pub mod session;
 pub mod session_salvage;
@@ -51,6 +52,7 @@ use crate::agent::agent_index::AgentIndex;
 use crate::agent::registry::Registry;
 use crate::agent::summaries::Summaries;
 use crate::approvals::Approvals;
+use crate::search::SearchService;
 use crate::tasks::Tasks;
 use crate::usage::UsageTracker;
 
@@ -85,6 +87,8 @@ pub struct Ops {
     pub catalog_sync: Arc<catalog_sync::CatalogSync>,
     pub message_sender: send::MessageSender,
     pub context_meter: Arc<context_meter::ContextMeter>,
+    /// Finds what was said.
+    pub search: Arc<SearchService>,
     pub models: Arc<Models>,
     pub usage: Arc<UsageTracker>,
     pub clock: Clock,

@@ -11,6 +11,7 @@ mod lineage;
 pub mod memories;
 mod rebuild;
 pub(super) mod schema;
+mod session_changes;
 mod session_listing;
 mod session_names;
 mod session_purge;
@@ -43,6 +44,7 @@ pub use file_writes::{FileHash, FileHistory, FileWriteRow, FileWriteTable};
 pub use lineage::{LineageRow, SessionName};
 pub use memories::{MemoryRow, MemoryScope, MemoryTable, RememberOutcome};
 pub use rebuild::DirectoryScan;
+pub use session_changes::{ChangedRows, SessionChanges, SessionStamp};
 pub use sessions::{SessionPlacement, SessionQuery, SessionRow, SessionTable};
 pub use settings::SettingTable;
 pub use short_ids::ShortId;
@@ -104,6 +106,8 @@ impl Catalog {
         // A row in a savepoint changes a dozen pages, and SQLite keeps the old content of each until the savepoint ends.
         // Beyond 64 KiB it would write them to a temporary file, together with every further page of the commit.
         conn.pragma_update(None, "temp_store", "MEMORY")?;
+        let changes = Arc::default();
+        session_changes::install(&conn, &changes)?;
         let reader = sqlite::open_reader(path)?;
         let files = FileGuards { watch: FileWatch::new(path, None)?, commit_counter: CommitCounter::default() };
         let db = CatalogDb {
@@ -114,7 +118,7 @@ impl Catalog {
         let settings = SettingTable { db: db.clone(), audit: audit.clone() };
         let catalog = Self {
             agents: AgentTable { db: db.clone() },
-            sessions: SessionTable { db: db.clone() },
+            sessions: SessionTable { db: db.clone(), changes },
             summary_queue: SummaryQueue { db: db.clone() },
             memories: MemoryTable { db: db.clone() },
             tasks: TaskTable { db: db.clone() },

@@ -1,6 +1,7 @@
 //! Rows of sessions.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
 use chorus_proto::{ErrorKind, SessionHeader};
@@ -10,6 +11,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Row, params};
 use uuid::Uuid;
 
 use super::CatalogDb;
+use super::session_changes::SessionChanges;
 use super::session_listing::{read_page, select_page};
 use super::short_ids::{ShortId, select_short_ids};
 use super::summary_queue::{self, PendingSummary};
@@ -82,6 +84,7 @@ pub(super) fn read_session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
 #[derive(Debug, Clone)]
 pub struct SessionTable {
     pub(super) db: CatalogDb,
+    pub(super) changes: Arc<SessionChanges>,
 }
 
 impl SessionTable {
@@ -408,8 +411,8 @@ mod tests {
     #[tokio::test]
     async fn a_file_that_is_found_while_its_save_inserts_it_keeps_the_summary_that_the_save_wants() {
         let dir = tempfile::tempdir().unwrap();
-        let on_fatal: crate::OnFatal = std::sync::Arc::new(|_| ());
-        let redactor = std::sync::Arc::new(chorus_redact::Redactor::new(|| [0; 32]));
+        let on_fatal: crate::OnFatal = Arc::new(|_| ());
+        let redactor = Arc::new(chorus_redact::Redactor::new(|| [0; 32]));
         let (catalog, _) =
             super::super::Catalog::open(&dir.path().join("chorus.db"), &on_fatal, Timestamp::UNIX_EPOCH, redactor)
                 .unwrap();

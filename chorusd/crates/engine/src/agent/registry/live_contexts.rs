@@ -5,14 +5,42 @@ use std::collections::{HashMap, HashSet};
 use chorus_agent_core::window::WindowBudget;
 use chorus_proto::ContextInfo;
 use chorus_session::conversation::ConversationKey;
+use chorus_session::stored_message::ContextNo;
 use chorus_store::journal::ContextRow;
+use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::Registry;
 use crate::agent::idle_expiry::shrink_if_sparse;
 use crate::agent::prompt_size::{self, ConversationSize};
 
+/// What the search index compares of a live context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LiveHead {
+    pub context: ContextNo,
+    pub messages: u64,
+    pub last_activity_at: Timestamp,
+}
+
+impl LiveHead {
+    fn of(row: &ContextRow) -> Self {
+        Self { context: row.context, messages: row.totals.messages, last_activity_at: row.last_activity_at }
+    }
+}
+
 impl Registry {
+    /// Returns the head of a conversation's live context.
+    #[must_use]
+    pub fn live_head(&self, conversation: ConversationKey) -> Option<LiveHead> {
+        self.inner.lock().live.get(conversation).map(LiveHead::of)
+    }
+
+    /// Returns the heads of all live contexts.
+    #[must_use]
+    pub fn live_heads(&self) -> Vec<(ConversationKey, LiveHead)> {
+        self.inner.lock().live.values().map(|row| (row.conversation, LiveHead::of(row))).collect()
+    }
+
     /// Returns the numbers of a conversation's live context.
     #[must_use]
     pub fn context_info(&self, conversation: ConversationKey) -> Option<ContextInfo> {

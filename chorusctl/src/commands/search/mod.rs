@@ -1,0 +1,198 @@
+//! `chorusctl search`: finds what was said in conversations.
+
+mod excluded_words;
+mod hit;
+mod next_commands;
+
+use chorus_proto::methods::search::{Search, SearchIndexState, SearchParams, SearchResult};
+
+use crate::app::{App, parse_result};
+use crate::commands::message_role::MessageRole;
+use crate::error::Error;
+use crate::print_pages;
+use crate::ui::stdout::OutputFormat;
+
+pub use excluded_words::separate_excluded_words;
+
+/// Find messages in saved and live conversations
+///
+/// Searches the messages of saved and live conversations, and the titles, summaries and tags of saved ones: those of an agent with the imported ones, with
+/// --conversation those of one conversation, with --all-agents all. The best match comes first.
+///
+/// The words need no quotes, and other forms of them match, too. `word*` matches words that start with it, and -word leaves out messages with the word.
+/// For a phrase, put double quotes inside single quotes. Everything after `--` is part of the query.
+#[derive(Debug, Default, clap::Args)]
+#[command(after_help = "Examples:\n  chorusctl search why did we drop redis\n  \
+    chorusctl search redis -cache                 leaves out messages with \"cache\"\n  \
+    chorusctl search '\"connection pool\"' 'time*'  a phrase, and a prefix\n  \
+    chorusctl search ffmpeg --tool bash           in the commands that agents ran\n  \
+    chorusctl search redis -- -Cache              after --, as it looks like -C")]
+pub struct Args {
+    /// Words to find
+    #[arg(required = true, value_name = "QUERY")]
+    pub words: Vec<String>,
+    /// Search the conversations of all agents
+    #[arg(long)]
+    all_agents: bool,
+    /// Maximum number of results, up to 100 [default: 10]
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100))]
+    limit: Option<u64>,
+    /// Only messages since then: 7d, 1h30m, yesterday, or a date
+    #[arg(long, value_name = "WHEN")]
+    since: Option<String>,
+    /// Only messages before then
+    #[arg(long, value_name = "WHEN")]
+    until: Option<String>,
+    /// Only sessions with this tag
+    #[arg(long)]
+    tag: Option<String>,
+    /// Only messages of this role
+    #[arg(long, value_enum)]
+    role: Option<MessageRole>,
+    /// Only messages with a call of this tool, e.g. bash
+    #[arg(long)]
+    tool: Option<String>,
+    /// Only messages from this source: cli, discord, agent, import, or the format of an import, e.g. claude-code
+    #[arg(long)]
+    source: Option<String>,
+    /// Only sessions with this model
+    #[arg(long)]
+    model: Option<String>,
+    /// Only agents of this project; searches all agents
+    #[arg(long)]
+    project: Option<String>,
+    /// Show how each score is composed
+    #[arg(long)]
+    explain: bool,
+}
+
+impl Args {
+    /// Returns true if not every message is searched.
+    fn has_filter(&self) -> bool {
+        let texts = [&self.since, &self.until, &self.tag, &self.tool, &self.source, &self.model, &self.project];
+        self.role.is_some() || texts.into_iter().any(Option::is_some)
+    }
+}
+
+pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    app.page_if_long();
+    let query = join_query(&args.words)?;
+    let is_filtered = args.has_filter() || app.global.conversation.is_some();
+    let all_agents = args.all_agents || (args.project.is_some() && app.global.agent.is_none());
+    let params = SearchParams {
+        agent: if all_agents { None } else { app.agent() },
+        conversation: app.global.conversation.clone(),
+        all_agents,
+        own: app.global.agent.is_none(),
+        query,
+        limit: args.limit,
+        since: args.since,
+        until: args.until,
+        tag: args.tag,
+        role: args.role.map(Into::into),
+        tool: args.tool,
+        source: args.source,
+        model: args.model,
+        project: args.project,
+        explain: args.explain,
+    };
+    if app.stdout.format() == OutputFormat::Jsonl {
+        let raw = app.call_raw::<Search>(&params)?;
+        print_pages::print_entries(&mut app.stdout, &raw, "hits")?;
+        app.stdout.flush()?;
+        print_notices(app, &parse_result(&raw)?);
+        return Ok(());
+    }
+    app.call_and_print::<Search>(&params, |app, result| {
+        print_hits(app, &result)?;
+        if result.hits.is_empty() {
+            app.stderr.line(&no_match_line(is_filtered, all_agents));
+        }
+        print_notices(app, &result);
+        if !app.stdout.is_quiet()
+            && let Some(hit) = result.hits.first()
+        {
+            app.stderr.hint(&next_commands::hint(hit, app.global.agent.as_deref(), result.agent_name.as_deref()));
+        }
+        Ok(())
+    })
+}
+
+/// Joins the words of the command line.
+///
+/// # Errors
+/// The query names nothing to search for.
+fn join_query(words: &[String]) -> Result<String, Error> {
+    let query = words.join(" ");
+    let query = query.trim();
+    if query.is_empty() {
+        return Err(Error::usage("the query is empty").with_hint("name words to find: chorusctl search redis"));
+    }
+    if query.split_whitespace().all(|word| word.starts_with('-')) {
+        return Err(Error::usage("the query only excludes words")
+            .with_hint(format!("add a word to find: chorusctl search redis {query}")));
+    }
+    Ok(query.to_owned())
+}
+
+/// Prints the hits, and waits until the user has left the pager, so that what follows on standard error is below them.
+fn print_hits(app: &mut App, result: &SearchResult) -> Result<(), Error> {
+    for hit in &result.hits {
+        hit::print(&mut app.stdout, hit, result.agent_name.as_deref())?;
+    }
+    app.stdout.finish()
+}
+
+/// Prints warnings and the progress of an incomplete index.
+fn print_notices(app: &App, result: &SearchResult) {
+    for warning in &result.warnings {
+        app.stderr.warning(warning);
+    }
+    if let Some(percent) = percent_indexed(result.index) {
+        app.stderr.line(&format!("{percent} % indexed; results may be missing"));
+    }
+}
+
+/// Returns how much of the conversations is indexed; `None` if all of them are.
+#[must_use]
+pub fn percent_indexed(index: SearchIndexState) -> Option<u64> {
+    let SearchIndexState { complete, indexed, total, .. } = index;
+    (!complete).then(|| indexed.saturating_mul(100).checked_div(total).unwrap_or(0).min(99))
+}
+
+/// Returns the line for a search without hits.
+fn no_match_line(is_filtered: bool, all_agents: bool) -> String {
+    let filters = if is_filtered { ", fewer filters" } else { "" };
+    let agents = if all_agents { "" } else { ", or --all-agents" };
+    format!("no matches: try fewer words{filters}{agents}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_needs_a_word_to_find() {
+        let join = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            join_query(&words).map_err(|error| error.message().to_owned())
+        };
+        assert_eq!(join(&["drop", "redis -cache"]), Ok("drop redis -cache".into()));
+        assert_eq!(join(&[" ", ""]), Err("the query is empty".into()));
+        assert_eq!(join(&["-cache", "-pool -x"]), Err("the query only excludes words".into()));
+    }
+
+    #[test]
+    fn an_incomplete_index_is_never_at_100_percent() {
+        let percent =
+            |complete, indexed, total| percent_indexed(SearchIndexState { complete, indexed, total, messages: 0 });
+        assert_eq!([percent(true, 9, 9), percent(false, 964, 1205), percent(false, 9, 9)], [None, Some(80), Some(99)]);
+        assert_eq!([percent(false, 0, 0), percent(false, 1999, 2000)], [Some(0), Some(99)]);
+    }
+
+    #[test]
+    fn no_match_says_what_can_still_be_tried() {
+        assert_eq!(no_match_line(false, false), "no matches: try fewer words, or --all-agents");
+        assert_eq!(no_match_line(true, true), "no matches: try fewer words, fewer filters");
+    }
+}

@@ -1,0 +1,204 @@
+//! The operation `search`.
+
+use std::collections::HashMap;
+
+use chorus_base::error::{Error, Result};
+use chorus_clock::Clock;
+use chorus_proto::ErrorKind;
+use chorus_proto::methods::search::{FoundSession, ScorePart, SearchHit, SearchParams, SearchResult};
+use chorus_runtime::run_blocking;
+use chorus_search::{Filter, Hit, SearchQuery, SourceKind};
+use chorus_store::catalog::SessionRow;
+use uuid::Uuid;
+
+use super::agent::AgentResolver;
+use super::context::history::parse_since;
+use super::conversations::{ConversationKey, find};
+use super::session::SessionReader;
+use crate::search::SearchService;
+
+const DEFAULT_LIMIT: u64 = 10;
+const MAX_LIMIT: u64 = 100;
+
+/// Longest query in bytes.
+const MAX_QUERY_BYTES: usize = 4096;
+
+/// Finds messages by their words.
+///
+/// # Errors
+/// `invalid_params`, `agent_not_found`, `no_agent`, `busy` while the index is being opened, `storage_failed` if it cannot be used.
+pub async fn search(
+    agents: &AgentResolver,
+    sessions: &SessionReader,
+    service: &SearchService,
+    clock: &Clock,
+    params: SearchParams,
+) -> Result<SearchResult> {
+    let limit = params.limit.unwrap_or(DEFAULT_LIMIT);
+    if !(1..=MAX_LIMIT).contains(&limit) {
+        return Err(Error::invalid(format!("`limit` must be 1 to {MAX_LIMIT}")).hint("use more words for better hits"));
+    }
+    if params.query.trim().is_empty() {
+        return Err(Error::invalid("nothing to search for").hint("name words that were said"));
+    }
+    if params.query.len() > MAX_QUERY_BYTES {
+        return Err(Error::invalid(format!("the query has more than {MAX_QUERY_BYTES} bytes")).hint("use fewer words"));
+    }
+    let (filter, agent_name) = build_filter(agents, sessions, clock, &params).await?;
+    service.settle().await;
+    let index = service.index()?;
+    let query = SearchQuery {
+        text: params.query,
+        filter,
+        limit: usize::try_from(limit).unwrap_or(usize::MAX),
+        merge: true,
+        explain: params.explain,
+        now: clock.now(),
+    };
+    let found = run_blocking(move || {
+        index.search(&query).map_err(|error| Error::new(ErrorKind::StorageFailed, error.to_string()))
+    })
+    .await
+    .map_err(|failure| {
+        service.report_failure();
+        Error::new(ErrorKind::StorageFailed, format!("cannot search: {}", failure.message))
+            .hint("the search index is being rebuilt; try again in a moment")
+    })?;
+    if found.only_exclusions {
+        return Err(Error::invalid("the query only excludes words").hint("add a word to find"));
+    }
+    let hits = describe(agents, sessions, found.hits).await?;
+    let index = service.progress().unwrap_or(chorus_proto::methods::search::SearchIndexState {
+        complete: false,
+        indexed: 0,
+        total: 0,
+        messages: 0,
+    });
+    Ok(SearchResult { agent_name, hits, index, warnings: Vec::new() })
+}
+
+/// Returns the filter of a request, and the name of the agent that is searched if it is only one.
+async fn build_filter(
+    agents: &AgentResolver,
+    sessions: &SessionReader,
+    clock: &Clock,
+    params: &SearchParams,
+) -> Result<(Filter, Option<String>)> {
+    let agent = match params.all_agents {
+        true => None,
+        false => match agents.resolve_for_sessions(params.agent.as_deref()).await {
+            // The words say what is meant, so it need not be known whose it is.
+            Err(error) if error.kind == ErrorKind::NoAgent => None,
+            agent => Some(agent?),
+        },
+    };
+    let conversation = match (&agent, &params.conversation) {
+        (_, None) => None,
+        (Some(agent), Some(name)) => Some(find(&agents.index, agent, Some(name))?),
+        (None, Some(_)) => {
+            return Err(Error::invalid("`conversation` cannot be combined with `all_agents`")
+                .hint("name the agent of the conversation"));
+        }
+    };
+    let named = params.agent.is_some() && !params.own;
+    let mut among = agent.as_ref().map(|agent| vec![agent.settings.id]);
+    if let Some(among) = &mut among
+        && !named
+        && conversation.is_none()
+    {
+        among.extend(sessions.imported_by_others(agent.as_ref().map(|agent| agent.settings.id)));
+    }
+    if let Some(project) = &params.project {
+        let of_project =
+            |id: &Uuid| agents.index.by_id(*id).is_some_and(|agent| agent.settings.project.as_ref() == Some(project));
+        let all = agents.index.all().into_iter().map(|agent| agent.settings.id);
+        let of_project: Vec<Uuid> =
+            among.take().unwrap_or_else(|| all.collect()).into_iter().filter(|id| of_project(id)).collect();
+        if of_project.is_empty() {
+            return Err(Error::new(
+                ErrorKind::NotFound,
+                format!("no agent that is searched belongs to the project {project:?}"),
+            )
+            .hint("an agent's project is in its settings: chorusctl agent config NAME project"));
+        }
+        among = Some(of_project);
+    }
+    let time = |text: &Option<String>| text.as_deref().map(|text| parse_since(text, clock.now())).transpose();
+    let agent_name = agent.map(|agent| agent.settings.name.clone());
+    let filter = Filter {
+        agents: among,
+        conversation: conversation.map(|key| key.stored_id()),
+        since: time(&params.since)?,
+        until: time(&params.until)?,
+        tag: params.tag.clone(),
+        role: params.role,
+        tool: params.tool.clone(),
+        origin: params.source.clone(),
+        model: params.model.clone(),
+    };
+    Ok((filter, agent_name))
+}
+
+/// Describes hits. Those whose session is gone since the last commit of the index are left out.
+async fn describe(agents: &AgentResolver, sessions: &SessionReader, hits: Vec<Hit>) -> Result<Vec<SearchHit>> {
+    let ids: Vec<Uuid> =
+        hits.iter().filter(|hit| hit.kind == SourceKind::Session).map(|hit| hit.source.to_uuid()).collect();
+    let rows = sessions.table.get_all(ids).await?;
+    let ids: Vec<Uuid> = rows.iter().map(|row| row.header.id).collect();
+    let short = sessions.table.short_ids(ids).await?;
+    let rows: HashMap<Uuid, (SessionRow, String)> =
+        rows.into_iter().zip(short).map(|(row, short)| (row.header.id, (row, short))).collect();
+    let imported: Vec<Uuid> = agents.index.import_agents().into_iter().map(|agent| agent.settings.id).collect();
+    let mut names: HashMap<Uuid, String> = HashMap::new();
+    let gone: Vec<Uuid> = hits.iter().map(|hit| hit.agent).filter(|id| agents.index.by_id(*id).is_none()).collect();
+    if !gone.is_empty() {
+        names.extend(agents.table.list_by_id(gone).await?.into_iter().map(|row| (row.id, row.name)));
+    }
+    let describe_one = |hit: Hit| {
+        let agent_name = match agents.index.by_id(hit.agent) {
+            Some(agent) => agent.settings.name.clone(),
+            None => names.get(&hit.agent)?.clone(),
+        };
+        let is_session = hit.kind == SourceKind::Session;
+        let row = rows.get(&hit.source.to_uuid());
+        let (session, conversation) = match (is_session, row) {
+            (true, Some((row, short_id))) => {
+                let header = &row.header;
+                let session =
+                    FoundSession { id: header.id, short_id: short_id.clone(), session_id: header.session_id.clone() };
+                (Some(session), header.conversation.clone())
+            }
+            (true, None) => return None,
+            (false, _) => {
+                (None, agents.index.conversations.reference(ConversationKey::from_stored(hit.agent, hit.conversation)))
+            }
+        };
+        let chars = |byte: usize| hit.snippet.text.get(..byte).map_or(0, |text| text.chars().count() as u64);
+        let marks = hit.snippet.marks.iter().map(|mark| (chars(mark.start), chars(mark.end))).collect();
+        Some(SearchHit {
+            agent_name,
+            imported: imported.contains(&hit.agent),
+            session,
+            conversation,
+            title: Some(hit.title).filter(|title| !title.is_empty()),
+            message: hit.number,
+            role: hit.role,
+            speaker: hit.speaker,
+            at: hit.at,
+            marks,
+            snippet: hit.snippet.text,
+            score: rounded(hit.score),
+            parts: hit
+                .parts
+                .into_iter()
+                .map(|(name, value)| ScorePart { name: name.into(), value: rounded(value) })
+                .collect(),
+        })
+    };
+    Ok(hits.into_iter().filter_map(describe_one).collect())
+}
+
+/// The score with as many digits as say something.
+fn rounded(score: f32) -> f64 {
+    (f64::from(score) * 1e4).round() / 1e4
+}

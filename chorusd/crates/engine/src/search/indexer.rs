@@ -1,0 +1,471 @@
+//! The thread that keeps the index up to date.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use chorus_agent_core::context::{PageBudget, PageRange};
+use chorus_base::error::{Error, Result};
+use chorus_proto::ErrorKind;
+use chorus_search::{IndexWriter, Opened, SearchError, SearchIndex, SourceId};
+use chorus_session::conversation::ConversationKey;
+use chorus_session::stored_message::StoredMessage;
+use chorus_store::Store;
+use chorus_store::catalog::{AgentRow, SessionRow};
+use chorus_store::session_files;
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::backlog::Backlog;
+use super::service::{IndexProgress, SearchService};
+use super::{message_text, source};
+use crate::agent::agent_index::AgentIndex;
+use crate::agent::command;
+use crate::agent::registry::Registry;
+
+/// How long changes are collected before they are indexed together.
+const COLLECT_FOR: Duration = Duration::from_millis(50);
+
+/// How long a round indexes before it commits and looks for newer changes. With the commit, a message is found within a second
+/// even while a large home is indexed.
+const ROUND: Duration = Duration::from_millis(600);
+
+/// Number of sessions whose rows are read at once.
+const ROWS_AT_ONCE: usize = 32;
+
+/// Number of rows that a start reads at once, so that other reads of the catalog run in between.
+const STAMPS_AT_ONCE: u64 = 1000;
+
+/// How long the writer, which takes memory, is kept without work.
+const KEEP_WRITER: Duration = Duration::from_secs(10);
+
+/// When an index that failed is opened again.
+const RETRY_AFTER: Duration = Duration::from_secs(60);
+
+/// When it is looked again whether what was deleted is overwritten.
+const PURGE_AGAIN: Duration = Duration::from_millis(100);
+
+/// Memory of the writer for documents that are not written yet, in bytes.
+const WRITER_MEMORY: usize = 15 << 20;
+
+/// Niceness of the thread, and of those that the index starts from it.
+const NICE: i32 = 10;
+
+/// Begin of the directories of agents that were destroyed and can come back.
+const TRASH: &str = "trash/";
+
+/// The parts of a page of a live context: a few megabytes at once, and messages of any length.
+const PAGE: PageBudget = PageBudget { page_bytes: 4 << 20, message_bytes: usize::MAX };
+
+/// Why a round ended early.
+#[derive(Debug)]
+enum Failure {
+    Index(SearchError),
+    Store(Error),
+    /// A search could not read the index.
+    Search,
+}
+
+impl From<SearchError> for Failure {
+    fn from(error: SearchError) -> Self {
+        Self::Index(error)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Index(error) => error.fmt(f),
+            Self::Store(error) => error.fmt(f),
+            Self::Search => f.write_str("a search could not read it"),
+        }
+    }
+}
+
+/// Keeps the index up to date until `stop`. Returns when its thread has ended.
+pub async fn run(
+    service: Arc<SearchService>,
+    store: Arc<Store>,
+    registry: Arc<Registry>,
+    agents: Arc<AgentIndex>,
+    home: PathBuf,
+    stop: CancellationToken,
+) {
+    if !service.settings.is_enabled {
+        service.set_off();
+        let dir = service.dir().to_owned();
+        let removed = chorus_runtime::spawn_blocking(move || std::fs::remove_dir_all(dir)).await;
+        if let Ok(Err(error)) = removed
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            tracing::warn!(%error, "cannot delete the search index, which is off");
+        }
+        return;
+    }
+    let runtime = Handle::current();
+    let (ended, end) = oneshot::channel::<()>();
+    let work = move || {
+        // Fails where the limits of the user forbid it, which costs nothing but priority.
+        let _ = rustix::process::setpriority_process(None, NICE);
+        let _context = runtime.enter();
+        let mut indexer = Indexer {
+            service,
+            store,
+            registry,
+            agents,
+            home,
+            stop,
+            backlog: Backlog::default(),
+            writer: None,
+            must_purge: false,
+        };
+        // Not the runtime's: if it ends before this thread, its timers panic.
+        chorus_runtime::block_on(indexer.run());
+        drop(indexer);
+        drop(ended);
+    };
+    if let Err(error) = std::thread::Builder::new().name("search".into()).spawn(work) {
+        tracing::error!(%error, "cannot start the thread of the search index");
+    }
+    let _ = end.await;
+}
+
+/// A timer of the runtime that a thread outside of it can wait for; it also fires when the runtime ends.
+struct Timer(tokio::task::JoinHandle<()>);
+
+impl Timer {
+    fn start(duration: Duration) -> Self {
+        Self(chorus_runtime::spawn(async move { tokio::time::sleep(duration).await }))
+    }
+
+    async fn fired(mut self) {
+        let _ = (&mut self.0).await;
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+struct Indexer {
+    service: Arc<SearchService>,
+    store: Arc<Store>,
+    registry: Arc<Registry>,
+    agents: Arc<AgentIndex>,
+    home: PathBuf,
+    stop: CancellationToken,
+    backlog: Backlog,
+    writer: Option<IndexWriter>,
+    /// True while deleted texts are in the files of the index.
+    must_purge: bool,
+}
+
+impl Indexer {
+    async fn run(&mut self) {
+        let (mut damage, mut rebuilt) = (None, None::<Instant>);
+        while !self.stop.is_cancelled() {
+            let failure = match self.open(damage.take()) {
+                Ok(index) => match self.serve(&index).await {
+                    Ok(()) => return,
+                    Err(failure) => {
+                        let is_damaged = matches!(failure, Failure::Search)
+                            || matches!(failure, Failure::Index(_) if !index.damaged_files().is_ok_and(|files| files.is_empty()));
+                        damage = is_damaged.then(|| failure.to_string());
+                        failure.to_string()
+                    }
+                },
+                Err(failure) => failure.to_string(),
+            };
+            self.writer = None;
+            if self.stop.is_cancelled() {
+                return;
+            }
+            // Once at once; then something else is wrong, too.
+            if damage.is_some() && rebuilt.is_none_or(|at| at.elapsed() > RETRY_AFTER) {
+                rebuilt = Some(Instant::now());
+                continue;
+            }
+            tracing::warn!(failure, "the search index failed; opening it again in a minute");
+            self.service.set_failed(failure);
+            self.sleep(RETRY_AFTER).await;
+        }
+    }
+
+    /// Waits for that long, or until the daemon stops.
+    async fn sleep(&self, duration: Duration) {
+        tokio::select! {
+            () = self.stop.cancelled() => {}
+            () = Timer::start(duration).fired() => {}
+        }
+    }
+
+    /// Opens the index; one with that damage is made anew.
+    fn open(&self, damage: Option<String>) -> Result<Arc<SearchIndex>, SearchError> {
+        let (dir, options) = (self.service.dir(), self.service.settings.options);
+        let (index, opened) = match damage {
+            Some(why) => SearchIndex::create(dir, options, why)?,
+            None => SearchIndex::open(dir, options)?,
+        };
+        if let Opened::Created { why } = opened {
+            tracing::info!(why, "building the search index");
+        }
+        let index = Arc::new(index);
+        self.service.set_open(index.clone());
+        Ok(index)
+    }
+
+    /// Indexes whatever changes, until the daemon stops.
+    async fn serve(&mut self, index: &Arc<SearchIndex>) -> Result<(), Failure> {
+        self.backlog = Backlog::default();
+        self.compare_with_catalog(index).await?;
+        let changes = self.store.catalog.sessions.changes();
+        while !self.stop.is_cancelled() {
+            self.report(index, 0, false);
+            if self.backlog.is_empty() {
+                tokio::select! {
+                    () = self.stop.cancelled() => return Ok(()),
+                    () = changes.wait() => {}
+                    () = self.registry.live_changes.wait() => {}
+                    () = self.service.failed_search.notified() => return Err(Failure::Search),
+                    () = Timer::start(PURGE_AGAIN).fired(), if self.must_purge => {}
+                    () = Timer::start(KEEP_WRITER).fired(), if self.writer.is_some() && !self.must_purge => {
+                        self.writer = None;
+                        crate::lifecycle::malloc_trim::schedule_trim(&self.store);
+                        continue;
+                    }
+                }
+                self.sleep(COLLECT_FOR).await;
+            }
+            self.round(index).await?;
+        }
+        Ok(())
+    }
+
+    /// Tells how far it is; `in_work` sources are not committed yet.
+    fn report(&self, index: &SearchIndex, in_work: usize, is_starting: bool) {
+        let waiting = (self.backlog.len() + in_work) as u64;
+        self.service.set_progress(IndexProgress { indexed: index.source_count(), waiting, is_starting });
+    }
+
+    /// Finds what changed while nobody looked.
+    async fn compare_with_catalog(&mut self, index: &Arc<SearchIndex>) -> Result<(), Failure> {
+        let mut known: HashMap<SourceId, _> = index.sources()?.into_iter().map(|source| (source.id, source)).collect();
+        let mut after = 0;
+        loop {
+            let page = self.store.catalog.sessions.stamps_after(after, STAMPS_AT_ONCE).await?;
+            let Some(last) = page.last() else { break };
+            after = last.rowid;
+            for stamp in page {
+                let indexed = known.remove(&SourceId::from(stamp.id));
+                if indexed.is_none_or(|source| source.stamp != stamp.sha256 || source.header_stamp != stamp.file_stamp)
+                {
+                    // The newest first.
+                    self.backlog.push(stamp.id);
+                }
+            }
+            self.report(index, 0, true);
+        }
+        for (key, head) in self.registry.live_heads() {
+            let indexed = known.remove(&source::live_id(key));
+            let is_of_context = |stamp: &str| stamp.starts_with(&format!("{}-", head.context.0));
+            if indexed.is_none_or(|source| source.messages != head.messages || !is_of_context(&source.stamp)) {
+                self.registry.live_changes.note(key);
+            }
+        }
+        if !known.is_empty() {
+            let writer = self.writer(index)?;
+            known.into_keys().try_for_each(|id| writer.remove(id).map(drop))?;
+            writer.commit()?;
+            self.must_purge = true;
+        }
+        Ok(())
+    }
+
+    fn writer(&mut self, index: &Arc<SearchIndex>) -> Result<&mut IndexWriter, SearchError> {
+        match &mut self.writer {
+            Some(writer) => Ok(writer),
+            none => Ok(none.insert(index.writer(WRITER_MEMORY)?)),
+        }
+    }
+
+    /// Indexes changes for a while, the newest first, and commits.
+    async fn round(&mut self, index: &Arc<SearchIndex>) -> Result<(), Failure> {
+        let end = Instant::now() + ROUND;
+        let changed = self.store.catalog.sessions.changes().take();
+        if !changed.is_empty() {
+            self.store.catalog.sessions.commit_changes().await?;
+            for agent in changed.agents {
+                let sessions = self.store.catalog.sessions.ids_of_agent(agent).await?;
+                sessions.into_iter().for_each(|id| self.backlog.push(id));
+            }
+            changed.sessions.into_iter().for_each(|id| self.backlog.push(id));
+        }
+        let live = self.registry.live_changes.take();
+        let mut in_work = live.len();
+        self.report(index, in_work, false);
+        for conversation in live {
+            self.must_purge |= self.index_live(index, conversation).await?;
+            if self.stop.is_cancelled() {
+                return Ok(());
+            }
+        }
+        while !self.backlog.is_empty() && Instant::now() < end && !self.stop.is_cancelled() {
+            let ids = self.backlog.take(ROWS_AT_ONCE);
+            in_work += ids.len();
+            self.report(index, in_work, false);
+            self.must_purge |= self.index_sessions(index, ids).await?;
+        }
+        let must_purge = self.must_purge;
+        let writer = self.writer(index)?;
+        writer.commit()?;
+        if must_purge {
+            self.must_purge = !writer.purge()?;
+        }
+        Ok(())
+    }
+
+    /// Indexes sessions. Returns true if texts were removed.
+    async fn index_sessions(&mut self, index: &Arc<SearchIndex>, ids: Vec<Uuid>) -> Result<bool, Failure> {
+        let rows = self.store.catalog.sessions.get_all(ids.clone()).await?;
+        let mut rows: HashMap<Uuid, SessionRow> = rows.into_iter().map(|row| (row.header.id, row)).collect();
+        let owners = rows.values().map(|row| row.header.agent_id).collect();
+        let owners = self.store.catalog.agents.list_by_id(owners).await?;
+        let is_there = |row: &AgentRow| !row.dir.starts_with(TRASH);
+        let owners = owners.into_iter().filter(is_there);
+        let dirs: HashMap<Uuid, PathBuf> = owners.map(|row| (row.id, self.home.join(row.dir))).collect();
+        let mut removed = false;
+        for id in ids {
+            let row = rows.remove(&id).filter(|row| row.corrupt.is_none());
+            let row = row.and_then(|row| Some((dirs.get(&row.header.agent_id)?, row)));
+            removed |= match row {
+                Some((dir, row)) => self.index_session(index, &row, dir)?,
+                None => self.writer(index)?.remove(SourceId::from(id))?,
+            };
+        }
+        Ok(removed)
+    }
+
+    /// Indexes a session in the directory `dir` of its agent. Returns true if texts were removed.
+    fn index_session(
+        &mut self,
+        index: &Arc<SearchIndex>,
+        row: &SessionRow,
+        dir: &std::path::Path,
+    ) -> Result<bool, Failure> {
+        let path = session_files::path_of(dir, &row.header.session_id);
+        let source = source::of_session(row, &self.agents);
+        let known = index.source(source.id)?;
+        if known.is_some_and(|known| known.stamp == source.stamp) && path.exists() {
+            self.writer(index)?.put_header(&source)?;
+            return Ok(false);
+        }
+        let file = match self.store.files.index_cache.open_once(&path) {
+            Ok(Ok(file)) => file,
+            Ok(Err(error)) => {
+                tracing::debug!(session = %row.header.session_id, %error, "not indexed");
+                return Ok(self.writer(index)?.remove(source.id)?);
+            }
+            Err(error) => {
+                if error.kind != ErrorKind::SessionNotFound {
+                    tracing::warn!(session = %row.header.session_id, %error, "not indexed");
+                }
+                return Ok(self.writer(index)?.remove(source.id)?);
+            }
+        };
+        let tool_results = self.service.settings.tool_results;
+        let (mut reader, mut problem) = (file.messages_from(0), None);
+        let agent = row.header.agent_name.clone();
+        let messages = std::iter::from_fn(|| match reader.read() {
+            Ok(Ok(message)) => message.map(|message| message_text::extract(&message, &agent, tool_results)),
+            Ok(Err(error)) => {
+                problem = Some(error.to_string());
+                None
+            }
+            Err(error) => {
+                problem = Some(error.to_string());
+                None
+            }
+        });
+        let removed = self.writer(index)?.put(&source, messages)?;
+        if let Some(problem) = problem {
+            // The file changed meanwhile; the catalog learns of it, and then it is indexed again.
+            tracing::debug!(session = %row.header.session_id, problem, "indexed in part");
+        }
+        Ok(removed)
+    }
+
+    /// Indexes what is new in a live context. Returns true if texts were removed.
+    async fn index_live(&mut self, index: &Arc<SearchIndex>, key: ConversationKey) -> Result<bool, Failure> {
+        let id = source::live_id(key);
+        let Some(head) = self.registry.live_head(key).filter(|head| head.messages > 0) else {
+            return Ok(self.writer(index)?.remove(id)?);
+        };
+        let Some(agent) = self.agents.by_id(key.agent) else { return Ok(false) };
+        let name = agent.settings.name.clone();
+        let known = index.source(id)?;
+        let held = known.as_ref().map_or(0, |known| known.messages);
+        // The last indexed message is read again, to see that it is still the same.
+        let Some(messages) = self.read_live(key, held.saturating_sub(1)).await else { return Ok(false) };
+        let tool_results = self.service.settings.tool_results;
+        let extract = |message: &StoredMessage| message_text::extract(message, &name, tool_results);
+        let is_same = |known: &str| held > 0 && source::live_stamp(&head, messages.first()) == known;
+        if known.is_some_and(|known| is_same(&known.stamp)) {
+            let new = &messages[1..];
+            let source = source::of_context(key, &head, &self.agents, messages.last());
+            if new.is_empty() || self.writer(index)?.extend(&source, held, new.iter().map(extract))? {
+                return Ok(false);
+            }
+        }
+        let messages = match held {
+            0 | 1 => messages,
+            _ => match self.read_live(key, 0).await {
+                Some(messages) => messages,
+                None => return Ok(false),
+            },
+        };
+        if messages.is_empty() {
+            return Ok(self.writer(index)?.remove(id)?);
+        }
+        let source = source::of_context(key, &head, &self.agents, messages.last());
+        Ok(self.writer(index)?.put(&source, messages.iter().map(extract))?)
+    }
+
+    /// Reads the messages of a live context from an index on; `None` if they cannot be read now.
+    async fn read_live(&self, key: ConversationKey, from: u64) -> Option<Vec<StoredMessage>> {
+        let (mut messages, mut next) = (Vec::new(), Some(from));
+        while let Some(offset) = next {
+            let range = PageRange::From { offset, limit: u64::MAX };
+            match self.registry.ask(key, command::read_page(range, PAGE)).await {
+                Ok(page) => {
+                    messages.extend(page.messages);
+                    next = page.next;
+                }
+                Err(failure) => {
+                    if failure.kind == ErrorKind::Busy {
+                        self.registry.live_changes.note(key);
+                    }
+                    return None;
+                }
+            }
+        }
+        Some(messages)
+    }
+}
+
+impl Drop for Indexer {
+    fn drop(&mut self) {
+        // Before the thread ends: it holds the lock of the index.
+        self.writer = None;
+    }
+}

@@ -1,0 +1,17 @@
+//! Full-text search: keeps an index of what was said up to date in the background, and answers queries from it.
+//!
+//! The index (`index/` in the home, crate `chorus-search`) is disposable. It follows the catalog and the live contexts: each
+//! change of a session's row or of a live context is noted in memory, and a thread of low priority reads what changed and commits it.
+//! Nothing waits for it. A start compares the index with the catalog, so what a crash left out is added then, and an index that
+//! is missing, damaged or of another version is built anew.
+
+mod backlog;
+mod indexer;
+mod live_changes;
+mod message_text;
+mod service;
+mod source;
+
+pub use indexer::run;
+pub use live_changes::LiveChanges;
+pub use service::{IndexProgress, SearchService, SearchSettings};

@@ -1,0 +1,182 @@
+//! Words of texts: the same of messages and of queries.
+
+use std::str::CharIndices;
+
+use tantivy::tokenizer::{
+    AsciiFoldingFilter, LowerCaser, Stemmer, TextAnalyzer, Token, TokenStream, Tokenizer, TokenizerManager,
+};
+
+use crate::fields::TOKENIZER;
+use crate::options::IndexOptions;
+
+/// Longest word in bytes; the rest of a longer one is not indexed.
+const MAX_WORD_BYTES: usize = 64;
+
+/// Returns the analyzer of an index.
+pub(crate) fn analyzer(options: IndexOptions) -> TextAnalyzer {
+    let plain = TextAnalyzer::builder(Words::default()).filter(LowerCaser).filter(AsciiFoldingFilter).dynamic();
+    match options.language {
+        Some(language) => plain.filter_dynamic(Stemmer::new(language)).build(),
+        None => plain.build(),
+    }
+}
+
+/// The analyzer without word endings, for the beginnings of words.
+pub(crate) fn prefix_analyzer() -> TextAnalyzer {
+    TextAnalyzer::builder(Words::default()).filter(LowerCaser).filter(AsciiFoldingFilter).build()
+}
+
+pub(crate) fn tokenizers(options: IndexOptions) -> TokenizerManager {
+    let tokenizers = TokenizerManager::default();
+    tokenizers.register(TOKENIZER, analyzer(options));
+    tokenizers
+}
+
+/// Splits a text at everything that is no letter or digit. Scripts without spaces between words are split into overlapping
+/// pairs of characters.
+#[derive(Debug, Clone, Default)]
+struct Words {
+    token: Token,
+}
+
+struct WordStream<'a> {
+    text: &'a str,
+    chars: std::iter::Peekable<CharIndices<'a>>,
+    /// The last character of the pairs, with its place, if the next one forms another pair with it.
+    before: Option<(usize, char)>,
+    token: &'a mut Token,
+}
+
+impl Tokenizer for Words {
+    type TokenStream<'a> = WordStream<'a>;
+
+    fn token_stream<'a>(&'a mut self, text: &'a str) -> WordStream<'a> {
+        self.token.reset();
+        WordStream { text, chars: text.char_indices().peekable(), before: None, token: &mut self.token }
+    }
+}
+
+impl WordStream<'_> {
+    fn set(&mut self, from: usize, to: usize) {
+        let word = self.text.get(from..to).unwrap_or_default();
+        self.token.text.clear();
+        self.token.text.push_str(begin_of(word, MAX_WORD_BYTES));
+        (self.token.offset_from, self.token.offset_to) = (from, to);
+    }
+
+    /// Finds the next pair behind `first`, or takes it alone if it has no neighbour at all.
+    fn next_pair(&mut self, (from, first): (usize, char), is_continued: bool) -> bool {
+        match self.chars.next_if(|(_, c)| is_unspaced(*c)) {
+            Some((at, second)) => {
+                self.set(from, at + second.len_utf8());
+                self.before = Some((at, second));
+                true
+            }
+            None if is_continued => false,
+            None => {
+                self.set(from, from + first.len_utf8());
+                true
+            }
+        }
+    }
+}
+
+impl TokenStream for WordStream<'_> {
+    fn advance(&mut self) -> bool {
+        self.token.position = self.token.position.wrapping_add(1);
+        if let Some(before) = self.before.take()
+            && self.next_pair(before, true)
+        {
+            return true;
+        }
+        while let Some((from, c)) = self.chars.next() {
+            if is_unspaced(c) {
+                return self.next_pair((from, c), false);
+            }
+            if c.is_alphanumeric() {
+                let mut to = from + c.len_utf8();
+                while let Some((at, c)) = self.chars.next_if(|(_, c)| c.is_alphanumeric() && !is_unspaced(*c)) {
+                    to = at + c.len_utf8();
+                }
+                self.set(from, to);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn token(&self) -> &Token {
+        self.token
+    }
+
+    fn token_mut(&mut self) -> &mut Token {
+        self.token
+    }
+}
+
+/// Returns the begin of a text, of at most that many bytes.
+pub(crate) fn begin_of(text: &str, bytes: usize) -> &str {
+    let mut end = bytes.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// Returns true for letters of scripts that put no spaces between words.
+fn is_unspaced(c: char) -> bool {
+    matches!(u32::from(c),
+        0x0e00..=0x0eff // Thai, Lao
+        | 0x1100..=0x11ff | 0x3040..=0x30ff | 0x3130..=0x318f | 0x31f0..=0x31ff // Hangul, Kana
+        | 0x3400..=0x4dbf | 0x4e00..=0x9fff | 0xac00..=0xd7af | 0xf900..=0xfaff | 0xff66..=0xff9f
+        | 0x20000..=0x323af)
+        && c.is_alphanumeric()
+}
+
+/// Returns the words of a text with their places.
+pub(crate) fn words(analyzer: &mut TextAnalyzer, text: &str) -> Vec<Token> {
+    let mut found = Vec::new();
+    analyzer.token_stream(text).process(&mut |token| {
+        if !token.text.is_empty() {
+            found.push(token.clone());
+        }
+    });
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(language: &str, text: &str) -> Vec<String> {
+        words(&mut analyzer(IndexOptions::new(language, false)), text).into_iter().map(|token| token.text).collect()
+    }
+
+    #[test]
+    fn words_are_folded_and_lose_their_endings() {
+        assert_eq!(split("english", "Migrating the CAFÉS"), ["migrat", "the", "cafe"]);
+        assert_eq!(split("none", "Migrating"), ["migrating"]);
+        assert_eq!(split("german", "Häuser"), ["haus"]);
+    }
+
+    #[test]
+    fn punctuation_splits_and_pairs_overlap() {
+        assert_eq!(split("none", "src/main.rs foo_bar"), ["src", "main", "rs", "foo", "bar"]);
+        assert_eq!(split("none", "東京都 a京b"), ["東京", "京都", "a", "京", "b"]);
+        assert_eq!(split("none", "「日本語」です。"), ["日本", "本語", "です"]);
+    }
+
+    #[test]
+    fn places_are_those_of_the_text() {
+        let text = "Ünïcode 東京都!";
+        let found = words(&mut analyzer(IndexOptions::new("none", false)), text);
+        let places: Vec<&str> = found.iter().map(|token| &text[token.offset_from..token.offset_to]).collect();
+        assert_eq!(places, ["Ünïcode", "東京", "京都"]);
+        assert_eq!(found.iter().map(|token| token.position).collect::<Vec<_>>(), [0, 1, 2]);
+    }
+
+    #[test]
+    fn long_words_are_cut() {
+        assert_eq!(split("none", &"é".repeat(100))[0].len(), 32);
+    }
+}

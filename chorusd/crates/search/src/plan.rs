@@ -1,0 +1,385 @@
+//! Carries out a query.
+
+mod candidates;
+mod holders;
+
+use std::collections::HashMap;
+
+use chorus_proto::Role;
+use jiff::Timestamp;
+use tantivy::query::{BooleanQuery, BoostQuery, ConstScoreQuery, Occur, PhraseQuery, Query, TermQuery, TermSetQuery};
+use tantivy::schema::{Field, IndexRecordOption, Value as _};
+use tantivy::{DocAddress, Searcher, TantivyDocument, Term};
+
+use self::candidates::{Candidate, ColumnFilter};
+use self::holders::Holders;
+use crate::error::SearchError;
+use crate::fields::column;
+use crate::holdings::StoredSource;
+use crate::index::{SearchIndex, Shared};
+use crate::parse::{Parsed, parse};
+use crate::query::{Hit, SearchHits, SearchQuery};
+use crate::ranking::{self, CANDIDATES, CANDIDATES_OF_ONE_WORD, SPAN, Score, TITLE_ALONE, TITLE_CANDIDATES};
+use crate::snippet;
+use crate::source::SourceId;
+use crate::writer::{ShownMessage, agent_number};
+
+/// Words that a begin of a word may stand for.
+const MAX_EXPANSIONS: usize = 64;
+
+/// If fewer than one in so many messages are of the agents that are searched, theirs are looked up first.
+const RARE_AGENT: u64 = 8;
+
+/// Weight of words that stand next to each other as in the query.
+const COMPOUND_BOOST: f32 = 1.5;
+
+impl SearchIndex {
+    /// Finds messages, best first. Blocks; any text is a query.
+    ///
+    /// # Errors
+    /// Fails if the index cannot be read.
+    pub fn search(&self, query: &SearchQuery) -> Result<SearchHits, SearchError> {
+        let shared = &*self.shared;
+        let parsed = parse(shared, &query.text);
+        if parsed.is_empty() {
+            return Ok(SearchHits { only_exclusions: !parsed.excluded.is_empty(), ..SearchHits::default() });
+        }
+        let searcher = shared.reader.searcher();
+        Search { shared, searcher, query, parsed, prefix_words: Vec::new() }.run()
+    }
+}
+
+struct Search<'a> {
+    shared: &'a Shared,
+    searcher: Searcher,
+    query: &'a SearchQuery,
+    parsed: Parsed,
+    /// The words that the begins of words stand for.
+    prefix_words: Vec<String>,
+}
+
+/// A message or a source in the order of hits.
+#[derive(Debug)]
+enum Ranked {
+    Message { group: u64, number: u64, address: Option<DocAddress>, score: Score, at: i64 },
+    Source { stored: Box<StoredSource>, score: Score },
+}
+
+impl Ranked {
+    fn score(&self) -> Score {
+        match self {
+            Self::Message { score, .. } | Self::Source { score, .. } => *score,
+        }
+    }
+
+    fn at(&self) -> i64 {
+        match self {
+            Self::Message { at, .. } => *at,
+            Self::Source { stored, .. } => stored.source.at.as_microsecond(),
+        }
+    }
+}
+
+impl Search<'_> {
+    fn run(mut self) -> Result<SearchHits, SearchError> {
+        self.prefix_words = self.expand_prefixes()?;
+        let mut holders = Holders::new(self.shared, &self.searcher, &self.query.filter);
+        let groups = if self.query.filter.concerns_sources() { Some(holders.groups_of_filter()?) } else { None };
+        let filter = ColumnFilter::new(&self.query.filter, groups);
+        let words = self.words_query(self.shared.fields.text);
+        let found = candidates::best(&self.searcher, &*self.filtered(words)?, &filter, self.candidates())?;
+        let titles = self.matching_sources(&mut holders)?;
+        let known = Known(found.iter().map(|candidate| ((candidate.group, candidate.number), candidate)).collect());
+        let ranked = self.rank(&found, &known, &titles, &filter);
+        self.hits(ranked, &known, &mut holders, &filter)
+    }
+
+    /// Returns the words in the index that begin as asked for.
+    fn expand_prefixes(&self) -> Result<Vec<String>, SearchError> {
+        let mut words: Vec<String> = Vec::new();
+        for prefix in &self.parsed.prefixes {
+            let mut counts: HashMap<String, u32> = HashMap::new();
+            for segment in self.searcher.segment_readers() {
+                let index = segment.inverted_index(self.shared.fields.text)?;
+                let mut terms =
+                    index.terms().range().ge(prefix.as_bytes()).into_stream().map_err(tantivy::TantivyError::from)?;
+                while counts.len() < MAX_EXPANSIONS * 16 && terms.advance() {
+                    match std::str::from_utf8(terms.key()) {
+                        Ok(word) if word.starts_with(prefix.as_str()) => {
+                            *counts.entry(word.to_owned()).or_default() += terms.value().doc_freq;
+                        }
+                        _ => break,
+                    }
+                }
+            }
+            let mut counts: Vec<(String, u32)> = counts.into_iter().collect();
+            counts.sort_by(|a, b| (b.1, &a.0).cmp(&(a.1, &b.0)));
+            words.extend(counts.into_iter().take(MAX_EXPANSIONS).map(|(word, _)| word));
+        }
+        Ok(words)
+    }
+
+    /// Returns how many messages are ranked. With one word there is less to choose from: all that count have it.
+    fn candidates(&self) -> usize {
+        if self.parsed.is_one_word() { CANDIDATES_OF_ONE_WORD } else { CANDIDATES }
+    }
+
+    /// Returns the query of the words in a field.
+    fn words_query(&self, field: Field) -> Box<dyn Query> {
+        let term = |word: &String| Term::from_field_text(field, word);
+        let one =
+            |word: &String| -> Box<dyn Query> { Box::new(TermQuery::new(term(word), IndexRecordOption::WithFreqs)) };
+        let adjacent = |words: &Vec<String>| -> Box<dyn Query> {
+            match &words[..] {
+                [word] => one(word),
+                _ => Box::new(PhraseQuery::new(words.iter().map(term).collect())),
+            }
+        };
+        let mut clauses: Vec<(Occur, Box<dyn Query>)> = Vec::new();
+        for word in self.parsed.words.iter().chain(&self.prefix_words) {
+            clauses.push((Occur::Should, one(word)));
+        }
+        for compound in &self.parsed.compounds {
+            clauses.push((Occur::Should, Box::new(BoostQuery::new(adjacent(compound), COMPOUND_BOOST))));
+        }
+        clauses.extend(self.parsed.phrases.iter().map(|phrase| (Occur::Must, adjacent(phrase))));
+        clauses.extend(self.parsed.excluded.iter().map(|words| (Occur::MustNot, adjacent(words))));
+        // Of one word, documents are skipped several times as fast.
+        match clauses.pop_if(|(occur, _)| *occur == Occur::Should && self.parsed.is_one_word()) {
+            Some((_, word)) => word,
+            None => Box::new(BooleanQuery::new(clauses)),
+        }
+    }
+
+    /// Adds what only the index can filter well.
+    fn filtered(&self, words: Box<dyn Query>) -> Result<Box<dyn Query>, SearchError> {
+        let fields = &self.shared.fields;
+        let filter = &self.query.filter;
+        let mut must: Vec<Box<dyn Query>> = Vec::new();
+        let exact = |field: Field, text: &str| -> Box<dyn Query> {
+            Box::new(TermQuery::new(Term::from_field_text(field, &text.to_lowercase()), IndexRecordOption::Basic))
+        };
+        must.extend(filter.tool.iter().map(|tool| exact(fields.tool, tool)));
+        must.extend(filter.origin.iter().map(|origin| exact(fields.origin, origin)));
+        if let Some(agents) = &filter.agents {
+            let terms: Vec<Term> =
+                agents.iter().map(|agent| Term::from_field_u64(fields.agent, agent_number(*agent))).collect();
+            let count = terms.iter().map(|term| self.searcher.doc_freq(term)).sum::<tantivy::Result<u64>>()?;
+            if count * RARE_AGENT < self.searcher.num_docs() {
+                must.push(Box::new(TermSetQuery::new(terms)));
+            }
+        }
+        if must.is_empty() {
+            return Ok(words);
+        }
+        let must = must
+            .into_iter()
+            .map(|query| -> (Occur, Box<dyn Query>) { (Occur::Must, Box::new(ConstScoreQuery::new(query, 0.0))) });
+        let all = std::iter::once((Occur::Must, words)).chain(must);
+        Ok(Box::new(BooleanQuery::new(all.collect())))
+    }
+
+    /// Returns the sources whose title has the words, with the score of that.
+    fn matching_sources(&self, holders: &mut Holders<'_>) -> Result<Vec<(StoredSource, f32)>, SearchError> {
+        let words = self.words_query(self.shared.fields.title);
+        let none = crate::query::Filter { agents: self.query.filter.agents.clone(), ..Default::default() };
+        let found = candidates::best(&self.searcher, &*words, &ColumnFilter::new(&none, None), TITLE_CANDIDATES)?;
+        let mut sources = Vec::with_capacity(found.len());
+        for candidate in found {
+            let stored = self.shared.read_source(&self.searcher, candidate.address)?;
+            if holders.admits(&stored) {
+                sources.push((stored, candidate.score));
+            }
+        }
+        Ok(sources)
+    }
+
+    fn rank(
+        &self,
+        found: &[Candidate],
+        known: &Known<'_>,
+        titles: &[(StoredSource, f32)],
+        filter: &ColumnFilter,
+    ) -> Vec<Ranked> {
+        let words: Vec<(u64, u64, f32)> =
+            found.iter().map(|candidate| (candidate.group, candidate.number, candidate.score)).collect();
+        let mut by_group: HashMap<u64, f32> = HashMap::new();
+        for (stored, score) in titles {
+            for holding in &stored.holdings {
+                let best = by_group.entry(holding.group).or_default();
+                *best = best.max(*score);
+            }
+        }
+        // A message without the words can only be a neighbour if nothing else is asked of it.
+        let is_plain = self.parsed.phrases.is_empty() && self.parsed.excluded.is_empty();
+        let with_neighbours = is_plain && !self.query.filter.concerns_messages() && !filter.has_times();
+        let scores = ranking::rank(&words, &by_group, with_neighbours);
+        let mut ranked: Vec<Ranked> = scores
+            .into_iter()
+            .map(|((group, number), score)| {
+                let candidate = known.0.get(&(group, number));
+                let (address, at) =
+                    (candidate.map(|known| known.address), candidate.map_or(i64::MIN, |known| known.at));
+                Ranked::Message { group, number, address, score, at }
+            })
+            .collect();
+        // Several saves of a conversation have the same title: the newest stands for them.
+        let mut seen: HashMap<(u64, String), usize> = HashMap::new();
+        let mut alone: Vec<(StoredSource, f32)> = Vec::new();
+        if !self.query.filter.concerns_messages() && !filter.has_times() {
+            for (stored, score) in titles {
+                let group = stored.holdings.first().map_or(0, |holding| holding.group);
+                match seen.entry((group, stored.source.title.clone())) {
+                    std::collections::hash_map::Entry::Vacant(free) => {
+                        free.insert(alone.len());
+                        alone.push((stored.clone(), *score));
+                    }
+                    std::collections::hash_map::Entry::Occupied(known) => {
+                        let known = &mut alone[*known.get()];
+                        if stored.source.at > known.0.source.at {
+                            known.0 = stored.clone();
+                        }
+                    }
+                }
+            }
+        }
+        ranked.extend(alone.into_iter().map(|(stored, score)| Ranked::Source {
+            stored: Box::new(stored),
+            score: Score { title: TITLE_ALONE * score, ..Score::default() },
+        }));
+        ranked.sort_by(|a, b| {
+            let by_score = b.score().total().total_cmp(&a.score().total());
+            by_score.then_with(|| b.at().cmp(&a.at()))
+        });
+        ranked
+    }
+
+    /// Makes the first hits.
+    fn hits(
+        &self,
+        ranked: Vec<Ranked>,
+        known: &Known<'_>,
+        holders: &mut Holders<'_>,
+        filter: &ColumnFilter,
+    ) -> Result<SearchHits, SearchError> {
+        let mut hits: Vec<Hit> = Vec::new();
+        let mut shown: Vec<(u64, u64)> = Vec::new();
+        for entry in ranked {
+            if hits.len() >= self.query.limit {
+                break;
+            }
+            let made = match entry {
+                Ranked::Source { stored, score } => {
+                    // Messages that it holds say more.
+                    let is_shown = shown.iter().any(|(group, number)| stored.last_of(*group) >= *number);
+                    (!is_shown).then(|| self.source_hit(*stored, score))
+                }
+                Ranked::Message { group, number, address, score, .. } => {
+                    // A message with the words stands for those beside it.
+                    let place =
+                        if self.query.merge && score.words == 0.0 { known.nearest(group, number) } else { None };
+                    let (number, address) = place.unwrap_or((number, address));
+                    let Some(stored) = holders.newest(group, number)? else { continue };
+                    if self.query.merge && hits.iter().any(|hit| is_near(hit, stored.source.id, number)) {
+                        continue;
+                    }
+                    shown.push((group, number));
+                    self.message_hit(stored, (group, number), address, score, filter)?
+                }
+            };
+            hits.extend(made);
+        }
+        if !self.query.explain {
+            hits.iter_mut().for_each(|hit| hit.parts.clear());
+        }
+        Ok(SearchHits { hits, only_exclusions: false })
+    }
+
+    fn source_hit(&self, stored: StoredSource, score: Score) -> Hit {
+        let source = stored.source;
+        let text = std::iter::once(&source.title).chain(&source.texts).filter(|text| !text.is_empty()).cloned();
+        let text = text.collect::<Vec<_>>().join(" · ");
+        Hit {
+            source: source.id,
+            kind: source.kind,
+            agent: source.agent,
+            conversation: source.conversation,
+            name: source.name,
+            title: source.title,
+            number: None,
+            role: None,
+            speaker: None,
+            at: source.at,
+            snippet: self.snippet(&text),
+            score: score.total(),
+            parts: score.parts(),
+        }
+    }
+
+    /// Makes the hit of a message; `None` if there is no such message, or the filter does not admit it.
+    fn message_hit(
+        &self,
+        stored: StoredSource,
+        (group, number): (u64, u64),
+        address: Option<DocAddress>,
+        score: Score,
+        filter: &ColumnFilter,
+    ) -> Result<Option<Hit>, SearchError> {
+        let address = match address {
+            Some(address) => Some(address),
+            None => candidates::find(&self.searcher, &self.shared.fields, group, number, filter)?,
+        };
+        let Some(address) = address else { return Ok(None) };
+        let document: TantivyDocument = self.searcher.doc(address)?;
+        let shown = document.get_first(self.shared.fields.shown).and_then(|value| value.as_bytes());
+        let shown: ShownMessage =
+            serde_json::from_slice(shown.ok_or(SearchError::Entry)?).map_err(|_| SearchError::Entry)?;
+        let columns = self.searcher.segment_reader(address.segment_ord).fast_fields();
+        let at = columns.i64(column::AT)?.first(address.doc_id).unwrap_or_default();
+        let role = columns.u64(column::ROLE)?.first(address.doc_id).and_then(role_of);
+        let source = stored.source;
+        Ok(Some(Hit {
+            source: source.id,
+            kind: source.kind,
+            agent: source.agent,
+            conversation: source.conversation,
+            name: source.name,
+            title: source.title,
+            number: Some(number),
+            role,
+            speaker: Some(shown.speaker).filter(|speaker| !speaker.is_empty()),
+            at: Timestamp::from_microsecond(at).unwrap_or_default(),
+            snippet: self.snippet(&shown.text),
+            score: score.total(),
+            parts: score.parts(),
+        }))
+    }
+
+    fn snippet(&self, text: &str) -> crate::query::Snippet {
+        let parsed = &self.parsed;
+        let words = parsed.words.iter().chain(&self.prefix_words).chain(parsed.phrases.iter().flatten());
+        snippet::make(&mut self.shared.analyzer.clone(), text, &words.map(String::as_str).collect())
+    }
+}
+
+/// The messages with the words.
+struct Known<'a>(HashMap<(u64, u64), &'a Candidate>);
+
+impl Known<'_> {
+    /// Returns the best one in the span around a message.
+    fn nearest(&self, group: u64, number: u64) -> Option<(u64, Option<DocAddress>)> {
+        let near = number.saturating_sub(SPAN)..=number.saturating_add(SPAN);
+        let near = near.filter_map(|number| self.0.get(&(group, number)));
+        let best = near.max_by(|a, b| a.score.total_cmp(&b.score))?;
+        Some((best.number, Some(best.address)))
+    }
+}
+
+/// Returns true if the hit stands for messages next to this one.
+fn is_near(hit: &Hit, source: SourceId, number: u64) -> bool {
+    hit.source == source && hit.number.is_some_and(|shown| shown.abs_diff(number) <= SPAN)
+}
+
+fn role_of(number: u64) -> Option<Role> {
+    [Role::System, Role::User, Role::Assistant, Role::ToolResult].into_iter().find(|role| *role as u64 == number)
+}

@@ -1,0 +1,175 @@
+//! The messages with the best words.
+
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, HashSet};
+
+use tantivy::columnar::Column;
+use tantivy::query::{EnableScoring, Query};
+use tantivy::{DocAddress, DocId, Searcher, SegmentReader, Term};
+
+use crate::error::SearchError;
+use crate::fields::{Fields, column};
+use crate::index::documents_with;
+use crate::query::Filter;
+use crate::writer::agent_number;
+
+/// A message that was found.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Candidate {
+    pub(super) address: DocAddress,
+    pub(super) group: u64,
+    pub(super) number: u64,
+    /// Microseconds since 1970.
+    pub(super) at: i64,
+    pub(super) score: f32,
+}
+
+impl PartialEq for Candidate {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+impl Eq for Candidate {}
+impl PartialOrd for Candidate {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Candidate {
+    /// The worst is the greatest, so that a heap has it on top.
+    fn cmp(&self, other: &Self) -> Ordering {
+        other
+            .score
+            .total_cmp(&self.score)
+            .then_with(|| other.at.cmp(&self.at))
+            .then_with(|| self.address.cmp(&other.address))
+    }
+}
+
+/// What is checked in the columns of a document, after its words were found.
+#[derive(Debug)]
+pub(super) struct ColumnFilter {
+    agents: Option<HashSet<u64>>,
+    groups: Option<HashSet<u64>>,
+    role: Option<u64>,
+    since: Option<i64>,
+    until: Option<i64>,
+}
+
+impl ColumnFilter {
+    /// Only messages of `groups`, if they are given.
+    pub(super) fn new(filter: &Filter, groups: Option<HashSet<u64>>) -> Self {
+        Self {
+            agents: filter.agents.as_ref().map(|agents| agents.iter().map(|agent| agent_number(*agent)).collect()),
+            groups,
+            role: filter.role.map(|role| role as u64),
+            since: filter.since.map(|time| time.as_microsecond()),
+            until: filter.until.map(|time| time.as_microsecond()),
+        }
+    }
+
+    pub(super) fn has_times(&self) -> bool {
+        self.since.is_some() || self.until.is_some()
+    }
+
+    fn admits(&self, columns: &Columns, doc: DocId) -> bool {
+        let is_among = |set: &Option<HashSet<u64>>, column: &Column<u64>| {
+            set.as_ref().is_none_or(|set| column.first(doc).is_some_and(|value| set.contains(&value)))
+        };
+        is_among(&self.agents, &columns.agent)
+            && is_among(&self.groups, &columns.group)
+            && self.role.is_none_or(|role| columns.role.first(doc) == Some(role))
+            && self.since.is_none_or(|since| columns.at.first(doc).is_some_and(|at| at >= since))
+            && self.until.is_none_or(|until| columns.at.first(doc).is_some_and(|at| at < until))
+    }
+}
+
+/// The columns of a segment.
+struct Columns {
+    agent: Column<u64>,
+    group: Column<u64>,
+    number: Column<u64>,
+    role: Column<u64>,
+    at: Column<i64>,
+}
+
+impl Columns {
+    fn open(segment: &SegmentReader) -> Result<Self, SearchError> {
+        let fields = segment.fast_fields();
+        Ok(Self {
+            agent: fields.u64(column::AGENT)?,
+            group: fields.u64(column::GROUP)?,
+            number: fields.u64(column::NUMBER)?,
+            role: fields.u64(column::ROLE)?,
+            at: fields.i64(column::AT)?,
+        })
+    }
+}
+
+/// Returns at most `limit` documents that `query` finds and `filter` admits, best first.
+pub(super) fn best(
+    searcher: &Searcher,
+    query: &dyn Query,
+    filter: &ColumnFilter,
+    limit: usize,
+) -> Result<Vec<Candidate>, SearchError> {
+    let weight = query.weight(EnableScoring::enabled_from_searcher(searcher))?;
+    let mut heap: BinaryHeap<Candidate> = BinaryHeap::with_capacity(limit + 1);
+    let mut threshold = f32::MIN;
+    for (ord, segment) in searcher.segment_readers().iter().enumerate() {
+        let ord = u32::try_from(ord).unwrap_or(u32::MAX);
+        // Opened when something is found: it takes longer than to see that nothing is.
+        let (mut columns, mut failure) = (None, None);
+        // Documents that cannot reach the threshold are skipped block by block.
+        weight.for_each_pruning(threshold, segment, &mut |doc, score| {
+            if columns.is_none() {
+                columns = Columns::open(segment).map_err(|error| failure = Some(error)).ok();
+            }
+            let Some(columns) = &columns else { return f32::MAX };
+            if segment.is_deleted(doc) || !filter.admits(columns, doc) {
+                return threshold;
+            }
+            heap.push(Candidate {
+                address: DocAddress::new(ord, doc),
+                group: columns.group.first(doc).unwrap_or_default(),
+                number: columns.number.first(doc).unwrap_or_default(),
+                at: columns.at.first(doc).unwrap_or_default(),
+                score,
+            });
+            if heap.len() > limit {
+                heap.pop();
+                threshold = heap.peek().map_or(threshold, |worst| worst.score);
+            }
+            threshold
+        })?;
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+    }
+    let mut found = heap.into_vec();
+    found.sort();
+    Ok(found)
+}
+
+/// Finds the message with this number in a group, if the filter admits it.
+pub(super) fn find(
+    searcher: &Searcher,
+    fields: &Fields,
+    group: u64,
+    number: u64,
+    filter: &ColumnFilter,
+) -> Result<Option<DocAddress>, SearchError> {
+    let term = Term::from_field_u64(fields.group, group);
+    for (ord, segment) in searcher.segment_readers().iter().enumerate() {
+        let mut documents = documents_with(segment, &term)?.peekable();
+        if documents.peek().is_none() {
+            continue;
+        }
+        let columns = Columns::open(segment)?;
+        let found = documents.find(|doc| columns.number.first(*doc) == Some(number));
+        if let Some(doc) = found.filter(|doc| filter.admits(&columns, *doc)) {
+            return Ok(Some(DocAddress::new(u32::try_from(ord).unwrap_or(u32::MAX), doc)));
+        }
+    }
+    Ok(None)
+}

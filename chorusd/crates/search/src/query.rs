@@ -1,0 +1,95 @@
+//! Queries and their results.
+
+use std::ops::Range;
+
+use chorus_proto::Role;
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use crate::source::{SourceId, SourceKind};
+
+/// A query. Any text is one: `"a phrase"`, `begin*` and `-without` mean what they do elsewhere, the rest is plain words.
+#[derive(Debug, Clone)]
+pub struct SearchQuery {
+    pub text: String,
+    pub filter: Filter,
+    /// Number of hits.
+    pub limit: usize,
+    /// Whether hits close to each other in a source are one. A measurement of the order of messages wants each.
+    pub merge: bool,
+    /// Whether hits have the parts of their scores.
+    pub explain: bool,
+    /// The time that words such as "yesterday" are relative to.
+    pub now: Timestamp,
+}
+
+/// Which messages are searched. `None` and empty mean all.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    pub agents: Option<Vec<Uuid>>,
+    /// A conversation of one of the agents; `Some(None)` is `main`.
+    pub conversation: Option<Option<Uuid>>,
+    /// From then on.
+    pub since: Option<Timestamp>,
+    /// Before then.
+    pub until: Option<Timestamp>,
+    pub tag: Option<String>,
+    pub role: Option<Role>,
+    pub tool: Option<String>,
+    pub origin: Option<String>,
+    pub model: Option<String>,
+}
+
+impl Filter {
+    /// Returns true if it asks for something that only sources have.
+    pub(crate) fn concerns_sources(&self) -> bool {
+        self.conversation.is_some() || self.tag.is_some() || self.model.is_some()
+    }
+
+    /// Returns true if it asks for something that only messages have.
+    pub(crate) fn concerns_messages(&self) -> bool {
+        self.role.is_some() || self.tool.is_some() || self.origin.is_some()
+    }
+}
+
+/// The result of a query.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SearchHits {
+    /// Best first.
+    pub hits: Vec<Hit>,
+    /// The query has no word to find, only words to leave out.
+    pub only_exclusions: bool,
+}
+
+/// A message, or a source whose title, summary or tags have the words.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hit {
+    /// The newest source with the message.
+    pub source: SourceId,
+    pub kind: SourceKind,
+    pub agent: Uuid,
+    /// `None` for `main`.
+    pub conversation: Option<Uuid>,
+    /// The name of the session or conversation.
+    pub name: String,
+    pub title: String,
+    /// The number of the message in the source, from 1; `None` if the source itself was found.
+    pub number: Option<u64>,
+    /// `None` without a message.
+    pub role: Option<Role>,
+    /// `None` without a message, or if nobody is named.
+    pub speaker: Option<String>,
+    pub at: Timestamp,
+    pub snippet: Snippet,
+    pub score: f32,
+    /// Name and value of each part of the score, if it is to be explained.
+    pub parts: Vec<(&'static str, f32)>,
+}
+
+/// A part of a text, on one line.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Snippet {
+    pub text: String,
+    /// The words in it that were looked for, in bytes.
+    pub marks: Vec<Range<usize>>,
+}

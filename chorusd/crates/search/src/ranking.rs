@@ -1,0 +1,98 @@
+//! The order of hits. Whoever changes a number here measures it: `cargo xtask retrieval`.
+
+use std::collections::HashMap;
+
+/// Messages that are ranked, of those with the best words.
+pub(crate) const CANDIDATES: usize = 400;
+
+/// The same for a query of one word.
+pub(crate) const CANDIDATES_OF_ONE_WORD: usize = 100;
+
+/// Sources that are looked at for their title.
+pub(crate) const TITLE_CANDIDATES: usize = 20;
+
+/// Share of its own score that a message lends to those one and two places before and behind it: what answers a question is often
+/// said next to what has its words.
+const LENT: [f32; 2] = [0.5, 0.25];
+
+/// Share of the best score of a run of messages that each message in it gets.
+const FROM_BEST: f32 = 0.3;
+
+/// Share of the score of a source's title that each of its messages gets.
+const FROM_TITLE: f32 = 0.3;
+
+/// The score of a source whose title matches, as a share of that.
+pub(crate) const TITLE_ALONE: f32 = 0.7;
+
+/// How far hits of a source are apart that are shown as one.
+pub(crate) const SPAN: u64 = 2;
+
+/// The score of a message, in parts.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Score {
+    /// By its own words.
+    pub(crate) words: f32,
+    /// Lent by its neighbours.
+    pub(crate) neighbours: f32,
+    /// For being in a run with a good one.
+    pub(crate) session: f32,
+    /// By the title of its session.
+    pub(crate) title: f32,
+    /// By words of time in the question.
+    pub(crate) time: f32,
+}
+
+impl Score {
+    pub(crate) fn total(self) -> f32 {
+        self.words + self.neighbours + self.session + self.title + self.time
+    }
+
+    /// The parts with their names.
+    pub(crate) fn parts(self) -> Vec<(&'static str, f32)> {
+        let all = [
+            ("words", self.words),
+            ("neighbours", self.neighbours),
+            ("session", self.session),
+            ("title", self.title),
+            ("time", self.time),
+        ];
+        all.into_iter().filter(|(_, value)| *value != 0.0).collect()
+    }
+}
+
+/// Scores messages by their words and those of their neighbours in the same group. `words` has group, number and score of
+/// the candidates; `titles` the scores of titles by group. With `with_neighbours`, messages that have none of the words are ranked, too, if
+/// they stand beside some that do.
+pub(crate) fn rank(
+    words: &[(u64, u64, f32)],
+    titles: &HashMap<u64, f32>,
+    with_neighbours: bool,
+) -> HashMap<(u64, u64), Score> {
+    let mut scores: HashMap<(u64, u64), Score> = HashMap::new();
+    for (group, number, score) in words {
+        scores.entry((*group, *number)).or_default().words = *score;
+    }
+    for (group, number, score) in words {
+        for (place, share) in LENT.iter().enumerate() {
+            let distance = place as u64 + 1;
+            for near in
+                [number.checked_sub(distance).filter(|near| *near > 0), Some(number + distance)].into_iter().flatten()
+            {
+                let near = (*group, near);
+                if with_neighbours || scores.contains_key(&near) {
+                    scores.entry(near).or_default().neighbours += share * score;
+                }
+            }
+        }
+    }
+    let mut best: HashMap<u64, f32> = HashMap::new();
+    for ((group, _), score) in &scores {
+        let best = best.entry(*group).or_default();
+        *best = best.max(score.total());
+    }
+    for ((group, _), score) in &mut scores {
+        score.session = FROM_BEST * best.get(group).copied().unwrap_or_default();
+        score.title = FROM_TITLE * titles.get(group).copied().unwrap_or_default();
+    }
+    scores
+}

@@ -1,0 +1,119 @@
+//! `search`: finds what was said in conversations.
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::{method, wire};
+use crate::ConversationRef;
+use crate::message::Role;
+
+method!(
+    /// Finds messages of saved and live conversations, best first.
+    Search = "search", SearchParams => SearchResult
+);
+
+#[wire(params)]
+pub struct SearchParams {
+    pub agent: Option<String>,
+    /// Only in this conversation: its name or id, or `@` for the selected one.
+    pub conversation: Option<String>,
+    /// Search the conversations of all agents.
+    pub all_agents: bool,
+    /// `agent` is the caller's current agent and was not named by a person, so imported conversations are searched, too.
+    pub own: bool,
+    /// Words, `"a phrase"`, `prefix*` and `-excluded`; everything else is plain words. At least one must be searched for.
+    pub query: String,
+    /// Number of hits, by default 10, at most 100.
+    pub limit: Option<u64>,
+    /// Only messages since then: a duration back from now (`7d`, `1h30m`) or a date.
+    pub since: Option<String>,
+    /// Only messages before then, as `since`.
+    pub until: Option<String>,
+    /// Only sessions with this tag.
+    pub tag: Option<String>,
+    /// Only messages of this role.
+    pub role: Option<Role>,
+    /// Only messages with a call of this tool.
+    pub tool: Option<String>,
+    /// Only messages from this source: `cli`, `discord`, `agent`, `import`, or the format of an import such as `claude-code`.
+    pub source: Option<String>,
+    /// Only sessions with this model.
+    pub model: Option<String>,
+    /// Only agents of this project.
+    pub project: Option<String>,
+    /// Return the parts of each score, too.
+    pub explain: bool,
+}
+
+#[wire(PartialEq)]
+pub struct SearchResult {
+    /// Name of the agent that was searched; left out with `all_agents`.
+    #[omit_empty]
+    pub agent_name: Option<String>,
+    /// Best first.
+    pub hits: Vec<SearchHit>,
+    pub index: SearchIndexState,
+    /// Warnings for people, such as that a word is in so many messages that it was ignored.
+    #[omit_empty]
+    pub warnings: Vec<String>,
+}
+
+/// The progress of the search index.
+#[wire(Copy, PartialEq, Eq)]
+pub struct SearchIndexState {
+    /// True if everything is indexed.
+    pub complete: bool,
+    /// Number of sessions and live conversations that are indexed.
+    pub indexed: u64,
+    /// Number of all sessions and live conversations.
+    pub total: u64,
+    /// Number of indexed messages. A message that several sessions share counts once.
+    pub messages: u64,
+}
+
+/// A message that was found, or a session whose title, summary or tags were.
+#[wire(PartialEq)]
+pub struct SearchHit {
+    /// Current name of the agent.
+    pub agent_name: String,
+    /// True for an imported conversation, which every agent can use.
+    #[omit_empty]
+    pub imported: bool,
+    /// The newest session with the message; null if only a live conversation has it.
+    pub session: Option<FoundSession>,
+    /// The conversation that it belongs to; left out for `main`.
+    #[omit_empty]
+    pub conversation: Option<ConversationRef>,
+    pub title: Option<String>,
+    /// Number of the message in the session or live conversation, from 1; null if the session's title, summary or tags
+    /// were found.
+    pub message: Option<u64>,
+    /// Null without a message.
+    pub role: Option<Role>,
+    /// Name of the author, or of the agent; null without a message.
+    pub speaker: Option<String>,
+    /// Time of the message, or of the save.
+    pub at: Timestamp,
+    /// A part of the text, on one line.
+    pub snippet: String,
+    /// Start and end of each word in `snippet` that was found, in characters, in order.
+    pub marks: Vec<(u64, u64)>,
+    pub score: f64,
+    /// Parts of the score, with `explain`.
+    #[omit_empty]
+    pub parts: Vec<ScorePart>,
+}
+
+#[wire(PartialEq, Eq)]
+pub struct FoundSession {
+    pub id: Uuid,
+    pub short_id: String,
+    pub session_id: String,
+}
+
+#[wire(PartialEq)]
+pub struct ScorePart {
+    /// `words`, `neighbours`, `session`, `title` or `time`.
+    pub name: String,
+    pub value: f64,
+}

@@ -1,0 +1,83 @@
+//! Live conversations are found like saved ones, and stay found when they are saved.
+
+use std::time::{Duration, Instant};
+
+use chorus_proto::methods::context::{Clear, ClearParams, Rewind, RewindParams};
+use chorus_proto::{NewMessage, Role};
+use chorus_tests::Daemon;
+use chorus_tests::client_ext::ClientExt as _;
+
+use super::{find, find_nothing, found, query};
+use crate::home;
+
+#[test]
+fn a_message_is_found_in_the_live_conversation_and_then_in_its_session() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("api");
+    client.append("api", "we keep the ledger in postgres");
+    let begun = Instant::now();
+    let live = find(&mut client, "ledger");
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert_eq!((live[0].session.clone(), live[0].message, &*live[0].agent_name), (None, Some(1), "api"));
+    assert_eq!(live[0].snippet, "we keep the ledger in postgres");
+    assert_eq!(live[0].marks, [(12, 18)]);
+    client.append("api", "and the queue in redis");
+    let session = client.save("api", "storage");
+    clear(&mut client);
+    let hits = chorus_tests::wait_until("the session", chorus_tests::wait::DEADLINE, || {
+        found(&mut client, &query("redis")).filter(|hits| hits.first().is_some_and(|hit| hit.session.is_some()))
+    });
+    let saved = hits[0].session.as_ref().expect("a session");
+    assert_eq!(
+        (saved.id, &saved.session_id, hits[0].message),
+        (session.header.id, &session.header.session_id, Some(2))
+    );
+    assert_eq!(hits.len(), 1, "{hits:?}");
+    assert_eq!(find(&mut client, "ledger")[0].session.as_ref().expect("a session").id, session.header.id);
+}
+
+#[test]
+fn what_was_taken_back_or_cleared_is_not_found() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("api");
+    client.append("api", "the first about apples");
+    client.append("api", "the second about bananas");
+    find(&mut client, "bananas");
+    let params = RewindParams { agent: Some("api".into()), ..Default::default() };
+    client.call::<Rewind>(&params).expect("rewound");
+    client.append("api", "another second about cherries");
+    let cherries = find(&mut client, "cherries");
+    assert_eq!(cherries[0].message, Some(2));
+    find_nothing(&mut client, "bananas");
+    assert_eq!(find(&mut client, "apples").len(), 1);
+    clear(&mut client);
+    find_nothing(&mut client, "apples");
+}
+
+#[test]
+fn messages_that_several_sessions_share_are_one_hit_in_the_newest() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("api");
+    client.append("api", "about the zeppelin");
+    client.save("api", "first");
+    client.append_all("api", (0..8).map(|n| NewMessage::text(Role::User, format!("more {n}"))).collect());
+    client.save("api", "second");
+    client.append("api", "the end");
+    let third = client.save("api", "third");
+    clear(&mut client);
+    let hits = chorus_tests::wait_until("the newest", chorus_tests::wait::DEADLINE, || {
+        found(&mut client, &query("zeppelin"))
+            .filter(|hits| hits.iter().any(|hit| hit.session.as_ref().is_some_and(|found| found.id == third.header.id)))
+    });
+    assert_eq!(hits.len(), 1, "{hits:?}");
+}
+
+fn clear(client: &mut chorus_proto::Client) {
+    client.call::<Clear>(&ClearParams { agent: Some("api".into()), ..Default::default() }).expect("cleared");
+}
