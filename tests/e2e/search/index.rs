@@ -162,3 +162,22 @@ fn it_can_be_turned_off() {
     wait_until("it to be deleted", DEADLINE, || (!home.path.join("index").exists()).then_some(()));
     assert_eq!(client.call::<Status>(&StatusParams::default()).expect("status").search, None);
 }
+
+#[test]
+fn a_session_file_that_is_edited_is_indexed_again() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("api");
+    client.append("api", "the password is xylophone");
+    let file = client.save("api", "music").file_path;
+    chorus_tests::ctl::chorusctl(&home, ["context", "clear", "--yes"]).expect_success();
+    find(&mut client, "xylophone");
+    assert!(daemon.terminate().success());
+    let text = fs::read_to_string(&file).expect("the file");
+    fs::write(&file, text.replace("xylophone", "marimba")).expect("edited");
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    assert_eq!(find(&mut client, "marimba").len(), 1);
+    super::find_nothing(&mut client, "xylophone");
+}

@@ -23,6 +23,9 @@ const WRITING_FILE: &str = "writing";
 /// Bytes of stored entries that are read together.
 const STORE_BLOCK: usize = 2048;
 
+/// Is there while deleted entries are in the files.
+const PURGING_FILE: &str = "purging";
+
 /// How an index was opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Opened {
@@ -107,14 +110,27 @@ fn open_whole(dir: &Path, options: IndexOptions) -> Result<(Index, Fields), Stri
 
 /// Notes that the index is written, or no more.
 pub(crate) fn set_writing(dir: &Path, is_writing: bool) -> Result<(), SearchError> {
-    let file = dir.join(WRITING_FILE);
-    let done = match is_writing {
-        true => fs::write(&file, ""),
-        false => fs::remove_file(&file),
+    set_note(&dir.join(WRITING_FILE), is_writing)
+}
+
+/// Notes that deleted entries are in the files, or no more.
+pub(crate) fn set_purging(dir: &Path, is_purging: bool) -> Result<(), SearchError> {
+    set_note(&dir.join(PURGING_FILE), is_purging)
+}
+
+/// Returns true if deleted entries may be in the files.
+pub(crate) fn is_purging(dir: &Path) -> bool {
+    dir.join(PURGING_FILE).exists()
+}
+
+fn set_note(file: &Path, is_there: bool) -> Result<(), SearchError> {
+    let done = match is_there {
+        true => fs::write(file, ""),
+        false => fs::remove_file(file),
     };
     match done {
         Err(source) if source.kind() != io::ErrorKind::NotFound => {
-            Err(SearchError::File { verb: "write", path: file, source })
+            Err(SearchError::File { verb: "write", path: file.to_owned(), source })
         }
         _ => Ok(()),
     }

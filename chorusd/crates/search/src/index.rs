@@ -102,6 +102,12 @@ impl SearchIndex {
         Ok(self.shared.index.validate_checksum()?.into_iter().collect())
     }
 
+    /// Returns true if deleted entries may still be in the files, because a purge was cut off.
+    #[must_use]
+    pub fn is_purge_due(&self) -> bool {
+        files::is_purging(&self.shared.dir)
+    }
+
     /// Returns a writer, of which there may be one at a time, with so much memory for documents that are not written yet: at
     /// least 15 MB.
     ///

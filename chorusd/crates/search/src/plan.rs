@@ -27,6 +27,10 @@ use crate::writer::{ShownMessage, agent_number};
 /// Words that a begin of a word may stand for.
 const MAX_EXPANSIONS: usize = 64;
 
+/// Begins of words in a query, and words of each part of the index that are looked at for one.
+const MAX_PREFIXES: usize = 4;
+const MAX_LOOKED_AT: usize = 20_000;
+
 /// If fewer than one in so many messages are of the agents that are searched, theirs are looked up first.
 const RARE_AGENT: u64 = 8;
 
@@ -97,13 +101,15 @@ impl Search<'_> {
     /// Returns the words in the index that begin as asked for.
     fn expand_prefixes(&self) -> Result<Vec<String>, SearchError> {
         let mut words: Vec<String> = Vec::new();
-        for prefix in &self.parsed.prefixes {
+        for prefix in self.parsed.prefixes.iter().take(MAX_PREFIXES) {
             let mut counts: HashMap<String, u32> = HashMap::new();
             for segment in self.searcher.segment_readers() {
                 let index = segment.inverted_index(self.shared.fields.text)?;
                 let mut terms =
                     index.terms().range().ge(prefix.as_bytes()).into_stream().map_err(tantivy::TantivyError::from)?;
-                while counts.len() < MAX_EXPANSIONS * 16 && terms.advance() {
+                let mut looked_at = 0;
+                while looked_at < MAX_LOOKED_AT && terms.advance() {
+                    looked_at += 1;
                     match std::str::from_utf8(terms.key()) {
                         Ok(word) if word.starts_with(prefix.as_str()) => {
                             *counts.entry(word.to_owned()).or_default() += terms.value().doc_freq;

@@ -25,6 +25,9 @@ const MAX_INDEXED_BYTES: usize = 256 << 10;
 /// Bytes of a text that are kept for snippets.
 const MAX_SHOWN_BYTES: usize = 32 << 10;
 
+/// How often a purge looks for parts with deleted entries.
+const PURGE_PASSES: u8 = 2;
+
 /// Speaker and text of a message as they are shown.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ShownMessage {
@@ -37,6 +40,9 @@ pub struct IndexWriter {
     shared: Arc<Shared>,
     writer: TantivyWriter,
     pending: Pending,
+    /// The parts of the index that are to be rid of deleted entries, and how often they are looked for.
+    purging: HashSet<String>,
+    passes_left: u8,
 }
 
 /// What was written since the last commit, which searches of the index do not show.
@@ -50,6 +56,8 @@ struct Pending {
     holders: HashMap<u64, HashSet<SourceId>>,
     /// Numbers beyond which the messages of a group were deleted.
     cut: HashMap<u64, u64>,
+    /// True if texts are deleted.
+    has_deleted: bool,
 }
 
 impl std::fmt::Debug for IndexWriter {
@@ -68,7 +76,7 @@ impl Drop for IndexWriter {
 
 impl IndexWriter {
     pub(crate) fn new(shared: Arc<Shared>, writer: TantivyWriter) -> Self {
-        Self { shared, writer, pending: Pending::default() }
+        Self { shared, writer, pending: Pending::default(), purging: HashSet::new(), passes_left: 0 }
     }
 
     /// Puts a source with all of its messages, from number 1 on. Returns true if messages that it held before were deleted.
@@ -135,6 +143,7 @@ impl IndexWriter {
         self.writer.delete_term(Term::from_field_bytes(self.shared.fields.source, id.as_bytes()));
         self.note(id, None);
         let mut deleted = before.source.kind == SourceKind::Session;
+        self.pending.has_deleted |= deleted;
         for holding in before.holdings {
             deleted |= self.let_go(holding, 0)?;
         }
@@ -146,35 +155,61 @@ impl IndexWriter {
     /// # Errors
     /// Fails if the index cannot be written.
     pub fn commit(&mut self) -> Result<(), SearchError> {
+        if self.pending.has_deleted {
+            // Before, so that a crash in between is noticed.
+            files::set_purging(&self.shared.dir, true)?;
+        }
         self.writer.commit()?;
         self.shared.reload()?;
         self.pending = Pending::default();
         Ok(())
     }
 
-    /// Overwrites what was deleted, after a commit: has the parts of the index that have deleted entries written anew without them, in
-    /// the background, and removes the old files. Returns true once nothing is left; until then, call it again after a while.
+    /// Begins to overwrite what was deleted: notes which parts of the index have deleted entries. That it is due outlives a crash
+    /// ([`SearchIndex::is_purge_due`](crate::SearchIndex::is_purge_due)).
+    ///
+    /// # Errors
+    /// Fails if the index cannot be read.
+    pub fn begin_purge(&mut self) -> Result<(), SearchError> {
+        self.purging.extend(self.with_deleted()?);
+        // A merge that was running during the commit has the deleted entries in its result.
+        self.passes_left = PURGE_PASSES;
+        Ok(())
+    }
+
+    /// Has the parts that [`begin_purge`](Self::begin_purge) noted written anew without the deleted entries, in the background, and
+    /// removes the old files. Returns true once nothing is left; until then, call it again after a while.
     ///
     /// # Errors
     /// Fails if the index cannot be written.
     pub fn purge(&mut self) -> Result<bool, SearchError> {
-        let segments = self.shared.index.searchable_segment_metas()?;
-        let (with_deleted, whole): (Vec<_>, Vec<_>) = segments
-            .into_iter()
-            .map(|segment| (segment.num_deleted_docs() > 0, segment.id()))
-            .partition(|(has, _)| *has);
-        for (_, id) in &with_deleted {
-            // Refused while it is part of another merge, of which it is rid afterwards, too.
-            drop(self.writer.merge(&[*id]));
-        }
-        if !with_deleted.is_empty() {
-            return Ok(false);
+        for id in self.shared.index.searchable_segment_ids()? {
+            if self.purging.contains(&id.uuid_string()) {
+                // Refused while it is part of another merge, of which it is rid afterwards, too.
+                drop(self.writer.merge(&[id]));
+            }
         }
         self.shared.reload()?;
         self.writer.garbage_collect_files().wait()?;
-        // A merge that has just ended may still hold on to its files.
-        let whole: HashSet<String> = whole.into_iter().map(|(_, id)| id.uuid_string()).collect();
-        Ok(files::segments(&self.shared.dir)?.iter().all(|segment| whole.contains(segment)))
+        let there = files::segments(&self.shared.dir)?;
+        self.purging.retain(|segment| there.contains(segment));
+        if !self.purging.is_empty() {
+            return Ok(false);
+        }
+        self.passes_left = self.passes_left.saturating_sub(1);
+        if self.passes_left > 0 {
+            self.purging = self.with_deleted()?;
+            return Ok(false);
+        }
+        files::set_purging(&self.shared.dir, false)?;
+        Ok(true)
+    }
+
+    /// Returns the parts of the index that have deleted entries.
+    fn with_deleted(&self) -> Result<HashSet<String>, SearchError> {
+        let segments = self.shared.index.searchable_segment_metas()?.into_iter();
+        let with_deleted = segments.filter(|segment| segment.num_deleted_docs() > 0);
+        Ok(with_deleted.map(|segment| segment.id().uuid_string()).collect())
     }
 
     /// Puts the next message of a run: finds it, or adds its document.
@@ -301,6 +336,7 @@ impl IndexWriter {
         if kept >= holding.last {
             return Ok(false);
         }
+        self.pending.has_deleted = true;
         let fields = &self.shared.fields;
         let of_group = Term::from_field_u64(fields.group, holding.group);
         if kept < holding.first {
@@ -348,12 +384,16 @@ impl IndexWriter {
         Ok((!is_cut).then_some((group, number)))
     }
 
-    /// Calls `each` with the holdings that sources will have of a group after the commit.
-    fn for_each_holding(&self, group: u64, mut each: impl FnMut(Holding)) -> Result<(), SearchError> {
+    /// Calls `each` with the holdings that sources will have of a group after the commit, until it returns false.
+    fn for_each_holding(&self, group: u64, mut each: impl FnMut(Holding) -> bool) -> Result<(), SearchError> {
         let of_group = |stored: &StoredSource| stored.holdings.iter().find(|holding| holding.group == group).copied();
         for id in self.pending.holders.get(&group).into_iter().flatten() {
             let stored = self.pending.sources.get(id).and_then(Option::as_ref);
-            stored.and_then(of_group).into_iter().for_each(&mut each);
+            if let Some(holding) = stored.and_then(of_group)
+                && !each(holding)
+            {
+                return Ok(());
+            }
         }
         let searcher = self.shared.reader.searcher();
         let term = Term::from_field_u64(self.shared.fields.held, group);
@@ -361,8 +401,11 @@ impl IndexWriter {
             for doc in documents_with(segment, &term)? {
                 let address = tantivy::DocAddress::new(u32::try_from(ord).unwrap_or(u32::MAX), doc);
                 let stored = self.shared.read_source(&searcher, address)?;
-                if !self.pending.sources.contains_key(&stored.source.id) {
-                    of_group(&stored).into_iter().for_each(&mut each);
+                if !self.pending.sources.contains_key(&stored.source.id)
+                    && let Some(holding) = of_group(&stored)
+                    && !each(holding)
+                {
+                    return Ok(());
                 }
             }
         }
@@ -372,14 +415,20 @@ impl IndexWriter {
     /// Returns the greatest number of a group; 0 if no source holds it.
     fn length(&self, group: u64) -> Result<u64, SearchError> {
         let mut length = 0;
-        self.for_each_holding(group, |holding| length = length.max(holding.last))?;
+        self.for_each_holding(group, |holding| {
+            length = length.max(holding.last);
+            true
+        })?;
         Ok(length)
     }
 
     /// Returns the first number of a group; `None` if no source holds it.
     fn first(&self, group: u64) -> Result<Option<u64>, SearchError> {
         let mut first = None;
-        self.for_each_holding(group, |holding| first = Some(holding.first))?;
+        self.for_each_holding(group, |holding| {
+            first = Some(holding.first);
+            false
+        })?;
         Ok(first)
     }
 }

@@ -46,7 +46,10 @@ impl Fixture {
     }
 
     fn purge(&mut self) {
+        assert!(!self.index.is_purge_due());
         self.commit();
+        assert!(self.index.is_purge_due());
+        self.writer().begin_purge().expect("it works");
         while !self.writer().purge().expect("it works") {
             std::thread::yield_now();
         }

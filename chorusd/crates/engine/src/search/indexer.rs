@@ -14,6 +14,7 @@ use chorus_session::stored_message::StoredMessage;
 use chorus_store::Store;
 use chorus_store::catalog::{AgentRow, SessionRow};
 use chorus_store::session_files;
+use futures_util::FutureExt as _;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -179,8 +180,13 @@ impl Indexer {
                 Ok(index) => match self.serve(&index).await {
                     Ok(()) => return,
                     Err(failure) => {
-                        let is_damaged = matches!(failure, Failure::Search)
-                            || matches!(failure, Failure::Index(_) if !index.damaged_files().is_ok_and(|files| files.is_empty()));
+                        let is_damaged = matches!(failure, Failure::Index(_) | Failure::Search)
+                            && !index.damaged_files().is_ok_and(|files| files.is_empty());
+                        if matches!(failure, Failure::Search) && !is_damaged {
+                            tracing::warn!("a search failed, but the index is whole");
+                            self.writer = None;
+                            continue;
+                        }
                         damage = is_damaged.then(|| failure.to_string());
                         failure.to_string()
                     }
@@ -196,6 +202,7 @@ impl Indexer {
                 rebuilt = Some(Instant::now());
                 continue;
             }
+            damage = None;
             tracing::warn!(failure, "the search index failed; opening it again in a minute");
             self.service.set_failed(failure);
             self.sleep(RETRY_AFTER).await;
@@ -228,6 +235,8 @@ impl Indexer {
     /// Indexes whatever changes, until the daemon stops.
     async fn serve(&mut self, index: &Arc<SearchIndex>) -> Result<(), Failure> {
         self.backlog = Backlog::default();
+        // A failure of the index before this one.
+        let _ = self.service.failed_search.notified().now_or_never();
         self.compare_with_catalog(index).await?;
         let changes = self.store.catalog.sessions.changes();
         while !self.stop.is_cancelled() {
@@ -268,8 +277,7 @@ impl Indexer {
             after = last.rowid;
             for stamp in page {
                 let indexed = known.remove(&SourceId::from(stamp.id));
-                if indexed.is_none_or(|source| source.stamp != stamp.sha256 || source.header_stamp != stamp.file_stamp)
-                {
+                if indexed.is_none_or(|source| source.header_stamp != stamp.file_stamp) {
                     // The newest first.
                     self.backlog.push(stamp.id);
                 }
@@ -287,6 +295,9 @@ impl Indexer {
             let writer = self.writer(index)?;
             known.into_keys().try_for_each(|id| writer.remove(id).map(drop))?;
             writer.commit()?;
+        }
+        if index.is_purge_due() {
+            self.writer(index)?.begin_purge()?;
             self.must_purge = true;
         }
         Ok(())
@@ -303,19 +314,23 @@ impl Indexer {
     async fn round(&mut self, index: &Arc<SearchIndex>) -> Result<(), Failure> {
         let end = Instant::now() + ROUND;
         let changed = self.store.catalog.sessions.changes().take();
+        let live = self.registry.live_changes.take();
+        let mut in_work = live.len() + changed.agents.len() + changed.sessions.len();
+        self.report(index, in_work, false);
         if !changed.is_empty() {
             self.store.catalog.sessions.commit_changes().await?;
             for agent in changed.agents {
                 let sessions = self.store.catalog.sessions.ids_of_agent(agent).await?;
                 sessions.into_iter().for_each(|id| self.backlog.push(id));
             }
-            changed.sessions.into_iter().for_each(|id| self.backlog.push(id));
         }
-        let live = self.registry.live_changes.take();
-        let mut in_work = live.len();
-        self.report(index, in_work, false);
+        let mut must_purge = false;
+        // Before the live contexts: what was saved and cleared is then held by its session, and need not be indexed again.
+        let mut sessions: Vec<Uuid> = changed.sessions.into_iter().collect();
+        sessions.drain(sessions.len().min(ROWS_AT_ONCE)..).for_each(|id| self.backlog.push(id));
+        must_purge |= self.index_sessions(index, sessions, None).await?;
         for conversation in live {
-            self.must_purge |= self.index_live(index, conversation).await?;
+            must_purge |= self.index_live(index, conversation).await?;
             if self.stop.is_cancelled() {
                 return Ok(());
             }
@@ -324,19 +339,27 @@ impl Indexer {
             let ids = self.backlog.take(ROWS_AT_ONCE);
             in_work += ids.len();
             self.report(index, in_work, false);
-            self.must_purge |= self.index_sessions(index, ids).await?;
+            must_purge |= self.index_sessions(index, ids, Some(end)).await?;
         }
-        let must_purge = self.must_purge;
+        let is_purging = self.must_purge;
         let writer = self.writer(index)?;
         writer.commit()?;
         if must_purge {
+            writer.begin_purge()?;
+        }
+        if must_purge || is_purging {
             self.must_purge = !writer.purge()?;
         }
         Ok(())
     }
 
-    /// Indexes sessions. Returns true if texts were removed.
-    async fn index_sessions(&mut self, index: &Arc<SearchIndex>, ids: Vec<Uuid>) -> Result<bool, Failure> {
+    /// Indexes sessions; those for which the time until `end` does not suffice wait. Returns true if texts were removed.
+    async fn index_sessions(
+        &mut self,
+        index: &Arc<SearchIndex>,
+        ids: Vec<Uuid>,
+        end: Option<Instant>,
+    ) -> Result<bool, Failure> {
         let rows = self.store.catalog.sessions.get_all(ids.clone()).await?;
         let mut rows: HashMap<Uuid, SessionRow> = rows.into_iter().map(|row| (row.header.id, row)).collect();
         let owners = rows.values().map(|row| row.header.agent_id).collect();
@@ -346,6 +369,10 @@ impl Indexer {
         let dirs: HashMap<Uuid, PathBuf> = owners.map(|row| (row.id, self.home.join(row.dir))).collect();
         let mut removed = false;
         for id in ids {
+            if self.stop.is_cancelled() || end.is_some_and(|end| Instant::now() >= end) {
+                self.backlog.push(id);
+                continue;
+            }
             let row = rows.remove(&id).filter(|row| row.corrupt.is_none());
             let row = row.and_then(|row| Some((dirs.get(&row.header.agent_id)?, row)));
             removed |= match row {
@@ -364,25 +391,22 @@ impl Indexer {
         dir: &std::path::Path,
     ) -> Result<bool, Failure> {
         let path = session_files::path_of(dir, &row.header.session_id);
-        let source = source::of_session(row, &self.agents);
-        let known = index.source(source.id)?;
-        if known.is_some_and(|known| known.stamp == source.stamp) && path.exists() {
+        let known = index.source(SourceId::from(row.header.id))?;
+        let file = match self.store.files.index_cache.open_once(&path) {
+            Ok(Ok(file)) => file,
+            Err(error) if error.kind != ErrorKind::SessionNotFound => {
+                // It cannot be read now; the next start tries again.
+                tracing::warn!(session = %row.header.session_id, %error, "not indexed");
+                return Ok(false);
+            }
+            _ => return Ok(self.writer(index)?.remove(SourceId::from(row.header.id))?),
+        };
+        // The catalog has the hash of the save, even if somebody has changed the messages since.
+        let mut source = source::of_session(row, &file.index.sha256, &self.agents);
+        if known.is_some_and(|known| known.stamp == source.stamp) {
             self.writer(index)?.put_header(&source)?;
             return Ok(false);
         }
-        let file = match self.store.files.index_cache.open_once(&path) {
-            Ok(Ok(file)) => file,
-            Ok(Err(error)) => {
-                tracing::debug!(session = %row.header.session_id, %error, "not indexed");
-                return Ok(self.writer(index)?.remove(source.id)?);
-            }
-            Err(error) => {
-                if error.kind != ErrorKind::SessionNotFound {
-                    tracing::warn!(session = %row.header.session_id, %error, "not indexed");
-                }
-                return Ok(self.writer(index)?.remove(source.id)?);
-            }
-        };
         let tool_results = self.service.settings.tool_results;
         let (mut reader, mut problem) = (file.messages_from(0), None);
         let agent = row.header.agent_name.clone();
@@ -399,8 +423,10 @@ impl Indexer {
         });
         let removed = self.writer(index)?.put(&source, messages)?;
         if let Some(problem) = problem {
-            // The file changed meanwhile; the catalog learns of it, and then it is indexed again.
-            tracing::debug!(session = %row.header.session_id, problem, "indexed in part");
+            tracing::warn!(session = %row.header.session_id, problem, "indexed in part");
+            // The next start tries again.
+            (source.stamp, source.header_stamp) = (String::new(), String::new());
+            self.writer(index)?.put_header(&source)?;
         }
         Ok(removed)
     }

@@ -10,9 +10,9 @@ use super::message_text;
 use crate::agent::agent_index::AgentIndex;
 use crate::agent::registry::LiveHead;
 
-/// Returns the source of a saved session.
+/// Returns the source of a saved session whose file has messages with that hash.
 #[must_use]
-pub(super) fn of_session(row: &SessionRow, agents: &AgentIndex) -> Source {
+pub(super) fn of_session(row: &SessionRow, sha256: &str, agents: &AgentIndex) -> Source {
     let header = &row.header;
     let title = header.description.as_ref().or(header.summary.as_ref()).cloned().unwrap_or_default();
     let summary = header.summary.as_ref().filter(|_| header.description.is_some());
@@ -30,7 +30,7 @@ pub(super) fn of_session(row: &SessionRow, agents: &AgentIndex) -> Source {
         tags: header.tags.clone(),
         model: header.model.clone(),
         at: header.saved_at,
-        stamp: row.sha256.clone(),
+        stamp: sha256.to_owned(),
         header_stamp: row.file_stamp.clone(),
     }
 }

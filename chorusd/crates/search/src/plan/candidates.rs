@@ -1,7 +1,7 @@
 //! The messages with the best words.
 
 use std::cmp::Ordering;
-use std::collections::{BinaryHeap, HashSet};
+use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use tantivy::columnar::Column;
 use tantivy::query::{EnableScoring, Query};
@@ -50,15 +50,16 @@ impl Ord for Candidate {
 #[derive(Debug)]
 pub(super) struct ColumnFilter {
     agents: Option<HashSet<u64>>,
-    groups: Option<HashSet<u64>>,
+    /// Groups, each up to a number.
+    groups: Option<HashMap<u64, u64>>,
     role: Option<u64>,
     since: Option<i64>,
     until: Option<i64>,
 }
 
 impl ColumnFilter {
-    /// Only messages of `groups`, if they are given.
-    pub(super) fn new(filter: &Filter, groups: Option<HashSet<u64>>) -> Self {
+    /// Only messages of `groups`, each up to a number, if they are given.
+    pub(super) fn new(filter: &Filter, groups: Option<HashMap<u64, u64>>) -> Self {
         Self {
             agents: filter.agents.as_ref().map(|agents| agents.iter().map(|agent| agent_number(*agent)).collect()),
             groups,
@@ -73,11 +74,14 @@ impl ColumnFilter {
     }
 
     fn admits(&self, columns: &Columns, doc: DocId) -> bool {
-        let is_among = |set: &Option<HashSet<u64>>, column: &Column<u64>| {
-            set.as_ref().is_none_or(|set| column.first(doc).is_some_and(|value| set.contains(&value)))
+        let is_of_agents =
+            |agents: &HashSet<u64>| columns.agent.first(doc).is_some_and(|agent| agents.contains(&agent));
+        let is_held = |groups: &HashMap<u64, u64>| {
+            let last = columns.group.first(doc).and_then(|group| groups.get(&group));
+            last.is_some_and(|last| columns.number.first(doc).is_some_and(|number| number <= *last))
         };
-        is_among(&self.agents, &columns.agent)
-            && is_among(&self.groups, &columns.group)
+        self.agents.as_ref().is_none_or(is_of_agents)
+            && self.groups.as_ref().is_none_or(is_held)
             && self.role.is_none_or(|role| columns.role.first(doc) == Some(role))
             && self.since.is_none_or(|since| columns.at.first(doc).is_some_and(|at| at >= since))
             && self.until.is_none_or(|until| columns.at.first(doc).is_some_and(|at| at < until))

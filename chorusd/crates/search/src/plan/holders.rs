@@ -1,6 +1,6 @@
 //! The sources that hold the messages that were found.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use tantivy::query::{BooleanQuery, Occur, Query, TermQuery};
 use tantivy::schema::IndexRecordOption;
@@ -39,8 +39,8 @@ impl<'a> Holders<'a> {
             && filter.model.as_ref().is_none_or(|model| source.model.as_ref() == Some(model))
     }
 
-    /// Returns the groups that the sources hold which the filter admits.
-    pub(super) fn groups_of_filter(&self) -> Result<HashSet<u64>, SearchError> {
+    /// Returns the groups that the sources hold which the filter admits, each with the last number that one holds.
+    pub(super) fn groups_of_filter(&self) -> Result<HashMap<u64, u64>, SearchError> {
         let fields = &self.shared.fields;
         let mut must: Vec<Term> = Vec::new();
         must.extend(self.filter.tag.iter().map(|tag| Term::from_field_text(fields.tag, tag)));
@@ -55,11 +55,14 @@ impl<'a> Holders<'a> {
         };
         let query = BooleanQuery::new(must.into_iter().map(clause).collect());
         let found = self.searcher.search(&query, &tantivy::collector::DocSetCollector)?;
-        let mut groups = HashSet::new();
+        let mut groups: HashMap<u64, u64> = HashMap::new();
         for address in found {
             let stored = self.shared.read_source(self.searcher, address)?;
             if self.admits(&stored) {
-                groups.extend(stored.holdings.iter().map(|holding| holding.group));
+                for holding in &stored.holdings {
+                    let last = groups.entry(holding.group).or_default();
+                    *last = holding.last.max(*last);
+                }
             }
         }
         Ok(groups)
