@@ -2,12 +2,12 @@
 
 use std::str::FromStr;
 
-/// What is indexed for searches, and how.
+/// The settings of the search index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SearchConfig {
-    /// Whether there is an index, without which nothing can be searched.
+    /// False: there is no index, and nothing can be searched.
     pub index: bool,
-    /// Whether the results of tools are indexed.
+    /// True if the results of tools are indexed.
     pub index_tool_results: bool,
     pub language: SearchLanguage,
 }

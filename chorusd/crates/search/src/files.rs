@@ -40,7 +40,7 @@ pub enum Opened {
     },
 }
 
-/// Opens the index in `dir`. One that cannot be used is removed and made anew.
+/// Opens the index in `dir`. One that cannot be used is removed and created again.
 pub(crate) fn open(dir: &Path, options: IndexOptions) -> Result<(Index, Fields, Opened), SearchError> {
     match open_existing(dir, options) {
         Ok((index, fields)) => Ok((index, fields, Opened::Existing)),
@@ -66,7 +66,7 @@ pub(crate) fn create(dir: &Path, options: IndexOptions, why: String) -> Result<(
         IndexSettings { docstore_blocksize: STORE_BLOCK, ..IndexSettings::default() },
     )?;
     index.set_tokenizers(analysis::tokenizers(options));
-    // Last: an index without it is made anew.
+    // Last: an index without it is created again.
     let note = serde_json::to_vec(&options.note()).map_err(|_| SearchError::Entry)?;
     chorus_base::private_fs::write_private(&dir.join(OPTIONS_FILE), &note)
         .map_err(|error| failed("write to", error))?;

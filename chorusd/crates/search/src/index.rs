@@ -35,7 +35,7 @@ impl std::fmt::Debug for SearchIndex {
     }
 }
 
-/// What the index and its writer have in common.
+/// The parts that the index and its writer share.
 pub(crate) struct Shared {
     pub(crate) dir: PathBuf,
     pub(crate) index: Index,
@@ -53,7 +53,7 @@ struct Counts {
     sources: u64,
 }
 
-/// What the index has of a source.
+/// A source as the index has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexedSource {
     pub id: SourceId,
@@ -67,7 +67,7 @@ pub struct IndexedSource {
 
 impl SearchIndex {
     /// Opens the index in the directory `dir`. An index that is missing, damaged, of another version or made with other options is
-    /// removed and made anew, and then holds nothing. Blocks.
+    /// removed and created again, and then holds nothing. Blocks.
     ///
     /// # Errors
     /// Fails if a new index cannot be written.

@@ -3,15 +3,15 @@
 use serde::{Deserialize, Serialize};
 use tantivy::tokenizer::Language;
 
-/// Version of the files. An index of another one is built anew.
+/// Version of the files. An index of another one is rebuilt.
 const FORMAT: u32 = 1;
 
-/// Options of an index. An index that was made with others is built anew.
+/// Options of an index. An index that was made with others is rebuilt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IndexOptions {
     /// The language whose word endings are ignored; `None` if none are.
     pub(crate) language: Option<Language>,
-    /// Decided by the caller; noted so that a change builds the index anew.
+    /// Decided by the caller; noted so that a change rebuilds the index.
     pub(crate) tool_results: bool,
 }
 

@@ -15,9 +15,9 @@ pub struct SearchQuery {
     pub filter: Filter,
     /// Number of hits.
     pub limit: usize,
-    /// Whether hits close to each other in a source are one. A measurement of the order of messages wants each.
+    /// True if hits close to each other in a source are one. A measurement of the order of messages wants each.
     pub merge: bool,
-    /// Whether hits have the parts of their scores.
+    /// True if hits have the parts of their scores.
     pub explain: bool,
     /// The time that words such as "yesterday" are relative to.
     pub now: Timestamp,

@@ -73,6 +73,6 @@ pub struct MessageText {
     pub commands: Vec<String>,
     /// Names of the tools that it called, or whose result it is.
     pub tools: Vec<String>,
-    /// Where it came from, for example `import` and `claude-code`.
+    /// Its origins, for example `import` and `claude-code`.
     pub origins: Vec<String>,
 }

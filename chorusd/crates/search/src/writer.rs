@@ -45,7 +45,7 @@ pub struct IndexWriter {
     passes_left: u8,
 }
 
-/// What was written since the last commit, which searches of the index do not show.
+/// The changes since the last commit, which searches of the index do not show.
 #[derive(Default)]
 struct Pending {
     /// `None`: it was removed.
@@ -177,7 +177,7 @@ impl IndexWriter {
         Ok(())
     }
 
-    /// Has the parts that [`begin_purge`](Self::begin_purge) noted written anew without the deleted entries, in the background, and
+    /// Has the parts that [`begin_purge`](Self::begin_purge) noted rewritten without the deleted entries, in the background, and
     /// removes the old files. Returns true once nothing is left; until then, call it again after a while.
     ///
     /// # Errors

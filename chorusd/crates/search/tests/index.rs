@@ -355,7 +355,7 @@ fn commands_speakers_and_roles() {
 }
 
 #[test]
-fn an_index_that_cannot_be_used_is_made_anew() {
+fn an_index_that_cannot_be_used_is_created_again() {
     let mut of = Fixture::new();
     of.put(&session(1), &["apples"]);
     of.commit();

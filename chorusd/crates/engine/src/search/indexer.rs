@@ -217,7 +217,7 @@ impl Indexer {
         }
     }
 
-    /// Opens the index; one with that damage is made anew.
+    /// Opens the index; one with that damage is created again.
     fn open(&self, damage: Option<String>) -> Result<Arc<SearchIndex>, SearchError> {
         let (dir, options) = (self.service.dir(), self.service.settings.options);
         let (index, opened) = match damage {

@@ -3,7 +3,7 @@
 //! The index (`index/` in the home, crate `chorus-search`) is disposable. It follows the catalog and the live contexts: each
 //! change of a session's row or of a live context is noted in memory, and a thread of low priority reads what changed and commits it.
 //! Nothing waits for it. A start compares the index with the catalog, so what a crash left out is added then, and an index that
-//! is missing, damaged or of another version is built anew.
+//! is missing, damaged or of another version is rebuilt.
 
 mod backlog;
 mod indexer;

@@ -22,7 +22,7 @@ const INDEX_DIR: &str = "index";
 const MAX_AWAITED: u64 = 4;
 const MAX_WAIT: Duration = Duration::from_millis(300);
 
-/// Settings of the index. An index that was made with others is built anew.
+/// Settings of the index. An index that was made with others is rebuilt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SearchSettings {
     /// Without it, there is no index.
@@ -63,7 +63,7 @@ pub struct SearchService {
     pub(super) failed_search: Notify,
     /// Notified when the progress has changed.
     progressed: Notify,
-    /// What has changed and is not looked at yet.
+    /// The changes that are not looked at yet.
     session_changes: Arc<SessionChanges>,
     live_changes: Arc<LiveChanges>,
 }

@@ -46,7 +46,7 @@ impl Ord for Candidate {
     }
 }
 
-/// What is checked in the columns of a document, after its words were found.
+/// The conditions on the columns of a document, checked after its words were found.
 #[derive(Debug)]
 pub(super) struct ColumnFilter {
     agents: Option<HashSet<u64>>,

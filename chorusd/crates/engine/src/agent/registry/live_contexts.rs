@@ -14,7 +14,7 @@ use super::Registry;
 use crate::agent::idle_expiry::shrink_if_sparse;
 use crate::agent::prompt_size::{self, ConversationSize};
 
-/// What the search index compares of a live context.
+/// The part of a live context that the search index compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LiveHead {
     pub context: ContextNo,
