@@ -47,8 +47,7 @@ fn time_start(home: &Home) -> Duration {
 }
 
 fn main() {
-    // The search index has a bench of its own, and its files count as memory while they are mapped.
-    let (home, agents) = (home!().without_index(), home!().without_index());
+    let (home, agents) = (home!(), home!());
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     for agent in ["many", "one"] {
