@@ -1,4 +1,4 @@
-//! The index is disposable: a start finds what it lacks, and builds it anew if it cannot be used.
+//! The index is disposable: a start finds what it lacks, and rebuilds it if it cannot be used.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What is deleted leaves the index, and its files.
+//! Deleted messages leave the index, and its files.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What decides the content of an index besides the messages.
+//! The options that decide the content of an index besides the messages.
 
 use serde::{Deserialize, Serialize};
 use tantivy::tokenizer::Language;

@@ -1,4 +1,4 @@
-//! What is put into the index.
+//! The entries of the index: sources and their messages.
 
 use chorus_proto::Role;
 use jiff::Timestamp;

@@ -1,4 +1,4 @@
-//! What is put into an index is found, once, for as long as something holds it.
+//! An index finds each message once, for as long as a source holds it.
 
 use std::fs;
 use std::path::Path;

@@ -244,7 +244,7 @@ fn the_agents_other_conversations_go_on_while_one_is_removed() {
     assert!(closed.kept.is_none() && closed.committed, "{closed:?}");
 }
 
-/// Whether git lists the files of the worktree with this index.
+/// Returns true if git lists the files of the worktree with this index.
 fn is_git_running(index: &Path) -> bool {
     let variable = format!("GIT_DIR={}", index.parent().expect("a directory").display());
     fs::read_dir("/proc").expect("processes").flatten().any(|process| {
