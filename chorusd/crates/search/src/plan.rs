@@ -89,7 +89,7 @@ impl Search<'_> {
         self.prefix_words = self.expand_prefixes()?;
         let mut holders = Holders::new(self.shared, &self.searcher, &self.query.filter);
         let groups = if self.query.filter.concerns_sources() { Some(holders.groups_of_filter()?) } else { None };
-        let filter = ColumnFilter::new(&self.query.filter, groups);
+        let filter = ColumnFilter::new(&self.query.filter, groups, holders.hidden_groups()?);
         let words = self.words_query(self.shared.fields.text);
         let found = candidates::best(&self.searcher, &*self.filtered(words)?, &filter, self.candidates())?;
         let titles = self.matching_sources(&mut holders)?;
@@ -189,7 +189,12 @@ impl Search<'_> {
     fn matching_sources(&self, holders: &mut Holders<'_>) -> Result<Vec<(StoredSource, f32)>, SearchError> {
         let words = self.words_query(self.shared.fields.title);
         let none = crate::query::Filter { agents: self.query.filter.agents.clone(), ..Default::default() };
-        let found = candidates::best(&self.searcher, &*words, &ColumnFilter::new(&none, None), TITLE_CANDIDATES)?;
+        let found = candidates::best(
+            &self.searcher,
+            &*words,
+            &ColumnFilter::new(&none, None, HashMap::new()),
+            TITLE_CANDIDATES,
+        )?;
         let mut sources = Vec::with_capacity(found.len());
         for candidate in found {
             let stored = self.shared.read_source(&self.searcher, candidate.address)?;

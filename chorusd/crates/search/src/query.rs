@@ -29,6 +29,8 @@ pub struct Filter {
     pub agents: Option<Vec<Uuid>>,
     /// A conversation of one of the agents; `Some(None)` is `main`.
     pub conversation: Option<Option<Uuid>>,
+    /// Conversations whose messages are not found, unless another one holds them, too.
+    pub hidden: Vec<Uuid>,
     /// From then on.
     pub since: Option<Timestamp>,
     /// Before then.

@@ -420,3 +420,24 @@ fn a_purge_leaves_no_bytes_of_what_was_removed() {
     assert!(!is_in_files(&path, "zither") && !is_in_files(&path, "marmalad"));
     assert_eq!(of.index.message_count(), 0);
 }
+
+#[test]
+fn hidden_conversations_are_not_found_unless_another_holds_the_message() {
+    let mut fixture = Fixture::new();
+    let secret = Uuid::from_u128(70);
+    let of_secret = |source: Source| Source { conversation: Some(secret), ..source };
+    let texts: Vec<String> = (0..500).map(|n| format!("zebra {n}")).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    fixture.put(&of_secret(session(1)), &texts);
+    fixture.put(&session(2), &["zebra in public"]);
+    // Restored elsewhere, as far as it went then.
+    fixture.put(&session(3), &texts[..2]);
+    fixture.put(&of_secret(live(4)), &["a zebra at night"]);
+    fixture.commit();
+    let hidden = Filter { hidden: vec![secret], ..Filter::default() };
+    let query = SearchQuery { filter: hidden, limit: 100, merge: false, ..query("zebra") };
+    let hits = fixture.index.search(&query).expect("it works").hits;
+    let mut found: Vec<_> = hits.iter().map(|hit| (hit.source.to_uuid().as_u128(), hit.number)).collect();
+    found.sort_unstable();
+    assert_eq!(found, [(2, Some(1)), (3, Some(1)), (3, Some(2))]);
+}

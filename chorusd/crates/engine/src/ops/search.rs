@@ -9,6 +9,7 @@ use chorus_proto::methods::search::{FoundSession, ScorePart, SearchHit, SearchPa
 use chorus_runtime::run_blocking;
 use chorus_search::{Filter, Hit, SearchQuery, SourceKind};
 use chorus_store::catalog::SessionRow;
+use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::agent::AgentResolver;
@@ -46,14 +47,49 @@ pub async fn search(
     }
     let (filter, agent_name) = build_filter(agents, sessions, clock, &params).await?;
     service.settle().await;
+    let request = FindRequest { text: params.query, filter, limit, explain: params.explain, now: clock.now() };
+    let hits = find_hits(agents, sessions, service, request).await?;
+    let index = service.progress().unwrap_or(chorus_proto::methods::search::SearchIndexState {
+        complete: false,
+        indexed: 0,
+        total: 0,
+        messages: 0,
+    });
+    Ok(SearchResult { agent_name, hits, index, warnings: Vec::new() })
+}
+
+/// A search of another part of the daemon.
+#[derive(Debug)]
+pub struct FindRequest {
+    pub text: String,
+    pub filter: Filter,
+    /// Number of hits.
+    pub limit: u64,
+    /// True if hits have the parts of their scores.
+    pub explain: bool,
+    /// The time that words such as "yesterday" are relative to.
+    pub now: Timestamp,
+}
+
+/// Finds messages, best first, in what is indexed by now.
+///
+/// # Errors
+/// `invalid_params` if the text only excludes words, `busy` while the index is being opened, `invalid_config` if it is off,
+/// `storage_failed` if it cannot be used.
+pub async fn find_hits(
+    agents: &AgentResolver,
+    sessions: &SessionReader,
+    service: &SearchService,
+    request: FindRequest,
+) -> Result<Vec<SearchHit>> {
     let index = service.index()?;
     let query = SearchQuery {
-        text: params.query,
-        filter,
-        limit: usize::try_from(limit).unwrap_or(usize::MAX),
+        text: request.text,
+        filter: request.filter,
+        limit: usize::try_from(request.limit).unwrap_or(usize::MAX),
         merge: true,
-        explain: params.explain,
-        now: clock.now(),
+        explain: request.explain,
+        now: request.now,
     };
     let found = run_blocking(move || {
         index.search(&query).map_err(|error| Error::new(ErrorKind::StorageFailed, error.to_string()))
@@ -67,14 +103,7 @@ pub async fn search(
     if found.only_exclusions {
         return Err(Error::invalid("the query only excludes words").hint("add a word to find"));
     }
-    let hits = describe(agents, sessions, found.hits).await?;
-    let index = service.progress().unwrap_or(chorus_proto::methods::search::SearchIndexState {
-        complete: false,
-        indexed: 0,
-        total: 0,
-        messages: 0,
-    });
-    Ok(SearchResult { agent_name, hits, index, warnings: Vec::new() })
+    describe(agents, sessions, found.hits).await
 }
 
 /// Returns the filter of a request, and the name of the agent that is searched if it is only one.
@@ -135,6 +164,7 @@ async fn build_filter(
         tool: params.tool.clone(),
         origin: params.source.clone(),
         model: params.model.clone(),
+        ..Filter::default()
     };
     Ok((filter, agent_name))
 }

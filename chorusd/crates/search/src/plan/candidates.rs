@@ -52,17 +52,20 @@ pub(super) struct ColumnFilter {
     agents: Option<HashSet<u64>>,
     /// Groups, each up to a number.
     groups: Option<HashMap<u64, u64>>,
+    /// Groups that hidden conversations hold, each up to the number that others hold, too.
+    hidden: HashMap<u64, u64>,
     role: Option<u64>,
     since: Option<i64>,
     until: Option<i64>,
 }
 
 impl ColumnFilter {
-    /// Only messages of `groups`, each up to a number, if they are given.
-    pub(super) fn new(filter: &Filter, groups: Option<HashMap<u64, u64>>) -> Self {
+    /// Only messages of `groups`, each up to a number, if they are given; of `hidden` ones only those up to the number.
+    pub(super) fn new(filter: &Filter, groups: Option<HashMap<u64, u64>>, hidden: HashMap<u64, u64>) -> Self {
         Self {
             agents: filter.agents.as_ref().map(|agents| agents.iter().map(|agent| agent_number(*agent)).collect()),
             groups,
+            hidden,
             role: filter.role.map(|role| role as u64),
             since: filter.since.map(|time| time.as_microsecond()),
             until: filter.until.map(|time| time.as_microsecond()),
@@ -76,12 +79,13 @@ impl ColumnFilter {
     fn admits(&self, columns: &Columns, doc: DocId) -> bool {
         let is_of_agents =
             |agents: &HashSet<u64>| columns.agent.first(doc).is_some_and(|agent| agents.contains(&agent));
-        let is_held = |groups: &HashMap<u64, u64>| {
-            let last = columns.group.first(doc).and_then(|group| groups.get(&group));
-            last.is_some_and(|last| columns.number.first(doc).is_some_and(|number| number <= *last))
-        };
+        let last_in =
+            |groups: &HashMap<u64, u64>| columns.group.first(doc).and_then(|group| groups.get(&group).copied());
+        let is_up_to = |last: u64| columns.number.first(doc).is_some_and(|number| number <= last);
+        let is_held = |groups: &HashMap<u64, u64>| last_in(groups).is_some_and(is_up_to);
         self.agents.as_ref().is_none_or(is_of_agents)
             && self.groups.as_ref().is_none_or(is_held)
+            && (self.hidden.is_empty() || last_in(&self.hidden).is_none_or(is_up_to))
             && self.role.is_none_or(|role| columns.role.first(doc) == Some(role))
             && self.since.is_none_or(|since| columns.at.first(doc).is_some_and(|at| at >= since))
             && self.until.is_none_or(|until| columns.at.first(doc).is_some_and(|at| at < until))

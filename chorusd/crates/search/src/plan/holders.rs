@@ -1,8 +1,9 @@
 //! The sources that hold the messages that were found.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
-use tantivy::query::{BooleanQuery, Occur, Query, TermQuery};
+use tantivy::query::{BooleanQuery, Occur, Query, TermQuery, TermSetQuery};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocAddress, Searcher, Term};
 
@@ -35,6 +36,7 @@ impl<'a> Holders<'a> {
     pub(super) fn admits(&self, stored: &StoredSource) -> bool {
         let (source, filter) = (&stored.source, self.filter);
         filter.conversation.is_none_or(|conversation| source.conversation == conversation)
+            && !source.conversation.is_some_and(|conversation| filter.hidden.contains(&conversation))
             && filter.tag.as_ref().is_none_or(|tag| source.tags.contains(tag))
             && filter.model.as_ref().is_none_or(|model| source.model.as_ref() == Some(model))
     }
@@ -66,6 +68,39 @@ impl<'a> Holders<'a> {
             }
         }
         Ok(groups)
+    }
+
+    /// Returns the groups that sources of hidden conversations hold, each up to the last number that a source holds which the filter
+    /// admits.
+    pub(super) fn hidden_groups(&self) -> Result<HashMap<u64, u64>, SearchError> {
+        let mut groups: HashMap<u64, u64> = HashMap::new();
+        if self.filter.hidden.is_empty() {
+            return Ok(groups);
+        }
+        let field = self.shared.fields.conversation;
+        let terms = self.filter.hidden.iter().map(|id| Term::from_field_bytes(field, id.as_bytes()));
+        let found = self.searcher.search(&TermSetQuery::new(terms), &tantivy::collector::DocSetCollector)?;
+        for address in found {
+            let stored = self.shared.read_source(self.searcher, address)?;
+            for holding in &stored.holdings {
+                if let Entry::Vacant(free) = groups.entry(holding.group) {
+                    free.insert(self.last_admitted(holding.group)?);
+                }
+            }
+        }
+        Ok(groups)
+    }
+
+    /// Returns the last number of a group that a source holds which the filter admits; 0 if none does.
+    fn last_admitted(&self, group: u64) -> Result<u64, SearchError> {
+        let mut last = 0;
+        for address in self.of_group(group)? {
+            let stored = self.shared.read_source(self.searcher, address)?;
+            if self.admits(&stored) {
+                last = last.max(stored.last_of(group));
+            }
+        }
+        Ok(last)
     }
 
     /// Returns the newest source that holds a message and that the filter admits.
