@@ -5,7 +5,7 @@ use chorus_proto::{NewMessage, Role};
 use chorus_tests::Daemon;
 use chorus_tests::client_ext::ClientExt as _;
 
-use super::{find, find_with, query, search};
+use super::{find, find_with, query, search, wait_until_complete};
 use crate::home;
 
 #[test]
@@ -23,7 +23,7 @@ fn filters_narrow_what_is_found() {
             ],
         );
     }
-    find(&mut client, "web kangaroo");
+    wait_until_complete(&mut client);
     let count = |client: &mut chorus_proto::Client, params: SearchParams| search(client, &params).hits.len();
     let all = || query("kangaroo");
     let everywhere = find_with(&mut client, &all());

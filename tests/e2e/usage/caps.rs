@@ -13,7 +13,7 @@ const PRICES: &str = "[prices.\"anthropic/claude-test\"]\ninput = 10\noutput = 1
 
 /// A cap that one summary uses up.
 fn ends_at_midnight(key: &str, limit: &str, raised: &str) {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     home.write_config(&format!("{}{PRICES}", server.config_toml()));
     server.anthropic().set_fallback(summary());
     let hands = ManualClock::new("2026-02-27T12:00:00Z".parse().expect("a time"));
@@ -52,7 +52,7 @@ fn of_cost() {
 
 #[test]
 fn of_cost_counts_a_call_without_a_price_as_nothing() {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     let daemon = chorus_tests::Daemon::start_with(&home, &server.config_toml());
     server.anthropic().set_fallback(summary());
     let mut client = daemon.client();
@@ -66,7 +66,7 @@ fn of_cost_counts_a_call_without_a_price_as_nothing() {
 
 #[test]
 fn of_a_day_stops_what_the_next_start_would_fill_in() {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     home.write_config(&server.config_toml());
     server.anthropic().set_fallback(summary());
     let hands = ManualClock::new("2026-02-27T12:00:00Z".parse().expect("a time"));

@@ -24,7 +24,7 @@ fn near(found: Option<f64>, due: f64) {
 
 #[test]
 fn calls_of_two_models_are_counted_with_and_without_a_price() {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     let daemon = Daemon::start_with(&home, &format!("{}{PRICES}", server.config_toml()));
     let mut client = daemon.client();
     server.anthropic().set_fallback(summary());
@@ -79,7 +79,7 @@ fn calls_of_two_models_are_counted_with_and_without_a_price() {
 
 #[test]
 fn they_outlive_a_crash_and_their_agent() {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     let daemon = Daemon::start_with(&home, &server.config_toml());
     let mut client = daemon.client();
     server.anthropic().set_fallback(summary());
@@ -101,7 +101,7 @@ fn they_outlive_a_crash_and_their_agent() {
 
 #[test]
 fn days_stand_apart_the_newest_first() {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     home.write_config(&server.config_toml());
     let hands = ManualClock::new("2026-02-27T12:00:00Z".parse().expect("a time"));
     let daemon = InProcessDaemon::start(&home, &hands);
@@ -132,7 +132,7 @@ fn nothing_is_nothing() {
 
 #[test]
 fn what_no_call_can_have_used_breaks_no_account() {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     let daemon = Daemon::start_with(&home, &server.config_toml());
     let mut client = daemon.client();
     for agent in ["a", "b"] {

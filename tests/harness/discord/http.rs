@@ -83,12 +83,15 @@ async fn handle_request(request: Request<Incoming>, shared: &Shared) -> Result<R
     let body = body.collect().await.map_err(|_| broken())?.to_bytes();
     let header = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let asked = request_parse::parse_request(head.method.as_str(), &head.uri.to_string(), &header, &body);
-    let fault = shared.change(|state| {
+    // Whoever has seen a request among those received finds it carried out, unless a fault holds it up.
+    let (fault, done) = shared.change(|state| {
         state.requests.push(asked.clone());
-        if state.is_refusing {
-            return Some(Fault::Reset);
-        }
-        state.faults.iter_mut().find_map(|laid| laid.apply(&asked.method, &asked.path))
+        let fault = match state.is_refusing {
+            true => Some(Fault::Reset),
+            false => state.faults.iter_mut().find_map(|laid| laid.apply(&asked.method, &asked.path)),
+        };
+        let done = fault.is_none().then(|| respond(state, &asked));
+        (fault, done)
     });
     let early = match &fault {
         Some(Fault::Reset) => return Err(broken()),
@@ -102,7 +105,7 @@ async fn handle_request(request: Request<Incoming>, shared: &Shared) -> Result<R
             None
         }
         Some(fault) => fault_response(fault),
-        None => None,
+        None => done,
     };
     let answer = early.unwrap_or_else(|| shared.change(|state| respond(state, &asked)));
     if matches!(fault, Some(Fault::LoseResponse)) {

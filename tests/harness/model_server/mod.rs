@@ -58,6 +58,15 @@ impl ModelServer {
         Self { address, shared, folder }
     }
 
+    /// Starts a server whose queued responses are also those to requests for summaries of sessions. Otherwise only fallbacks
+    /// are, and what [`set_summary_response`](Self::set_summary_response) sets.
+    #[must_use]
+    pub fn start_for_summaries() -> Self {
+        let server = Self::start();
+        server.shared.update(|state| state.summaries_queued = true);
+        server
+    }
+
     /// `http://127.0.0.1:PORT`.
     #[must_use]
     pub fn url(&self) -> String {

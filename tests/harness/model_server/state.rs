@@ -69,6 +69,8 @@ pub struct ServerState {
     pub turn_responder: Option<Responder>,
     /// Response to requests that offer no tools: those for summaries.
     pub summary: Option<Response>,
+    /// True if requests for summaries take queued responses.
+    pub summaries_queued: bool,
     /// True if conversations that the real servers refuse are refused.
     pub strict: bool,
     pub anthropic_list: (u16, String),
@@ -110,6 +112,7 @@ impl Default for ServerState {
             form_responder: None,
             turn_responder: None,
             summary: None,
+            summaries_queued: false,
             strict: false,
             anthropic_list: (200, anthropic.to_string()),
             openai_list: (200, openai.to_string()),
@@ -145,6 +148,9 @@ impl ServerState {
             self.form_responder.as_ref().map(|responder| (responder.0)(body))
         } else if let Some(summary) = self.summary.clone().filter(|_| body["tools"].is_null()) {
             Some(summary)
+        } else if is_summary(body) && !self.summaries_queued {
+            // It may come at any time, and would take what was meant for a turn.
+            self.fallback(wire).clone()
         } else if let Some(responder) = &self.turn_responder {
             Some((responder.0)(body))
         } else {
@@ -176,4 +182,10 @@ impl SharedState {
     pub fn wait_for_change(&self, state: MutexGuard<'_, ServerState>, moment: std::time::Duration) {
         drop(self.changed.wait_timeout(state, moment).unwrap_or_else(PoisonError::into_inner));
     }
+}
+
+/// Returns true for a request for the summary of a session.
+fn is_summary(body: &Value) -> bool {
+    let text = if body["system"].is_null() { &body["messages"][0] } else { &body["system"] };
+    body["tools"].is_null() && text.to_string().contains("summaries of conversations")
 }

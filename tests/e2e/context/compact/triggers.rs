@@ -195,7 +195,8 @@ fn by_hand_the_model_acknowledges_and_what_that_cost_stands_apart() {
     let fixture = start_fixture();
     let mut client = fixture.client();
     client.append("a", "The nightly import drops rows without a country. We decided to keep them.");
-    fixture.answer(Response::text(["The import\n\nRows without a country were dropped. They are kept now."]));
+    let summary = "The import\n\nRows without a country were dropped. They are kept now.";
+    fixture.models().anthropic().set_fallback(Response::text([summary]));
     fixture.answer(Response::text(["We looked into the import. ", "Rows are kept. Ready."]).usage(120, 15));
     let result = compact(&mut client, false).expect("context.compact");
     assert_eq!(result.acknowledgement.as_deref(), Some("We looked into the import. Rows are kept. Ready."));
@@ -212,7 +213,7 @@ fn by_hand_the_model_acknowledges_and_what_that_cost_stands_apart() {
     send(&mut client, "Do we keep them?").expect("a turn");
     let (system, messages, _) = last(&fixture);
     assert!(system.contains("Derived from session") && messages.contains("We looked into the import."), "{system}");
-    fixture.reply("Next\n\nThe rows are kept. Nothing is open.");
+    fixture.models().anthropic().set_fallback(Response::text(["Next\n\nThe rows are kept. Nothing is open."]));
     let saved = client.save("a", "");
     assert_eq!((saved.header.restoration_tokens.input, saved.header.restoration_tokens.output), (120, 15));
     assert_eq!(saved.header.query_count, 1);
@@ -221,7 +222,7 @@ fn by_hand_the_model_acknowledges_and_what_that_cost_stands_apart() {
     client.call::<Delete>(&params).expect("session.delete");
     client.append("a", "And one more.");
     let fixture = fixture.crash();
-    fixture.reply("Next\n\nThe rows are kept. Nothing is open.");
+    fixture.models().anthropic().set_fallback(Response::text(["Next\n\nThe rows are kept. Nothing is open."]));
     let again = fixture.client().save("a", "").header;
     assert_eq!((again.restoration_tokens.input, again.message_count), (120, 4));
     // It goes along with a restore, and is shown with the context.
@@ -236,7 +237,7 @@ fn by_hand_the_model_acknowledges_and_what_that_cost_stands_apart() {
     let context = fixture.client().call::<Show>(&params).expect("context.show").context.expect("a context");
     assert_eq!((context.restoration_tokens.input, context.restoration_tokens.output), (120, 15));
     fixture.client().append("a", "And one more.");
-    fixture.reply("Next\n\nThe rows are kept. Nothing is open.");
+    fixture.models().anthropic().set_fallback(Response::text(["Next\n\nThe rows are kept. Nothing is open."]));
     assert_eq!(fixture.client().save("a", "").header.restoration_tokens.input, 120);
 }
 

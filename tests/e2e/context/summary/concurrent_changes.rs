@@ -25,7 +25,7 @@ fn files(home: &Home) -> usize {
 
 #[test]
 fn one_that_is_deleted_is_left_alone() {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     let (_daemon, mut client, session) = thinking(&home, &server);
     let params = DeleteParams {
         conversation: None,
@@ -41,7 +41,7 @@ fn one_that_is_deleted_is_left_alone() {
 
 #[test]
 fn one_that_is_purged_does_not_come_back() {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     let (daemon, mut client, session) = thinking(&home, &server);
     let params =
         PurgeParams { conversation: None, agent: Some("a".into()), session: session.header.id.to_string(), own: false };
@@ -59,7 +59,7 @@ fn one_that_is_purged_does_not_come_back() {
 
 #[test]
 fn one_that_is_edited_by_hand_is_left_alone() {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     let (_daemon, mut client, session) = thinking(&home, &server);
     let file = std::fs::read_to_string(&session.file_path).expect("the file");
     let summary = session.header.summary.expect("a summary");
@@ -73,7 +73,7 @@ fn one_that_is_edited_by_hand_is_left_alone() {
 
 #[test]
 fn a_tag_and_a_summary_do_not_lose_each_other() {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     let (_daemon, mut client, session) = thinking(&home, &server);
     let params = TagParams {
         agent: Some("a".into()),
@@ -89,7 +89,7 @@ fn a_tag_and_a_summary_do_not_lose_each_other() {
 
 #[test]
 fn the_agent_may_be_renamed_or_destroyed() {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     let (_daemon, mut client, session) = thinking(&home, &server);
     let rename = agent::ConfigParams { name: "a".into(), key: Some("name".into()), value: Some("b".into()) };
     client.call::<agent::Config>(&rename).expect("renamed");
@@ -111,7 +111,7 @@ fn the_agent_may_be_renamed_or_destroyed() {
 
 #[test]
 fn a_purge_of_the_agent_calls_no_model_into_being() {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     let (_daemon, mut client) = talked(&home, &server);
     server.anthropic().set_fallback(Response::text([answer()]));
     let destroy = agent::DestroyParams { name: "a".into(), purge: true, ..Default::default() };
@@ -122,7 +122,7 @@ fn a_purge_of_the_agent_calls_no_model_into_being() {
 
 #[test]
 fn clear_and_restore_have_theirs_too() {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     let (_daemon, mut client) = talked(&home, &server);
     server.anthropic().set_fallback(Response::text([answer()]));
     let params = context::ClearParams { conversation: None, agent: Some("a".into()), save: true };

@@ -29,7 +29,7 @@ fn gone_idle(home: &Home, server: &ModelServer) -> (InProcessDaemon, ManualClock
 
 #[test]
 fn it_waits_for_the_summary_while_the_context_is_cleared_at_once() {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     let (daemon, _) = gone_idle(&home, &server);
     let mut client = daemon.client();
     wait_until("the context to be cleared", DEADLINE, || client.message_texts("a").is_empty().then_some(()));
@@ -47,7 +47,7 @@ fn it_waits_for_the_summary_while_the_context_is_cleared_at_once() {
 
 #[test]
 fn after_thirty_seconds_it_goes_out_with_the_own_words() {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     let (daemon, hands) = gone_idle(&home, &server);
     let mut client = daemon.client();
     wait_until("the context to be cleared", DEADLINE, || {

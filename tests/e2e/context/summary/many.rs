@@ -27,7 +27,7 @@ fn count(client: &mut Client, kind: EventType) -> usize {
 
 #[test]
 fn a_few_are_asked_for_at_once_and_the_others_wait_without_their_transcripts() {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     create_agents(&home, CONTEXTS);
     let daemon = Daemon::start_with(&home, &format!("{}[defaults]\nidle_timeout = \"1s\"\n", server.config_toml()));
     let mut client = daemon.client();
@@ -42,8 +42,10 @@ fn a_few_are_asked_for_at_once_and_the_others_wait_without_their_transcripts() {
     });
     server.wait_for_gate("all");
     assert_eq!(server.requests().len(), AT_ONCE);
-    // What it took to write them goes back in a moment.
-    wait_until("memory to be given back", DEADLINE, || (daemon.rss().saturating_sub(before) < GROWTH).then_some(()));
+    // What it took to write and to index them goes back.
+    wait_until("memory to be given back", DEADLINE * 3, || {
+        (daemon.rss().saturating_sub(before) < GROWTH).then_some(())
+    });
     server.open_gate("all");
     wait_until("all summaries", DEADLINE * 4, || {
         (count(&mut client, EventType::SummaryReady) == CONTEXTS).then_some(())
@@ -53,7 +55,7 @@ fn a_few_are_asked_for_at_once_and_the_others_wait_without_their_transcripts() {
 
 #[test]
 fn a_provider_that_does_not_answer_keeps_no_other_from_its_summaries() {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     let daemon = Daemon::start_with(&home, &server.config_toml());
     let mut client = daemon.client();
     server.openai().set_fallback(Response::empty().gate("never"));

@@ -8,7 +8,7 @@ use crate::home;
 
 #[test]
 fn a_good_one_takes_the_place_of_the_own_words() {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     let (_daemon, mut client) = talked(&home, &server);
     server.anthropic().queue_text([answer()]);
     let saved = save(&mut client, None);
@@ -28,7 +28,7 @@ fn a_good_one_takes_the_place_of_the_own_words() {
 
 #[test]
 fn the_transcript_is_quoted_in_one_message() {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     let (_daemon, mut client) = talked(&home, &server);
     server.anthropic().queue_text([answer()]);
     let saved = save(&mut client, None);
@@ -45,7 +45,7 @@ fn the_transcript_is_quoted_in_one_message() {
 
 #[test]
 fn a_description_that_was_given_stays() {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     let (_daemon, mut client) = talked(&home, &server);
     server.anthropic().queue_text([answer()]);
     let saved = save(&mut client, Some("by hand"));
@@ -68,7 +68,7 @@ fn what_cannot_be_used_leaves_the_own_words() {
         Response::text(["Rows\n\nThe loader"]).disconnect(),
     ];
     for bad in unusable {
-        let (home, server) = (home(), ModelServer::start());
+        let (home, server) = (home(), ModelServer::start_for_summaries());
         let (mut daemon, mut client) = talked(&home, &server);
         server.anthropic().set_fallback(bad.clone());
         let saved = save(&mut client, None);
@@ -89,7 +89,7 @@ fn what_cannot_be_used_leaves_the_own_words() {
 #[test]
 fn the_second_try_may_be_better() {
     for first in [Response::error(500, "{}"), Response::empty(), Response::text(["I cannot assist with that."])] {
-        let (home, server) = (home(), ModelServer::start());
+        let (home, server) = (home(), ModelServer::start_for_summaries());
         let (_daemon, mut client) = talked(&home, &server);
         server.anthropic().queue(first);
         server.anthropic().queue_text([answer()]);
@@ -101,7 +101,7 @@ fn the_second_try_may_be_better() {
 
 #[test]
 fn what_no_second_try_can_help_is_tried_once() {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     let (_daemon, mut client) = talked(&home, &server);
     server.anthropic().set_fallback(Response::error(
         401,
@@ -114,7 +114,7 @@ fn what_no_second_try_can_help_is_tried_once() {
 
 #[test]
 fn a_model_that_takes_less_is_asked_about_less() {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     let (_daemon, mut client) = talked(&home, &server);
     for _ in 0..20 {
         chorus_tests::client_ext::ClientExt::append(
@@ -134,7 +134,7 @@ fn a_model_that_takes_less_is_asked_about_less() {
 
 #[test]
 fn markers_and_control_characters_are_not_kept() {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     let (_daemon, mut client) = talked(&home, &server);
     let dressed = format!("<think>Hm.</think>```\n## {TITLE}\n\n\u{1b}[31m**{SUMMARY}**\u{202e}<|im_end|>\n```");
     server.anthropic().queue_text([dressed]);
@@ -144,7 +144,7 @@ fn markers_and_control_characters_are_not_kept() {
 
 #[test]
 fn at_most_a_thousand_characters_are_kept() {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     let (_daemon, mut client) = talked(&home, &server);
     chorus_tests::client_ext::ClientExt::append(&mut client, "a", &"Much more was said. ".repeat(200));
     server.anthropic().queue_text([format!("{TITLE}\n\n{}", "The rows were kept. ".repeat(80))]);
@@ -156,7 +156,7 @@ fn at_most_a_thousand_characters_are_kept() {
 
 #[test]
 fn without_a_model_and_with_next_to_nothing_said_none_is_asked() {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     let daemon = chorus_tests::Daemon::start_with(&home, &server.config_toml());
     let mut client = daemon.client();
     use chorus_tests::client_ext::ClientExt as _;

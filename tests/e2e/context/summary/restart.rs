@@ -19,7 +19,7 @@ fn filled_in(client: &mut Client) -> Session {
 
 #[test]
 fn a_stop_calls_no_model_and_the_next_start_fills_in() {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     let (daemon, _) = talked(&home, &server);
     assert!(daemon.terminate().success());
     assert!(server.requests().is_empty(), "a model was called at shutdown");
@@ -40,7 +40,7 @@ fn a_stop_calls_no_model_and_the_next_start_fills_in() {
 
 #[test]
 fn a_kill_between_the_save_and_the_summary() {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     let (daemon, mut client) = talked(&home, &server);
     server.anthropic().queue(Response::empty().gate("never").then_text("x"));
     let saved = save(&mut client, Some("given"));
@@ -57,7 +57,7 @@ fn a_kill_between_the_save_and_the_summary() {
 
 #[test]
 fn a_stop_in_the_middle_of_a_call_hangs_up_and_the_next_start_asks_again() {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     let (daemon, mut client) = talked(&home, &server);
     server.anthropic().queue(Response::empty().gate("never").then_text("x"));
     save(&mut client, None);
@@ -74,7 +74,7 @@ fn a_stop_in_the_middle_of_a_call_hangs_up_and_the_next_start_asks_again() {
 /// A provider that is down when the machine starts must not cost every summary.
 #[test]
 fn a_model_that_fails_is_asked_again_by_another_start() {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     let (daemon, mut client) = talked(&home, &server);
     client.init("b");
     talk(&mut client, "b");
@@ -91,7 +91,7 @@ fn a_model_that_fails_is_asked_again_by_another_start() {
 
 #[test]
 fn a_provider_that_fails_does_not_keep_others_from_theirs() {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     let (daemon, mut client) = talked(&home, &server);
     let local = ConfigParams { name: "a".into(), key: Some("model".into()), value: Some("local/small".into()) };
     client.call::<Config>(&local).expect("another model");
@@ -109,7 +109,7 @@ fn a_provider_that_fails_does_not_keep_others_from_theirs() {
 /// What is to be summarised is not forgotten where the catalog is made anew.
 #[test]
 fn a_rebuild_in_between_changes_nothing() {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     let (daemon, _) = talked(&home, &server);
     assert!(daemon.terminate().success());
     assert_eq!(chorusctl(&home, ["doctor", "--rebuild", "--no-autostart"]).status, 0);
@@ -120,7 +120,7 @@ fn a_rebuild_in_between_changes_nothing() {
 
 #[test]
 fn at_most_four_models_are_asked_at_once() {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     let daemon = Daemon::start_with(&home, &server.config_toml());
     let mut client = daemon.client();
     server.anthropic().set_fallback(Response::empty().gate("all").then_text(&answer()));

@@ -11,7 +11,7 @@ use crate::home;
 
 #[test]
 fn it_waits_and_shows_what_the_model_wrote() {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     let (_daemon, mut client) = talked(&home, &server);
     server.anthropic().queue(Response::empty().gate("go").then_text(&answer()));
     let said = std::thread::scope(|scope| {
@@ -31,7 +31,7 @@ fn it_waits_and_shows_what_the_model_wrote() {
 
 #[test]
 fn it_ends_too_where_the_model_has_nothing_to_say() {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     let (_daemon, _client) = talked(&home, &server);
     server.anthropic().set_fallback(Response::empty());
     let said = chorusctl(&home, ["--json", "context", "save"]).expect_json();
@@ -41,7 +41,7 @@ fn it_ends_too_where_the_model_has_nothing_to_say() {
 
 #[test]
 fn with_no_wait_it_is_filled_in_later() {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     let (_daemon, mut client) = talked(&home, &server);
     server.anthropic().queue(Response::empty().gate("go").then_text(&answer()));
     let said = chorusctl(&home, ["--json", "context", "save", "--no-wait"]).expect_json();
@@ -54,7 +54,7 @@ fn with_no_wait_it_is_filled_in_later() {
 
 #[test]
 fn it_waits_for_so_long_and_says_that_the_summary_comes_later() {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     let (_daemon, mut client) = talked(&home, &server);
     server.anthropic().queue(Response::empty().gate("go").then_text(&answer()));
     let said = chorusctl(&home, ["--timeout", "2s", "context", "save"]);
@@ -68,7 +68,7 @@ fn it_waits_for_so_long_and_says_that_the_summary_comes_later() {
 
 #[test]
 fn on_a_server_of_ones_own_a_turn_cuts_a_summary_off_and_it_comes_behind_the_turn() {
-    let (home, server) = (home(), ModelServer::start());
+    let (home, server) = (home(), ModelServer::start_for_summaries());
     let (_daemon, mut client) = talked(&home, &server);
     server.anthropic().queue(Response::empty().gate("never"));
     let session = save(&mut client, None).session.header.id;
