@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use chorus_proto::Role;
 use chorus_search::{Filter, IndexOptions, MessageText, SearchIndex, SearchQuery, Source, SourceId, SourceKind};
 use chorus_tests::measure::{print_report, time};
-use jiff::Timestamp;
+use jiff::{Timestamp, tz::TimeZone};
 use rusqlite::Connection;
 use uuid::Uuid;
 
@@ -129,7 +129,7 @@ fn measure(index: &SearchIndex, peer: &Connection, what: &str, queries: &[String
             limit: 10,
             merge: true,
             explain: false,
-            now: Timestamp::from_second(1_770_000_000).expect("a time"),
+            now: Timestamp::from_second(1_770_000_000).expect("a time").to_zoned(TimeZone::UTC),
         };
         let mut found = 0;
         let took = time(|| found = index.search(&query).expect("a search").hits.len());

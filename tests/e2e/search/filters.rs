@@ -56,3 +56,20 @@ fn titles_and_tags_are_found_without_a_message() {
     assert_eq!(hits[0].session.as_ref().map(|found| found.id), Some(session.header.id));
     assert_eq!((hits[0].message, hits[0].title.as_deref()), (None, Some("Migrating the thermostat")));
 }
+
+#[test]
+fn a_time_in_the_query_counts_and_filters_nothing() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("api");
+    client.append("api", "we feed the kangaroo at noon");
+    let mut time_of = |text: &str| {
+        let hits = find_with(&mut client, &SearchParams { explain: true, ..query(text) });
+        let parts = hits[0].parts.iter().filter(|part| part.name == "time");
+        parts.map(|part| part.value).sum::<f64>()
+    };
+    assert!(time_of("kangaroo this week") > 0.0);
+    assert!(time_of("kangaroo in 2001") < 1e-6);
+    assert!(time_of("kangaroo") < 1e-6);
+}

@@ -8,7 +8,7 @@ use chorus_proto::Role;
 use chorus_search::{
     Filter, IndexOptions, MessageText, SearchError, SearchIndex, SearchQuery, Source, SourceId, SourceKind,
 };
-use jiff::{SignedDuration, Timestamp};
+use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use uuid::Uuid;
 
 use super::corpus::{Question, Sample};
@@ -88,13 +88,15 @@ impl Measured {
         self.index_time += begun.elapsed();
         let last = sample.sessions.iter().map(|session| session.at).max().unwrap_or_default();
         for (asked, question) in sample.questions.iter().enumerate() {
+            let next_day = last.checked_add(SignedDuration::from_hours(24)).unwrap_or(last);
+            let asked_at = question.at.unwrap_or(next_day);
             let query = SearchQuery {
                 text: question.text.clone(),
                 filter: Filter::default(),
                 limit: HITS,
                 merge: false,
                 explain: false,
-                now: question.at.unwrap_or_else(|| last.checked_add(SignedDuration::from_hours(24)).unwrap_or(last)),
+                now: asked_at.to_zoned(TimeZone::UTC),
             };
             // The first search reads from the disk, so the second one is timed.
             let found = index.search(&query)?;

@@ -20,7 +20,8 @@ pub use excluded_words::separate_excluded_words;
 /// --conversation those of one conversation, with --all-agents all. The best match comes first.
 ///
 /// The words need no quotes, and other forms of them match, too. `word*` matches words that start with it, and -word leaves out messages with the word.
-/// For a phrase, put double quotes inside single quotes. Everything after `--` is part of the query.
+/// For a phrase, put double quotes inside single quotes. Everything after `--` is part of the query. If the query names a time, such as "last week", "in
+/// May" or "on 3 May 2026", messages near that time are ranked higher; --since and --until exclude all others.
 #[derive(Debug, Default, clap::Args)]
 #[command(after_help = "Examples:\n  chorusctl search why did we drop redis\n  \
     chorusctl search redis -cache                 leaves out messages with \"cache\"\n  \

@@ -25,6 +25,7 @@ mod ranking;
 mod snippet;
 mod source;
 mod stop_words;
+mod time_expressions;
 mod writer;
 
 pub use error::SearchError;

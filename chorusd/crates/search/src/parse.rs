@@ -47,10 +47,10 @@ impl Parsed {
 
 /// A part of the text between spaces or quotes.
 #[derive(Debug, PartialEq, Eq)]
-struct Part<'a> {
-    text: &'a str,
-    is_phrase: bool,
-    is_excluded: bool,
+pub(crate) struct Part<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) is_phrase: bool,
+    pub(crate) is_excluded: bool,
 }
 
 /// Parses any text.
@@ -90,7 +90,7 @@ pub(crate) fn parse(shared: &Shared, text: &str) -> Parsed {
 }
 
 /// Splits a text at spaces, keeping what is between quotes together. A quote that has no other is none.
-fn split(text: &str) -> Vec<Part<'_>> {
+pub(crate) fn split(text: &str) -> Vec<Part<'_>> {
     let mut parts = Vec::new();
     let mut rest = text.trim_start();
     while !rest.is_empty() {

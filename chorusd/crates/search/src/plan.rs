@@ -3,7 +3,7 @@
 mod candidates;
 mod holders;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use chorus_proto::Role;
 use jiff::Timestamp;
@@ -19,9 +19,12 @@ use crate::holdings::StoredSource;
 use crate::index::{SearchIndex, Shared};
 use crate::parse::{Parsed, parse};
 use crate::query::{Hit, SearchHits, SearchQuery};
-use crate::ranking::{self, CANDIDATES, CANDIDATES_OF_ONE_WORD, SPAN, Score, TITLE_ALONE, TITLE_CANDIDATES};
+use crate::ranking::{
+    self, CANDIDATES, CANDIDATES_OF_ONE_WORD, CANDIDATES_OF_TIME, SPAN, Score, TITLE_ALONE, TITLE_CANDIDATES,
+};
 use crate::snippet;
 use crate::source::SourceId;
+use crate::time_expressions::{self, TimeSpan};
 use crate::writer::{ShownMessage, agent_number};
 
 /// Words that a begin of a word may stand for.
@@ -49,7 +52,8 @@ impl SearchIndex {
             return Ok(SearchHits { only_exclusions: !parsed.excluded.is_empty(), ..SearchHits::default() });
         }
         let searcher = shared.reader.searcher();
-        Search { shared, searcher, query, parsed, prefix_words: Vec::new() }.run()
+        let times = time_expressions::find(&query.text, &query.now);
+        Search { shared, searcher, query, parsed, prefix_words: Vec::new(), times }.run()
     }
 }
 
@@ -60,6 +64,8 @@ struct Search<'a> {
     parsed: Parsed,
     /// The words that the begins of words stand for.
     prefix_words: Vec<String>,
+    /// The spans of time that the question names.
+    times: Vec<TimeSpan>,
 }
 
 /// A message or a source in the order of hits.
@@ -73,6 +79,12 @@ impl Ranked {
     fn score(&self) -> Score {
         match self {
             Self::Message { score, .. } | Self::Source { score, .. } => *score,
+        }
+    }
+
+    fn score_mut(&mut self) -> &mut Score {
+        match self {
+            Self::Message { score, .. } | Self::Source { score, .. } => score,
         }
     }
 
@@ -91,7 +103,14 @@ impl Search<'_> {
         let groups = if self.query.filter.concerns_sources() { Some(holders.groups_of_filter()?) } else { None };
         let filter = ColumnFilter::new(&self.query.filter, groups, holders.hidden_groups()?);
         let words = self.words_query(self.shared.fields.text);
-        let found = candidates::best(&self.searcher, &*self.filtered(words)?, &filter, self.candidates())?;
+        let query = self.filtered(words)?;
+        let mut found = candidates::best(&self.searcher, &*query, &filter, self.candidates())?;
+        // Messages of the time that is asked about may have words that are too common for the best ones.
+        let mut known: HashSet<DocAddress> = found.iter().map(|candidate| candidate.address).collect();
+        for span in &self.times {
+            let of_span = candidates::best(&self.searcher, &*query, &filter.within(*span), CANDIDATES_OF_TIME)?;
+            found.extend(of_span.into_iter().filter(|candidate| known.insert(candidate.address)));
+        }
         let titles = self.matching_sources(&mut holders)?;
         let known = Known(found.iter().map(|candidate| ((candidate.group, candidate.number), candidate)).collect());
         let ranked = self.rank(&found, &known, &titles, &filter);
@@ -229,8 +248,9 @@ impl Search<'_> {
             .into_iter()
             .map(|((group, number), score)| {
                 let candidate = known.0.get(&(group, number));
-                let (address, at) =
-                    (candidate.map(|known| known.address), candidate.map_or(i64::MIN, |known| known.at));
+                let address = candidate.map(|known| known.address);
+                // One without the words is about as old as those beside it.
+                let at = candidate.copied().or_else(|| known.nearest(group, number)).map_or(i64::MIN, |known| known.at);
                 Ranked::Message { group, number, address, score, at }
             })
             .collect();
@@ -258,6 +278,13 @@ impl Search<'_> {
             stored: Box::new(stored),
             score: Score { title: TITLE_ALONE * score, ..Score::default() },
         }));
+        if !self.times.is_empty() {
+            ranking::add_time(ranked.iter_mut().map(|entry| {
+                let at = entry.at();
+                let closeness = self.times.iter().map(|span| span.closeness(at)).fold(0.0, f32::max);
+                (entry.score_mut(), closeness)
+            }));
+        }
         ranked.sort_by(|a, b| {
             let by_score = b.score().total().total_cmp(&a.score().total());
             by_score.then_with(|| b.at().cmp(&a.at()))
@@ -289,7 +316,7 @@ impl Search<'_> {
                     // A message with the words stands for those beside it.
                     let place =
                         if self.query.merge && score.words == 0.0 { known.nearest(group, number) } else { None };
-                    let (number, address) = place.unwrap_or((number, address));
+                    let (number, address) = place.map_or((number, address), |near| (near.number, Some(near.address)));
                     let Some(stored) = holders.newest(group, number)? else { continue };
                     if self.query.merge && hits.iter().any(|hit| is_near(hit, stored.source.id, number)) {
                         continue;
@@ -378,11 +405,10 @@ struct Known<'a>(HashMap<(u64, u64), &'a Candidate>);
 
 impl Known<'_> {
     /// Returns the best one in the span around a message.
-    fn nearest(&self, group: u64, number: u64) -> Option<(u64, Option<DocAddress>)> {
+    fn nearest(&self, group: u64, number: u64) -> Option<&Candidate> {
         let near = number.saturating_sub(SPAN)..=number.saturating_add(SPAN);
         let near = near.filter_map(|number| self.0.get(&(group, number)));
-        let best = near.max_by(|a, b| a.score.total_cmp(&b.score))?;
-        Some((best.number, Some(best.address)))
+        near.max_by(|a, b| a.score.total_cmp(&b.score)).copied()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use chorus_proto::Role;
-use jiff::Timestamp;
+use jiff::{Timestamp, Zoned};
 use uuid::Uuid;
 
 use crate::source::{SourceId, SourceKind};
@@ -19,8 +19,8 @@ pub struct SearchQuery {
     pub merge: bool,
     /// True if hits have the parts of their scores.
     pub explain: bool,
-    /// The time that words such as "yesterday" are relative to.
-    pub now: Timestamp,
+    /// The time, in the time zone of who asks, that words such as "yesterday" are relative to.
+    pub now: Zoned,
 }
 
 /// Which messages are searched. `None` and empty mean all.

@@ -8,6 +8,9 @@ pub(crate) const CANDIDATES: usize = 400;
 /// The same for a query of one word.
 pub(crate) const CANDIDATES_OF_ONE_WORD: usize = 100;
 
+/// Messages that are ranked besides, of those of a time that the question names.
+pub(crate) const CANDIDATES_OF_TIME: usize = 100;
+
 /// Sources that are looked at for their title.
 pub(crate) const TITLE_CANDIDATES: usize = 20;
 
@@ -24,6 +27,9 @@ const FROM_TITLE: f32 = 0.3;
 /// The score of a source whose title matches, as a share of that.
 pub(crate) const TITLE_ALONE: f32 = 0.7;
 
+/// Share of the best score that a message gets whose time the question names; one near that time gets less.
+const FROM_TIME: f32 = 0.4;
+
 /// How far hits of a source are apart that are shown as one.
 pub(crate) const SPAN: u64 = 2;
 
@@ -38,7 +44,7 @@ pub(crate) struct Score {
     pub(crate) session: f32,
     /// By the title of its session.
     pub(crate) title: f32,
-    /// By words of time in the question.
+    /// For being near the time that the question names.
     pub(crate) time: f32,
 }
 
@@ -95,4 +101,13 @@ pub(crate) fn rank(
         score.title = FROM_TITLE * titles.get(group).copied().unwrap_or_default();
     }
     scores
+}
+
+/// Adds to each score a share of the best one, by how close the entry is to the time that the question names: 0 to 1.
+pub(crate) fn add_time<'a>(scores: impl Iterator<Item = (&'a mut Score, f32)>) {
+    let scores: Vec<_> = scores.collect();
+    let best = scores.iter().map(|(score, _)| score.total()).fold(0.0, f32::max);
+    for (score, closeness) in scores {
+        score.time = FROM_TIME * best * closeness;
+    }
 }

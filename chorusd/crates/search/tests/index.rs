@@ -70,7 +70,7 @@ fn options() -> IndexOptions {
 }
 
 fn query(text: &str) -> SearchQuery {
-    let now = "2026-02-12T10:00:00Z".parse().expect("it works");
+    let now = "2026-02-12T10:00:00[UTC]".parse().expect("it works");
     SearchQuery { text: text.into(), filter: Filter::default(), limit: 10, merge: true, explain: true, now }
 }
 

@@ -9,7 +9,7 @@ use chorus_proto::methods::search::{FoundSession, ScorePart, SearchHit, SearchPa
 use chorus_runtime::run_blocking;
 use chorus_search::{Filter, Hit, SearchQuery, SourceKind};
 use chorus_store::catalog::SessionRow;
-use jiff::Timestamp;
+use jiff::{Timestamp, tz::TimeZone};
 use uuid::Uuid;
 
 use super::agent::AgentResolver;
@@ -89,7 +89,7 @@ pub async fn find_hits(
         limit: usize::try_from(request.limit).unwrap_or(usize::MAX),
         merge: true,
         explain: request.explain,
-        now: request.now,
+        now: request.now.to_zoned(TimeZone::system()),
     };
     let found = run_blocking(move || {
         index.search(&query).map_err(|error| Error::new(ErrorKind::StorageFailed, error.to_string()))

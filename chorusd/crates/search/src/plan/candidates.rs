@@ -11,6 +11,7 @@ use crate::error::SearchError;
 use crate::fields::{Fields, column};
 use crate::index::documents_with;
 use crate::query::Filter;
+use crate::time_expressions::TimeSpan;
 use crate::writer::agent_number;
 
 /// A message that was found.
@@ -47,7 +48,7 @@ impl Ord for Candidate {
 }
 
 /// The conditions on the columns of a document, checked after its words were found.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct ColumnFilter {
     agents: Option<HashSet<u64>>,
     /// Groups, each up to a number.
@@ -69,6 +70,16 @@ impl ColumnFilter {
             role: filter.role.map(|role| role as u64),
             since: filter.since.map(|time| time.as_microsecond()),
             until: filter.until.map(|time| time.as_microsecond()),
+        }
+    }
+
+    /// Returns the same filter for messages of a span of time.
+    pub(super) fn within(&self, span: TimeSpan) -> Self {
+        let (start, end) = (span.start.as_microsecond(), span.end.as_microsecond());
+        Self {
+            since: Some(self.since.map_or(start, |since| since.max(start))),
+            until: Some(self.until.map_or(end, |until| until.min(end))),
+            ..self.clone()
         }
     }
 
