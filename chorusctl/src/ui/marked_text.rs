@@ -2,7 +2,10 @@
 
 use super::sanitize;
 use super::style::Styler;
-use super::styled_words::{Emphasis, StyledWords};
+use super::styled_words::{Emphasis, StyledWords, Word};
+
+/// The end of a line after which there are others.
+const CUT: &str = " …";
 
 /// Text of others with marked characters. White space counts as one space.
 #[derive(Debug)]
@@ -19,20 +22,38 @@ impl MarkedText {
     /// Returns the lines for a terminal of `width` columns: at most `max_lines`, with the first marked word in them. For
     /// `None` it returns the whole text as one line.
     #[must_use]
-    pub fn lines(mut self, width: Option<usize>, max_lines: usize, styler: Styler) -> Vec<String> {
+    pub fn lines(self, width: Option<usize>, max_lines: usize, styler: Styler) -> Vec<String> {
         let Some(width) = width else { return self.words().wrap(usize::MAX, styler) };
-        self.start_near_mark(width, max_lines);
-        let lines = self.words().wrap(width, styler);
-        if lines.len() <= max_lines {
-            return lines;
-        }
-        // Two columns for the sign.
-        let mut lines = self.words().wrap(width.saturating_sub(2).max(1), styler);
-        lines.truncate(max_lines);
-        if let Some(last) = lines.last_mut() {
-            last.push_str(" …");
+        let (words, width, is_cut) = self.cut(width, max_lines);
+        let mut lines = words.wrap(width, styler);
+        if is_cut {
+            lines.truncate(max_lines);
+            lines.last_mut().into_iter().for_each(|last| last.push_str(CUT));
         }
         lines
+    }
+
+    /// Returns the lines of [`MarkedText::lines`] as pieces, each with whether it is marked.
+    #[must_use]
+    pub fn pieces(self, width: usize, max_lines: usize) -> Vec<Vec<(String, bool)>> {
+        let (words, width, is_cut) = self.cut(width, max_lines);
+        let marked = |pieces: Word| pieces.into_iter().map(|(text, emphasis)| (text, emphasis.bold)).collect();
+        let mut lines: Vec<Vec<_>> = words.wrap_pieces(width).into_iter().map(marked).collect();
+        if is_cut {
+            lines.truncate(max_lines);
+            lines.last_mut().into_iter().for_each(|last| last.push((CUT.to_owned(), false)));
+        }
+        lines
+    }
+
+    /// Returns the words, the width to wrap them to, and true if the lines after `max_lines` are cut off.
+    fn cut(mut self, width: usize, max_lines: usize) -> (StyledWords, usize, bool) {
+        self.start_near_mark(width, max_lines);
+        if self.words().wrap_pieces(width).len() <= max_lines {
+            return (self.words(), width, false);
+        }
+        // Two columns for the sign.
+        (self.words(), width.saturating_sub(2).max(1), true)
     }
 
     /// Drops the start if the first marked word is too far behind it.

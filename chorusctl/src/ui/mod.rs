@@ -2,6 +2,7 @@
 
 mod command_text;
 pub mod confirm;
+pub mod full_screen;
 mod local_timezone;
 pub mod markdown;
 pub mod markdown_stream;

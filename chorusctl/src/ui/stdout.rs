@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use serde_json::value::RawValue;
 
 use super::command_text::CommandText;
+use super::full_screen::PagingFlag;
 use super::pager::Pager;
 use super::style::{Style, StyledText, Styler};
 use super::terminal::{self, ColorWhen};
@@ -55,6 +56,8 @@ enum PagerUse {
     Off,
     /// It does if it is longer than the screen.
     IfLong,
+    /// It does however short it is, and the flag says so.
+    Always(PagingFlag),
     On(Pager),
 }
 
@@ -115,6 +118,29 @@ impl Stdout {
         if self.width.is_some() && matches!(self.pager, PagerUse::Off) {
             self.pager = PagerUse::IfLong;
         }
+    }
+
+    /// Shows what is printed from now on in a pager that waits for the user however short it is, and sets `paging` when it
+    /// starts.
+    pub fn page_always(&mut self, paging: PagingFlag) {
+        self.pager = PagerUse::Always(paging);
+    }
+
+    /// Measures the terminal again, because the size may have changed.
+    pub fn refresh_width(&mut self) {
+        self.width = self.width.and(self.fd).map(terminal::columns);
+    }
+
+    /// Writes the buffer, and waits until the user has left the pager. Returns true if that was a pager that waits for the
+    /// user.
+    pub fn finish_paging(&mut self) -> Result<bool, Error> {
+        let flushed = self.flush();
+        let waited = match std::mem::take(&mut self.pager) {
+            PagerUse::On(pager) => pager.finish(),
+            _ => false,
+        };
+        // A pager may be left before it has read everything.
+        if waited { Ok(true) } else { flushed.map(|()| false) }
     }
 
     /// Writes the buffer, and waits until the user has left the pager.
@@ -219,10 +245,13 @@ impl Stdout {
             let is_long = self.buffer.lines().count() >= terminal::rows(stdout);
             let pager = if is_long { Pager::start() } else { None };
             self.pager = pager.map_or(PagerUse::Off, PagerUse::On);
+        } else if let PagerUse::Always(paging) = &self.pager {
+            paging.set();
+            self.pager = Pager::start_waiting().map_or(PagerUse::Off, PagerUse::On);
         }
         let written = match &self.pager {
             PagerUse::On(pager) => pager.input().and_then(|input| write_all(input, self.buffer.as_bytes())),
-            PagerUse::Off | PagerUse::IfLong => write_all(stdout, self.buffer.as_bytes()),
+            PagerUse::Off | PagerUse::IfLong | PagerUse::Always(_) => write_all(stdout, self.buffer.as_bytes()),
         };
         self.buffer.clear();
         written.map_err(Error::for_stdout)

@@ -30,7 +30,7 @@ impl Emphasis {
 }
 
 /// A word: pieces without white space between them.
-type Word = Vec<(String, Emphasis)>;
+pub(super) type Word = Vec<(String, Emphasis)>;
 
 /// Text as words.
 #[derive(Debug, Default)]
@@ -73,12 +73,23 @@ impl StyledWords {
 
     /// Returns lines of at most `width` columns. A word that is wider is split.
     pub(super) fn wrap(self, width: usize, paint: Styler) -> Vec<String> {
-        self.lines.into_iter().flat_map(|words| wrap_line(words, width, paint)).collect()
+        let write = |pieces: Word| {
+            pieces.iter().fold(String::new(), |mut line, (piece, emphasis)| {
+                emphasis.write(piece, paint, &mut line);
+                line
+            })
+        };
+        self.wrap_pieces(width).into_iter().map(write).collect()
+    }
+
+    /// Returns the same lines as pieces.
+    pub(super) fn wrap_pieces(self, width: usize) -> Vec<Word> {
+        self.lines.into_iter().flat_map(|words| wrap_line(words, width)).collect()
     }
 }
 
-fn wrap_line(words: Vec<Word>, width: usize, paint: Styler) -> Vec<String> {
-    let (mut lines, mut line, mut used) = (Vec::new(), String::new(), 0);
+fn wrap_line(words: Vec<Word>, width: usize) -> Vec<Word> {
+    let (mut lines, mut line, mut used) = (Vec::new(), Word::new(), 0);
     for word in words {
         let columns: usize = word.iter().map(|(piece, _)| text::width(piece)).sum();
         if used > 0 && used + 1 + columns > width {
@@ -86,7 +97,7 @@ fn wrap_line(words: Vec<Word>, width: usize, paint: Styler) -> Vec<String> {
             used = 0;
         }
         if used > 0 {
-            line.push(' ');
+            line.push((" ".to_owned(), Emphasis::default()));
             used += 1;
         }
         for (piece, emphasis) in word {
@@ -96,7 +107,7 @@ fn wrap_line(words: Vec<Word>, width: usize, paint: Styler) -> Vec<String> {
                     lines.push(std::mem::take(&mut line));
                     used = 0;
                 }
-                emphasis.write(part, paint, &mut line);
+                line.push((part.to_owned(), emphasis));
                 used += columns;
             }
         }

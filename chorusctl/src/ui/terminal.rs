@@ -86,6 +86,12 @@ pub fn can_chat() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
+/// Returns true if a command can have the whole screen: standard input and output are a terminal that can move its cursor.
+#[must_use]
+pub fn can_show_full_screen() -> bool {
+    can_chat() && std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb")
+}
+
 /// Returns true if a question can be asked: standard input and error are terminals.
 #[must_use]
 pub fn can_prompt() -> bool {
