@@ -110,6 +110,7 @@ fn names_for_arg(arg: &Arg, command: &str, above: &str) -> Option<NameKind> {
         ("permissions", _) => Some(NameKind::Profiles),
         ("name", _) if above == "permissions" => Some(NameKind::Profiles),
         ("source", _) => Some(NameKind::Sources),
+        ("tool", _) if command == "search" => Some(NameKind::Tools),
         (_, "ID") if above == "tasks" => Some(NameKind::Tasks),
         (_, "ID") if above == "approvals" => Some(NameKind::Approvals),
         ("tag" | "tags", _) => Some(NameKind::Tags),
@@ -202,6 +203,7 @@ mod tests {
         assert_eq!([of(&["session", "diff"], "a"), of(&["session", "merge"], "b")], [sessions; 2]);
         assert_eq!(of(&["session", "branch"], "as"), agents);
         assert_eq!([of(&["search"], "source"), of(&["search"], "words")], [Some(NameKind::Sources), None]);
+        assert_eq!(of(&["search"], "tool"), Some(NameKind::Tools));
         assert_eq!([of(&["search"], "model"), of(&["search"], "agent")], [Some(NameKind::Models), agents]);
         let tags = Some(NameKind::Tags);
         assert_eq!([of(&["session", "untag"], "tags"), of(&["context", "history"], "tag")], [tags; 2]);

@@ -37,6 +37,31 @@ const SETTING_KEYS: [&str; 3] = ["default_model", "permissions", "idle_timeout"]
 /// The sources of messages that `search` selects, and the formats of imports.
 const MESSAGE_SOURCES: [&str; 10] =
     ["cli", "discord", "agent", "import", "chatgpt", "claude-code", "codex", "goose", "markdown", "openai"];
+/// The built-in tools, of which `search` selects the calls. A test compares them with those of the daemon.
+const TOOLS: [&str; 22] = [
+    "view",
+    "create_file",
+    "append_file",
+    "str_replace",
+    "bash",
+    "git_init",
+    "git_commit",
+    "git_branch",
+    "git_checkout",
+    "git_diff",
+    "git_log",
+    "git_push",
+    "git_merge_request",
+    "list_models",
+    "list_agents",
+    "search_sessions",
+    "remember",
+    "send_to_agent",
+    "self_edit_system_prompt",
+    "self_edit_docs",
+    "self_edit_permissions",
+    "self_edit_model",
+];
 /// Keys of agent.json that only Chorus writes.
 const MANAGED_KEYS: [&str; 5] = ["id", "created_at", "guild_id", "import_source", "running_tasks"];
 
@@ -64,6 +89,8 @@ pub(super) enum NameKind {
     SettingKeys,
     /// Sources of messages.
     Sources,
+    /// Built-in tools.
+    Tools,
 }
 
 impl NameKind {
@@ -92,6 +119,7 @@ impl NameKind {
             Self::AgentKeys => agent_keys(),
             Self::SettingKeys => SETTING_KEYS.iter().map(|key| CompletionCandidate::new(*key)).collect(),
             Self::Sources => MESSAGE_SOURCES.iter().map(|source| CompletionCandidate::new(*source)).collect(),
+            Self::Tools => TOOLS.iter().map(|tool| CompletionCandidate::new(*tool)).collect(),
         }
     }
 }

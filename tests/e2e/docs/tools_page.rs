@@ -6,6 +6,8 @@ use std::path::Path;
 use chorus_engine::tools::visible_specs;
 use chorus_permissions::{Profile, ProfileSpec};
 
+use super::generated::offered;
+
 /// What stands between two marks of code in a cell.
 fn codes(cell: &str) -> Vec<&str> {
     cell.split('`').skip(1).step_by(2).collect()
@@ -24,7 +26,9 @@ fn every_tool_has_its_row_with_parameters_and_action() {
         table.lines().take_while(|line| line.starts_with('|')).map(|line| line.split('|').collect()).collect();
     let tools = visible_specs(&allowing(".*"));
     let listed: Vec<&str> = rows.iter().map(|row| codes(row[1])[0]).collect();
-    assert_eq!(listed, tools.iter().map(|tool| &*tool.name).collect::<Vec<&str>>());
+    let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
+    assert_eq!(listed, names);
+    assert_eq!(offered(&crate::home(), &["search", "redis", "--tool", ""]), names, "what `search` completes");
     for (row, tool) in rows.iter().zip(&tools) {
         let (needed, optional) = row[2].split_once('[').unwrap_or((row[2], ""));
         let sorted = |mut names: Vec<&str>| {

@@ -20,7 +20,7 @@ fn the_files_are_what_the_command_prints() {
 }
 
 /// What bash would be offered for the last of `words`.
-fn offered(home: &Home, words: &[&str]) -> Vec<String> {
+pub fn offered(home: &Home, words: &[&str]) -> Vec<String> {
     let mut command = home.command(home.bins.chorusctl);
     command.env("CHORUSCTL_COMPLETE", "bash").env("_CLAP_IFS", "\n");
     command.env("_CLAP_COMPLETE_INDEX", words.len().to_string());

@@ -6,7 +6,7 @@ mod configuration;
 mod man;
 mod shells;
 
-pub use completions::named;
+pub use completions::{named, offered};
 
 use std::fs;
 use std::path::Path;
