@@ -140,6 +140,25 @@ pub fn command_tree() -> clap::Command {
 /// Parses the arguments of the program, of which the first is its name.
 pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let arguments: Vec<OsString> = arguments.collect();
+    let cli = parse_any_command(arguments.clone())?;
+    match &cli.command {
+        Command::Search(search) if search.words.is_empty() && !search::can_be_interactive(&cli.global) => {
+            Err(missing_query_error(arguments))
+        }
+        _ => Ok(cli),
+    }
+}
+
+/// Returns the error for a search without a query that cannot be interactive.
+fn missing_query_error(arguments: Vec<OsString>) -> clap::Error {
+    let search = search::Args::augment_args(clap::Command::new("search"));
+    let search = search.mut_arg("words", |words| words.required(true));
+    let mut command = RootOptions::command().subcommand(search);
+    let missing = || clap::Error::new(ErrorKind::MissingRequiredArgument);
+    command.try_get_matches_from_mut(arguments).map_or_else(|error| error, |_| missing())
+}
+
+fn parse_any_command(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
     if let Some(cli) = parse_named_command(&arguments) {
         return Ok(cli);
     }

@@ -179,6 +179,21 @@ impl Error {
         }
     }
 
+    /// Returns what the user can do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<&str> {
+        match &*self.0 {
+            Reason::Message { hint, .. } => hint.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Returns true if the daemon reported this kind.
+    #[must_use]
+    pub fn is_kind(&self, kind: ErrorKind) -> bool {
+        matches!(&*self.0, Reason::Message { kind: Some(reported), .. } if *reported == kind)
+    }
+
     /// Returns true if nobody reads standard output any more.
     #[must_use]
     pub fn is_stdout_closed(&self) -> bool {

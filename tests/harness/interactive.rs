@@ -11,9 +11,10 @@ use std::time::Instant;
 use chorus_base::sync::Mutex;
 use rustix::process::Signal;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
 
 use crate::process::{kill, signal, wait_for_exit};
+use crate::screen::rows_of;
 use crate::wait::{DEADLINE, wait_until};
 
 /// A running command. Dropping it kills the command.
@@ -149,13 +150,50 @@ impl InteractiveCommand {
         out
     }
 
+    /// Waits until `found` accepts the rows of a terminal of this size, which shows the output after its first `from` bytes.
+    /// Returns them.
+    pub fn wait_for_rows(
+        &self,
+        (columns, rows): (u16, u16),
+        from: usize,
+        what: &str,
+        found: impl Fn(&[String]) -> bool,
+    ) -> Vec<String> {
+        let end = Instant::now() + DEADLINE;
+        wait_until(what, DEADLINE * 2, || {
+            let text = self.stdout.text();
+            let shown = rows_of(text.get(from..).unwrap_or_default(), columns, rows);
+            let found = found(&shown);
+            assert!(found || Instant::now() < end, "no {what} in {shown:#?}");
+            found.then_some(shown)
+        })
+    }
+
+    /// Changes the size of the terminal.
+    pub fn resize(&self, columns: u16, rows: u16) {
+        let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(self.input.as_ref().expect("a terminal"), size).expect("its size");
+    }
+
+    /// Returns the modes of the terminal, such as whether it echoes.
+    #[must_use]
+    pub fn terminal_modes(&self) -> String {
+        let modes = tcgetattr(self.input.as_ref().expect("a terminal")).expect("its modes");
+        format!("{:?} {:?} {:?} {:?}", modes.input_modes, modes.output_modes, modes.control_modes, modes.local_modes)
+    }
+
     /// Closes the input.
     pub fn close_input(&mut self) {
         self.input = None;
     }
 
     pub fn interrupt(&self) {
-        signal(self.child.id(), Signal::INT);
+        self.signal(Signal::INT);
+    }
+
+    /// Sends a signal to the command.
+    pub fn signal(&self, what: Signal) {
+        signal(self.child.id(), what);
     }
 
     /// Waits for the exit; returns the status, standard output and standard error.

@@ -15,8 +15,21 @@ const ROWS: u16 = 1000;
 pub struct Screen {
     /// Exit status of the command; -1 if a signal ended it.
     pub status: i32,
+    /// The text of a screen of the command's own, before it was left.
+    full_screen: String,
     parser: Parser,
     columns: u16,
+}
+
+/// Leaves a screen of the command's own.
+const LEAVE_FULL_SCREEN: &str = "\u{1b}[?1049l";
+
+/// Returns the rows that a terminal shows after `output`, without spaces at their ends.
+#[must_use]
+pub fn rows_of(output: &str, columns: u16, rows: u16) -> Vec<String> {
+    let mut parser = parser(columns, rows);
+    parser.process(output.as_bytes());
+    parser.screen().rows(0, columns).map(|row| row.trim_end().to_owned()).collect()
 }
 
 impl std::fmt::Debug for Screen {
@@ -46,14 +59,31 @@ impl Screen {
             running.type_text(text);
         }
         let (status, shown, _) = running.wait_for_exit();
-        let mut screen = Self { status: status.code().unwrap_or(-1), parser: parser(columns), columns };
-        screen.parser.process(clean(&shown).as_bytes());
+        let mut screen = Self {
+            status: status.code().unwrap_or(-1),
+            full_screen: String::new(),
+            parser: parser(columns, ROWS),
+            columns,
+        };
+        for piece in clean(&shown).split_inclusive(LEAVE_FULL_SCREEN) {
+            if let Some(before) = piece.strip_suffix(LEAVE_FULL_SCREEN) {
+                screen.parser.process(before.as_bytes());
+                screen.full_screen = screen.last_text();
+                screen.full_screen.push('\n');
+            }
+            screen.parser.process(piece.as_bytes());
+        }
         screen
     }
 
-    /// Its rows without spaces at their ends, and without empty rows at the end.
+    /// Its rows without spaces at their ends, and without empty rows at the end; before them those of a screen of the command's
+    /// own.
     #[must_use]
     pub fn text(&self) -> String {
+        format!("{}{}", self.full_screen, self.last_text()).trim_end().to_owned()
+    }
+
+    fn last_text(&self) -> String {
         let rows: Vec<String> =
             self.parser.screen().rows(0, self.columns).map(|row| row.trim_end().to_owned()).collect();
         rows.join("\n").trim_end().to_owned()
@@ -115,9 +145,9 @@ impl Screen {
     }
 }
 
-fn parser(columns: u16) -> Parser {
+fn parser(columns: u16, rows: u16) -> Parser {
     let size = |number| NonZero::new(number).expect("a size");
-    Parser::new(size(ROWS), size(columns), 0)
+    Parser::new(size(rows), size(columns), 0)
 }
 
 fn attributes(cell: &Cell) -> String {

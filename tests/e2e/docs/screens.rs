@@ -48,6 +48,7 @@ const COMMANDS: &[&str] = &[
     "search functions",
     "search functions -wrap",
     "search redis",
+    "search < type => functions < wrap => \t < move => \u{1b}",
     "session list",
     "session show latest --last 2",
     "session tag latest billing",

@@ -3,6 +3,7 @@
 mod cli;
 mod filters;
 mod index;
+mod interactive;
 mod live;
 mod removal;
 

@@ -37,6 +37,14 @@ pub struct Args {
     files: bool,
 }
 
+impl Args {
+    /// Returns the arguments that restore `session`, or the part of it up to message `at`.
+    #[must_use]
+    pub fn up_to(session: String, at: Option<u64>) -> Self {
+        Self { session, at, discard: false, as_conversation: None, files: false }
+    }
+}
+
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     app.needed_session = Some(args.session.clone());
     let params = RestoreParams {

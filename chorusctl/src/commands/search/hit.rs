@@ -7,6 +7,7 @@ use crate::commands::format;
 use crate::conversation_select::MAIN;
 use crate::error::Error;
 use crate::ui::marked_text::MarkedText;
+use crate::ui::time::Clock;
 use crate::ui::{Stdout, Style, sanitize, text};
 
 const INDENT: usize = 4;
@@ -35,15 +36,8 @@ pub(super) fn print(out: &mut Stdout, hit: &SearchHit, searched: Option<&str>) -
 /// Prints what `show` needs to find the hit, the title, and by whom and when it was said.
 fn print_place(out: &mut Stdout, hit: &SearchHit, searched: Option<&str>) -> Result<(), Error> {
     let name = sanitize::one_line(&session_name(hit));
-    let facts = facts(out, hit, searched).join(" · ");
-    let mut title = title(hit);
-    let mut rest = format!(" · {facts}");
-    if let Some(width) = out.width() {
-        let room = width.saturating_sub(text::width(&name) + 2);
-        let title_room = room.saturating_sub(text::width(&rest)).max(MIN_TITLE_WIDTH);
-        title = text::truncate(&title, title_room).into_owned();
-        rest = text::truncate(&rest, room.saturating_sub(text::width(&title))).into_owned();
-    }
+    let room = out.width().map(|width| width.saturating_sub(text::width(&name) + 2));
+    let (title, rest) = title_and_facts(out.clock(), hit, searched, room);
     let line = format!(
         "{}  {}{}",
         out.style(Style::Id, &name),
@@ -53,12 +47,32 @@ fn print_place(out: &mut Stdout, hit: &SearchHit, searched: Option<&str>) -> Res
     writeln!(out, "{line}")
 }
 
+/// Returns the title, and what stands behind it, in `room` columns together; `None` cuts nothing.
+pub(super) fn title_and_facts(
+    clock: &Clock,
+    hit: &SearchHit,
+    searched: Option<&str>,
+    room: Option<usize>,
+) -> (String, String) {
+    let (title, rest) = (title(hit), format!(" · {}", facts(clock, hit, searched).join(" · ")));
+    let Some(room) = room else { return (title, rest) };
+    let title_room = room.saturating_sub(text::width(&rest)).max(MIN_TITLE_WIDTH).min(room);
+    let title = text::truncate(&title, title_room).into_owned();
+    let rest = text::truncate(&rest, room.saturating_sub(text::width(&title))).into_owned();
+    (title, rest)
+}
+
 /// Returns what names the session in a command: its short ID, or `@NAME` for a live conversation.
 pub(super) fn session_name(hit: &SearchHit) -> String {
     match &hit.session {
         Some(session) => session.short_id.clone(),
-        None => format!("@{}", hit.conversation.as_ref().map_or(MAIN, |conversation| &conversation.name)),
+        None => format!("@{}", live_name(hit)),
     }
+}
+
+/// Returns the name of the conversation.
+pub(super) fn live_name(hit: &SearchHit) -> &str {
+    hit.conversation.as_ref().map_or(MAIN, |conversation| &conversation.name)
 }
 
 fn title(hit: &SearchHit) -> String {
@@ -66,7 +80,7 @@ fn title(hit: &SearchHit) -> String {
     format::title(hit.title.as_deref(), None, name)
 }
 
-fn facts(out: &mut Stdout, hit: &SearchHit, searched: Option<&str>) -> Vec<String> {
+fn facts(clock: &Clock, hit: &SearchHit, searched: Option<&str>) -> Vec<String> {
     let conversation = hit.conversation.as_ref().map(|conversation| &*conversation.name);
     let place = match searched {
         Some(searched) if searched == hit.agent_name => {
@@ -75,7 +89,7 @@ fn facts(out: &mut Stdout, hit: &SearchHit, searched: Option<&str>) -> Vec<Strin
         _ => Some(format::who(&hit.agent_name, conversation)),
     };
     let number = hit.message.map(|number| format!("message {number}"));
-    let when = out.clock().local_date_time(hit.at);
+    let when = clock.local_date_time(hit.at);
     number.into_iter().chain(place).chain(hit.role.map(|role| speaker(hit, role))).chain([when]).collect()
 }
 
@@ -89,7 +103,7 @@ fn speaker(hit: &SearchHit, role: Role) -> String {
 }
 
 /// Formats `score 12.50 = words 10.25 + neighbours 2.25`.
-fn describe_score(score: f64, parts: &[ScorePart]) -> String {
+pub(super) fn describe_score(score: f64, parts: &[ScorePart]) -> String {
     let parts: Vec<_> =
         parts.iter().map(|part| format!("{} {:.2}", sanitize::one_line(&part.name), part.value)).collect();
     format!("score {score:.2} = {}", parts.join(" + "))

@@ -2,15 +2,18 @@
 
 mod excluded_words;
 mod hit;
+mod interactive;
 mod next_commands;
 
 use chorus_proto::methods::search::{Search, SearchIndexState, SearchParams, SearchResult};
 
 use crate::app::{App, parse_result};
+use crate::cli::GlobalOptions;
 use crate::commands::message_role::MessageRole;
 use crate::error::Error;
 use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
+use crate::ui::terminal;
 
 pub use excluded_words::separate_excluded_words;
 
@@ -22,15 +25,19 @@ pub use excluded_words::separate_excluded_words;
 /// The words need no quotes, and other forms of them match, too. `word*` matches words that start with it, and -word leaves out messages with the word.
 /// For a phrase, put double quotes inside single quotes. Everything after `--` is part of the query. If the query names a time, such as "last week", "in
 /// May" or "on 3 May 2026", messages near that time are ranked higher; --since and --until exclude all others.
+///
+/// Without a query it is interactive: results appear while you type. Enter shows the message in a pager, `r` restores the conversation up to it, and `b`
+/// branches there.
 #[derive(Debug, Default, clap::Args)]
-#[command(after_help = "Examples:\n  chorusctl search why did we drop redis\n  \
+#[command(after_help = "Examples:\n  chorusctl search                              as you type, on a terminal\n  \
+    chorusctl search why did we drop redis\n  \
     chorusctl search redis -cache                 leaves out messages with \"cache\"\n  \
     chorusctl search '\"connection pool\"' 'time*'  a phrase, and a prefix\n  \
     chorusctl search ffmpeg --tool bash           in the commands that agents ran\n  \
     chorusctl search redis -- -Cache              after --, as it looks like -C")]
 pub struct Args {
-    /// Words to find
-    #[arg(required = true, value_name = "QUERY")]
+    /// Words to find [default: interactive search, on a terminal]
+    #[arg(value_name = "QUERY")]
     pub words: Vec<String>,
     /// Search the conversations of all agents
     #[arg(long)]
@@ -75,28 +82,45 @@ impl Args {
     }
 }
 
+impl Args {
+    /// Returns the request for `query`.
+    fn params(self, query: String, app: &App) -> SearchParams {
+        let all_agents = self.all_agents || (self.project.is_some() && app.global.agent.is_none());
+        SearchParams {
+            agent: if all_agents { None } else { app.agent() },
+            conversation: app.global.conversation.clone(),
+            all_agents,
+            own: app.global.agent.is_none(),
+            query,
+            limit: self.limit,
+            since: self.since,
+            until: self.until,
+            tag: self.tag,
+            role: self.role.map(Into::into),
+            tool: self.tool,
+            source: self.source,
+            model: self.model,
+            project: self.project,
+            explain: self.explain,
+        }
+    }
+}
+
+/// Returns true if a search without a query can be interactive.
+#[must_use]
+pub fn can_be_interactive(global: &GlobalOptions) -> bool {
+    global.output_format() == OutputFormat::Text && terminal::can_show_full_screen()
+}
+
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+    if args.words.is_empty() {
+        return interactive::run(args, app);
+    }
     app.page_if_long();
     let query = join_query(&args.words)?;
     let is_filtered = args.has_filter() || app.global.conversation.is_some();
-    let all_agents = args.all_agents || (args.project.is_some() && app.global.agent.is_none());
-    let params = SearchParams {
-        agent: if all_agents { None } else { app.agent() },
-        conversation: app.global.conversation.clone(),
-        all_agents,
-        own: app.global.agent.is_none(),
-        query,
-        limit: args.limit,
-        since: args.since,
-        until: args.until,
-        tag: args.tag,
-        role: args.role.map(Into::into),
-        tool: args.tool,
-        source: args.source,
-        model: args.model,
-        project: args.project,
-        explain: args.explain,
-    };
+    let params = args.params(query, app);
+    let all_agents = params.all_agents;
     if app.stdout.format() == OutputFormat::Jsonl {
         let raw = app.call_raw::<Search>(&params)?;
         print_pages::print_entries(&mut app.stdout, &raw, "hits")?;

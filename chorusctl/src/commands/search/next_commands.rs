@@ -8,10 +8,8 @@ use super::hit::session_name;
 /// Returns the hint below the hits. `named` is the agent that the command line named, `searched` the one that was searched, if
 /// it was only one.
 pub(super) fn hint(hit: &SearchHit, named: Option<&str>, searched: Option<&str>) -> String {
-    // Imported sessions are used by the current agent.
-    let is_current = hit.imported || searched == Some(&hit.agent_name);
-    let agent = if is_current { named } else { Some(&*hit.agent_name) };
-    let agent = agent.map(|name| format!("--agent {} ", shell_word(name))).unwrap_or_default();
+    let agent =
+        agent_to_name(hit, named, searched).map(|name| format!("--agent {} ", shell_word(name))).unwrap_or_default();
     let session = session_name(hit);
     let session = shell_word(&session);
     let number = |option: &str| hit.message.map(|number| format!(" --{option} {number}")).unwrap_or_default();
@@ -24,6 +22,13 @@ pub(super) fn hint(hit: &SearchHit, named: Option<&str>, searched: Option<&str>)
         "{show}; continue from there: `chorusctl {agent}restore {session}{at}`, or in a branch: \
          `chorusctl {agent}session branch {session}{at}`"
     )
+}
+
+/// Returns the agent that commands about the hit must name.
+pub(super) fn agent_to_name<'a>(hit: &'a SearchHit, named: Option<&'a str>, searched: Option<&str>) -> Option<&'a str> {
+    // Imported sessions are used by the current agent.
+    let is_current = hit.imported || searched == Some(&hit.agent_name);
+    if is_current { named } else { Some(&*hit.agent_name) }
 }
 
 #[cfg(test)]

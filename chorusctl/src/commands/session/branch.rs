@@ -27,6 +27,14 @@ pub struct Args {
     as_conversation: Option<String>,
 }
 
+impl Args {
+    /// Returns the arguments that branch from `session`, after message `at` or after the last.
+    #[must_use]
+    pub fn from_message(session: String, at: Option<u64>) -> Self {
+        Self { session, at, goes_on: None, as_conversation: None }
+    }
+}
+
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = BranchParams {
         as_conversation: args.as_conversation,

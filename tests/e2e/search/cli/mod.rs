@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::send::cli::{Calls, daemon};
 
 /// A hit in the session 9f1c27d4 of `api`, with `changes` to its fields.
-fn hit(changes: Value) -> Value {
+pub fn hit(changes: Value) -> Value {
     let mut hit = json!({
         "agent_name": "api",
         "session": {"id": "9f1c27d4-8f5e-4d0a-a3c6-2b9be1d7e604", "short_id": "9f1c27d4", "session_id": "2026-03-02_rows"},
@@ -32,7 +32,7 @@ fn hit(changes: Value) -> Value {
 }
 
 /// The result of a search of `api`, with a complete index.
-fn result(hits: Vec<Value>) -> Value {
+pub fn result(hits: Vec<Value>) -> Value {
     json!({"agent_name": "api", "hits": hits, "index": {"complete": true, "indexed": 9, "total": 9, "messages": 120}})
 }
 

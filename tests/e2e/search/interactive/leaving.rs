@@ -1,0 +1,104 @@
+//! The terminal is left as it was, however the search ends.
+
+use std::process::Command;
+
+use chorus_tests::screen::rows_of;
+use chorus_tests::{Home, InteractiveCommand};
+use rustix::process::Signal;
+use serde_json::json;
+
+use super::{SIZE, searches, type_until, wait_for_row};
+use crate::home;
+use crate::search::cli::{hit, result};
+
+/// A shell that runs `script`, in which `{}` stands for `chorusctl search`.
+fn in_shell(home: &Home, options: &[&str], script: &str) -> Command {
+    searches(home, |mut asked| asked.send_result(result(vec![hit(json!({}))])));
+    let mut command = home.command("bash");
+    command.args(options).args(["-c", &script.replace("{}", &format!("{} search", home.bins.chorusctl))]);
+    command
+}
+
+/// Runs the command, types `keys` once there is a result, and returns the modes of the terminal from before, and the command.
+fn run(command: &Command, keys: &str) -> (String, InteractiveCommand) {
+    let mut running = InteractiveCommand::on_terminal_of(command, SIZE.0, SIZE.1);
+    let modes = running.terminal_modes();
+    wait_for_row(&running, "type words to find");
+    assert_ne!(running.terminal_modes(), modes);
+    type_until(&mut running, "redis", "1 result");
+    running.type_text(keys);
+    (modes, running)
+}
+
+/// The rows of the terminal without those at the end that are empty.
+fn last_rows(output: &str) -> Vec<String> {
+    let mut rows = rows_of(output, SIZE.0, SIZE.1);
+    rows.truncate(rows.iter().rposition(|row| !row.is_empty()).map_or(0, |last| last + 1));
+    rows
+}
+
+#[test]
+fn esc_and_ctrl_c_leave_nothing_behind() {
+    for key in ["\u{1b}", "\u{3}", "\t\u{1b}"] {
+        let home = home();
+        let command = in_shell(&home, &[], "echo before; {}; echo status $?");
+        let (modes, mut running) = run(&command, key);
+        running.stdout.wait_for("status 0");
+        assert_eq!(running.terminal_modes(), modes, "{key:?}");
+        let (_, output, _) = running.wait_for_exit();
+        assert_eq!(last_rows(&output), ["before", "status 0"], "{key:?}");
+        assert!(output.contains("\u{1b}[?2004l") && !output.ends_with("\u{1b}[?25l"), "{output:?}");
+        assert!(output.rfind("\u{1b}[?25h") > output.rfind("\u{1b}[?25l"), "the cursor is hidden: {output:?}");
+    }
+}
+
+#[test]
+fn a_signal_that_ends_it_leaves_the_screen_first() {
+    for (signal, status) in [(Signal::TERM, 143), (Signal::INT, 130), (Signal::HUP, 129), (Signal::QUIT, 131)] {
+        let home = home();
+        // The shell becomes the command, which is the one that gets the signal.
+        let (modes, mut running) = run(&in_shell(&home, &[], "echo before; ulimit -c 0; exec {}"), "");
+        running.signal(signal);
+        running.stdout.wait_for("\u{1b}[?1049l");
+        let modes_after = chorus_tests::wait_until("the modes", chorus_tests::DEADLINE, || {
+            Some(running.terminal_modes()).filter(|now| *now == modes)
+        });
+        assert_eq!(modes_after, modes);
+        let (ended, output, _) = running.wait_for_exit();
+        use std::os::unix::process::ExitStatusExt as _;
+        assert_eq!(ended.signal().map(|number| number + 128), Some(status), "{output:?}");
+        assert_eq!(last_rows(&output), ["before"]);
+    }
+}
+
+#[test]
+fn ctrl_z_gives_the_terminal_to_the_shell_until_it_continues() {
+    let home = home();
+    let script = "{}; stty -a | grep -o -- '[-]*icanon'; read line; fg >/dev/null; echo status $?";
+    let command = in_shell(&home, &["-m"], script);
+    let (_, mut running) = run(&command, "\u{1a}");
+    running.stdout.wait_for("icanon");
+    let rows = last_rows(&running.stdout.text());
+    assert!(rows.iter().any(|row| row == "icanon") && !rows.iter().any(|row| row.contains("redis")), "{rows:#?}");
+    let stopped = running.stdout.text().len();
+    running.type_text("\r");
+    let again = running.wait_for_rows(SIZE, stopped, "the search", |rows| rows[0] == "> redis");
+    assert_eq!(again[1], "1 result · api");
+    let rows = type_until(&mut running, "!", "> redis!");
+    assert!(rows[2].starts_with("▸ "), "{rows:#?}");
+    running.type_text("\u{1b}");
+    running.stdout.wait_for("status 0");
+}
+
+#[test]
+fn an_error_is_printed_after_leaving() {
+    let home = home();
+    let mut command = home.command("bash");
+    command.args(["-c", &format!("{} search --no-autostart; echo status $?", home.bins.chorusctl)]);
+    let mut running = InteractiveCommand::on_terminal_of(&command, SIZE.0, SIZE.1);
+    let (_, output, _) = running.wait_for_exit();
+    let rows = last_rows(&output);
+    assert!(rows[0].starts_with("error: no daemon running"), "{rows:#?}");
+    assert_eq!(rows.last().map(String::as_str), Some("status 4"));
+    assert!(!output.contains("\u{1b}[?1049h"), "the screen was not needed: {output:?}");
+}
