@@ -46,6 +46,14 @@ impl SearchIndex {
     /// # Errors
     /// Fails if the index cannot be read.
     pub fn search(&self, query: &SearchQuery) -> Result<SearchHits, SearchError> {
+        self.search_passages(query, snippet::LENGTH)
+    }
+
+    /// The same, but with snippets of so many characters.
+    ///
+    /// # Errors
+    /// Fails if the index cannot be read.
+    pub fn search_passages(&self, query: &SearchQuery, snippet_chars: usize) -> Result<SearchHits, SearchError> {
         let shared = &*self.shared;
         let parsed = parse(shared, &query.text);
         if parsed.is_empty() {
@@ -53,7 +61,7 @@ impl SearchIndex {
         }
         let searcher = shared.reader.searcher();
         let times = time_expressions::find(&query.text, &query.now);
-        Search { shared, searcher, query, parsed, prefix_words: Vec::new(), times }.run()
+        Search { shared, searcher, query, parsed, snippet_chars, prefix_words: Vec::new(), times }.run()
     }
 }
 
@@ -62,6 +70,7 @@ struct Search<'a> {
     searcher: Searcher,
     query: &'a SearchQuery,
     parsed: Parsed,
+    snippet_chars: usize,
     /// The words that the begins of words stand for.
     prefix_words: Vec<String>,
     /// The spans of time that the question names.
@@ -101,7 +110,8 @@ impl Search<'_> {
         self.prefix_words = self.expand_prefixes()?;
         let mut holders = Holders::new(self.shared, &self.searcher, &self.query.filter);
         let groups = if self.query.filter.concerns_sources() { Some(holders.groups_of_filter()?) } else { None };
-        let filter = ColumnFilter::new(&self.query.filter, groups, holders.hidden_groups()?);
+        let filter = ColumnFilter::new(&self.query.filter, groups, holders.hidden_groups()?)
+            .leave_out(holders.groups_without()?);
         let words = self.words_query(self.shared.fields.text);
         let query = self.filtered(words)?;
         let mut found = candidates::best(&self.searcher, &*query, &filter, self.candidates())?;
@@ -396,7 +406,7 @@ impl Search<'_> {
     fn snippet(&self, text: &str) -> crate::query::Snippet {
         let parsed = &self.parsed;
         let words = parsed.words.iter().chain(&self.prefix_words).chain(parsed.phrases.iter().flatten());
-        snippet::make(&mut self.shared.analyzer.clone(), text, &words.map(String::as_str).collect())
+        snippet::make(&mut self.shared.analyzer.clone(), text, &words.map(String::as_str).collect(), self.snippet_chars)
     }
 }
 

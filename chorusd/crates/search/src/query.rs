@@ -31,6 +31,8 @@ pub struct Filter {
     pub conversation: Option<Option<Uuid>>,
     /// Conversations whose messages are not found, unless another one holds them, too.
     pub hidden: Vec<Uuid>,
+    /// Sources whose messages are not found, also if others hold them.
+    pub without: Vec<SourceId>,
     /// From then on.
     pub since: Option<Timestamp>,
     /// Before then.

@@ -8,19 +8,19 @@ use tantivy::tokenizer::{TextAnalyzer, Token};
 use crate::analysis;
 use crate::query::Snippet;
 
-/// Length of a snippet in characters.
-const LENGTH: usize = 160;
+/// Length of a snippet in characters, if no other is asked for.
+pub(crate) const LENGTH: usize = 160;
 
 /// Characters that are shown before the first word that was found.
 const BEFORE: usize = 40;
 
 const GAP: &str = "…";
 
-/// Makes the snippet of `text` with as many different words of `words` as one can have.
-pub(crate) fn make(analyzer: &mut TextAnalyzer, text: &str, words: &HashSet<&str>) -> Snippet {
+/// Makes the snippet of `text` in `length` characters with as many different words of `words` as one can have.
+pub(crate) fn make(analyzer: &mut TextAnalyzer, text: &str, words: &HashSet<&str>, length: usize) -> Snippet {
     let found: Vec<Token> =
         analysis::words(analyzer, text).into_iter().filter(|token| words.contains(&*token.text)).collect();
-    let range = best_range(text, &found);
+    let range = best_range(text, &found, length);
     let mut snippet = Snippet::default();
     if range.start > 0 {
         snippet.text.push_str(GAP);
@@ -61,12 +61,12 @@ pub(crate) fn make(analyzer: &mut TextAnalyzer, text: &str, words: &HashSet<&str
 }
 
 /// Returns the part of the text to show: around the words that were found, else its begin.
-fn best_range(text: &str, found: &[Token]) -> Range<usize> {
-    let begin = densest(text, found).map_or(0, |first| back(text, first, BEFORE));
+fn best_range(text: &str, found: &[Token], length: usize) -> Range<usize> {
+    let begin = densest(text, found, length).map_or(0, |first| back(text, first, BEFORE));
     // Somewhat more text before it if the end is near.
-    let left = forward(text, begin, LENGTH);
-    let begin = if left == text.len() { back(text, left, LENGTH).min(begin) } else { begin };
-    let (mut start, mut end) = (begin, forward(text, begin, LENGTH));
+    let left = forward(text, begin, length);
+    let begin = if left == text.len() { back(text, left, length).min(begin) } else { begin };
+    let (mut start, mut end) = (begin, forward(text, begin, length));
     let is_word = |c: char| c.is_alphanumeric();
     let first = found.iter().map(|token| token.offset_from).find(|from| *from >= start).unwrap_or(usize::MAX);
     if start > 0
@@ -85,10 +85,10 @@ fn best_range(text: &str, found: &[Token]) -> Range<usize> {
 }
 
 /// Returns the place of the word from which on a snippet has most different words.
-fn densest(text: &str, found: &[Token]) -> Option<usize> {
+fn densest(text: &str, found: &[Token], length: usize) -> Option<usize> {
     let mut best: Option<(usize, usize)> = None;
     for (place, token) in found.iter().enumerate() {
-        let end = forward(text, token.offset_from, LENGTH - BEFORE);
+        let end = forward(text, token.offset_from, length.saturating_sub(BEFORE));
         let within = found[place..].iter().take_while(|other| other.offset_to <= end);
         let count = within.map(|other| &*other.text).collect::<HashSet<_>>().len();
         if best.is_none_or(|(most, _)| count > most) {
@@ -114,8 +114,8 @@ mod tests {
     use crate::options::IndexOptions;
 
     fn shown(text: &str, words: &[&str]) -> String {
-        let snippet =
-            make(&mut analysis::analyzer(IndexOptions::new("english", false)), text, &words.iter().copied().collect());
+        let mut analyzer = analysis::analyzer(IndexOptions::new("english", false));
+        let snippet = make(&mut analyzer, text, &words.iter().copied().collect(), LENGTH);
         let mut marked = snippet.text.clone();
         for mark in snippet.marks.iter().rev() {
             marked.insert(mark.end, ']');

@@ -422,6 +422,23 @@ fn a_purge_leaves_no_bytes_of_what_was_removed() {
 }
 
 #[test]
+fn sources_are_left_out_with_all_that_they_hold_and_passages_are_long() {
+    let mut fixture = Fixture::new();
+    let long = format!("{} zebra {}", "grass ".repeat(200), "sand ".repeat(200));
+    fixture.put(&session(1), &["a zebra", &long]);
+    fixture.put(&live(2), &["a zebra"]);
+    fixture.put(&session(3), &["another zebra"]);
+    fixture.commit();
+    let without = Filter { without: vec![live(2).id], ..Filter::default() };
+    let query = SearchQuery { filter: without, limit: 100, merge: false, ..query("zebra") };
+    let hits = fixture.index.search_passages(&query, 600).expect("it works").hits;
+    let found: Vec<(u128, Option<u64>)> = hits.iter().map(|hit| (hit.source.to_uuid().as_u128(), hit.number)).collect();
+    assert_eq!(found, [(3, Some(1)), (1, Some(2))]);
+    assert!((500..=602).contains(&hits[1].snippet.text.chars().count()), "{hits:?}");
+    assert!(hits[1].snippet.text.contains("grass zebra sand"), "{hits:?}");
+}
+
+#[test]
 fn hidden_conversations_are_not_found_unless_another_holds_the_message() {
     let mut fixture = Fixture::new();
     let secret = Uuid::from_u128(70);

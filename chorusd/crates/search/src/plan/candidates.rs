@@ -55,6 +55,8 @@ pub(super) struct ColumnFilter {
     groups: Option<HashMap<u64, u64>>,
     /// Groups that hidden conversations hold, each up to the number that others hold, too.
     hidden: HashMap<u64, u64>,
+    /// Groups that are left out up to a number.
+    without: HashMap<u64, u64>,
     role: Option<u64>,
     since: Option<i64>,
     until: Option<i64>,
@@ -67,6 +69,7 @@ impl ColumnFilter {
             agents: filter.agents.as_ref().map(|agents| agents.iter().map(|agent| agent_number(*agent)).collect()),
             groups,
             hidden,
+            without: HashMap::new(),
             role: filter.role.map(|role| role as u64),
             since: filter.since.map(|time| time.as_microsecond()),
             until: filter.until.map(|time| time.as_microsecond()),
@@ -83,6 +86,12 @@ impl ColumnFilter {
         }
     }
 
+    /// Leaves out messages of `without`, each group up to a number.
+    pub(super) fn leave_out(mut self, without: HashMap<u64, u64>) -> Self {
+        self.without = without;
+        self
+    }
+
     pub(super) fn has_times(&self) -> bool {
         self.since.is_some() || self.until.is_some()
     }
@@ -97,6 +106,7 @@ impl ColumnFilter {
         self.agents.as_ref().is_none_or(is_of_agents)
             && self.groups.as_ref().is_none_or(is_held)
             && (self.hidden.is_empty() || last_in(&self.hidden).is_none_or(is_up_to))
+            && (self.without.is_empty() || !last_in(&self.without).is_some_and(is_up_to))
             && self.role.is_none_or(|role| columns.role.first(doc) == Some(role))
             && self.since.is_none_or(|since| columns.at.first(doc).is_some_and(|at| at >= since))
             && self.until.is_none_or(|until| columns.at.first(doc).is_some_and(|at| at < until))

@@ -37,6 +37,7 @@ impl<'a> Holders<'a> {
         let (source, filter) = (&stored.source, self.filter);
         filter.conversation.is_none_or(|conversation| source.conversation == conversation)
             && !source.conversation.is_some_and(|conversation| filter.hidden.contains(&conversation))
+            && !filter.without.contains(&source.id)
             && filter.tag.as_ref().is_none_or(|tag| source.tags.contains(tag))
             && filter.model.as_ref().is_none_or(|model| source.model.as_ref() == Some(model))
     }
@@ -86,6 +87,18 @@ impl<'a> Holders<'a> {
                 if let Entry::Vacant(free) = groups.entry(holding.group) {
                     free.insert(self.last_admitted(holding.group)?);
                 }
+            }
+        }
+        Ok(groups)
+    }
+
+    /// Returns the groups of the sources that are left out, each up to the last number that one of them holds.
+    pub(super) fn groups_without(&self) -> Result<HashMap<u64, u64>, SearchError> {
+        let mut groups: HashMap<u64, u64> = HashMap::new();
+        for id in &self.filter.without {
+            for holding in self.shared.stored_source(*id)?.into_iter().flat_map(|stored| stored.holdings) {
+                let last = groups.entry(holding.group).or_default();
+                *last = holding.last.max(*last);
             }
         }
         Ok(groups)
