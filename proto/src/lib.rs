@@ -47,7 +47,7 @@ pub use window::{
     CountedTokens, Mend, MendKind, PieceKind, ShortMessage, Window, WindowBudget, WindowMessage, WindowPiece,
     WindowTool,
 };
-pub use working_set::{Item, ItemSource, Receipt, TokenBudget, WorkingSet};
+pub use working_set::{Item, ItemSource, Recall, RecalledPassage, Receipt, TokenBudget, WorkingSet};
 
 /// Version of the protocol. It is independent of the release, and changes only when an older client or daemon could no
 /// longer understand the other.

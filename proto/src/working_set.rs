@@ -1,6 +1,9 @@
 //! The working set of a context: what stays visible to the model when messages leave the window.
 
-use crate::wire;
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use crate::{Role, wire};
 
 /// Origin of an item of the working set.
 #[wire(Copy, PartialEq, Eq)]
@@ -47,6 +50,45 @@ pub struct WorkingSet {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub closed: Vec<Item>,
     pub token_budget: TokenBudget,
+    /// What was recalled from the agent's past; null if nothing was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recalled: Option<Recall>,
+}
+
+impl WorkingSet {
+    /// Removes the texts of what was recalled. What remains says which messages they are.
+    pub fn clear_recalled_texts(&mut self) {
+        for passage in self.recalled.iter_mut().flat_map(|recalled| &mut recalled.passages) {
+            passage.text.clear();
+        }
+    }
+}
+
+/// What was recalled from the agent's past for a window.
+#[wire(Default, PartialEq, Eq)]
+pub struct Recall {
+    /// Index of the first message of the window.
+    pub window_start: u64,
+    /// Best first.
+    pub passages: Vec<RecalledPassage>,
+}
+
+/// A message, or a part of one, that was said in an earlier conversation.
+#[wire(PartialEq, Eq)]
+pub struct RecalledPassage {
+    /// The saved session; null if it was said in a live conversation.
+    pub session: Option<Uuid>,
+    /// The name of the session, or of the live conversation.
+    pub name: String,
+    /// Number of the message there, from 1.
+    pub message: u64,
+    pub role: Role,
+    /// Name of the author, or of the agent; null if nobody is named.
+    pub speaker: Option<String>,
+    pub at: Timestamp,
+    /// On one line. Empty in saved sessions, which say only where it was said.
+    #[serde(default)]
+    pub text: String,
 }
 
 /// The effect of a compaction on the window. The record is unchanged.

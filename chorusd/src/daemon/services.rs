@@ -9,6 +9,7 @@ use chorus_base::error::Result;
 use chorus_clock::Clock;
 use chorus_config::{Config, SearchConfig};
 use chorus_engine::agent::agent_index::AgentIndex;
+use chorus_engine::agent::recall::PassageFinder;
 use chorus_engine::agent::registry::Registry;
 use chorus_engine::agent::summaries::{Summaries, SummaryServices};
 use chorus_engine::approvals::Approvals;
@@ -255,6 +256,7 @@ pub(super) async fn make_services(
     });
     let outside: Arc<dyn ToolHost> = ops.clone();
     let _ = tools.host.set(Arc::downgrade(&outside));
+    let _ = ops.registry.passage_finder.set(Arc::downgrade(&(ops.clone() as Arc<dyn PassageFinder>)));
     ops.tasks.set_host(Arc::downgrade(&(ops.clone() as Arc<dyn tasks::TaskHost>)));
     Ok((ops, live))
 }

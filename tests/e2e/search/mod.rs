@@ -5,6 +5,7 @@ mod filters;
 mod index;
 mod interactive;
 mod live;
+mod recall;
 mod removal;
 
 use chorus_proto::Client;

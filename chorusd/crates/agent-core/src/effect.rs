@@ -17,6 +17,7 @@ use super::AgentSettings;
 use super::compaction::{Compaction, CompactionMode, ManualCompaction};
 use super::context::{Context, Deadline};
 use super::event::{CommandOutcome, RequestId};
+use super::recall::PlannedRecall;
 use super::tool_budget::{CircuitBreaker, ToolCutoff};
 
 /// Something the actor does. If the state machine needs the outcome, it comes back as an event.
@@ -58,6 +59,12 @@ pub enum Effect {
         record_number: u32,
         compaction: Box<Compaction>,
         at: Timestamp,
+    },
+    /// Record in the journal the working set with what was recalled. It completes in order with the appends.
+    RecordRecall {
+        context: ContextNo,
+        record_number: u32,
+        working_set: Box<WorkingSet>,
     },
     /// Record the messages themselves in the journal in place of the reference to a session. The session then no longer
     /// holds them.
@@ -130,6 +137,8 @@ pub struct CallModel {
     pub compaction_mode: CompactionMode,
     /// Send a smaller window than usual, because the model refused the last one as too long.
     pub reduced: bool,
+    /// Set if passages of the agent's past are to be found for the window before the call.
+    pub recall: Option<PlannedRecall>,
     /// Set if the model must answer without tools.
     pub final_answer: Option<ToolCutoff>,
 }

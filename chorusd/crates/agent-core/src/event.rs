@@ -7,7 +7,7 @@ use chorus_base::Ticks;
 use chorus_base::error::{Error, Result};
 use chorus_proto::methods::context::{AppendResult, ClearResult};
 use chorus_proto::methods::send::SendResult;
-use chorus_proto::{ContextInfo, Receipt, Session, TokenPair, Trigger, WorkingSet};
+use chorus_proto::{ContextInfo, Recall, Receipt, Session, TokenPair, Trigger, WorkingSet};
 use chorus_session::notes::{AppliedEdit, NoteEdit};
 use chorus_session::stored_message::{ContextNo, StoredMessage};
 use jiff::Timestamp;
@@ -195,8 +195,8 @@ pub enum AppendOutcome {
     Duplicate(AppendResult),
     /// The key of a turn was known.
     DuplicateTurn(PriorTurn),
-    /// The record of a compaction, which has no messages, was appended.
-    CompactionRecorded,
+    /// A record that has no messages, of a compaction or of what was recalled, was appended.
+    RecordAppended,
 }
 
 /// An earlier turn with the same key.
@@ -250,6 +250,12 @@ pub enum Event {
         turn_step: (Uuid, u32),
         moment: EventTime,
         compaction: Box<Compaction>,
+    },
+    /// The model call of this turn and step was not made, because passages were found that its window must have first.
+    Recalled {
+        turn_step: (Uuid, u32),
+        moment: EventTime,
+        recall: Box<Recall>,
     },
     ToolEnded(Box<ToolEnded>),
     /// The journal has recorded the end of the turn, or could not.

@@ -10,10 +10,10 @@ use chorus_session::stored_message::Totals;
 use uuid::Uuid;
 
 use super::context::{Context, context_from_head};
-use super::continuation;
 use super::effect::{ContextHead, Effect, SessionDraft};
 use super::event::{AgentCommand, CommandOutcome, ContextDraft, Request, RequestId, RequestMeta, Restore};
 use super::state::{AfterSave, ExclusiveOp, Replacement, State, deadline_of_request, empty_context_error};
+use super::{continuation, recall};
 
 impl State {
     /// Starts an exclusive request. No append is pending.
@@ -220,6 +220,8 @@ impl State {
     ) {
         let Restore { session, session_id, mut messages, appended: added, mut working_set, restoration, .. } = *restore;
         let (held, held_pins) = (Totals::count(&messages), working_set.pinned_facts.clone());
+        // The session says which messages it were, but not their texts.
+        working_set.recalled = None;
         let has_unsaved_notes = self.take_notes_along(&mut working_set);
         effects.push(Effect::ReplaceWithSession {
             old: self.context.as_ref().map(|context| context.number),
@@ -280,7 +282,7 @@ fn draft_session(context: &Context, asked: &RequestMeta, trigger: Trigger) -> Se
         saved_session: context.saved_session,
         messages: context.messages.clone(),
         totals: context.totals,
-        working_set: context.working_set.clone(),
+        working_set: recall::without_texts(&context.working_set),
         restoration: context.restoration,
     }
 }

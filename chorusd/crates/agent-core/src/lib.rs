@@ -18,6 +18,7 @@ mod exclusive_results;
 pub mod interruption_reason;
 mod model_outcome;
 mod partial_load;
+pub mod recall;
 mod resend_after_failure;
 mod said_pieces;
 mod settings;

@@ -50,6 +50,8 @@ pub struct AgentSettings {
     pub concurrent_turns: u64,
     /// Tells if each conversation except `main` works in a git worktree of the workspace.
     pub worktrees: bool,
+    /// How many passages of its past it recalls at the start of a window; 0: none.
+    pub recall: u64,
 }
 
 impl AgentSettings {
@@ -90,6 +92,7 @@ impl Default for AgentSettings {
             max_conversations: 100,
             concurrent_turns: 4,
             worktrees: false,
+            recall: 0,
         }
     }
 }

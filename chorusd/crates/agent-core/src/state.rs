@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::mem;
 
 use chorus_base::error::{Error, Result};
-use chorus_proto::{ErrorKind, EventType, Receipt, Role, Session};
+use chorus_proto::{ErrorKind, EventType, Recall, Receipt, Role, Session};
 use chorus_session::stored_message::StoredMessage;
 use jiff::Timestamp;
 use serde_json::json;
@@ -84,6 +84,8 @@ pub(super) enum AppendOwner {
     OpenTurn,
     /// A compaction, which has no messages.
     Compaction(Box<Compaction>),
+    /// What was recalled, which has no messages either.
+    Recall(Box<Recall>),
 }
 
 /// An exclusive operation in progress.
@@ -195,8 +197,8 @@ impl State {
 
     fn dispatch(&mut self, event: Event, effects: &mut Vec<Effect>) {
         let of_turn =
-            matches!(event, Event::ModelCalled { .. } | Event::CompactionPlanned { .. } | Event::ToolEnded(_))
-                || matches!(event, Event::TurnClosed { .. });
+            matches!(event, Event::ModelCalled { .. } | Event::CompactionPlanned { .. } | Event::Recalled { .. })
+                || matches!(event, Event::ToolEnded(_) | Event::TurnClosed { .. });
         if of_turn && self.exclusive.is_some() {
             // The exclusive operation works on a copy of the context.
             self.deferred_events.push_back(event);
@@ -212,6 +214,7 @@ impl State {
             Event::CompactionPlanned { turn_step: of, moment, compaction } => {
                 self.start_compaction(of, moment, compaction, effects)
             }
+            Event::Recalled { turn_step: of, moment, recall } => self.start_recall(of, moment, *recall, effects),
             Event::ToolEnded(ended) => self.on_tool_ended(*ended, effects),
             Event::TurnClosed { turn, moment, result } => self.on_turn_closed(turn, moment, result, effects),
             Event::ContextLoaded(result) => self.on_context_loaded(*result, effects),
@@ -427,16 +430,14 @@ impl State {
             (AppendOwner::Compaction(compaction), result) => {
                 self.on_compaction_recorded(*compaction, result.map(drop), effects)
             }
+            (AppendOwner::Recall(recall), result) => self.on_recall_recorded(*recall, result.is_ok(), effects),
             (AppendOwner::OpenTurn, _) => self.resume_parked(effects),
             (AppendOwner::Request(request), Ok(AppendOutcome::Added(answer) | AppendOutcome::Duplicate(answer))) => {
                 effects.push(Effect::Reply(request, Ok(CommandOutcome::Appended(answer))));
             }
             (AppendOwner::Request(request), Err(failure)) => effects.push(Effect::Reply(request, Err(failure))),
-            // Only turns have markers, and only compactions have no messages.
-            (
-                AppendOwner::Request(request),
-                Ok(AppendOutcome::DuplicateTurn(_) | AppendOutcome::CompactionRecorded),
-            ) => {
+            // Only turns have markers, and only compactions and what was recalled have no messages.
+            (AppendOwner::Request(request), Ok(AppendOutcome::DuplicateTurn(_) | AppendOutcome::RecordAppended)) => {
                 effects.push(Effect::Reply(request, Err(Error::internal("an append with the key of a turn"))));
             }
         }

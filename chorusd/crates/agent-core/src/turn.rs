@@ -28,7 +28,7 @@ use super::turn_queue::QueuedTurn;
 use super::turn_resumption::{self, TurnResumption};
 use super::turn_sink::TurnSink;
 use super::usage_sum::add_usage;
-use super::{AgentSettings, continuation};
+use super::{AgentSettings, continuation, recall};
 
 /// A message that requests a turn.
 #[derive(Debug)]
@@ -74,9 +74,13 @@ pub(super) struct Turn {
     /// since half a reply is of no use.
     late_listeners: Vec<RequestId>,
     /// The window was already made smaller because it was too long.
-    reduced: bool,
+    pub(super) reduced: bool,
     /// Whether to compact the window before the next call.
-    compaction_mode: CompactionMode,
+    pub(super) compaction_mode: CompactionMode,
+    /// The same of the running call.
+    pub(super) call_mode: CompactionMode,
+    /// Passages were searched for the window as it is.
+    pub(super) recall_tried: bool,
     pub(super) usage: Usage,
     pub(super) calls: Vec<ToolCall>,
 }
@@ -89,6 +93,8 @@ pub(super) enum TurnPhase {
     CallingModel,
     /// The journal is recording a compaction.
     RecordingCompaction,
+    /// The journal is recording what was recalled.
+    RecordingRecall,
     /// The journal is recording the model's reply; these tool calls run next.
     RecordingReply(Vec<ToolCall>),
     /// Tool calls whose results are not yet recorded.
@@ -209,6 +215,8 @@ impl State {
             late_listeners: Vec::new(),
             reduced: false,
             compaction_mode: CompactionMode::IfLong,
+            call_mode: CompactionMode::IfLong,
+            recall_tried: false,
             usage: Usage::default(),
             calls: Vec::new(),
         });
@@ -296,7 +304,7 @@ impl State {
                 let outcome = std::mem::replace(&mut **outcome, Ok(String::new()));
                 self.finish_turn(outcome, effects);
             }
-            TurnPhase::CallingModel | TurnPhase::RecordingCompaction => {}
+            TurnPhase::CallingModel | TurnPhase::RecordingCompaction | TurnPhase::RecordingRecall => {}
         }
     }
 
@@ -324,7 +332,7 @@ impl State {
     }
 
     /// Makes the next model call, unless the turn has to end.
-    fn call_model_or_end(&mut self, effects: &mut Vec<Effect>) {
+    pub(super) fn call_model_or_end(&mut self, effects: &mut Vec<Effect>) {
         if self.end_if_interrupted(effects) {
             return;
         }
@@ -340,8 +348,10 @@ impl State {
             context.changes_since_call.clear();
         }
         let call = self.next_call(&settings);
-        effects.push(Effect::CallModel(Box::new(call)));
         let Some(turn) = &mut self.turn else { return };
+        turn.recall_tried |= call.recall.is_some();
+        turn.call_mode = turn.compaction_mode;
+        effects.push(Effect::CallModel(Box::new(call)));
         // This mode holds for one call only; the next one may be too long for another reason.
         turn.compaction_mode = CompactionMode::IfLong;
     }
@@ -368,13 +378,14 @@ impl State {
             context: context.map_or(ContextNo(0), |context| context.number),
             turn_start: turn.map_or(messages.len(), |turn| turn.first_message.unwrap_or(0)),
             messages,
-            working_set: context.map(|context| context.working_set.clone()).unwrap_or_default(),
+            working_set: recall::shown_set(context, settings),
             window_start: context.map_or(0, Context::window_start),
             compaction_mode: continuation::effective_compaction_mode(
                 context,
                 turn.map_or(CompactionMode::IfLong, |turn| turn.compaction_mode),
             ),
             reduced: turn.is_some_and(|turn| turn.reduced),
+            recall: self.plan_recall(settings),
             final_answer: turn.and_then(|turn| turn.tool_budget.cutoff()),
         }
     }
@@ -384,7 +395,7 @@ impl State {
         let Some(turn) = self.turn.as_mut().filter(|turn| matches!(turn.phase, TurnPhase::RecordingCompaction)) else {
             return;
         };
-        turn.compaction_mode = CompactionMode::Off;
+        (turn.compaction_mode, turn.recall_tried) = (CompactionMode::Off, false);
         match result {
             Ok(()) => self.call_model_or_end(effects),
             Err(failure) => self.finish_turn(Err(failure), effects),

@@ -1,5 +1,6 @@
 //! agent.json: the configuration of one agent.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +18,9 @@ use super::workspace_mode::WorkspaceMode;
 
 /// Name of the file in an agent's directory.
 pub const AGENT_FILE: &str = "agent.json";
+
+/// Largest value of `recall`.
+const MAX_RECALL: u64 = 20;
 
 /// A validated agent.json. Unknown keys are preserved.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,6 +61,8 @@ pub struct AgentConfig {
     pub concurrent_turns: u64,
     /// The directories in which its conversations work.
     pub workspace: WorkspaceMode,
+    /// Passages of its past that it recalls at the start of a window; 0: none.
+    pub recall: u64,
 }
 
 /// A key that `agent config` sets.
@@ -71,7 +77,7 @@ pub(crate) struct SettableKey {
 }
 
 /// All keys that `agent config` sets, in alphabetical order.
-pub(crate) const CONFIG_KEYS: [SettableKey; 16] = [
+pub(crate) const CONFIG_KEYS: [SettableKey; 17] = [
     SettableKey { name: "channel_id", in_discord: true, about: "Discord channel that the agent answers in." },
     SettableKey { name: "checkpoint_workspace", in_discord: true, about: "As in `[defaults]`." },
     SettableKey { name: "compact_at_tokens", in_discord: true, about: "As in `[defaults]`." },
@@ -92,6 +98,12 @@ pub(crate) const CONFIG_KEYS: [SettableKey; 16] = [
         about: "Permission profile: a name, or a profile as a JSON object. Unset: `defaults.permissions`.",
     },
     SettableKey { name: "project", in_discord: false, about: "Project whose agents share what they remember." },
+    SettableKey {
+        name: "recall",
+        in_discord: true,
+        about: "How many passages of its past the agent recalls when a conversation starts and after a compaction, at most 20. \
+                Unset: 0, none.",
+    },
     SettableKey { name: "redact", in_discord: false, about: "As in `[defaults]`." },
     SettableKey {
         name: "system_prompt",
@@ -210,6 +222,7 @@ impl AgentConfig {
                 Some(text) => text.parse()?,
                 None => defaults.defaults.workspace,
             },
+            recall: number("recall").unwrap_or(0),
             map,
         })
     }
@@ -236,32 +249,36 @@ pub fn render(map: &Map<String, Value>) -> String {
     text
 }
 
-/// Returns the smallest value of a key that has a whole number; `None` for other keys.
-fn smallest_count(key: &str) -> Option<u64> {
+/// Returns the values of a key that has a whole number; `None` for other keys.
+fn count_range(key: &str) -> Option<RangeInclusive<u64>> {
     match key {
-        "window_messages" | "compact_at_tokens" | "daily_token_limit" => Some(0),
-        "max_conversations" | "concurrent_turns" => Some(1),
+        "window_messages" | "compact_at_tokens" | "daily_token_limit" => Some(0..=u64::MAX),
+        "max_conversations" | "concurrent_turns" => Some(1..=u64::MAX),
+        "recall" => Some(0..=MAX_RECALL),
         _ => None,
     }
 }
 
-/// Converts the value of a key that has a whole number, of at least `smallest`.
-fn count_value(key: &str, smallest: u64, value: &Value) -> Result<Value> {
-    let count = value.as_u64().or_else(|| value.as_str()?.parse().ok()).filter(|count| *count >= smallest);
+/// Converts the value of a key that has a whole number within `range`.
+fn count_value(key: &str, range: &RangeInclusive<u64>, value: &Value) -> Result<Value> {
+    let count = value.as_u64().or_else(|| value.as_str()?.parse().ok()).filter(|count| range.contains(count));
     count
         .map(Value::from)
-        .ok_or_else(|| Error::invalid(format!("`{key}` must be {}", count_range(smallest))).hint(example(key)))
+        .ok_or_else(|| Error::invalid(format!("`{key}` must be {}", describe_range(range))).hint(example(key)))
 }
 
-fn count_range(smallest: u64) -> String {
-    format!("a whole number, at least {smallest}")
+fn describe_range(range: &RangeInclusive<u64>) -> String {
+    match range.end() {
+        &u64::MAX => format!("a whole number, at least {}", range.start()),
+        end => format!("a whole number from {} to {end}", range.start()),
+    }
 }
 
 /// Checks that `value` has the type of `key`. The error message follows "agent.json".
 fn check_value(key: &str, value: &Value) -> Result<(), String> {
-    if let Some(smallest) = smallest_count(key).filter(|_| !value.is_null()) {
-        let fits = value.as_u64().is_some_and(|count| count >= smallest);
-        return if fits { Ok(()) } else { Err(format!("has a `{key}` that is not {}", count_range(smallest))) };
+    if let Some(range) = count_range(key).filter(|_| !value.is_null()) {
+        let fits = value.as_u64().is_some_and(|count| range.contains(&count));
+        return if fits { Ok(()) } else { Err(format!("has a `{key}` that is not {}", describe_range(&range))) };
     }
     let fits = match key {
         _ if value.is_null() => true,
@@ -303,8 +320,8 @@ pub fn normalise(key: &str, value: Value, profiles: &Profiles) -> Result<Value> 
             None => failure.hint(format!("keys: name, {}", SETTABLE_KEYS.join(", "))),
         });
     }
-    if let Some(smallest) = smallest_count(key).filter(|_| !value.is_null() && value != "") {
-        return count_value(key, smallest, &value);
+    if let Some(range) = count_range(key).filter(|_| !value.is_null() && value != "") {
+        return count_value(key, &range, &value);
     }
     let value = match value {
         Value::String(text) if text.is_empty() && key != "system_prompt" => Value::Null,
@@ -350,6 +367,7 @@ fn example(key: &str) -> String {
         "max_conversations" => "for example 100".into(),
         "concurrent_turns" => "for example 4".into(),
         "window_messages" => "for example 50".into(),
+        "recall" => "for example 5; 0 = none".into(),
         "compact_at_tokens" => "for example 50000".into(),
         "redact" | "checkpoint_workspace" => "true or false".into(),
         "workspace" => "shared, or worktree for a git worktree per conversation".into(),
@@ -443,6 +461,9 @@ mod tests {
             let expected = format!("`{key}` must be a whole number, at least {smallest}");
             assert_eq!(refused.message, expected);
         }
+        assert_eq!(normalise("recall", "20".into(), &profiles).unwrap(), 20);
+        let refused = normalise("recall", 21.into(), &profiles).unwrap_err();
+        assert_eq!(refused.message, "`recall` must be a whole number from 0 to 20");
         assert_eq!(normalise("daily_token_limit", "5000".into(), &profiles).unwrap(), 5000);
         assert_eq!(normalise("daily_cost_limit", "2.5".into(), &profiles).unwrap(), 2.5);
         assert!(normalise("daily_cost_limit", "-1".into(), &profiles).is_err());

@@ -1,8 +1,12 @@
 //! Sessions of direct messages are offered to nobody else.
 
+use chorus_proto::methods::context::{Clear, ClearParams};
+use chorus_proto::methods::search::{Search, SearchParams};
 use chorus_tests::ctl::chorusctl;
+use chorus_tests::discord::ChannelHandle;
 use chorus_tests::discord::permissions::MANAGE_MESSAGES;
 use chorus_tests::model_server::Response;
+use chorus_tests::{DEADLINE, Daemon, wait_until};
 use serde_json::json;
 
 use super::{DirectFixture, answer_to};
@@ -58,7 +62,7 @@ fn the_agent_does_not_find_them_for_others() {
     dms.talk_direct(&dms.mara, "My secret colour?", "Ultramarine.");
     dms.mara.run_slash_command(&dms.direct(&dms.mara), "context save", &[]).response_with("Saved as");
     dms.fixture.set("maps", "permissions", "open").expect("set");
-    let search = |channel: &chorus_tests::discord::ChannelHandle| {
+    let search = |channel: &ChannelHandle| {
         dms.answer(Response::empty().then_call("c1", "search_sessions", &json!({"query": "ultramarine"})));
         dms.say("So it is.");
         let asked = channel.say(&dms.mara, "Search.");
@@ -69,4 +73,42 @@ fn the_agent_does_not_find_them_for_others() {
     assert!(found.contains("no match in 0 sessions"), "{found}");
     let found = search(&dms.direct(&dms.mara));
     assert!(found.contains("found in 1 session"), "{found}");
+}
+
+#[test]
+fn the_agent_does_not_recall_them_for_others() {
+    let dms = DirectFixture::new();
+    dms.fixture.set("maps", "recall", "5").expect("set");
+    dms.talk_direct(&dms.mara, "The secret colour of mine is ultramarine.", "I see.");
+    dms.mara.run_slash_command(&dms.direct(&dms.mara), "context save", &[]).response_with("Saved as");
+    dms.talk_direct(&dms.otto, "The secret colour of otto is vermilion.", "Fine.");
+    let mut client = dms.fixture.client();
+    for colour in ["ultramarine", "vermilion"] {
+        let params = SearchParams { query: colour.into(), all_agents: true, ..SearchParams::default() };
+        wait_until(colour, DEADLINE, || client.call::<Search>(&params).ok().filter(|result| !result.hits.is_empty()));
+    }
+    let system = |channel: &ChannelHandle| {
+        dms.talk(&dms.mara, channel, "What is the secret colour of mine and of otto?", "Who knows.");
+        dms.fixture.server.requests().pop().expect("a request").body["system"].to_string()
+    };
+    let shown = system(&dms.room);
+    assert!(!shown.contains("ultramarine") && !shown.contains("vermilion"), "{shown}");
+    // In her own direct messages there are her own ones, which her live conversation does not have any more.
+    let hers = dms.direct(&dms.mara);
+    let conversation = dms.conversation(&dms.mara).map(|one| one.name);
+    let clear = ClearParams { agent: Some("maps".into()), conversation, ..ClearParams::default() };
+    let timeouts = || {
+        let log = dms.fixture.daemon.as_ref().map(Daemon::read_log).unwrap_or_default();
+        log.matches("nothing recalled").count()
+    };
+    let shown = loop {
+        let before = timeouts();
+        client.call::<Clear>(&clear).expect("cleared");
+        let shown = system(&hers);
+        // This machine may be too busy to find anything in time.
+        if timeouts() == before {
+            break shown;
+        }
+    };
+    assert!(shown.contains("The secret colour of mine is ultramarine.") && !shown.contains("vermilion"), "{shown}");
 }

@@ -33,8 +33,8 @@ pub struct Compaction {
     pub receipt: Receipt,
 }
 
-/// The part of a working set that is derived from messages. Pinned facts and the background are not: no compaction
-/// changes them.
+/// The part of a working set that is derived from messages. Pinned facts, the background and what was recalled are not: no
+/// compaction changes them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DerivedState {
@@ -101,6 +101,7 @@ impl DerivedState {
         let Self { summary, topics, facts, decisions, open_tasks, files_touched, conflicts, closed, token_budget } =
             self;
         let (background, pinned_facts) = (set.background.take(), std::mem::take(&mut set.pinned_facts));
+        let recalled = set.recalled.take();
         *set = WorkingSet {
             background,
             summary,
@@ -113,6 +114,7 @@ impl DerivedState {
             conflicts,
             closed,
             token_budget,
+            recalled,
         };
     }
 

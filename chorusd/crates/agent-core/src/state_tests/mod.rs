@@ -3,6 +3,7 @@
 mod context_edits;
 mod continuation;
 mod loading;
+mod recall;
 mod tools;
 mod turn_fixtures;
 mod turns;

@@ -266,7 +266,7 @@ fn a_compaction_is_no_call_of_the_model() {
         let compaction =
             Box::new(Compaction { upto: 0, derived: DerivedState::default(), receipt: Receipt::default() });
         bench.handle(Event::CompactionPlanned { turn_step: (T1, step), moment: MOMENT, compaction });
-        assert_eq!(effect_names(&bench.handle(Event::Appended(Ok(AppendOutcome::CompactionRecorded)))), ["call"]);
+        assert_eq!(effect_names(&bench.handle(Event::Appended(Ok(AppendOutcome::RecordAppended)))), ["call"]);
         bench.handle(model_reply_in(T1, step + 1, "look", &["a"]));
         bench.handle(append_completed());
         bench.handle(tool_result_in(step + 1, "a"));
@@ -291,7 +291,7 @@ fn notes_that_were_edited_since_a_compaction_survive_it_and_its_undo() {
     let derived = DerivedState { decisions: vec![item("found one"), item("found two")], ..DerivedState::default() };
     let compaction = Box::new(Compaction { upto: 1, derived, receipt: Receipt::default() });
     bench.handle(Event::CompactionPlanned { turn_step: (T1, 1), moment: MOMENT, compaction });
-    bench.handle(Event::Appended(Ok(AppendOutcome::CompactionRecorded)));
+    bench.handle(Event::Appended(Ok(AppendOutcome::RecordAppended)));
     assert_eq!(decisions(&bench), ["found one", "found two", "during the call"]);
     bench.handle(model_reply_in(T1, 2, "Done.", &[]));
     bench.handle(append_completed());

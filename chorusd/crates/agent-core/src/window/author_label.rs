@@ -22,7 +22,7 @@ pub(super) fn with_author_label(mut message: Message) -> Message {
 }
 
 /// Sanitizes a name so that it stays within its brackets and on its line.
-fn sanitize_name(name: &str) -> String {
+pub(super) fn sanitize_name(name: &str) -> String {
     let plain = |c: char| if c.is_control() || c.is_whitespace() { ' ' } else { c };
     let invisible = |c: &char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
     let name: String =

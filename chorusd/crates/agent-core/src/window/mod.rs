@@ -4,6 +4,7 @@
 mod author_label;
 pub(crate) mod carried_items;
 mod memory_block;
+mod recalled_block;
 mod repair;
 mod selection;
 mod shorten;

@@ -353,8 +353,13 @@ impl Actor {
                 let event = self.new_event(at, continuation::COMPACTION_EVENT, data);
                 let done = store.journal.append_compaction(context, number, to_json_bytes(&*compaction), event);
                 self.appends.push_back(
-                    done.map(|result| Event::Appended(result.map(|()| AppendOutcome::CompactionRecorded))).boxed(),
+                    done.map(|result| Event::Appended(result.map(|()| AppendOutcome::RecordAppended))).boxed(),
                 );
+            }
+            Effect::RecordRecall { context, record_number: number, working_set } => {
+                let done = store.journal.append_working_set(context, number, to_json_bytes(&*working_set));
+                let done = done.map(|result| Event::Appended(result.map(|()| AppendOutcome::RecordAppended)));
+                self.appends.push_back(done.boxed());
             }
             Effect::Materialise { session, context } => {
                 let behind = trailing_records(&context);

@@ -29,6 +29,7 @@ pub mod opening_request;
 pub mod prompt;
 mod prompt_check;
 pub mod prompt_size;
+pub mod recall;
 mod redacted_stream;
 pub mod registry;
 pub mod request_builder;

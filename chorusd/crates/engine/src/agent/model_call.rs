@@ -12,7 +12,7 @@ use chorus_base::new_id;
 use chorus_llm::{CallError, ErrorClass, ModelRef, Models, Reply, SETUP_HINT, StopReason, StreamEvent};
 use chorus_proto::methods::send::TurnEvent;
 use chorus_proto::shell_word::shell_word;
-use chorus_proto::{ErrorKind, EventType, Message, NewMessage, Role, ToolCall, Usage};
+use chorus_proto::{ErrorKind, EventType, Message, NewMessage, Recall, Role, ToolCall, Usage};
 use chorus_session::conversation::ConversationKey;
 use chorus_session::stored_message::StoredMessage;
 use chorus_store::journal::NewEvent;
@@ -27,7 +27,7 @@ use super::prompt_check::PromptCheck;
 use super::redacted_stream::{RedactedStream, redact_reply};
 use super::registry::Registry;
 use super::request_builder::{BuildOutcome, build_request};
-use super::{background_extraction, context_overflow_hint, memory_prompt};
+use super::{background_extraction, context_overflow_hint, memory_prompt, recall};
 use crate::usage::{CallKind, ModelCallInfo};
 
 /// The outcome of a model call.
@@ -36,6 +36,8 @@ pub(super) enum ModelCallOutcome {
     Completed(Box<Result<ModelReply, Box<ModelFailure>>>),
     /// The window must be compacted first; no request was sent.
     NeedsCompaction(Box<Compaction>),
+    /// The window must have these passages first; no request was sent.
+    Recalled(Box<Recall>),
 }
 
 /// Calls the model, unless its window must be compacted first.
@@ -65,6 +67,9 @@ async fn try_call(
     };
     let target = registry.models.resolve(&model).map_err(failure_before_call)?;
     registry.usage.check_limits(&call.settings).await.map_err(failure_before_call)?;
+    if let Some(recall) = recall::recall(registry, conversation, &call).await {
+        return Ok(ModelCallOutcome::Recalled(Box::new(recall)));
+    }
     let ratio = registry.usage.calibration_ratio(&target.to_string()).await.map_err(failure_before_call)?;
     let accepts = ModelLimits::for_target(&registry.models, &target, ratio);
     let (longest, tight) = (registry.models.max_reply_tokens(&target, call.settings.window.tokens), call.reduced);

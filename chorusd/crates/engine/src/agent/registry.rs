@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use chorus_agent_core::AgentSettings;
@@ -41,6 +41,7 @@ use super::conversation_index::ConversationIndex;
 use super::idle_expiry::{DeadlineTimers, RESTART_GRACE};
 use super::journal_trim::{self, TrimQueue};
 use super::prompt_size::ConversationSize;
+use super::recall::PassageFinder;
 use super::summaries::Summaries;
 use super::turn_slots::TurnSlots;
 use super::turn_status::RunningTurns;
@@ -74,6 +75,8 @@ pub struct Registry {
     pub attached: AttachedClients,
     /// For the search index.
     pub live_changes: Arc<LiveChanges>,
+    /// Finds what agents recall. Set once the daemon is complete.
+    pub passage_finder: OnceLock<Weak<dyn PassageFinder>>,
     pub(super) extractions: RunningExtractions,
     pub(super) trim_queue: TrimQueue,
     pub(super) checkpoint_limit: CheckpointLimit,
@@ -135,6 +138,7 @@ impl Registry {
             turn_slots: TurnSlots::default(),
             attached: AttachedClients::default(),
             live_changes: Arc::default(),
+            passage_finder: OnceLock::new(),
             extractions: RunningExtractions::default(),
             tasks,
             closing: AtomicBool::new(false),

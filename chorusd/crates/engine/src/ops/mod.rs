@@ -21,6 +21,7 @@ pub mod memory;
 pub mod models;
 pub mod notes;
 pub mod permissions;
+mod recall;
 mod redact_import;
 pub mod resolve_agent;
 pub mod search;

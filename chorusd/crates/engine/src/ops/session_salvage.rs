@@ -232,8 +232,9 @@ async fn write_salvaged(
     settings: &std::sync::Arc<chorus_agent_core::AgentSettings>,
     conversation: Option<ConversationRef>,
     messages: Vec<StoredMessage>,
-    working_set: WorkingSet,
+    mut working_set: WorkingSet,
 ) -> Result<Session> {
+    working_set.clear_recalled_texts();
     let now = ops.clock.now();
     let parsed = |index: usize| messages.get(index).and_then(|message: &StoredMessage| message.to_message().ok());
     let mut digest = ConversationSample::new();

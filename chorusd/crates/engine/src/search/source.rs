@@ -1,8 +1,8 @@
 //! Describes sessions and live contexts as sources of the search index.
 
-use chorus_search::{Source, SourceId, SourceKind};
+use chorus_search::{SearchIndex, Source, SourceId, SourceKind};
 use chorus_session::conversation::{ConversationKey, MAIN_CONVERSATION};
-use chorus_session::stored_message::StoredMessage;
+use chorus_session::stored_message::{ContextNo, StoredMessage};
 use chorus_store::catalog::SessionRow;
 use sha2::{Digest as _, Sha256};
 
@@ -37,7 +37,7 @@ pub(super) fn of_session(row: &SessionRow, sha256: &str, agents: &AgentIndex) ->
 
 /// Returns the id of the source of a live context.
 #[must_use]
-pub(super) fn live_id(key: ConversationKey) -> SourceId {
+pub(crate) fn live_id(key: ConversationKey) -> SourceId {
     let hash = Sha256::new().chain_update(b"live").chain_update(key.agent).chain_update(key.id).finalize();
     let mut id = [0; 16];
     id.copy_from_slice(&hash[..16]);
@@ -74,4 +74,11 @@ pub(super) fn of_context(
 pub(super) fn live_stamp(head: &LiveHead, last: Option<&StoredMessage>) -> String {
     let last = last.map(|message| u128::from_le_bytes(message_text::key(message))).unwrap_or_default();
     format!("{}-{last:032x}", head.context.0)
+}
+
+/// Returns true if the index has a live context of the conversation other than `context`, which has ended.
+#[must_use]
+pub(crate) fn is_of_earlier_context(index: &SearchIndex, key: ConversationKey, context: ContextNo) -> bool {
+    let indexed = index.source(live_id(key)).ok().flatten();
+    indexed.is_some_and(|source| source.stamp.split_once('-').is_none_or(|(of, _)| of != context.0.to_string()))
 }

@@ -1,4 +1,4 @@
-//! Records of compactions, and contexts that continue a session with or without a reference to its messages.
+//! Records of compactions and of what was recalled, and contexts that continue a session with or without a reference to its messages.
 
 use std::sync::Arc;
 
@@ -49,6 +49,20 @@ impl Journal {
             },
             move |event| publisher.publish([Arc::new(event)]),
         )
+    }
+
+    /// Records the working set of a context, without an event; otherwise as [`Journal::append_compaction`].
+    pub fn append_working_set(
+        &self,
+        context: ContextNo,
+        number: u32,
+        working_set: Bytes,
+    ) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.writer.submit(move |conn| {
+            let mut chain = RecordChain::open(conn, context)?.ok_or_else(|| unreadable_record("it has no context"))?;
+            chain.append(conn, number, &Record::WorkingSet { json: &working_set })?;
+            contexts_table::set_last_record(conn, context, chain.newest())
+        })
     }
 
     /// Ends `old` and begins a context that refers to the first messages of a session, in one commit.

@@ -70,6 +70,7 @@ impl Actor {
                 model_call::ModelCallOutcome::NeedsCompaction(compaction) => {
                     Event::CompactionPlanned { turn_step: of, moment, compaction }
                 }
+                model_call::ModelCallOutcome::Recalled(recall) => Event::Recalled { turn_step: of, moment, recall },
             }
         });
         let registry = self.registry.clone();

@@ -60,6 +60,7 @@ pub fn agent_entry(home: &Path, dir: &str, config: &AgentConfig, stamp: String) 
             max_conversations: config.max_conversations,
             concurrent_turns: config.concurrent_turns,
             worktrees: config.workspace == WorkspaceMode::Worktree,
+            recall: config.recall,
             limits: UsageLimits { daily_tokens: config.daily_token_limit, daily_cost: config.daily_cost_limit },
         }),
         permissions: config.permissions.clone(),

@@ -86,8 +86,8 @@ pub fn drop_later_items(set: &mut WorkingSet, later: &[StoredMessage]) {
     if later.is_empty() {
         return;
     }
-    // The summary covers all messages.
-    set.summary = None;
+    // The summary covers all messages, and passages may have been recalled for later ones.
+    (set.summary, set.recalled) = (None, None);
     // All fields are named, so that a new field must be considered here.
     let WorkingSet {
         topics,
@@ -101,6 +101,7 @@ pub fn drop_later_items(set: &mut WorkingSet, later: &[StoredMessage]) {
         pinned_facts: _,
         closed: _,
         token_budget: _,
+        recalled: _,
     } = set;
     let lists = [topics, facts, decisions, open_tasks, files_touched, conflicts];
     if lists.iter().all(|list| list.is_empty()) {
