@@ -12,6 +12,7 @@ use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use uuid::Uuid;
 
 use super::corpus::{Question, Sample};
+use super::mode::Mode;
 use crate::error::{Error, Result};
 
 /// The first hits of which the share of turns is measured.
@@ -44,6 +45,12 @@ pub struct Sums {
 pub struct Measured {
     pub messages: u64,
     pub index_time: Duration,
+    pub modes: BTreeMap<Mode, Found>,
+}
+
+/// What one way of searching has found.
+#[derive(Debug, Default)]
+pub struct Found {
     pub by_category: BTreeMap<String, Sums>,
     pub all: Sums,
     /// Times of the searches, sorted.
@@ -52,20 +59,27 @@ pub struct Measured {
     pub missed: Vec<(usize, usize)>,
 }
 
-/// Indexes each sample by itself, as in a home of its own, and asks its questions.
-pub fn evaluate(samples: &[Sample]) -> Result<Measured> {
+/// Indexes each sample by itself, as in a home of its own, and asks its questions in each mode.
+pub fn evaluate(samples: &[Sample], modes: &[Mode]) -> Result<Measured> {
     let dir = std::env::temp_dir().join(format!("chorus-retrieval-{}", std::process::id()));
     let mut measured = Measured::default();
-    let evaluated = samples.iter().enumerate().try_for_each(|(number, sample)| measured.add(&dir, number, sample));
+    let evaluated =
+        samples.iter().enumerate().try_for_each(|(number, sample)| measured.add(&dir, number, sample, modes));
     let _ = std::fs::remove_dir_all(&dir);
-    measured.latencies.sort();
+    measured.modes.values_mut().for_each(|found| found.latencies.sort());
     evaluated
         .map(|()| measured)
         .map_err(|error| Error::new(error.to_string()).hint("is there room in the directory for temporary files?"))
 }
 
 impl Measured {
-    fn add(&mut self, dir: &Path, number: usize, sample: &Sample) -> std::result::Result<(), SearchError> {
+    fn add(
+        &mut self,
+        dir: &Path,
+        number: usize,
+        sample: &Sample,
+        modes: &[Mode],
+    ) -> std::result::Result<(), SearchError> {
         let (index, _) =
             SearchIndex::create(dir, IndexOptions::new("english", false), "it is of another sample".into())?;
         let begun = Instant::now();
@@ -86,18 +100,35 @@ impl Measured {
         writer.commit()?;
         self.messages += index.message_count();
         self.index_time += begun.elapsed();
+        for mode in modes {
+            let found = self.modes.entry(*mode).or_default();
+            found.ask_all(&index, number, sample, *mode)?;
+        }
+        Ok(())
+    }
+}
+
+impl Found {
+    /// Asks the questions of a sample.
+    fn ask_all(
+        &mut self,
+        index: &SearchIndex,
+        number: usize,
+        sample: &Sample,
+        mode: Mode,
+    ) -> std::result::Result<(), SearchError> {
         let last = sample.sessions.iter().map(|session| session.at).max().unwrap_or_default();
         for (asked, question) in sample.questions.iter().enumerate() {
             let next_day = last.checked_add(SignedDuration::from_hours(24)).unwrap_or(last);
             let asked_at = question.at.unwrap_or(next_day);
-            let query = SearchQuery {
+            let query = mode.apply(SearchQuery {
                 text: question.text.clone(),
                 filter: Filter::default(),
                 limit: HITS,
                 merge: false,
                 explain: false,
                 now: asked_at.to_zoned(TimeZone::UTC),
-            };
+            });
             // The first search reads from the disk, so the second one is timed.
             let found = index.search(&query)?;
             let begun = Instant::now();

@@ -11,6 +11,9 @@ use serde_json::Value;
 use super::corpus::{Question, Sample, Session, Turn};
 use crate::error::{Error, Result};
 
+/// The category of LongMemEval's questions that have no answer.
+const ABSTENTION: &str = "abstention";
+
 /// Reads a file, or the JSON files of a directory in the order of their names.
 pub fn read(path: &Path) -> Result<Vec<Sample>> {
     let files: Vec<PathBuf> = if path.is_dir() {
@@ -90,8 +93,9 @@ fn read_locomo(entry: &Value) -> Option<Sample> {
     (!sample.sessions.is_empty()).then_some(sample)
 }
 
-/// `{question, question_type, question_date, haystack_sessions: [[{role, content, has_answer}]], haystack_session_ids,
-/// haystack_dates, answer_session_ids}`.
+/// `{question_id, question, question_type, question_date, haystack_sessions: [[{role, content, has_answer}]],
+/// haystack_session_ids, haystack_dates, answer_session_ids}`. Questions that have no answer have an id that ends in `_abs`; published
+/// figures leave them out.
 fn read_longmemeval(entry: &Value) -> Option<Sample> {
     let list = |key: &str| entry.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
     let (ids, dates) = (list("haystack_session_ids"), list("haystack_dates"));
@@ -117,10 +121,13 @@ fn read_longmemeval(entry: &Value) -> Option<Sample> {
         answers.iter().any(|answer| answer.as_str() == id)
     };
     let sessions: Vec<String> = sample.sessions.iter().filter(is_right).map(|session| session.id.clone()).collect();
+    let text = |key: &str| entry.get(key).and_then(Value::as_str);
+    let has_no_answer = text("question_id").is_some_and(|id| id.ends_with("_abs"));
+    let category = if has_no_answer { ABSTENTION } else { text("question_type").unwrap_or_default() };
     sample.questions.push(Question {
-        text: entry.get("question")?.as_str()?.to_owned(),
-        category: entry.get("question_type").and_then(Value::as_str).unwrap_or_default().to_owned(),
-        at: entry.get("question_date").and_then(Value::as_str).and_then(parse_longmemeval_time),
+        text: text("question")?.to_owned(),
+        category: category.to_owned(),
+        at: text("question_date").and_then(parse_longmemeval_time),
         turns: turns_with_answer,
         sessions,
     });
@@ -168,15 +175,26 @@ mod tests {
 
     #[test]
     fn longmemeval_is_read() {
-        let entry = json!({"question": "Where?", "question_type": "single-session-user", "question_date": "2023/05/30 (Tue) 23:40",
-            "haystack_session_ids": ["s1", "s2"], "haystack_dates": ["2023/05/20 (Sat) 02:21", "2023/05/21 (Sun) 10:00"],
+        // All fields of the published files. A session id may be there twice, and an answer may be a number.
+        let mut entry = json!({"question_id": "gpt4_1", "question": "Where?", "answer": 3,
+            "question_type": "single-session-user", "question_date": "2023/05/30 (Tue) 23:40",
+            "haystack_session_ids": ["s1", "answer_s2", "s1"], "answer_session_ids": ["answer_s2"],
+            "haystack_dates": ["2023/05/20 (Sat) 02:21", "2023/05/21 (Sun) 10:00", "2023/05/22 (Mon) 00:05"],
             "haystack_sessions": [[{"role": "user", "content": "a"}],
-                [{"role": "user", "content": "b"}, {"role": "assistant", "content": "c", "has_answer": true}]],
-            "answer_session_ids": ["s2"]});
+                [{"role": "user", "content": "b", "has_answer": false}, {"role": "assistant", "content": "c", "has_answer": true}],
+                []]});
         let sample = read_sample(&entry).unwrap();
         let question = &sample.questions[0];
-        assert_eq!((&question.turns[..], &question.sessions[..]), (&["1:1".to_owned()][..], &["1/s2".to_owned()][..]));
+        let right = (&question.turns[..], &question.sessions[..]);
+        assert_eq!(right, (&["1:1".to_owned()][..], &["1/answer_s2".to_owned()][..]));
+        assert_eq!(question.category, "single-session-user");
         assert_eq!(question.at.unwrap().to_string(), "2023-05-30T23:40:00Z");
+        assert_eq!(sample.sessions.len(), 3);
         assert_eq!(sample.sessions[0].at.to_string(), "2023-05-20T02:21:00Z");
+        let (user, assistant) = (&sample.sessions[1].turns[0], &sample.sessions[1].turns[1]);
+        assert_eq!((&*user.text, user.is_assistant), ("b", false));
+        assert_eq!((&*assistant.text, assistant.is_assistant), ("c", true));
+        entry["question_id"] = "gpt4_1_abs".into();
+        assert_eq!(read_sample(&entry).unwrap().questions[0].category, ABSTENTION);
     }
 }

@@ -3,10 +3,13 @@
 mod corpus;
 mod evaluate;
 mod formats;
+mod mode;
+mod plant;
 mod report;
 
 use std::path::PathBuf;
 
+use self::mode::Mode;
 use crate::error::Result;
 use crate::shell::Shell;
 use crate::workspace;
@@ -16,14 +19,21 @@ const OWN_CORPUS: &str = "xtask/src/retrieval/own.json";
 
 /// Measure how well the search finds what answers a question
 ///
-/// Reads conversations with questions in the format of LoCoMo or LongMemEval: a file, or a directory of such files. Each conversation
-/// is indexed as those of one agent, and each question is searched among them by its words. Prints the share of the turns
-/// with the answer among the first hits, the share of questions with a right session among the first, and the time of a search.
+/// Reads conversations with questions in the format of LoCoMo or LongMemEval: a file, or a directory of such files. With --plant, reads
+/// conversations without questions, and plants 200 facts with a question about each. Each set of conversations is indexed as those of one
+/// agent, and each question is searched among them. Prints the share of the turns with the answer among the first hits, the share of
+/// questions with a right session among the first, and the time of a search.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// A file or directory [default: a small set of our own]
     #[arg(value_name = "FILE")]
     path: Option<PathBuf>,
+    /// Plant facts into the conversations of this directory, each a JSON list of messages with `role` and `content`
+    #[arg(long, value_name = "DIR", conflicts_with = "path")]
+    plant: Option<PathBuf>,
+    /// Measure only this way of searching [default: all]
+    #[arg(long, value_name = "MODE")]
+    mode: Vec<Mode>,
     /// Leave out the questions of a category, for example those that have no answer
     #[arg(long, value_name = "CATEGORY")]
     without: Vec<String>,
@@ -33,20 +43,30 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, shell: &Shell) -> Result<()> {
-    let path = match &args.path {
+    let path = match args.path.as_ref().or(args.plant.as_ref()) {
         Some(path) => path.clone(),
         None => workspace::root()?.join(OWN_CORPUS),
     };
     if shell.dry_run {
         return report::line(&format!("would measure {}", path.display()));
     }
-    let mut corpus = formats::read(&path)?;
+    let mut corpus = match &args.plant {
+        Some(dir) => vec![plant::read(dir)?],
+        None => formats::read(&path)?,
+    };
     for sample in &mut corpus {
         sample.questions.retain(|question| !args.without.contains(&question.category));
     }
-    let measured = evaluate::evaluate(&corpus)?;
+    let modes = if args.mode.is_empty() { &Mode::ALL[..] } else { &args.mode };
+    let measured = evaluate::evaluate(&corpus, modes)?;
     if args.missed {
         report::missed(&corpus, &measured)?;
     }
-    report::table(&measured)
+    report::tables(&measured)?;
+    if args.path.is_none() && args.plant.is_none() {
+        report::line("")?;
+        report::line("planted facts: not run; name a directory of conversations with --plant")?;
+        report::line("LoCoMo, LongMemEval: not run; name a file")?;
+    }
+    Ok(())
 }

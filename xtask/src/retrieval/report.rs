@@ -4,7 +4,8 @@ use std::io::{self, Write as _};
 use std::time::Duration;
 
 use super::corpus::Sample;
-use super::evaluate::{Measured, SESSIONS_AMONG, Sums, TURNS_AMONG};
+use super::evaluate::{Found, Measured, SESSIONS_AMONG, Sums, TURNS_AMONG};
+use super::mode::Mode;
 use crate::error::{Error, Result};
 
 /// Prints a line.
@@ -12,20 +13,25 @@ pub fn line(text: &str) -> Result<()> {
     writeln!(io::stdout(), "{text}").map_err(|error| Error::new(format!("cannot print: {error}")))
 }
 
-/// Prints the table of categories, and the times.
-pub fn table(measured: &Measured) -> Result<()> {
+/// Prints a table of categories for each mode, and the times.
+pub fn tables(measured: &Measured) -> Result<()> {
     let rate = measured.messages as f64 / measured.index_time.as_secs_f64();
-    line(&format!("{} messages, indexed at {rate:.0}/s; searched by words", measured.messages))?;
+    line(&format!("{} messages, indexed at {rate:.0}/s", measured.messages))?;
+    measured.modes.iter().try_for_each(|(mode, found)| table(*mode, found))
+}
+
+fn table(mode: Mode, found: &Found) -> Result<()> {
     line("")?;
+    line(&format!("mode: {mode}"))?;
     let turns = TURNS_AMONG.map(|among| format!("turns@{among}")).join("  ");
     let sessions = SESSIONS_AMONG.map(|among| format!("session@{among}")).join("  ");
     line(&format!("{:28}{:>9}  {turns}   MRR  {sessions}", "category", "questions"))?;
-    for (category, sums) in &measured.by_category {
+    for (category, sums) in &found.by_category {
         row(category, sums)?;
     }
-    row("all", &measured.all)?;
+    row("all", &found.all)?;
     line("")?;
-    line(&format!("a search: p50 {}, p99 {}", at(&measured.latencies, 0.5), at(&measured.latencies, 0.99)))
+    line(&format!("a search: p50 {}, p99 {}", at(&found.latencies, 0.5), at(&found.latencies, 0.99)))
 }
 
 fn row(name: &str, sums: &Sums) -> Result<()> {
@@ -46,9 +52,12 @@ fn row(name: &str, sums: &Sums) -> Result<()> {
 
 /// Prints the questions without a right turn among the first ten hits.
 pub fn missed(samples: &[Sample], measured: &Measured) -> Result<()> {
-    for (sample, question) in &measured.missed {
-        let question = &samples[*sample].questions[*question];
-        line(&format!("missed ({}): {} [{}]", question.category, question.text, question.turns.join(", ")))?;
+    for (mode, found) in &measured.modes {
+        for (sample, question) in &found.missed {
+            let question = &samples[*sample].questions[*question];
+            let turns = question.turns.join(", ");
+            line(&format!("missed by {mode} ({}): {} [{turns}]", question.category, question.text))?;
+        }
     }
     Ok(())
 }
