@@ -72,6 +72,13 @@ pub(super) async fn load_state(
     (state, None)
 }
 
+/// Reads the messages of the context of `head`, without loading it for anything else.
+pub(super) async fn read_messages(store: &Store, home: &Path, head: &ContextRow) -> Result<Vec<StoredMessage>> {
+    let (newest, cursor) = store.journal.newest_records(head.context).await?;
+    let context = replay_records(store, home, head, context_from_head(head), newest, cursor).await?;
+    Ok(Arc::unwrap_or_clone(context.messages))
+}
+
 /// Runs `remaining` and returns the event with its result.
 pub(super) fn finish_loading(
     registry: Arc<Registry>,

@@ -469,6 +469,11 @@ impl Indexer {
 
     /// Reads the messages of a live context from an index on; `None` if they cannot be read now.
     async fn read_live(&self, key: ConversationKey, from: u64) -> Option<Vec<StoredMessage>> {
+        // A start with a new index reads all contexts. Most are out of memory, and stay there.
+        if let Some(mut messages) = self.registry.read_unloaded(key).await {
+            messages.drain(..usize::try_from(from).unwrap_or(usize::MAX).min(messages.len()));
+            return Some(messages);
+        }
         let (mut messages, mut next) = (Vec::new(), Some(from));
         while let Some(offset) = next {
             let range = PageRange::From { offset, limit: u64::MAX };

@@ -5,12 +5,13 @@ use std::collections::{HashMap, HashSet};
 use chorus_agent_core::window::WindowBudget;
 use chorus_proto::ContextInfo;
 use chorus_session::conversation::ConversationKey;
-use chorus_session::stored_message::ContextNo;
+use chorus_session::stored_message::{ContextNo, StoredMessage};
 use chorus_store::journal::ContextRow;
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::Registry;
+use crate::agent::context_loader;
 use crate::agent::idle_expiry::shrink_if_sparse;
 use crate::agent::prompt_size::{self, ConversationSize};
 
@@ -39,6 +40,18 @@ impl Registry {
     #[must_use]
     pub fn live_heads(&self) -> Vec<(ConversationKey, LiveHead)> {
         self.inner.lock().live.values().map(|row| (row.conversation, LiveHead::of(row))).collect()
+    }
+
+    /// Reads the messages of a live context from the journal; it stays out of memory. `None` if it is in memory, or changes in the
+    /// meantime, or cannot be read: then its actor has to be asked.
+    pub async fn read_unloaded(&self, conversation: ConversationKey) -> Option<Vec<StoredMessage>> {
+        let head = {
+            let inner = self.inner.lock();
+            let is_loaded = inner.actors.contains_key(&conversation);
+            inner.live.get(conversation).filter(|_| !is_loaded).cloned()?
+        };
+        // The actor reports what is wrong.
+        context_loader::read_messages(&self.store, &self.home, &head).await.ok()
     }
 
     /// Returns the numbers of a conversation's live context.

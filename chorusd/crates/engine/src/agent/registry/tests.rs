@@ -107,6 +107,30 @@ async fn a_context_left_alone_leaves_memory_and_comes_back() {
 }
 
 #[tokio::test]
+async fn a_context_is_read_without_an_actor_unless_it_has_one() {
+    let home = tempfile::tempdir().unwrap();
+    let time = Arc::new(AtomicI64::new(0));
+    let (registry, settings) = test_registry(home.path(), Clock::new(ManualTime(time.clone())));
+    let main = ConversationKey::main(settings.id);
+    assert!(registry.read_unloaded(main).await.is_none(), "there is none");
+    append(&registry, &settings, "one").await.unwrap();
+    append(&registry, &settings, "two").await.unwrap();
+    assert!(registry.read_unloaded(main).await.is_none(), "it is in memory");
+    time.store(i64::try_from(EVICT_AFTER.as_nanos()).unwrap(), Ordering::Relaxed);
+    registry.ask(main, command::evict()).await.unwrap();
+    tokio::task::yield_now().await;
+    let texts = registry.read_unloaded(main).await.unwrap();
+    let texts: Vec<String> = texts.iter().map(|message| message.to_message().unwrap().content).collect();
+    assert_eq!(texts, ["one", "two"]);
+    assert!(!registry.inner.lock().actors.contains_key(&main));
+    // If the journal has others than the head says, the actor has to be asked.
+    let mut head = registry.inner.lock().live.get(main).cloned().unwrap();
+    head.totals.messages += 1;
+    registry.inner.lock().live.insert(head);
+    assert!(registry.read_unloaded(main).await.is_none());
+}
+
+#[tokio::test]
 async fn an_agent_whose_task_has_died_goes_on_from_the_journal() {
     let home = tempfile::tempdir().unwrap();
     let (registry, settings) = test_registry(home.path(), Clock::system());
