@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chorus_agent_core::context::{PageBudget, PageRange};
-use chorus_base::error::{Error, Result};
+use chorus_base::error::Result;
 use chorus_proto::ErrorKind;
 use chorus_search::{IndexWriter, Opened, SearchError, SearchIndex, SourceId};
 use chorus_session::conversation::ConversationKey;
@@ -21,7 +21,9 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::backlog::Backlog;
+use super::failure::Failure;
 use super::service::{IndexProgress, SearchService};
+use super::timer::Timer;
 use super::{message_text, source};
 use crate::agent::agent_index::AgentIndex;
 use crate::agent::command;
@@ -33,6 +35,9 @@ const COLLECT_FOR: Duration = Duration::from_millis(50);
 /// How long a round indexes before it commits and looks for newer changes. With the commit, a message is found within a second
 /// even while a large home is indexed.
 const ROUND: Duration = Duration::from_millis(600);
+
+/// How much of a round goes to changed sessions before live contexts, so that many large saves do not delay what is said now.
+const BEFORE_LIVE: Duration = Duration::from_millis(200);
 
 /// Number of sessions whose rows are read at once.
 const ROWS_AT_ONCE: usize = 32;
@@ -60,37 +65,6 @@ const TRASH: &str = "trash/";
 
 /// The parts of a page of a live context: a few megabytes at once, and messages of any length.
 const PAGE: PageBudget = PageBudget { page_bytes: 4 << 20, message_bytes: usize::MAX };
-
-/// Why a round ended early.
-#[derive(Debug)]
-enum Failure {
-    Index(SearchError),
-    Store(Error),
-    /// A search could not read the index.
-    Search,
-}
-
-impl From<SearchError> for Failure {
-    fn from(error: SearchError) -> Self {
-        Self::Index(error)
-    }
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Self::Store(error)
-    }
-}
-
-impl std::fmt::Display for Failure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Index(error) => error.fmt(f),
-            Self::Store(error) => error.fmt(f),
-            Self::Search => f.write_str("a search could not read it"),
-        }
-    }
-}
 
 /// Keeps the index up to date until `stop`. Returns when its thread has ended.
 pub async fn run(
@@ -138,25 +112,6 @@ pub async fn run(
         tracing::error!(%error, "cannot start the thread of the search index");
     }
     let _ = end.await;
-}
-
-/// A timer of the runtime that a thread outside of it can wait for; it also fires when the runtime ends.
-struct Timer(tokio::task::JoinHandle<()>);
-
-impl Timer {
-    fn start(duration: Duration) -> Self {
-        Self(chorus_runtime::spawn(async move { tokio::time::sleep(duration).await }))
-    }
-
-    async fn fired(mut self) {
-        let _ = (&mut self.0).await;
-    }
-}
-
-impl Drop for Timer {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
 }
 
 struct Indexer {
@@ -312,7 +267,8 @@ impl Indexer {
 
     /// Indexes changes for a while, the newest first, and commits.
     async fn round(&mut self, index: &Arc<SearchIndex>) -> Result<(), Failure> {
-        let end = Instant::now() + ROUND;
+        let begun = Instant::now();
+        let end = begun + ROUND;
         let changed = self.store.catalog.sessions.changes().take();
         let live = self.registry.live_changes.take();
         let mut in_work = live.len() + changed.agents.len() + changed.sessions.len();
@@ -328,7 +284,7 @@ impl Indexer {
         // Before the live contexts: what was saved and cleared is then held by its session, and need not be indexed again.
         let mut sessions: Vec<Uuid> = changed.sessions.into_iter().collect();
         sessions.drain(sessions.len().min(ROWS_AT_ONCE)..).for_each(|id| self.backlog.push(id));
-        must_purge |= self.index_sessions(index, sessions, None).await?;
+        must_purge |= self.index_sessions(index, sessions, begun + BEFORE_LIVE).await?;
         for conversation in live {
             must_purge |= self.index_live(index, conversation).await?;
             if self.stop.is_cancelled() {
@@ -339,7 +295,7 @@ impl Indexer {
             let ids = self.backlog.take(ROWS_AT_ONCE);
             in_work += ids.len();
             self.report(index, in_work, false);
-            must_purge |= self.index_sessions(index, ids, Some(end)).await?;
+            must_purge |= self.index_sessions(index, ids, end).await?;
         }
         let is_purging = self.must_purge;
         let writer = self.writer(index)?;
@@ -353,12 +309,13 @@ impl Indexer {
         Ok(())
     }
 
-    /// Indexes sessions; those for which the time until `end` does not suffice wait. Returns true if texts were removed.
+    /// Indexes sessions, at least one; those for which the time until `end` does not suffice wait. Returns true if texts were
+    /// removed.
     async fn index_sessions(
         &mut self,
         index: &Arc<SearchIndex>,
         ids: Vec<Uuid>,
-        end: Option<Instant>,
+        end: Instant,
     ) -> Result<bool, Failure> {
         let rows = self.store.catalog.sessions.get_all(ids.clone()).await?;
         let mut rows: HashMap<Uuid, SessionRow> = rows.into_iter().map(|row| (row.header.id, row)).collect();
@@ -367,19 +324,19 @@ impl Indexer {
         let is_there = |row: &AgentRow| !row.dir.starts_with(TRASH);
         let owners = owners.into_iter().filter(is_there);
         let dirs: HashMap<Uuid, PathBuf> = owners.map(|row| (row.id, self.home.join(row.dir))).collect();
-        let mut removed = false;
-        for id in ids {
-            if self.stop.is_cancelled() || end.is_some_and(|end| Instant::now() >= end) {
-                self.backlog.push(id);
-                continue;
-            }
+        let (mut removed, mut ids) = (false, ids.into_iter());
+        for id in ids.by_ref() {
             let row = rows.remove(&id).filter(|row| row.corrupt.is_none());
             let row = row.and_then(|row| Some((dirs.get(&row.header.agent_id)?, row)));
             removed |= match row {
                 Some((dir, row)) => self.index_session(index, &row, dir)?,
                 None => self.writer(index)?.remove(SourceId::from(id))?,
             };
+            if self.stop.is_cancelled() || Instant::now() >= end {
+                break;
+            }
         }
+        self.backlog.put_back(ids.collect());
         Ok(removed)
     }
 

@@ -6,11 +6,13 @@
 //! is missing, damaged or of another version is rebuilt.
 
 mod backlog;
+mod failure;
 mod indexer;
 mod live_changes;
 mod message_text;
 mod service;
 mod source;
+mod timer;
 
 pub use indexer::run;
 pub use live_changes::LiveChanges;
