@@ -119,6 +119,33 @@ fn main() {
     ] {
         measure(&index, &peer, what, &queries, &filter, target);
     }
+    measure_appends();
+}
+
+/// Measures how long it takes to index a message of a conversation that is saved again and again.
+fn measure_appends() {
+    for saves in [1, 10, 100] {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (index, _) = SearchIndex::open(dir.path(), IndexOptions::new("english", false)).expect("an index");
+        let mut writer = index.writer(MEMORY).expect("a writer");
+        let text = |number: u64| message(number, &word(number as usize));
+        let conversation = Source { agent: source(0).agent, kind: SourceKind::Live, ..source(1) };
+        writer.put(&conversation, (0..1).map(text)).expect("put");
+        let mut appends: Vec<Duration> = Vec::new();
+        for number in 1..=1000 {
+            let message = text(number);
+            appends.push(time(|| assert!(writer.extend(&conversation, number, [message]).expect("extended"))));
+            if number % (1000 / saves) == 0 {
+                let save = Source { agent: conversation.agent, ..source(number as usize + 10) };
+                writer.put(&save, (0..=number).map(text)).expect("put");
+            }
+            if number % 20 == 0 {
+                writer.commit().expect("committed");
+            }
+        }
+        let p50 = percentile(&mut appends[900..], 0.5);
+        print_report(format_args!("an append after {saves} saves: p50 {p50:.1?}"));
+    }
 }
 
 fn measure(index: &SearchIndex, peer: &Connection, what: &str, queries: &[String], filter: &Filter, target: f64) {

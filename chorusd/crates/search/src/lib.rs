@@ -15,6 +15,7 @@ mod analysis;
 mod error;
 mod fields;
 mod files;
+mod group_lengths;
 mod holdings;
 mod index;
 mod options;

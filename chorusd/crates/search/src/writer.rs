@@ -15,6 +15,7 @@ use crate::analysis::begin_of;
 use crate::error::SearchError;
 use crate::fields::column;
 use crate::files;
+use crate::group_lengths::GroupLengths;
 use crate::holdings::{Holding, StoredSource};
 use crate::index::{Shared, documents_with, first_document};
 use crate::source::{MessageText, Source, SourceId, SourceKind};
@@ -40,6 +41,7 @@ pub struct IndexWriter {
     shared: Arc<Shared>,
     writer: TantivyWriter,
     pending: Pending,
+    lengths: GroupLengths,
     /// The parts of the index that are to be rid of deleted entries, and how often they are looked for.
     purging: HashSet<String>,
     passes_left: u8,
@@ -76,7 +78,8 @@ impl Drop for IndexWriter {
 
 impl IndexWriter {
     pub(crate) fn new(shared: Arc<Shared>, writer: TantivyWriter) -> Self {
-        Self { shared, writer, pending: Pending::default(), purging: HashSet::new(), passes_left: 0 }
+        let (pending, lengths) = (Pending::default(), GroupLengths::default());
+        Self { shared, writer, pending, lengths, purging: HashSet::new(), passes_left: 0 }
     }
 
     /// Puts a source with all of its messages, from number 1 on. Returns true if messages that it held before were deleted.
@@ -332,7 +335,15 @@ impl IndexWriter {
 
     /// Deletes the messages of a group that no source holds any more, after one let go of those beyond `now`.
     fn let_go(&mut self, holding: Holding, now: u64) -> Result<bool, SearchError> {
-        let kept = self.length(holding.group)?.max(now);
+        if self.lengths.get(holding.group).is_some_and(|length| length > holding.last) {
+            return Ok(false);
+        }
+        self.lengths.forget(holding.group);
+        let mut kept = now;
+        self.for_each_holding(holding.group, |other| {
+            kept = kept.max(other.last);
+            kept < holding.last
+        })?;
         if kept >= holding.last {
             return Ok(false);
         }
@@ -356,6 +367,7 @@ impl IndexWriter {
 
     fn note(&mut self, id: SourceId, stored: Option<StoredSource>) {
         for holding in stored.iter().flat_map(|stored| &stored.holdings) {
+            self.lengths.extend(holding.group, holding.last);
             self.pending.holders.entry(holding.group).or_default().insert(id);
         }
         self.pending.sources.insert(id, stored);
@@ -413,12 +425,16 @@ impl IndexWriter {
     }
 
     /// Returns the greatest number of a group; 0 if no source holds it.
-    fn length(&self, group: u64) -> Result<u64, SearchError> {
+    fn length(&mut self, group: u64) -> Result<u64, SearchError> {
+        if let Some(known) = self.lengths.get(group) {
+            return Ok(known);
+        }
         let mut length = 0;
         self.for_each_holding(group, |holding| {
             length = length.max(holding.last);
             true
         })?;
+        self.lengths.set(group, length);
         Ok(length)
     }
 
