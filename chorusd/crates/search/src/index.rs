@@ -13,6 +13,7 @@ use tantivy::{
 };
 
 use crate::analysis;
+use crate::columns::OpenColumns;
 use crate::error::SearchError;
 use crate::fields::Fields;
 use crate::files::{self, Opened};
@@ -44,6 +45,7 @@ pub(crate) struct Shared {
     pub(crate) options: IndexOptions,
     pub(crate) analyzer: TextAnalyzer,
     pub(crate) prefix_analyzer: TextAnalyzer,
+    pub(crate) columns: OpenColumns,
     counts: Mutex<Counts>,
 }
 
@@ -192,6 +194,7 @@ impl Shared {
             options,
             analyzer: analysis::analyzer(options),
             prefix_analyzer: analysis::prefix_analyzer(),
+            columns: OpenColumns::default(),
             counts: Mutex::default(),
         })
     }
@@ -199,6 +202,7 @@ impl Shared {
     /// Makes searches see the last commit.
     pub(crate) fn reload(&self) -> Result<(), SearchError> {
         self.reader.reload()?;
+        self.columns.retain(&self.reader.searcher());
         self.count()
     }
 

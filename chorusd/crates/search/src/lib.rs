@@ -12,6 +12,7 @@
 #![warn(unreachable_pub)]
 
 mod analysis;
+mod columns;
 mod error;
 mod fields;
 mod files;

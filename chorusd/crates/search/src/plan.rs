@@ -14,7 +14,6 @@ use tantivy::{DocAddress, Searcher, TantivyDocument, Term};
 use self::candidates::{Candidate, ColumnFilter};
 use self::holders::Holders;
 use crate::error::SearchError;
-use crate::fields::column;
 use crate::holdings::StoredSource;
 use crate::index::{SearchIndex, Shared};
 use crate::parse::{Parsed, parse};
@@ -114,11 +113,12 @@ impl Search<'_> {
             .leave_out(holders.groups_without()?);
         let words = self.words_query(self.shared.fields.text);
         let query = self.filtered(words)?;
-        let mut found = candidates::best(&self.searcher, &*query, &filter, self.candidates())?;
+        let mut found = candidates::best(self.shared, &self.searcher, &*query, &filter, self.candidates())?;
         // Messages of the time that is asked about may have words that are too common for the best ones.
         let mut known: HashSet<DocAddress> = found.iter().map(|candidate| candidate.address).collect();
         for span in &self.times {
-            let of_span = candidates::best(&self.searcher, &*query, &filter.within(*span), CANDIDATES_OF_TIME)?;
+            let of_span =
+                candidates::best(self.shared, &self.searcher, &*query, &filter.within(*span), CANDIDATES_OF_TIME)?;
             found.extend(of_span.into_iter().filter(|candidate| known.insert(candidate.address)));
         }
         let titles = self.matching_sources(&mut holders)?;
@@ -219,6 +219,7 @@ impl Search<'_> {
         let words = self.words_query(self.shared.fields.title);
         let none = crate::query::Filter { agents: self.query.filter.agents.clone(), ..Default::default() };
         let found = candidates::best(
+            self.shared,
             &self.searcher,
             &*words,
             &ColumnFilter::new(&none, None, HashMap::new()),
@@ -375,16 +376,16 @@ impl Search<'_> {
     ) -> Result<Option<Hit>, SearchError> {
         let address = match address {
             Some(address) => Some(address),
-            None => candidates::find(&self.searcher, &self.shared.fields, group, number, filter)?,
+            None => candidates::find(self.shared, &self.searcher, group, number, filter)?,
         };
         let Some(address) = address else { return Ok(None) };
         let document: TantivyDocument = self.searcher.doc(address)?;
         let shown = document.get_first(self.shared.fields.shown).and_then(|value| value.as_bytes());
         let shown: ShownMessage =
             serde_json::from_slice(shown.ok_or(SearchError::Entry)?).map_err(|_| SearchError::Entry)?;
-        let columns = self.searcher.segment_reader(address.segment_ord).fast_fields();
-        let at = columns.i64(column::AT)?.first(address.doc_id).unwrap_or_default();
-        let role = columns.u64(column::ROLE)?.first(address.doc_id).and_then(role_of);
+        let columns = self.shared.columns.of(self.searcher.segment_reader(address.segment_ord))?;
+        let at = columns.at.first(address.doc_id).unwrap_or_default();
+        let role = columns.role.first(address.doc_id).and_then(role_of);
         let source = stored.source;
         Ok(Some(Hit {
             source: source.id,

@@ -3,13 +3,12 @@
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
-use tantivy::columnar::Column;
 use tantivy::query::{EnableScoring, Query};
-use tantivy::{DocAddress, DocId, Searcher, SegmentReader, Term};
+use tantivy::{DocAddress, DocId, Searcher, Term};
 
+use crate::columns::Columns;
 use crate::error::SearchError;
-use crate::fields::{Fields, column};
-use crate::index::documents_with;
+use crate::index::{Shared, documents_with};
 use crate::query::Filter;
 use crate::time_expressions::TimeSpan;
 use crate::writer::agent_number;
@@ -113,30 +112,9 @@ impl ColumnFilter {
     }
 }
 
-/// The columns of a segment.
-struct Columns {
-    agent: Column<u64>,
-    group: Column<u64>,
-    number: Column<u64>,
-    role: Column<u64>,
-    at: Column<i64>,
-}
-
-impl Columns {
-    fn open(segment: &SegmentReader) -> Result<Self, SearchError> {
-        let fields = segment.fast_fields();
-        Ok(Self {
-            agent: fields.u64(column::AGENT)?,
-            group: fields.u64(column::GROUP)?,
-            number: fields.u64(column::NUMBER)?,
-            role: fields.u64(column::ROLE)?,
-            at: fields.i64(column::AT)?,
-        })
-    }
-}
-
 /// Returns at most `limit` documents that `query` finds and `filter` admits, best first.
 pub(super) fn best(
+    shared: &Shared,
     searcher: &Searcher,
     query: &dyn Query,
     filter: &ColumnFilter,
@@ -147,12 +125,12 @@ pub(super) fn best(
     let mut threshold = f32::MIN;
     for (ord, segment) in searcher.segment_readers().iter().enumerate() {
         let ord = u32::try_from(ord).unwrap_or(u32::MAX);
-        // Opened when something is found: it takes longer than to see that nothing is.
+        // Looked up when something is found.
         let (mut columns, mut failure) = (None, None);
         // Documents that cannot reach the threshold are skipped block by block.
         weight.for_each_pruning(threshold, segment, &mut |doc, score| {
             if columns.is_none() {
-                columns = Columns::open(segment).map_err(|error| failure = Some(error)).ok();
+                columns = shared.columns.of(segment).map_err(|error| failure = Some(error)).ok();
             }
             let Some(columns) = &columns else { return f32::MAX };
             if segment.is_deleted(doc) || !filter.admits(columns, doc) {
@@ -182,19 +160,19 @@ pub(super) fn best(
 
 /// Finds the message with this number in a group, if the filter admits it.
 pub(super) fn find(
+    shared: &Shared,
     searcher: &Searcher,
-    fields: &Fields,
     group: u64,
     number: u64,
     filter: &ColumnFilter,
 ) -> Result<Option<DocAddress>, SearchError> {
-    let term = Term::from_field_u64(fields.group, group);
+    let term = Term::from_field_u64(shared.fields.group, group);
     for (ord, segment) in searcher.segment_readers().iter().enumerate() {
         let mut documents = documents_with(segment, &term)?.peekable();
         if documents.peek().is_none() {
             continue;
         }
-        let columns = Columns::open(segment)?;
+        let columns = shared.columns.of(segment)?;
         let found = documents.find(|doc| columns.number.first(*doc) == Some(number));
         if let Some(doc) = found.filter(|doc| filter.admits(&columns, *doc)) {
             return Ok(Some(DocAddress::new(u32::try_from(ord).unwrap_or(u32::MAX), doc)));

@@ -8,7 +8,6 @@ use tantivy::schema::IndexRecordOption;
 use tantivy::{DocAddress, Searcher, Term};
 
 use crate::error::SearchError;
-use crate::fields::column;
 use crate::holdings::StoredSource;
 use crate::index::{Shared, documents_with};
 use crate::query::Filter;
@@ -151,9 +150,9 @@ impl<'a> Holders<'a> {
             if documents.peek().is_none() {
                 continue;
             }
-            let at = segment.fast_fields().i64(column::AT)?;
+            let columns = self.shared.columns.of(segment)?;
             let ord = u32::try_from(ord).unwrap_or(u32::MAX);
-            holders.extend(documents.map(|doc| (at.first(doc).unwrap_or_default(), DocAddress::new(ord, doc))));
+            holders.extend(documents.map(|doc| (columns.at.first(doc).unwrap_or_default(), DocAddress::new(ord, doc))));
         }
         holders.sort_by(|a, b| b.cmp(a));
         Ok(holders.into_iter().map(|(_, address)| address).collect())
