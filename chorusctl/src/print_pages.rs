@@ -64,6 +64,12 @@ pub fn print_entries(out: &mut Stdout, result: &RawValue, list: &str) -> Result<
     write_entries(out, &fields, list)
 }
 
+/// Like [`print_entries`], for a list that may be missing.
+pub fn print_entries_if_any(out: &mut Stdout, result: &RawValue, list: &str) -> Result<(), Error> {
+    let fields: RawObject = parse_result(result)?;
+    if fields.get::<Option<&RawValue>>(list)?.is_some() { write_entries(out, &fields, list) } else { Ok(()) }
+}
+
 fn write_entries(out: &mut Stdout, fields: &RawObject, list: &str) -> Result<(), Error> {
     for entry in fields.get::<Vec<&RawValue>>(list)? {
         // Put an entry on one line. JSON strings contain no raw line breaks, so replacing them is safe.

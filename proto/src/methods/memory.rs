@@ -14,7 +14,8 @@ method!(
     List = "memory.list", ListParams => ListResult
 );
 method!(
-    /// Finds the entries of an agent's memory that contain all words of the query, best first.
+    /// Finds the entries of an agent's memory, and the passages of its notes in docs/, that contain all words of the query,
+    /// best first. If none does, finds those with at least half of the words that say something.
     Search = "memory.search", SearchParams => SearchResult
 );
 method!(
@@ -125,8 +126,27 @@ pub struct SearchParams {
 pub struct SearchResult {
     /// At most 500.
     pub entries: Vec<MemoryEntry>,
-    /// Number of all matches.
+    /// Number of all entries that match.
     pub total: u64,
+    /// Passages of the agent's notes in docs/, at most 50.
+    #[omit_empty]
+    pub docs: Vec<DocPassage>,
+    /// True if nothing contains all words.
+    #[omit_empty]
+    pub partial: bool,
+}
+
+/// A paragraph, a list item or a heading of a file in an agent's docs/.
+#[wire(PartialEq, Eq)]
+pub struct DocPassage {
+    /// Path of the file, from the agent's directory: `docs/deploy.md`.
+    pub path: String,
+    /// Number of the line with the first word that was found, from 1.
+    pub line: u64,
+    /// A part of the passage, on one line.
+    pub snippet: String,
+    /// Start and end of each word in `snippet` that was found, in characters, in order.
+    pub marks: Vec<(u64, u64)>,
 }
 
 #[wire(params)]

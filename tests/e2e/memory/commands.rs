@@ -7,6 +7,7 @@ use chorus_proto::methods::memory::{AddParams, Remove, RemoveParams, Search, Sea
 use chorus_tests::Daemon;
 use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::{chorusctl, chorusctl_with};
+use serde_json::json;
 
 use super::{Memory as _, shared};
 use crate::docs::generated::named;
@@ -44,6 +45,37 @@ fn the_command_line_adds_lists_finds_and_removes() {
     assert!(said.contains("removed") && said.contains(&format!("trash restore {id}")), "{said}");
     chorusctl(&home, ["memory", "remove", &id]).expect_failure_with_hint(3);
     assert!(chorusctl(&home, ["audit"]).expect_success().contains("owner removed a memory of "));
+}
+
+#[test]
+fn notes_are_found_with_their_place_and_questions_by_their_telling_words() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.remember("a", "Deploys are on Tuesdays.");
+    client.remember("a", "The office closes at six.");
+    let docs = home.agent_dir("a").join("docs");
+    fs::create_dir(docs.join("ops")).expect("a folder");
+    fs::write(docs.join("ops/run.md"), "# Rollout\n\nNever from\na laptop; \x1b[2Jask Mara.\n").expect("a note");
+    let run = |words: &[&str]| chorusctl(&home, [&["memory", "search"], words].concat());
+    let found = run(&["laptop", "ROLLOUT"]);
+    assert!(found.stdout.starts_with("docs/ops/run.md:4  Never from a laptop;"), "{}", found.stdout);
+    assert!(!found.stdout.contains('\x1b') && !found.stdout.contains("office"), "{}", found.stdout);
+    assert!(!found.stderr.contains("some of them"), "{}", found.stderr);
+    let found = run(&["when", "do", "we", "deploy?"]);
+    assert!(found.stdout.contains("Deploys are on Tuesdays.") && !found.stdout.contains("office"), "{}", found.stdout);
+    assert!(found.stderr.contains("nothing has all these words"), "{}", found.stderr);
+    let json = run(&["--json", "mara"]).expect_json();
+    let passage = json!({"path": "docs/ops/run.md", "line": 4, "snippet": json["docs"][0]["snippet"], "marks": json["docs"][0]["marks"]});
+    assert_eq!((&json["docs"], &json["total"]), (&json!([passage]), &json!(0)), "{json}");
+    let jsonl = run(&["--format", "jsonl", "mara"]).expect_success();
+    assert!(jsonl.lines().count() == 1 && jsonl.contains("docs/ops/run.md"), "{jsonl}");
+    let nothing = run(&["penguin"]);
+    assert!(nothing.stdout.is_empty() && nothing.stderr.contains("chorusctl search"), "{}", nothing.stderr);
+    // A note that is gone is not found.
+    fs::remove_file(docs.join("ops/run.md")).expect("it goes");
+    assert_eq!(run(&["laptop"]).expect_success(), "");
 }
 
 #[test]

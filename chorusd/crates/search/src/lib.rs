@@ -36,4 +36,5 @@ pub use index::{IndexedSource, SearchIndex};
 pub use options::IndexOptions;
 pub use query::{Filter, Hit, SearchHits, SearchQuery, Snippet};
 pub use source::{MessageText, Source, SourceId, SourceKind};
+pub use stop_words::is_common_word;
 pub use writer::IndexWriter;

@@ -22,6 +22,12 @@ const GERMAN: [&str; 84] = [
     "wer", "wie", "wir", "wird", "wo", "zu", "zum",
 ];
 
+/// Returns true for a word in lower case that is left out of questions in one of the languages.
+#[must_use]
+pub fn is_common_word(word: &str) -> bool {
+    is_stop_word(word) || is_german_stop_word(word)
+}
+
 /// Returns true for a word, folded and in lower case, that is left out of questions.
 pub(crate) fn is_stop_word(word: &str) -> bool {
     ENGLISH.contains(&word)

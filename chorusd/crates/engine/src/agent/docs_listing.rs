@@ -11,7 +11,7 @@ const MAX_DOCS: usize = 1000;
 
 /// A file in docs/.
 #[derive(Debug)]
-pub(super) struct DocFile {
+pub(crate) struct DocFile {
     /// Path relative to docs/.
     pub name: String,
     pub path: PathBuf,
@@ -21,7 +21,7 @@ pub(super) struct DocFile {
 
 /// Lists the files by name, those of a folder after those beside it. Skips symbolic links and hidden files. Blocks.
 #[must_use]
-pub(super) fn list_docs(dir: &Path) -> Vec<DocFile> {
+pub(crate) fn list_docs(dir: &Path) -> Vec<DocFile> {
     let mut found = Vec::new();
     collect_docs(dir, "", MAX_DEPTH, &mut found);
     found

@@ -13,7 +13,7 @@ mod context_loader;
 mod context_overflow_hint;
 mod conversation_hints;
 pub mod conversation_index;
-mod docs_listing;
+pub(crate) mod docs_listing;
 pub mod eviction;
 mod expiry_notice;
 pub mod idle_expiry;

@@ -1,7 +1,5 @@
 //! Memories of agents: their own, and those that the agents of a project share.
 
-use std::cmp::Reverse;
-
 use chorus_base::error::{Error, Result};
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::memory::MemorySource;
@@ -246,59 +244,9 @@ pub(super) fn insert(conn: &Connection, row: MemoryRow) -> StoreResult<RememberO
     Ok(RememberOutcome::New(id))
 }
 
-/// Searches for memories that contain every word of `query` in text or path, ignoring case. Sorts them by the number of
-/// whole-word matches, then in the order of `rows`.
-#[must_use]
-pub fn search(rows: Vec<MemoryRow>, query: &str) -> Vec<MemoryRow> {
-    let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
-    let score = |row: &MemoryRow| {
-        let text = format!("{} {}", row.text, row.path.as_deref().unwrap_or_default()).to_lowercase();
-        let whole = |word: &&String| text.split(|c: char| !c.is_alphanumeric()).any(|part| part == **word);
-        let all = !words.is_empty() && words.iter().all(|word| text.contains(word.as_str()));
-        all.then(|| words.iter().filter(whole).count())
-    };
-    let mut scored: Vec<_> = rows.into_iter().filter_map(|row| Some((score(&row)?, row))).collect();
-    scored.sort_by_key(|(score, _)| Reverse(*score));
-    scored.into_iter().map(|(_, row)| row).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn row(text: &str, path: Option<&str>) -> MemoryRow {
-        MemoryRow {
-            id: Uuid::nil(),
-            agent: Uuid::nil(),
-            agent_name: "a".into(),
-            project: None,
-            text: text.into(),
-            path: path.map(Into::into),
-            at: Timestamp::default(),
-            user: "owner".into(),
-            source: MemorySource::Hand,
-            message: None,
-        }
-    }
-
-    #[test]
-    fn words_are_found_in_any_script_and_case_and_whole_ones_come_first() {
-        let rows = || {
-            vec![
-                row("Gateposts are oak", None),
-                row("The GATE sticks", None),
-                row("北の門は固い", None),
-                row("Ärger", Some("docs/gate.md")),
-            ]
-        };
-        let texts = |query: &str| search(rows(), query).into_iter().map(|row| row.text).collect::<Vec<_>>();
-        assert_eq!(texts("gate"), ["The GATE sticks", "Ärger", "Gateposts are oak"]);
-        assert_eq!(texts("STICKS the"), ["The GATE sticks"]);
-        assert_eq!(texts("門"), ["北の門は固い"]);
-        assert_eq!(texts("äRGER"), ["Ärger"]);
-        assert_eq!(texts("gate oak steel"), Vec::<String>::new());
-        assert_eq!(texts("  "), Vec::<String>::new());
-    }
 
     #[test]
     fn paths_stay_below_the_workspace() {

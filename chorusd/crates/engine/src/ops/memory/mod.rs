@@ -1,10 +1,12 @@
 //! The operations `memory.*`.
 
 pub mod add;
+mod doc_passages;
 pub mod edit;
 pub mod list;
 pub mod remove;
 pub mod search;
+mod word_matcher;
 
 use chorus_agent_core::window::MemoryBlock;
 use chorus_base::error::{Error, Result};
