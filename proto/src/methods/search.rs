@@ -71,6 +71,14 @@ pub struct SearchIndexState {
     pub messages: u64,
 }
 
+impl SearchIndexState {
+    /// Returns how much of the conversations is indexed; `None` if all of them are.
+    #[must_use]
+    pub fn percent_indexed(self) -> Option<u64> {
+        (!self.complete).then(|| self.indexed.saturating_mul(100).checked_div(self.total).unwrap_or(0).min(99))
+    }
+}
+
 /// A message that was found, or a session whose title, summary or tags were.
 #[wire(PartialEq)]
 pub struct SearchHit {

@@ -51,6 +51,6 @@ fn index_state(client: &mut Client) -> SearchIndexState {
     client.call::<Status>(&StatusParams::default()).expect("status").search.expect("an index")
 }
 
-fn wait_until_complete(client: &mut Client) -> SearchIndexState {
+pub(crate) fn wait_until_complete(client: &mut Client) -> SearchIndexState {
     wait_until("the index", DEADLINE, || Some(index_state(client)).filter(|state| state.complete))
 }

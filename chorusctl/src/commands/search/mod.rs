@@ -181,8 +181,7 @@ fn print_notices(app: &App, result: &SearchResult) {
 /// Returns how much of the conversations is indexed; `None` if all of them are.
 #[must_use]
 pub fn percent_indexed(index: SearchIndexState) -> Option<u64> {
-    let SearchIndexState { complete, indexed, total, .. } = index;
-    (!complete).then(|| indexed.saturating_mul(100).checked_div(total).unwrap_or(0).min(99))
+    index.percent_indexed()
 }
 
 /// Returns the line for a search without hits.

@@ -3,13 +3,14 @@
 use chorus_proto::methods::context::{Clear, ClearParams};
 use chorus_proto::methods::search::{Search, SearchParams};
 use chorus_tests::ctl::chorusctl;
-use chorus_tests::discord::ChannelHandle;
 use chorus_tests::discord::permissions::MANAGE_MESSAGES;
+use chorus_tests::discord::{ChannelHandle, UserHandle};
 use chorus_tests::model_server::Response;
 use chorus_tests::{DEADLINE, Daemon, wait_until};
 use serde_json::json;
 
 use super::{DirectFixture, answer_to};
+use crate::search::wait_until_complete;
 
 #[test]
 fn sessions_of_direct_messages_are_not_offered_elsewhere() {
@@ -59,20 +60,76 @@ fn sessions_of_direct_messages_are_not_offered_elsewhere() {
 #[test]
 fn the_agent_does_not_find_them_for_others() {
     let dms = DirectFixture::new();
+    let hers = dms.direct(&dms.mara);
     dms.talk_direct(&dms.mara, "My secret colour?", "Ultramarine.");
-    dms.mara.run_slash_command(&dms.direct(&dms.mara), "context save", &[]).response_with("Saved as");
+    dms.mara.run_slash_command(&hers, "context save", &[]).response_with("Saved as");
+    // This is only in the live conversation.
+    dms.talk_direct(&dms.mara, "And my secret animal?", "The okapi.");
+    dms.talk(&dms.otto, &dms.room, "Our word?", "Bread.");
     dms.fixture.set("maps", "permissions", "open").expect("set");
-    let search = |channel: &ChannelHandle| {
-        dms.answer(Response::empty().then_call("c1", "search_sessions", &json!({"query": "ultramarine"})));
+    let conversation = dms.conversation(&dms.mara).expect("a conversation");
+    let session = conversation.last_session.expect("a session").id.to_string();
+    wait_until_complete(&mut dms.fixture.client());
+    let call = |channel: &ChannelHandle, params: serde_json::Value| {
+        dms.answer(Response::empty().then_call("c1", "search_sessions", &params));
         dms.say("So it is.");
         let asked = channel.say(&dms.mara, "Search.");
         answer_to(channel, asked);
-        dms.fixture.server.requests().pop().expect("a request").body["messages"].to_string()
+        let request = dms.fixture.server.requests().pop().expect("a request");
+        // The result is in the last message.
+        request.body["messages"].as_array().and_then(|all| all.last()).expect("a message").to_string()
     };
-    let found = search(&dms.room);
-    assert!(found.contains("no match in 0 sessions"), "{found}");
-    let found = search(&dms.direct(&dms.mara));
-    assert!(found.contains("found in 1 session"), "{found}");
+    for query in ["ultramarine", "okapi", "secret"] {
+        let found = call(&dms.room, json!({"query": query}));
+        assert!(found.contains("no results in your conversations"), "{query}: {found}");
+    }
+    for named in [&*session, "latest", &format!("@{}", conversation.name), &format!("@{}", conversation.id)] {
+        let read = call(&dms.room, json!({"session": named}));
+        assert!(read.contains("you have no session"), "{named}: {read}");
+        assert!(!read.contains("Ultramarine") && !read.contains("okapi"), "{named}: {read}");
+    }
+    let found = call(&hers, json!({"query": "ultramarine"}));
+    assert!(found.contains("1 result") && found.contains("> Ultramarine."), "{found}");
+    let found = call(&hers, json!({"query": "okapi"}));
+    assert!(found.contains("1 result") && found.contains("> The okapi."), "{found}");
+    let read = call(&hers, json!({"session": session}));
+    assert!(read.contains("> Ultramarine."), "{read}");
+    // In direct messages there is nothing of the channel.
+    let found = call(&hers, json!({"query": "bread"}));
+    assert!(found.contains("no results in your conversations"), "{found}");
+    let read = call(&hers, json!({"session": "@main"}));
+    assert!(read.contains("you have no session"), "{read}");
+}
+
+#[test]
+fn a_search_finds_what_the_place_may_see() {
+    let dms = DirectFixture::new();
+    let hers = dms.direct(&dms.mara);
+    dms.talk_direct(&dms.mara, "My secret colour?", "Ultramarine.");
+    dms.mara.run_slash_command(&hers, "context save", &[("description", "colours of mara")]).response_with("Saved as");
+    dms.talk_direct(&dms.mara, "And my secret animal?", "The okapi.");
+    dms.talk(&dms.otto, &dms.room, "Our bird?", "The heron.");
+    wait_until_complete(&mut dms.fixture.client());
+    let search = |who: &UserHandle, channel: &ChannelHandle, query: &str| {
+        who.run_slash_command(channel, "context search", &[("query", query)]).response_with(" for `").content
+    };
+    let ada = dms.fixture.guild.add_member("ada", &[], MANAGE_MESSAGES);
+    for query in ["ultramarine", "okapi", "colours mara", "secret"] {
+        let found = search(&ada, &dms.room, query);
+        assert!(found.contains("no results"), "{query}: {found}");
+    }
+    assert!(search(&ada, &dms.room, "heron").contains("The **heron**"));
+    let found = search(&dms.mara, &hers, "ultramarine");
+    assert!(found.contains("> **Ultramarine**."), "{found}");
+    assert!(search(&dms.mara, &hers, "okapi").contains("**okapi**"));
+    assert!(search(&dms.mara, &hers, "heron").contains("no results"));
+    // Another person's direct messages.
+    let his = dms.direct(&dms.otto);
+    dms.talk_direct(&dms.otto, "Hello?", "Hello.");
+    assert!(search(&dms.otto, &his, "okapi").contains("no results"));
+    // The owner finds everything.
+    let all = chorusctl(&dms.fixture.home, ["search", "okapi", "--agent", "maps"]).stdout;
+    assert!(all.contains("The okapi."), "{all}");
 }
 
 #[test]

@@ -12,6 +12,7 @@ use chorus_tests::{DEADLINE, wait_until};
 use serde_json::{Value, json};
 
 use super::{MODELS, Story, bash, create, view};
+use crate::search::wait_until_complete;
 use crate::tools::git::git;
 use crate::tools::git::push::bare;
 
@@ -149,6 +150,7 @@ fn it_hears_that_its_build_ended(story: &Story) {
 
 fn it_finds_again_and_tells_another(story: &Story) {
     story.answer("b", Response::text(["Heard."]));
+    wait_until_complete(&mut story.client());
     let results = story.turn(
         &[&[
             ("search_sessions", json!({"query": "sums"})),
@@ -158,7 +160,7 @@ fn it_finds_again_and_tells_another(story: &Story) {
         &[("tool:send_to_agent:b The sums are right.", false)],
     );
     fine(&results);
-    assert!(texts(&results)[0].contains("found in 1 session"), "{:?}", texts(&results));
+    assert!(texts(&results)[0].contains("\n> Which sums are there?"), "{:?}", texts(&results));
     let answered = |message: &Message| message.content == "Heard.";
     wait_until("b to answer", DEADLINE, || {
         story.client().messages_in("b", "from-a").iter().any(answered).then_some(())

@@ -4,6 +4,7 @@
 mod authority;
 mod memory;
 mod messages;
+mod search;
 mod settings;
 
 use chorus_proto::Role;

@@ -25,6 +25,7 @@ mod recall;
 mod redact_import;
 pub mod resolve_agent;
 pub mod search;
+pub mod search_in_scope;
 pub mod send;
 pub mod session;
 pub mod session_salvage;

@@ -18,6 +18,9 @@ const SHORT_PARAMS: [&str; 11] =
 /// Longest parameter other than a command that is indexed, in bytes.
 const MAX_PARAM_BYTES: usize = 512;
 
+/// The tool whose words are those of a question, which are no answer to the same question.
+const SEARCH_TOOL: &str = "search_sessions";
+
 #[derive(Deserialize)]
 struct Probe<'a> {
     role: Role,
@@ -90,7 +93,12 @@ pub(super) fn extract(message: &StoredMessage, agent: &str, tool_results: bool) 
         at: probe.timestamp,
         speaker,
         text: if is_hidden { String::new() } else { probe.content.into_owned() },
-        commands: probe.tool_calls.iter().flat_map(|call| short_params(&call.params)).collect(),
+        commands: probe
+            .tool_calls
+            .iter()
+            .filter(|call| call.name != SEARCH_TOOL)
+            .flat_map(|call| short_params(&call.params))
+            .collect(),
         tools,
         origins: probe.source.map(origins).unwrap_or_default(),
         ..empty(probe.role)
@@ -143,10 +151,11 @@ mod tests {
             "tool_calls": [
                 {"id": "a", "name": "Bash", "params": {"command": "ffmpeg -i in.mov out.mp4", "description": "convert"}},
                 {"id": "b", "name": "shell", "params": {"cmd": ["git", "log", "-1"]}},
-                {"id": "c", "name": "create_file", "params": {"path": "src/main.rs", "content": "fn main() {}"}}]}));
+                {"id": "c", "name": "create_file", "params": {"path": "src/main.rs", "content": "fn main() {}"}},
+                {"id": "d", "name": "search_sessions", "params": {"query": "the ffmpeg line"}}]}));
         let text = extract(&message, "api", false);
         assert_eq!(text.commands, ["ffmpeg -i in.mov out.mp4", "git log -1", "src/main.rs"]);
-        assert_eq!(text.tools, ["Bash", "shell", "create_file"]);
+        assert_eq!(text.tools, ["Bash", "shell", "create_file", "search_sessions"]);
         assert_eq!((&*text.speaker, &*text.text), ("api", "I convert it."));
         assert_eq!(text.origins, ["import", "claude-code"]);
     }

@@ -22,8 +22,8 @@ pub trait ToolHost: Debug + Send + Sync {
     /// be recorded, nothing is changed.
     fn self_edit(&self, asker: ToolCaller, edit: SelfEdit) -> BoxFuture<'_, Result<()>>;
 
-    /// Searches the calling agent's sessions for messages with all words of `query`, and returns a text for the model.
-    fn search_sessions(&self, asker: ToolCaller, query: String) -> BoxFuture<'_, Result<String>>;
+    /// Finds or reads messages of the calling agent's past, and returns a text for the model.
+    fn search_sessions(&self, asker: ToolCaller, question: SessionQuestion) -> BoxFuture<'_, Result<String>>;
 
     /// Returns the name of the conversation's git worktree, and gives it one that is free if it has none.
     fn reserve_worktree(&self, conversation: ConversationKey) -> BoxFuture<'_, Result<String>>;
@@ -68,6 +68,15 @@ impl ToolCaller {
             cancel: ctx.cancel.clone(),
         }
     }
+}
+
+/// A question about the agent's past.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SessionQuestion {
+    /// Where words were said.
+    Find(String),
+    /// The messages of a session around one of them, counted from 1.
+    Read { session: String, message: u64 },
 }
 
 /// A change that an agent makes to itself.

@@ -29,7 +29,7 @@ pub use files::{
     WorkspacePath, normalize_file_action, workspace_paths,
 };
 pub use git::{checkpoint, settings as git_settings, variables as git_variables, worktree};
-pub use host::{SelfEdit, ToolCaller, ToolHost};
+pub use host::{SelfEdit, SessionQuestion, ToolCaller, ToolHost};
 pub use registry::{OfferedTools, offer_tools, visible_specs};
 pub use result_message::tool_result_message;
 pub use tool::ToolOutcome;

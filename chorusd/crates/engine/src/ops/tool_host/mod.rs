@@ -13,7 +13,7 @@ use futures_util::future::{BoxFuture, FutureExt as _};
 use uuid::Uuid;
 
 use super::Ops;
-use crate::tools::{SelfEdit, ToolCaller, ToolHost};
+use crate::tools::{SelfEdit, SessionQuestion, ToolCaller, ToolHost};
 pub use agent_messages::AgentMessageLimits;
 
 impl ToolHost for Ops {
@@ -25,8 +25,8 @@ impl ToolHost for Ops {
         self_edit::self_edit(self, asker, edit).boxed()
     }
 
-    fn search_sessions(&self, asker: ToolCaller, query: String) -> BoxFuture<'_, Result<String>> {
-        search_sessions::search(self, asker, query).boxed()
+    fn search_sessions(&self, asker: ToolCaller, question: SessionQuestion) -> BoxFuture<'_, Result<String>> {
+        search_sessions::answer(self, asker, question).boxed()
     }
 
     fn reserve_worktree(&self, conversation: ConversationKey) -> BoxFuture<'_, Result<String>> {
