@@ -12,11 +12,12 @@ use serde_json::{Value, json};
 use crate::home;
 
 /// What reads about the agent of the channel. Every other command there is, and every one to come, is to be refused.
-const READS: [&str; 17] = [
+const READS: [&str; 18] = [
     "help",
     "cancel",
     "agent list",
     "context history",
+    "context search",
     "conversation list",
     "session list",
     "memory list",

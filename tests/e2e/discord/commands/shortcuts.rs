@@ -16,7 +16,8 @@ fn help_says_what_one_may_do_here() {
         assert!(all.content.contains(line), "{line}: {all:?}");
     }
     let few = fixture.otto.run_slash_command(&fixture.room, "help", &[]).response_with("talk to **scribe**");
-    for line in ["`/context history`: ", "`/tasks list | show`: ", "`/agent list`: List agents", "`/cancel`: "] {
+    for line in ["`/context history | search`: ", "`/tasks list | show`: ", "`/agent list`: List agents", "`/cancel`: "]
+    {
         assert!(few.content.contains(line), "{line}: {few:?}");
     }
     assert!(["`/settings", "`/undo", "`/pin`"].iter().all(|name| !few.content.contains(name)), "{few:?}");

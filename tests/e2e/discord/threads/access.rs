@@ -4,6 +4,7 @@ use chorus_tests::discord::permissions::{MANAGE_MESSAGES, VIEW_CHANNEL};
 use chorus_tests::model_server::Response;
 
 use super::{ThreadFixture, answer_to, answers};
+use crate::search::wait_until_complete;
 
 #[test]
 fn a_private_thread_is_heard_once_chorus_is_added_and_its_sessions_stay_in_it() {
@@ -28,6 +29,11 @@ fn a_private_thread_is_heard_once_chorus_is_added_and_its_sessions_stay_in_it() 
     // Its members see the channel as well.
     let shown = ada.run_slash_command(&thread, "context history", &[]).response_with("gifts");
     assert!(shown.content.contains("all"), "{shown:?}");
+    // Nor does a search in the channel find what was said there, live or saved.
+    wait_until_complete(&mut threads.fixture.client());
+    let search =
+        |channel| ada.run_slash_command(channel, "context search", &[("query", "kite")]).response_with(" for `kite`");
+    assert!(search(&threads.room).content.contains("no results") && search(&thread).content.contains("A **kite**."));
     let listed = ada.run_slash_command(&threads.room, "conversation list", &[]).response_with("Conversations of");
     assert!(!listed.content.contains(&thread.id.to_string()), "{listed:?}");
     // The same in the next daemon, whether the session is resumed or not.

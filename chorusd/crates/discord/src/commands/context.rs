@@ -57,6 +57,14 @@ pub(super) const COMMAND: Command = Command {
             options: &[optional("page", "Page number", OptionKind::Number(1)), AGENT_OPTION],
         },
         Subcommand {
+            name: "search",
+            description: "Find messages of this and earlier conversations",
+            run: |call| Box::pin(super::search::search(call)),
+            right: Right::Read,
+            private: true,
+            options: &[required("query", "Words to find, or a \"phrase\"", OptionKind::Text(500)), AGENT_OPTION],
+        },
+        Subcommand {
             name: "restore",
             description: "Load a saved conversation and continue it",
             run: |call| Box::pin(restore(call)),

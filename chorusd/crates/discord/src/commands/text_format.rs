@@ -87,14 +87,34 @@ pub(super) fn truncate(text: &str, most: usize) -> String {
 pub(super) fn inline_text(clean: &impl Redact, text: &str, most: usize) -> String {
     let line = clean.redact(text);
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut shown = String::with_capacity(line.len() + 8);
-    for c in truncate(&make_visible(&line), most).chars() {
+    escape_markdown(&truncate(&make_visible(&line), most))
+}
+
+fn escape_markdown(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
         if matches!(c, '\\' | '*' | '_' | '~' | '`' | '|' | '<' | '>' | '[' | ']' | '(' | ')' | '#' | '@' | ':') {
             shown.push('\\');
         }
         shown.push(c);
     }
     shown
+}
+
+/// Formats untrusted text like [`inline_text`], with the characters in the ranges `marks` in bold. `text` must be without secrets:
+/// a text that redaction would change is shown without marks.
+pub(super) fn marked_text(clean: &impl Redact, text: &str, marks: &[(u64, u64)], most: usize) -> String {
+    let is_marked = |at: u64| marks.iter().any(|(start, end)| (*start..*end).contains(&at));
+    let chars: Vec<(char, bool)> = (0..).zip(text.chars()).map(|(at, c)| (c, is_marked(at))).take(most).collect();
+    if chars.len() < text.chars().count() || clean.redact(text) != text {
+        return inline_text(clean, text, most);
+    }
+    let piece = |part: &[(char, bool)]| {
+        let text: String = part.iter().map(|(c, _)| if c.is_whitespace() { ' ' } else { *c }).collect();
+        let text = escape_markdown(&make_visible(&text));
+        if part.first().is_some_and(|(c, marked)| *marked && !c.is_whitespace()) { format!("**{text}**") } else { text }
+    };
+    chars.chunk_by(|(_, one), (_, two)| one == two).map(piece).collect()
 }
 
 /// Formats untrusted text as inline code.
@@ -170,6 +190,10 @@ pub(super) mod tests {
             r"\*\*a\*\* \@everyone \<\@1\> \[x\]\(http\://y\)"
         );
         assert_eq!(inline_text(&StarRedactor, "abcdef", 4), "abc…");
+        assert_eq!(marked_text(&StarRedactor, "a *b*\n@c", &[(3, 4), (6, 8)], 9), r"a \***b**\* **\@c**");
+        assert_eq!(marked_text(&StarRedactor, "a_secret of b", &[(12, 13)], 20), r"\* of b");
+        assert_eq!(marked_text(&StarRedactor, "abcdef", &[(0, 1)], 4), "abc…");
+        assert_eq!(marked_text(&StarRedactor, "ab", &[(9, 3), (1, u64::MAX)], 4), "a**b**");
         assert_eq!(inline_code(&StarRedactor, "a`b\u{202e}\nc", 40), "`aˋb<U+202E> c`");
         assert_eq!(code_block(&StarRedactor, "a\n```\nb"), "```\na\nˋˋˋ\nb\n```");
     }
