@@ -23,7 +23,7 @@ use backend::AnsiBackend;
 pub use keys::Key;
 use keys::KeyParser;
 use modes::TerminalModes;
-use signals::SignalThread;
+use signals::handle_signals;
 pub use styles::{marked_line, screen_style};
 
 /// How long to wait for the rest of an escape sequence. Without one the key was Esc.
@@ -37,7 +37,6 @@ pub struct FullScreen {
     parser: KeyParser,
     woken: UnixStream,
     waker: Waker,
-    _signals: SignalThread,
 }
 
 /// Wakes [`FullScreen::wait_for_keys`] from another thread.
@@ -74,9 +73,9 @@ impl FullScreen {
         let waker = Waker { stream: Arc::new(waking), must_redraw: Arc::default() };
         let terminal = Terminal::new(AnsiBackend::new(modes.clone(), has_color))?;
         leave_before_panics(modes.clone());
-        let signals = SignalThread::start(modes.clone(), waker.clone())?;
+        handle_signals(modes.clone(), waker.clone())?;
         // From here on dropping it leaves the screen, also if entering fails halfway.
-        let mut screen = Self { modes, terminal, parser: KeyParser::default(), woken, waker, _signals: signals };
+        let mut screen = Self { modes, terminal, parser: KeyParser::default(), woken, waker };
         screen.modes.enter()?;
         screen.terminal.clear()?;
         Ok(screen)
@@ -175,6 +174,11 @@ pub struct PagingFlag(Arc<AtomicBool>);
 impl PagingFlag {
     pub(super) fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// The pager has ended.
+    pub fn clear(&self) {
+        self.0.store(false, Ordering::Relaxed);
     }
 }
 

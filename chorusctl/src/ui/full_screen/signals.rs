@@ -4,25 +4,19 @@ use std::io;
 use std::sync::Arc;
 
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
-use signal_hook::iterator::{Handle, Signals};
+use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
 use super::Waker;
 use super::modes::TerminalModes;
 
-/// The thread that handles signals. Dropping it ends the thread.
-#[derive(Debug)]
-pub(super) struct SignalThread(Handle);
-
-impl SignalThread {
-    /// Starts the thread. `waker` wakes the screen when it is to be drawn again.
-    pub(super) fn start(modes: Arc<TerminalModes>, waker: Waker) -> io::Result<Self> {
-        let mut signals = Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGCONT, SIGWINCH])?;
-        let handle = signals.handle();
-        let run = move || signals.forever().for_each(|signal| on_signal(&modes, &waker, signal));
-        std::thread::Builder::new().name("signals".into()).spawn(run)?;
-        Ok(Self(handle))
-    }
+/// Starts the thread that handles signals. `waker` wakes the screen when it is to be drawn again. The thread stays when the
+/// screen is left: without it the signals would do nothing, with it they do what they do by default.
+pub(super) fn handle_signals(modes: Arc<TerminalModes>, waker: Waker) -> io::Result<()> {
+    let mut signals = Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGCONT, SIGWINCH])?;
+    let run = move || signals.forever().for_each(|signal| on_signal(&modes, &waker, signal));
+    std::thread::Builder::new().name("signals".into()).spawn(run)?;
+    Ok(())
 }
 
 fn on_signal(modes: &TerminalModes, waker: &Waker, signal: i32) {
@@ -40,11 +34,5 @@ fn on_signal(modes: &TerminalModes, waker: &Waker, signal: i32) {
             modes.leave_locked(&mut is_active);
             let _ = emulate_default_handler(signal);
         }
-    }
-}
-
-impl Drop for SignalThread {
-    fn drop(&mut self) {
-        self.0.close();
     }
 }

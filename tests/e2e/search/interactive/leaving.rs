@@ -1,15 +1,18 @@
 //! The terminal is left as it was, however the search ends.
 
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::Command;
 
+use chorus_tests::fake_daemon::FakeRequest;
 use chorus_tests::screen::rows_of;
-use chorus_tests::{Home, InteractiveCommand};
+use chorus_tests::{DEADLINE, Home, InteractiveCommand, wait_until};
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::{SIZE, searches, type_until, wait_for_row};
+use super::{SIZE, searches, start, type_until, wait_for_row};
 use crate::home;
 use crate::search::cli::{hit, result};
+use crate::send::cli::daemon;
 
 /// A shell that runs `script`, in which `{}` stands for `chorusctl search`.
 fn in_shell(home: &Home, options: &[&str], script: &str) -> Command {
@@ -60,12 +63,10 @@ fn a_signal_that_ends_it_leaves_the_screen_first() {
         let (modes, mut running) = run(&in_shell(&home, &[], "echo before; ulimit -c 0; exec {}"), "");
         running.signal(signal);
         running.stdout.wait_for("\u{1b}[?1049l");
-        let modes_after = chorus_tests::wait_until("the modes", chorus_tests::DEADLINE, || {
-            Some(running.terminal_modes()).filter(|now| *now == modes)
-        });
+        let modes_after =
+            wait_until("the modes", DEADLINE, || Some(running.terminal_modes()).filter(|now| *now == modes));
         assert_eq!(modes_after, modes);
         let (ended, output, _) = running.wait_for_exit();
-        use std::os::unix::process::ExitStatusExt as _;
         assert_eq!(ended.signal().map(|number| number + 128), Some(status), "{output:?}");
         assert_eq!(last_rows(&output), ["before"]);
     }
@@ -101,4 +102,28 @@ fn an_error_is_printed_after_leaving() {
     assert!(rows[0].starts_with("error: no daemon running"), "{rows:#?}");
     assert_eq!(rows.last().map(String::as_str), Some("status 4"));
     assert!(!output.contains("\u{1b}[?1049h"), "the screen was not needed: {output:?}");
+}
+
+#[test]
+fn ctrl_c_ends_what_runs_after_leaving() {
+    let home = home();
+    let rest = |mut asked: FakeRequest<'_>| match &*asked.method {
+        "search" => asked.send_result(result(vec![hit(json!({}))])),
+        "context.show" => asked.send_result(
+            json!({"agent_name": "api", "messages": [], "working_set": {}, "context": null, "next": null}),
+        ),
+        "context.restore" => asked.wait_for_disconnect(),
+        method => panic!("{method} was asked"),
+    };
+    let calls = daemon(&home, |asked| panic!("{} was asked", asked.method), rest);
+    let mut running = start(&home, &[]);
+    type_until(&mut running, "redis", "1 result");
+    let modes = running.terminal_modes();
+    running.type_text("\u{12}");
+    running.stdout.wait_for("\u{1b}[?1049l");
+    wait_until("the restore", DEADLINE, || calls.of("context.restore").pop());
+    assert_ne!(running.terminal_modes(), modes, "the terminal makes Ctrl-C a signal again");
+    running.type_text("\u{3}");
+    let (status, output, _) = running.wait_for_exit();
+    assert_eq!(status.signal(), Some(Signal::INT.as_raw()), "{output:?}");
 }

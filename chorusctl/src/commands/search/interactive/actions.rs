@@ -17,11 +17,12 @@ pub(super) fn show(hit: &SearchHit, agent: Option<String>, app: &mut App, paging
     let named = std::mem::replace(&mut app.global.agent, agent);
     app.stdout.refresh_width();
     if !app.global.no_pager {
-        app.stdout.page_always(paging);
+        app.stdout.page_always(paging.clone());
     }
     let range = MessageRange { around: hit.message, ..MessageRange::default() };
     let shown = session::show::show_selected(app, &selector(hit), range);
     let paged = app.stdout.finish_paging();
+    paging.clear();
     app.global.agent = named;
     match shown.and(paged) {
         Ok(true) => Ok(()),
