@@ -1,5 +1,6 @@
 //! Words of texts: the same of messages and of queries.
 
+use std::collections::HashSet;
 use std::str::CharIndices;
 
 use tantivy::tokenizer::{
@@ -144,6 +145,37 @@ pub(crate) fn words(analyzer: &mut TextAnalyzer, text: &str) -> Vec<Token> {
     found
 }
 
+/// Letters of a word without its ending from which on it has the same first letters as with it, and their number.
+const LONG_WORD: usize = 5;
+const SAME_LETTERS: usize = 3;
+
+/// Returns the words of a text that are among `wanted` without their endings, with their places. `plain` leaves endings alone.
+pub(crate) fn find_words(
+    analyzer: &mut TextAnalyzer,
+    plain: &mut TextAnalyzer,
+    text: &str,
+    wanted: &HashSet<&str>,
+) -> Vec<Token> {
+    // To remove an ending takes longest. It leaves the first letters as they are: three of a longer word, and one of a short one ("die",
+    // "dying").
+    let begins: Vec<&[u8]> = wanted
+        .iter()
+        .map(|word| word.as_bytes())
+        .map(|word| word.get(..if word.len() < LONG_WORD { 1 } else { SAME_LETTERS }).unwrap_or(word))
+        .collect();
+    let may_be_wanted = |word: &str| !word.is_ascii() || begins.iter().any(|begin| word.as_bytes().starts_with(begin));
+    let mut found = Vec::new();
+    plain.token_stream(text).process(&mut |token| {
+        if !may_be_wanted(&token.text) {
+            return;
+        }
+        if let Some(word) = words(analyzer, &token.text).pop().filter(|word| wanted.contains(&*word.text)) {
+            found.push(Token { text: word.text, ..token.clone() });
+        }
+    });
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,5 +210,24 @@ mod tests {
     #[test]
     fn long_words_are_cut() {
         assert_eq!(split("none", &"é".repeat(100))[0].len(), 32);
+    }
+
+    #[test]
+    fn the_same_words_are_found_as_in_the_whole_text() {
+        let text = "He was dying to die; only skies, lying, tied, gently. Migrations of cafés: CAFÉ cafe, migrating 東京都, Häuser Straßen Öl 42nd άνθρωποι migrants";
+        for language in ["none", "english", "german", "greek"] {
+            let options = IndexOptions::new(language, false);
+            let (mut analyzer, mut plain) = (analyzer(options), prefix_analyzer());
+            let all = words(&mut analyzer, text);
+            for word in &all {
+                let places = |tokens: &[Token]| {
+                    let same = tokens.iter().filter(|token| token.text == word.text);
+                    same.map(|token| (token.offset_from, token.offset_to)).collect::<Vec<_>>()
+                };
+                let found = find_words(&mut analyzer, &mut plain, text, &HashSet::from([&*word.text]));
+                assert_eq!(places(&found), places(&all), "{language} {}", word.text);
+                assert_eq!(found.len(), places(&all).len());
+            }
+        }
     }
 }

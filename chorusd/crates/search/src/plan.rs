@@ -261,7 +261,8 @@ impl Search<'_> {
                 let candidate = known.0.get(&(group, number));
                 let address = candidate.map(|known| known.address);
                 // One without the words is about as old as those beside it.
-                let at = candidate.copied().or_else(|| known.nearest(group, number)).map_or(i64::MIN, |known| known.at);
+                let beside = || if self.times.is_empty() { None } else { known.nearest(group, number) };
+                let at = candidate.copied().or_else(beside).map_or(i64::MIN, |known| known.at);
                 Ranked::Message { group, number, address, score, at }
             })
             .collect();
@@ -407,7 +408,9 @@ impl Search<'_> {
     fn snippet(&self, text: &str) -> crate::query::Snippet {
         let parsed = &self.parsed;
         let words = parsed.words.iter().chain(&self.prefix_words).chain(parsed.phrases.iter().flatten());
-        snippet::make(&mut self.shared.analyzer.clone(), text, &words.map(String::as_str).collect(), self.snippet_chars)
+        let (mut analyzer, mut plain) = (self.shared.analyzer.clone(), self.shared.prefix_analyzer.clone());
+        let words = words.map(String::as_str).collect();
+        snippet::make(&mut analyzer, &mut plain, text, &words, self.snippet_chars)
     }
 }
 

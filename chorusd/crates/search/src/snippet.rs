@@ -17,9 +17,14 @@ const BEFORE: usize = 40;
 const GAP: &str = "…";
 
 /// Makes the snippet of `text` in `length` characters with as many different words of `words` as one can have.
-pub(crate) fn make(analyzer: &mut TextAnalyzer, text: &str, words: &HashSet<&str>, length: usize) -> Snippet {
-    let found: Vec<Token> =
-        analysis::words(analyzer, text).into_iter().filter(|token| words.contains(&*token.text)).collect();
+pub(crate) fn make(
+    analyzer: &mut TextAnalyzer,
+    plain: &mut TextAnalyzer,
+    text: &str,
+    words: &HashSet<&str>,
+    length: usize,
+) -> Snippet {
+    let found = analysis::find_words(analyzer, plain, text, words);
     let range = best_range(text, &found, length);
     let mut snippet = Snippet::default();
     if range.start > 0 {
@@ -115,7 +120,8 @@ mod tests {
 
     fn shown(text: &str, words: &[&str]) -> String {
         let mut analyzer = analysis::analyzer(IndexOptions::new("english", false));
-        let snippet = make(&mut analyzer, text, &words.iter().copied().collect(), LENGTH);
+        let words = words.iter().copied().collect();
+        let snippet = make(&mut analyzer, &mut analysis::prefix_analyzer(), text, &words, LENGTH);
         let mut marked = snippet.text.clone();
         for mark in snippet.marks.iter().rev() {
             marked.insert(mark.end, ']');
