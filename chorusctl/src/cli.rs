@@ -142,7 +142,9 @@ pub fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Cli, clap::Err
     let arguments: Vec<OsString> = arguments.collect();
     let cli = parse_any_command(arguments.clone())?;
     match &cli.command {
-        Command::Search(search) if search.words.is_empty() && !search::can_be_interactive(&cli.global) => {
+        Command::Search(search)
+            if search.words.is_empty() && search.action.is_none() && !search::can_be_interactive(&cli.global) =>
+        {
             Err(missing_query_error(arguments))
         }
         _ => Ok(cli),
@@ -164,6 +166,7 @@ fn parse_any_command(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
     }
     parse_with_all_commands(arguments.clone()).or_else(|error| {
         let separated = search::separate_excluded_words(&error, &command_tree(), &arguments);
+        let separated = separated.or_else(|| search::separate_model_word(&error, &command_tree(), &arguments));
         separated.and_then(|arguments| parse_named_command(&arguments)).ok_or(error)
     })
 }
@@ -210,6 +213,8 @@ pub fn parse_fast_path(mut arguments: impl Iterator<Item = OsString>) -> Option<
                 history.page = Some(parse_page_number(&arguments.next()?)?)
             }
             "search" if words.is_empty() => words.push("search"),
+            // A subcommand.
+            "model" if words == ["search"] && search.words.is_empty() => return None,
             word if words == ["search"] && !word.starts_with('-') => search.words.push(word.to_owned()),
             "status" => words.push("status"),
             "context" => words.push("context"),

@@ -30,8 +30,8 @@ use chorus_engine::lifecycle::{
 use chorus_engine::ops;
 use chorus_engine::ops::Ops;
 use chorus_engine::ops::agent::use_::CHOSEN_AGENT;
-use chorus_engine::search;
 use chorus_engine::tasks::RecoveredTasks;
+use chorus_engine::{search, semantic};
 use chorus_proto::EventType;
 use chorus_proto::paths::{HOME_SOCKET, InstancePaths};
 use chorus_proto::pluralize::pluralize;
@@ -256,12 +256,15 @@ impl Daemon {
         let ops = self.ops.clone();
         self.tasks.spawn_tracked(search::run(
             ops.search.clone(),
+            ops.semantic.clone(),
             ops.store.clone(),
             ops.registry.clone(),
             ops.agents.clone(),
             ops.home.clone(),
             stop.clone(),
         ));
+        let worker = semantic::run(self.ops.semantic.clone(), self.ops.search.clone(), stop.clone());
+        self.tasks.spawn_tracked(worker);
         self.tasks.spawn_tracked(self.ops.summaries.clone().run_timers());
         self.tasks.spawn_tracked(run_maintenance(self.ops.clone(), stop.clone()));
         self.tasks.spawn_tracked(ops::tasks::running_tasks_sync::run(self.ops.clone(), stop.clone()));

@@ -90,6 +90,7 @@ fn methods() -> Vec<MethodCase> {
         method_case::<models::List>(),
         method_case::<models::Validate>(),
         method_case::<search::Search>(),
+        method_case::<search::Model>(),
         method_case::<send::Send>(),
         method_case::<send::Cancel>(),
         method_case::<tasks::List>(),

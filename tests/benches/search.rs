@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use chorus_proto::Role;
-use chorus_search::{Filter, IndexOptions, MessageText, SearchIndex, SearchQuery, Source, SourceId, SourceKind};
+use chorus_search::{Filter, IndexOptions, MessageText, Mode, SearchIndex, SearchQuery, Source, SourceId, SourceKind};
 use chorus_tests::measure::{print_report, time};
 use jiff::{Timestamp, tz::TimeZone};
 use rusqlite::Connection;
@@ -156,6 +156,8 @@ fn measure(index: &SearchIndex, peer: &Connection, what: &str, queries: &[String
             limit: 10,
             merge: true,
             explain: false,
+            mode: Mode::Text,
+            meaning: None,
             now: Timestamp::from_second(1_770_000_000).expect("a time").to_zoned(TimeZone::UTC),
         };
         let mut found = 0;

@@ -26,6 +26,8 @@ pub struct InteractiveCommand {
     pub stdout: CapturedOutput,
     /// Standard error; empty on a terminal.
     pub stderr: CapturedOutput,
+    /// The modes of the terminal before the command started; empty without one.
+    initial_modes: String,
 }
 
 /// Output captured so far.
@@ -88,7 +90,7 @@ impl InteractiveCommand {
         stdout.spawn_reader(child.stdout.take().expect("a pipe"));
         stderr.spawn_reader(child.stderr.take().expect("a pipe"));
         let input = File::from(OwnedFd::from(child.stdin.take().expect("a pipe")));
-        Self { child, input: Some(input), stdout, stderr }
+        Self { child, input: Some(input), stdout, stderr, initial_modes: String::new() }
     }
 
     /// Starts `command` in a new session on its own pseudo-terminal, so that Ctrl-C reaches it.
@@ -105,6 +107,7 @@ impl InteractiveCommand {
         let name = ptsname(&master, Vec::new()).expect("its name");
         let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&master, size).expect("its size");
+        let initial_modes = describe_modes(&master);
         let path = std::ffi::OsStr::from_bytes(name.as_bytes());
         let open = || Stdio::from(OpenOptions::new().read(true).write(true).open(path).expect("its other end"));
         // `setsid --ctty` makes its standard input the controlling terminal of a new session, then executes the
@@ -118,7 +121,7 @@ impl InteractiveCommand {
         let master = File::from(master);
         let stdout = CapturedOutput::default();
         stdout.spawn_reader(master.try_clone().expect("another handle"));
-        Self { child, input: Some(master), stdout, stderr: CapturedOutput::default() }
+        Self { child, input: Some(master), stdout, stderr: CapturedOutput::default(), initial_modes }
     }
 
     /// Types `text`.
@@ -178,8 +181,13 @@ impl InteractiveCommand {
     /// Returns the modes of the terminal, such as whether it echoes.
     #[must_use]
     pub fn terminal_modes(&self) -> String {
-        let modes = tcgetattr(self.input.as_ref().expect("a terminal")).expect("its modes");
-        format!("{:?} {:?} {:?} {:?}", modes.input_modes, modes.output_modes, modes.control_modes, modes.local_modes)
+        describe_modes(self.input.as_ref().expect("a terminal"))
+    }
+
+    /// Returns the modes that the terminal had before the command started.
+    #[must_use]
+    pub fn initial_modes(&self) -> String {
+        self.initial_modes.clone()
     }
 
     /// Closes the input.
@@ -214,4 +222,9 @@ impl Drop for InteractiveCommand {
             let _ = self.child.wait();
         }
     }
+}
+
+fn describe_modes(terminal: impl std::os::fd::AsFd) -> String {
+    let modes = tcgetattr(terminal).expect("its modes");
+    format!("{:?} {:?} {:?} {:?}", modes.input_modes, modes.output_modes, modes.control_modes, modes.local_modes)
 }

@@ -108,6 +108,7 @@ pub fn protocol_schema() -> Value {
     all.add_method::<approvals::Deny>();
     all.add_method::<audit::Audit>();
     all.add_method::<audit::Verify>();
+    all.add_method::<search::Model>();
     all.add_method::<memory::Add>();
     all.add_method::<memory::List>();
     all.add_method::<memory::Search>();

@@ -123,6 +123,9 @@ fn print_status(out: &mut Stdout, status: &StatusResult) -> Result<(), Error> {
     if let Some(line) = status.search.and_then(indexed_line) {
         writeln!(out, "{line}")?;
     }
+    if let Some(line) = status.search_model.as_ref().and_then(search::model::progress_line) {
+        writeln!(out, "{line}")?;
+    }
     let shown = || status.agents.iter().map(|agent| agent.approvals).sum();
     let waiting = status.totals.map_or_else(shown, |totals| totals.approvals);
     if waiting > 0 {

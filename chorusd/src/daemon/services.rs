@@ -26,6 +26,7 @@ use chorus_engine::ops::session::{SessionImporter, SessionReader, SessionTrash};
 use chorus_engine::ops::settings::EffectiveConfig;
 use chorus_engine::ops::trash::Trash;
 use chorus_engine::search::{SearchService, SearchSettings};
+use chorus_engine::semantic::SemanticService;
 use chorus_engine::tools::{FileVersions, ToolHost, ToolServices};
 use chorus_engine::usage::UsageTracker;
 use chorus_engine::{KeyedMutex, ops, tasks};
@@ -208,6 +209,7 @@ pub(super) async fn make_services(
         store.catalog.sessions.changes(),
         registry.live_changes.clone(),
     ));
+    let semantic = Arc::new(SemanticService::new(&places.home, models.clone()));
     let started_at = clock.now();
     let ops = Arc::new(Ops {
         effective_config,
@@ -224,6 +226,7 @@ pub(super) async fn make_services(
         message_sender,
         context_meter,
         search,
+        semantic,
         store,
         registry,
         summaries,

@@ -84,7 +84,7 @@ routes! {
     inline tasks::Show => tasks::show::show(agent_resolver, store.catalog.tasks);
     inline tasks::Logs => tasks::logs::logs(agent_resolver, store.catalog.tasks, tasks, config);
     inline tasks::Stop => tasks::stop::stop(agent_resolver, store.catalog.tasks, tasks);
-    inline search::Search => search::search(agent_resolver, sessions, search, clock);
+    inline search::Search => search::search(agent_resolver, sessions, search, semantic, clock);
     inline memory::List => memory::list::list(agent_resolver, store.catalog.memories, store.catalog.sessions);
     inline memory::Search => memory::search::search(agent_resolver, store.catalog.memories, store.catalog.sessions);
     inline notes::List => notes::list::list(agent_resolver, registry, store.catalog, config);
@@ -127,6 +127,7 @@ routes! {
     spawned session_branching::Merge => session::merge::merge(agent_resolver, continuation_starter);
     spawned trash::Restore => trash::restore::restore(trash, sessions, agent_describer, catalog_sync);
     spawned trash::Empty => trash::empty::empty(trash);
+    spawned search::Model => search::model::model(semantic);
     spawned memory::Add => memory::add::add(agent_resolver, store.catalog, redactor, clock);
     spawned memory::Remove => memory::remove::remove(agent_resolver, store.catalog, clock);
     spawned notes::Add => notes::add::add(agent_resolver, registry, store.catalog, redactor, clock);

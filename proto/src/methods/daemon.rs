@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::search::SearchIndexState;
+use super::search::{EmbeddingModel, SearchIndexState};
 use super::{method, wire};
 use crate::agent::Agent;
 
@@ -54,6 +54,9 @@ pub struct StatusResult {
     /// The search index; null if it cannot be used.
     #[omit_empty]
     pub search: Option<SearchIndexState>,
+    /// The model by which messages are found by meaning, if one is chosen.
+    #[omit_empty]
+    pub search_model: Option<EmbeddingModel>,
     /// Counts of all agents, if `limit` was given.
     #[omit_empty]
     pub totals: Option<AgentTotals>,

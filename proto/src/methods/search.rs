@@ -11,6 +11,10 @@ method!(
     /// Finds messages of saved and live conversations, best first.
     Search = "search", SearchParams => SearchResult
 );
+method!(
+    /// Shows the model by which messages are found by their meaning, or chooses another.
+    Model = "search.model", ModelParams => ModelResult
+);
 
 #[wire(params)]
 pub struct SearchParams {
@@ -41,6 +45,8 @@ pub struct SearchParams {
     pub model: Option<String>,
     /// Only agents of this project.
     pub project: Option<String>,
+    /// By words, by meaning or by both. By default both if a model for that is chosen (`search.model`), else words.
+    pub mode: Option<SearchMode>,
     /// Return the parts of each score, too.
     pub explain: bool,
 }
@@ -53,9 +59,72 @@ pub struct SearchResult {
     /// Best first.
     pub hits: Vec<SearchHit>,
     pub index: SearchIndexState,
+    /// How it was searched.
+    #[omit_empty]
+    pub mode: Option<SearchMode>,
     /// Warnings for people, such as that a word is in so many messages that it was ignored.
     #[omit_empty]
     pub warnings: Vec<String>,
+}
+
+/// The ways of searching.
+#[wire(Copy, Default, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum SearchMode {
+    /// By words.
+    #[default]
+    Text,
+    /// By meaning.
+    Semantic,
+    /// By words and meaning.
+    Hybrid,
+}
+
+/// One of `from`, `use` and `remove`, or none to see what is chosen.
+#[wire(params)]
+pub struct ModelParams {
+    /// Absolute path of a directory with a sentence transformer: `model.onnx`, `tokenizer.json`. Its files are copied into the home.
+    pub from: Option<String>,
+    /// Model of a provider with the API of OpenAI: an alias or `provider/model`. It gets the texts of all messages.
+    #[serde(rename = "use")]
+    pub use_: Option<String>,
+    /// Remove the model and all vectors; only words count then.
+    pub remove: bool,
+}
+
+#[wire(PartialEq, Eq)]
+pub struct ModelResult {
+    /// Null if none is chosen.
+    pub model: Option<EmbeddingModel>,
+}
+
+/// A model that makes vectors of messages, and how far it is.
+#[wire(PartialEq, Eq)]
+pub struct EmbeddingModel {
+    /// `provider/model`, or the name of the directory that it came from.
+    pub name: String,
+    pub source: EmbeddingSource,
+    /// Number of dimensions of its vectors.
+    pub dimensions: u64,
+    /// True if all indexed messages have a vector.
+    pub complete: bool,
+    /// Number of messages that have none yet; null if that is not known yet.
+    pub waiting: Option<u64>,
+    /// Name of the former model, whose vectors are used until those of this one are complete.
+    #[omit_empty]
+    pub replaces: Option<String>,
+    /// Why no vectors are made at the moment.
+    #[omit_empty]
+    pub problem: Option<String>,
+}
+
+/// Where a model runs.
+#[wire(Copy, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum EmbeddingSource {
+    /// In the daemon.
+    Local,
+    Provider,
 }
 
 /// The progress of the search index.
@@ -121,7 +190,7 @@ pub struct FoundSession {
 
 #[wire(PartialEq)]
 pub struct ScorePart {
-    /// `words`, `neighbours`, `session`, `title` or `time`.
+    /// `words`, `meaning`, `neighbours`, `session`, `title` or `time`.
     pub name: String,
     pub value: f64,
 }

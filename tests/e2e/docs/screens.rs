@@ -6,9 +6,10 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use chorus_tests::Fixture;
+use chorus_proto::methods::daemon::{Status, StatusParams};
 use chorus_tests::model_server::Response;
 use chorus_tests::screen::Screen;
+use chorus_tests::{DEADLINE, Fixture, wait_until};
 use serde_json::json;
 
 use crate::home;
@@ -121,6 +122,12 @@ fn the_screens_of_all_commands_are_up_to_date() {
             let mut pieces = command.split(" < ");
             let line = pieces.next().unwrap_or_default();
             let typed: Vec<_> = pieces.filter_map(|piece| piece.split_once(" => ")).collect();
+            if line.starts_with("search") {
+                wait_until("the search index", DEADLINE, || {
+                    let status = fixture.client().call::<Status>(&StatusParams::default()).expect("status");
+                    status.search.filter(|index| index.complete)
+                });
+            }
             // Shown if the command does not end.
             println!("$ chorusctl {line}");
             let mut shell = fixture.home.command("sh");

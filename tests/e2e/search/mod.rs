@@ -5,6 +5,7 @@ mod filters;
 mod index;
 mod interactive;
 mod live;
+mod meaning;
 mod recall;
 mod removal;
 

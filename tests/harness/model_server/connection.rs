@@ -5,13 +5,13 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::anthropic::AnthropicEncoder;
 use super::http;
 use super::openai::OpenaiEncoder;
 use super::response::{Response, Step, StreamEnd};
-use super::state::{RecordedRequest, ServerState, SharedState, WireFormat};
+use super::state::{RecordedRequest, ServerState, SharedState, TextEmbedder, WireFormat};
 use super::strict_rules;
 
 /// How often a waiting thread checks whether the client is still connected.
@@ -82,11 +82,30 @@ fn models_response(state: &ServerState, request: &RecordedRequest) -> (u16, Stri
     if let Some(told) = state.paths.get(of_model.trim_end()) {
         return (200, told.clone());
     }
+    if let ("/v1/embeddings", Some(embedder)) = (request.path.as_str(), &state.embedder) {
+        return embeddings_response(&request.body, embedder);
+    }
     if !request.path.starts_with("/v1/models") {
         return (404, r#"{"error":{"type":"not_found_error","message":"no such path"}}"#.to_owned());
     }
     let anthropic = request.header("anthropic-version").is_some();
     if anthropic { state.anthropic_list.clone() } else { state.openai_list.clone() }
+}
+
+/// Returns status and body of the vectors of texts, by the rules of <https://platform.openai.com/docs/api-reference/embeddings/create>.
+fn embeddings_response(body: &Value, embedder: &TextEmbedder) -> (u16, String) {
+    let texts: Option<Vec<&str>> = body["input"].as_array().and_then(|texts| texts.iter().map(Value::as_str).collect());
+    let texts = texts.filter(|texts| (1..=2048).contains(&texts.len()) && texts.iter().all(|text| !text.is_empty()));
+    let Some(texts) = texts.filter(|_| body["model"].is_string()) else {
+        let error =
+            json!({"error": {"message": "'$.input' is invalid.", "type": "invalid_request_error", "code": null}});
+        return (400, error.to_string());
+    };
+    let vector =
+        |(index, text): (usize, &&str)| json!({"object": "embedding", "index": index, "embedding": (embedder.0)(text)});
+    let data: Vec<Value> = texts.iter().enumerate().map(vector).collect();
+    let usage = json!({"prompt_tokens": 8, "total_tokens": 8});
+    (200, json!({"object": "list", "data": data, "model": body["model"], "usage": usage}).to_string())
 }
 
 /// Writes responses to one client.

@@ -26,7 +26,7 @@ use tempfile::TempDir;
 
 pub use response::{Response, Step};
 pub use state::RecordedRequest;
-use state::{Responder, SharedState, WireFormat};
+use state::{Responder, SharedState, TextEmbedder, WireFormat};
 
 use crate::wait::{DEADLINE, wait_until};
 
@@ -125,6 +125,16 @@ impl ModelServer {
     /// responses.
     pub fn set_summary_response(&self, answer: Response) {
         self.shared.update(|state| state.summary = Some(answer));
+    }
+
+    /// Sets the function that makes the vectors of texts, as OpenAI's `/v1/embeddings` and Ollama's give them.
+    pub fn on_embedding(&self, embed: impl Fn(&str) -> Vec<f32> + Send + Sync + 'static) {
+        self.shared.update(|state| state.embedder = Some(TextEmbedder(Arc::new(embed))));
+    }
+
+    /// Answers no request for vectors any more.
+    pub fn end_embedding(&self) {
+        self.shared.update(|state| state.embedder = None);
     }
 
     /// Refuses conversations that the real servers refuse, with status 400, from now on.

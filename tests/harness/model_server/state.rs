@@ -56,6 +56,19 @@ impl fmt::Debug for Responder {
     }
 }
 
+/// A function that makes a vector of a text.
+type MakeVector = dyn Fn(&str) -> Vec<f32> + Send + Sync;
+
+/// Makes the vectors of texts.
+#[derive(Clone)]
+pub struct TextEmbedder(pub Arc<MakeVector>);
+
+impl fmt::Debug for TextEmbedder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TextEmbedder")
+    }
+}
+
 /// Responses to send, and what has arrived.
 #[derive(Debug)]
 pub struct ServerState {
@@ -65,6 +78,8 @@ pub struct ServerState {
     openai_fallback: Option<Response>,
     /// Answers requests for structured output.
     pub form_responder: Option<Responder>,
+    /// Makes the vectors of texts.
+    pub embedder: Option<TextEmbedder>,
     /// Answers turns, before queued responses do.
     pub turn_responder: Option<Responder>,
     /// Response to requests that offer no tools: those for summaries.
@@ -110,6 +125,7 @@ impl Default for ServerState {
             anthropic_fallback: None,
             openai_fallback: None,
             form_responder: None,
+            embedder: None,
             turn_responder: None,
             summary: None,
             summaries_queued: false,

@@ -127,6 +127,8 @@ impl Found {
                 limit: HITS,
                 merge: false,
                 explain: false,
+                mode: chorus_search::Mode::Text,
+                meaning: None,
                 now: asked_at.to_zoned(TimeZone::UTC),
             });
             // The first search reads from the disk, so the second one is timed.

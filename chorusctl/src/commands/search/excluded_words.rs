@@ -1,4 +1,4 @@
-//! Words of the query that look like options: `chorusctl search redis -cache`.
+//! Words of the query that look like options or like a subcommand: `chorusctl search redis -cache`.
 
 use std::ffi::OsString;
 
@@ -38,6 +38,25 @@ pub fn separate_excluded_words(error: &clap::Error, tree: &Command, arguments: &
     options.push("--".into());
     query.extend(words[end..].iter().skip(1).cloned());
     Some(options.into_iter().chain(query).map(OsString::from).collect())
+}
+
+/// Returns the arguments of `search` with a query that begins with the word `model` behind `--`, so that it is no subcommand: `chorusctl
+/// search model loading`. `None` if `error` has another reason.
+#[must_use]
+pub fn separate_model_word(error: &clap::Error, tree: &Command, arguments: &[OsString]) -> Option<Vec<OsString>> {
+    if !matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand) {
+        return None;
+    }
+    let words: Vec<String> = arguments.iter().map(|word| word.clone().into_string().ok()).collect::<Option<_>>()?;
+    let (path, _) = command_path(tree, words.get(1..)?);
+    let model = words.iter().position(|word| word == "model")?;
+    let next = words.get(model + 1).filter(|next| !next.starts_with('-'));
+    if path != ["search", "model"] || next.is_none() {
+        return None;
+    }
+    let mut separated = words;
+    separated.insert(model, "--".into());
+    Some(separated.into_iter().map(OsString::from).collect())
 }
 
 /// Returns true for one hyphen and at least two characters of which the first is a letter, or a quoted phrase.

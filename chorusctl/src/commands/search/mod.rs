@@ -3,6 +3,8 @@
 mod excluded_words;
 mod hit;
 mod interactive;
+mod mode;
+pub mod model;
 mod next_commands;
 
 use chorus_proto::methods::search::{Search, SearchIndexState, SearchParams, SearchResult};
@@ -15,7 +17,7 @@ use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::terminal;
 
-pub use excluded_words::separate_excluded_words;
+pub use excluded_words::{separate_excluded_words, separate_model_word};
 
 /// Find messages in saved and live conversations
 ///
@@ -29,16 +31,22 @@ pub use excluded_words::separate_excluded_words;
 /// Without a query it is interactive: results appear while you type. Enter shows the message in a pager, `r` restores the conversation up to it, and `b`
 /// branches there.
 #[derive(Debug, Default, clap::Args)]
-#[command(after_help = "Examples:\n  chorusctl search                              as you type, on a terminal\n  \
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_help_heading = "More",
+    after_help = "Examples:\n  chorusctl search                              as you type, on a terminal\n  \
     chorusctl search why did we drop redis\n  \
     chorusctl search redis -cache                 leaves out messages with \"cache\"\n  \
     chorusctl search '\"connection pool\"' 'time*'  a phrase, and a prefix\n  \
     chorusctl search ffmpeg --tool bash           in the commands that agents ran\n  \
-    chorusctl search redis -- -Cache              after --, as it looks like -C")]
+    chorusctl search redis -- -Cache              after --, as it looks like -C"
+)]
 pub struct Args {
     /// Words to find [default: interactive search, on a terminal]
     #[arg(value_name = "QUERY")]
     pub words: Vec<String>,
+    #[command(subcommand)]
+    pub action: Option<Action>,
     /// Search the conversations of all agents
     #[arg(long)]
     all_agents: bool,
@@ -69,9 +77,19 @@ pub struct Args {
     /// Only agents of this project; searches all agents
     #[arg(long)]
     project: Option<String>,
+    /// Search by words, by meaning or by both [default: both with a model, see chorusctl search model]
+    #[arg(long, value_enum, hide_possible_values = true, value_name = "text|semantic|hybrid")]
+    mode: Option<mode::Mode>,
     /// Show how each score is composed
     #[arg(long)]
     explain: bool,
+}
+
+/// What `search` does besides searching.
+#[derive(Debug, clap::Subcommand)]
+pub enum Action {
+    /// Show or choose the model that finds messages by their meaning
+    Model(model::Args),
 }
 
 impl Args {
@@ -101,6 +119,7 @@ impl Args {
             source: self.source,
             model: self.model,
             project: self.project,
+            mode: self.mode.map(Into::into),
             explain: self.explain,
         }
     }
@@ -112,7 +131,10 @@ pub fn can_be_interactive(global: &GlobalOptions) -> bool {
     global.output_format() == OutputFormat::Text && terminal::can_show_full_screen()
 }
 
-pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
+pub fn run(mut args: Args, app: &mut App) -> Result<(), Error> {
+    if let Some(Action::Model(model)) = args.action.take() {
+        return model::run(model, app);
+    }
     if args.words.is_empty() {
         return interactive::run(args, app);
     }

@@ -15,6 +15,7 @@ mod keyed_mutex;
 pub mod lifecycle;
 pub mod ops;
 pub mod search;
+pub mod semantic;
 pub mod tasks;
 pub mod tools;
 pub mod usage;

@@ -5,6 +5,7 @@
 
 mod api_key;
 mod call_runner;
+mod embeddings;
 pub mod error;
 mod learned_limits;
 mod local_context_length;

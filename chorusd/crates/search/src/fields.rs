@@ -14,6 +14,7 @@ pub(crate) mod column {
     pub(crate) const AGENT: &str = "agent";
     pub(crate) const ROLE: &str = "role";
     pub(crate) const AT: &str = "at";
+    pub(crate) const SHORT_KEY: &str = "short_key";
 }
 
 /// The fields. A document is a message or a source; each has some of them.
@@ -21,6 +22,8 @@ pub(crate) mod column {
 pub(crate) struct Fields {
     /// Of a message: hash of its key and agent.
     pub(crate) key: Field,
+    /// The first eight bytes of it, big-endian: under it a message has its vector.
+    pub(crate) short_key: Field,
     pub(crate) group: Field,
     /// The place of the message in its sources, from 1.
     pub(crate) number: Field,
@@ -59,6 +62,7 @@ impl Fields {
         let bytes = || BytesOptions::default().set_indexed();
         let fields = Self {
             key: schema.add_bytes_field("key", bytes()),
+            short_key: schema.add_u64_field(column::SHORT_KEY, FAST),
             group: schema.add_u64_field(column::GROUP, INDEXED | FAST),
             number: schema.add_u64_field(column::NUMBER, INDEXED | FAST),
             agent: schema.add_u64_field(column::AGENT, INDEXED | FAST),

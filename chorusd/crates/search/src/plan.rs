@@ -2,6 +2,7 @@
 
 mod candidates;
 mod holders;
+mod meaning;
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,9 +18,9 @@ use crate::error::SearchError;
 use crate::holdings::StoredSource;
 use crate::index::{SearchIndex, Shared};
 use crate::parse::{Parsed, parse};
-use crate::query::{Hit, SearchHits, SearchQuery};
+use crate::query::{Hit, Mode, SearchHits, SearchQuery};
 use crate::ranking::{
-    self, CANDIDATES, CANDIDATES_OF_ONE_WORD, CANDIDATES_OF_TIME, SPAN, Score, TITLE_ALONE, TITLE_CANDIDATES,
+    self, CANDIDATES, CANDIDATES_OF_ONE_WORD, CANDIDATES_OF_TIME, OwnScore, SPAN, Score, TITLE_ALONE, TITLE_CANDIDATES,
 };
 use crate::snippet;
 use crate::source::SourceId;
@@ -55,7 +56,8 @@ impl SearchIndex {
     pub fn search_passages(&self, query: &SearchQuery, snippet_chars: usize) -> Result<SearchHits, SearchError> {
         let shared = &*self.shared;
         let parsed = parse(shared, &query.text);
-        if parsed.is_empty() {
+        let has_meaning = query.meaning.is_some() && query.mode != Mode::Text && parsed.excluded.is_empty();
+        if parsed.is_empty() && !has_meaning {
             return Ok(SearchHits { only_exclusions: !parsed.excluded.is_empty(), ..SearchHits::default() });
         }
         let searcher = shared.reader.searcher();
@@ -113,7 +115,10 @@ impl Search<'_> {
             .leave_out(holders.groups_without()?);
         let words = self.words_query(self.shared.fields.text);
         let query = self.filtered(words)?;
-        let mut found = candidates::best(self.shared, &self.searcher, &*query, &filter, self.candidates())?;
+        let mut found = match self.parsed.is_empty() {
+            true => Vec::new(),
+            false => candidates::best(self.shared, &self.searcher, &*query, &filter, self.candidates())?,
+        };
         // Messages of the time that is asked about may have words that are too common for the best ones.
         let mut known: HashSet<DocAddress> = found.iter().map(|candidate| candidate.address).collect();
         for span in &self.times {
@@ -121,10 +126,15 @@ impl Search<'_> {
                 candidates::best(self.shared, &self.searcher, &*query, &filter.within(*span), CANDIDATES_OF_TIME)?;
             found.extend(of_span.into_iter().filter(|candidate| known.insert(candidate.address)));
         }
-        let titles = self.matching_sources(&mut holders)?;
+        let meaning_failure = self.add_meaning(&mut found, &filter)?;
+        let titles = match self.query.mode {
+            Mode::Semantic if meaning_failure.is_none() => Vec::new(),
+            _ => self.matching_sources(&mut holders)?,
+        };
         let known = Known(found.iter().map(|candidate| ((candidate.group, candidate.number), candidate)).collect());
         let ranked = self.rank(&found, &known, &titles, &filter);
-        self.hits(ranked, &known, &mut holders, &filter)
+        let hits = self.hits(ranked, &known, &mut holders, &filter)?;
+        Ok(SearchHits { hits, only_exclusions: false, meaning_failure })
     }
 
     /// Returns the words in the index that begin as asked for.
@@ -161,29 +171,26 @@ impl Search<'_> {
 
     /// Returns the query of the words in a field.
     fn words_query(&self, field: Field) -> Box<dyn Query> {
-        let term = |word: &String| Term::from_field_text(field, word);
-        let one =
-            |word: &String| -> Box<dyn Query> { Box::new(TermQuery::new(term(word), IndexRecordOption::WithFreqs)) };
-        let adjacent = |words: &Vec<String>| -> Box<dyn Query> {
-            match &words[..] {
-                [word] => one(word),
-                _ => Box::new(PhraseQuery::new(words.iter().map(term).collect())),
-            }
-        };
+        let one = |word: &String| adjacent(field, std::slice::from_ref(word));
         let mut clauses: Vec<(Occur, Box<dyn Query>)> = Vec::new();
         for word in self.parsed.words.iter().chain(&self.prefix_words) {
             clauses.push((Occur::Should, one(word)));
         }
         for compound in &self.parsed.compounds {
-            clauses.push((Occur::Should, Box::new(BoostQuery::new(adjacent(compound), COMPOUND_BOOST))));
+            clauses.push((Occur::Should, Box::new(BoostQuery::new(adjacent(field, compound), COMPOUND_BOOST))));
         }
-        clauses.extend(self.parsed.phrases.iter().map(|phrase| (Occur::Must, adjacent(phrase))));
-        clauses.extend(self.parsed.excluded.iter().map(|words| (Occur::MustNot, adjacent(words))));
+        clauses.extend(self.conditions(field));
         // Of one word, documents are skipped several times as fast.
         match clauses.pop_if(|(occur, _)| *occur == Occur::Should && self.parsed.is_one_word()) {
             Some((_, word)) => word,
             None => Box::new(BooleanQuery::new(clauses)),
         }
+    }
+
+    /// Returns the phrases that a message must have, and the words that it must not have.
+    fn conditions(&self, field: Field) -> impl Iterator<Item = (Occur, Box<dyn Query>)> {
+        let phrases = self.parsed.phrases.iter().map(move |phrase| (Occur::Must, adjacent(field, phrase)));
+        phrases.chain(self.parsed.excluded.iter().map(move |words| (Occur::MustNot, adjacent(field, words))))
     }
 
     /// Adds what only the index can filter well.
@@ -229,7 +236,7 @@ impl Search<'_> {
         for candidate in found {
             let stored = self.shared.read_source(&self.searcher, candidate.address)?;
             if holders.admits(&stored) {
-                sources.push((stored, candidate.score));
+                sources.push((stored, candidate.words));
             }
         }
         Ok(sources)
@@ -242,8 +249,9 @@ impl Search<'_> {
         titles: &[(StoredSource, f32)],
         filter: &ColumnFilter,
     ) -> Vec<Ranked> {
-        let words: Vec<(u64, u64, f32)> =
-            found.iter().map(|candidate| (candidate.group, candidate.number, candidate.score)).collect();
+        let own = |candidate: &Candidate| OwnScore { words: candidate.words, meaning: candidate.meaning };
+        let own: Vec<(u64, u64, OwnScore)> =
+            found.iter().map(|candidate| (candidate.group, candidate.number, own(candidate))).collect();
         let mut by_group: HashMap<u64, f32> = HashMap::new();
         for (stored, score) in titles {
             for holding in &stored.holdings {
@@ -254,7 +262,7 @@ impl Search<'_> {
         // A message without the words can only be a neighbour if nothing else is asked of it.
         let is_plain = self.parsed.phrases.is_empty() && self.parsed.excluded.is_empty();
         let with_neighbours = is_plain && !self.query.filter.concerns_messages() && !filter.has_times();
-        let scores = ranking::rank(&words, &by_group, with_neighbours);
+        let scores = ranking::rank(&own, &by_group, with_neighbours);
         let mut ranked: Vec<Ranked> = scores
             .into_iter()
             .map(|((group, number), score)| {
@@ -311,7 +319,7 @@ impl Search<'_> {
         known: &Known<'_>,
         holders: &mut Holders<'_>,
         filter: &ColumnFilter,
-    ) -> Result<SearchHits, SearchError> {
+    ) -> Result<Vec<Hit>, SearchError> {
         let mut hits: Vec<Hit> = Vec::new();
         let mut shown: Vec<(u64, u64)> = Vec::new();
         for entry in ranked {
@@ -327,7 +335,7 @@ impl Search<'_> {
                 Ranked::Message { group, number, address, score, .. } => {
                     // A message with the words stands for those beside it.
                     let place =
-                        if self.query.merge && score.words == 0.0 { known.nearest(group, number) } else { None };
+                        if self.query.merge && score.own() == 0.0 { known.nearest(group, number) } else { None };
                     let (number, address) = place.map_or((number, address), |near| (near.number, Some(near.address)));
                     let Some(stored) = holders.newest(group, number)? else { continue };
                     if self.query.merge && hits.iter().any(|hit| is_near(hit, stored.source.id, number)) {
@@ -342,7 +350,7 @@ impl Search<'_> {
         if !self.query.explain {
             hits.iter_mut().for_each(|hit| hit.parts.clear());
         }
-        Ok(SearchHits { hits, only_exclusions: false })
+        Ok(hits)
     }
 
     fn source_hit(&self, stored: StoredSource, score: Score) -> Hit {
@@ -414,6 +422,15 @@ impl Search<'_> {
     }
 }
 
+/// Returns the query of words that stand next to each other.
+fn adjacent(field: Field, words: &[String]) -> Box<dyn Query> {
+    let term = |word: &String| Term::from_field_text(field, word);
+    match words {
+        [word] => Box::new(TermQuery::new(term(word), IndexRecordOption::WithFreqs)),
+        _ => Box::new(PhraseQuery::new(words.iter().map(term).collect())),
+    }
+}
+
 /// The messages with the words.
 struct Known<'a>(HashMap<(u64, u64), &'a Candidate>);
 
@@ -422,7 +439,7 @@ impl Known<'_> {
     fn nearest(&self, group: u64, number: u64) -> Option<&Candidate> {
         let near = number.saturating_sub(SPAN)..=number.saturating_add(SPAN);
         let near = near.filter_map(|number| self.0.get(&(group, number)));
-        near.max_by(|a, b| a.score.total_cmp(&b.score)).copied()
+        near.max_by(|a, b| a.score().total_cmp(&b.score())).copied()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Queries and their results.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use chorus_proto::Role;
 use jiff::{Timestamp, Zoned};
@@ -19,8 +20,39 @@ pub struct SearchQuery {
     pub merge: bool,
     /// True if hits have the parts of their scores.
     pub explain: bool,
+    pub mode: Mode,
+    /// The vectors of messages, seen from the query; without them only words count.
+    pub meaning: Option<Arc<dyn Meaning>>,
     /// The time, in the time zone of who asks, that words such as "yesterday" are relative to.
     pub now: Zoned,
+}
+
+/// The ways of searching.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// By words.
+    Text,
+    /// By meaning.
+    Semantic,
+    /// By both.
+    #[default]
+    Hybrid,
+}
+
+/// How close messages are to what a query means. Messages have the keys of
+/// [`MessageToEmbed`](crate::MessageToEmbed); similarities are at most 1.
+pub trait Meaning: std::fmt::Debug + Send + Sync {
+    /// Returns the closest messages, about `limit` of them, each with its similarity. Fewer than `limit` are all that there are.
+    ///
+    /// # Errors
+    /// Says why they cannot be compared.
+    fn nearest(&self, limit: usize) -> Result<Vec<(u64, f32)>, String>;
+
+    /// Returns the similarity of each of these messages; `None` for those that have no vector.
+    ///
+    /// # Errors
+    /// Says why they cannot be compared.
+    fn similarities(&self, keys: &[u64]) -> Result<Vec<Option<f32>>, String>;
 }
 
 /// Which messages are searched. `None` and empty mean all.
@@ -63,6 +95,8 @@ pub struct SearchHits {
     pub hits: Vec<Hit>,
     /// The query has no word to find, only words to leave out.
     pub only_exclusions: bool,
+    /// Why the meaning of messages did not count, though it was asked for.
+    pub meaning_failure: Option<String>,
 }
 
 /// A message, or a source whose title, summary or tags have the words.

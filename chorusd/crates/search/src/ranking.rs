@@ -11,6 +11,14 @@ pub(crate) const CANDIDATES_OF_ONE_WORD: usize = 100;
 /// Messages that are ranked besides, of those of a time that the question names.
 pub(crate) const CANDIDATES_OF_TIME: usize = 100;
 
+/// Messages that are looked at for what they mean; if a filter leaves fewer than enough of them, more are, up to the most.
+pub(crate) const NEAREST: usize = 200;
+pub(crate) const ENOUGH_OF_NEAREST: usize = 60;
+pub(crate) const MOST_NEAREST: usize = 12_800;
+
+/// Score of the message that is closest in meaning, as a share of the best score by words.
+pub(crate) const MEANING_WEIGHT: f32 = 0.7;
+
 /// Sources that are looked at for their title.
 pub(crate) const TITLE_CANDIDATES: usize = 20;
 
@@ -38,6 +46,8 @@ pub(crate) const SPAN: u64 = 2;
 pub(crate) struct Score {
     /// By its own words.
     pub(crate) words: f32,
+    /// By what it means.
+    pub(crate) meaning: f32,
     /// Lent by its neighbours.
     pub(crate) neighbours: f32,
     /// For being in a run with a good one.
@@ -49,14 +59,20 @@ pub(crate) struct Score {
 }
 
 impl Score {
+    /// The part that does not depend on other messages.
+    pub(crate) fn own(self) -> f32 {
+        self.words + self.meaning
+    }
+
     pub(crate) fn total(self) -> f32 {
-        self.words + self.neighbours + self.session + self.title + self.time
+        self.own() + self.neighbours + self.session + self.title + self.time
     }
 
     /// The parts with their names.
     pub(crate) fn parts(self) -> Vec<(&'static str, f32)> {
         let all = [
             ("words", self.words),
+            ("meaning", self.meaning),
             ("neighbours", self.neighbours),
             ("session", self.session),
             ("title", self.title),
@@ -66,19 +82,26 @@ impl Score {
     }
 }
 
-/// Scores messages by their words and those of their neighbours in the same group. `words` has group, number and score of
+/// The parts of the score of a message that do not depend on others.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OwnScore {
+    pub(crate) words: f32,
+    pub(crate) meaning: f32,
+}
+
+/// Scores messages by their own scores and those of their neighbours in the same group. `own` has group, number and score of
 /// the candidates; `titles` the scores of titles by group. With `with_neighbours`, messages that have none of the words are ranked, too, if
 /// they stand beside some that do.
 pub(crate) fn rank(
-    words: &[(u64, u64, f32)],
+    own: &[(u64, u64, OwnScore)],
     titles: &HashMap<u64, f32>,
     with_neighbours: bool,
 ) -> HashMap<(u64, u64), Score> {
     let mut scores: HashMap<(u64, u64), Score> = HashMap::new();
-    for (group, number, score) in words {
-        scores.entry((*group, *number)).or_default().words = *score;
+    for (group, number, OwnScore { words, meaning }) in own {
+        scores.insert((*group, *number), Score { words: *words, meaning: *meaning, ..Score::default() });
     }
-    for (group, number, score) in words {
+    for (group, number, score) in own {
         for (place, share) in LENT.iter().enumerate() {
             let distance = place as u64 + 1;
             for near in
@@ -86,7 +109,7 @@ pub(crate) fn rank(
             {
                 let near = (*group, near);
                 if with_neighbours || scores.contains_key(&near) {
-                    scores.entry(near).or_default().neighbours += share * score;
+                    scores.entry(near).or_default().neighbours += share * (score.words + score.meaning);
                 }
             }
         }

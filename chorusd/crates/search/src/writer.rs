@@ -261,6 +261,7 @@ impl IndexWriter {
         let fields = &self.shared.fields;
         let mut document = TantivyDocument::default();
         document.add_bytes(fields.key, &key);
+        document.add_u64(fields.short_key, short_key(&key));
         document.add_u64(fields.group, group);
         document.add_u64(fields.number, number);
         document.add_u64(fields.agent, agent_number(agent));
@@ -463,6 +464,11 @@ struct Run {
 pub(crate) fn agent_number(agent: Uuid) -> u64 {
     let (first, second) = agent.as_u64_pair();
     first ^ second
+}
+
+/// Returns the key under which a message has its vector.
+pub(crate) fn short_key(key: &[u8]) -> u64 {
+    key.first_chunk().map_or(0, |first| u64::from_be_bytes(*first))
 }
 
 /// A message is indexed once for each agent: the sources of one agent are not searched for another.

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use chorus_proto::Role;
 use chorus_search::{
-    Filter, Hit, IndexOptions, IndexWriter, MessageText, Opened, SearchIndex, SearchQuery, Source, SourceId, SourceKind,
+    Filter, Hit, IndexOptions, IndexWriter, MessageText, Mode, Opened, SearchIndex, SearchQuery, Source, SourceId,
+    SourceKind,
 };
 use jiff::Timestamp;
 use tempfile::TempDir;
@@ -71,7 +72,16 @@ fn options() -> IndexOptions {
 
 fn query(text: &str) -> SearchQuery {
     let now = "2026-02-12T10:00:00[UTC]".parse().expect("it works");
-    SearchQuery { text: text.into(), filter: Filter::default(), limit: 10, merge: true, explain: true, now }
+    SearchQuery {
+        text: text.into(),
+        filter: Filter::default(),
+        limit: 10,
+        merge: true,
+        explain: true,
+        mode: Mode::Text,
+        meaning: None,
+        now,
+    }
 }
 
 /// A session with this number, saved so many seconds after another.

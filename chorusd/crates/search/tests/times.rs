@@ -1,7 +1,9 @@
 //! A question that names a time or a speaker finds what was said then, or by them.
 
 use chorus_proto::Role;
-use chorus_search::{Filter, Hit, IndexOptions, MessageText, SearchIndex, SearchQuery, Source, SourceId, SourceKind};
+use chorus_search::{
+    Filter, Hit, IndexOptions, MessageText, Mode, SearchIndex, SearchQuery, Source, SourceId, SourceKind,
+};
 use jiff::Timestamp;
 use tempfile::TempDir;
 use uuid::Uuid;
@@ -35,8 +37,16 @@ impl Fixture {
     /// Searches on Thursday, 12 February 2026, in the time zone of Tokyo.
     fn search(&self, text: &str) -> Vec<Hit> {
         let now = "2026-02-12T10:00:00+09:00[Asia/Tokyo]".parse().expect("it works");
-        let query =
-            SearchQuery { text: text.into(), filter: Filter::default(), limit: 10, merge: true, explain: true, now };
+        let query = SearchQuery {
+            text: text.into(),
+            filter: Filter::default(),
+            limit: 10,
+            merge: true,
+            explain: true,
+            mode: Mode::Text,
+            meaning: None,
+            now,
+        };
         self.index.search(&query).expect("it works").hits
     }
 
@@ -135,6 +145,8 @@ fn a_message_beside_the_words_has_the_time_of_its_neighbour() {
         limit: 10,
         merge: false,
         explain: true,
+        mode: Mode::Text,
+        meaning: None,
         now,
     };
     let hits = of.index.search(&query).expect("it works").hits;

@@ -25,7 +25,7 @@ fn in_shell(home: &Home, options: &[&str], script: &str) -> Command {
 /// Runs the command, types `keys` once there is a result, and returns the modes of the terminal from before, and the command.
 fn run(command: &Command, keys: &str) -> (String, InteractiveCommand) {
     let mut running = InteractiveCommand::on_terminal_of(command, SIZE.0, SIZE.1);
-    let modes = running.terminal_modes();
+    let modes = running.initial_modes();
     wait_for_row(&running, "type words to find");
     assert_ne!(running.terminal_modes(), modes);
     type_until(&mut running, "redis", "1 result");

@@ -23,7 +23,8 @@ pub(super) async fn search(call: &Invocation) -> Result<Response> {
     let agent = by.resolve_agent(call.args.text("agent"))?;
     let (ops, viewer) = (by.ops(), by.session_viewer(&agent)?);
     let request = ScopedRequest { viewer, text: query, limit: MAX_HITS };
-    let found = find_in_scope(&ops.agent_resolver, &ops.sessions, &ops.search, &ops.clock, request).await?;
+    let found =
+        find_in_scope(&ops.agent_resolver, &ops.sessions, &ops.search, &ops.semantic, &ops.clock, request).await?;
     let target = ConversationTarget::new(agent.clone(), viewer);
     let restores = by.check_right(Right::Change).is_ok();
     let suffix = call.args.text("agent").map_or_else(String::new, |_| format!(" agent:{}", agent.settings.name));

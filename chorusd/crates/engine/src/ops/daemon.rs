@@ -86,6 +86,7 @@ pub async fn status(ops: &Ops, params: StatusParams) -> Result<StatusResult> {
         discord: discord_info(ops),
         models: ModelCounts { available: ops.models.model_count() },
         search: ops.search.progress(),
+        search_model: ops.semantic.describe(),
         totals,
     })
 }

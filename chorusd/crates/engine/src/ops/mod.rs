@@ -55,6 +55,7 @@ use crate::agent::registry::Registry;
 use crate::agent::summaries::Summaries;
 use crate::approvals::Approvals;
 use crate::search::SearchService;
+use crate::semantic::SemanticService;
 use crate::tasks::Tasks;
 use crate::usage::UsageTracker;
 
@@ -91,6 +92,7 @@ pub struct Ops {
     pub context_meter: Arc<context_meter::ContextMeter>,
     /// Finds what was said.
     pub search: Arc<SearchService>,
+    pub semantic: Arc<SemanticService>,
     pub models: Arc<Models>,
     pub usage: Arc<UsageTracker>,
     pub clock: Clock,

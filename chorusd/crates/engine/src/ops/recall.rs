@@ -7,7 +7,7 @@ use chorus_agent_core::recall::MAX_PASSAGE_TOKENS;
 use chorus_base::error::{Error, Result};
 use chorus_proto::{ErrorKind, RecalledPassage, Role};
 use chorus_runtime::run_blocking;
-use chorus_search::{Filter, SearchIndex, SearchQuery, SourceId, SourceKind};
+use chorus_search::{Filter, Mode, SearchIndex, SearchQuery, SourceId, SourceKind};
 use chorus_session::conversation::ConversationKey;
 use chorus_session::stored_message::ContextNo;
 use futures_util::future::{BoxFuture, FutureExt as _};
@@ -46,12 +46,18 @@ async fn find_passages(ops: &Ops, request: PassageRequest) -> Result<Vec<Recalle
         hidden: scope.hidden(),
         ..Filter::default()
     };
+    let meaning = match ops.semantic.is_chosen() {
+        true => tokio::time::timeout(SETTLE, ops.semantic.view(&text)).await.ok().and_then(std::result::Result::ok),
+        false => None,
+    };
     let query = SearchQuery {
         text,
         filter,
         limit: usize::try_from(limit).unwrap_or(usize::MAX),
         merge: false,
         explain: false,
+        mode: Mode::Hybrid,
+        meaning,
         now: ops.clock.now().to_zoned(TimeZone::system()),
     };
     let found = run_blocking(move || {

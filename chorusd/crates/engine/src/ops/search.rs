@@ -1,22 +1,26 @@
 //! The operation `search`.
 
+pub mod model;
+
 use std::collections::HashMap;
 
 use chorus_base::error::{Error, Result};
 use chorus_clock::Clock;
 use chorus_proto::ErrorKind;
-use chorus_proto::methods::search::{FoundSession, ScorePart, SearchHit, SearchParams, SearchResult};
+use chorus_proto::methods::search::{FoundSession, ScorePart, SearchHit, SearchMode, SearchParams, SearchResult};
 use chorus_runtime::run_blocking;
-use chorus_search::{Filter, Hit, SearchQuery, SourceKind};
+use chorus_search::{Filter, Hit, Mode, SearchQuery, SourceKind};
 use chorus_store::catalog::SessionRow;
-use jiff::{Timestamp, tz::TimeZone};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use uuid::Uuid;
 
 use super::agent::AgentResolver;
 use super::context::history::parse_since;
-use super::conversations::{ConversationKey, find};
+use super::conversations::{self, ConversationKey};
 use super::session::SessionReader;
 use crate::search::SearchService;
+use crate::semantic::SemanticService;
 
 const DEFAULT_LIMIT: u64 = 10;
 const MAX_LIMIT: u64 = 100;
@@ -24,7 +28,7 @@ const MAX_LIMIT: u64 = 100;
 /// Longest query in bytes.
 const MAX_QUERY_BYTES: usize = 4096;
 
-/// Finds messages by their words.
+/// Finds messages by their words and their meaning.
 ///
 /// # Errors
 /// `invalid_params`, `agent_not_found`, `no_agent`, `busy` while the index is being opened, `storage_failed` if it cannot be used.
@@ -32,6 +36,7 @@ pub async fn search(
     agents: &AgentResolver,
     sessions: &SessionReader,
     service: &SearchService,
+    semantic: &SemanticService,
     clock: &Clock,
     params: SearchParams,
 ) -> Result<SearchResult> {
@@ -47,15 +52,17 @@ pub async fn search(
     }
     let (filter, agent_name) = build_filter(agents, sessions, clock, &params).await?;
     service.settle().await;
-    let request = FindRequest { text: params.query, filter, limit, explain: params.explain, now: clock.now() };
-    let hits = find_hits(agents, sessions, service, request).await?;
+    let mode = choose_mode(semantic, params.mode)?;
+    let request = FindRequest { text: params.query, filter, limit, mode, explain: params.explain, now: clock.now() };
+    let Found { hits, meaning_failure } = find(agents, sessions, service, semantic, request).await?;
+    let warnings = meaning_failure.map(|why| format!("only words were searched for: {why}")).into_iter().collect();
     let index = service.progress().unwrap_or(chorus_proto::methods::search::SearchIndexState {
         complete: false,
         indexed: 0,
         total: 0,
         messages: 0,
     });
-    Ok(SearchResult { agent_name, hits, index, warnings: Vec::new() })
+    Ok(SearchResult { agent_name, hits, index, mode: Some(mode), warnings })
 }
 
 /// A search of another part of the daemon.
@@ -65,10 +72,39 @@ pub struct FindRequest {
     pub filter: Filter,
     /// Number of hits.
     pub limit: u64,
+    /// If messages cannot be compared by meaning, words count alone.
+    pub mode: SearchMode,
     /// True if hits have the parts of their scores.
     pub explain: bool,
     /// The time that words such as "yesterday" are relative to.
     pub now: Timestamp,
+}
+
+/// The messages that were found.
+#[derive(Debug)]
+pub struct Found {
+    /// Best first.
+    pub hits: Vec<SearchHit>,
+    /// Why only words counted, though meaning was asked for.
+    pub meaning_failure: Option<String>,
+}
+
+/// Returns the mode of a search that is asked for, or else the best one.
+fn choose_mode(semantic: &SemanticService, asked: Option<SearchMode>) -> Result<SearchMode> {
+    match (asked, semantic.is_chosen()) {
+        (Some(SearchMode::Semantic | SearchMode::Hybrid), false) => {
+            Err(Error::new(ErrorKind::InvalidConfig, "no model is chosen by which messages are found by meaning")
+                .hint("choose one: chorusctl search model --from DIR, or search with --mode text"))
+        }
+        (Some(asked), _) => Ok(asked),
+        (None, _) => Ok(best_mode(semantic)),
+    }
+}
+
+/// Returns the mode that finds most: by words and meaning if a model is chosen.
+#[must_use]
+pub fn best_mode(semantic: &SemanticService) -> SearchMode {
+    if semantic.is_chosen() { SearchMode::Hybrid } else { SearchMode::Text }
 }
 
 /// Finds messages, best first, in what is indexed by now.
@@ -76,19 +112,33 @@ pub struct FindRequest {
 /// # Errors
 /// `invalid_params` if the text only excludes words, `busy` while the index is being opened, `invalid_config` if it is off,
 /// `storage_failed` if it cannot be used.
-pub async fn find_hits(
+pub async fn find(
     agents: &AgentResolver,
     sessions: &SessionReader,
     service: &SearchService,
+    semantic: &SemanticService,
     request: FindRequest,
-) -> Result<Vec<SearchHit>> {
+) -> Result<Found> {
     let index = service.index()?;
+    let (meaning, failure) = match request.mode {
+        SearchMode::Text => (None, None),
+        SearchMode::Semantic | SearchMode::Hybrid => match semantic.view(&request.text).await {
+            Ok(meaning) => (Some(meaning), None),
+            Err(why) => (None, Some(why)),
+        },
+    };
     let query = SearchQuery {
         text: request.text,
         filter: request.filter,
         limit: usize::try_from(request.limit).unwrap_or(usize::MAX),
         merge: true,
         explain: request.explain,
+        mode: match request.mode {
+            SearchMode::Text => Mode::Text,
+            SearchMode::Semantic => Mode::Semantic,
+            SearchMode::Hybrid => Mode::Hybrid,
+        },
+        meaning,
         now: request.now.to_zoned(TimeZone::system()),
     };
     let found = run_blocking(move || {
@@ -103,7 +153,8 @@ pub async fn find_hits(
     if found.only_exclusions {
         return Err(Error::invalid("the query only excludes words").hint("add a word to find"));
     }
-    describe(agents, sessions, found.hits).await
+    let hits = describe(agents, sessions, found.hits).await?;
+    Ok(Found { hits, meaning_failure: failure.or(found.meaning_failure) })
 }
 
 /// Returns the filter of a request, and the name of the agent that is searched if it is only one.
@@ -123,7 +174,7 @@ async fn build_filter(
     };
     let conversation = match (&agent, &params.conversation) {
         (_, None) => None,
-        (Some(agent), Some(name)) => Some(find(&agents.index, agent, Some(name))?),
+        (Some(agent), Some(name)) => Some(conversations::find(&agents.index, agent, Some(name))?),
         (None, Some(_)) => {
             return Err(Error::invalid("`conversation` cannot be combined with `all_agents`")
                 .hint("name the agent of the conversation"));

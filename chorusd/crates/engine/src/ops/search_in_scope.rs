@@ -11,9 +11,10 @@ use chorus_session::conversation::MAIN_CONVERSATION;
 
 use super::agent::AgentResolver;
 use super::conversations::{ConversationKey, ConversationTarget, SessionScope};
-use super::search::{FindRequest, find_hits};
+use super::search::{FindRequest, Found, best_mode, find};
 use super::session::SessionReader;
 use crate::search::SearchService;
+use crate::semantic::SemanticService;
 
 /// Conversations that wait to be indexed without that much of the past is missing.
 const FEW: u64 = 4;
@@ -39,11 +40,12 @@ pub struct ScopedHits {
 /// saved nor live.
 ///
 /// # Errors
-/// `invalid_params` without a word to find; as [`find_hits`].
+/// `invalid_params` without a word to find; as [`find`].
 pub async fn find_in_scope(
     agents: &AgentResolver,
     sessions: &SessionReader,
     service: &SearchService,
+    semantic: &SemanticService,
     clock: &Clock,
     request: ScopedRequest<'_>,
 ) -> Result<ScopedHits> {
@@ -59,8 +61,9 @@ pub async fn find_in_scope(
         ..Filter::default()
     };
     service.settle().await;
-    let request = FindRequest { text: text.to_owned(), filter, limit, explain: false, now: clock.now() };
-    let mut hits = find_hits(agents, sessions, service, request).await?;
+    let mode = best_mode(semantic);
+    let request = FindRequest { text: text.to_owned(), filter, limit, mode, explain: false, now: clock.now() };
+    let Found { mut hits, .. } = find(agents, sessions, service, semantic, request).await?;
     // A conversation may have become private since.
     let scope = SessionScope::of(&agents.index.conversations, viewer);
     hits.retain(|hit| {

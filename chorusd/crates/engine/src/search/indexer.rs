@@ -28,6 +28,7 @@ use super::{message_text, source};
 use crate::agent::agent_index::AgentIndex;
 use crate::agent::command;
 use crate::agent::registry::Registry;
+use crate::semantic::SemanticService;
 
 /// How long changes are collected before they are indexed together.
 const COLLECT_FOR: Duration = Duration::from_millis(50);
@@ -69,6 +70,7 @@ const PAGE: PageBudget = PageBudget { page_bytes: 4 << 20, message_bytes: usize:
 /// Keeps the index up to date until `stop`. Returns when its thread has ended.
 pub async fn run(
     service: Arc<SearchService>,
+    semantic: Arc<SemanticService>,
     store: Arc<Store>,
     registry: Arc<Registry>,
     agents: Arc<AgentIndex>,
@@ -94,6 +96,7 @@ pub async fn run(
         let _context = runtime.enter();
         let mut indexer = Indexer {
             service,
+            semantic,
             store,
             registry,
             agents,
@@ -116,6 +119,7 @@ pub async fn run(
 
 struct Indexer {
     service: Arc<SearchService>,
+    semantic: Arc<SemanticService>,
     store: Arc<Store>,
     registry: Arc<Registry>,
     agents: Arc<AgentIndex>,
@@ -184,6 +188,7 @@ impl Indexer {
         }
         let index = Arc::new(index);
         self.service.set_open(index.clone());
+        self.semantic.note_index_change(true);
         Ok(index)
     }
 
@@ -250,6 +255,7 @@ impl Indexer {
             let writer = self.writer(index)?;
             known.into_keys().try_for_each(|id| writer.remove(id).map(drop))?;
             writer.commit()?;
+            self.semantic.note_index_change(true);
         }
         if index.is_purge_due() {
             self.writer(index)?.begin_purge()?;
@@ -306,6 +312,7 @@ impl Indexer {
         if must_purge || is_purging {
             self.must_purge = !writer.purge()?;
         }
+        self.semantic.note_index_change(must_purge);
         Ok(())
     }
 

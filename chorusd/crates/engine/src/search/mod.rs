@@ -18,3 +18,4 @@ pub use indexer::run;
 pub use live_changes::LiveChanges;
 pub use service::{IndexProgress, SearchService, SearchSettings};
 pub(crate) use source::{is_of_earlier_context, live_id as live_source_id};
+pub(crate) use timer::Timer;

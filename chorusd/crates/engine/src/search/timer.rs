@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 /// A timer of the runtime that a thread outside of it can wait for; it also fires when the runtime ends.
-pub(super) struct Timer(tokio::task::JoinHandle<()>);
+pub(crate) struct Timer(tokio::task::JoinHandle<()>);
 
 impl Timer {
-    pub(super) fn start(duration: Duration) -> Self {
+    pub(crate) fn start(duration: Duration) -> Self {
         Self(chorus_runtime::spawn(async move { tokio::time::sleep(duration).await }))
     }
 
-    pub(super) async fn fired(mut self) {
+    pub(crate) async fn fired(mut self) {
         let _ = (&mut self.0).await;
     }
 }

@@ -133,6 +133,18 @@ pub trait ProviderProtocol: Send + Sync {
     /// Parses a page of the list.
     fn parse_list(&self, body: &[u8]) -> Result<ModelPage, String>;
 
+    /// Builds the request for the vectors of texts from its body; `None` if there is no endpoint for it.
+    ///
+    /// # Errors
+    /// Fails if the key cannot be sent.
+    fn build_embedding_request(
+        &self,
+        _to: &RequestTarget<'_>,
+        _body: Vec<u8>,
+    ) -> Result<Option<HttpRequest>, CallError> {
+        Ok(None)
+    }
+
     /// Returns whether providers of this kind count tokens on request.
     fn can_count(&self) -> bool {
         false

@@ -21,7 +21,16 @@ pub(super) struct Candidate {
     pub(super) number: u64,
     /// Microseconds since 1970.
     pub(super) at: i64,
-    pub(super) score: f32,
+    /// Score of its words.
+    pub(super) words: f32,
+    /// Score of what it means.
+    pub(super) meaning: f32,
+}
+
+impl Candidate {
+    pub(super) fn score(&self) -> f32 {
+        self.words + self.meaning
+    }
 }
 
 impl PartialEq for Candidate {
@@ -39,8 +48,8 @@ impl Ord for Candidate {
     /// The worst is the greatest, so that a heap has it on top.
     fn cmp(&self, other: &Self) -> Ordering {
         other
-            .score
-            .total_cmp(&self.score)
+            .score()
+            .total_cmp(&self.score())
             .then_with(|| other.at.cmp(&self.at))
             .then_with(|| self.address.cmp(&other.address))
     }
@@ -141,11 +150,12 @@ pub(super) fn best(
                 group: columns.group.first(doc).unwrap_or_default(),
                 number: columns.number.first(doc).unwrap_or_default(),
                 at: columns.at.first(doc).unwrap_or_default(),
-                score,
+                words: score,
+                meaning: 0.0,
             });
             if heap.len() > limit {
                 heap.pop();
-                threshold = heap.peek().map_or(threshold, |worst| worst.score);
+                threshold = heap.peek().map_or(threshold, |worst| worst.words);
             }
             threshold
         })?;

@@ -33,6 +33,10 @@ impl ProviderProtocol for Openai {
         Ok(HttpRequest { path: "/models".into(), headers: headers(to)?, body: None })
     }
 
+    fn build_embedding_request(&self, to: &RequestTarget<'_>, body: Vec<u8>) -> Result<Option<HttpRequest>, CallError> {
+        Ok(Some(HttpRequest { path: "/embeddings".into(), headers: headers(to)?, body: Some(body) }))
+    }
+
     fn parse_list(&self, body: &[u8]) -> Result<ModelPage, String> {
         model_list::parse_models(body)
     }

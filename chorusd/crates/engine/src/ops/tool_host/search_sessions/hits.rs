@@ -32,7 +32,8 @@ const MAX_QUOTE_CHARS: usize = 400;
 pub(super) async fn find(ops: &Ops, asker: &ToolCaller, query: &str) -> Result<String> {
     let viewer = asker.conversation;
     let request = ScopedRequest { viewer, text: query, limit: (MAX_HITS + SPARE_HITS) as u64 };
-    let found = find_in_scope(&ops.agent_resolver, &ops.sessions, &ops.search, &ops.clock, request).await?;
+    let found =
+        find_in_scope(&ops.agent_resolver, &ops.sessions, &ops.search, &ops.semantic, &ops.clock, request).await?;
     let mut hits = found.hits;
     // The question that the model is about to answer has the words, of course. What was said just before it stands for the same
     // hit; the model sees it anyway.

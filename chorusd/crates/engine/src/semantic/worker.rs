@@ -1,0 +1,236 @@
+//! The thread that makes vectors.
+
+use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chorus_embeddings::VectorStore;
+use chorus_search::{SearchIndex, SeenSegments};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::choice::EmbeddingChoice;
+use super::embedder::{Embedder, MODELS_DIR};
+use super::passages;
+use super::service::{OpenModel, SemanticService};
+use crate::search::{SearchService, Timer};
+
+/// How long changes of the index are collected.
+const COLLECT_FOR: Duration = Duration::from_millis(200);
+
+/// When a model that failed is tried again.
+const RETRY_AFTER: Duration = Duration::from_secs(60);
+
+/// Niceness of the thread, and of those that a model starts from it.
+const NICE: i32 = 15;
+
+/// Makes vectors until `stop`. Returns when its thread has ended.
+pub async fn run(service: Arc<SemanticService>, search: Arc<SearchService>, stop: CancellationToken) {
+    let runtime = Handle::current();
+    let (ended, end) = oneshot::channel::<()>();
+    let work = move || {
+        // Fails where the limits of the user forbid it, which costs nothing but priority.
+        let _ = rustix::process::setpriority_process(None, NICE);
+        let _context = runtime.enter();
+        chorus_runtime::block_on(Worker { service, search, stop, seen: SeenSegments::default() }.run());
+        drop(ended);
+    };
+    if let Err(error) = std::thread::Builder::new().name("embeddings".into()).spawn(work) {
+        tracing::error!(%error, "cannot start the thread that makes vectors");
+    }
+    let _ = end.await;
+}
+
+struct Worker {
+    service: Arc<SemanticService>,
+    search: Arc<SearchService>,
+    stop: CancellationToken,
+    /// The parts of the index whose messages have vectors.
+    seen: SeenSegments,
+}
+
+impl Worker {
+    async fn run(&mut self) {
+        match super::choice::Choices::read(self.service.dir()) {
+            Ok(choices) => self.service.state.write().choices = choices,
+            Err(error) => tracing::warn!(%error, "search by meaning is off"),
+        }
+        while !self.stop.is_cancelled() {
+            let Some(model) = self.open().await else { continue };
+            if let Err(problem) = self.follow(&model).await {
+                self.fail(problem).await;
+            }
+        }
+    }
+
+    /// Opens the models that are chosen, and returns the one for which vectors are made. Waits for one to be chosen. `None` if that
+    /// should be tried again.
+    async fn open(&mut self) -> Option<OpenModel> {
+        self.remove_unused();
+        let choices = self.service.state.read().choices.clone();
+        if let Some(current) = &choices.current
+            && self.service.state.read().current.is_none()
+        {
+            match self.open_model(current) {
+                Ok(current) => self.service.state.write().current = Some(current),
+                // If it is to be replaced, its vectors are not needed for long.
+                Err(problem) if choices.next.is_none() => {
+                    self.fail(problem).await;
+                    return None;
+                }
+                Err(problem) => tracing::warn!(problem, "cannot open the former model"),
+            }
+        }
+        self.seen = SeenSegments::default();
+        *self.service.removed.lock() = true;
+        match &choices.next {
+            Some(next) => match self.open_model(next) {
+                Ok(next) => Some(next),
+                Err(problem) => {
+                    self.fail(problem).await;
+                    None
+                }
+            },
+            None => {
+                let current = self.service.state.read().current.clone();
+                if current.is_none() {
+                    tokio::select! {
+                        () = self.stop.cancelled() => {}
+                        () = self.service.chosen.notified() => {}
+                    }
+                }
+                current
+            }
+        }
+    }
+
+    fn open_model(&self, choice: &EmbeddingChoice) -> Result<OpenModel, String> {
+        let dir = self.service.dir();
+        let embedder = Embedder::open(choice, dir, &self.service.models)?;
+        let store = VectorStore::open(&dir.join(choice.vectors_file()), choice.dimensions());
+        let store = Arc::new(store.map_err(|error| error.to_string())?);
+        Ok(OpenModel { choice: choice.clone(), embedder, store })
+    }
+
+    /// Makes the vectors of a model for whatever is indexed, until another one is chosen or the daemon stops.
+    async fn follow(&mut self, model: &OpenModel) -> Result<(), String> {
+        loop {
+            if let Ok(index) = self.search.index() {
+                self.catch_up(model, &index).await?;
+                self.replace_former(model)?;
+            }
+            tokio::select! {
+                () = self.stop.cancelled() => return Ok(()),
+                () = self.service.chosen.notified() => return Ok(()),
+                () = self.service.index_changed.notified() => {}
+            }
+            tokio::select! {
+                () = self.stop.cancelled() => return Ok(()),
+                () = Timer::start(COLLECT_FOR).fired() => {}
+            }
+        }
+    }
+
+    /// Makes the vectors that are missing, and removes those that are too many.
+    async fn catch_up(&mut self, model: &OpenModel, index: &SearchIndex) -> Result<(), String> {
+        let text = |error: &dyn std::fmt::Display| error.to_string();
+        loop {
+            if std::mem::take(&mut *self.service.removed.lock()) {
+                let gone = index.gone_keys(model.store.keys()).map_err(|error| text(&error))?;
+                model.store.retain(|key| !gone.contains(&key)).map_err(|error| text(&error))?;
+            }
+            let mut seen = self.seen.clone();
+            let is_known = |key| model.store.contains(key).unwrap_or(false);
+            let mut messages = index.unembedded(&mut seen, is_known).map_err(|error| text(&error))?;
+            while !messages.is_empty() {
+                self.service.state.write().waiting = Some(messages.len() as u64);
+                let batch = messages.take(model.embedder.batch()).map_err(|error| text(&error))?;
+                let passages: Vec<(u64, Vec<&str>)> =
+                    batch.iter().map(|message| (message.key, passages::split(&message.text))).collect();
+                let texts: Vec<&str> = passages.iter().flat_map(|(_, parts)| parts).copied().collect();
+                let mut vectors = Vec::with_capacity(texts.len());
+                for texts in texts.chunks(model.embedder.batch()) {
+                    tokio::select! {
+                        () = self.stop.cancelled() => return Ok(()),
+                        made = model.embedder.embed_passages(texts) => vectors.extend(made?),
+                    }
+                }
+                let mut vectors = vectors.into_iter();
+                let texts: Vec<(u64, Vec<Vec<f32>>)> =
+                    passages.iter().map(|(key, parts)| (*key, vectors.by_ref().take(parts.len()).collect())).collect();
+                model.store.insert(&texts).map_err(|error| text(&error))?;
+                if *self.service.removed.lock() || self.is_replaced(model) || self.stop.is_cancelled() {
+                    break;
+                }
+            }
+            if self.is_replaced(model) || self.stop.is_cancelled() {
+                return Ok(());
+            }
+            if messages.is_empty() {
+                self.seen = seen;
+                let mut state = self.service.state.write();
+                (state.waiting, state.problem) = (Some(0), None);
+                return Ok(());
+            }
+        }
+    }
+
+    /// Returns true if vectors are to be made for another model.
+    fn is_replaced(&self, model: &OpenModel) -> bool {
+        let state = self.service.state.read();
+        state.choices.next.as_ref().or(state.choices.current.as_ref()) != Some(&model.choice)
+    }
+
+    /// Uses the vectors of a model from now on, if it is the next one.
+    fn replace_former(&self, model: &OpenModel) -> Result<(), String> {
+        let mut state = self.service.state.write();
+        if state.choices.next.as_ref() != Some(&model.choice) {
+            return Ok(());
+        }
+        let mut choices = state.choices.clone();
+        (choices.current, choices.next) = (choices.next.take(), None);
+        choices.write(self.service.dir()).map_err(|error| error.to_string())?;
+        (state.choices, state.current) = (choices, Some(model.clone()));
+        drop(state);
+        self.remove_unused();
+        Ok(())
+    }
+
+    /// Removes models and vectors that are not chosen any more.
+    fn remove_unused(&self) {
+        // Not while one is copied that is not noted yet.
+        let Ok(_choosing) = self.service.choosing.try_lock() else { return };
+        let dir = self.service.dir();
+        let choices = self.service.state.read().choices.clone();
+        let vectors: Vec<String> = choices.all().map(EmbeddingChoice::vectors_file).collect();
+        for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.starts_with("vectors-") && !vectors.iter().any(|used| name.starts_with(used.as_str())) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+        for entry in fs::read_dir(dir.join(MODELS_DIR)).into_iter().flatten().flatten() {
+            let is_used = |choice: &EmbeddingChoice| match choice {
+                EmbeddingChoice::Local { id, .. } => entry.file_name().to_string_lossy() == *id,
+                EmbeddingChoice::Provider { .. } => false,
+            };
+            // A model that is being copied has a name of its own.
+            let is_new = entry.file_name().to_string_lossy().starts_with('.');
+            if !is_new && !choices.all().any(is_used) {
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
+    }
+
+    /// Notes why no vectors are made, and waits for a while, or for another choice.
+    async fn fail(&self, problem: String) {
+        tracing::warn!(problem, "cannot make vectors of messages; trying again in a minute");
+        self.service.state.write().problem = Some(problem);
+        tokio::select! {
+            () = self.stop.cancelled() => {}
+            () = self.service.chosen.notified() => {}
+            () = Timer::start(RETRY_AFTER).fired() => {}
+        }
+    }
+}

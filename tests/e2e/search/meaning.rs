@@ -1,0 +1,239 @@
+//! Messages are found by what they mean, with a small model in the daemon or one of a provider.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use chorus_embeddings::{LocalModel, TextUse};
+use chorus_proto::methods::context::{Clear, ClearParams};
+use chorus_proto::methods::daemon::{Status, StatusParams};
+use chorus_proto::methods::search::{
+    EmbeddingModel, EmbeddingSource, Model, ModelParams, SearchHit, SearchMode, SearchParams,
+};
+use chorus_proto::methods::session::{Purge, PurgeParams};
+use chorus_proto::{Client, ErrorKind};
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::model_server::ModelServer;
+use chorus_tests::wait::DEADLINE;
+use chorus_tests::{Daemon, Home, wait_until};
+
+use super::{query, search, wait_until_complete};
+use crate::home;
+
+fn model_dir() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../chorusd/crates/embeddings/tests/model")
+}
+
+fn choose(client: &mut Client, params: &ModelParams) -> Option<EmbeddingModel> {
+    client.call::<Model>(params).expect("search.model").model
+}
+
+fn choose_local(client: &mut Client) -> EmbeddingModel {
+    let from = Some(model_dir().to_string_lossy().into_owned());
+    choose(client, &ModelParams { from, ..Default::default() }).expect("a model")
+}
+
+/// Waits until every indexed message has a vector.
+fn wait_for_vectors(client: &mut Client) -> EmbeddingModel {
+    wait_until_complete(client);
+    wait_until("the vectors", DEADLINE * 2, || {
+        let status = client.call::<Status>(&StatusParams::default()).expect("status");
+        status.search_model.filter(|model| model.complete)
+    })
+}
+
+fn find(client: &mut Client, mode: Option<SearchMode>, text: &str) -> Vec<SearchHit> {
+    search(client, &SearchParams { mode, ..query(text) }).hits
+}
+
+/// Waits until a search by meaning finds a text first.
+fn wait_for_first(client: &mut Client, text: &str, first: &str) {
+    wait_until(first, DEADLINE, || {
+        let hits = find(client, Some(SearchMode::Semantic), text);
+        hits.first().filter(|hit| hit.snippet.contains(first)).map(drop)
+    });
+}
+
+/// Returns the bytes of all files with vectors.
+fn vector_files(home: &Home) -> Vec<u8> {
+    let files = fs::read_dir(home.path.join("embeddings")).expect("a directory").flatten();
+    let files = files.filter(|file| file.file_name().to_string_lossy().starts_with("vectors-"));
+    files.flat_map(|file| fs::read(file.path()).unwrap_or_default()).collect()
+}
+
+#[test]
+fn other_words_with_the_same_meaning_are_found() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    for (agent, text) in [("api", "my automobile is fast"), ("web", "dinner was late")] {
+        client.init(agent);
+        client.append(agent, text);
+        client.save(agent, "one");
+    }
+    wait_until_complete(&mut client);
+    assert!(find(&mut client, None, "quick car").is_empty());
+    let refused = client.call::<chorus_proto::methods::search::Search>(&SearchParams {
+        mode: Some(SearchMode::Semantic),
+        ..query("quick car")
+    });
+    let Err(chorus_proto::CallError::Rpc(refused)) = refused else { panic!("{refused:?}") };
+    assert_eq!(refused.kind(), ErrorKind::InvalidConfig);
+
+    let model = choose_local(&mut client);
+    assert_eq!((model.name.as_str(), model.source, model.dimensions), ("model", EmbeddingSource::Local, 32));
+    wait_for_vectors(&mut client);
+    let found = search(&mut client, &query("quick car"));
+    assert_eq!((found.mode, found.warnings.len()), (Some(SearchMode::Hybrid), 0));
+    assert!(found.hits[0].snippet.contains("automobile"), "{:?}", found.hits);
+    assert!(find(&mut client, Some(SearchMode::Text), "quick car").is_empty());
+    // In live conversations, too.
+    client.init("ops");
+    client.append("ops", "there was rain on the highway");
+    wait_for_first(&mut client, "storm in the street", "rain");
+
+    // It is there after a start, and nothing is made again.
+    drop((daemon, client));
+    let before = vector_files(&home);
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    wait_for_vectors(&mut client);
+    let found = search(&mut client, &query("quick car"));
+    assert!(found.hits[0].snippet.contains("automobile"), "{found:?}");
+    assert_eq!(vector_files(&home).len(), before.len());
+
+    assert_eq!(choose(&mut client, &ModelParams { remove: true, ..Default::default() }), None);
+    assert!(find(&mut client, None, "quick car").is_empty());
+    let dir = home.path.join("embeddings");
+    wait_until("the vectors gone", DEADLINE, || {
+        let left = fs::read_dir(dir.join("models")).expect("a directory").count();
+        (vector_files(&home).is_empty() && left == 0).then_some(())
+    });
+}
+
+#[test]
+fn the_command_line_chooses_a_model_and_searches_with_it() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("api");
+    client.append("api", "the automobile needs gasoline");
+    client.append("api", "this model loads slowly");
+    wait_until_complete(&mut client);
+    let run = |args: &[&str]| chorus_tests::ctl::chorusctl(&home, args.iter().copied());
+    let stdout = |args: &[&str]| run(args).expect_success();
+    assert!(stdout(&["search", "model"]).starts_with("no model: "));
+    // More words are a query.
+    assert!(stdout(&["search", "model", "slowly"]).contains("this model loads slowly"));
+    let dir = model_dir();
+    let dir = dir.to_str().expect("UTF-8");
+    assert!(stdout(&["search", "model", "--from", dir]).starts_with("model in the daemon, 32 dimensions: "));
+    wait_for_vectors(&mut client);
+    assert_eq!(stdout(&["search", "model"]), "model in the daemon, 32 dimensions: all messages are prepared\n");
+    assert!(stdout(&["search", "car"]).contains("automobile"));
+    assert!(stdout(&["search", "car", "--explain"]).contains("meaning "));
+    let found = run(&["search", "car", "--mode", "text"]);
+    assert!(found.stdout.is_empty() && found.stderr.contains("no matches"), "{found:?}");
+    let refused = run(&["search", "model", "--from", "/nowhere"]);
+    assert!(refused.stderr.contains("cannot use /nowhere") && refused.stderr.contains("model.onnx"), "{refused:?}");
+    assert!(stdout(&["search", "model", "--remove"]).starts_with("no model: "));
+    let refused = run(&["search", "car", "--mode", "semantic"]);
+    assert!(refused.stderr.contains("chorusctl search model --from DIR"), "{refused:?}");
+}
+
+#[test]
+fn what_is_purged_leaves_no_vector() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("api");
+    let secret = "the doctor has the password of the database";
+    client.append("api", secret);
+    let session = client.save("api", "a secret");
+    client.call::<Clear>(&ClearParams { agent: Some("api".into()), ..Default::default() }).expect("cleared");
+    client.append("api", "the evening was fine");
+    choose_local(&mut client);
+    wait_for_vectors(&mut client);
+    // As it is stored: a byte for each dimension.
+    let vector = LocalModel::open(&model_dir()).expect("a model").embed(&[secret], TextUse::Passage).expect("a vector");
+    let most = vector[0].iter().fold(0.0_f32, |most, value| most.max(value.abs()));
+    let bytes: Vec<u8> = vector[0].iter().map(|value| ((value / most * 127.0).round() as i8).cast_unsigned()).collect();
+    let is_there = || vector_files(&home).windows(bytes.len()).any(|window| window == bytes);
+    assert!(is_there(), "nothing to lose");
+    let params =
+        PurgeParams { agent: Some("api".into()), session: session.header.session_id.clone(), ..Default::default() };
+    client.call::<Purge>(&params).expect("purged");
+    wait_until("the vector gone", DEADLINE, || (!is_there()).then_some(()));
+    assert!(!find(&mut client, Some(SearchMode::Semantic), "night").is_empty());
+}
+
+#[test]
+fn a_provider_makes_the_vectors_and_the_former_ones_are_used_until_they_are_complete() {
+    let (home, server) = (home(), ModelServer::start());
+    let daemon = Daemon::start_with(&home, &server.config_toml());
+    let mut client = daemon.client();
+    client.init("api");
+    client.append("api", "the automobile needs gasoline");
+    let use_ = |name: &str| ModelParams { use_: Some(name.into()), ..Default::default() };
+    let refused = client.call::<Model>(&use_("local/small"));
+    let Err(chorus_proto::CallError::Rpc(refused)) = refused else { panic!("{refused:?}") };
+    assert_eq!(refused.kind(), ErrorKind::ModelUnavailable);
+    choose_local(&mut client);
+    wait_for_vectors(&mut client);
+
+    let model = LocalModel::open(&model_dir()).expect("a model");
+    let (open, gate) = std::sync::mpsc::sync_channel::<()>(1);
+    let gate = std::sync::Mutex::new(gate);
+    server.on_embedding(move |text| {
+        // Only the message itself waits.
+        if text.contains("gasoline") {
+            let _ = gate.lock().map(|gate| gate.recv());
+        }
+        let mut vector = model.embed(&[text], TextUse::Passage).expect("a vector").remove(0);
+        vector.extend([0.5; 32]);
+        vector.iter().map(|value| value * 3.0).collect()
+    });
+    let chosen = choose(&mut client, &use_("local/small")).expect("a model");
+    let expected = ("local/small", EmbeddingSource::Provider, 64, Some("model"));
+    assert_eq!((chosen.name.as_str(), chosen.source, chosen.dimensions, chosen.replaces.as_deref()), expected);
+    // By the vectors of before.
+    assert!(find(&mut client, Some(SearchMode::Semantic), "car")[0].snippet.contains("automobile"));
+    drop(open);
+    let model = wait_for_vectors(&mut client);
+    assert_eq!((model.name.as_str(), model.replaces), ("local/small", None));
+    assert!(find(&mut client, Some(SearchMode::Semantic), "car")[0].snippet.contains("automobile"));
+    // Words are found without it.
+    server.end_embedding();
+    let found = search(&mut client, &SearchParams { mode: Some(SearchMode::Hybrid), ..query("gasoline") });
+    assert!(found.hits.len() == 1 && found.warnings[0].starts_with("only words were searched for"), "{found:?}");
+}
+
+#[test]
+fn a_directory_without_a_model_is_refused_and_changes_nothing() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    let empty = tempfile::tempdir().expect("a directory");
+    for from in [empty.path().to_string_lossy().into_owned(), "/nowhere".into(), "relative".into()] {
+        let refused = client.call::<Model>(&ModelParams { from: Some(from), ..Default::default() });
+        let Err(chorus_proto::CallError::Rpc(refused)) = refused else { panic!("{refused:?}") };
+        assert_eq!(refused.kind(), ErrorKind::InvalidParams);
+    }
+    let both = ModelParams { remove: true, use_: Some("x/y".into()), ..Default::default() };
+    assert!(client.call::<Model>(&both).is_err());
+    assert_eq!(choose(&mut client, &ModelParams::default()), None);
+    // What is left of a model that was taken away.
+    choose_local(&mut client);
+    wait_for_vectors(&mut client);
+    drop(daemon);
+    fs::remove_dir_all(home.path.join("embeddings/models")).expect("removed");
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("api");
+    client.append("api", "marmalade");
+    wait_until("the problem", DEADLINE, || {
+        choose(&mut client, &ModelParams::default()).and_then(|model| model.problem)
+    });
+    wait_until_complete(&mut client);
+    let found = search(&mut client, &query("marmalade"));
+    assert!(found.hits.len() == 1 && found.warnings.len() == 1, "{found:?}");
+}
