@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use chorus_embeddings::LocalModel;
 use chorus_proto::Role;
 use chorus_search::{
     Filter, IndexOptions, MessageText, SearchError, SearchIndex, SearchQuery, Source, SourceId, SourceKind,
@@ -13,6 +14,7 @@ use uuid::Uuid;
 
 use super::corpus::{Question, Sample};
 use super::mode::Mode;
+use super::vectors::Vectors;
 use crate::error::{Error, Result};
 
 /// The first hits of which the share of turns is measured.
@@ -59,17 +61,20 @@ pub struct Found {
     pub missed: Vec<(usize, usize)>,
 }
 
-/// Indexes each sample by itself, as in a home of its own, and asks its questions in each mode.
-pub fn evaluate(samples: &[Sample], modes: &[Mode]) -> Result<Measured> {
+/// Indexes each sample by itself, as in a home of its own, and asks its questions in each mode. Modes that need a model are those of
+/// `model`.
+pub fn evaluate(samples: &[Sample], modes: &[Mode], model: Option<&LocalModel>) -> Result<Measured> {
     let dir = std::env::temp_dir().join(format!("chorus-retrieval-{}", std::process::id()));
     let mut measured = Measured::default();
     let evaluated =
-        samples.iter().enumerate().try_for_each(|(number, sample)| measured.add(&dir, number, sample, modes));
+        samples.iter().enumerate().try_for_each(|(number, sample)| measured.add(&dir, number, sample, modes, model));
     let _ = std::fs::remove_dir_all(&dir);
     measured.modes.values_mut().for_each(|found| found.latencies.sort());
-    evaluated
-        .map(|()| measured)
-        .map_err(|error| Error::new(error.to_string()).hint("is there room in the directory for temporary files?"))
+    evaluated.map(|()| measured)
+}
+
+fn failed(error: SearchError) -> Error {
+    Error::new(error.to_string()).hint("is there room in the directory for temporary files?")
 }
 
 impl Measured {
@@ -79,11 +84,13 @@ impl Measured {
         number: usize,
         sample: &Sample,
         modes: &[Mode],
-    ) -> std::result::Result<(), SearchError> {
+        model: Option<&LocalModel>,
+    ) -> Result<()> {
         let (index, _) =
-            SearchIndex::create(dir, IndexOptions::new("english", false), "it is of another sample".into())?;
+            SearchIndex::create(dir, IndexOptions::new("english", false), "it is of another sample".into())
+                .map_err(failed)?;
         let begun = Instant::now();
-        let mut writer = index.writer(MEMORY)?;
+        let mut writer = index.writer(MEMORY).map_err(failed)?;
         for (place, session) in sample.sessions.iter().enumerate() {
             let texts = session.turns.iter().enumerate().map(|(turn, said)| MessageText {
                 key: *Uuid::from_u64_pair(place as u64, turn as u64).as_bytes(),
@@ -95,14 +102,15 @@ impl Measured {
                 tools: Vec::new(),
                 origins: Vec::new(),
             });
-            writer.put(&source(place, session.at), texts)?;
+            writer.put(&source(place, session.at), texts).map_err(failed)?;
         }
-        writer.commit()?;
+        writer.commit().map_err(failed)?;
         self.messages += index.message_count();
         self.index_time += begun.elapsed();
+        let vectors = model.map(|model| Vectors::make(model, &index, dir)).transpose()?;
         for mode in modes {
             let found = self.modes.entry(*mode).or_default();
-            found.ask_all(&index, number, sample, *mode)?;
+            found.ask_all(&index, number, sample, (*mode, vectors.as_ref()))?;
         }
         Ok(())
     }
@@ -115,26 +123,27 @@ impl Found {
         index: &SearchIndex,
         number: usize,
         sample: &Sample,
-        mode: Mode,
-    ) -> std::result::Result<(), SearchError> {
+        (mode, vectors): (Mode, Option<&Vectors<'_>>),
+    ) -> Result<()> {
         let last = sample.sessions.iter().map(|session| session.at).max().unwrap_or_default();
         for (asked, question) in sample.questions.iter().enumerate() {
             let next_day = last.checked_add(SignedDuration::from_hours(24)).unwrap_or(last);
             let asked_at = question.at.unwrap_or(next_day);
-            let query = mode.apply(SearchQuery {
+            let meaning = vectors.filter(|_| mode.needs_model()).map(|vectors| vectors.view(&question.text));
+            let query = SearchQuery {
                 text: question.text.clone(),
                 filter: Filter::default(),
                 limit: HITS,
                 merge: false,
                 explain: false,
-                mode: chorus_search::Mode::Text,
-                meaning: None,
+                mode: mode.into(),
+                meaning: meaning.transpose()?,
                 now: asked_at.to_zoned(TimeZone::UTC),
-            });
+            };
             // The first search reads from the disk, so the second one is timed.
-            let found = index.search(&query)?;
+            let found = index.search(&query).map_err(failed)?;
             let begun = Instant::now();
-            index.search(&SearchQuery { limit: 10, merge: true, ..query })?;
+            index.search(&SearchQuery { limit: 10, merge: true, ..query }).map_err(failed)?;
             self.latencies.push(begun.elapsed());
             let hits = found.hits.iter().filter_map(|hit| Some((place_of(hit.source)?, hit.number?)));
             let hits: Vec<(usize, usize)> = hits

@@ -6,6 +6,7 @@ mod formats;
 mod mode;
 mod plant;
 mod report;
+mod vectors;
 
 use std::path::PathBuf;
 
@@ -31,7 +32,10 @@ pub struct Args {
     /// Plant facts into the conversations of this directory, each a JSON list of messages with `role` and `content`
     #[arg(long, value_name = "DIR", conflicts_with = "path")]
     plant: Option<PathBuf>,
-    /// Measure only this way of searching [default: all]
+    /// Also measure the search by meaning, with the sentence transformer in this directory
+    #[arg(long, value_name = "DIR")]
+    model: Option<PathBuf>,
+    /// Measure only this way of searching [default: text, with --model all]
     #[arg(long, value_name = "MODE")]
     mode: Vec<Mode>,
     /// Leave out the questions of a category, for example those that have no answer
@@ -57,8 +61,10 @@ pub fn run(args: &Args, shell: &Shell) -> Result<()> {
     for sample in &mut corpus {
         sample.questions.retain(|question| !args.without.contains(&question.category));
     }
-    let modes = if args.mode.is_empty() { &Mode::ALL[..] } else { &args.mode };
-    let measured = evaluate::evaluate(&corpus, modes)?;
+    let model = args.model.as_deref().map(vectors::load).transpose()?;
+    let mut modes = if args.mode.is_empty() { Mode::ALL.to_vec() } else { args.mode.clone() };
+    modes.retain(|mode| model.is_some() || !mode.needs_model());
+    let measured = evaluate::evaluate(&corpus, &modes, model.as_ref())?;
     if args.missed {
         report::missed(&corpus, &measured)?;
     }
@@ -67,6 +73,9 @@ pub fn run(args: &Args, shell: &Shell) -> Result<()> {
         report::line("")?;
         report::line("planted facts: not run; name a directory of conversations with --plant")?;
         report::line("LoCoMo, LongMemEval: not run; name a file")?;
+    }
+    if model.is_none() {
+        report::line("semantic, hybrid: not run; name a directory with a sentence transformer with --model")?;
     }
     Ok(())
 }

@@ -2,23 +2,33 @@
 
 use std::fmt;
 
-use chorus_search::SearchQuery;
-
 /// A way of searching.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
 pub enum Mode {
     /// By words
     Text,
+    /// By meaning
+    Semantic,
+    /// By words and meaning
+    Hybrid,
 }
 
 impl Mode {
     /// All of them.
-    pub const ALL: [Self; 1] = [Self::Text];
+    pub const ALL: [Self; 3] = [Self::Text, Self::Semantic, Self::Hybrid];
 
-    /// Makes a query one of this mode.
-    pub fn apply(self, query: SearchQuery) -> SearchQuery {
-        match self {
-            Self::Text => query,
+    /// Returns true if it needs a model.
+    pub fn needs_model(self) -> bool {
+        self != Self::Text
+    }
+}
+
+impl From<Mode> for chorus_search::Mode {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Text => Self::Text,
+            Mode::Semantic => Self::Semantic,
+            Mode::Hybrid => Self::Hybrid,
         }
     }
 }
@@ -27,6 +37,8 @@ impl fmt::Display for Mode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Text => "text",
+            Self::Semantic => "semantic",
+            Self::Hybrid => "hybrid",
         })
     }
 }

@@ -62,13 +62,13 @@ pub fn install(from: &Path, models: &Path) -> Result<InstalledModel, EmbeddingEr
     let installed = copy(&files, &new).and_then(|(id, bytes)| {
         let model = LocalModel::open(&new)?;
         let dir = models.join(&id);
-        if dir.exists() {
-            // The same files.
-            fs::remove_dir_all(&new)?;
-        } else {
-            fs::rename(&new, &dir)?;
-            File::open(models)?.sync_all()?;
+        // The same files, unless somebody has changed them.
+        match fs::remove_dir_all(&dir) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
         }
+        fs::rename(&new, &dir)?;
+        File::open(models)?.sync_all()?;
         Ok(InstalledModel { id, dir, bytes, model })
     });
     if installed.is_err() {

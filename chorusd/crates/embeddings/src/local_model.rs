@@ -67,11 +67,8 @@ struct LengthConfig {
     max_seq_length: Option<usize>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-struct PoolingConfig {
-    #[serde(default)]
-    pooling_mode_cls_token: bool,
-}
+/// Which ways of pooling are on, by their names.
+type PoolingConfig = std::collections::HashMap<String, serde_json::Value>;
 
 #[derive(Debug, Default, Deserialize)]
 struct PromptsConfig {
@@ -92,7 +89,7 @@ impl LocalModel {
         let tokens = unless_it_panics(|| Tokens::new(&tokenizer, max_tokens))
             .unwrap_or_else(|| Err("it cannot be read".into()))
             .map_err(|why| EmbeddingError::model(TOKENIZER_FILE, why))?;
-        let pooling: PoolingConfig = read_config(dir, POOLING_FILE)?;
+        let pooling = pooling_of(&read_config(dir, POOLING_FILE)?)?;
         let prompts: PromptsConfig = read_config(dir, PROMPTS_FILE)?;
         let prompt = |names: [&str; 3]| {
             let found = names.iter().find_map(|name| prompts.prompts.get(*name));
@@ -107,10 +104,7 @@ impl LocalModel {
         let mut local = Self {
             model,
             tokens,
-            pooling: match pooling {
-                PoolingConfig { pooling_mode_cls_token: true, .. } => Pooling::First,
-                _ => Pooling::Mean,
-            },
+            pooling,
             query_prompt: prompt(["query", "search_query", "s2p_query"]),
             passage_prompt: prompt(["passage", "document", "search_document"]),
             output,
@@ -119,9 +113,9 @@ impl LocalModel {
             foreground: OnceLock::new(),
             background: OnceLock::new(),
         };
-        local.dimensions = local.embed(&["a first sentence"], TextUse::Query)?.first().map_or(0, Vec::len);
+        local.dimensions = local.embed(&["a first sentence"], TextUse::Passage)?.first().map_or(0, Vec::len);
         // A text that is too long must be cut off, not refused.
-        local.embed(&["many words ".repeat(max_tokens).as_str(), "few"], TextUse::Query)?;
+        local.embed(&["many words ".repeat(max_tokens).as_str(), "few"], TextUse::Passage)?;
         Ok(local)
     }
 
@@ -197,6 +191,16 @@ impl LocalModel {
 /// Runs code that reads a file from outside. `None` if it panics: then the file is wrong in a way that its author did not think of.
 fn unless_it_panics<T>(work: impl FnOnce() -> T) -> Option<T> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).ok()
+}
+
+fn pooling_of(config: &PoolingConfig) -> Result<Pooling, EmbeddingError> {
+    let modes = config.iter().filter(|(name, value)| name.starts_with("pooling_mode_") && **value == true);
+    let modes: Vec<&str> = modes.map(|(name, _)| name.as_str()).collect();
+    match modes[..] {
+        [] | ["pooling_mode_mean_tokens"] => Ok(Pooling::Mean),
+        ["pooling_mode_cls_token"] => Ok(Pooling::First),
+        _ => Err(EmbeddingError::model(POOLING_FILE, format!("{} is not supported", modes.join(" with ")))),
+    }
 }
 
 fn inputs_of(model: &Model) -> Result<Vec<(NodeId, Input)>, EmbeddingError> {

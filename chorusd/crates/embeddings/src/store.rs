@@ -13,8 +13,9 @@ use crate::signs::Signs;
 /// Version of the file. One of another version is made again.
 const FORMAT: i64 = 1;
 
-/// How many times as many vectors as are wanted are looked at closely.
-const CLOSER_LOOKS: usize = 4;
+/// How many times as many vectors as are wanted are looked at closely: at least as many as a text has parts, so that fewer texts than
+/// wanted are all that there are.
+const CLOSER_LOOKS: usize = 8;
 
 /// A text that is close to another.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -46,7 +47,10 @@ impl VectorStore {
     /// # Errors
     /// Fails if no new one can be made.
     pub fn open(path: &Path, dimensions: usize) -> Result<Self, EmbeddingError> {
-        Self::open_existing(path, dimensions).or_else(|_| {
+        Self::open_existing(path, dimensions).or_else(|error| {
+            if !is_beyond_repair(&error) {
+                return Err(error);
+            }
             for suffix in ["", "-wal", "-shm"] {
                 let mut name = path.as_os_str().to_owned();
                 name.push(suffix);
@@ -77,6 +81,8 @@ impl VectorStore {
             Some(known) if known == form => {}
             Some(_) => return Err(EmbeddingError::Output("the store has another form".into())),
         }
+        // A crash may have come between a removal and this.
+        truncate_log(&writing)?;
         let signs = read_signs(&writing, dimensions)?;
         let reading = Mutex::new(connect(path)?);
         Ok(Self { dimensions, writing: Mutex::new(writing), reading, signs: RwLock::new(signs) })
@@ -168,8 +174,7 @@ impl VectorStore {
         }
         transaction.commit()?;
         self.signs.write().retain(|key| !gone.contains(&key));
-        // The log has the pages of before.
-        writing.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        truncate_log(&writing)?;
         Ok(gone.len())
     }
 
@@ -219,6 +224,29 @@ impl VectorStore {
             Ok(best)
         };
         keys.iter().map(&mut of_key).collect()
+    }
+}
+
+/// Returns true if the file is none of a store with these dimensions, rather than that it cannot be read now.
+fn is_beyond_repair(error: &EmbeddingError) -> bool {
+    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+    match error {
+        EmbeddingError::Store(error) => match error.sqlite_error_code() {
+            Some(code) => matches!(code, DatabaseCorrupt | NotADatabase),
+            // A column has another type.
+            None => true,
+        },
+        EmbeddingError::Output(_) => true,
+        EmbeddingError::Io(_) | EmbeddingError::Model { .. } => false,
+    }
+}
+
+/// Overwrites the log, which has the pages of before.
+fn truncate_log(connection: &Connection) -> Result<(), EmbeddingError> {
+    let is_busy: bool = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+    match is_busy {
+        true => Err(EmbeddingError::Io(std::io::Error::other("the log of vectors is in use"))),
+        false => Ok(()),
     }
 }
 

@@ -17,6 +17,7 @@ const MESSAGES: usize = 3000;
 /// What a page may read that the file has not: the catalog, and the way to the next mark.
 const BESIDES: u64 = 512 << 10;
 
+/// Without an index: its thread reads files, too.
 fn session(home: &Home) -> (Daemon, Client, Session) {
     let daemon = Daemon::start_with(home, "max_frame = \"256KiB\"\n");
     let mut client = daemon.client();
@@ -41,7 +42,7 @@ fn get(client: &mut Client, offset: u64) -> (Vec<String>, Option<u64>, usize) {
 
 #[test]
 fn a_page_of_a_session_costs_a_page() {
-    let home = home();
+    let home = home().without_index();
     let (daemon, mut client, saved) = session(&home);
     let size = fs::metadata(&saved.file_path).expect("the file").len();
     assert!(size > 4 << 20, "{size}");
@@ -67,7 +68,7 @@ fn a_page_of_a_session_costs_a_page() {
 
 #[test]
 fn an_export_in_pieces_reads_a_session_about_once() {
-    let home = home();
+    let home = home().without_index();
     let (daemon, mut client, saved) = session(&home);
     let size = fs::metadata(&saved.file_path).expect("the file").len();
     for form in [ExportFormat::Json, ExportFormat::Jsonl, ExportFormat::Md, ExportFormat::Html] {
@@ -104,7 +105,7 @@ fn an_export_in_pieces_reads_a_session_about_once() {
 
 #[test]
 fn a_page_of_a_comparison_does_not_compare_again() {
-    let home = home();
+    let home = home().without_index();
     let (daemon, mut client, one) = session(&home);
     client.append_all("a", (0..40).map(|n| NewMessage::text(Role::User, format!("more {n}"))).collect());
     let other = client.save("a", "longer");

@@ -93,6 +93,12 @@ impl SearchService {
         &self.dir
     }
 
+    /// Returns false if the configuration wants no index.
+    #[must_use]
+    pub fn is_enabled(&self) -> bool {
+        self.settings.is_enabled
+    }
+
     /// Returns the open index.
     ///
     /// # Errors
@@ -138,7 +144,8 @@ impl SearchService {
     }
 
     pub(super) fn set_open(&self, index: Arc<SearchIndex>) {
-        self.state.write().0 = State::Open(index);
+        // Until it was compared with the catalog, nobody knows what is missing.
+        *self.state.write() = (State::Open(index), IndexProgress { is_starting: true, ..IndexProgress::default() });
     }
 
     pub(super) fn set_off(&self) {

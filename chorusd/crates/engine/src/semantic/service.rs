@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use chorus_base::error::{Error, Result};
 use chorus_base::sync::{Mutex, RwLock};
@@ -20,7 +21,7 @@ use super::embedder::{Embedder, MODELS_DIR, ask};
 const EMBEDDINGS_DIR: &str = "embeddings";
 
 /// A text by which a model is tried.
-const PROBE: &str = "a first sentence";
+pub(super) const PROBE: &str = "a first sentence";
 
 /// How long a provider has to answer the first request: it may load the model.
 const PROBE_LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
@@ -51,12 +52,16 @@ pub struct SemanticService {
     dir: PathBuf,
     pub(super) models: Arc<Models>,
     pub(super) state: RwLock<State>,
+    /// False until a model is chosen, if it cannot be read which one was: then nothing may be deleted.
+    pub(super) is_readable: AtomicBool,
     /// Notified when another model is chosen.
     pub(super) chosen: Notify,
     /// One model is chosen at a time.
     pub(super) choosing: tokio::sync::Mutex<()>,
     /// Messages were removed from the index since the worker last looked.
     pub(super) removed: Mutex<bool>,
+    /// The index has changed since the worker last looked.
+    pub(super) is_behind: Mutex<bool>,
     /// Notified when the index has changed.
     pub(super) index_changed: Notify,
 }
@@ -65,13 +70,23 @@ impl SemanticService {
     /// Creates the service; nothing is opened before the worker runs.
     #[must_use]
     pub fn new(home: &Path, models: Arc<Models>) -> Self {
+        let dir = home.join(EMBEDDINGS_DIR);
+        let (choices, problem) = match Choices::read(&dir) {
+            Ok(choices) => (choices, None),
+            Err(error) => {
+                tracing::warn!(%error, "search by meaning is off");
+                (Choices::default(), Some(error.message))
+            }
+        };
         Self {
-            dir: home.join(EMBEDDINGS_DIR),
+            dir,
             models,
-            state: RwLock::default(),
+            is_readable: AtomicBool::new(problem.is_none()),
+            state: RwLock::new(State { choices, problem, ..State::default() }),
             chosen: Notify::new(),
             choosing: tokio::sync::Mutex::new(()),
             removed: Mutex::new(true),
+            is_behind: Mutex::new(true),
             index_changed: Notify::new(),
         }
     }
@@ -83,6 +98,7 @@ impl SemanticService {
     /// Tells that the index was committed, and whether messages were removed from it.
     pub fn note_index_change(&self, has_removed: bool) {
         *self.removed.lock() |= has_removed;
+        *self.is_behind.lock() = true;
         self.index_changed.notify_one();
     }
 
@@ -125,7 +141,7 @@ impl SemanticService {
                 EmbeddingChoice::Provider { .. } => EmbeddingSource::Provider,
             },
             dimensions: choice.dimensions() as u64,
-            complete: state.waiting == Some(0) && state.choices.next.is_none(),
+            complete: state.waiting == Some(0) && state.choices.next.is_none() && !*self.is_behind.lock(),
             waiting: state.waiting,
             replaces: state
                 .choices
@@ -140,7 +156,7 @@ impl SemanticService {
     /// Takes over a sentence transformer from a directory, and makes vectors with it.
     ///
     /// # Errors
-    /// `invalid_params` if the directory has none that can be used; `storage_failed`, `disk_full` if it cannot be copied.
+    /// `not_found` if the directory has none that can be used; `storage_failed`, `disk_full` if it cannot be copied.
     pub async fn choose_local(&self, from: PathBuf) -> Result<()> {
         let _choosing = self.choosing.lock().await;
         let models = self.dir.join(MODELS_DIR);
@@ -176,25 +192,32 @@ impl SemanticService {
     /// # Errors
     /// `storage_failed` if the choice cannot be written.
     pub async fn remove(&self) -> Result<()> {
-        let _choosing = self.choosing.lock().await;
-        let choices = Choices::default();
-        choices.write(&self.dir)?;
-        *self.state.write() = State { choices, ..State::default() };
+        let choosing = self.choosing.lock().await;
+        {
+            // As long as this is held, the worker cannot make the next model the current one.
+            let mut state = self.state.write();
+            let choices = Choices::default();
+            choices.write(&self.dir)?;
+            *state = State { choices, ..State::default() };
+        }
+        self.is_readable.store(true, Ordering::SeqCst);
+        drop(choosing);
         self.chosen.notify_one();
         Ok(())
     }
 
     fn choose(&self, choice: EmbeddingChoice) -> Result<()> {
-        let mut choices = self.state.read().choices.clone();
+        let mut state = self.state.write();
+        let mut choices = state.choices.clone();
         if choices.current.as_ref() == Some(&choice) {
             choices.next = None;
         } else {
             choices.next = Some(choice);
         }
         choices.write(&self.dir)?;
-        let mut state = self.state.write();
         (state.choices, state.waiting, state.problem) = (choices, None, None);
         drop(state);
+        self.is_readable.store(true, Ordering::SeqCst);
         self.chosen.notify_one();
         Ok(())
     }
@@ -204,7 +227,7 @@ impl SemanticService {
 fn refused(dir: &Path, error: EmbeddingError) -> Error {
     match error {
         EmbeddingError::Io(error) => Error::io("cannot copy the model", &error),
-        error => Error::invalid(format!("no model in {}: {error}", dir.display()))
+        error => Error::new(ErrorKind::NotFound, format!("no model in {}: {error}", dir.display()))
             .hint("name a directory with model.onnx and tokenizer.json of a sentence transformer"),
     }
 }

@@ -1,11 +1,13 @@
 //! The thread that makes vectors.
 
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use chorus_embeddings::VectorStore;
-use chorus_search::{SearchIndex, SeenSegments};
+use chorus_search::SeenSegments;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -13,11 +15,14 @@ use tokio_util::sync::CancellationToken;
 use super::choice::EmbeddingChoice;
 use super::embedder::{Embedder, MODELS_DIR};
 use super::passages;
-use super::service::{OpenModel, SemanticService};
+use super::service::{OpenModel, PROBE, SemanticService};
 use crate::search::{SearchService, Timer};
 
 /// How long changes of the index are collected.
 const COLLECT_FOR: Duration = Duration::from_millis(200);
+
+/// When it is looked again whether the index is complete, so that vectors of messages that are gone can be removed.
+const REMOVE_AFTER: Duration = Duration::from_secs(1);
 
 /// When a model that failed is tried again.
 const RETRY_AFTER: Duration = Duration::from_secs(60);
@@ -27,6 +32,12 @@ const NICE: i32 = 15;
 
 /// Makes vectors until `stop`. Returns when its thread has ended.
 pub async fn run(service: Arc<SemanticService>, search: Arc<SearchService>, stop: CancellationToken) {
+    if !search.is_enabled() {
+        // As the index itself: what was said is in no other file than those of the conversations.
+        let dir = service.dir().to_owned();
+        let _ = chorus_runtime::spawn_blocking(move || delete_vectors(&dir, |_| false)).await;
+        return;
+    }
     let runtime = Handle::current();
     let (ended, end) = oneshot::channel::<()>();
     let work = move || {
@@ -42,6 +53,37 @@ pub async fn run(service: Arc<SemanticService>, search: Arc<SearchService>, stop
     let _ = end.await;
 }
 
+/// Deletes the files with vectors in a directory, except for those whose name is used.
+fn delete_vectors(dir: &Path, is_used: impl Fn(&str) -> bool) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.starts_with("vectors-") && !is_used(&name) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Makes the vectors of texts; `None` for those that the model refuses, though it takes others.
+async fn embed_each(embedder: &Embedder, texts: &[&str]) -> Result<Vec<Option<Vec<f32>>>, String> {
+    let failure = match embedder.embed_passages(texts).await {
+        Ok(vectors) => return Ok(vectors.into_iter().map(Some).collect()),
+        Err(failure) => failure,
+    };
+    // If it takes another text, this failure is about one of these.
+    embedder.embed_passages(&[PROBE]).await.map_err(|_| failure)?;
+    let mut vectors = Vec::with_capacity(texts.len());
+    for text in texts {
+        match embedder.embed_passages(&[text]).await {
+            Ok(vector) => vectors.extend(vector.into_iter().map(Some)),
+            Err(why) => {
+                tracing::warn!(why, "a passage has no vector");
+                vectors.push(None);
+            }
+        }
+    }
+    Ok(vectors)
+}
+
 struct Worker {
     service: Arc<SemanticService>,
     search: Arc<SearchService>,
@@ -52,14 +94,10 @@ struct Worker {
 
 impl Worker {
     async fn run(&mut self) {
-        match super::choice::Choices::read(self.service.dir()) {
-            Ok(choices) => self.service.state.write().choices = choices,
-            Err(error) => tracing::warn!(%error, "search by meaning is off"),
-        }
         while !self.stop.is_cancelled() {
             let Some(model) = self.open().await else { continue };
             if let Err(problem) = self.follow(&model).await {
-                self.fail(problem).await;
+                self.fail(&model.choice, problem).await;
             }
         }
     }
@@ -67,7 +105,7 @@ impl Worker {
     /// Opens the models that are chosen, and returns the one for which vectors are made. Waits for one to be chosen. `None` if that
     /// should be tried again.
     async fn open(&mut self) -> Option<OpenModel> {
-        self.remove_unused();
+        self.remove_unused().await;
         let choices = self.service.state.read().choices.clone();
         if let Some(current) = &choices.current
             && self.service.state.read().current.is_none()
@@ -76,7 +114,7 @@ impl Worker {
                 Ok(current) => self.service.state.write().current = Some(current),
                 // If it is to be replaced, its vectors are not needed for long.
                 Err(problem) if choices.next.is_none() => {
-                    self.fail(problem).await;
+                    self.fail(current, problem).await;
                     return None;
                 }
                 Err(problem) => tracing::warn!(problem, "cannot open the former model"),
@@ -88,7 +126,7 @@ impl Worker {
             Some(next) => match self.open_model(next) {
                 Ok(next) => Some(next),
                 Err(problem) => {
-                    self.fail(problem).await;
+                    self.fail(next, problem).await;
                     None
                 }
             },
@@ -116,14 +154,16 @@ impl Worker {
     /// Makes the vectors of a model for whatever is indexed, until another one is chosen or the daemon stops.
     async fn follow(&mut self, model: &OpenModel) -> Result<(), String> {
         loop {
-            if let Ok(index) = self.search.index() {
-                self.catch_up(model, &index).await?;
+            if self.search.index().is_ok() {
+                self.catch_up(model).await?;
                 self.replace_former(model)?;
+                self.remove_unused().await;
             }
             tokio::select! {
                 () = self.stop.cancelled() => return Ok(()),
                 () = self.service.chosen.notified() => return Ok(()),
                 () = self.service.index_changed.notified() => {}
+                () = Timer::start(REMOVE_AFTER).fired(), if *self.service.removed.lock() => {}
             }
             tokio::select! {
                 () = self.stop.cancelled() => return Ok(()),
@@ -133,12 +173,21 @@ impl Worker {
     }
 
     /// Makes the vectors that are missing, and removes those that are too many.
-    async fn catch_up(&mut self, model: &OpenModel, index: &SearchIndex) -> Result<(), String> {
+    async fn catch_up(&mut self, model: &OpenModel) -> Result<(), String> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
         loop {
-            if std::mem::take(&mut *self.service.removed.lock()) {
+            *self.service.is_behind.lock() = false;
+            // Another one after a rebuild.
+            let Ok(index) = self.search.index() else { return Ok(()) };
+            if self.must_remove() {
+                *self.service.removed.lock() = false;
                 let gone = index.gone_keys(model.store.keys()).map_err(|error| text(&error))?;
                 model.store.retain(|key| !gone.contains(&key)).map_err(|error| text(&error))?;
+                let former = self.service.state.read().current.clone();
+                if let Some(former) = former.filter(|former| former.choice != model.choice) {
+                    let gone = index.gone_keys(former.store.keys()).map_err(|error| text(&error))?;
+                    former.store.retain(|key| !gone.contains(&key)).map_err(|error| text(&error))?;
+                }
             }
             let mut seen = self.seen.clone();
             let is_known = |key| model.store.contains(key).unwrap_or(false);
@@ -153,14 +202,18 @@ impl Worker {
                 for texts in texts.chunks(model.embedder.batch()) {
                     tokio::select! {
                         () = self.stop.cancelled() => return Ok(()),
-                        made = model.embedder.embed_passages(texts) => vectors.extend(made?),
+                        made = embed_each(&model.embedder, texts) => vectors.extend(made?),
                     }
                 }
                 let mut vectors = vectors.into_iter();
-                let texts: Vec<(u64, Vec<Vec<f32>>)> =
-                    passages.iter().map(|(key, parts)| (*key, vectors.by_ref().take(parts.len()).collect())).collect();
+                let texts: Vec<(u64, Vec<Vec<f32>>)> = passages
+                    .iter()
+                    .map(|(key, parts)| (*key, vectors.by_ref().take(parts.len()).flatten().collect()))
+                    .collect();
                 model.store.insert(&texts).map_err(|error| text(&error))?;
-                if *self.service.removed.lock() || self.is_replaced(model) || self.stop.is_cancelled() {
+                self.service.state.write().problem = None;
+                let is_same = self.search.index().is_ok_and(|now| Arc::ptr_eq(&now, &index));
+                if !is_same || self.must_remove() || self.is_replaced(model) || self.stop.is_cancelled() {
                     break;
                 }
             }
@@ -174,6 +227,11 @@ impl Worker {
                 return Ok(());
             }
         }
+    }
+
+    /// Returns true if vectors of messages that are gone are to be removed. While an index is rebuilt, nobody knows which are.
+    fn must_remove(&self) -> bool {
+        *self.service.removed.lock() && self.search.progress().is_some_and(|index| index.complete)
     }
 
     /// Returns true if vectors are to be made for another model.
@@ -192,24 +250,23 @@ impl Worker {
         (choices.current, choices.next) = (choices.next.take(), None);
         choices.write(self.service.dir()).map_err(|error| error.to_string())?;
         (state.choices, state.current) = (choices, Some(model.clone()));
-        drop(state);
-        self.remove_unused();
         Ok(())
     }
 
     /// Removes models and vectors that are not chosen any more.
-    fn remove_unused(&self) {
+    async fn remove_unused(&self) {
+        if !self.service.is_readable.load(Ordering::SeqCst) {
+            return;
+        }
         // Not while one is copied that is not noted yet.
-        let Ok(_choosing) = self.service.choosing.try_lock() else { return };
+        let _choosing = tokio::select! {
+            () = self.stop.cancelled() => return,
+            choosing = self.service.choosing.lock() => choosing,
+        };
         let dir = self.service.dir();
         let choices = self.service.state.read().choices.clone();
         let vectors: Vec<String> = choices.all().map(EmbeddingChoice::vectors_file).collect();
-        for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if name.starts_with("vectors-") && !vectors.iter().any(|used| name.starts_with(used.as_str())) {
-                let _ = fs::remove_file(entry.path());
-            }
-        }
+        delete_vectors(dir, |name| vectors.iter().any(|used| name.starts_with(used.as_str())));
         for entry in fs::read_dir(dir.join(MODELS_DIR)).into_iter().flatten().flatten() {
             let is_used = |choice: &EmbeddingChoice| match choice {
                 EmbeddingChoice::Local { id, .. } => entry.file_name().to_string_lossy() == *id,
@@ -224,9 +281,14 @@ impl Worker {
     }
 
     /// Notes why no vectors are made, and waits for a while, or for another choice.
-    async fn fail(&self, problem: String) {
+    async fn fail(&self, choice: &EmbeddingChoice, problem: String) {
         tracing::warn!(problem, "cannot make vectors of messages; trying again in a minute");
-        self.service.state.write().problem = Some(problem);
+        {
+            let mut state = self.service.state.write();
+            if state.choices.all().any(|chosen| chosen == choice) {
+                state.problem = Some(problem);
+            }
+        }
         tokio::select! {
             () = self.stop.cancelled() => {}
             () = self.service.chosen.notified() => {}

@@ -10,7 +10,7 @@ use crate::semantic::SemanticService;
 /// Shows the model that compares messages by meaning, or chooses another.
 ///
 /// # Errors
-/// `invalid_params` if the directory has none that can be used; `model_unavailable` if the provider's makes no vectors;
+/// `invalid_params` for a relative path, `not_found` if the directory has no model that can be used; `model_unavailable` if the provider's makes no vectors;
 /// `storage_failed`, `disk_full`.
 pub async fn model(semantic: &SemanticService, params: ModelParams) -> Result<ModelResult> {
     match (params.from, params.use_, params.remove) {

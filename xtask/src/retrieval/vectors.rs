@@ -1,0 +1,71 @@
+//! The vectors of the messages that are searched, made by a sentence transformer.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use chorus_embeddings::{EmbeddingError, LocalModel, TextUse, VectorStore};
+use chorus_search::{Meaning, SearchIndex, SeenSegments};
+
+use crate::error::{Error, Result};
+
+/// Messages that the model gets at once.
+const BATCH: usize = 64;
+
+/// A model, and the vectors of the messages of a sample.
+#[derive(Debug)]
+pub struct Vectors<'a> {
+    model: &'a LocalModel,
+    store: Arc<VectorStore>,
+}
+
+impl<'a> Vectors<'a> {
+    /// Makes the vectors of all messages of an index, in a file in the directory `dir`.
+    pub fn make(model: &'a LocalModel, index: &SearchIndex, dir: &Path) -> Result<Self> {
+        let store = VectorStore::open(&dir.join("vectors.db"), model.dimensions()).map_err(failed)?;
+        store.retain(|_| false).map_err(failed)?;
+        let unreadable = |error: chorus_search::SearchError| Error::new(error.to_string());
+        let mut rest = index.unembedded(&mut SeenSegments::default(), |_| false).map_err(unreadable)?;
+        while !rest.is_empty() {
+            let messages = rest.take(BATCH).map_err(unreadable)?;
+            let texts: Vec<&str> = messages.iter().map(|message| message.text.as_str()).collect();
+            let vectors = model.embed(&texts, TextUse::Passage).map_err(failed)?;
+            let all: Vec<_> =
+                messages.iter().zip(vectors).map(|(message, vector)| (message.key, vec![vector])).collect();
+            store.insert(&all).map_err(failed)?;
+        }
+        Ok(Self { model, store: Arc::new(store) })
+    }
+
+    /// Returns a question as it is seen from the vectors.
+    pub fn view(&self, question: &str) -> Result<Arc<dyn Meaning>> {
+        let mut vectors = self.model.embed(&[question], TextUse::Query).map_err(failed)?;
+        let vector = vectors.pop().ok_or_else(|| Error::new("the model gave no vector"))?;
+        Ok(Arc::new(View { store: self.store.clone(), vector }))
+    }
+}
+
+fn failed(error: EmbeddingError) -> Error {
+    Error::new(error.to_string()).hint("name a directory with model.onnx and tokenizer.json of a sentence transformer")
+}
+
+/// Loads the model in a directory.
+pub fn load(dir: &Path) -> Result<LocalModel> {
+    LocalModel::open(dir).map_err(failed)
+}
+
+#[derive(Debug)]
+struct View {
+    store: Arc<VectorStore>,
+    vector: Vec<f32>,
+}
+
+impl Meaning for View {
+    fn nearest(&self, limit: usize) -> std::result::Result<Vec<(u64, f32)>, String> {
+        let found = self.store.nearest(&self.vector, limit).map_err(|error| error.to_string())?;
+        Ok(found.into_iter().map(|found| (found.key, found.similarity)).collect())
+    }
+
+    fn similarities(&self, keys: &[u64]) -> std::result::Result<Vec<Option<f32>>, String> {
+        self.store.similarities(&self.vector, keys).map_err(|error| error.to_string())
+    }
+}
