@@ -1,6 +1,6 @@
 //! Recall: passages of an agent's past that join the working set at the start of a window (`chorus_agent_core::recall`).
 //!
-//! A recall never fails a turn and hardly delays one: it is given up after [`TIMEOUT`], and the window goes without. The turn after
+//! A recall never fails a turn and hardly delays one: it is given up after `TIMEOUT`, and the window goes without. The turn after
 //! that tries again.
 
 use std::collections::HashSet;
