@@ -85,7 +85,7 @@ pub struct Args {
     explain: bool,
 }
 
-/// What `search` does besides searching.
+/// The subcommands of `search`.
 #[derive(Debug, clap::Subcommand)]
 pub enum Action {
     /// Show or choose the model that finds messages by their meaning

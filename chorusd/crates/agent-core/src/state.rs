@@ -84,7 +84,7 @@ pub(super) enum AppendOwner {
     OpenTurn,
     /// A compaction, which has no messages.
     Compaction(Box<Compaction>),
-    /// What was recalled, which has no messages either.
+    /// The passages that were recalled, which have no messages either.
     Recall(Box<Recall>),
 }
 

@@ -100,7 +100,7 @@ impl VectorStore {
         self.signs.read().len()
     }
 
-    /// Whether it has none.
+    /// Returns true if it has none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -28,7 +28,7 @@ pub struct ScopedRequest<'a> {
     pub limit: u64,
 }
 
-/// What was found, best first.
+/// The hits, best first.
 #[derive(Debug)]
 pub struct ScopedHits {
     pub hits: Vec<SearchHit>,

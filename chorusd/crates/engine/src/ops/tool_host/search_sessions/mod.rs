@@ -1,4 +1,4 @@
-//! What the tool `search_sessions` returns: messages of the agent's own past, or those around one of them.
+//! The result of the tool `search_sessions`: messages of the agent's own past, or those around one of them.
 //!
 //! All texts are quoted: each line of a message begins with `> `, and nothing else does. Conversations that are private to others
 //! are left out, so that nobody gets to read them by asking the agent.
