@@ -1,4 +1,4 @@
-//! What the writer knows of the lengths of groups.
+//! The lengths of groups, as the writer knows them.
 
 use std::collections::HashMap;
 

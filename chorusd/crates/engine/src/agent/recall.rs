@@ -47,7 +47,7 @@ pub trait PassageFinder: Debug + Send + Sync {
     fn find_passages(&self, request: PassageRequest) -> BoxFuture<'_, Result<Vec<RecalledPassage>>>;
 }
 
-/// What to find.
+/// A search of the past.
 #[derive(Debug)]
 pub struct PassageRequest {
     pub conversation: ConversationKey,
