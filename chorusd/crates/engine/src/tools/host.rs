@@ -73,7 +73,7 @@ impl ToolCaller {
 /// A question about the agent's past.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionQuestion {
-    /// The place of a message, to read on there.
+    /// Messages with these words.
     Find(String),
     /// The messages of a session around one of them, counted from 1.
     Read { session: String, message: u64 },
