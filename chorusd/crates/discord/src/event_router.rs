@@ -23,7 +23,7 @@ pub(crate) async fn run(app: &Arc<DiscordApp>, mut events: mpsc::Receiver<Gatewa
                     commands::on_resumed(app);
                 }
             }
-            GatewayEvent::Disconnected => {}
+            GatewayEvent::Disconnected => inbound::on_disconnected(app),
         }
     }
 }

@@ -66,9 +66,11 @@ fn what_was_written_while_no_agent_answered_stays_unanswered() {
     dms.fixture.home.write_config(&config.replace("dm_agent", "# dm_agent"));
     hers.say(&dms.mara, "Are you there?");
     dms.fixture.start();
-    hers.say(&dms.mara, "Hello?");
     hers.wait_for_post("Chorus does not answer direct messages.");
-    dms.fixture.stop();
+    hers.say(&dms.mara, "Hello?");
+    dms.settle();
+    // After a kill the gateway sends again what the daemon received.
+    dms.fixture.kill();
     dms.fixture.home.write_config(&config);
     dms.fixture.start();
     dms.talk_direct(&dms.mara, "Back?", "Back.");

@@ -1,11 +1,8 @@
 //! Records on disk how far direct messages were read, as for channels.
 
-use std::sync::Arc;
-
 use chorus_base::error::Result;
 use chorus_engine::agent::agent_index::AgentEntry;
 use chorus_engine::ops::discord::ChannelRow;
-use chorus_runtime::SpawnTracked as _;
 use serenity::model::channel::Message;
 use serenity::model::id::{ChannelId, MessageId, UserId};
 use serenity::model::user::User;
@@ -51,15 +48,15 @@ pub(crate) fn register(app: &DiscordApp, id: ChannelId, user: &User) {
     app.channels.direct.insert(DirectChannel { id, user: user.id, name: Some(name), is_recorded: false });
 }
 
+/// Returns whether it is recorded on disk how far the direct messages of a channel were read.
+pub(crate) fn is_recorded(app: &DiscordApp, channel: ChannelId) -> bool {
+    app.channels.direct.get(channel).is_some_and(|direct| direct.is_recorded)
+}
+
 /// Records that a direct message is not answered because no agent does, so that none answers it later.
-pub(crate) fn mark_unserved(app: &Arc<DiscordApp>, channel: ChannelId, message: MessageId) {
-    if app.channels.direct.get(channel).is_some_and(|direct| direct.is_recorded) {
-        let app = app.clone();
-        app.tasks.clone().spawn_tracked(async move {
-            if let Err(failure) = app.tables.channels.mark_seen(channel.get(), message.get()).await {
-                tracing::warn!(%channel, %failure, "cannot record that a direct message is not answered");
-            }
-        });
+pub(crate) async fn mark_unserved(app: &DiscordApp, channel: ChannelId, message: MessageId) {
+    if let Err(failure) = app.tables.channels.mark_seen(channel.get(), message.get()).await {
+        tracing::warn!(%channel, %failure, "cannot record that a direct message is not answered");
     }
 }
 

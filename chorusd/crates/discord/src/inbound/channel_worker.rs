@@ -33,7 +33,11 @@ const MAX_UNRECORDED_MESSAGES: u32 = 64;
 /// An event in a channel.
 #[derive(Debug)]
 pub(super) enum ChannelEvent {
-    Message(Box<Message>),
+    Message {
+        message: Box<Message>,
+        /// It came before the connection was open again: the gateway may have sent it to an earlier connection, too.
+        is_replayed: bool,
+    },
     Edited(Box<MessageUpdateEvent>),
     Deleted(Vec<MessageId>),
     /// There is a new connection; events before it may have been missed.
@@ -140,6 +144,11 @@ impl ChannelWorker {
     }
 
     async fn handle_event(&mut self, note: ChannelEvent) {
+        if let ChannelEvent::Message { message, is_replayed: true } = &note
+            && self.is_read(message.id).await
+        {
+            return;
+        }
         let Some(ChannelTarget { agent, .. }) = self.find_target(&note).await else { return };
         match &note {
             ChannelEvent::Connected => (self.needs_backfill, self.denied) = (true, None),
@@ -147,11 +156,11 @@ impl ChannelWorker {
             _ => {}
         }
         if self.needs_backfill && self.denied.as_ref().is_none_or(|closed| closed.until <= Instant::now()) {
-            let told = if let ChannelEvent::Message(message) = &note { Some(&**message) } else { None };
+            let told = if let ChannelEvent::Message { message, .. } = &note { Some(&**message) } else { None };
             self.catch_up(told).await;
         }
         match note {
-            ChannelEvent::Message(message) => self.handle_message(&agent, *message).await,
+            ChannelEvent::Message { message, .. } => self.handle_message(&agent, *message).await,
             ChannelEvent::Edited(event) => self.handle_edit(&agent, &event).await,
             ChannelEvent::Deleted(messages) => {
                 for message in messages {
@@ -165,7 +174,7 @@ impl ChannelWorker {
     /// Returns the agent of the channel. Finds out first what the channel is if that is not known, and records a thread
     /// before it is read.
     async fn find_target(&mut self, note: &ChannelEvent) -> Option<ChannelTarget> {
-        let message = if let ChannelEvent::Message(message) = note { Some(&**message) } else { None };
+        let message = if let ChannelEvent::Message { message, .. } = note { Some(&**message) } else { None };
         if self.app.channels.target_of(self.id).is_none() {
             threads::lookup(&self.app, self.id).await;
         }
@@ -308,6 +317,12 @@ impl ChannelWorker {
     async fn find_conversation(&self) -> Option<ConversationKey> {
         let target = self.app.channels.target_of(self.id)?;
         Some(self.retry_until_ok(|| conversations::ensure_conversation(&self.app, &target)).await)
+    }
+
+    /// Returns whether it is recorded that a message was read: it was claimed, or stays unanswered.
+    async fn is_read(&self, message: MessageId) -> bool {
+        let row = self.retry_until_ok(|| self.app.tables.channels.get(self.id.get())).await;
+        row.is_some_and(|row| message.get() <= row.seen)
     }
 
     /// Records that a message that is not for the agent was read.

@@ -15,6 +15,7 @@ mod request;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use chorus_base::Backoff;
@@ -68,6 +69,8 @@ impl Claim {
 pub(crate) struct Inbound {
     workers: Mutex<HashMap<ChannelId, ChannelHandle>>,
     queues: ConversationQueues,
+    /// The connection is open, and what was missed was replayed.
+    is_connected: AtomicBool,
     downloader: Downloader,
     backfill_permits: Semaphore,
     /// Channels that were told that the content of messages cannot be read.
@@ -81,6 +84,7 @@ impl Inbound {
         Ok(Self {
             workers: Mutex::default(),
             queues: ConversationQueues::default(),
+            is_connected: AtomicBool::new(false),
             downloader: Downloader::new(config)?,
             backfill_permits: Semaphore::new(MAX_CONCURRENT_BACKFILLS),
             unreadable_reported: Mutex::default(),
@@ -172,12 +176,12 @@ pub(crate) fn on_message(app: &Arc<DiscordApp>, message: Message) {
         Some(guild) if app.channels.serves(guild) && is_unknown() => {}
         _ => {
             no_agent_notice::on_message(app, &message);
-            direct::mark_unserved(app, channel, message.id);
             return;
         }
     }
     if guild.is_none_or(|guild| app.channels.serves(guild)) {
-        send_to_worker(app, channel, ChannelEvent::Message(Box::new(message)));
+        let is_replayed = !app.inbound.is_connected.load(Ordering::SeqCst);
+        send_to_worker(app, channel, ChannelEvent::Message { message: Box::new(message), is_replayed });
     }
 }
 
@@ -195,10 +199,16 @@ pub(crate) fn on_delete(app: &Arc<DiscordApp>, channel: ChannelId, guild: Option
 /// Handles a new connection: every channel and thread, and all direct messages, are backfilled before further messages are
 /// claimed.
 pub(crate) fn on_connected(app: &Arc<DiscordApp>) {
+    app.inbound.is_connected.store(true, Ordering::SeqCst);
     send_to_all(app, |_| true, || ChannelEvent::Connected);
     for channel in app.channels.direct.recorded() {
         send_to_channel(app, channel, None, || ChannelEvent::Connected);
     }
+}
+
+/// Handles the end of a connection: until the next one is open, messages may be replayed.
+pub(crate) fn on_disconnected(app: &DiscordApp) {
+    app.inbound.is_connected.store(false, Ordering::SeqCst);
 }
 
 /// Handles a guild that became available, possibly again: its channels are backfilled.

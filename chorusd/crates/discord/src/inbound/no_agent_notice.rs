@@ -45,33 +45,48 @@ impl NoAgentAnswers {
     }
 }
 
-/// Handles a message in a channel without an agent.
+/// Handles a message in a channel without an agent. A direct message is recorded as unanswered before that is said, so that
+/// no agent answers it later.
 pub(super) fn on_message(app: &Arc<DiscordApp>, message: &Message) {
     let text = match message.guild_id {
-        None => DIRECT_MESSAGE_TEXT.to_owned(),
-        Some(guild) if app.channels.serves(guild) && mentions_chorus(app, message) => no_agent_text(app, guild),
-        Some(_) => return,
+        None => Some(DIRECT_MESSAGE_TEXT.to_owned()),
+        Some(guild) if app.channels.serves(guild) && mentions_chorus(app, message) => Some(no_agent_text(app, guild)),
+        Some(_) => None,
     };
-    answer(app, message, text);
+    let post = text.and_then(|text| due_answer(app, message, text));
+    let (channel, id) = (message.channel_id, message.id);
+    let task_app = app.clone();
+    if direct::is_recorded(app, channel) {
+        app.tasks.spawn_tracked(async move {
+            direct::mark_unserved(&task_app, channel, id).await;
+            if let Some(post) = post {
+                send(&task_app, post).await;
+            }
+        });
+    } else if let Some(post) = post {
+        app.tasks.spawn_tracked(async move { send(&task_app, post).await });
+    }
 }
 
 /// Answers a direct message of a person who may not write to the agent.
 pub(super) fn on_refused(app: &Arc<DiscordApp>, message: &Message) {
-    answer(app, message, direct::refusal_text(app).to_owned());
+    if let Some(post) = due_answer(app, message, direct::refusal_text(app).to_owned()) {
+        let task_app = app.clone();
+        app.tasks.spawn_tracked(async move { send(&task_app, post).await });
+    }
 }
 
-/// Answers a message, unless the channel was answered a short while ago.
-fn answer(app: &Arc<DiscordApp>, message: &Message, text: String) {
+/// Returns the answer to a message, unless the channel was answered a short while ago.
+fn due_answer(app: &DiscordApp, message: &Message, text: String) -> Option<Post> {
     let channel = message.channel_id;
-    let now = app.ops.clock.ticks();
-    if is_from_person(message) && app.inbound.no_agent_answers.take_turn(channel, now) {
-        let post = Post { channel, about: None, body: MessageBody::from_text(text), reply_to: Some(message.id) };
-        let app = app.clone();
-        app.tasks.clone().spawn_tracked(async move {
-            if let Err(failure) = app.outbox.enqueue_watched(post).await {
-                tracing::warn!(%channel, %failure, "cannot answer where no agent reads");
-            }
-        });
+    let is_due = is_from_person(message) && app.inbound.no_agent_answers.take_turn(channel, app.ops.clock.ticks());
+    is_due.then(|| Post { channel, about: None, body: MessageBody::from_text(text), reply_to: Some(message.id) })
+}
+
+async fn send(app: &DiscordApp, post: Post) {
+    let channel = post.channel;
+    if let Err(failure) = app.outbox.enqueue_watched(post).await {
+        tracing::warn!(%channel, %failure, "cannot answer where no agent reads");
     }
 }
 
