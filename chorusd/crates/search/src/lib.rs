@@ -25,6 +25,7 @@ mod parse;
 mod plan;
 mod query;
 mod ranking;
+mod shown_message;
 mod snippet;
 mod source;
 mod stop_words;

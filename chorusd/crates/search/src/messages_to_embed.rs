@@ -4,13 +4,12 @@ use std::collections::HashSet;
 
 use chorus_proto::Role;
 use tantivy::index::SegmentId;
-use tantivy::schema::Value as _;
 use tantivy::{DocAddress, Searcher, TantivyDocument};
 
 use crate::error::SearchError;
 use crate::fields::column;
 use crate::index::SearchIndex;
-use crate::writer::ShownMessage;
+use crate::shown_message::ShownMessage;
 
 /// A message, and the key under which it has its vector: the same in every index of the home.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,8 +111,7 @@ impl Unembedded {
             let document: TantivyDocument = self.searcher.doc(address)?;
             let key = self.searcher.segment_reader(address.segment_ord).fast_fields().u64(column::SHORT_KEY)?;
             let field = self.searcher.schema().get_field("shown")?;
-            let shown = document.get_first(field).and_then(|value| value.as_bytes()).ok_or(SearchError::Entry)?;
-            let ShownMessage { speaker, text } = serde_json::from_slice(shown).map_err(|_| SearchError::Entry)?;
+            let ShownMessage { speaker, text, .. } = ShownMessage::read(&document, field)?;
             taken.push(MessageToEmbed { key: key.first(address.doc_id).unwrap_or_default(), speaker, text });
         }
         Ok(taken)

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use tantivy::tokenizer::Language;
 
 /// Version of the files. An index of another one is rebuilt.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// Options of an index. An index that was made with others is rebuilt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

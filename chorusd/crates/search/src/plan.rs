@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use chorus_proto::Role;
 use jiff::Timestamp;
 use tantivy::query::{BooleanQuery, BoostQuery, ConstScoreQuery, Occur, PhraseQuery, Query, TermQuery, TermSetQuery};
-use tantivy::schema::{Field, IndexRecordOption, Value as _};
+use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocAddress, Searcher, TantivyDocument, Term};
 
 use self::candidates::{Candidate, ColumnFilter};
@@ -22,10 +22,11 @@ use crate::query::{Hit, Mode, SearchHits, SearchQuery};
 use crate::ranking::{
     self, CANDIDATES, CANDIDATES_OF_ONE_WORD, CANDIDATES_OF_TIME, OwnScore, SPAN, Score, TITLE_ALONE, TITLE_CANDIDATES,
 };
+use crate::shown_message::ShownMessage;
 use crate::snippet;
 use crate::source::SourceId;
 use crate::time_expressions::{self, TimeSpan};
-use crate::writer::{ShownMessage, agent_number};
+use crate::writer::agent_number;
 
 /// Words that a begin of a word may stand for.
 const MAX_EXPANSIONS: usize = 64;
@@ -46,14 +47,18 @@ impl SearchIndex {
     /// # Errors
     /// Fails if the index cannot be read.
     pub fn search(&self, query: &SearchQuery) -> Result<SearchHits, SearchError> {
-        self.search_passages(query, snippet::LENGTH)
+        self.search_for(query, None)
     }
 
-    /// The same, but with snippets of so many characters.
+    /// The same, but with snippets of so many characters, in which tools that are called are not named.
     ///
     /// # Errors
     /// Fails if the index cannot be read.
     pub fn search_passages(&self, query: &SearchQuery, snippet_chars: usize) -> Result<SearchHits, SearchError> {
+        self.search_for(query, Some(snippet_chars))
+    }
+
+    fn search_for(&self, query: &SearchQuery, passage_chars: Option<usize>) -> Result<SearchHits, SearchError> {
         let shared = &*self.shared;
         let parsed = parse(shared, &query.text);
         let has_meaning = query.meaning.is_some() && query.mode != Mode::Text && parsed.excluded.is_empty();
@@ -62,7 +67,7 @@ impl SearchIndex {
         }
         let searcher = shared.reader.searcher();
         let times = time_expressions::find(&query.text, &query.now);
-        Search { shared, searcher, query, parsed, snippet_chars, prefix_words: Vec::new(), times }.run()
+        Search { shared, searcher, query, parsed, passage_chars, prefix_words: Vec::new(), times }.run()
     }
 }
 
@@ -71,7 +76,8 @@ struct Search<'a> {
     searcher: Searcher,
     query: &'a SearchQuery,
     parsed: Parsed,
-    snippet_chars: usize,
+    /// The length of passages, if they are what is asked for.
+    passage_chars: Option<usize>,
     /// The words that the begins of words stand for.
     prefix_words: Vec<String>,
     /// The spans of time that the question names.
@@ -389,9 +395,7 @@ impl Search<'_> {
         };
         let Some(address) = address else { return Ok(None) };
         let document: TantivyDocument = self.searcher.doc(address)?;
-        let shown = document.get_first(self.shared.fields.shown).and_then(|value| value.as_bytes());
-        let shown: ShownMessage =
-            serde_json::from_slice(shown.ok_or(SearchError::Entry)?).map_err(|_| SearchError::Entry)?;
+        let shown = ShownMessage::read(&document, self.shared.fields.shown)?;
         let columns = self.shared.columns.of(self.searcher.segment_reader(address.segment_ord))?;
         let at = columns.at.first(address.doc_id).unwrap_or_default();
         let role = columns.role.first(address.doc_id).and_then(role_of);
@@ -405,9 +409,9 @@ impl Search<'_> {
             title: source.title,
             number: Some(number),
             role,
-            speaker: Some(shown.speaker).filter(|speaker| !speaker.is_empty()),
+            speaker: Some(shown.speaker.clone()).filter(|speaker| !speaker.is_empty()),
             at: Timestamp::from_microsecond(at).unwrap_or_default(),
-            snippet: self.snippet(&shown.text),
+            snippet: self.snippet(&if self.passage_chars.is_some() { shown.text } else { shown.text_and_calls() }),
             score: score.total(),
             parts: score.parts(),
         }))
@@ -418,7 +422,7 @@ impl Search<'_> {
         let words = parsed.words.iter().chain(&self.prefix_words).chain(parsed.phrases.iter().flatten());
         let (mut analyzer, mut plain) = (self.shared.analyzer.clone(), self.shared.prefix_analyzer.clone());
         let words = words.map(String::as_str).collect();
-        snippet::make(&mut analyzer, &mut plain, text, &words, self.snippet_chars)
+        snippet::make(&mut analyzer, &mut plain, text, &words, self.passage_chars.unwrap_or(snippet::LENGTH))
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use chorus_proto::Role;
 use sha2::{Digest as _, Sha256};
 use tantivy::query::{BooleanQuery, Occur, Query, RangeQuery, TermQuery};
 use tantivy::schema::IndexRecordOption;
@@ -18,23 +18,14 @@ use crate::files;
 use crate::group_lengths::GroupLengths;
 use crate::holdings::{Holding, StoredSource};
 use crate::index::{Shared, documents_with, first_document};
+use crate::shown_message::ShownMessage;
 use crate::source::{MessageText, Source, SourceId, SourceKind};
 
 /// Bytes of a text that are indexed; what is behind them is not found.
 const MAX_INDEXED_BYTES: usize = 256 << 10;
 
-/// Bytes of a text that are kept for snippets.
-const MAX_SHOWN_BYTES: usize = 32 << 10;
-
 /// How often a purge looks for parts with deleted entries.
 const PURGE_PASSES: u8 = 2;
-
-/// Speaker and text of a message as they are shown.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct ShownMessage {
-    pub(crate) speaker: String,
-    pub(crate) text: String,
-}
 
 /// Writes to an index. What it has written is found after [`commit`](Self::commit).
 pub struct IndexWriter {
@@ -277,23 +268,15 @@ impl IndexWriter {
             }
         }
         for tool in &message.tools {
-            document.add_text(fields.text, tool);
             document.add_text(fields.tool, tool.to_lowercase());
         }
+        // The name in a result is that of the call before it, which says more.
+        let calls: &[String] = if message.role == Role::ToolResult { &[] } else { &message.tools };
+        calls.iter().for_each(|tool| document.add_text(fields.text, tool));
         for origin in &message.origins {
             document.add_text(fields.origin, origin.to_lowercase());
         }
-        let mut shown = begin_of(text, MAX_SHOWN_BYTES).to_owned();
-        for command in &message.commands {
-            if shown.len() + command.len() > MAX_SHOWN_BYTES {
-                break;
-            }
-            if !shown.is_empty() {
-                shown.push('\n');
-            }
-            shown.push_str(command);
-        }
-        let shown = ShownMessage { speaker: message.speaker, text: shown };
+        let shown = ShownMessage::new(message.speaker, text, &message.commands, calls);
         document.add_bytes(fields.shown, &serde_json::to_vec(&shown).unwrap_or_default());
         document
     }

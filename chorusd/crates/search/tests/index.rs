@@ -468,3 +468,28 @@ fn hidden_conversations_are_not_found_unless_another_holds_the_message() {
     found.sort_unstable();
     assert_eq!(found, [(2, Some(1)), (3, Some(1)), (3, Some(2))]);
 }
+
+#[test]
+fn a_tool_is_found_by_its_call_and_named_in_the_snippet() {
+    let mut of = Fixture::new();
+    let calls = |key: &str, text: &str| MessageText {
+        role: Role::Assistant,
+        text: text.into(),
+        tools: vec!["cancel_booking".into()],
+        ..message(key)
+    };
+    let result = MessageText { role: Role::ToolResult, text: String::new(), ..calls("c", "") };
+    of.writer().put(&session(1), [calls("a", "I do that."), calls("b", ""), result]).expect("it works");
+    of.commit();
+    let each = SearchQuery { merge: false, ..query("the cancelled booking") };
+    let hits = of.index.search(&each).expect("it works").hits;
+    let mut found: Vec<_> = hits.iter().map(|hit| (hit.number, &*hit.snippet.text, hit.snippet.marks.len())).collect();
+    found.retain(|(_, text, _)| !text.is_empty());
+    found.sort_unstable();
+    assert_eq!(found, [(Some(1), "I do that. → cancel_booking", 2), (Some(2), "→ cancel_booking", 2)]);
+    let of_result = Filter { role: Some(Role::ToolResult), ..Filter::default() };
+    let results = SearchQuery { filter: of_result, ..each.clone() };
+    assert_eq!(of.index.search(&results).expect("it works").hits, [], "it says nothing that could be shown");
+    let passages = of.index.search_passages(&each, 600).expect("it works").hits;
+    assert!(passages.iter().all(|hit| !hit.snippet.text.contains('→')), "{passages:?}");
+}
