@@ -6,6 +6,7 @@ use chorus_proto::methods::daemon::{Status, StatusParams};
 use chorus_proto::methods::search::Search;
 use chorus_proto::{CallError, ErrorKind};
 use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::ctl::chorusctl;
 use chorus_tests::wait::DEADLINE;
 use chorus_tests::{Daemon, wait_until};
 
@@ -30,6 +31,24 @@ fn a_home_of_before_is_indexed_at_its_next_start() {
     let state = wait_until_complete(&mut client);
     assert_eq!((state.indexed, state.total, state.messages), (21, 21, 20), "the sessions and the live conversation");
     assert_eq!(find(&mut client, "number7").len(), 1);
+}
+
+#[test]
+fn the_first_search_of_a_daemon_waits_until_the_index_is_open() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("api");
+    client.append("api", "a needle in the hay");
+    find(&mut client, "needle");
+    assert!(daemon.terminate().success());
+    // The command starts the daemon.
+    for _ in 0..5 {
+        let found = chorusctl(&home, ["search", "needle"]);
+        assert_eq!((found.status, found.stdout.lines().count()), (0, 2), "{found:?}");
+        assert!(!found.stderr.contains("indexed"), "{found:?}");
+        chorusctl(&home, ["daemon", "stop"]).expect_success();
+    }
 }
 
 #[test]
@@ -171,7 +190,7 @@ fn a_session_file_that_is_edited_is_indexed_again() {
     client.init("api");
     client.append("api", "the password is xylophone");
     let file = client.save("api", "music").file_path;
-    chorus_tests::ctl::chorusctl(&home, ["context", "clear", "--yes"]).expect_success();
+    chorusctl(&home, ["context", "clear", "--yes"]).expect_success();
     find(&mut client, "xylophone");
     assert!(daemon.terminate().success());
     let text = fs::read_to_string(&file).expect("the file");

@@ -22,6 +22,9 @@ const INDEX_DIR: &str = "index";
 const MAX_AWAITED: u64 = 4;
 const MAX_WAIT: Duration = Duration::from_millis(300);
 
+/// How long a search waits for the index of a daemon that it may have started.
+const MAX_OPENING: Duration = Duration::from_secs(2);
+
 /// Settings of the index. An index that was made with others is rebuilt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SearchSettings {
@@ -146,14 +149,17 @@ impl SearchService {
     pub(super) fn set_open(&self, index: Arc<SearchIndex>) {
         // Until it was compared with the catalog, nobody knows what is missing.
         *self.state.write() = (State::Open(index), IndexProgress { is_starting: true, ..IndexProgress::default() });
+        self.progressed.notify_waiters();
     }
 
     pub(super) fn set_off(&self) {
         self.state.write().0 = State::Off;
+        self.progressed.notify_waiters();
     }
 
     pub(super) fn set_failed(&self, why: String) {
         self.state.write().0 = State::Failed(why);
+        self.progressed.notify_waiters();
     }
 
     pub(super) fn set_progress(&self, progress: IndexProgress) {
@@ -161,19 +167,32 @@ impl SearchService {
         self.progressed.notify_waiters();
     }
 
-    /// Waits a moment if little is left to index, so that a script finds what it has just written.
+    /// Waits a moment while the index is being opened, and if little is left to index, so that a script finds what it has just
+    /// written.
     pub async fn settle(&self) {
+        let opened = self.wait_while(|| matches!(self.state.read().0, State::Starting));
+        let _ = tokio::time::timeout(MAX_OPENING, opened).await;
+        // It is compared with the catalog as soon as it is open.
+        let is_comparing = || matches!(*self.state.read(), (State::Open(_), IndexProgress { is_starting: true, .. }));
         let settled = async {
-            loop {
-                let progressed = self.progressed.notified();
-                let waiting =
-                    self.progress().map_or(0, |state| if state.complete { 0 } else { state.total - state.indexed });
-                if waiting == 0 || waiting > MAX_AWAITED {
-                    return;
-                }
-                progressed.await;
-            }
+            self.wait_while(is_comparing).await;
+            self.wait_while(|| (1..=MAX_AWAITED).contains(&self.waiting())).await;
         };
         let _ = tokio::time::timeout(MAX_WAIT, settled).await;
+    }
+
+    /// Number of sessions and live contexts that are not indexed yet, as far as is known.
+    fn waiting(&self) -> u64 {
+        self.progress().map_or(0, |state| if state.complete { 0 } else { state.total - state.indexed })
+    }
+
+    async fn wait_while(&self, is_waiting: impl Fn() -> bool) {
+        loop {
+            let progressed = self.progressed.notified();
+            if !is_waiting() {
+                return;
+            }
+            progressed.await;
+        }
     }
 }
