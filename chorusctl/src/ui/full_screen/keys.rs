@@ -1,6 +1,6 @@
 //! Reads keys from the bytes that a terminal sends.
 
-/// Characters of a paste that are kept; more is not a query.
+/// Bytes of a paste that are kept; more is not a query.
 const MAX_PASTE_BYTES: usize = 4096;
 
 /// Longest escape sequence, apart from a paste. What is longer is no key.
@@ -35,6 +35,8 @@ pub enum Key {
 #[derive(Debug, Default)]
 pub(super) struct KeyParser {
     bytes: Vec<u8>,
+    /// What is kept of a paste that goes on.
+    paste: Option<Vec<u8>>,
 }
 
 impl KeyParser {
@@ -42,9 +44,29 @@ impl KeyParser {
     pub(super) fn feed(&mut self, read: &[u8]) -> Vec<Key> {
         self.bytes.extend_from_slice(read);
         let (mut keys, mut at) = (Vec::new(), 0);
-        while let Some((key, length)) = next_key(&self.bytes[at..]) {
-            keys.extend(key);
-            at += length;
+        loop {
+            let rest = &self.bytes[at..];
+            if let Some(paste) = &mut self.paste {
+                let end = rest.windows(PASTE_END.len()).position(|window| window == PASTE_END);
+                // The last bytes may begin the end.
+                let length = end.unwrap_or((rest.len() + 1).saturating_sub(PASTE_END.len()));
+                let room = MAX_PASTE_BYTES.saturating_sub(paste.len());
+                paste.extend_from_slice(&rest[..length.min(room)]);
+                at += length;
+                if end.is_none() {
+                    break;
+                }
+                at += PASTE_END.len();
+                keys.extend(self.paste.take().map(|paste| Key::Paste(text_of(&paste))));
+            } else if rest.starts_with(PASTE_START) {
+                at += PASTE_START.len();
+                self.paste = Some(Vec::new());
+            } else if let Some((key, length)) = next_key(rest) {
+                keys.extend(key);
+                at += length;
+            } else {
+                break;
+            }
         }
         self.bytes.drain(..at);
         keys
@@ -52,7 +74,7 @@ impl KeyParser {
 
     /// Returns true if the last byte begins an escape sequence, or is the key Esc: only time tells.
     pub(super) fn is_waiting(&self) -> bool {
-        self.bytes.first() == Some(&b'\x1b') && !self.bytes.starts_with(PASTE_START)
+        self.paste.is_none() && self.bytes.first() == Some(&b'\x1b')
     }
 
     /// Ends the wait: Esc was pressed.
@@ -80,6 +102,15 @@ fn next_key(bytes: &[u8]) -> Option<(Option<Key>, usize)> {
     }
 }
 
+/// Returns the text of a paste, without a character at its end that was cut in two.
+fn text_of(paste: &[u8]) -> String {
+    let valid = match std::str::from_utf8(paste) {
+        Err(error) if error.error_len().is_none() => error.valid_up_to(),
+        _ => paste.len(),
+    };
+    String::from_utf8_lossy(&paste[..valid]).into_owned()
+}
+
 fn character(bytes: &[u8]) -> Option<(Option<Key>, usize)> {
     let head = &bytes[..bytes.len().min(4)];
     let valid = match std::str::from_utf8(head) {
@@ -104,12 +135,6 @@ fn escape_sequence(bytes: &[u8]) -> Option<(Option<Key>, usize)> {
 }
 
 fn control_sequence(bytes: &[u8]) -> Option<(Option<Key>, usize)> {
-    if bytes.starts_with(PASTE_START) {
-        let start = PASTE_START.len();
-        let end = bytes[start..].windows(PASTE_END.len()).position(|window| window == PASTE_END)?;
-        let text = String::from_utf8_lossy(&bytes[start..start + end.min(MAX_PASTE_BYTES)]).into_owned();
-        return Some((Some(Key::Paste(text)), start + end + PASTE_END.len()));
-    }
     let Some(length) = bytes[2..].iter().position(|byte| (0x40..=0x7e).contains(byte)) else {
         return (bytes.len() > MAX_SEQUENCE_BYTES).then_some((Some(Key::Other), bytes.len()));
     };
@@ -196,6 +221,28 @@ mod tests {
         assert_eq!(parser.feed(b"\x1b[200~one\rtwo"), []);
         assert!(!parser.is_waiting());
         assert_eq!(parser.feed(b"\x1b[A\x1b[201~!"), [Key::Paste("one\rtwo\x1b[A".into()), Key::Char('!')]);
+        let both = [Key::Paste("a".into()), Key::Paste(String::new()), Key::Esc];
+        assert_eq!(parser.feed(b"\x1b[200~a\x1b[201~\x1b[200~\x1b[201~\x1b\x1b"), both);
+        assert_eq!(parser.feed(b"[200~"), []);
+        for byte in "é\x1b[20\x1b[201~".bytes().take(11) {
+            assert!(parser.feed(&[byte]).is_empty() && !parser.is_waiting());
+        }
+        assert_eq!(parser.feed(b"~"), [Key::Paste("é\x1b[20".into())]);
+    }
+
+    #[test]
+    fn a_long_paste_is_read_once_and_its_begin_is_kept() {
+        let mut parser = KeyParser::default();
+        parser.feed(PASTE_START);
+        // What was read is not looked through again, or this takes hours.
+        let read = "xé".repeat(4096 / 3);
+        for _ in 0..5000 {
+            assert_eq!(parser.feed(read.as_bytes()), []);
+            assert!(parser.bytes.len() < PASTE_END.len());
+        }
+        let keys = parser.feed(PASTE_END);
+        let [Key::Paste(text)] = &keys[..] else { panic!("{keys:?}") };
+        assert!(text.len().abs_diff(MAX_PASTE_BYTES) < 2 && text.chars().all(|c| matches!(c, 'x' | 'é')));
     }
 
     #[test]
