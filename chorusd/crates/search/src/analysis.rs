@@ -61,7 +61,7 @@ impl WordStream<'_> {
     fn set(&mut self, from: usize, to: usize) {
         let word = self.text.get(from..to).unwrap_or_default();
         self.token.text.clear();
-        self.token.text.push_str(begin_of(word, MAX_WORD_BYTES));
+        self.token.text.extend(begin_of(word, MAX_WORD_BYTES).chars().filter(|c| !is_accent(*c)));
         (self.token.offset_from, self.token.offset_to) = (from, to);
     }
 
@@ -96,7 +96,9 @@ impl TokenStream for WordStream<'_> {
             }
             if c.is_alphanumeric() {
                 let mut to = from + c.len_utf8();
-                while let Some((at, c)) = self.chars.next_if(|(_, c)| c.is_alphanumeric() && !is_unspaced(*c)) {
+                while let Some((at, c)) =
+                    self.chars.next_if(|(_, c)| is_accent(*c) || c.is_alphanumeric() && !is_unspaced(*c))
+                {
                     to = at + c.len_utf8();
                 }
                 self.set(from, to);
@@ -132,6 +134,11 @@ fn is_unspaced(c: char) -> bool {
         | 0x3400..=0x4dbf | 0x4e00..=0x9fff | 0xac00..=0xd7af | 0xf900..=0xfaff | 0xff66..=0xff9f
         | 0x20000..=0x323af)
         && c.is_alphanumeric()
+}
+
+/// Returns true for the accent of the letter before it: some programs write "é" as two characters. Letters lose theirs anyway.
+fn is_accent(c: char) -> bool {
+    matches!(c, '\u{300}'..='\u{36f}')
 }
 
 /// Returns the words of a text with their places.
@@ -189,6 +196,7 @@ mod tests {
         assert_eq!(split("english", "Migrating the CAFÉS"), ["migrat", "the", "cafe"]);
         assert_eq!(split("none", "Migrating"), ["migrating"]);
         assert_eq!(split("german", "Häuser"), ["haus"]);
+        assert_eq!(split("german", "Ha\u{308}user \u{301} re\u{301}sume\u{301}s"), ["haus", "resum"]);
     }
 
     #[test]

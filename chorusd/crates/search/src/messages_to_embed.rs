@@ -37,8 +37,8 @@ impl std::fmt::Debug for Unembedded {
 pub struct SeenSegments(HashSet<SegmentId>);
 
 impl SearchIndex {
-    /// Returns the messages of people and agents in parts of the last commit that are not in `seen`, except for those whose key is known. Adds
-    /// these parts to `seen`. Reads columns of the index, no text.
+    /// Returns the messages of people and agents that have a text, in parts of the last commit that are not in `seen`, except for those whose
+    /// key is known. Adds these parts to `seen`. Reads columns of the index, no text.
     ///
     /// # Errors
     /// Fails if the index cannot be read.

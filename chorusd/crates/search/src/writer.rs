@@ -252,7 +252,6 @@ impl IndexWriter {
         let fields = &self.shared.fields;
         let mut document = TantivyDocument::default();
         document.add_bytes(fields.key, &key);
-        document.add_u64(fields.short_key, short_key(&key));
         document.add_u64(fields.group, group);
         document.add_u64(fields.number, number);
         document.add_u64(fields.agent, agent_number(agent));
@@ -277,6 +276,10 @@ impl IndexWriter {
             document.add_text(fields.origin, origin.to_lowercase());
         }
         let shown = ShownMessage::new(message.speaker, text, &message.commands, calls);
+        // What says nothing has no vector, and is not looked at for one.
+        if !shown.text.trim().is_empty() {
+            document.add_u64(fields.short_key, short_key(&key));
+        }
         document.add_bytes(fields.shown, &serde_json::to_vec(&shown).unwrap_or_default());
         document
     }

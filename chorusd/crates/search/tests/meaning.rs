@@ -204,6 +204,12 @@ fn vectors_follow_the_messages() {
 }
 
 #[test]
+fn what_has_no_text_is_not_looked_at_for_a_vector() {
+    let fixture = Fixture::new(&[(7, &["", " \n"]), (7, &["a car", ""])]);
+    assert_eq!((fixture.embed(), fixture.store.len()), ((0, 0), 1));
+}
+
+#[test]
 fn without_vectors_words_count_and_it_is_said() {
     let fixture = Fixture::new(&SESSIONS);
     let query = SearchQuery { meaning: Some(Arc::new(Unreadable)), ..fixture.query(Mode::Hybrid, "dinner") };
