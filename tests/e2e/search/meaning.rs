@@ -91,14 +91,18 @@ fn other_words_with_the_same_meaning_are_found() {
     client.append("ops", "there was rain on the highway");
     wait_for_first(&mut client, "storm in the street", "rain");
 
-    // It is there after a start, and nothing is made again.
+    // It is there after a start, and nothing is made again. A copy that a crash cut off goes.
     drop((daemon, client));
+    let cut_off = home.path.join("embeddings/models/.new-1");
+    fs::create_dir(&cut_off).expect("a directory");
+    fs::write(cut_off.join("model.onnx"), "the begin").expect("a file");
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
     wait_for_vectors(&mut client);
     let found = search(&mut client, &query("quick car"));
     assert!(found.hits[0].snippet.contains("automobile"), "{found:?}");
     assert!(!vector_files(&home).is_empty());
+    assert!(!cut_off.exists());
 
     assert_eq!(choose(&mut client, &ModelParams { remove: true, ..Default::default() }), None);
     assert!(find(&mut client, None, "quick car").is_empty());

@@ -57,18 +57,21 @@ pub fn install(from: &Path, models: &Path) -> Result<InstalledModel, EmbeddingEr
     files.push((beside, "model.onnx_data".into()));
     files.retain(|(path, _)| path.is_file());
     fs::create_dir_all(models)?;
-    let new = models.join(format!(".new-{}", std::process::id()));
-    let _ = fs::remove_dir_all(&new);
+    let [new, old] = ["new", "old"].map(|name| models.join(format!(".{name}-{}", std::process::id())));
+    for leftover in [&new, &old] {
+        let _ = fs::remove_dir_all(leftover);
+    }
     let installed = copy(&files, &new).and_then(|(id, bytes)| {
         let model = LocalModel::open(&new)?;
         let dir = models.join(&id);
-        // The same files, unless somebody has changed them.
-        match fs::remove_dir_all(&dir) {
+        // The same files, unless somebody has changed them. They may be in use, so they are there until the new ones are.
+        match fs::rename(&dir, &old) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}
         }
         fs::rename(&new, &dir)?;
         File::open(models)?.sync_all()?;
+        let _ = fs::remove_dir_all(&old);
         Ok(InstalledModel { id, dir, bytes, model })
     });
     if installed.is_err() {
@@ -100,10 +103,12 @@ fn copy(files: &[(PathBuf, String)], to: &Path) -> Result<(String, u64), Embeddi
             bytes += count as u64;
         }
         copy.sync_all()?;
+        File::open(target.parent().unwrap_or(to))?.sync_all()?;
         hash.update(name.as_bytes());
         hash.update([0]);
         hash.update(of_file.finalize());
     }
+    File::open(to)?.sync_all()?;
     let mut id = String::with_capacity(ID_CHARS);
     for byte in hash.finalize().iter().take(ID_CHARS / 2) {
         let _ = write!(id, "{byte:02x}");

@@ -1,5 +1,6 @@
 //! The thread that makes vectors.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -44,7 +45,8 @@ pub async fn run(service: Arc<SemanticService>, search: Arc<SearchService>, stop
         // Fails where the limits of the user forbid it, which costs nothing but priority.
         let _ = rustix::process::setpriority_process(None, NICE);
         let _context = runtime.enter();
-        chorus_runtime::block_on(Worker { service, search, stop, seen: SeenSegments::default() }.run());
+        let (seen, refused) = (SeenSegments::default(), HashSet::new());
+        chorus_runtime::block_on(Worker { service, search, stop, seen, refused }.run());
         drop(ended);
     };
     if let Err(error) = std::thread::Builder::new().name("embeddings".into()).spawn(work) {
@@ -90,6 +92,8 @@ struct Worker {
     stop: CancellationToken,
     /// The parts of the index whose messages have vectors.
     seen: SeenSegments,
+    /// Messages of which the model refuses every passage: they are not asked for again when parts of the index become one.
+    refused: HashSet<u64>,
 }
 
 impl Worker {
@@ -121,6 +125,7 @@ impl Worker {
             }
         }
         self.seen = SeenSegments::default();
+        self.refused.clear();
         *self.service.removed.lock() = true;
         match &choices.next {
             Some(next) => match self.open_model(next) {
@@ -190,7 +195,7 @@ impl Worker {
                 }
             }
             let mut seen = self.seen.clone();
-            let is_known = |key| model.store.contains(key).unwrap_or(false);
+            let is_known = |key| self.refused.contains(&key) || model.store.contains(key).unwrap_or(false);
             let mut messages = index.unembedded(&mut seen, is_known).map_err(|error| text(&error))?;
             while !messages.is_empty() {
                 self.service.state.write().waiting = Some(messages.len() as u64);
@@ -211,6 +216,7 @@ impl Worker {
                     .map(|(key, parts)| (*key, vectors.by_ref().take(parts.len()).flatten().collect()))
                     .collect();
                 model.store.insert(&texts).map_err(|error| text(&error))?;
+                self.refused.extend(texts.iter().filter(|(_, vectors)| vectors.is_empty()).map(|(key, _)| *key));
                 self.service.state.write().problem = None;
                 let is_same = self.search.index().is_ok_and(|now| Arc::ptr_eq(&now, &index));
                 if !is_same || self.must_remove() || self.is_replaced(model) || self.stop.is_cancelled() {
@@ -272,9 +278,8 @@ impl Worker {
                 EmbeddingChoice::Local { id, .. } => entry.file_name().to_string_lossy() == *id,
                 EmbeddingChoice::Provider { .. } => false,
             };
-            // A model that is being copied has a name of its own.
-            let is_new = entry.file_name().to_string_lossy().starts_with('.');
-            if !is_new && !choices.all().any(is_used) {
+            // What a crash left of a model that was copied is none.
+            if !choices.all().any(is_used) {
                 let _ = fs::remove_dir_all(entry.path());
             }
         }
