@@ -2,15 +2,17 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
 use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::methods::context::{Append, AppendParams};
 use chorus_proto::methods::conversations::{New, NewParams};
 use chorus_proto::methods::doctor::Verdict;
 use chorus_proto::{NewMessage, Role};
-use chorus_tests::Daemon;
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::{self, chorusctl};
+use chorus_tests::wait::DEADLINE;
+use chorus_tests::{Daemon, wait_until};
 
 use super::{doctor, trouble};
 use crate::home;
@@ -162,4 +164,27 @@ fn conversations_are_counted_and_an_agent_that_has_too_many_is_named() {
     assert_eq!(told.verdict, Verdict::Warn);
     assert!(told.text.ends_with("; a has as many live ones as it may"), "{}", told.text);
     assert!(told.hint.is_some_and(|hint| hint.contains("max_conversations")));
+}
+
+#[test]
+fn a_search_that_does_not_work_is_named() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../chorusd/crates/embeddings/tests/model");
+    chorusctl(&home, ["search".as_ref(), "model".as_ref(), "--from".as_ref(), model.as_os_str()]).expect_success();
+    assert!(daemon.terminate().success());
+    for model in fs::read_dir(home.path.join("embeddings/models")).expect("models").flatten() {
+        fs::remove_file(model.path().join("tokenizer.json")).expect("removed");
+    }
+    fs::remove_dir_all(home.path.join("index")).expect("removed");
+    fs::write(home.path.join("index"), "no directory").expect("a file");
+    let _daemon = Daemon::start(&home);
+    let found = wait_until("both checks", DEADLINE, || {
+        let found = doctor(&home, &[]).1.checks;
+        let found: Vec<_> = found.into_iter().filter(|check| check.name.starts_with("search")).collect();
+        (found.len() == 2).then_some(found)
+    });
+    assert_eq!(found.iter().map(|check| check.verdict).collect::<Vec<_>>(), [Verdict::Fail, Verdict::Warn]);
+    assert!(found[0].text.starts_with("the search index cannot be used: cannot remove "), "{found:?}");
+    assert!(found[1].text.starts_with("model: tokenizer.json: "), "{found:?}");
 }

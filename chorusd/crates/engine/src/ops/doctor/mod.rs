@@ -10,6 +10,7 @@ mod models;
 mod permission_rules;
 mod programs;
 mod sandbox;
+mod search;
 
 use chorus_base::error::Result;
 use chorus_config::ConfigFile;
@@ -53,6 +54,7 @@ pub fn doctor<'a>(ops: &'a Ops, params: DoctorParams) -> BoxFuture<'a, Result<Do
         );
         checks.push(check_config_file(&ops.effective_config.current().file));
         checks.extend(models::checks(ops).await?);
+        checks.extend(search::checks(ops));
         checks.extend(discord::checks(ops).await?);
         checks.extend(run_blocking(|| Ok(programs::checks())).await?);
         checks.extend(sandbox::checks(ops.sandbox.level_or_probe().await));
