@@ -134,6 +134,7 @@ fn another_agents_result_concerns_that_agent() {
     client.init("web");
     client.append("web", "the second agent");
     chorus_tests::ctl::chorusctl(&home, ["agent", "use", "web"]).expect_success();
+    wait_until_complete(&mut client);
     let mut running = start(&home, &["--all-agents"]);
     let rows = type_until(&mut running, "zeppelin", "1 result · all agents");
     assert!(rows[2].contains(" · api · "), "{rows:#?}");
