@@ -33,7 +33,7 @@ pub async fn resume_as(
     by: &Requester,
 ) -> Result<ResumeResult> {
     let target = agents.conversation(params.agent.as_deref(), params.conversation.as_deref()).await?;
-    let saved_live = starter.sessions.save_if_selected(&target, &[&params.session], Trigger::Resume).await?;
+    let saved_live = starter.sessions.save_if_selected(by, &target, &[&params.session], Trigger::Resume).await?;
     // A session of another agent causes a warning instead of an error, because none of its messages is copied.
     let row = starter.sessions.find_as(by, &target, params.agent.is_none(), &params.session).await?;
     // Checked first, because a running turn would refuse the command after the acknowledgement has cost money.

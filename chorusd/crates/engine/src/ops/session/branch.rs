@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use chorus_agent_core::event::RestoredContext;
 use chorus_base::error::Result;
+use chorus_base::requester::Requester;
 use chorus_clock::Clock;
 use chorus_proto::Trigger;
 use chorus_proto::methods::session_branching::{BranchParams, BranchResult};
@@ -35,7 +36,7 @@ pub async fn branch(
     };
     let new = params.as_conversation.as_deref();
     agents.check_destination(&goes_on.agent, new)?;
-    let saved_live = sessions.save_if_selected(&of, &[&params.session], Trigger::Restore).await?;
+    let saved_live = sessions.save_if_selected(&Requester::Owner, &of, &[&params.session], Trigger::Restore).await?;
     let _no_deletes = lock.read().await;
     let said = params.agent.is_some() && !params.own;
     let row = sessions.resolve(&of, said, &params.session, "session branch NAME").await?;

@@ -5,6 +5,7 @@ use chorus_agent_core::context::{PageBudget, PageRange, complete_calls_prefix, r
 use chorus_agent_core::event::{Restore, RestoredContext};
 use chorus_base::error::{Error, Result};
 use chorus_base::new_id;
+use chorus_base::requester::Requester;
 use chorus_proto::methods::session_branching::{MergeParams, MergeResult};
 use chorus_proto::{ErrorKind, Message, NewMessage, Role, SessionHeader, TokenPair, Trigger, WorkingSet};
 use chorus_runtime::run_blocking;
@@ -38,7 +39,8 @@ pub async fn merge(agents: &AgentResolver, starter: &ContinuationStarter, params
     let target = agents.conversation(params.agent.as_deref(), params.conversation.as_deref()).await?;
     let agent_named = params.agent.is_some() && !params.own;
     let selectors = [&*params.a, &*params.b];
-    let saved_live = starter.sessions.save_if_selected(&target, &selectors, Trigger::Restore).await?;
+    let saved_live =
+        starter.sessions.save_if_selected(&Requester::Owner, &target, &selectors, Trigger::Restore).await?;
     let (command_a, command_b) =
         (format!("session merge NAME {}", params.b), format!("session merge {} NAME", params.a));
     let a = starter.sessions.resolve(&target, agent_named, &params.a, &command_a).await?;

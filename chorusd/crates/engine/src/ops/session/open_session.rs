@@ -13,9 +13,8 @@ use uuid::Builder;
 
 use super::SessionReader;
 use super::message_source::MessageSource;
-use super::reader::unknown_session_error;
 use crate::agent::{command, session_save};
-use crate::ops::conversations::{self, ConversationTarget};
+use crate::ops::conversations::ConversationTarget;
 
 /// A session that is open for reading.
 #[derive(Debug)]
@@ -54,10 +53,7 @@ impl SessionReader {
         match Selector::parse(text) {
             Selector::Live => self.open_live(target).await,
             Selector::LiveOf(name) => {
-                let key = conversations::find(&self.agents.index, &target.agent, Some(&name))?;
-                if *by != Requester::Owner && !self.scope(target).contains(key) {
-                    return Err(unknown_session_error(&target.agent.settings.name, text));
-                }
+                let key = self.find_live(by, target, &name)?;
                 self.open_live(&ConversationTarget::new(target.agent.clone(), key)).await
             }
             _ => self.open_row(self.resolve_to_read(by, target, agent_said, text, command).await?).await,
@@ -130,9 +126,10 @@ impl SessionReader {
     /// it has everything. Returns the session that was saved.
     ///
     /// # Errors
-    /// `busy` if a running turn keeps the context from being saved, `disk_full`, `storage_failed`.
+    /// `conversation_not_found`; `session_not_found` for one that is not offered to the requester; `busy` if a running turn keeps the context from being saved, `disk_full`, `storage_failed`.
     pub async fn save_if_selected(
         &self,
+        by: &Requester,
         target: &ConversationTarget,
         selectors: &[&str],
         trigger: Trigger,
@@ -140,7 +137,7 @@ impl SessionReader {
         for text in selectors {
             let conversation = match Selector::parse(text) {
                 Selector::Live => target.key,
-                Selector::LiveOf(name) => conversations::find(&self.agents.index, &target.agent, Some(&name))?,
+                Selector::LiveOf(name) => self.find_live(by, target, &name)?,
                 _ => continue,
             };
             if let Some(saved) = self.save_live(conversation, trigger).await? {

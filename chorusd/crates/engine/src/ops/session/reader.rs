@@ -111,8 +111,8 @@ impl SessionReader {
         let row = match Selector::parse(text) {
             Selector::Live => self.saved_live(target.key, agent).await?,
             Selector::LiveOf(name) => {
-                let conversation = conversations::find(&self.agents.index, agent, Some(&name))?;
-                if scope.contains(conversation) { self.saved_live(conversation, agent).await? } else { None }
+                let conversation = self.find_live(by, target, &name)?;
+                self.saved_live(conversation, agent).await?
             }
             Selector::Previous => self.previous(target.key, owner && imported).await?,
             Selector::Tag(tag) => {
@@ -151,6 +151,20 @@ impl SessionReader {
         };
         let is_offered = |row: &SessionRow| owner || row.header.agent_id == own && scope.contains_session(&row.header);
         row.filter(is_offered).ok_or_else(|| unknown_session_error(&agent.settings.name, text))
+    }
+
+    /// Returns the conversation that `@name` means. Others than the owner do not learn of one that is not offered to them, nor of
+    /// names that are like this one.
+    ///
+    /// # Errors
+    /// `conversation_not_found` for the owner, `session_not_found` for others.
+    pub(super) fn find_live(&self, by: &Requester, target: &ConversationTarget, name: &str) -> Result<ConversationKey> {
+        let found = conversations::find(&self.agents.index, &target.agent, Some(name));
+        if *by == Requester::Owner {
+            return found;
+        }
+        let offered = found.ok().filter(|key| self.scope(target).contains(*key));
+        offered.ok_or_else(|| unknown_session_error(&target.agent.settings.name, &format!("@{name}")))
     }
 
     /// Returns what is offered in a conversation to people in channels.
@@ -423,7 +437,7 @@ fn candidate_line(short_id: &str, row: &SessionRow, with_agent: bool) -> String 
 }
 
 /// The error about a session that does not exist, or that somebody may not know of.
-pub(super) fn unknown_session_error(agent: &str, text: &str) -> Error {
+fn unknown_session_error(agent: &str, text: &str) -> Error {
     let shown: String = text.chars().take(80).collect();
     Error::new(ErrorKind::SessionNotFound, format!("no session {shown:?} in agent {agent}"))
         .hint("list sessions: chorusctl history")
