@@ -6,6 +6,7 @@ mod index;
 mod interactive;
 mod live;
 mod meaning;
+mod privacy;
 mod recall;
 mod removal;
 

@@ -1,7 +1,10 @@
 //! Agents with `recall` find passages of their past in the first request of a conversation, as quotes.
 
 use chorus_proto::methods::agent::{Config, ConfigParams};
-use chorus_proto::methods::context::{Clear, ClearParams, Save, SaveParams, Show, ShowParams};
+use chorus_proto::methods::context::{Append, AppendParams, Clear, ClearParams, Save, SaveParams, Show, ShowParams};
+use chorus_proto::methods::conversations::{New, NewParams};
+use chorus_proto::methods::send::{Send, SendParams};
+use chorus_proto::methods::session::{Delete, DeleteParams};
 use chorus_proto::{Client, ErrorKind, EventType, NewMessage, PieceKind, RecalledPassage, Role, Session};
 use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::chorusctl;
@@ -10,7 +13,7 @@ use chorus_tests::{Fixture, wait_until};
 
 use super::{found, query};
 use crate::home;
-use crate::send::{send, start_fixture};
+use crate::send::{MODELS, send, start_fixture};
 
 const HEADING: &str = "## Recalled from earlier conversations";
 
@@ -79,7 +82,11 @@ fn ask(fixture: &Fixture, text: &str) -> Vec<String> {
     let requests = fixture.models().requests();
     // A compaction asks the model, too.
     let request = requests[asked..].iter().find(|request| request.body["messages"].to_string().contains(text));
-    let system = request.expect("a request").body["system"].as_array().cloned().unwrap_or_default();
+    system_texts(&request.expect("a request").body)
+}
+
+fn system_texts(body: &serde_json::Value) -> Vec<String> {
+    let system = body["system"].as_array().cloned().unwrap_or_default();
     system.iter().map(|piece| piece["text"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
@@ -146,9 +153,9 @@ fn only_an_agent_that_is_to_recall_does_so_and_only_from_its_own_past() {
     assert_eq!(recalled_lines(&ask(&fixture, question)), [""; 0], "off by default");
     clear(&mut fixture.client(), "a");
     set(&fixture, "a", "recall", "1");
-    let told = "The staging server runs Debian.";
+    // It fits the question better.
     fixture.create_agent("b", None);
-    past(&fixture, "b", &[told], "debian");
+    past(&fixture, "b", &["Which port? The staging server has port 9000."], "9000");
     let lines = recalled_lines(&ask_first(&fixture, question));
     assert_eq!(lines[1..], [format!("> {FACT}")], "one passage, and no other agent's: {lines:?}");
     // Turned off, the running conversation is without it, too.
@@ -162,6 +169,73 @@ fn only_an_agent_that_is_to_recall_does_so_and_only_from_its_own_past() {
     assert!(refused.stderr.contains("`recall` must be a whole number from 0 to 20"), "{refused:?}");
     chorusctl(&fixture.home, ["agent", "config", "a", "recall", "5"]).expect_success();
     assert_eq!(fixture.agent_json("a", "recall"), 5);
+}
+
+#[test]
+fn direct_messages_recall_only_their_own() {
+    let fixture = start();
+    let mut client = fixture.client();
+    let agent = Some("a".to_owned());
+    let params =
+        NewParams { agent: agent.clone(), name: "dm".into(), origin: Some("discord-dm:1".into()), title: None };
+    let conversation = Some(client.call::<New>(&params).expect("conversations.new").conversation.name);
+    let own = NewMessage::text(Role::User, "My staging server is called Ernest.");
+    let params = AppendParams {
+        agent: agent.clone(),
+        conversation: conversation.clone(),
+        messages: vec![own],
+        ..Default::default()
+    };
+    client.call::<Append>(&params).expect("context.append");
+    let params =
+        SaveParams { agent: agent.clone(), conversation: conversation.clone(), clear: true, ..Default::default() };
+    client.call::<Save>(&params).expect("context.save");
+    past(&fixture, "a", &[FACT], "8443");
+    let lines = loop {
+        let before = timeouts(&fixture);
+        fixture.reply("Yes.");
+        let params = SendParams {
+            agent: agent.clone(),
+            conversation: conversation.clone(),
+            text: "Which port has the staging server?".into(),
+            ..Default::default()
+        };
+        client.call::<Send>(&params).expect("a turn");
+        if timeouts(&fixture) == before {
+            break recalled_lines(&system_texts(&fixture.models().requests().pop().expect("a request").body));
+        }
+    };
+    assert_eq!(lines[1..], ["> My staging server is called Ernest."], "{lines:?}");
+}
+
+#[test]
+fn what_was_deleted_is_not_recalled_from_that_moment_on() {
+    let fixture = start();
+    past(&fixture, "a", &[FACT], "staging");
+    let params = DeleteParams { agent: Some("a".into()), session: "latest".into(), ..Default::default() };
+    fixture.client().call::<Delete>(&params).expect("session.delete");
+    assert_eq!(recalled_lines(&ask_again(&fixture, "Which port has the staging server?")), [""; 0]);
+}
+
+#[test]
+fn only_an_agent_that_may_search_without_asking_recalls() {
+    let tables = "[permissions.mute]\nallow = [\"tool:view:.*\"]\n\
+                  [permissions.asks]\nask = [\"tool:search_sessions:.*\"]\n\
+                  [permissions.picky]\ndeny = [\".*staging.*\"]\nallow = [\"tool:search_sessions:.*\"]\n";
+    let fixture = Fixture::builder(home()).models().model(MODELS[0]).tables(tables).start();
+    fixture.create_agent("a", None);
+    set(&fixture, "a", "recall", "3");
+    past(&fixture, "a", &[FACT], "staging");
+    for profile in ["mute", "asks", "picky"] {
+        set(&fixture, "a", "permissions", profile);
+        assert_eq!(recalled_lines(&ask_again(&fixture, "Which port has the staging server?")), [""; 0], "{profile}");
+        clear(&mut fixture.client(), "a");
+    }
+    let log = fixture.daemon().read_log();
+    assert!(log.contains("its permission profile does not allow it to search without asking"), "{log}");
+    set(&fixture, "a", "permissions", "locked");
+    let lines = recalled_lines(&ask_first(&fixture, "Which port has the staging server?"));
+    assert_eq!(lines[1], format!("> {FACT}"));
 }
 
 #[test]

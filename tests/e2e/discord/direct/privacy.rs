@@ -1,7 +1,9 @@
 //! Sessions of direct messages are offered to nobody else.
 
-use chorus_proto::methods::context::{Clear, ClearParams};
+use chorus_proto::methods::context::{Append, AppendParams, Clear, ClearParams};
 use chorus_proto::methods::search::{Search, SearchParams};
+use chorus_proto::{NewMessage, Role};
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::discord::permissions::MANAGE_MESSAGES;
 use chorus_tests::discord::{ChannelHandle, UserHandle};
@@ -31,12 +33,15 @@ fn sessions_of_direct_messages_are_not_offered_elsewhere() {
     let shown = ada.run_slash_command(&dms.room, "context history", &[]).response_with("words of all");
     assert!(!shown.content.contains("mara") && shown.content.contains("1 session"), "{shown:?}");
     let (id, tail) = (session.id.to_string(), &session.id.to_string()[..8]);
-    for session in [&*name, &id, tail, "colours", "@discord-dm-mara"] {
+    // The last one is a slip of the pen, for which no name is proposed.
+    for session in [&*name, &id, tail, "colours", "@discord-dm-mara", "@discord-dm-mar"] {
         for command in ["context restore", "context resume", "session export"] {
             let refused = ada.run_slash_command(&dms.room, command, &[("session", session)]);
             let answer = refused.response_with("session");
             let found = ["Ultramarine", "Restored", "Resumed", "colours of mara"];
             assert!(found.iter().all(|found| !answer.content.contains(found)), "{command} {session}: {answer:?}");
+            let is_proposed = session == "@discord-dm-mar" && answer.content.contains("discord-dm-mara");
+            assert!(!is_proposed, "{command}: {answer:?}");
             assert!(answer.ephemeral && answer.files.is_empty(), "{command} {session}: {answer:?}");
         }
     }
@@ -130,6 +135,28 @@ fn a_search_finds_what_the_place_may_see() {
     // The owner finds everything.
     let all = chorusctl(&dms.fixture.home, ["search", "okapi", "--agent", "maps"]).stdout;
     assert!(all.contains("The okapi."), "{all}");
+}
+
+#[test]
+fn private_results_take_no_place_of_others() {
+    let dms = DirectFixture::new();
+    dms.talk_direct(&dms.mara, "Hello?", "Hello.");
+    let conversation = dms.conversation(&dms.mara).map(|one| one.name);
+    let flight = |n: usize| {
+        let others = (0..4).map(|_| NewMessage::text(Role::Assistant, "Fine."));
+        std::iter::once(NewMessage::text(Role::User, format!("zeppelin {n}"))).chain(others)
+    };
+    let messages = (0..10).flat_map(flight).collect();
+    let mut client = dms.fixture.client();
+    let agent = Some("maps".to_owned());
+    client
+        .call::<Append>(&AppendParams { agent, conversation, messages, ..AppendParams::default() })
+        .expect("context.append");
+    client.append("maps", "Long before all of this, somebody at the old airfield wrote that no zeppelin is fast.");
+    wait_until_complete(&mut client);
+    let found = dms.otto.run_slash_command(&dms.room, "context search", &[("query", "zeppelin")]);
+    let found = found.response_with(" for `").content;
+    assert!(found.contains("1 result for") && found.contains("old airfield"), "{found}");
 }
 
 #[test]

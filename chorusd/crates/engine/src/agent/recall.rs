@@ -10,6 +10,8 @@ use std::time::Duration;
 use chorus_agent_core::effect::CallModel;
 use chorus_agent_core::recall::{MAX_PASSAGE_TOKENS, MAX_RECALLED_TOKENS};
 use chorus_base::error::{Error, Result};
+use chorus_permissions::Profile;
+use chorus_proto::methods::permissions::Decision;
 use chorus_proto::{Message, Recall, RecalledPassage, Role, WorkingSet};
 use chorus_session::conversation::ConversationKey;
 use chorus_session::stored_message::{ContextNo, StoredMessage};
@@ -18,6 +20,7 @@ use futures_util::future::BoxFuture;
 use uuid::Uuid;
 
 use super::registry::Registry;
+use crate::tools::search_action;
 
 /// How long a model call waits for passages.
 const TIMEOUT: Duration = Duration::from_millis(300);
@@ -79,16 +82,23 @@ pub(super) async fn recall(registry: &Registry, conversation: ConversationKey, c
         let texts = chorus_runtime::spawn_blocking(move || read_window(messages.get(window..).unwrap_or_default()));
         let texts = texts.await.map_err(|e| Error::internal(e.to_string()))?;
         let text = query(&texts.queries, &call.working_set);
+        if !may_search(call.settings.permission_profile(), &text) {
+            return Ok(None);
+        }
         let limit = planned.count.saturating_add(SPARE);
         let without = planned.sessions.clone();
         let found =
             finder.find_passages(PassageRequest { conversation, context: call.context, text, limit, without }).await?;
         let passages = select(found, &texts.said, usize::try_from(planned.count).unwrap_or(usize::MAX));
-        Ok::<_, Error>((passages, texts.queries.len()))
+        Ok::<_, Error>(Some((passages, texts.queries.len())))
     });
     let agent = &call.settings.name;
     match found.await {
-        Ok(Ok((passages, queries))) => {
+        Ok(Ok(None)) => {
+            tracing::info!(%agent, "no recall: its permission profile does not allow it to search without asking");
+            None
+        }
+        Ok(Ok(Some((passages, queries)))) => {
             let recall = Recall { window_start: call.window_start as u64, passages };
             (!recall.passages.is_empty() || queries >= MAX_VAIN_QUERIES).then_some(recall)
         }
@@ -101,6 +111,11 @@ pub(super) async fn recall(registry: &Registry, conversation: ConversationKey, c
             None
         }
     }
+}
+
+/// Returns true if the agent may search its past for a text with its tool, and nobody has to be asked.
+fn may_search(profile: &Profile, text: &str) -> bool {
+    profile.judge(&search_action(text)).decision == Decision::Allow
 }
 
 fn read_window(messages: &[StoredMessage]) -> WindowTexts {

@@ -7,7 +7,7 @@ use chorus_agent_core::recall::MAX_PASSAGE_TOKENS;
 use chorus_base::error::{Error, Result};
 use chorus_proto::{ErrorKind, RecalledPassage, Role};
 use chorus_runtime::run_blocking;
-use chorus_search::{Filter, Mode, SearchIndex, SearchQuery, SourceId, SourceKind};
+use chorus_search::{Filter, Hit, Mode, SearchIndex, SearchQuery, SourceId, SourceKind};
 use chorus_session::conversation::ConversationKey;
 use chorus_session::stored_message::ContextNo;
 use futures_util::future::{BoxFuture, FutureExt as _};
@@ -72,7 +72,10 @@ async fn find_passages(ops: &Ops, request: PassageRequest) -> Result<Vec<Recalle
     let sessions = hits.iter().filter(|hit| hit.kind == SourceKind::Session).map(|hit| hit.source.to_uuid());
     let rows = ops.sessions.table.get_all(sessions.collect()).await?;
     let known: HashSet<Uuid> = rows.iter().map(|row| row.header.id).collect();
-    let passages = hits.into_iter().filter_map(|hit| {
+    // A conversation may have become private since.
+    let scope = SessionScope::of(&ops.agents.conversations, conversation);
+    let is_offered = |hit: &Hit| scope.contains(ConversationKey::from_stored(hit.agent, hit.conversation));
+    let passages = hits.into_iter().filter(is_offered).filter_map(|hit| {
         let session = (hit.kind == SourceKind::Session).then(|| hit.source.to_uuid());
         let (message, role) = (hit.number?, said(hit.role)?);
         session.is_none_or(|id| known.contains(&id)).then_some(RecalledPassage {

@@ -32,5 +32,6 @@ pub use git::{checkpoint, settings as git_settings, variables as git_variables, 
 pub use host::{SelfEdit, SessionQuestion, ToolCaller, ToolHost};
 pub use registry::{OfferedTools, offer_tools, visible_specs};
 pub use result_message::tool_result_message;
+pub(crate) use search_sessions::search_action;
 pub use tool::ToolOutcome;
 pub use working_directory::WorkingDirectory;

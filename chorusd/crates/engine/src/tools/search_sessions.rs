@@ -57,6 +57,11 @@ fn argument(question: &SessionQuestion) -> String {
     }
 }
 
+/// Returns the action of a search for a text.
+pub(crate) fn search_action(text: &str) -> String {
+    Action::Other { tool: SearchSessions::NAME, argument: text }.to_string()
+}
+
 impl Tool for SearchSessions {
     const NAME: &'static str = "search_sessions";
     const DESCRIPTION: &'static str =
