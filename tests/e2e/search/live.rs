@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use chorus_proto::methods::context::{Clear, ClearParams, Rewind, RewindParams};
 use chorus_proto::{NewMessage, Role};
-use chorus_tests::Daemon;
 use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::wait::DEADLINE;
+use chorus_tests::{Daemon, wait_until};
 
 use super::{find, find_nothing, found, query};
 use crate::home;
@@ -80,4 +81,38 @@ fn messages_that_several_sessions_share_are_one_hit_in_the_newest() {
 
 fn clear(client: &mut chorus_proto::Client) {
     client.call::<Clear>(&ClearParams { agent: Some("api".into()), ..Default::default() }).expect("cleared");
+}
+
+#[test]
+fn a_huge_session_is_indexed_in_parts_between_which_live_messages_are() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("api");
+    client.init("web");
+    // Long messages: each takes the index a while.
+    let words = |n: usize| (0..60).map(|word| format!("word{} ", (n * 7 + word * 13) % 5000)).collect::<String>();
+    let message = |n: usize| NewMessage::text(Role::User, format!("number{n} {}", words(n)));
+    for part in 0..8 {
+        client.append_all("api", (part * 1000..(part + 1) * 1000).map(message).collect());
+    }
+    let saved = client.save("api", "huge");
+    clear(&mut client);
+    // It is new to the index as a whole.
+    drop((daemon, client));
+    std::fs::remove_dir_all(home.path.join("index")).expect("removed");
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.append("web", "the pelican is here");
+    find(&mut client, "pelican");
+    let early = found(&mut client, &query("number7999")).unwrap_or_default();
+    let is_complete = |state: &chorus_proto::methods::search::SearchIndexState| state.complete;
+    let state = wait_until("the index", DEADLINE * 3, || Some(super::index_state(&mut client)).filter(is_complete));
+    assert_eq!((state.messages, state.indexed), (8001, 2));
+    for number in [0, 999, 1000, 1001, 5000, 7999] {
+        let hits = find(&mut client, &format!("number{number}"));
+        let session = hits[0].session.as_ref().map(|session| session.id);
+        assert_eq!((hits.len(), session, hits[0].message), (1, Some(saved.header.id), Some(number + 1)));
+    }
+    assert!(early.is_empty(), "the live message waited until all of the session was indexed");
 }

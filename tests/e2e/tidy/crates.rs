@@ -56,7 +56,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("runtime", &["base"]),
     ("sandbox", &["base", "redact", "runtime"]),
     ("embeddings", &["base"]),
-    ("search", &["base", "proto"]),
+    ("search", &["base", "embeddings", "proto"]),
     ("session", &["base", "proto"]),
     ("config", &["base", "permissions", "proto"]),
     ("llm", &["base", "clock", "config", "proto", "redact", "runtime", "session", "tls"]),

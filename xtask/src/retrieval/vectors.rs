@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use chorus_embeddings::{EmbeddingError, LocalModel, TextUse, VectorStore};
-use chorus_search::{Meaning, SearchIndex, SeenSegments};
+use chorus_search::{Meaning, QueryVector, SearchIndex, SeenSegments};
 
 use crate::error::{Error, Result};
 
@@ -40,7 +40,7 @@ impl<'a> Vectors<'a> {
     pub fn view(&self, question: &str) -> Result<Arc<dyn Meaning>> {
         let mut vectors = self.model.embed(&[question], TextUse::Query).map_err(failed)?;
         let vector = vectors.pop().ok_or_else(|| Error::new("the model gave no vector"))?;
-        Ok(Arc::new(View { store: self.store.clone(), vector }))
+        Ok(Arc::new(QueryVector::new(self.store.clone(), vector)))
     }
 }
 
@@ -51,21 +51,4 @@ fn failed(error: EmbeddingError) -> Error {
 /// Loads the model in a directory.
 pub fn load(dir: &Path) -> Result<LocalModel> {
     LocalModel::open(dir).map_err(failed)
-}
-
-#[derive(Debug)]
-struct View {
-    store: Arc<VectorStore>,
-    vector: Vec<f32>,
-}
-
-impl Meaning for View {
-    fn nearest(&self, limit: usize) -> std::result::Result<Vec<(u64, f32)>, String> {
-        let found = self.store.nearest(&self.vector, limit).map_err(|error| error.to_string())?;
-        Ok(found.into_iter().map(|found| (found.key, found.similarity)).collect())
-    }
-
-    fn similarities(&self, keys: &[u64]) -> std::result::Result<Vec<Option<f32>>, String> {
-        self.store.similarities(&self.vector, keys).map_err(|error| error.to_string())
-    }
 }

@@ -9,6 +9,7 @@ pub mod agent;
 pub mod agent_archive;
 pub mod agent_template;
 pub mod approvals;
+mod background_thread;
 pub mod backup;
 pub mod git_init;
 mod keyed_mutex;

@@ -46,6 +46,7 @@ pub(crate) struct Shared {
     pub(crate) analyzer: TextAnalyzer,
     pub(crate) prefix_analyzer: TextAnalyzer,
     pub(crate) columns: OpenColumns,
+    /// Numbers of documents in the last commit. To count one kind reads a column, so the writer keeps them from then on.
     counts: Mutex<Counts>,
 }
 
@@ -170,7 +171,7 @@ impl SearchIndex {
     }
 }
 
-fn describe(stored: &StoredSource) -> IndexedSource {
+pub(crate) fn describe(stored: &StoredSource) -> IndexedSource {
     IndexedSource {
         id: stored.source.id,
         stamp: stored.source.stamp.clone(),
@@ -199,13 +200,19 @@ impl Shared {
         })
     }
 
-    /// Makes searches see the last commit.
-    pub(crate) fn reload(&self) -> Result<(), SearchError> {
+    /// Makes searches see the last commit, after which there are so many sources more, or fewer.
+    pub(crate) fn reload(&self, added_sources: i64) -> Result<(), SearchError> {
         self.reader.reload()?;
-        self.columns.retain(&self.reader.searcher());
-        self.count()
+        let searcher = self.reader.searcher();
+        self.columns.retain(&searcher);
+        let mut counts = self.counts.lock();
+        counts.sources = counts.sources.saturating_add_signed(added_sources);
+        // A document is a source or a message.
+        counts.messages = searcher.num_docs().saturating_sub(counts.sources);
+        Ok(())
     }
 
+    /// Counts the documents.
     fn count(&self) -> Result<(), SearchError> {
         let searcher = self.reader.searcher();
         let all = searcher.num_docs();

@@ -17,7 +17,7 @@ use crate::fields::column;
 use crate::files;
 use crate::group_lengths::GroupLengths;
 use crate::holdings::{Holding, StoredSource};
-use crate::index::{Shared, documents_with, first_document};
+use crate::index::{IndexedSource, Shared, describe, documents_with, first_document};
 use crate::shown_message::ShownMessage;
 use crate::source::{MessageText, Source, SourceId, SourceKind};
 
@@ -51,6 +51,8 @@ struct Pending {
     cut: HashMap<u64, u64>,
     /// True if texts are deleted.
     has_deleted: bool,
+    /// How many sources there are more, or fewer.
+    added_sources: i64,
 }
 
 impl std::fmt::Debug for IndexWriter {
@@ -136,12 +138,21 @@ impl IndexWriter {
         let Some(before) = self.stored(id)? else { return Ok(false) };
         self.writer.delete_term(Term::from_field_bytes(self.shared.fields.source, id.as_bytes()));
         self.note(id, None);
+        self.pending.added_sources -= 1;
         let mut deleted = before.source.kind == SourceKind::Session;
         self.pending.has_deleted |= deleted;
         for holding in before.holdings {
             deleted |= self.let_go(holding, 0)?;
         }
         Ok(deleted)
+    }
+
+    /// Returns what there will be of a source after the next commit.
+    ///
+    /// # Errors
+    /// Fails if the index cannot be read.
+    pub fn source(&self, id: SourceId) -> Result<Option<IndexedSource>, SearchError> {
+        Ok(self.stored(id)?.map(|stored| describe(&stored)))
     }
 
     /// Makes what was written visible to searches, and durable.
@@ -154,7 +165,7 @@ impl IndexWriter {
             files::set_purging(&self.shared.dir, true)?;
         }
         self.writer.commit()?;
-        self.shared.reload()?;
+        self.shared.reload(self.pending.added_sources)?;
         self.pending = Pending::default();
         Ok(())
     }
@@ -183,7 +194,7 @@ impl IndexWriter {
                 drop(self.writer.merge(&[id]));
             }
         }
-        self.shared.reload()?;
+        self.shared.reload(0)?;
         self.writer.garbage_collect_files().wait()?;
         let there = files::segments(&self.shared.dir)?;
         self.purging.retain(|segment| there.contains(segment));
@@ -310,6 +321,7 @@ impl IndexWriter {
         document.add_bytes(fields.header, &serde_json::to_vec(&stored).map_err(|_| SearchError::Entry)?);
         self.writer.add_document(document)?;
         self.note(source.id, Some(stored.clone()));
+        self.pending.added_sources += i64::from(before.is_none());
         let mut deleted = false;
         for holding in before.into_iter().flat_map(|before| before.holdings) {
             let now = stored.last_of(holding.group);

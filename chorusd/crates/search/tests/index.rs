@@ -44,6 +44,8 @@ impl Fixture {
 
     fn commit(&mut self) {
         self.writer().commit().expect("it works");
+        let sources = self.index.sources().expect("it works").len() as u64;
+        assert_eq!(self.index.source_count(), sources, "the writer has counted right");
     }
 
     fn purge(&mut self) {

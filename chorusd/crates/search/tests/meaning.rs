@@ -6,8 +6,8 @@ use std::sync::Arc;
 use chorus_embeddings::{LocalModel, TextUse, VectorStore};
 use chorus_proto::Role;
 use chorus_search::{
-    Filter, Hit, IndexOptions, Meaning, MessageText, Mode, SearchIndex, SearchQuery, SeenSegments, Source, SourceId,
-    SourceKind,
+    Filter, Hit, IndexOptions, Meaning, MessageText, Mode, QueryVector, SearchIndex, SearchQuery, SeenSegments, Source,
+    SourceId, SourceKind,
 };
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -19,24 +19,6 @@ struct Fixture {
     index: SearchIndex,
     model: LocalModel,
     store: Arc<VectorStore>,
-}
-
-/// A query, seen from the vectors.
-#[derive(Debug)]
-struct View {
-    store: Arc<VectorStore>,
-    vector: Vec<f32>,
-}
-
-impl Meaning for View {
-    fn nearest(&self, limit: usize) -> Result<Vec<(u64, f32)>, String> {
-        let found = self.store.nearest(&self.vector, limit).map_err(|error| error.to_string())?;
-        Ok(found.into_iter().map(|found| (found.key, found.similarity)).collect())
-    }
-
-    fn similarities(&self, keys: &[u64]) -> Result<Vec<Option<f32>>, String> {
-        self.store.similarities(&self.vector, keys).map_err(|error| error.to_string())
-    }
 }
 
 /// Vectors that cannot be read.
@@ -125,7 +107,7 @@ impl Fixture {
             merge: false,
             explain: true,
             mode,
-            meaning: Some(Arc::new(View { store: self.store.clone(), vector })),
+            meaning: Some(Arc::new(QueryVector::new(self.store.clone(), vector))),
             now: Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC),
         }
     }

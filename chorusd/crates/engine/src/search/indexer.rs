@@ -1,5 +1,7 @@
 //! The thread that keeps the index up to date.
 
+mod sessions;
+
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,11 +14,7 @@ use chorus_search::{IndexWriter, Opened, SearchError, SearchIndex, SourceId};
 use chorus_session::conversation::ConversationKey;
 use chorus_session::stored_message::StoredMessage;
 use chorus_store::Store;
-use chorus_store::catalog::{AgentRow, SessionRow};
-use chorus_store::session_files;
 use futures_util::FutureExt as _;
-use tokio::runtime::Handle;
-use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -28,6 +26,7 @@ use super::{message_text, source};
 use crate::agent::agent_index::AgentIndex;
 use crate::agent::command;
 use crate::agent::registry::Registry;
+use crate::background_thread::run_at_low_priority;
 use crate::semantic::SemanticService;
 
 /// How long changes are collected before they are indexed together.
@@ -61,9 +60,6 @@ const WRITER_MEMORY: usize = 15 << 20;
 /// Niceness of the thread, and of those that the index starts from it.
 const NICE: i32 = 10;
 
-/// Begin of the directories of agents that were destroyed and can come back.
-const TRASH: &str = "trash/";
-
 /// The parts of a page of a live context: a few megabytes at once, and messages of any length.
 const PAGE: PageBudget = PageBudget { page_bytes: 4 << 20, message_bytes: usize::MAX };
 
@@ -88,12 +84,7 @@ pub async fn run(
         }
         return;
     }
-    let runtime = Handle::current();
-    let (ended, end) = oneshot::channel::<()>();
-    let work = move || {
-        // Fails where the limits of the user forbid it, which costs nothing but priority.
-        let _ = rustix::process::setpriority_process(None, NICE);
-        let _context = runtime.enter();
+    let work = || async move {
         let mut indexer = Indexer {
             service,
             semantic,
@@ -106,15 +97,9 @@ pub async fn run(
             writer: None,
             must_purge: false,
         };
-        // Not the runtime's: if it ends before this thread, its timers panic.
-        chorus_runtime::block_on(indexer.run());
-        drop(indexer);
-        drop(ended);
+        indexer.run().await;
     };
-    if let Err(error) = std::thread::Builder::new().name("search".into()).spawn(work) {
-        tracing::error!(%error, "cannot start the thread of the search index");
-    }
-    let _ = end.await;
+    run_at_low_priority("search", NICE, work).await;
 }
 
 struct Indexer {
@@ -314,85 +299,6 @@ impl Indexer {
         }
         self.semantic.note_index_change(must_purge);
         Ok(())
-    }
-
-    /// Indexes sessions, at least one; those for which the time until `end` does not suffice wait. Returns true if texts were
-    /// removed.
-    async fn index_sessions(
-        &mut self,
-        index: &Arc<SearchIndex>,
-        ids: Vec<Uuid>,
-        end: Instant,
-    ) -> Result<bool, Failure> {
-        let rows = self.store.catalog.sessions.get_all(ids.clone()).await?;
-        let mut rows: HashMap<Uuid, SessionRow> = rows.into_iter().map(|row| (row.header.id, row)).collect();
-        let owners = rows.values().map(|row| row.header.agent_id).collect();
-        let owners = self.store.catalog.agents.list_by_id(owners).await?;
-        let is_there = |row: &AgentRow| !row.dir.starts_with(TRASH);
-        let owners = owners.into_iter().filter(is_there);
-        let dirs: HashMap<Uuid, PathBuf> = owners.map(|row| (row.id, self.home.join(row.dir))).collect();
-        let (mut removed, mut ids) = (false, ids.into_iter());
-        for id in ids.by_ref() {
-            let row = rows.remove(&id).filter(|row| row.corrupt.is_none());
-            let row = row.and_then(|row| Some((dirs.get(&row.header.agent_id)?, row)));
-            removed |= match row {
-                Some((dir, row)) => self.index_session(index, &row, dir)?,
-                None => self.writer(index)?.remove(SourceId::from(id))?,
-            };
-            if self.stop.is_cancelled() || Instant::now() >= end {
-                break;
-            }
-        }
-        self.backlog.put_back(ids.collect());
-        Ok(removed)
-    }
-
-    /// Indexes a session in the directory `dir` of its agent. Returns true if texts were removed.
-    fn index_session(
-        &mut self,
-        index: &Arc<SearchIndex>,
-        row: &SessionRow,
-        dir: &std::path::Path,
-    ) -> Result<bool, Failure> {
-        let path = session_files::path_of(dir, &row.header.session_id);
-        let known = index.source(SourceId::from(row.header.id))?;
-        let file = match self.store.files.index_cache.open_once(&path) {
-            Ok(Ok(file)) => file,
-            Err(error) if error.kind != ErrorKind::SessionNotFound => {
-                // It cannot be read now; the next start tries again.
-                tracing::warn!(session = %row.header.session_id, %error, "not indexed");
-                return Ok(false);
-            }
-            _ => return Ok(self.writer(index)?.remove(SourceId::from(row.header.id))?),
-        };
-        // The catalog has the hash of the save, even if somebody has changed the messages since.
-        let mut source = source::of_session(row, &file.index.sha256, &self.agents);
-        if known.is_some_and(|known| known.stamp == source.stamp) {
-            self.writer(index)?.put_header(&source)?;
-            return Ok(false);
-        }
-        let tool_results = self.service.settings.tool_results;
-        let (mut reader, mut problem) = (file.messages_from(0), None);
-        let agent = row.header.agent_name.clone();
-        let messages = std::iter::from_fn(|| match reader.read() {
-            Ok(Ok(message)) => message.map(|message| message_text::extract(&message, &agent, tool_results)),
-            Ok(Err(error)) => {
-                problem = Some(error.to_string());
-                None
-            }
-            Err(error) => {
-                problem = Some(error.to_string());
-                None
-            }
-        });
-        let removed = self.writer(index)?.put(&source, messages)?;
-        if let Some(problem) = problem {
-            tracing::warn!(session = %row.header.session_id, problem, "indexed in part");
-            // The next start tries again.
-            (source.stamp, source.header_stamp) = (String::new(), String::new());
-            self.writer(index)?.put_header(&source)?;
-        }
-        Ok(removed)
     }
 
     /// Indexes what is new in a live context. Returns true if texts were removed.
