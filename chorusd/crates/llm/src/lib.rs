@@ -19,6 +19,7 @@ pub mod reply;
 pub mod request;
 mod request_tokens;
 pub mod retry;
+mod single_attempt;
 pub mod sse;
 mod startup_wait;
 pub(crate) mod stream_event;
@@ -29,6 +30,7 @@ mod transport;
 pub use chorus_config::Price;
 
 pub use api_key::KeyStatus;
+pub use embeddings::Embeddings;
 pub use error::{CallError, CallProgress, ErrorClass};
 pub use model_catalog::{DiscoveryStatus, ModelCatalog, ModelInfo, ProviderModels};
 pub use model_client::Models;

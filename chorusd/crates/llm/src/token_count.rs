@@ -2,15 +2,12 @@
 
 use std::time::Duration;
 
-use chorus_config::CallLimits;
-use tokio::time::Instant;
-
 use super::error::{CallError, ErrorClass};
 use super::model_client::Models;
 use super::model_ref::ModelRef;
-use super::providers::{self, RequestTarget, refusal_error};
+use super::providers;
 use super::request::ModelRequest;
-use super::transport::AttemptDeadline;
+use super::single_attempt::SingleAttempt;
 
 /// Limit of the response in bytes; it has one number.
 const MAX_COUNT_BYTES: usize = 64 << 10;
@@ -35,23 +32,16 @@ impl Models {
     ) -> Result<u64, CallError> {
         let no_endpoint = || CallError::new(ErrorClass::NotFound, format!("{} cannot count tokens", target.provider));
         let provider = self.provider(&target.provider).ok_or_else(no_endpoint)?;
-        let (transport, key) = self.connect(&provider).await?;
-        let to = RequestTarget {
+        let protocol = providers::protocol(provider.kind);
+        let attempt = SingleAttempt {
             provider: &provider,
-            key: key.as_ref(),
             model: &target.model,
             images: request.has_images(),
+            time: limit,
+            response_bytes: MAX_COUNT_BYTES,
         };
-        let protocol = providers::protocol(provider.kind);
-        let ask = protocol.build_count_request(&to, request)?.ok_or_else(no_endpoint)?;
-        let limits = CallLimits { total: limit, first_byte: limit, ..provider.limits };
-        let watch = AttemptDeadline::new(limits, Instant::now() + limit);
-        let mut response = transport.send(ask, &watch).await?;
-        if !(200..300).contains(&response.status) {
-            let (status, headers) = (response.status, response.headers.clone());
-            return Err(refusal_error(&to, status, &headers, &response.error_body(&watch).await));
-        }
-        let body = response.body(MAX_COUNT_BYTES, &watch).await?;
+        let body =
+            self.ask_once(attempt, |to| protocol.build_count_request(to, request)?.ok_or_else(no_endpoint)).await?;
         protocol.parse_count(&body).ok_or_else(|| {
             CallError::new(ErrorClass::Malformed, format!("cannot read the token count of {}", provider.name))
         })
