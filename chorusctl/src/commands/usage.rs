@@ -9,10 +9,14 @@ use crate::ui::stdout::OutputFormat;
 use crate::ui::units::{format_dollars, pluralize};
 use crate::ui::{Cell, Column, Style, Table, sanitize};
 
+/// Stands for the agent of what no agent asked for: vectors of messages.
+const NO_AGENT: &str = "(search)";
+
 /// Show token usage and cost
 ///
 /// Lists per day, agent and model: input and output tokens, input tokens from the provider's cache, and the cost in US dollars if the price
-/// is known. A day ends at midnight in the daemon's time zone. Deleted agents are included.
+/// is known. A day ends at midnight in the daemon's time zone. Deleted agents are included. "(search)" is the model of a provider by which messages are
+/// found by their meaning.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Only this agent
@@ -66,7 +70,8 @@ fn print_usage(app: &mut App, used: &UsageResult) -> Result<(), Error> {
     ]);
     let mut table = Table::new(columns);
     for row in &used.days {
-        let mut cells = vec![row.day.to_string().into(), sanitize::one_line(&row.agent).into()];
+        let agent = if row.agent.is_empty() { NO_AGENT.to_owned() } else { sanitize::one_line(&row.agent) };
+        let mut cells = vec![row.day.to_string().into(), agent.into()];
         if by_conversation {
             cells.push(sanitize::one_line(row.conversation.as_deref().unwrap_or_default()).into());
         }

@@ -37,6 +37,7 @@ pub struct UsageResult {
 pub struct UsageDay {
     /// From midnight to midnight in the daemon's time zone.
     pub day: Date,
+    /// Empty for the vectors of messages and queries, which are no agent's.
     pub agent: String,
     /// Name of the conversation, if they are divided by it; its id if it is not known any more.
     #[omit_empty]

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chorus_embeddings::{LocalModel, TextUse};
-use chorus_llm::{ModelRef, Models};
+use chorus_llm::ModelRef;
 use chorus_runtime::spawn_blocking;
 
 use super::choice::EmbeddingChoice;
+use super::provider_client::ProviderClient;
 
 /// Directory of the models, in the directory of vectors.
 pub(super) const MODELS_DIR: &str = "models";
@@ -21,12 +22,12 @@ const PASSAGES_LIMIT: Duration = Duration::from_secs(120);
 #[derive(Debug, Clone)]
 pub(super) enum Embedder {
     Local(Arc<LocalModel>),
-    Provider { models: Arc<Models>, target: ModelRef },
+    Provider { client: ProviderClient, target: ModelRef },
 }
 
 impl Embedder {
     /// Opens a model, `dir` being the directory of vectors. Blocks.
-    pub(super) fn open(choice: &EmbeddingChoice, dir: &Path, models: &Arc<Models>) -> Result<Self, String> {
+    pub(super) fn open(choice: &EmbeddingChoice, dir: &Path, client: &ProviderClient) -> Result<Self, String> {
         match choice {
             EmbeddingChoice::Local { id, .. } => {
                 let model = LocalModel::open(&dir.join(MODELS_DIR).join(id)).map_err(|error| error.to_string())?;
@@ -34,7 +35,7 @@ impl Embedder {
             }
             EmbeddingChoice::Provider { model, .. } => {
                 let target = ModelRef::parse(model).ok_or_else(|| format!("{model:?} is not the name of a model"))?;
-                Ok(Self::Provider { models: models.clone(), target })
+                Ok(Self::Provider { client: client.clone(), target })
             }
         }
     }
@@ -47,7 +48,7 @@ impl Embedder {
                 let work = move || model.embed(&[&text], TextUse::Query).map_err(|error| error.to_string());
                 spawn_blocking(work).await.map_err(|error| error.to_string())??
             }
-            Self::Provider { models, target } => ask(models, target, &[text], QUERY_LIMIT).await?,
+            Self::Provider { client, target } => client.embed(target, &[text], QUERY_LIMIT).await?,
         };
         vectors.pop().ok_or_else(|| "no vector".to_owned())
     }
@@ -56,7 +57,7 @@ impl Embedder {
     pub(super) async fn embed_passages(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, String> {
         match self {
             Self::Local(model) => model.embed(texts, TextUse::Passage).map_err(|error| error.to_string()),
-            Self::Provider { models, target } => ask(models, target, texts, PASSAGES_LIMIT).await,
+            Self::Provider { client, target } => client.embed(target, texts, PASSAGES_LIMIT).await,
         }
     }
 
@@ -67,16 +68,4 @@ impl Embedder {
             Self::Provider { .. } => 64,
         }
     }
-}
-
-/// Asks a provider, and scales the vectors to length 1.
-pub(super) async fn ask(
-    models: &Models,
-    target: &ModelRef,
-    texts: &[&str],
-    limit: Duration,
-) -> Result<Vec<Vec<f32>>, String> {
-    let vectors = models.embed(target, texts, limit).await.map_err(|error| error.to_string())?;
-    let normalised = vectors.into_iter().map(chorus_embeddings::normalised);
-    normalised.collect::<Result<_, _>>().map_err(|error| error.to_string())
 }

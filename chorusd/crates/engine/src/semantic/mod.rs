@@ -7,7 +7,9 @@
 
 mod choice;
 mod embedder;
+mod model_state;
 mod passages;
+mod provider_client;
 mod service;
 mod worker;
 

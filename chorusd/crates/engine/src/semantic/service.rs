@@ -5,17 +5,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use chorus_base::error::{Error, Result};
-use chorus_base::sync::{Mutex, RwLock};
-use chorus_embeddings::{EmbeddingError, VectorStore, install};
+use chorus_base::sync::Mutex;
+use chorus_embeddings::{EmbeddingError, install};
 use chorus_llm::Models;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::search::{EmbeddingModel, EmbeddingSource};
 use chorus_runtime::run_blocking;
-use chorus_search::Meaning;
+use chorus_search::{Meaning, QueryVector};
 use tokio::sync::Notify;
 
 use super::choice::{Choices, EmbeddingChoice};
-use super::embedder::{Embedder, MODELS_DIR, ask};
+use super::embedder::MODELS_DIR;
+use super::model_state::{ModelState, OpenModel, State};
+use super::provider_client::ProviderClient;
+use crate::usage::UsageTracker;
 
 /// Directory of the vectors and models below the home.
 const EMBEDDINGS_DIR: &str = "embeddings";
@@ -26,32 +29,11 @@ pub(super) const PROBE: &str = "a first sentence";
 /// How long a provider has to answer the first request: it may load the model.
 const PROBE_LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
 
-/// A model, opened, with its vectors.
-#[derive(Debug, Clone)]
-pub(super) struct OpenModel {
-    pub(super) choice: EmbeddingChoice,
-    pub(super) embedder: Embedder,
-    pub(super) store: Arc<VectorStore>,
-}
-
-/// The state of the models.
-#[derive(Debug, Default)]
-pub(super) struct State {
-    pub(super) choices: Choices,
-    /// Whose vectors are used; none until it is opened.
-    pub(super) current: Option<OpenModel>,
-    /// Messages that have no vector yet, of the model for which vectors are made; `None` until that is known.
-    pub(super) waiting: Option<u64>,
-    /// Why no vectors are made now.
-    pub(super) problem: Option<String>,
-}
-
 /// Search by meaning.
 #[derive(Debug)]
 pub struct SemanticService {
-    dir: PathBuf,
-    pub(super) models: Arc<Models>,
-    pub(super) state: RwLock<State>,
+    pub(super) client: ProviderClient,
+    pub(super) state: Arc<ModelState>,
     /// False until a model is chosen, if it cannot be read which one was: then nothing may be deleted.
     pub(super) is_readable: AtomicBool,
     /// Notified when another model is chosen.
@@ -69,7 +51,7 @@ pub struct SemanticService {
 impl SemanticService {
     /// Creates the service; nothing is opened before the worker runs.
     #[must_use]
-    pub fn new(home: &Path, models: Arc<Models>) -> Self {
+    pub fn new(home: &Path, models: Arc<Models>, usage: Arc<UsageTracker>) -> Self {
         let dir = home.join(EMBEDDINGS_DIR);
         let (choices, problem) = match Choices::read(&dir) {
             Ok(choices) => (choices, None),
@@ -79,10 +61,9 @@ impl SemanticService {
             }
         };
         Self {
-            dir,
-            models,
+            client: ProviderClient::new(models, usage),
             is_readable: AtomicBool::new(problem.is_none()),
-            state: RwLock::new(State { choices, problem, ..State::default() }),
+            state: Arc::new(ModelState::new(dir.clone(), State { choices, problem, ..State::default() })),
             chosen: Notify::new(),
             choosing: tokio::sync::Mutex::new(()),
             removed: Mutex::new(true),
@@ -92,7 +73,7 @@ impl SemanticService {
     }
 
     pub(super) fn dir(&self) -> &Path {
-        &self.dir
+        self.state.dir()
     }
 
     /// Tells that the index was committed, and whether messages were removed from it.
@@ -106,6 +87,13 @@ impl SemanticService {
     #[must_use]
     pub fn is_chosen(&self) -> bool {
         self.state.read().choices.all().next().is_some()
+    }
+
+    /// Returns why it cannot be read which model is chosen; `None` if it can.
+    #[must_use]
+    pub fn choice_problem(&self) -> Option<String> {
+        let state = self.state.read();
+        state.problem.clone().filter(|_| state.choices.all().next().is_none())
     }
 
     /// Returns the query as it is seen from the vectors.
@@ -126,7 +114,7 @@ impl SemanticService {
         if vector.len() != store.dimensions() {
             return Err(format!("the model gave {} dimensions instead of {}", vector.len(), store.dimensions()));
         }
-        Ok(Arc::new(View { store, vector }))
+        Ok(Arc::new(QueryVector::new(store, vector)))
     }
 
     /// Returns the state of the model; `None` if none is chosen.
@@ -159,7 +147,7 @@ impl SemanticService {
     /// `not_found` if the directory has none that can be used; `storage_failed`, `disk_full` if it cannot be copied.
     pub async fn choose_local(&self, from: PathBuf) -> Result<()> {
         let _choosing = self.choosing.lock().await;
-        let models = self.dir.join(MODELS_DIR);
+        let models = self.dir().join(MODELS_DIR);
         let name = from.file_name().unwrap_or(from.as_os_str()).to_string_lossy().into_owned();
         let dir = from.clone();
         let installed = run_blocking(move || {
@@ -169,7 +157,7 @@ impl SemanticService {
         })
         .await?;
         let dimensions = installed.model.dimensions();
-        self.choose(EmbeddingChoice::Local { id: installed.id, name, dimensions })
+        self.choose(EmbeddingChoice::Local { id: installed.id, name, dimensions }).await
     }
 
     /// Makes vectors with a model of a provider.
@@ -178,13 +166,13 @@ impl SemanticService {
     /// `model_unavailable` if it gives none.
     pub async fn choose_provider(&self, name: &str) -> Result<()> {
         let _choosing = self.choosing.lock().await;
-        let target = self.models.resolve(name)?;
-        let vectors = ask(&self.models, &target, &[PROBE], PROBE_LIMIT).await;
+        let target = self.client.models().resolve(name)?;
+        let vectors = self.client.embed(&target, &[PROBE], PROBE_LIMIT).await;
         let dimensions = vectors.map(|vectors| vectors.first().map_or(0, Vec::len)).map_err(|why| {
             Error::new(ErrorKind::ModelUnavailable, format!("{target} makes no vectors: {why}"))
                 .hint("name a model for embeddings, for example ollama/nomic-embed-text")
         })?;
-        self.choose(EmbeddingChoice::Provider { model: target.to_string(), dimensions })
+        self.choose(EmbeddingChoice::Provider { model: target.to_string(), dimensions }).await
     }
 
     /// Searches by words only, and removes the model and all vectors.
@@ -192,31 +180,26 @@ impl SemanticService {
     /// # Errors
     /// `storage_failed` if the choice cannot be written.
     pub async fn remove(&self) -> Result<()> {
-        let choosing = self.choosing.lock().await;
-        {
-            // As long as this is held, the worker cannot make the next model the current one.
-            let mut state = self.state.write();
-            let choices = Choices::default();
-            choices.write(&self.dir)?;
-            *state = State { choices, ..State::default() };
-        }
-        self.is_readable.store(true, Ordering::SeqCst);
-        drop(choosing);
-        self.chosen.notify_one();
-        Ok(())
+        let _choosing = self.choosing.lock().await;
+        self.change(|_| Choices::default(), |state| *state = State::default()).await
     }
 
-    fn choose(&self, choice: EmbeddingChoice) -> Result<()> {
-        let mut state = self.state.write();
-        let mut choices = state.choices.clone();
-        if choices.current.as_ref() == Some(&choice) {
-            choices.next = None;
-        } else {
-            choices.next = Some(choice);
-        }
-        choices.write(&self.dir)?;
-        (state.choices, state.waiting, state.problem) = (choices, None, None);
-        drop(state);
+    async fn choose(&self, choice: EmbeddingChoice) -> Result<()> {
+        let change = move |choices: &Choices| match choices.current.as_ref() == Some(&choice) {
+            true => Choices { next: None, ..choices.clone() },
+            false => Choices { next: Some(choice), ..choices.clone() },
+        };
+        self.change(change, |state| (state.waiting, state.problem) = (None, None)).await
+    }
+
+    /// Changes what is chosen, durably, and has the worker look at it.
+    async fn change(
+        &self,
+        change: impl FnOnce(&Choices) -> Choices + Send + 'static,
+        update: impl FnOnce(&mut State) + Send + 'static,
+    ) -> Result<()> {
+        let state = self.state.clone();
+        run_blocking(move || state.change(|choices| Some(change(choices)), update)).await?;
         self.is_readable.store(true, Ordering::SeqCst);
         self.chosen.notify_one();
         Ok(())
@@ -229,23 +212,5 @@ fn refused(dir: &Path, error: EmbeddingError) -> Error {
         EmbeddingError::Io(error) => Error::io("cannot copy the model", &error),
         error => Error::new(ErrorKind::NotFound, format!("no model in {}: {error}", dir.display()))
             .hint("name a directory with model.onnx and tokenizer.json of a sentence transformer"),
-    }
-}
-
-/// A query, seen from the vectors.
-#[derive(Debug)]
-struct View {
-    store: Arc<VectorStore>,
-    vector: Vec<f32>,
-}
-
-impl Meaning for View {
-    fn nearest(&self, limit: usize) -> std::result::Result<Vec<(u64, f32)>, String> {
-        let found = self.store.nearest(&self.vector, limit).map_err(|error| error.to_string())?;
-        Ok(found.into_iter().map(|found| (found.key, found.similarity)).collect())
-    }
-
-    fn similarities(&self, keys: &[u64]) -> std::result::Result<Vec<Option<f32>>, String> {
-        self.store.similarities(&self.vector, keys).map_err(|error| error.to_string())
     }
 }

@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use chorus_embeddings::VectorStore;
 use chorus_search::SeenSegments;
-use tokio::runtime::Handle;
-use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::choice::EmbeddingChoice;
+use super::choice::{Choices, EmbeddingChoice};
 use super::embedder::{Embedder, MODELS_DIR};
+use super::model_state::{OpenModel, State};
 use super::passages;
-use super::service::{OpenModel, PROBE, SemanticService};
+use super::service::{PROBE, SemanticService};
+use crate::background_thread::run_at_low_priority;
 use crate::search::{SearchService, Timer};
 
 /// How long changes of the index are collected.
@@ -39,20 +39,11 @@ pub async fn run(service: Arc<SemanticService>, search: Arc<SearchService>, stop
         let _ = chorus_runtime::spawn_blocking(move || delete_vectors(&dir, |_| false)).await;
         return;
     }
-    let runtime = Handle::current();
-    let (ended, end) = oneshot::channel::<()>();
-    let work = move || {
-        // Fails where the limits of the user forbid it, which costs nothing but priority.
-        let _ = rustix::process::setpriority_process(None, NICE);
-        let _context = runtime.enter();
+    let work = || async move {
         let (seen, refused) = (SeenSegments::default(), HashSet::new());
-        chorus_runtime::block_on(Worker { service, search, stop, seen, refused }.run());
-        drop(ended);
+        Worker { service, search, stop, seen, refused }.run().await;
     };
-    if let Err(error) = std::thread::Builder::new().name("embeddings".into()).spawn(work) {
-        tracing::error!(%error, "cannot start the thread that makes vectors");
-    }
-    let _ = end.await;
+    run_at_low_priority("embeddings", NICE, work).await;
 }
 
 /// Deletes the files with vectors in a directory, except for those whose name is used.
@@ -150,7 +141,7 @@ impl Worker {
 
     fn open_model(&self, choice: &EmbeddingChoice) -> Result<OpenModel, String> {
         let dir = self.service.dir();
-        let embedder = Embedder::open(choice, dir, &self.service.models)?;
+        let embedder = Embedder::open(choice, dir, &self.service.client)?;
         let store = VectorStore::open(&dir.join(choice.vectors_file()), choice.dimensions());
         let store = Arc::new(store.map_err(|error| error.to_string())?);
         Ok(OpenModel { choice: choice.clone(), embedder, store })
@@ -248,15 +239,12 @@ impl Worker {
 
     /// Uses the vectors of a model from now on, if it is the next one.
     fn replace_former(&self, model: &OpenModel) -> Result<(), String> {
-        let mut state = self.service.state.write();
-        if state.choices.next.as_ref() != Some(&model.choice) {
-            return Ok(());
-        }
-        let mut choices = state.choices.clone();
-        (choices.current, choices.next) = (choices.next.take(), None);
-        choices.write(self.service.dir()).map_err(|error| error.to_string())?;
-        (state.choices, state.current) = (choices, Some(model.clone()));
-        Ok(())
+        let change = |choices: &Choices| {
+            let is_next = choices.next.as_ref() == Some(&model.choice);
+            is_next.then(|| Choices { current: choices.next.clone(), next: None })
+        };
+        let update = |state: &mut State| state.current = Some(model.clone());
+        self.service.state.change(change, update).map_err(|error| error.to_string())
     }
 
     /// Removes models and vectors that are not chosen any more.

@@ -4,6 +4,7 @@
 
 mod calibration;
 mod day;
+mod embedding_call;
 mod limits;
 mod recent_map;
 mod token_counter;
@@ -14,6 +15,7 @@ pub use chorus_store::catalog::{CallKind, Spending, UsageRow};
 
 pub use calibration::{Calibration, Sample};
 pub use day::Day;
+pub use embedding_call::EmbeddingCall;
 pub use token_counter::{PromptCount, PromptFingerprint, TokenCounter};
 pub use tracker::UsageTracker;
 pub use usage_row::ModelCallInfo;

@@ -12,7 +12,7 @@ use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
 use uuid::Uuid;
 
 use super::limits::check_limits;
-use super::{Calibration, Day, Sample, Spending, UsageRow};
+use super::{Calibration, Day, EmbeddingCall, Sample, Spending, UsageRow};
 
 /// Tracks the usage of all agents.
 pub struct UsageTracker {
@@ -83,6 +83,11 @@ impl UsageTracker {
             spent.calls += one.calls;
             spent.unpriced += one.unpriced;
         }
+    }
+
+    /// Records a request for vectors. It counts for no agent's limits.
+    pub async fn record_embedding(&self, call: EmbeddingCall<'_>) {
+        self.record_call(call.to_row(self.clock.now())).await;
     }
 
     /// Returns what each agent that called a model today has used.

@@ -13,7 +13,7 @@ use super::{CallKind, UsageRow};
 
 /// Maximum plausible tokens of a call. Larger numbers from a server could overflow the sums that limits are checked
 /// with.
-const MAX_TOKENS: u64 = 1 << 40;
+pub(super) const MAX_TOKENS: u64 = 1 << 40;
 
 /// The purpose of a model call, and the agent that makes it.
 #[derive(Debug, Clone, Copy)]

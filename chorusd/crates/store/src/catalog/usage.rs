@@ -23,6 +23,8 @@ pub enum CallKind {
     /// Report about a merge of two branches.
     MergeReport,
     Compaction,
+    /// Vectors of messages or of a query, for the search by meaning.
+    Embedding,
 }
 
 impl CallKind {
@@ -35,6 +37,7 @@ impl CallKind {
             Self::Acknowledgement => "acknowledgement",
             Self::MergeReport => "account",
             Self::Compaction => "compaction",
+            Self::Embedding => "embedding",
         }
     }
 }
