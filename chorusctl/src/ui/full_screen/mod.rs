@@ -5,6 +5,7 @@
 //! while another program has the terminal, such as a pager.
 
 mod backend;
+mod job_control;
 mod keys;
 mod modes;
 mod signals;
@@ -18,6 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ratatui_core::terminal::{Frame, Terminal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Signal, kill_current_process_group};
 
 use backend::AnsiBackend;
 pub use keys::Key;
@@ -142,10 +144,9 @@ impl FullScreen {
         while matches!(self.woken.read(&mut bytes), Ok(1..)) {}
     }
 
-    /// Stops the process as Ctrl-Z does; the terminal is as it was meanwhile.
-    pub fn suspend(&mut self) -> io::Result<()> {
-        self.modes.suspend()?;
-        self.terminal.clear()
+    /// Stops the process group as Ctrl-Z does. This process stops once the signal arrives, which leaves the screen first.
+    pub fn suspend(&self) -> io::Result<()> {
+        Ok(kill_current_process_group(Signal::TSTP)?)
     }
 
     /// Draws everything again the next time.

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use ratatui_core::layout::Size;
-use rustix::process::{Signal, kill_current_process_group};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use signal_hook::consts::SIGSTOP;
+use signal_hook::low_level::raise;
 
 /// The alternate screen, pastes in brackets.
 const ENTER: &str = "\x1b[?1049h\x1b[?2004h\x1b[2J";
@@ -27,7 +28,7 @@ pub(super) struct TerminalModes {
     original: Termios,
     /// True while the full screen is on. Whoever writes or switches holds the lock.
     is_active: Mutex<bool>,
-    /// True if the next SIGCONT is the end of [`TerminalModes::suspend`], which enters the screen itself.
+    /// True while the process is stopped and the full screen comes back with the next SIGCONT.
     is_suspended: AtomicBool,
     /// True while a pager runs, which handles Ctrl-C.
     pub(super) is_paging: Arc<AtomicBool>,
@@ -63,10 +64,11 @@ impl TerminalModes {
         write_all(self.output, ENTER.as_bytes())
     }
 
-    /// Sets the modes again after another program stopped the process and continued it, unless the full screen is off.
+    /// Switches to the full screen again after the process was stopped and continued, unless the screen was off.
     pub(super) fn enter_again(&self) -> io::Result<()> {
-        let is_active = self.lock();
-        if self.is_suspended.swap(false, Ordering::Relaxed) || !*is_active {
+        let mut is_active = self.lock();
+        *is_active |= self.is_suspended.swap(false, Ordering::Relaxed);
+        if !*is_active {
             return Ok(());
         }
         self.set_raw()?;
@@ -102,13 +104,13 @@ impl TerminalModes {
         }
     }
 
-    /// Stops the process as Ctrl-Z does, with the terminal as it was, and returns when it continues. A process group that
-    /// nobody would continue is not stopped.
-    pub(super) fn suspend(&self) -> io::Result<()> {
-        self.leave();
-        self.is_suspended.store(true, Ordering::Relaxed);
-        kill_current_process_group(Signal::TSTP)?;
-        self.enter()
+    /// Stops the process with the terminal as it was, and returns when it continues. Whoever draws waits until then.
+    pub(super) fn stop(&self) {
+        let mut is_active = self.lock();
+        self.is_suspended.store(*is_active, Ordering::Relaxed);
+        self.leave_locked(&mut is_active);
+        // This thread stops before the call returns.
+        let _ = raise(SIGSTOP);
     }
 
     pub(super) fn write_if_active(&self, bytes: &[u8]) -> io::Result<()> {

@@ -92,6 +92,41 @@ fn ctrl_z_gives_the_terminal_to_the_shell_until_it_continues() {
 }
 
 #[test]
+fn a_stop_signal_of_another_program_gives_the_terminal_back_too() {
+    let home = home();
+    let script = "(read <fifo; pkill -TSTP -P $$ chorusctl) & {}; \
+                  stty -a | grep -o -- '[-]*icanon'; read line; fg >/dev/null; echo status $?";
+    let dir = tempfile::tempdir().expect("a directory");
+    let fifo = dir.path().join("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo").success());
+    let script = script.replace("fifo", &fifo.to_string_lossy());
+    let command = in_shell(&home, &["-m"], &script);
+    let (_, mut running) = run(&command, "");
+    std::fs::write(&fifo, "\n").expect("the signal is asked for");
+    running.stdout.wait_for("icanon");
+    let rows = last_rows(&running.stdout.text());
+    assert!(rows.iter().any(|row| row == "icanon") && !rows.iter().any(|row| row.contains("redis")), "{rows:#?}");
+    let stopped = running.stdout.text().len();
+    running.type_text("\r");
+    running.wait_for_rows(SIZE, stopped, "the search", |rows| rows[0] == "> redis");
+    type_until(&mut running, "!", "> redis!");
+    running.type_text("\u{1b}");
+    running.stdout.wait_for("status 0");
+}
+
+#[test]
+fn without_a_shell_that_continues_it_nothing_stops_it() {
+    let home = home();
+    // The shell becomes the command, which is started by no shell then.
+    let (_, mut running) = run(&in_shell(&home, &[], "exec {}"), "");
+    running.signal(Signal::TSTP);
+    type_until(&mut running, "\u{1a}!", "> redis!");
+    running.type_text("\u{1b}");
+    let (status, output, _) = running.wait_for_exit();
+    assert_eq!(status.code(), Some(0), "{output:?}");
+}
+
+#[test]
 fn an_error_is_printed_after_leaving() {
     let home = home();
     let mut command = home.command("bash");
