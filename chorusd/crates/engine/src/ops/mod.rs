@@ -26,6 +26,7 @@ mod redact_import;
 pub mod resolve_agent;
 pub mod search;
 pub mod search_in_scope;
+mod searched_conversations;
 pub mod send;
 pub mod session;
 pub mod session_salvage;

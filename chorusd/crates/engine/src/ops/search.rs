@@ -17,7 +17,8 @@ use uuid::Uuid;
 
 use super::agent::AgentResolver;
 use super::context::history::parse_since;
-use super::conversations::{self, ConversationKey};
+use super::conversations::ConversationKey;
+use super::searched_conversations::{ConversationsRequest, SearchedConversations};
 use super::session::SessionReader;
 use crate::search::SearchService;
 use crate::semantic::SemanticService;
@@ -55,6 +56,8 @@ pub async fn search(
     let mode = choose_mode(semantic, params.mode)?;
     let request = FindRequest { text: params.query, filter, limit, mode, explain: params.explain, now: clock.now() };
     let Found { hits, meaning_failure } = find(agents, sessions, service, semantic, request).await?;
+    let is_text_asked = params.mode == Some(SearchMode::Text);
+    let meaning_failure = meaning_failure.or_else(|| semantic.choice_problem().filter(|_| !is_text_asked));
     let warnings = meaning_failure.map(|why| format!("only words were searched for: {why}")).into_iter().collect();
     let index = service.progress().unwrap_or(chorus_proto::methods::search::SearchIndexState {
         complete: false,
@@ -164,30 +167,16 @@ async fn build_filter(
     clock: &Clock,
     params: &SearchParams,
 ) -> Result<(Filter, Option<String>)> {
-    let agent = match params.all_agents {
-        true => None,
-        false => match agents.resolve_for_sessions(params.agent.as_deref()).await {
-            // The words say what is meant, so it need not be known whose it is.
-            Err(error) if error.kind == ErrorKind::NoAgent => None,
-            agent => Some(agent?),
-        },
+    let asked = ConversationsRequest {
+        agent: params.agent.as_deref(),
+        own: params.own,
+        conversation: params.conversation.as_deref(),
+        all_agents: params.all_agents,
+        has_words: true,
     };
-    let conversation = match (&agent, &params.conversation) {
-        (_, None) => None,
-        (Some(agent), Some(name)) => Some(conversations::find(&agents.index, agent, Some(name))?),
-        (None, Some(_)) => {
-            return Err(Error::invalid("`conversation` cannot be combined with `all_agents`")
-                .hint("name the agent of the conversation"));
-        }
-    };
-    let named = params.agent.is_some() && !params.own;
-    let mut among = agent.as_ref().map(|agent| vec![agent.settings.id]);
-    if let Some(among) = &mut among
-        && !named
-        && conversation.is_none()
-    {
-        among.extend(sessions.imported_by_others(agent.as_ref().map(|agent| agent.settings.id)));
-    }
+    let SearchedConversations { agent, conversation, also } =
+        SearchedConversations::resolve(agents, sessions, asked).await?;
+    let mut among = agent.as_ref().map(|agent| std::iter::once(agent.settings.id).chain(also).collect::<Vec<Uuid>>());
     if let Some(project) = &params.project {
         let of_project =
             |id: &Uuid| agents.index.by_id(*id).is_some_and(|agent| agent.settings.project.as_ref() == Some(project));

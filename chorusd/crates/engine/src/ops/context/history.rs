@@ -3,7 +3,6 @@
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
 use chorus_clock::Clock;
-use chorus_proto::ErrorKind;
 use chorus_proto::methods::context::{HistoryParams, HistoryResult};
 use chorus_store::catalog::SessionQuery;
 use jiff::Timestamp;
@@ -11,7 +10,8 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use crate::ops::agent::AgentResolver;
-use crate::ops::conversations::{ConversationKey, SessionScope, find};
+use crate::ops::conversations::{ConversationKey, SessionScope};
+use crate::ops::searched_conversations::{ConversationsRequest, SearchedConversations};
 use crate::ops::session::SessionReader;
 
 /// The default number of sessions in a page.
@@ -43,31 +43,18 @@ pub async fn history_as(
     by: &Requester,
     viewer: Option<ConversationKey>,
 ) -> Result<HistoryResult> {
-    let agent = match params.all_agents {
-        true => None,
-        false => match agents.resolve_for_sessions(params.agent.as_deref()).await {
-            // Words say which conversation is meant, so it need not be known whose it is.
-            Err(error) if error.kind == ErrorKind::NoAgent && params.words.is_some() => None,
-            agent => Some(agent?),
-        },
+    let asked = ConversationsRequest {
+        agent: params.agent.as_deref(),
+        own: params.own,
+        conversation: params.conversation.as_deref(),
+        all_agents: params.all_agents,
+        has_words: params.words.is_some(),
     };
-    let conversation = match (&agent, &params.conversation) {
-        (_, None) => None,
-        (Some(agent), Some(name)) => Some(find(&agents.index, agent, Some(name))?),
-        (None, Some(_)) => {
-            return Err(Error::invalid("`conversation` cannot be combined with `all_agents`")
-                .hint("name the agent of the conversation"));
-        }
-    };
-    let agent = agent.map(|agent| agent.settings.id);
+    let found = SearchedConversations::resolve(agents, sessions, asked).await?;
+    let agent = found.agent.map(|agent| agent.settings.id);
     let scope = viewer.map(|viewer| SessionScope::of(&agents.index.conversations, viewer)).unwrap_or_default();
-    let conversation = scope.only().or(conversation);
-    let named = params.agent.is_some() && !params.own;
-    let also = if named || conversation.is_some() || *by != Requester::Owner {
-        Vec::new()
-    } else {
-        sessions.imported_by_others(agent)
-    };
+    let conversation = scope.only().or(found.conversation);
+    let also = if *by == Requester::Owner && scope.only().is_none() { found.also } else { Vec::new() };
     let limit = params.limit.unwrap_or(DEFAULT_PAGE);
     if !(1..=MAX_PAGE).contains(&limit) {
         return Err(Error::invalid(format!("`limit` must be 1 to {MAX_PAGE}")).hint("use `page` for more sessions"));
