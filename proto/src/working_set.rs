@@ -50,7 +50,7 @@ pub struct WorkingSet {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub closed: Vec<Item>,
     pub token_budget: TokenBudget,
-    /// What was recalled from the agent's past; null if nothing was.
+    /// Passages that were recalled from the agent's past; null if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recalled: Option<Recall>,
 }
@@ -64,7 +64,7 @@ impl WorkingSet {
     }
 }
 
-/// What was recalled from the agent's past for a window.
+/// The passages that were recalled from the agent's past for a window.
 #[wire(Default, PartialEq, Eq)]
 pub struct Recall {
     /// Index of the first message of the window.

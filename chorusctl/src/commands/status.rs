@@ -160,9 +160,9 @@ fn print_status(out: &mut Stdout, status: &StatusResult) -> Result<(), Error> {
     }
 }
 
-/// Formats `search index 80 % (964 of 1,205 conversations)`; `None` if it is complete.
+/// Formats `search index 80 % (964 of 1,205 conversations)`; `None` if next to nothing is missing.
 fn indexed_line(index: SearchIndexState) -> Option<String> {
-    let percent = search::percent_indexed(index)?;
+    let percent = index.percent_indexed()?;
     let (indexed, total) = (units::group_digits(index.indexed), units::group_digits(index.total));
     Some(format!("search index {percent} % ({indexed} of {total} conversations)"))
 }

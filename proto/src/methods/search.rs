@@ -96,6 +96,9 @@ pub struct ModelParams {
 pub struct ModelResult {
     /// Null if none is chosen.
     pub model: Option<EmbeddingModel>,
+    /// The reason why nobody knows which one is chosen; messages are found by their words only.
+    #[omit_empty]
+    pub problem: Option<String>,
 }
 
 /// A model that makes vectors of messages, and how far it is.
@@ -118,7 +121,7 @@ pub struct EmbeddingModel {
     pub problem: Option<String>,
 }
 
-/// Where a model runs.
+/// The place in which a model runs.
 #[wire(Copy, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum EmbeddingSource {
@@ -140,11 +143,19 @@ pub struct SearchIndexState {
     pub messages: u64,
 }
 
+/// Conversations that wait to be indexed without that much is missing: those in which something was said just now.
+const FEW_WAITING: u64 = 4;
+
 impl SearchIndexState {
-    /// Returns how much of the conversations is indexed; `None` if all of them are.
+    /// Returns how much of the conversations is indexed, rounded down; `None` if next to nothing is missing. While turns run,
+    /// there is always a live conversation with a message that is not indexed yet.
     #[must_use]
     pub fn percent_indexed(self) -> Option<u64> {
-        (!self.complete).then(|| self.indexed.saturating_mul(100).checked_div(self.total).unwrap_or(0).min(99))
+        let waiting = self.total.saturating_sub(self.indexed);
+        if self.complete || (self.indexed > 0 && waiting <= FEW_WAITING) {
+            return None;
+        }
+        Some(self.indexed.saturating_mul(100).checked_div(self.total).unwrap_or(0))
     }
 }
 

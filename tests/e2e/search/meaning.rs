@@ -10,6 +10,7 @@ use chorus_proto::methods::search::{
     EmbeddingModel, EmbeddingSource, Model, ModelParams, SearchHit, SearchMode, SearchParams,
 };
 use chorus_proto::methods::session::{Purge, PurgeParams};
+use chorus_proto::methods::usage::{Show, UsageParams};
 use chorus_proto::{Client, ErrorKind};
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::model_server::ModelServer;
@@ -174,7 +175,8 @@ fn what_is_purged_leaves_no_vector() {
 #[test]
 fn a_provider_makes_the_vectors_and_the_former_ones_are_used_until_they_are_complete() {
     let (home, server) = (home(), ModelServer::start());
-    let daemon = Daemon::start_with(&home, &server.config_toml());
+    let prices = "[prices.\"local/small\"]\ninput = 10.0\noutput = 0.0\n";
+    let daemon = Daemon::start_with(&home, &format!("{}\n{prices}", server.config_toml()));
     let mut client = daemon.client();
     client.init("api");
     client.append("api", "the automobile needs gasoline");
@@ -206,6 +208,15 @@ fn a_provider_makes_the_vectors_and_the_former_ones_are_used_until_they_are_comp
     let model = wait_for_vectors(&mut client);
     assert_eq!((model.name.as_str(), model.replaces), ("local/small", None));
     assert!(find(&mut client, Some(SearchMode::Semantic), "car")[0].snippet.contains("automobile"));
+    // What it made is counted, for no agent: the probe, the message and the query at least, of 8 tokens each.
+    let counted = client.call::<Show>(&UsageParams::default()).expect("usage").days;
+    assert_eq!((counted.len(), &*counted[0].agent, &*counted[0].model), (1, "", "local/small"));
+    let sums = counted[0].sums;
+    assert!(sums.calls >= 3 && sums.input_tokens == 8 * sums.calls && sums.output_tokens == 0, "{sums:?}");
+    let cost = sums.cost_usd.expect("a price");
+    assert!((cost - sums.input_tokens as f64 * 10.0 / 1e6).abs() < 1e-9 && sums.estimated_calls == 0, "{sums:?}");
+    let printed = chorus_tests::ctl::chorusctl(&home, ["usage"]).expect_success();
+    assert!(printed.lines().nth(1).is_some_and(|row| row.contains(" (search) ")), "{printed}");
     // Words are found without it.
     server.end_embedding();
     let found = search(&mut client, &SearchParams { mode: Some(SearchMode::Hybrid), ..query("gasoline") });
@@ -277,6 +288,20 @@ fn a_choice_that_cannot_be_read_deletes_nothing() {
     let mut client = daemon.client();
     client.append("api", "dinner was late");
     wait_until_complete(&mut client);
+    // It is told wherever somebody looks.
+    let run = |args: &[&str]| chorus_tests::ctl::chorusctl(&home, args.iter().copied());
+    let told = "cannot read embeddings/model.json: EOF";
+    let shown = run(&["search", "model"]);
+    assert!(
+        shown.stdout.starts_with(&format!("not working: {told}")) && shown.stdout.lines().count() == 1,
+        "{shown:?}"
+    );
+    assert!(shown.stderr.starts_with("hint: choose the model again: `chorusctl search model --from DIR`"), "{shown:?}");
+    let checked = run(&["doctor"]);
+    assert!(checked.stdout.contains("search model") && checked.stdout.contains(told), "{checked:?}");
+    let found = search(&mut client, &query("dinner"));
+    assert!(found.hits.len() == 1 && found.warnings[0].contains(told), "{found:?}");
+    assert!(search(&mut client, &SearchParams { mode: Some(SearchMode::Text), ..query("dinner") }).warnings.is_empty());
     drop((daemon, client));
     assert!(!vector_files(&home).is_empty());
     fs::write(&file, choice).expect("a file");

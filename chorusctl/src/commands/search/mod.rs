@@ -7,7 +7,7 @@ mod mode;
 pub mod model;
 mod next_commands;
 
-use chorus_proto::methods::search::{Search, SearchIndexState, SearchParams, SearchResult};
+use chorus_proto::methods::search::{Search, SearchParams, SearchResult};
 
 use crate::app::{App, parse_result};
 use crate::cli::GlobalOptions;
@@ -195,15 +195,9 @@ fn print_notices(app: &App, result: &SearchResult) {
     for warning in &result.warnings {
         app.stderr.warning(warning);
     }
-    if let Some(percent) = percent_indexed(result.index) {
+    if let Some(percent) = result.index.percent_indexed() {
         app.stderr.line(&format!("{percent} % indexed; results may be missing"));
     }
-}
-
-/// Returns how much of the conversations is indexed; `None` if all of them are.
-#[must_use]
-pub fn percent_indexed(index: SearchIndexState) -> Option<u64> {
-    index.percent_indexed()
 }
 
 /// Returns the line for a search without hits.
@@ -226,14 +220,6 @@ mod tests {
         assert_eq!(join(&["drop", "redis -cache"]), Ok("drop redis -cache".into()));
         assert_eq!(join(&[" ", ""]), Err("the query is empty".into()));
         assert_eq!(join(&["-cache", "-pool -x"]), Err("the query only excludes words".into()));
-    }
-
-    #[test]
-    fn an_incomplete_index_is_never_at_100_percent() {
-        let percent =
-            |complete, indexed, total| percent_indexed(SearchIndexState { complete, indexed, total, messages: 0 });
-        assert_eq!([percent(true, 9, 9), percent(false, 964, 1205), percent(false, 9, 9)], [None, Some(80), Some(99)]);
-        assert_eq!([percent(false, 0, 0), percent(false, 1999, 2000)], [Some(0), Some(99)]);
     }
 
     #[test]

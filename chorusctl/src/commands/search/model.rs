@@ -39,6 +39,13 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = ModelParams { from, use_: args.use_, remove: args.remove };
     app.call_and_print::<Model>(&params, |app, result| {
         let Some(model) = result.model else {
+            if let Some(problem) = result.problem {
+                writeln!(app.stdout, "not working: {}", sanitize::one_line(&problem))?;
+                app.stderr.hint(
+                    "choose the model again: `chorusctl search model --from DIR` or `chorusctl search model --use MODEL`",
+                );
+                return Ok(());
+            }
             writeln!(app.stdout, "no model: messages are found by their words only")?;
             app.stderr.hint("choose one: `chorusctl search model --from DIR` or `chorusctl search model --use MODEL`");
             return Ok(());

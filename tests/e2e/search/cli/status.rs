@@ -21,10 +21,14 @@ fn with_index(home: &Home, index: Value) {
 
 #[test]
 fn it_is_shown_while_it_is_not_complete() {
-    let (part, all) = (home(), home());
+    let (part, last, all) = (home(), home(), home());
     with_index(&part, json!({"complete": false, "indexed": 964, "total": 1205, "messages": 70}));
     let text = chorusctl(&part, ["status"]).expect_success();
     assert!(text.contains("\nsearch index 80 % (964 of 1,205 conversations)\n"), "{text}");
+    // Something was said just now, in one of four conversations.
+    with_index(&last, json!({"complete": false, "indexed": 3, "total": 4, "messages": 70}));
+    let text = chorusctl(&last, ["status"]).expect_success();
+    assert!(!text.contains("search"), "{text}");
     with_index(&all, json!({"complete": true, "indexed": 1205, "total": 1205, "messages": 70}));
     let text = chorusctl(&all, ["status"]).expect_success();
     assert!(!text.contains("search"), "{text}");

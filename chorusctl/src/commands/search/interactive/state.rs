@@ -6,7 +6,6 @@ use chorus_proto::Message;
 use chorus_proto::methods::search::{SearchHit, SearchParams, SearchResult};
 
 use super::super::next_commands::agent_to_name;
-use super::super::percent_indexed;
 use super::Step;
 use super::query_line::QueryLine;
 use super::requests::{Answer, Request};
@@ -285,8 +284,8 @@ impl State {
     fn on_found(&mut self, query: String, result: Result<SearchResult, Error>) {
         match result {
             Ok(result) => {
-                let progress =
-                    percent_indexed(result.index).map(|percent| format!("{percent} % indexed; results may be missing"));
+                let percent = result.index.percent_indexed();
+                let progress = percent.map(|percent| format!("{percent} % indexed; results may be missing"));
                 self.warning = progress.or_else(|| result.warnings.into_iter().next());
                 self.failure = None;
                 self.searched = result.agent_name;

@@ -16,9 +16,6 @@ use super::session::SessionReader;
 use crate::search::SearchService;
 use crate::semantic::SemanticService;
 
-/// Conversations that wait to be indexed without that much of the past is missing.
-const FEW: u64 = 4;
-
 /// A search for a conversation.
 #[derive(Debug, Clone, Copy)]
 pub struct ScopedRequest<'a> {
@@ -73,13 +70,12 @@ pub async fn find_in_scope(
     Ok(ScopedHits { hits, note: service.progress().and_then(incomplete_note) })
 }
 
-/// Returns what may be missing. While turns run, there is always a conversation with a message that is not indexed yet.
+/// Returns what may be missing.
 fn incomplete_note(state: SearchIndexState) -> Option<String> {
-    let percent = state.percent_indexed()?;
-    Some(match state.total - state.indexed.min(state.total) {
-        1..=FEW => "the last messages may be missing".to_owned(),
-        _ => format!("{percent} % indexed; results may be missing"),
-    })
+    match state.percent_indexed() {
+        Some(percent) => Some(format!("{percent} % indexed; results may be missing")),
+        None => (!state.complete).then(|| "the last messages may be missing".to_owned()),
+    }
 }
 
 /// Returns everything that was searched of a hit in `target`: the text of the message and what its tool calls were given; without a message
@@ -130,8 +126,11 @@ mod tests {
             incomplete_note(SearchIndexState { complete, indexed, total, messages: 0 }).unwrap_or_default()
         };
         assert_eq!(note(true, 9, 9), "");
+        assert_eq!(note(false, 0, 3), "0 % indexed; results may be missing");
         assert_eq!(note(false, 7, 9), "the last messages may be missing");
         assert_eq!(note(false, 80, 100), "80 % indexed; results may be missing");
+        assert_eq!(note(false, 1994, 2000), "99 % indexed; results may be missing");
+        assert_eq!(note(false, 1, 5), "the last messages may be missing");
         assert_eq!(
             note(false, 0, 0),
             "0 % indexed; results may be missing",

@@ -12,6 +12,10 @@ pub(super) fn checks(ops: &Ops) -> Vec<Check> {
         let hint = failure.hint.unwrap_or_default();
         check_with("search index", Verdict::Fail, failure.message, hint)
     });
+    let unreadable = ops.semantic.choice_problem().map(|problem| {
+        let hint = "choose the model again: chorusctl search model --from DIR, or --use MODEL";
+        check_with("search model", Verdict::Warn, problem, hint)
+    });
     let problem = ops.semantic.describe().and_then(|model| Some((model.problem?, model.name)));
     let model = problem.map(|(problem, name)| {
         check_with(
@@ -21,5 +25,5 @@ pub(super) fn checks(ops: &Ops) -> Vec<Check> {
             "messages are found by their words only; see chorusctl search model",
         )
     });
-    index.into_iter().chain(model).collect()
+    index.into_iter().chain(unreadable).chain(model).collect()
 }

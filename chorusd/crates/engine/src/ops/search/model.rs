@@ -26,5 +26,5 @@ pub async fn model(semantic: &SemanticService, params: ModelParams) -> Result<Mo
         (None, None, true) => semantic.remove().await?,
         _ => return Err(Error::invalid("`from`, `use` and `remove` cannot be combined").hint("name one of them")),
     }
-    Ok(ModelResult { model: semantic.describe() })
+    Ok(ModelResult { model: semantic.describe(), problem: semantic.choice_problem() })
 }
