@@ -27,7 +27,7 @@ fn a_message_is_found_in_the_live_conversation_and_then_in_its_session() {
     client.append("api", "and the queue in redis");
     let session = client.save("api", "storage");
     clear(&mut client);
-    let hits = chorus_tests::wait_until("the session", chorus_tests::wait::DEADLINE, || {
+    let hits = wait_until("the session", DEADLINE, || {
         found(&mut client, &query("redis")).filter(|hits| hits.first().is_some_and(|hit| hit.session.is_some()))
     });
     let saved = hits[0].session.as_ref().expect("a session");
@@ -72,7 +72,7 @@ fn messages_that_several_sessions_share_are_one_hit_in_the_newest() {
     client.append("api", "the end");
     let third = client.save("api", "third");
     clear(&mut client);
-    let hits = chorus_tests::wait_until("the newest", chorus_tests::wait::DEADLINE, || {
+    let hits = wait_until("the newest", DEADLINE, || {
         found(&mut client, &query("zeppelin"))
             .filter(|hits| hits.iter().any(|hit| hit.session.as_ref().is_some_and(|found| found.id == third.header.id)))
     });

@@ -13,31 +13,31 @@ use crate::agent::agent_index::AgentEntry;
 
 /// The parts of a request that say it.
 #[derive(Debug, Clone, Copy)]
-pub struct ConversationsRequest<'a> {
-    pub agent: Option<&'a str>,
+pub(super) struct ConversationsRequest<'a> {
+    pub(super) agent: Option<&'a str>,
     /// The agent was not named by the user, but taken from the surroundings.
-    pub own: bool,
-    pub conversation: Option<&'a str>,
-    pub all_agents: bool,
+    pub(super) own: bool,
+    pub(super) conversation: Option<&'a str>,
+    pub(super) all_agents: bool,
     /// Words say which conversation is meant, so it need not be known whose it is.
-    pub has_words: bool,
+    pub(super) has_words: bool,
 }
 
 /// The conversations that are searched or listed.
 #[derive(Debug)]
-pub struct SearchedConversations {
+pub(super) struct SearchedConversations {
     /// `None`: those of all agents.
-    pub agent: Option<Arc<AgentEntry>>,
+    pub(super) agent: Option<Arc<AgentEntry>>,
     /// Only this one of the agent.
-    pub conversation: Option<ConversationKey>,
+    pub(super) conversation: Option<ConversationKey>,
     /// Agents with imported conversations, which are searched as well as those of the agent.
-    pub also: Vec<Uuid>,
+    pub(super) also: Vec<Uuid>,
 }
 
 impl SearchedConversations {
     /// # Errors
     /// `agent_not_found`, `no_agent`, `conversation_not_found`; `invalid_params` for a conversation of all agents.
-    pub async fn resolve(
+    pub(super) async fn resolve(
         agents: &AgentResolver,
         sessions: &SessionReader,
         request: ConversationsRequest<'_>,
