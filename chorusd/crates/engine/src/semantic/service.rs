@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use chorus_base::error::{Error, Result};
 use chorus_base::sync::Mutex;
@@ -42,8 +42,9 @@ pub struct SemanticService {
     pub(super) choosing: tokio::sync::Mutex<()>,
     /// Messages were removed from the index since the worker last looked.
     pub(super) removed: Mutex<bool>,
-    /// The index has changed since the worker last looked.
-    pub(super) is_behind: Mutex<bool>,
+    /// Number of changes of the index, and how many of them the vectors follow.
+    pub(super) changes: AtomicU64,
+    pub(super) followed: AtomicU64,
     /// Notified when the index has changed.
     pub(super) index_changed: Notify,
 }
@@ -67,7 +68,8 @@ impl SemanticService {
             chosen: Notify::new(),
             choosing: tokio::sync::Mutex::new(()),
             removed: Mutex::new(true),
-            is_behind: Mutex::new(true),
+            changes: AtomicU64::new(1),
+            followed: AtomicU64::new(0),
             index_changed: Notify::new(),
         }
     }
@@ -79,7 +81,7 @@ impl SemanticService {
     /// Tells that the index was committed, and whether messages were removed from it.
     pub fn note_index_change(&self, has_removed: bool) {
         *self.removed.lock() |= has_removed;
-        *self.is_behind.lock() = true;
+        self.changes.fetch_add(1, Ordering::SeqCst);
         self.index_changed.notify_one();
     }
 
@@ -129,7 +131,9 @@ impl SemanticService {
                 EmbeddingChoice::Provider { .. } => EmbeddingSource::Provider,
             },
             dimensions: choice.dimensions() as u64,
-            complete: state.waiting == Some(0) && state.choices.next.is_none() && !*self.is_behind.lock(),
+            complete: state.waiting == Some(0)
+                && state.choices.next.is_none()
+                && self.followed.load(Ordering::SeqCst) == self.changes.load(Ordering::SeqCst),
             waiting: state.waiting,
             replaces: state
                 .choices

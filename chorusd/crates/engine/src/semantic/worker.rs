@@ -172,7 +172,7 @@ impl Worker {
     async fn catch_up(&mut self, model: &OpenModel) -> Result<(), String> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
         loop {
-            *self.service.is_behind.lock() = false;
+            let changes = self.service.changes.load(Ordering::SeqCst);
             // Another one after a rebuild.
             let Ok(index) = self.search.index() else { return Ok(()) };
             if self.must_remove() {
@@ -221,6 +221,7 @@ impl Worker {
                 self.seen = seen;
                 let mut state = self.service.state.write();
                 (state.waiting, state.problem) = (Some(0), None);
+                self.service.followed.store(changes, Ordering::SeqCst);
                 return Ok(());
             }
         }
