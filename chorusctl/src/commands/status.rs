@@ -162,7 +162,8 @@ fn print_status(out: &mut Stdout, status: &StatusResult) -> Result<(), Error> {
 
 /// Formats `search index 80 % (964 of 1,205 conversations)`; `None` if next to nothing is missing.
 fn indexed_line(index: SearchIndexState) -> Option<String> {
-    let percent = index.percent_indexed()?;
+    // Until it was compared with the catalog, there is nothing to tell.
+    let percent = index.percent_indexed().filter(|_| index.total > 0)?;
     let (indexed, total) = (units::group_digits(index.indexed), units::group_digits(index.total));
     Some(format!("search index {percent} % ({indexed} of {total} conversations)"))
 }
