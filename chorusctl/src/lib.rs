@@ -11,6 +11,7 @@ use std::process::ExitCode;
 pub mod agent_select;
 pub mod app;
 pub mod cli;
+pub mod coding_tools;
 pub mod commands;
 pub mod complete;
 pub mod connect;

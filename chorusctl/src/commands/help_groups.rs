@@ -5,7 +5,10 @@ use clap::builder::StyledStr;
 
 /// The groups, each with the names of its commands. Every visible command is in exactly one.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Everyday", &["save", "history", "search", "show", "restore", "resume", "undo", "send", "chat", "status"]),
+    (
+        "Everyday",
+        &["save", "history", "search", "show", "restore", "resume", "resume-in", "undo", "send", "chat", "status"],
+    ),
     ("Conversations", &["import", "export", "rm", "context", "conversations", "session", "notes", "trash"]),
     ("Agents", &["agent", "memory", "models", "tasks", "cancel", "settings", "usage"]),
     ("Oversight", &["approvals", "permissions", "audit", "events"]),

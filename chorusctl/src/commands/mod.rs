@@ -31,6 +31,7 @@ pub mod message_role;
 pub mod models;
 pub mod notes;
 pub mod permissions;
+pub mod resume_in;
 pub mod search;
 pub mod send;
 pub mod session;
@@ -62,6 +63,8 @@ pub enum Command {
     Restore(context::restore::Args),
     /// Start a new conversation from a saved one's summary
     Resume(context::resume::Args),
+    /// Continue a conversation in Claude Code or Codex
+    ResumeIn(resume_in::Args),
     /// Undo the last turns
     Undo(undo::Args),
     /// Send a message to an agent's model and print the reply
@@ -132,6 +135,7 @@ pub fn run(command: Command, app: &mut App) -> Result<(), Error> {
         Command::Show(args) => show::run(args, app),
         Command::Restore(args) => context::restore::run(args, app),
         Command::Resume(args) => context::resume::run(args, app),
+        Command::ResumeIn(args) => resume_in::run(args, app),
         Command::Undo(args) => undo::run(args, app),
         Command::Send(args) => send::run(args, app),
         Command::Chat(args) => chat::run(&args, app),

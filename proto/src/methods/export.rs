@@ -24,10 +24,15 @@ pub enum ExportFormat {
     Md,
     /// A web page.
     Html,
+    /// A transcript that Claude Code resumes.
+    #[serde(rename = "claude-code")]
+    ClaudeCode,
+    /// A rollout that Codex resumes.
+    Codex,
 }
 
 impl ExportFormat {
-    /// Returns the name on the wire, which is also the file extension.
+    /// Returns the name on the wire.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -35,7 +40,24 @@ impl ExportFormat {
             Self::Jsonl => "jsonl",
             Self::Md => "md",
             Self::Html => "html",
+            Self::ClaudeCode => "claude-code",
+            Self::Codex => "codex",
         }
+    }
+
+    /// Returns the extension of files in this format.
+    #[must_use]
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::ClaudeCode | Self::Codex => "jsonl",
+            Self::Json | Self::Jsonl | Self::Md | Self::Html => self.as_str(),
+        }
+    }
+
+    /// Returns true for the files of other programs, which need a [`ExportTarget`].
+    #[must_use]
+    pub fn needs_target(self) -> bool {
+        matches!(self, Self::ClaudeCode | Self::Codex)
     }
 }
 
@@ -76,10 +98,21 @@ pub struct ReadParams {
     /// Markdown without the block of data at its end, which an import needs to restore everything.
     #[omit_empty]
     pub plain: bool,
+    /// Only, and always, with the format of another program: the conversation that its file is to hold.
+    pub target: Option<ExportTarget>,
     /// Offset in the text: the `next` of the previous piece.
     pub offset: Option<u64>,
     /// The `fingerprint` of the previous piece. If the session has changed since, the request is refused.
     pub fingerprint: Option<String>,
+}
+
+/// The conversation of another program as which a session is exported.
+#[wire(PartialEq, Eq)]
+pub struct ExportTarget {
+    /// The id of the conversation in that program: a UUID.
+    pub id: String,
+    /// The absolute path of the directory in which it goes on.
+    pub directory: String,
 }
 
 #[wire(PartialEq)]

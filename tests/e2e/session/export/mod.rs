@@ -1,5 +1,6 @@
 //! `session export`: the forms, and files in a directory that a cron line keeps up to date.
 
+mod coding_tools;
 mod directory;
 mod formats;
 mod html;

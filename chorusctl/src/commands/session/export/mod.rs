@@ -4,14 +4,15 @@ use std::path::{Path, PathBuf};
 
 use chorus_proto::methods::export::{ExportFormat, Select, SelectParams, SelectResult};
 use clap::ValueEnum;
+use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use self::agent_dirs::AgentDirs;
 use self::atomic_file_writer::{OutputDir, WriteOutcome};
 use self::parallel_writer::{JobOutcome, write_parallel};
-use self::selected_session::ExportSession;
 use self::session_text::TextForm;
 use crate::app::{App, parse_result};
+use crate::coding_tools::{CodingTool, ToolSession};
 use crate::error::Error;
 use crate::ui::progress_bar::ProgressBar;
 use crate::ui::sanitize;
@@ -23,10 +24,14 @@ const LIVE: &str = "@";
 
 mod agent_dirs;
 mod atomic_file_writer;
+mod coding_tool;
 mod html_index;
 mod parallel_writer;
 mod selected_session;
 mod session_text;
+
+pub use selected_session::ExportSession;
+pub use session_text::fetch_pieces;
 
 /// Export saved conversations to standard output or to files
 ///
@@ -37,6 +42,9 @@ mod session_text;
 /// printed, so you can run it from cron:
 ///
 ///   chorusctl export --since 2d --all-agents --output ~/conversations
+///
+/// With --as claude-code or codex, the named sessions are written to where that tool looks for its conversations, and can be continued there.
+/// No file of it is replaced. `resume-in` also starts the tool.
 ///
 /// `@` is the live conversation as it is now, also if it is not saved yet; `@NAME` is that of the conversation NAME. Exporting it saves nothing.
 #[derive(Debug, clap::Args)]
@@ -50,14 +58,17 @@ pub struct Args {
     /// Sessions of all agents, with one directory per agent
     #[arg(long, conflicts_with = "sessions")]
     all_agents: bool,
-    /// Format: json (the session file), jsonl (one message per line), md (Markdown), html (a web page) [default: by the name of the output
-    /// file, otherwise json]
+    /// Format: json (the session file), jsonl (one message per line), md (Markdown), html (a web page), claude-code or codex (a
+    /// conversation of that tool) [default: by the name of the output file, otherwise json]
     #[arg(long = "as", value_enum, value_name = "FORM", hide_possible_values = true)]
     form: Option<Form>,
     /// With --as md: leave out the block of data at the end, from which an import restores times, ids and tool calls
     #[arg(long)]
     plain: bool,
-    /// Output file, or the directory for several
+    /// With --as claude-code or codex: directory to continue in [default: that of the conversation, the agent's workspace, or the current one]
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
+    /// Output file (`-` is standard output), or the directory for several
     #[arg(long, short, value_name = "FILE|DIR")]
     output: Option<PathBuf>,
 }
@@ -72,6 +83,10 @@ enum Form {
     Md,
     /// A web page
     Html,
+    /// A conversation of Claude Code
+    ClaudeCode,
+    /// A conversation of Codex
+    Codex,
 }
 
 impl From<Form> for ExportFormat {
@@ -81,6 +96,8 @@ impl From<Form> for ExportFormat {
             Form::Jsonl => Self::Jsonl,
             Form::Md => Self::Md,
             Form::Html => Self::Html,
+            Form::ClaudeCode => Self::ClaudeCode,
+            Form::Codex => Self::Codex,
         }
     }
 }
@@ -96,8 +113,15 @@ pub fn run(mut args: Args, app: &mut App) -> Result<(), Error> {
     if form.plain && form.form != ExportFormat::Md {
         return Err(Error::usage("--plain is for Markdown only").with_hint("add --as md"));
     }
+    if let Some(tool) = CodingTool::of_format(form.form) {
+        return coding_tool::export(args, app, tool);
+    }
+    if args.project.is_some() {
+        return Err(Error::usage("--project is for the conversations of other tools")
+            .with_hint("add --as claude-code or --as codex"));
+    }
     let one = args.sessions.len() == 1;
-    match args.output.clone() {
+    match args.output.clone().filter(|output| output != Path::new("-")) {
         Some(output) if !one || output.is_dir() || ends_in_slash(&output) => export_to_dir(args, app, form, &output),
         Some(output) => export_to_file(args, app, form, &output),
         None if one => export_to_stdout(args, app, form),
@@ -137,7 +161,7 @@ fn names_file(path: &Path) -> bool {
 /// Returns the format that the extension of a file stands for.
 fn form_of_name(path: &Path) -> Option<ExportFormat> {
     let forms = [ExportFormat::Json, ExportFormat::Jsonl, ExportFormat::Md, ExportFormat::Html];
-    forms.into_iter().find(|form| path.extension().is_some_and(|extension| extension == form.as_str()))
+    forms.into_iter().find(|form| path.extension().is_some_and(|extension| extension == form.extension()))
 }
 
 fn names_page(path: &Path) -> bool {
@@ -149,7 +173,7 @@ fn ends_in_slash(path: &Path) -> bool {
 }
 
 fn export_to_stdout(args: Args, app: &mut App, form: TextForm) -> Result<(), Error> {
-    let session = single_session(select_sessions(args, app)?)?;
+    let session: ExportSession = single_session(select_sessions(args, app)?)?;
     let bytes = session_text::read_session(app, &session, form)?;
     let text = String::from_utf8_lossy(&bytes);
     match form.form {
@@ -157,24 +181,43 @@ fn export_to_stdout(args: Args, app: &mut App, form: TextForm) -> Result<(), Err
             app.stdout.text(&sanitize::multi_line(&text))
         }
         ExportFormat::Md | ExportFormat::Html => app.stdout.text(&text),
-        ExportFormat::Json | ExportFormat::Jsonl => app.stdout.json(&text),
+        _ => app.stdout.json(&text),
     }
 }
 
 fn export_to_file(args: Args, app: &mut App, form: TextForm, output: &Path) -> Result<(), Error> {
-    let session = single_session(select_sessions(args, app)?)?;
+    let session: ExportSession = single_session(select_sessions(args, app)?)?;
     let bytes = session_text::read_session(app, &session, form)?;
-    let name = output.file_name().ok_or_else(|| {
-        Error::usage(format!("{} is not a file", output.display())).with_hint("use --output with a file name")
-    })?;
-    let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    match OutputDir::new(parent).write_file(Path::new(name), &bytes)? {
+    match write_output(output, &bytes)? {
         WriteOutcome::Written => print_report(app, &[output.to_owned()], 0, output, Some(&session)),
         WriteOutcome::Unchanged => print_report(app, &[], 1, output, Some(&session)),
     }
 }
 
-fn single_session(mut sessions: Vec<ExportSession>) -> Result<ExportSession, Error> {
+/// Writes a file, whose directory is created if needed.
+fn write_output(output: &Path, bytes: &[u8]) -> Result<WriteOutcome, Error> {
+    let name = output.file_name().ok_or_else(|| {
+        Error::usage(format!("{} is not a file", output.display())).with_hint("use --output with a file name")
+    })?;
+    let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    OutputDir::new(parent).write_file(Path::new(name), bytes)
+}
+
+/// Selects the session to continue in another tool.
+pub fn select_for_tool(app: &mut App, session: String) -> Result<ToolSession, Error> {
+    let args = Args {
+        sessions: vec![session],
+        since: None,
+        all_agents: false,
+        form: None,
+        plain: false,
+        project: None,
+        output: None,
+    };
+    single_session(select_sessions(args, app)?)
+}
+
+fn single_session<S>(mut sessions: Vec<S>) -> Result<S, Error> {
     sessions.pop().ok_or_else(|| Error::failed("the daemon returned no session"))
 }
 
@@ -184,7 +227,7 @@ fn export_to_dir(args: Args, app: &mut App, form: TextForm, output: &Path) -> Re
     let folder = OutputDir::new(output);
     let mut progress = ProgressBar::new("export".into(), &["writing"], !app.global.quiet);
     let (mut written, mut same, mut failed) = (Vec::new(), 0, None);
-    let mut sessions = select_sessions(args, app)?;
+    let mut sessions: Vec<ExportSession> = select_sessions(args, app)?;
     // Unless it was named, skip a session whose file went with its agent: there is nothing to export.
     sessions.retain(|session| named || session.available || session.corrupt.is_some());
     let (mut jobs, mut done) = (Vec::new(), 0);
@@ -253,7 +296,7 @@ fn session_path(session: &ExportSession, owners: Option<&AgentDirs>, form: TextF
     if name.contains('/') || name.starts_with('.') || name.is_empty() {
         return Err(Error::failed(format!("{name:?} is not a valid file name")));
     }
-    let file = format!("{name}.{}", form.form.as_str());
+    let file = format!("{name}.{}", form.form.extension());
     match owners {
         Some(owners) => Ok(owners.dir_for(session)?.join(file)),
         None => Ok(file.into()),
@@ -261,14 +304,14 @@ fn session_path(session: &ExportSession, owners: Option<&AgentDirs>, form: TextF
 }
 
 /// Lists all sessions to export before the first is written, so that a deletion meanwhile shifts no page.
-fn select_sessions(args: Args, app: &mut App) -> Result<Vec<ExportSession>, Error> {
+fn select_sessions<S: DeserializeOwned>(args: Args, app: &mut App) -> Result<Vec<S>, Error> {
     let agent = if args.all_agents { None } else { app.agent() };
     let (session, all_agents, since) = (args.sessions, args.all_agents, args.since);
     let conversation = app.conversation();
     let mut params = SelectParams { conversation, agent, session, all_agents, since, offset: None };
     let mut sessions = Vec::new();
     loop {
-        let page: SelectResult<ExportSession> = parse_result(&app.call_raw::<Select>(&params)?)?;
+        let page: SelectResult<S> = parse_result(&app.call_raw::<Select>(&params)?)?;
         sessions.extend(page.sessions);
         match page.next.filter(|next| Some(*next) > params.offset) {
             Some(next) => params.offset = Some(next),

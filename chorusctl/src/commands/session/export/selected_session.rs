@@ -9,7 +9,7 @@ use crate::ui::units::pluralize;
 /// A session of the selection. Other fields are not parsed: for a thousand sessions that would take longer than writing
 /// the files.
 #[derive(Debug, Deserialize)]
-pub(super) struct ExportSession {
+pub struct ExportSession {
     pub id: Uuid,
     pub session_id: String,
     pub agent_id: Uuid,
@@ -23,12 +23,12 @@ pub(super) struct ExportSession {
 
 impl ExportSession {
     /// Returns true for the live conversation with something that no session holds. It has no file.
-    pub(super) fn is_live(&self) -> bool {
+    pub(crate) fn is_live(&self) -> bool {
         self.file_path.is_empty() && self.available
     }
 
     /// Returns what an export of this session alone is called, for example `2026-07-05_migration (21 messages)`.
-    pub(super) fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let name = match (self.is_live(), &self.conversation) {
             (false, _) => self.session_id.clone(),
             (true, None) => "the live conversation".to_owned(),

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use chorus_proto::methods::export::{ExportFormat, Read, ReadParams};
+use chorus_proto::methods::export::{ExportFormat, ExportTarget, Read, ReadParams};
 use chorus_proto::{CallError, ErrorKind};
 
 use super::selected_session::ExportSession;
@@ -25,9 +25,38 @@ pub(super) fn read_session(app: &mut App, session: &ExportSession, form: TextFor
     read_session_file(session, form).map_or_else(|| fetch_session(app, session, form), Ok)
 }
 
-/// Fetches the text of a session from the daemon, piece by piece.
+/// Fetches the text of a session from the daemon.
 pub(super) fn fetch_session(app: &mut App, session: &ExportSession, form: TextForm) -> Result<Vec<u8>, Error> {
     let TextForm { form, plain } = form;
+    let mut all = String::new();
+    fetch_with(app, session, ReadParams { form, plain, ..ReadParams::default() }, |piece| {
+        match piece {
+            Some(piece) => all.push_str(piece),
+            None => all.clear(),
+        }
+        Ok(())
+    })?;
+    Ok(all.into_bytes())
+}
+
+/// Fetches the text of a session from the daemon, piece by piece. `take` gets each piece, and `None` if the text starts
+/// over.
+pub fn fetch_pieces(
+    app: &mut App,
+    session: &ExportSession,
+    form: ExportFormat,
+    target: Option<ExportTarget>,
+    take: impl FnMut(Option<&str>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    fetch_with(app, session, ReadParams { form, target, ..ReadParams::default() }, take)
+}
+
+fn fetch_with(
+    app: &mut App,
+    session: &ExportSession,
+    form: ReadParams,
+    mut take: impl FnMut(Option<&str>) -> Result<(), Error>,
+) -> Result<(), Error> {
     // The live conversation has an id only once it is saved.
     let (agent, id) = match session.is_live() {
         true => {
@@ -36,23 +65,23 @@ pub(super) fn fetch_session(app: &mut App, session: &ExportSession, form: TextFo
         }
         false => (None, session.id.to_string()),
     };
-    let first = ReadParams { agent, session: id, form, plain, ..ReadParams::default() };
-    let (mut params, mut all, mut tries) = (first.clone(), String::new(), MAX_READ_ATTEMPTS);
+    let first = ReadParams { agent, session: id, ..form };
+    let (mut params, mut tries) = (first.clone(), MAX_READ_ATTEMPTS);
     loop {
         let read = match app.client()?.call::<Read>(&params) {
             // The session changed between two pieces, for example its summary or tags: start over.
             Err(CallError::Rpc(error)) if error.kind() == ErrorKind::Conflict && tries > 1 => {
                 tries -= 1;
                 params = first.clone();
-                all.clear();
+                take(None)?;
                 continue;
             }
             answered => answered?,
         };
-        all.push_str(&read.data);
+        take(Some(&read.data))?;
         match read.next.filter(|next| Some(*next) > params.offset) {
             Some(next) => (params.offset, params.fingerprint) = (Some(next), read.fingerprint),
-            None => return Ok(all.into_bytes()),
+            None => return Ok(()),
         }
     }
 }
@@ -62,7 +91,7 @@ pub(super) fn fetch_session(app: &mut App, session: &ExportSession, form: TextFo
 pub(super) fn read_session_file(session: &ExportSession, form: TextForm) -> Option<Vec<u8>> {
     let bytes = match form.form {
         ExportFormat::Json => fs::read(&session.file_path).ok()?,
-        ExportFormat::Jsonl | ExportFormat::Md | ExportFormat::Html => return None,
+        _ => return None,
     };
     let start = format!("{{\n  \"schema\": 2,\n  \"id\": \"{}\",\n", session.id);
     let ours = session.available && bytes.starts_with(start.as_bytes()) && bytes.ends_with(b"\n  ]\n}\n");

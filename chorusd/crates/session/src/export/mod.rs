@@ -1,13 +1,16 @@
-//! Exports sessions as a session file (JSON), as one message a line (JSONL), as Markdown or as an HTML page.
+//! Exports sessions as a session file (JSON), as one message a line (JSONL), as Markdown, as an HTML page, or as the file
+//! of another program that continues the conversation.
 
 mod chunk_writer;
+mod coding_tools;
 pub mod html;
 pub mod markdown;
+mod message_list;
 mod progress;
 
 use std::io::{self, Write};
 
-use chorus_proto::methods::export::ExportFormat;
+use chorus_proto::methods::export::{ExportFormat, ExportTarget};
 use chorus_proto::{Message, Role, SessionHeader, Trigger};
 use jiff::{SignedDuration, Timestamp};
 
@@ -15,6 +18,7 @@ use super::SessionFile;
 use super::file::{write_end, write_header, write_message};
 use crate::stored_message::StoredMessage;
 pub use chunk_writer::ChunkWriter;
+pub use message_list::MessageList;
 pub use progress::Progress;
 
 /// The session that the exported one continues, as far as the export names it.
@@ -62,6 +66,8 @@ pub struct Export<'a> {
     pub plain: bool,
     /// The live conversation, which no session holds as it is.
     pub live: bool,
+    /// The conversation of the other program, if the format is one of another program.
+    pub target: Option<&'a ExportTarget>,
 }
 
 impl Export<'_> {
@@ -104,32 +110,35 @@ impl Export<'_> {
     #[must_use]
     pub fn frames(&self) -> u8 {
         match self.form {
-            ExportFormat::Json | ExportFormat::Jsonl => 2,
+            ExportFormat::Json | ExportFormat::Jsonl | ExportFormat::ClaudeCode | ExportFormat::Codex => 2,
             ExportFormat::Md if self.plain => 2,
             ExportFormat::Md | ExportFormat::Html => 3,
         }
     }
 
-    /// Writes the next frame. `newest` returns that many of the last messages.
+    /// Writes the next frame. `messages` are those of the session.
     pub fn write_frame(
         &self,
         out: &mut impl Write,
         progress: &mut Progress,
-        newest: impl FnOnce(u64) -> io::Result<Vec<StoredMessage>>,
+        messages: &dyn MessageList,
     ) -> io::Result<()> {
         match (self.form, progress.frames) {
             (ExportFormat::Json, 0) => write_header(out, self.header)?,
             (ExportFormat::Json, _) => write_end(out)?,
             (ExportFormat::Jsonl, _) => {}
-            (ExportFormat::Md, frame) => markdown::write_frame(out, self, frame, progress, newest)?,
+            (ExportFormat::Md, frame) => markdown::write_frame(out, self, frame, progress, messages)?,
             (ExportFormat::Html, frame) => html::write_frame(out, self, frame)?,
+            (ExportFormat::ClaudeCode | ExportFormat::Codex, _) => {
+                coding_tools::write_frame(out, self, progress, messages)?;
+            }
         }
         progress.frames += 1;
         progress.messages = 0;
         Ok(())
     }
 
-    /// Writes the part of the next message in this pass.
+    /// Writes the part of the next message in this pass. `messages` are all of the session.
     ///
     /// # Errors
     /// Fails if the writer fails or the message cannot be parsed. `progress` must not be used after that.
@@ -137,6 +146,7 @@ impl Export<'_> {
         &self,
         out: &mut impl Write,
         progress: &mut Progress,
+        messages: &dyn MessageList,
         message: &StoredMessage,
     ) -> io::Result<()> {
         let number = progress.messages + 1;
@@ -150,6 +160,9 @@ impl Export<'_> {
             (ExportFormat::Md, _) => markdown::write_record(out, progress, message)?,
             (ExportFormat::Html, 1) => html::write_contents_entry(out, self.header, number, message)?,
             (ExportFormat::Html, _) => html::write_message(out, self, number, message)?,
+            (ExportFormat::ClaudeCode | ExportFormat::Codex, _) => {
+                coding_tools::write_message(out, self, progress, messages, message)?;
+            }
         }
         progress.messages = number;
         Ok(())
@@ -166,6 +179,16 @@ pub fn write(
     write_whole(out, file, export_of(file, parent, form, false))
 }
 
+/// Writes a whole session as the file of another program.
+pub fn write_for_tool(
+    out: &mut impl Write,
+    file: &SessionFile,
+    form: ExportFormat,
+    target: &ExportTarget,
+) -> io::Result<()> {
+    write_whole(out, file, Export { target: Some(target), ..export_of(file, None, form, false) })
+}
+
 /// Writes a whole session as Markdown without the block of data at its end.
 pub fn write_plain(out: &mut impl Write, file: &SessionFile) -> io::Result<()> {
     write_whole(out, file, export_of(file, None, ExportFormat::Md, true))
@@ -178,18 +201,17 @@ fn export_of<'a>(
     plain: bool,
 ) -> Export<'a> {
     let first_at = file.messages.first().and_then(|message| Some(message.to_message().ok()?.timestamp));
-    Export { header: &file.header, parent, first_at, form, plain, live: false }
+    Export { header: &file.header, parent, first_at, form, plain, live: false, target: None }
 }
 
 fn write_whole(out: &mut impl Write, file: &SessionFile, text: Export<'_>) -> io::Result<()> {
     let mut progress = Progress::default();
     for frame in 0..text.frames() {
-        text.write_frame(out, &mut progress, |count| {
-            let first = file.messages.len().saturating_sub(usize::try_from(count).unwrap_or(usize::MAX));
-            Ok(file.messages[first..].to_vec())
-        })?;
+        text.write_frame(out, &mut progress, &file.messages)?;
         if frame + 1 < text.frames() {
-            file.messages.iter().try_for_each(|message| text.write_message(out, &mut progress, message))?;
+            for message in &file.messages {
+                text.write_message(out, &mut progress, &file.messages, message)?;
+            }
         }
     }
     Ok(())

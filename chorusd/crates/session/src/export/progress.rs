@@ -1,10 +1,11 @@
 //! The state of an export between two of its parts.
 
+use super::coding_tools::ToolProgress;
 use super::markdown::SectionWriter;
 
 /// State of an export between two frames or messages: everything that the rest of the text depends on besides the
 /// session.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Progress {
     /// Number of frames written so far.
     pub frames: u8,
@@ -16,4 +17,6 @@ pub struct Progress {
     pub(super) text_bytes: u64,
     /// Number of user messages that have a record in the block of data.
     pub(super) recorded_queries: u64,
+    /// The state of a file for another program.
+    pub(super) tool: ToolProgress,
 }

@@ -4,10 +4,13 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use chorus_proto::Role;
+use chorus_proto::methods::export::{ExportFormat, ExportTarget};
 use chorus_proto::methods::import::ImportFormat;
 use serde_json::Value;
 
 use super::test_support::{ImportedSession, RecordingSink, import_as};
+use crate::export::write_for_tool;
 
 /// Role, text, name and parameters of each tool call, and the id of the call that a result belongs to.
 type Reading = (String, String, Vec<(String, Value)>, Option<String>);
@@ -117,5 +120,59 @@ fn transcripts_come_whole() {
         assert_eq!(memory.skipped.len(), if odd { 6 } else { 0 }, "{:?}", memory.skipped);
         let named = !path.ends_with("session_b.jsonl");
         assert_eq!(memory.sessions[0].about.description.is_some(), named, "{}", path.display());
+    }
+}
+
+/// Lists texts, calls and results, without what an export for another program leaves out.
+fn exported_parts(found: &ImportedSession) -> Vec<String> {
+    let mut parts = Vec::new();
+    for message in &found.messages {
+        let calls = message.tool_calls.iter().map(|call| {
+            let params: Value = serde_json::from_str(call.params.get()).unwrap();
+            format!("call {} {params}", call.name)
+        });
+        let said = match message.role {
+            Role::System => continue,
+            // An id that was used before is another one there.
+            Role::ToolResult => Some(format!("result {}", message.content)),
+            role => {
+                Some(format!("{} {}", role.as_str(), message.content)).filter(|_| !message.content.trim().is_empty())
+            }
+        };
+        parts.extend(said.into_iter().chain(calls));
+    }
+    parts
+}
+
+#[test]
+fn conversations_come_back_whole_from_files_for_other_programs() {
+    let paths = [folder("tau-bench"), folder("swe-agent"), folder("claude-code")].concat();
+    for path in paths {
+        let memory = import_as(ImportFormat::Auto, fs::read(&path).unwrap()).unwrap();
+        for session in &memory.sessions {
+            let messages: Vec<Value> = session.json.iter().map(|json| serde_json::from_str(json).unwrap()).collect();
+            let file = serde_json::json!({
+                "schema": 2, "id": "00000000-0000-4000-8000-000000000007", "session_id": "2026-02-12_x",
+                "saved_at": "2026-02-12T10:00:00Z", "messages": messages,
+            });
+            let file = crate::file::parse(&bytes::Bytes::from(file.to_string())).unwrap();
+            let id = "11111111-0000-4000-8000-000000000001".to_owned();
+            let target = ExportTarget { id, directory: "/w".into() };
+            for (form, format) in
+                [(ExportFormat::ClaudeCode, ImportFormat::ClaudeCode), (ExportFormat::Codex, ImportFormat::Codex)]
+            {
+                let mut text = Vec::new();
+                write_for_tool(&mut text, &file, form, &target).unwrap();
+                let again = import_as(format, text).unwrap();
+                assert_eq!((again.skipped, again.sessions.len()), (Vec::new(), 1), "{}", path.display());
+                let (found, due) = (exported_parts(&again.sessions[0]), exported_parts(session));
+                if path.ends_with("edge_cases.jsonl") {
+                    // Two calls have no result.
+                    assert_eq!(found.join("\n").matches("[call of the tool ").count(), 2);
+                    continue;
+                }
+                assert_eq!(found, due, "{} {form:?}", path.display());
+            }
+        }
     }
 }

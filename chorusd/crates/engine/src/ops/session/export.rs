@@ -1,15 +1,16 @@
 //! The operations `session.export.*`.
 
+use std::cell::RefCell;
 use std::io;
 
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
 use chorus_clock::Clock;
 use chorus_config::Config;
-use chorus_proto::methods::export::{ExportFormat, ReadParams, ReadResult, SelectParams, SelectResult};
+use chorus_proto::methods::export::{ExportFormat, ExportTarget, ReadParams, ReadResult, SelectParams, SelectResult};
 use chorus_proto::{ErrorKind, SessionHeader, Trigger};
 use chorus_runtime::run_blocking;
-use chorus_session::export::{ChunkWriter, Export, ImportedSession, ParentSession};
+use chorus_session::export::{ChunkWriter, Export, ImportedSession, MessageList, ParentSession};
 use chorus_session::stored_message::StoredMessage;
 use chorus_session::{FormatError, Selector};
 use chorus_store::catalog::SessionQuery;
@@ -129,13 +130,14 @@ pub async fn read_open(
     if params.plain && params.form != ExportFormat::Md {
         return Err(Error::invalid("`plain` requires the form `md`"));
     }
+    check_target(&params)?;
     // The next pieces go on with the parent that the first one found.
     let known = params.fingerprint.as_deref().and_then(|text| positions.parent_of(text));
     let parent = match known {
         Some(parent) => parent,
         None => find_parent(sessions, &open.header).await?,
     };
-    let fingerprint = text_fingerprint(&open, parent.as_ref());
+    let fingerprint = text_fingerprint(&open, parent.as_ref(), params.target.as_ref());
     if params.fingerprint.as_ref().is_some_and(|before| *before != fingerprint) {
         let failure = Error::new(ErrorKind::Conflict, "the session changed during the export");
         return Err(failure.hint("start the export again"));
@@ -157,6 +159,7 @@ pub async fn read_open(
             form: params.form,
             plain: params.plain,
             live: open.is_live(),
+            target: params.target.as_ref(),
         };
         let mut piece = ChunkWriter::new(offset - begun.offset, room);
         let reached = write_piece(&mut piece, &text, &open.messages, begun)?;
@@ -170,6 +173,45 @@ pub async fn read_open(
     Ok(ReadResult { session, data, next, fingerprint: Some(fingerprint) })
 }
 
+/// Checks that there is a target if, and only if, the format needs one.
+fn check_target(params: &ReadParams) -> Result<()> {
+    let form = params.form.as_str();
+    match &params.target {
+        None if params.form.needs_target() => Err(Error::invalid(format!("the form `{form}` requires `target`"))),
+        Some(_) if !params.form.needs_target() => Err(Error::invalid(format!("the form `{form}` takes no `target`"))),
+        Some(target) if Uuid::try_parse(&target.id).is_err() || target.id.len() != 36 => {
+            Err(Error::invalid("`target.id` is not a UUID"))
+        }
+        Some(target) if !target.directory.starts_with('/') => {
+            Err(Error::invalid("`target.directory` is not an absolute path"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The messages of a session in the form that an export reads. Remembers the error of the last read.
+struct ExportMessages<'a> {
+    source: &'a MessageSource,
+    failed: RefCell<Option<Error>>,
+}
+
+impl MessageList for ExportMessages<'_> {
+    fn count(&self) -> u64 {
+        self.source.count()
+    }
+
+    fn iter_from(&self, number: u64) -> Box<dyn Iterator<Item = io::Result<StoredMessage>> + '_> {
+        let mut reader = self.source.messages_from(number);
+        Box::new(std::iter::from_fn(move || {
+            let read = reader.read().map_err(|failure| {
+                *self.failed.borrow_mut() = Some(failure);
+                io::ErrorKind::Other.into()
+            });
+            read.transpose()
+        }))
+    }
+}
+
 /// Writes a text from a position on, until the piece is full or the text ends. Returns the last position before that.
 fn write_piece(
     piece: &mut ChunkWriter,
@@ -177,16 +219,21 @@ fn write_piece(
     messages: &MessageSource,
     begun: ExportPosition,
 ) -> Result<ExportPosition> {
-    let (mut progress, mut reached) = (begun.progress, begun);
-    // Results are ignored: a full piece refuses more and reports that itself, and writing to memory cannot fail.
+    let source = ExportMessages { source: messages, failed: RefCell::new(None) };
+    let (mut progress, begun_at) = (begun.progress.clone(), begun.offset);
+    let mut reached = begun;
+    // A full piece refuses more, which is no error.
     loop {
         if progress.frames > 0 {
             let mut remaining = messages.messages_from(progress.messages);
             loop {
                 let Some(passed) = piece.total_written() else { return Ok(reached) };
-                reached = ExportPosition { offset: begun.offset + passed, progress };
+                reached = ExportPosition { offset: begun_at + passed, progress: progress.clone() };
                 let Some(message) = remaining.read()? else { break };
-                let written = text.write_message(piece, &mut progress, &message);
+                let written = text.write_message(piece, &mut progress, &source, &message);
+                if let Some(failure) = source.failed.take() {
+                    return Err(failure);
+                }
                 if let Err(error) = written
                     && piece.total_written().is_some()
                 {
@@ -198,15 +245,14 @@ fn write_piece(
                 }
             }
         }
-        let mut failed = None;
-        let _ = text.write_frame(piece, &mut progress, |count| {
-            newest_messages(messages, count).map_err(|failure| {
-                failed = Some(failure);
-                io::ErrorKind::Other.into()
-            })
-        });
-        if let Some(failure) = failed {
+        let written = text.write_frame(piece, &mut progress, &source);
+        if let Some(failure) = source.failed.take() {
             return Err(failure);
+        }
+        if let Err(error) = written
+            && piece.total_written().is_some()
+        {
+            return Err(corrupt_error(&text.header.session_id, &FormatError::Json(error.to_string())));
         }
         if progress.frames == text.frames() || piece.total_written().is_none() {
             return Ok(reached);
@@ -214,18 +260,8 @@ fn write_piece(
     }
 }
 
-/// Returns the last `count` messages.
-fn newest_messages(messages: &MessageSource, count: u64) -> Result<Vec<StoredMessage>> {
-    let mut remaining = messages.messages_from(messages.count().saturating_sub(count));
-    let mut newest = Vec::new();
-    while let Some(message) = remaining.read()? {
-        newest.push(message);
-    }
-    Ok(newest)
-}
-
 /// Hashes everything that determines the text of a session, in any format.
-fn text_fingerprint(open: &OpenSession, parent: Option<&ParentSession>) -> String {
+fn text_fingerprint(open: &OpenSession, parent: Option<&ParentSession>, target: Option<&ExportTarget>) -> String {
     let mut hash = Sha256::new();
     hash.update(&open.messages_hash);
     // The header includes what the catalog knows better than the file.
@@ -237,6 +273,9 @@ fn text_fingerprint(open: &OpenSession, parent: Option<&ParentSession>) -> Strin
         json!([parent.session_id, parent.queries, parent.tokens, import])
     });
     hash.update(json!(parent).to_string());
+    if let Some(ExportTarget { id, directory }) = target {
+        hash.update(json!([id, directory]).to_string());
+    }
     hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 

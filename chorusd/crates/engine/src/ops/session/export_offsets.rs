@@ -18,7 +18,7 @@ const MAX_POSITIONS: usize = 256;
 const MAX_PARENTS: usize = 64;
 
 /// A position between two messages of a text, from which rendering can continue.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct ExportPosition {
     /// Bytes of the text before it.
     pub offset: u64,
@@ -41,7 +41,7 @@ impl ExportPositions {
     pub fn before(&self, of: &TextKey, offset: u64) -> ExportPosition {
         let known = self.positions.lock();
         let of_text = known.iter().filter(|(text, point)| text == of && point.offset <= offset);
-        of_text.map(|(_, point)| *point).max_by_key(|point| point.offset).unwrap_or_default()
+        of_text.map(|(_, point)| point).max_by_key(|point| point.offset).cloned().unwrap_or_default()
     }
 
     /// Returns the parent with which the text of this fingerprint began, `None` if that is not known.

@@ -12,7 +12,7 @@ use chorus_proto::{Role, SessionHeader};
 
 use self::counting_writer::CountingWriter;
 use self::metadata::{MessageMetadata, Record};
-use super::{Export, Progress};
+use super::{Export, MessageList, Progress};
 use crate::markdown::{DATA_END, DATA_START, SummaryBlock, render_data_line};
 use crate::stored_message::StoredMessage;
 use crate::summary::{FindingLimits, collect_findings};
@@ -30,12 +30,12 @@ pub(super) fn write_frame(
     text: &Export<'_>,
     frame: u8,
     progress: &mut Progress,
-    newest: impl FnOnce(u64) -> io::Result<Vec<StoredMessage>>,
+    messages: &dyn MessageList,
 ) -> io::Result<()> {
     let mut counted = CountingWriter::new(out);
     match frame {
         0 => header::write(&mut counted, text)?,
-        1 => write_end(&mut counted, text, progress.sections, newest)?,
+        1 => write_end(&mut counted, text, progress.sections, messages)?,
         _ => return writeln!(out, "{DATA_END}"),
     }
     progress.text_bytes += counted.written();
@@ -78,10 +78,10 @@ fn write_end(
     out: &mut impl Write,
     text: &Export<'_>,
     sections: SectionWriter,
-    newest: impl FnOnce(u64) -> io::Result<Vec<StoredMessage>>,
+    messages: &dyn MessageList,
 ) -> io::Result<()> {
     let written = sections.finish(out, text.header)?;
-    let summary = build_summary(text.header, newest)?;
+    let summary = build_summary(text.header, messages)?;
     if !summary.is_empty() {
         if written {
             out.write_all(b"---\n\n")?;
@@ -104,14 +104,11 @@ fn write_data_start(out: &mut impl Write, header: &SessionHeader, progress: &Pro
 
 /// Builds the summary from the header. If the header names neither decisions nor open tasks, takes those that the
 /// messages name.
-fn build_summary(
-    header: &SessionHeader,
-    newest: impl FnOnce(u64) -> io::Result<Vec<StoredMessage>>,
-) -> io::Result<SummaryBlock> {
+fn build_summary(header: &SessionHeader, messages: &dyn MessageList) -> io::Result<SummaryBlock> {
     let set = &header.working_set;
     let mut summary = SummaryBlock::new(header.summary.as_deref(), set);
     if summary.decisions.is_empty() && summary.pending.is_empty() {
-        let newest = newest(MAX_SCANNED_MESSAGES)?;
+        let newest = messages.newest(MAX_SCANNED_MESSAGES)?;
         let found = collect_findings(&newest, set, MAX_FINDINGS);
         let said = SummaryBlock::new(
             None,

@@ -1,0 +1,161 @@
+//! Other coding agents in which a conversation can be continued: the files that they resume, where they look for them,
+//! and how they are started.
+
+mod claude_code;
+mod codex;
+mod placement;
+mod project_dir;
+mod tool_session;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::{env, io};
+
+use chorus_proto::methods::export::ExportFormat;
+use chorus_proto::shell_word::shell_word;
+use clap::ValueEnum;
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use crate::error::Error;
+pub use placement::{Placement, place};
+pub use project_dir::find_project_dir;
+pub use tool_session::ToolSession;
+
+/// A coding agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CodingTool {
+    ClaudeCode,
+    Codex,
+}
+
+/// A file of a tool that has the id of the conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum ExistingFile {
+    /// Its content can be compared.
+    Readable(PathBuf),
+    /// The tool compressed it.
+    Compressed(PathBuf),
+    /// The tool would not continue it as it is.
+    Unusable,
+}
+
+impl CodingTool {
+    /// Returns the tool that reads this format.
+    #[must_use]
+    pub fn of_format(form: ExportFormat) -> Option<Self> {
+        Self::value_variants().iter().copied().find(|tool| tool.format() == form)
+    }
+
+    #[must_use]
+    pub fn format(self) -> ExportFormat {
+        match self {
+            Self::ClaudeCode => ExportFormat::ClaudeCode,
+            Self::Codex => ExportFormat::Codex,
+        }
+    }
+
+    /// Returns the name that users know.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "Claude Code",
+            Self::Codex => "Codex",
+        }
+    }
+
+    /// Returns the name of its program.
+    #[must_use]
+    pub fn program(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude",
+            Self::Codex => "codex",
+        }
+    }
+
+    /// Returns the command that installs it.
+    #[must_use]
+    pub fn install_command(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "npm install -g @anthropic-ai/claude-code",
+            Self::Codex => "npm install -g @openai/codex",
+        }
+    }
+
+    /// Returns the command that continues the conversation with this id.
+    #[must_use]
+    pub fn resume_command(self, id: &str) -> Vec<OsString> {
+        let verb = match self {
+            Self::ClaudeCode => "--resume",
+            Self::Codex => "resume",
+        };
+        [self.program(), verb, id].map(OsString::from).to_vec()
+    }
+
+    /// Returns the id for a conversation that the tool does not have yet: the same for the same session and number, so that
+    /// a conversation that is exported twice is one conversation there.
+    #[must_use]
+    pub fn new_id(self, session: &ToolSession, number: u32) -> Uuid {
+        // The id of a session is random in these bytes.
+        let mut bytes = *session.base.id.as_bytes();
+        for (byte, of) in bytes[12..].iter_mut().zip(number.to_be_bytes()) {
+            *byte ^= of;
+        }
+        match self {
+            Self::ClaudeCode => uuid::Builder::from_random_bytes(bytes).into_uuid(),
+            Self::Codex => {
+                let millis = u64::try_from(session.started_at.as_millisecond()).unwrap_or_default();
+                let mut random = [0; 10];
+                random.copy_from_slice(&bytes[6..]);
+                uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid()
+            }
+        }
+    }
+
+    /// Returns the directory in which the tool keeps conversations of this project directory.
+    fn new_path(self, directory: &Path, id: &str) -> Result<PathBuf, Error> {
+        Ok(match self {
+            Self::ClaudeCode => claude_code::path_of(&self.home()?, directory, id),
+            Self::Codex => codex::path_of(&self.home()?, id, Timestamp::now()),
+        })
+    }
+
+    fn find(self, directory: &Path, id: &str) -> Result<Option<ExistingFile>, Error> {
+        match self {
+            Self::ClaudeCode => {
+                let path = claude_code::path_of(&self.home()?, directory, id);
+                Ok(path.symlink_metadata().is_ok().then_some(ExistingFile::Readable(path)))
+            }
+            Self::Codex => codex::find(&self.home()?, id).map_err(|error| Error::for_file("sessions", &error)),
+        }
+    }
+
+    /// Returns whether the conversation in `existing` begins with the one in `exported`.
+    fn continues(self, existing: &Path, exported: &Path) -> io::Result<bool> {
+        match self {
+            Self::ClaudeCode => claude_code::continues(existing, exported),
+            Self::Codex => codex::continues(existing, exported),
+        }
+    }
+
+    /// Returns the directory in which the tool keeps its files.
+    fn home(self) -> Result<PathBuf, Error> {
+        let (variable, name) = match self {
+            Self::ClaudeCode => ("CLAUDE_CONFIG_DIR", ".claude"),
+            Self::Codex => ("CODEX_HOME", ".codex"),
+        };
+        if let Some(dir) = env::var_os(variable).filter(|dir| !dir.is_empty()) {
+            return std::path::absolute(&dir).map_err(|error| Error::for_file(&dir.to_string_lossy(), &error));
+        }
+        let home = env::home_dir().filter(|home| !home.as_os_str().is_empty());
+        home.map(|home| home.join(name))
+            .ok_or_else(|| Error::usage("no home directory is known").with_hint(format!("set {variable}")))
+    }
+}
+
+/// Returns the command as a line for a shell, which first goes to `directory`.
+#[must_use]
+pub fn shell_line(directory: &Path, command: &[OsString]) -> String {
+    let words: Vec<_> = command.iter().map(|word| shell_word(&word.to_string_lossy()).into_owned()).collect();
+    format!("cd {} && {}", shell_word(&directory.to_string_lossy()), words.join(" "))
+}
