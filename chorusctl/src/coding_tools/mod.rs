@@ -156,6 +156,15 @@ impl CodingTool {
 /// Returns the command as a line for a shell, which first goes to `directory`.
 #[must_use]
 pub fn shell_line(directory: &Path, command: &[OsString]) -> String {
-    let words: Vec<_> = command.iter().map(|word| shell_word(&word.to_string_lossy()).into_owned()).collect();
+    let words: Vec<_> = command.iter().map(|word| option_or_word(&word.to_string_lossy())).collect();
     format!("cd {} && {}", shell_word(&directory.to_string_lossy()), words.join(" "))
+}
+
+/// Returns a word for a shell. Options are not quoted.
+fn option_or_word(word: &str) -> String {
+    let name = word.trim_start_matches('-');
+    if name.len() < word.len() && shell_word(name) == name {
+        return word.to_owned();
+    }
+    shell_word(word).into_owned()
 }

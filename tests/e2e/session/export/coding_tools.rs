@@ -74,6 +74,7 @@ fn a_conversation_goes_where_the_tool_looks_and_comes_back_the_same() {
         assert!(file.starts_with(&place) && file.to_string_lossy().ends_with(&format!("{id}.jsonl")), "{said}");
         assert_eq!(fs::metadata(&file).expect("the file").permissions().mode() & 0o777, 0o600);
         let path = file.to_str().expect("a path");
+        daemon.client().init(tool);
         let from = chorusctl(&home, ["--json", "--agent", tool, "import", "--from", tool, path]).expect_json();
         let session = from["sessions"][0]["id"].as_str().expect("an id").to_owned();
         assert_eq!(said_by(&daemon, tool, &session), before, "{tool}");
