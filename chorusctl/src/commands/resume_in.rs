@@ -43,7 +43,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let is_run = !args.print && app.stdout.format() == OutputFormat::Text;
     let program = find_program(tool.program());
     if is_run && program.is_none() {
-        let what = format!("{} is not installed: there is no program `{}` in PATH", tool.title(), tool.program());
+        let what = format!("{} is not installed: `{}` is not in PATH", tool.title(), tool.program());
         return Err(Error::new(exit::NOT_FOUND, what).with_hint(format!("install it: {}", tool.install_command())));
     }
     let session = export::select_for_tool(app, args.session)?;
