@@ -108,9 +108,9 @@ fn what_the_tool_has_is_used_again_and_never_overwritten() {
         let longer = format!("{text}{next}\n");
         fs::write(file_of(&first), &longer).expect("written");
         assert_eq!(export_json(&home, tool)["new"], false);
-        // Another conversation is in its place.
-        let other = text.replace("tower 7", "barn 3").replace("-4", "-5");
-        let other = if tool == "codex" { text.replace("tower 7", "barn 3") } else { other };
+        // Its last message is gone: it is another conversation.
+        let is_last = |line: &&str| serde_json::from_str::<Value>(line).is_ok_and(|line| line == last);
+        let other: String = text.lines().filter(|line| !is_last(line)).map(|line| format!("{line}\n")).collect();
         fs::write(file_of(&first), &other).expect("written");
         let second = export_json(&home, tool);
         assert_eq!(second["new"], true);
