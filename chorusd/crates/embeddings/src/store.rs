@@ -13,6 +13,9 @@ use crate::signs::Signs;
 /// Version of the file. One of another version is made again.
 const FORMAT: i64 = 1;
 
+/// Bytes of the file that searches read where the system has them in memory, without a copy.
+const MAPPED_BYTES: i64 = 2 << 30;
+
 /// How many times as many vectors as are wanted are looked at closely: at least as many as a text has parts, so that fewer texts than
 /// wanted are all that there are.
 const CLOSER_LOOKS: usize = 8;
@@ -84,7 +87,9 @@ impl VectorStore {
         // A crash may have come between a removal and this.
         truncate_log(&writing)?;
         let signs = read_signs(&writing, dimensions)?;
-        let reading = Mutex::new(connect(path)?);
+        let reading = connect(path)?;
+        reading.pragma_update(None, "mmap_size", MAPPED_BYTES)?;
+        let reading = Mutex::new(reading);
         Ok(Self { dimensions, writing: Mutex::new(writing), reading, signs: RwLock::new(signs) })
     }
 
@@ -191,8 +196,10 @@ impl VectorStore {
             }
             signs.nearest(&words, limit.saturating_mul(CLOSER_LOOKS))
         };
-        let reading = self.reading.lock();
-        let mut select = reading.prepare_cached("SELECT scale, codes FROM vectors WHERE key = ?1 AND part = ?2")?;
+        // In one transaction, so that the file is locked once.
+        let mut reading = self.reading.lock();
+        let transaction = reading.transaction()?;
+        let mut select = transaction.prepare_cached("SELECT scale, codes FROM vectors WHERE key = ?1 AND part = ?2")?;
         let mut found = Vec::with_capacity(close.len());
         for (key, part) in close {
             let similarity =
@@ -212,8 +219,9 @@ impl VectorStore {
     /// # Errors
     /// Fails if the file cannot be read.
     pub fn similarities(&self, vector: &[f32], keys: &[u64]) -> Result<Vec<Option<f32>>, EmbeddingError> {
-        let reading = self.reading.lock();
-        let mut select = reading.prepare_cached("SELECT scale, codes FROM vectors WHERE key = ?1")?;
+        let mut reading = self.reading.lock();
+        let transaction = reading.transaction()?;
+        let mut select = transaction.prepare_cached("SELECT scale, codes FROM vectors WHERE key = ?1")?;
         let mut of_key = |key: &u64| -> Result<Option<f32>, EmbeddingError> {
             let mut rows = select.query([to_row(*key)])?;
             let mut best: Option<f32> = None;

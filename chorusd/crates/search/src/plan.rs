@@ -1,6 +1,7 @@
 //! Carries out a query.
 
 mod candidates;
+mod given_documents;
 mod holders;
 mod meaning;
 

@@ -1,17 +1,19 @@
 //! The messages that mean what the query does.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
-use tantivy::query::{BooleanQuery, ConstScoreQuery, Occur, Query, TermSetQuery};
-use tantivy::{DocAddress, Term};
+use tantivy::query::{BooleanQuery, Occur, Query};
+use tantivy::schema::IndexRecordOption;
+use tantivy::{DocAddress, DocId, DocSet as _, TERMINATED};
 
 use super::Search;
 use super::candidates::{self, Candidate, ColumnFilter};
+use super::given_documents::GivenDocuments;
 use crate::error::SearchError;
 use crate::fields::column;
 use crate::query::{Meaning, Mode};
 use crate::ranking::{ENOUGH_OF_NEAREST, MEANING_WEIGHT, MOST_NEAREST, NEAREST};
-use crate::writer::short_key;
 
 /// The similarities of messages, by short key.
 type Similarities = HashMap<u64, f32>;
@@ -72,24 +74,33 @@ impl Search<'_> {
 
     /// Returns the messages with these short keys that the query and the filter admit.
     fn with_short_keys(&self, keys: &Similarities, filter: &ColumnFilter) -> Result<Vec<Candidate>, SearchError> {
-        let field = self.shared.fields.key;
-        let mut whole: BTreeSet<Vec<u8>> = BTreeSet::new();
         let mut sorted: Vec<u64> = keys.keys().copied().collect();
         sorted.sort_unstable();
+        let mut documents = HashMap::new();
         for segment in self.searcher.segment_readers() {
-            let index = segment.inverted_index(field)?;
+            let index = segment.inverted_index(self.shared.fields.key)?;
+            let mut found: Vec<DocId> = Vec::new();
             for key in &sorted {
                 let from = index.terms().range().ge(key.to_be_bytes());
-                let mut terms = from.into_stream().map_err(tantivy::TantivyError::from)?;
-                while terms.advance() && short_key(terms.key()) == *key {
-                    whole.insert(terms.key().to_vec());
+                let until = key.checked_add(1).map(u64::to_be_bytes);
+                let range = until.map_or_else(|| index.terms().range().ge(key.to_be_bytes()), |until| from.lt(until));
+                let mut terms = range.into_stream().map_err(tantivy::TantivyError::from)?;
+                while terms.advance() {
+                    let mut postings = index
+                        .read_postings_from_terminfo(terms.value(), IndexRecordOption::Basic)
+                        .map_err(tantivy::TantivyError::from)?;
+                    while postings.doc() != TERMINATED {
+                        found.push(postings.doc());
+                        postings.advance();
+                    }
                 }
             }
+            found.sort_unstable();
+            documents.insert(segment.segment_id(), found);
         }
-        let limit = whole.len();
-        let terms = whole.iter().map(|key| Term::from_field_bytes(field, key));
+        let limit = documents.values().map(Vec::len).sum::<usize>();
         let mut clauses: Vec<(Occur, Box<dyn Query>)> =
-            vec![(Occur::Must, Box::new(ConstScoreQuery::new(Box::new(TermSetQuery::new(terms)), 0.0)))];
+            vec![(Occur::Must, Box::new(GivenDocuments(Arc::new(documents))))];
         clauses.extend(self.conditions(self.shared.fields.text));
         let query = self.filtered(Box::new(BooleanQuery::new(clauses)))?;
         candidates::best(self.shared, &self.searcher, &*query, filter, limit.max(1))
