@@ -46,8 +46,7 @@ pub(crate) fn create(app: &mut App) -> Result<bool, Error> {
         app.client()?.call::<Get>(&GetParams { session, limit: Some(0), ..GetParams::default() })?;
     }
     let taken = |name: &str| agents.iter().any(|agent| agent.name == name);
-    let name = std::env::current_dir().ok().and_then(|dir| repository_name(&dir)).filter(|name| !taken(name));
-    let name = name.unwrap_or_else(|| DEFAULT_NAME.to_owned());
+    let name = Some(name()).filter(|name| !taken(name)).unwrap_or_else(|| DEFAULT_NAME.to_owned());
     let params = InitParams { name: name.clone(), ..InitParams::default() };
     let created = match app.client()?.call::<Init>(&params) {
         Ok(created) => created.agent,
@@ -62,6 +61,13 @@ pub(crate) fn create(app: &mut App) -> Result<bool, Error> {
         app.stderr.line(&format!("its tools work in {workspace}, not in this directory"));
     }
     Ok(true)
+}
+
+/// Returns the name of the first agent: that of the git repository around the current directory, or `default`.
+#[must_use]
+pub(crate) fn name() -> String {
+    let dir = std::env::current_dir().ok();
+    dir.and_then(|dir| repository_name(&dir)).unwrap_or_else(|| DEFAULT_NAME.to_owned())
 }
 
 /// Returns the name of the git repository that contains `dir`, as the name of an agent.

@@ -1,13 +1,13 @@
 //! The command line of the daemon, for `chorusctl` and service managers. People use `chorusctl`.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use chorus_base::error::{Error, Result};
 use chorus_engine::backup;
 use chorus_proto::methods::doctor::DoctorParams;
-use chorus_proto::paths::{is_runtime_dir, resolve};
+use chorus_proto::paths::{InstancePaths, is_runtime_dir, resolve};
 use clap::Parser;
 use directories::BaseDirs;
 
@@ -52,35 +52,47 @@ pub fn main() -> ExitCode {
     if let Some(ended) = chorus_sandbox::helper::run_stage(std::env::args_os().skip(1)) {
         return ended;
     }
+    // Not in the help either: people use `chorusctl mcp`.
+    if let Some(ended) = crate::mcp::run_if_asked() {
+        return ended;
+    }
     let args = Args::parse();
     chorus_engine::lifecycle::malloc_trim::set_malloc_thresholds();
     match run(&args) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            let mut err = std::io::stderr().lock();
-            let _ = writeln!(err, "error: {failure}");
-            if let Some(hint) = &failure.hint {
-                let _ = writeln!(err, "hint: {hint}");
-            }
-            ExitCode::from(failure.exit_status())
-        }
+        Err(failure) => print_error(&failure),
     }
 }
 
-fn run(args: &Args) -> Result<()> {
-    if let Some(source) = &args.verify_backup {
-        return print_json(&backup::verify(source, &mut print_progress())?);
+/// Prints the two lines of an error and returns its exit status.
+pub(crate) fn print_error(failure: &Error) -> ExitCode {
+    let mut err = std::io::stderr().lock();
+    let _ = writeln!(err, "error: {failure}");
+    if let Some(hint) = &failure.hint {
+        let _ = writeln!(err, "hint: {hint}");
     }
+    ExitCode::from(failure.exit_status())
+}
+
+/// Returns the absolute paths of this instance.
+pub(crate) fn resolve_paths(socket: Option<&Path>) -> Result<InstancePaths> {
     let dirs = BaseDirs::new();
     let places = resolve(
-        args.socket.as_deref(),
+        socket,
         |name| std::env::var_os(name),
         dirs.as_ref().map(BaseDirs::home_dir),
         dirs.as_ref().map(BaseDirs::config_dir),
         is_runtime_dir,
     )
     .map_err(|e| Error::invalid(e.to_string()).hint("set CHORUS_HOME to a directory that you own"))?;
-    let places = places.absolute().map_err(|e| Error::io("cannot determine the working directory", &e))?;
+    places.absolute().map_err(|e| Error::io("cannot determine the working directory", &e))
+}
+
+fn run(args: &Args) -> Result<()> {
+    if let Some(source) = &args.verify_backup {
+        return print_json(&backup::verify(source, &mut print_progress())?);
+    }
+    let places = resolve_paths(args.socket.as_deref())?;
     if args.check_config {
         return print_json(&daemon::check_config(&places)?);
     }

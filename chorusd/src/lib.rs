@@ -6,6 +6,7 @@ pub mod cli;
 pub mod daemon;
 #[cfg(not(feature = "discord"))]
 mod discord_stub;
+mod mcp;
 pub mod server;
 
 pub use cli::main;

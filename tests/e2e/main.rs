@@ -20,6 +20,7 @@ mod faults;
 mod fuzz;
 mod instance;
 mod journal;
+mod mcp;
 mod memory;
 mod models;
 mod notes;

@@ -25,6 +25,7 @@ pub mod format;
 pub mod help;
 pub mod help_groups;
 pub mod man;
+pub mod mcp;
 pub mod memory;
 pub mod message_range;
 pub mod message_role;
@@ -101,6 +102,8 @@ pub enum Command {
     Cancel(cancel::Args),
     /// Show the effective configuration and change defaults
     Settings(settings::Args),
+    /// Let coding tools search and keep conversations (MCP server)
+    Mcp(mcp::Args),
     /// Show token usage and cost
     Usage(usage::Args),
     /// List and answer pending approvals
@@ -154,6 +157,7 @@ pub fn run(command: Command, app: &mut App) -> Result<(), Error> {
         Command::Tasks(args) => tasks::run(args, app),
         Command::Cancel(args) => cancel::run(args, app),
         Command::Settings(args) => settings::run(args, app),
+        Command::Mcp(args) => mcp::run(args, app),
         Command::Usage(args) => usage::run(args, app),
         Command::Approvals(args) => approvals::run(args, app),
         Command::Permissions(args) => permissions::run(args, app),

@@ -56,6 +56,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("runtime", &["base"]),
     ("sandbox", &["base", "redact", "runtime"]),
     ("embeddings", &["base"]),
+    ("mcp", &["base", "proto"]),
     ("search", &["base", "embeddings", "proto"]),
     ("session", &["base", "proto"]),
     ("config", &["base", "permissions", "proto"]),
@@ -95,6 +96,7 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("tree-sitter", &["permissions"]),
     ("landlock", &["sandbox"]),
     ("seccompiler", &["sandbox"]),
+    ("rmcp", &["mcp"]),
     ("rten", &["embeddings"]),
     ("tantivy", &["search"]),
 ];

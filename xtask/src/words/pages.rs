@@ -3,7 +3,7 @@
 use super::scanner::Text;
 
 /// The pages that are checked, relative to the root of the workspace.
-pub const PAGES: [&str; 35] = [
+pub const PAGES: [&str; 36] = [
     "README.md",
     "CHANGELOG.md",
     "docs/ARCHITECTURE.md",
@@ -15,6 +15,7 @@ pub const PAGES: [&str; 35] = [
     "docs/GETTING_STARTED.md",
     "docs/GLOSSARY.md",
     "docs/GUIDE.md",
+    "docs/MCP.md",
     "docs/MEMORY.md",
     "docs/OPERATIONS.md",
     "docs/PERFORMANCE.md",
