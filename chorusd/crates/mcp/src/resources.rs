@@ -75,7 +75,7 @@ pub(crate) async fn read(context: &CallContext, uri: &str) -> Result<Option<Reso
         form: ExportFormat::Md,
         plain: true,
         offset: Some(offset),
-        fingerprint: None,
+        ..ReadParams::default()
     };
     let no_part = || {
         Error::invalid(format!("no part of the conversation starts at {offset}"))
