@@ -57,14 +57,14 @@ pub(super) fn split_attachments(attachments: Vec<Attachment>, takes_images: bool
     (images, without_nul(text))
 }
 
-fn to_image(attachment: Attachment) -> Result<Image, Attachment> {
+fn to_image(attachment: Attachment) -> Result<Image, Box<Attachment>> {
     match attachment {
         Attachment { media_type: Some(media_type), data: Some(data), .. }
             if IMAGE_TYPES.contains(&media_type.as_str()) && !data.is_empty() && data.len() <= MAX_IMAGE_CHARS =>
         {
             Ok(Image { media_type, data })
         }
-        other => Err(other),
+        other => Err(Box::new(other)),
     }
 }
 
