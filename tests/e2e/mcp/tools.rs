@@ -1,4 +1,4 @@
-//! What the tools do.
+//! The tools, called by a client.
 
 use chorus_proto::methods::memory::{List, ListParams};
 use chorus_proto::{Client, NewMessage, Role};

@@ -14,7 +14,7 @@ use crate::app::App;
 use crate::error::Error;
 use crate::ui::{Style, confirm, sanitize};
 
-/// What is appended to the name of a file for the copy of what it was.
+/// Suffix of the copy of a file from before its first change.
 const BACKUP_SUFFIX: &str = ".before-chorus";
 
 /// Lines around a change that are shown.

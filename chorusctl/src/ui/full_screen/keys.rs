@@ -35,7 +35,7 @@ pub enum Key {
 #[derive(Debug, Default)]
 pub(super) struct KeyParser {
     bytes: Vec<u8>,
-    /// What is kept of a paste that goes on.
+    /// Beginning of a long paste, which is kept.
     paste: Option<Vec<u8>>,
 }
 

@@ -15,7 +15,7 @@ use super::transport::{AttemptDeadline, HttpRequest};
 pub(super) struct SingleAttempt<'a> {
     pub(super) provider: &'a Provider,
     pub(super) model: &'a str,
-    /// Whether the request has images.
+    /// True if the request has images.
     pub(super) images: bool,
     /// The limit for the whole of it.
     pub(super) time: Duration,

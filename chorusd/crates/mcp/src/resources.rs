@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::call::CallContext;
 use crate::text;
 
-/// What the addresses of saved conversations begin with.
+/// Beginning of the addresses of saved conversations.
 const PREFIX: &str = "chorus://session/";
 const MIME_TYPE: &str = "text/markdown";
 /// Sessions on a page of the list.

@@ -31,7 +31,7 @@ pub struct RequestTarget<'a> {
     pub provider: &'a Provider,
     pub key: Option<&'a Secret>,
     pub model: &'a str,
-    /// Whether the request has images.
+    /// True if the request has images.
     pub images: bool,
 }
 

@@ -33,7 +33,7 @@ fn session_of(messages: &[Value]) -> SessionFile {
 }
 
 fn export(file: &SessionFile, form: ExportFormat) -> Vec<Value> {
-    let target = ExportTarget { id: "11111111-0000-4000-8000-000000000001".into(), directory: "/work/shop".into() };
+    let target = ExportTarget { id: "11111111-0000-4000-8000-000000000001".into(), directory: "/srv/shop".into() };
     let mut text = Vec::new();
     write_for_tool(&mut text, file, form, &target).expect("memory takes it");
     let text = String::from_utf8(text).expect("UTF-8");
@@ -309,7 +309,7 @@ fn lines_of_claude_code_form_a_chain_with_the_ids_of_the_messages() {
     assert!(!uuids.contains(&&json!(id)), "an id of two messages would make a loop");
     for (line, before) in lines.iter().zip(std::iter::once(&Value::Null).chain(uuids)) {
         assert_eq!(&line["parentUuid"], before);
-        assert_eq!((&line["cwd"], &line["isSidechain"]), (&json!("/work/shop"), &json!(false)));
+        assert_eq!((&line["cwd"], &line["isSidechain"]), (&json!("/srv/shop"), &json!(false)));
         assert_eq!(line["timestamp"], "2026-02-12T09:00:00.123Z");
     }
     assert_eq!(lines[1]["message"]["id"], lines[2]["message"]["id"], "one reply");
