@@ -11,14 +11,13 @@ use chorus_proto::methods::approvals::{Approval, Approve, ApproveParams, Deny, D
 use chorus_proto::paths::InstancePaths;
 use chorus_proto::{CallError, Client, ErrorKind};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::getpgrp;
-use rustix::termios::{QueueSelector, tcflush, tcgetpgrp};
+use rustix::termios::{QueueSelector, tcflush};
 use serde_json::Value;
 
 use crate::commands::approvals::approve::describe_consequences;
 use crate::commands::approvals::format;
 use crate::error::Error;
-use crate::ui::{Stderr, Style, sanitize, terminal, text};
+use crate::ui::{Stderr, Style, job_control, sanitize, terminal, text};
 
 /// How long to wait for the daemon to accept an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -26,7 +25,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Returns true if a question can be asked: on a terminal, in the foreground process group.
 #[must_use]
 pub(super) fn is_possible() -> bool {
-    terminal::can_prompt() && tcgetpgrp(io::stdin()).is_ok_and(|group| group == getpgrp())
+    terminal::can_prompt() && job_control::is_in_foreground()
 }
 
 /// An open question.

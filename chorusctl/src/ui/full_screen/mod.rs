@@ -5,7 +5,6 @@
 //! while another program has the terminal, such as a pager.
 
 mod backend;
-mod job_control;
 mod keys;
 mod modes;
 mod signals;

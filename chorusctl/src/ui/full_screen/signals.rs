@@ -8,8 +8,8 @@ use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
 use super::Waker;
-use super::job_control::is_continuable;
 use super::modes::TerminalModes;
+use crate::ui::job_control::is_continuable;
 
 /// Starts the thread that handles signals. `waker` wakes the screen when it is to be drawn again. The thread stays when the
 /// screen is left: without it the signals would do nothing, with it they do what they do by default.
@@ -24,9 +24,11 @@ fn on_signal(modes: &TerminalModes, waker: &Waker, signal: i32) {
     match signal {
         SIGWINCH => waker.wake(),
         // As by default: a process group that nobody would continue is not stopped.
-        SIGTSTP if is_continuable() => modes.stop(),
-        SIGTSTP => {}
-        SIGCONT => {
+        SIGTSTP if !is_continuable() => {}
+        SIGTSTP | SIGCONT => {
+            if signal == SIGTSTP {
+                modes.stop();
+            }
             let _ = modes.enter_again();
             waker.wake_to_redraw();
         }

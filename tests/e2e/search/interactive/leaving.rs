@@ -5,7 +5,8 @@ use std::process::Command;
 
 use chorus_tests::fake_daemon::FakeRequest;
 use chorus_tests::screen::rows_of;
-use chorus_tests::{DEADLINE, Home, InteractiveCommand, wait_until};
+
+use chorus_tests::{DEADLINE, Home, InteractiveCommand, Need, skip_without, wait_until};
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -124,6 +125,28 @@ fn without_a_shell_that_continues_it_nothing_stops_it() {
     running.type_text("\u{1b}");
     let (status, output, _) = running.wait_for_exit();
     assert_eq!(status.code(), Some(0), "{output:?}");
+}
+
+#[test]
+fn the_same_holds_in_a_container_that_was_entered_from_outside() {
+    let test = std::env::current_exe().expect("this program");
+    let mut inside = Command::new("unshare");
+    inside.args(["--map-current-user", "--pid", "--fork", "--mount-proc", "--"]);
+    if !Command::new(inside.get_program())
+        .args(inside.get_args())
+        .arg("true")
+        .status()
+        .is_ok_and(|ended| ended.success())
+    {
+        return skip_without(Need::Sandbox, "namespaces of processes cannot be made");
+    }
+    let outcome = inside
+        .arg(test)
+        .args(["search::interactive::leaving::without_a_shell_that_continues_it_nothing_stops_it", "--exact"])
+        .output()
+        .expect("the test in it");
+    let output = String::from_utf8_lossy(&outcome.stdout);
+    assert!(outcome.status.success() && output.contains("1 passed"), "{output}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, getpgid, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 /// Interval for checking whether a process has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -37,6 +37,13 @@ fn parse_start_time(stat: &str, also_ended: bool) -> Option<u64> {
     fields.nth(18)?.parse().ok()
 }
 
+/// Returns true if a process leads a group: the group is the 5th field of proc_pid_stat(5), 0 outside of the namespace of processes.
+fn leads_group(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let group = stat.rsplit_once(')').and_then(|(_, fields)| fields.split_ascii_whitespace().nth(2));
+    group.and_then(|group| group.parse().ok()) == Some(pid)
+}
+
 /// A process as recorded when it was started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ProcessIdentity {
@@ -66,10 +73,7 @@ impl ProcessIdentity {
     fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.pid).ok().filter(|pid| *pid > 1).and_then(Pid::from_raw);
         let Some(pid) = pid.filter(|_| self.is_running()) else { return };
-        let sent = match getpgid(Some(pid)) {
-            Ok(group) if group == pid => kill_process_group(pid, signal),
-            _ => kill_process(pid, signal),
-        };
+        let sent = if leads_group(self.pid) { kill_process_group(pid, signal) } else { kill_process(pid, signal) };
         if let Err(e) = sent {
             tracing::warn!(pid = self.pid, "cannot stop a leftover process: {e}");
         }
