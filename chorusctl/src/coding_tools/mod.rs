@@ -3,6 +3,8 @@
 
 mod claude_code;
 mod codex;
+mod gemini;
+mod opencode;
 mod placement;
 mod project_dir;
 mod tool_session;
@@ -11,14 +13,13 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::{env, io};
 
-use chorus_proto::methods::export::ExportFormat;
+use chorus_proto::methods::export::{ExportFormat, ExportTarget};
 use chorus_proto::shell_word::shell_word;
 use clap::ValueEnum;
 use jiff::Timestamp;
-use uuid::Uuid;
 
 use crate::error::Error;
-pub use placement::{Placement, place};
+pub use placement::{Placement, import_into_opencode, place};
 pub use project_dir::find_project_dir;
 pub use tool_session::ToolSession;
 
@@ -27,6 +28,8 @@ pub use tool_session::ToolSession;
 pub enum CodingTool {
     ClaudeCode,
     Codex,
+    Gemini,
+    Opencode,
 }
 
 /// A file of a tool that has the id of the conversation.
@@ -52,6 +55,8 @@ impl CodingTool {
         match self {
             Self::ClaudeCode => ExportFormat::ClaudeCode,
             Self::Codex => ExportFormat::Codex,
+            Self::Gemini => ExportFormat::Gemini,
+            Self::Opencode => ExportFormat::Opencode,
         }
     }
 
@@ -61,6 +66,8 @@ impl CodingTool {
         match self {
             Self::ClaudeCode => "Claude Code",
             Self::Codex => "Codex",
+            Self::Gemini => "Gemini CLI",
+            Self::Opencode => "opencode",
         }
     }
 
@@ -70,6 +77,8 @@ impl CodingTool {
         match self {
             Self::ClaudeCode => "claude",
             Self::Codex => "codex",
+            Self::Gemini => "gemini",
+            Self::Opencode => "opencode",
         }
     }
 
@@ -79,6 +88,8 @@ impl CodingTool {
         match self {
             Self::ClaudeCode => "npm install -g @anthropic-ai/claude-code",
             Self::Codex => "npm install -g @openai/codex",
+            Self::Gemini => "npm install -g @google/gemini-cli",
+            Self::Opencode => "npm install -g opencode-ai",
         }
     }
 
@@ -86,8 +97,9 @@ impl CodingTool {
     #[must_use]
     pub fn resume_command(self, id: &str) -> Vec<OsString> {
         let verb = match self {
-            Self::ClaudeCode => "--resume",
+            Self::ClaudeCode | Self::Gemini => "--resume",
             Self::Codex => "resume",
+            Self::Opencode => "--session",
         };
         [self.program(), verb, id].map(OsString::from).to_vec()
     }
@@ -95,28 +107,45 @@ impl CodingTool {
     /// Returns the id for a conversation that the tool does not have yet: the same for the same session and number, so that
     /// a conversation that is exported twice is one conversation there.
     #[must_use]
-    pub fn new_id(self, session: &ToolSession, number: u32) -> Uuid {
-        // The id of a session is random in these bytes.
+    pub fn new_id(self, session: &ToolSession, number: u32) -> String {
+        // The id of a session is random in these bytes. The conversation there must not be taken for the session.
         let mut bytes = *session.base.id.as_bytes();
+        for (byte, of) in bytes[8..12].iter_mut().zip(self.format().as_str().as_bytes()) {
+            *byte ^= of;
+        }
         for (byte, of) in bytes[12..].iter_mut().zip(number.to_be_bytes()) {
             *byte ^= of;
         }
+        let millis = u64::try_from(session.started_at.as_millisecond()).unwrap_or_default();
         match self {
-            Self::ClaudeCode => uuid::Builder::from_random_bytes(bytes).into_uuid(),
+            Self::ClaudeCode | Self::Gemini => uuid::Builder::from_random_bytes(bytes).into_uuid().to_string(),
             Self::Codex => {
-                let millis = u64::try_from(session.started_at.as_millisecond()).unwrap_or_default();
                 let mut random = [0; 10];
                 random.copy_from_slice(&bytes[6..]);
-                uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid()
+                uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid().to_string()
             }
+            Self::Opencode => opencode::conversation_id(millis, &bytes[2..]),
         }
     }
 
-    /// Returns the directory in which the tool keeps conversations of this project directory.
+    /// Returns the conversation as which a session is exported.
+    #[must_use]
+    pub fn target(self, id: &str, directory: &Path, arguments: &[OsString]) -> ExportTarget {
+        ExportTarget {
+            id: id.to_owned(),
+            directory: directory.to_string_lossy().into_owned(),
+            model: opencode::find_model(arguments).filter(|_| self == Self::Opencode),
+            written_at: Some(Timestamp::now()).filter(|_| self == Self::Gemini),
+        }
+    }
+
+    /// Returns the path of a new file for the conversation.
     fn new_path(self, directory: &Path, id: &str) -> Result<PathBuf, Error> {
         Ok(match self {
             Self::ClaudeCode => claude_code::path_of(&self.home()?, directory, id),
             Self::Codex => codex::path_of(&self.home()?, id, Timestamp::now()),
+            Self::Gemini => gemini::path_of(&self.home()?, directory, id, Timestamp::now()),
+            Self::Opencode => env::temp_dir().join(format!("{id}.json")),
         })
     }
 
@@ -127,6 +156,11 @@ impl CodingTool {
                 Ok(path.symlink_metadata().is_ok().then_some(ExistingFile::Readable(path)))
             }
             Self::Codex => codex::find(&self.home()?, id).map_err(|error| Error::for_file("sessions", &error)),
+            Self::Gemini => {
+                let found = gemini::find(&self.home()?, directory, id);
+                Ok(found.map_err(|error| Error::for_file("chats", &error))?.map(ExistingFile::Readable))
+            }
+            Self::Opencode => Ok(None),
         }
     }
 
@@ -135,17 +169,22 @@ impl CodingTool {
         match self {
             Self::ClaudeCode => claude_code::continues(existing, exported),
             Self::Codex => codex::continues(existing, exported),
+            Self::Gemini => gemini::continues(existing, exported),
+            Self::Opencode => Ok(false),
         }
     }
 
     /// Returns the directory in which the tool keeps its files.
     fn home(self) -> Result<PathBuf, Error> {
-        let (variable, name) = match self {
-            Self::ClaudeCode => ("CLAUDE_CONFIG_DIR", ".claude"),
-            Self::Codex => ("CODEX_HOME", ".codex"),
+        let (variable, below, name) = match self {
+            Self::ClaudeCode => ("CLAUDE_CONFIG_DIR", "", ".claude"),
+            Self::Codex => ("CODEX_HOME", "", ".codex"),
+            Self::Gemini => ("GEMINI_CLI_HOME", ".gemini", ".gemini"),
+            Self::Opencode => ("XDG_DATA_HOME", "opencode", ".local/share/opencode"),
         };
         if let Some(dir) = env::var_os(variable).filter(|dir| !dir.is_empty()) {
-            return std::path::absolute(&dir).map_err(|error| Error::for_file(&dir.to_string_lossy(), &error));
+            let dir = std::path::absolute(&dir).map_err(|error| Error::for_file(&dir.to_string_lossy(), &error))?;
+            return Ok(if below.is_empty() { dir } else { dir.join(below) });
         }
         let home = env::home_dir().filter(|home| !home.as_os_str().is_empty());
         home.map(|home| home.join(name))

@@ -10,7 +10,7 @@ use chorus_proto::methods::export::ExportTarget;
 use jiff::Timestamp;
 use tempfile::NamedTempFile;
 
-use super::{CodingTool, ExistingFile, ToolSession, codex};
+use super::{CodingTool, ExistingFile, ToolSession, codex, gemini, opencode};
 use crate::app::App;
 use crate::commands::session::export::fetch_pieces;
 use crate::error::Error;
@@ -41,8 +41,7 @@ impl Placement {
 /// it came from that tool.
 pub fn place(app: &mut App, session: &ToolSession, tool: CodingTool, directory: &Path) -> Result<Placement, Error> {
     let new = (0..MAX_COPIES).map(|number| tool.new_id(session, number));
-    for (index, id) in session.own_id(tool).into_iter().chain(new).enumerate() {
-        let id = id.to_string();
+    for id in session.own_id(tool).into_iter().chain(new) {
         let placed = |file, is_new| Placement { tool, id: id.clone(), directory: directory.to_owned(), file, is_new };
         let existing = match tool.find(directory, &id)? {
             Some(ExistingFile::Unusable) => continue,
@@ -52,7 +51,7 @@ pub fn place(app: &mut App, session: &ToolSession, tool: CodingTool, directory: 
         };
         let path = existing.clone().map_or_else(|| tool.new_path(directory, &id), Ok)?;
         let failed = |error: io::Error| Error::for_file(&path.to_string_lossy(), &error);
-        let written = write_temporary(app, session, tool, (directory, &id), &path)?;
+        let written = write_temporary(app, session, tool, tool.target(&id, directory, &[]), &path)?;
         if let Some(file) = existing {
             match tool.continues(&file, written.path()).map_err(failed)? {
                 true => return Ok(placed(file, false)),
@@ -65,15 +64,41 @@ pub fn place(app: &mut App, session: &ToolSession, tool: CodingTool, directory: 
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
             Err(error) => return Err(failed(error)),
         }
-        if tool == CodingTool::Codex
-            && let Some(title) = session.description.as_deref().map(to_single_line).filter(|title| !title.is_empty())
-            && let Err(error) = codex::append_title(&tool.home()?, &id, &title, Timestamp::now())
-        {
-            app.stderr.warning(&format!("{index}: the title was not recorded: {error}"));
+        if let Err(error) = record(session, tool, directory, &id) {
+            app.stderr.warning(&format!("the title or the directory was not recorded: {error}"));
         }
         return Ok(placed(path, true));
     }
     Err(Error::failed(format!("{} has too many copies of this conversation", tool.title())))
+}
+
+/// Has opencode import the session. `arguments` are those with which it will be started.
+pub fn import_into_opencode(
+    app: &mut App,
+    session: &ToolSession,
+    directory: &Path,
+    program: &Path,
+    arguments: &[OsString],
+) -> Result<Placement, Error> {
+    let tool = CodingTool::Opencode;
+    let id = session.own_id(tool).unwrap_or_else(|| tool.new_id(session, 0));
+    let path = tool.new_path(directory, &id)?;
+    let file = write_temporary(app, session, tool, tool.target(&id, directory, arguments), &path)?;
+    opencode::import(program, directory, file.path())?;
+    Ok(Placement { tool, id, directory: directory.to_owned(), file: tool.home()?, is_new: true })
+}
+
+/// Records what the tool keeps beside the conversation.
+fn record(session: &ToolSession, tool: CodingTool, directory: &Path, id: &str) -> Result<(), io::Error> {
+    let home = tool.home().map_err(|_| io::Error::from(io::ErrorKind::NotFound))?;
+    match tool {
+        CodingTool::Codex => match session.description.as_deref().map(to_single_line) {
+            Some(title) if !title.is_empty() => codex::append_title(&home, id, &title, Timestamp::now()),
+            _ => Ok(()),
+        },
+        CodingTool::Gemini => gemini::record_project(&home, directory),
+        CodingTool::ClaudeCode | CodingTool::Opencode => Ok(()),
+    }
 }
 
 /// Writes the session to a temporary file beside `path`, which only the user can read.
@@ -81,14 +106,13 @@ fn write_temporary(
     app: &mut App,
     session: &ToolSession,
     tool: CodingTool,
-    (directory, id): (&Path, &str),
+    target: ExportTarget,
     path: &Path,
 ) -> Result<NamedTempFile, Error> {
     let failed = |error: io::Error| Error::for_file(&path.to_string_lossy(), &error);
     let parent = path.parent().unwrap_or(Path::new("."));
     DirBuilder::new().recursive(true).mode(0o700).create(parent).map_err(failed)?;
     let mut file = tempfile::Builder::new().prefix(".chorus-").tempfile_in(parent).map_err(failed)?;
-    let target = ExportTarget { id: id.to_owned(), directory: directory.to_string_lossy().into_owned() };
     fetch_pieces(app, &session.base, tool.format(), Some(target), |piece| {
         let file = file.as_file_mut();
         match piece {

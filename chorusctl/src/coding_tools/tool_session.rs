@@ -32,12 +32,20 @@ pub(super) struct SourceFields {
 impl ToolSession {
     /// Returns the id of the conversation in `tool`, if it came from there.
     #[must_use]
-    pub fn own_id(&self, tool: CodingTool) -> Option<Uuid> {
+    pub fn own_id(&self, tool: CodingTool) -> Option<String> {
         let name = tool.format().as_str();
         match &self.source {
-            Some(source) => Uuid::try_parse(&source.conversation).ok().filter(|_| source.program == name),
+            Some(source) if source.program != name => None,
+            Some(SourceFields { conversation, .. }) if tool == CodingTool::Opencode => {
+                Some(conversation.clone()).filter(|id| id.starts_with("ses_"))
+            }
+            Some(source) => Uuid::try_parse(&source.conversation).ok().map(|id| id.to_string()),
             // Sessions that an earlier release imported have the id of their conversation.
-            None => Some(self.base.id).filter(|_| self.trigger == Trigger::Import && self.base.agent_name == name),
+            None if tool == CodingTool::Opencode => None,
+            None => {
+                let is_its = self.trigger == Trigger::Import && self.base.agent_name == name;
+                is_its.then(|| self.base.id.to_string())
+            }
         }
     }
 }

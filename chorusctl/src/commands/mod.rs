@@ -64,7 +64,7 @@ pub enum Command {
     Restore(context::restore::Args),
     /// Start a new conversation from a saved one's summary
     Resume(context::resume::Args),
-    /// Continue a conversation in Claude Code or Codex
+    /// Continue a conversation in another coding agent
     ResumeIn(resume_in::Args),
     /// Undo the last turns
     Undo(undo::Args),

@@ -16,13 +16,13 @@ use crate::error::Error;
 use crate::ui::sanitize;
 use crate::ui::stdout::OutputFormat;
 
-/// Continue a conversation in Claude Code or Codex
+/// Continue a conversation in another coding agent: Claude Code, Codex, Gemini CLI or opencode
 ///
 /// Exports the conversation as `chorusctl export --as TOOL` does, and starts the tool with it in the directory of the project. If the tool
 /// already has the conversation, it continues there, with what was added since.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Tool: claude-code or codex
+    /// Tool: claude-code, codex, gemini or opencode
     #[arg(value_enum, value_name = "TOOL", hide_possible_values = true)]
     tool: CodingTool,
     /// Saved conversation, named as for `restore`; `@` is the live one
@@ -30,7 +30,7 @@ pub struct Args {
     /// Directory to continue in [default: that of the conversation, the agent's workspace, or the current one]
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
-    /// Export the conversation and print the command, but do not run it
+    /// Export the conversation and print the command, but do not run it; so does --json
     #[arg(long)]
     print: bool,
     /// Further arguments of the tool
@@ -42,7 +42,8 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let tool = args.tool;
     let is_run = !args.print && app.stdout.format() == OutputFormat::Text;
     let program = find_program(tool.program());
-    if is_run && program.is_none() {
+    // opencode imports the conversation itself.
+    if (is_run || tool == CodingTool::Opencode) && program.is_none() {
         let what = format!("{} is not installed: `{}` is not in PATH", tool.title(), tool.program());
         return Err(Error::new(exit::NOT_FOUND, what).with_hint(format!("install it: {}", tool.install_command())));
     }
@@ -52,7 +53,12 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         let what = format!("the directory of the conversation does not exist: {}", directory.display());
         return Err(Error::new(exit::NOT_FOUND, what).with_hint("choose another one: --project DIR"));
     }
-    let placement = coding_tools::place(app, &session, tool, &directory)?;
+    let placement = match &program {
+        Some(program) if tool == CodingTool::Opencode => {
+            coding_tools::import_into_opencode(app, &session, &directory, program, &args.arguments)?
+        }
+        _ => coding_tools::place(app, &session, tool, &directory)?,
+    };
     let mut command = placement.resume_command();
     command.extend(args.arguments);
     match app.stdout.format() {

@@ -1,5 +1,7 @@
 //! `session.export.*`: select sessions, then read each of them as text.
 
+use jiff::Timestamp;
+
 use super::{method, wire};
 use crate::session::Session;
 
@@ -29,6 +31,10 @@ pub enum ExportFormat {
     ClaudeCode,
     /// A rollout that Codex resumes.
     Codex,
+    /// A conversation that Gemini CLI resumes.
+    Gemini,
+    /// A conversation that `opencode import` takes.
+    Opencode,
 }
 
 impl ExportFormat {
@@ -42,6 +48,8 @@ impl ExportFormat {
             Self::Html => "html",
             Self::ClaudeCode => "claude-code",
             Self::Codex => "codex",
+            Self::Gemini => "gemini",
+            Self::Opencode => "opencode",
         }
     }
 
@@ -49,7 +57,8 @@ impl ExportFormat {
     #[must_use]
     pub fn extension(self) -> &'static str {
         match self {
-            Self::ClaudeCode | Self::Codex => "jsonl",
+            Self::ClaudeCode | Self::Codex | Self::Gemini => "jsonl",
+            Self::Opencode => "json",
             Self::Json | Self::Jsonl | Self::Md | Self::Html => self.as_str(),
         }
     }
@@ -57,7 +66,7 @@ impl ExportFormat {
     /// Returns true for the files of other programs, which need a [`ExportTarget`].
     #[must_use]
     pub fn needs_target(self) -> bool {
-        matches!(self, Self::ClaudeCode | Self::Codex)
+        !matches!(self, Self::Json | Self::Jsonl | Self::Md | Self::Html)
     }
 }
 
@@ -109,10 +118,16 @@ pub struct ReadParams {
 /// The conversation of another program as which a session is exported.
 #[wire(PartialEq, Eq)]
 pub struct ExportTarget {
-    /// The id of the conversation in that program: a UUID.
+    /// The id of the conversation in that program: a UUID; for opencode `ses_` with letters and digits.
     pub id: String,
-    /// The absolute path of the directory in which it goes on.
+    /// The absolute path of the directory in which it continues.
     pub directory: String,
+    /// For opencode, the model that continues it, as `provider/model`.
+    #[omit_empty]
+    pub model: Option<String>,
+    /// For Gemini CLI, the time of the last change; it deletes old conversations. By default, when the session was saved.
+    #[omit_empty]
+    pub written_at: Option<Timestamp>,
 }
 
 #[wire(PartialEq)]

@@ -224,7 +224,12 @@ fn pieces_of_a_file_for_a_tool_make_the_whole() {
         client.append_all("a", messages);
     }
     client.save("a", "long");
-    let target = ExportTarget { id: "11111111-0000-4000-8000-000000000001".into(), directory: "/w".into() };
+    let target = ExportTarget {
+        id: "11111111-0000-4000-8000-000000000001".into(),
+        directory: "/w".into(),
+        model: None,
+        written_at: None,
+    };
     for form in [ExportFormat::ClaudeCode, ExportFormat::Codex] {
         let first = ReadParams { agent: Some("a".into()), session: "latest".into(), form, ..Default::default() };
         let first = ReadParams { target: Some(target.clone()), ..first };
@@ -256,4 +261,51 @@ fn pieces_of_a_file_for_a_tool_make_the_whole() {
         let json = ReadParams { form: ExportFormat::Json, ..first };
         assert_eq!(expect_error_kind(client.call::<Read>(&json)), ErrorKind::InvalidParams);
     }
+}
+
+#[test]
+fn gemini_gets_the_conversation_in_the_directory_of_its_project() {
+    let home = home();
+    let _daemon = with_chat(&home);
+    let said = export_json(&home, "gemini");
+    let (file, id) = (file_of(&said), said["id"].as_str().expect("an id"));
+    let project = home.user_home.join(".gemini/tmp/workspace");
+    assert!(file.starts_with(project.join("chats")) && file.to_string_lossy().contains(&id[..8]), "{said}");
+    let root = fs::read_to_string(project.join(".project_root")).expect("the directory");
+    assert!(root.ends_with("/agents/birds/workspace"), "{root}");
+    let text = fs::read_to_string(&file).expect("the file");
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(lines.len(), 4, "{text}");
+    // It deletes what is old.
+    let today = jiff::Timestamp::now().to_string();
+    assert!(lines[0]["lastUpdated"].as_str().is_some_and(|time| time[..7] == today[..7]), "{text}");
+    assert_eq!(lines[2]["toolCalls"][0]["result"][0]["functionResponse"]["response"]["output"], "tower 7");
+    assert_eq!(export_json(&home, "gemini")["new"], false);
+    assert_eq!(fs::read_to_string(&file).expect("the file"), text);
+}
+
+#[test]
+fn opencode_imports_the_conversation_before_it_starts() {
+    let home = home();
+    let _daemon = with_chat(&home);
+    let said = resume_in(&home, &["opencode", "latest", "--print"]);
+    assert!(said.expect_failure_with_hint(3).contains("npm install -g opencode-ai"));
+    let bin = home.user_home.join("bin");
+    fs::create_dir(&bin).expect("a directory");
+    let script = "#!/bin/sh\nif [ \"$1\" = import ]; then cat \"$2\" > \"$HOME/imported.json\"; exit; fi\nprintf '%s\\n' \"$@\"\n";
+    write_program(bin.join("opencode"), script);
+    let run = resume_in(&home, &["opencode", "latest", "--", "-m", "local/qwen"]).expect_success();
+    let text = fs::read_to_string(home.user_home.join("imported.json")).expect("the file");
+    let document: Value = serde_json::from_str(&text).expect("one document");
+    let id = document["info"]["id"].as_str().expect("an id");
+    assert_eq!(run, format!("--session\n{id}\n-m\nlocal/qwen\n"));
+    assert_eq!(document["messages"].as_array().map(Vec::len), Some(3), "{text}");
+    assert_eq!(document["messages"][0]["info"]["model"], json!({"providerID": "local", "modelID": "qwen"}));
+    assert_eq!(document["messages"][1]["parts"][1]["state"]["output"], "tower 7");
+    // The same document is what an export writes.
+    let piped = chorusctl(&home, ["--agent", "birds", "export", "latest", "--as", "opencode"]).expect_json();
+    assert_eq!(piped["info"]["id"], document["info"]["id"]);
+    write_program(bin.join("opencode"), "#!/bin/sh\necho 'Missing key' >&2\nexit 1\n");
+    let failed = resume_in(&home, &["opencode", "latest"]);
+    assert!(failed.expect_failure(1).contains("Missing key"));
 }

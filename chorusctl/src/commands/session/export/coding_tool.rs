@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use chorus_proto::methods::export::ExportTarget;
 use serde_json::json;
 
 use super::{Args, ToolSession, fetch_pieces, select_sessions};
@@ -20,9 +19,12 @@ pub(super) fn export(args: Args, app: &mut App, tool: CodingTool) -> Result<(), 
         return Err(Error::usage(format!("name the sessions to continue in {}", tool.title()))
             .with_hint(format!("for example: chorusctl export latest --as {}", tool.format().as_str())));
     }
-    let (project, output) = (args.project.clone(), args.output.clone());
+    let project = args.project.clone();
+    // Its conversations are in a database.
+    let default = (tool == CodingTool::Opencode).then(|| "-".into());
+    let output = args.output.clone().or(default);
     if output.is_some() && args.sessions.len() > 1 {
-        return Err(Error::usage("--output is for one session").with_hint("export them one after the other"));
+        return Err(Error::usage("one file or pipe takes one session").with_hint("export them one after the other"));
     }
     let sessions: Vec<ToolSession> = select_sessions(args, app)?;
     let mut written = Vec::new();
@@ -67,7 +69,7 @@ fn export_to(
     output: &Path,
 ) -> Result<(), Error> {
     let id = session.own_id(tool).unwrap_or_else(|| tool.new_id(session, 0));
-    let target = ExportTarget { id: id.to_string(), directory: directory.to_string_lossy().into_owned() };
+    let target = tool.target(&id, directory, &[]);
     let is_stdout = output == Path::new("-");
     if !is_stdout && output.symlink_metadata().is_ok() {
         return Err(Error::usage(format!("{} exists", output.display())).with_hint("choose another name"));

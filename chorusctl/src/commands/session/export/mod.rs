@@ -43,8 +43,8 @@ pub use session_text::fetch_pieces;
 ///
 ///   chorusctl export --since 2d --all-agents --output ~/conversations
 ///
-/// With --as claude-code or codex, the named sessions are written to where that tool looks for its conversations, and can be continued there.
-/// No file of it is replaced. `resume-in` also starts the tool.
+/// With --as claude-code, codex or gemini, the named sessions are written to where that tool looks for its conversations, and can be
+/// continued there. No file of it is replaced. opencode takes the file with `opencode import`. `resume-in` also starts the tool.
 ///
 /// `@` is the live conversation as it is now, also if it is not saved yet; `@NAME` is that of the conversation NAME. Exporting it saves nothing.
 #[derive(Debug, clap::Args)]
@@ -58,14 +58,14 @@ pub struct Args {
     /// Sessions of all agents, with one directory per agent
     #[arg(long, conflicts_with = "sessions")]
     all_agents: bool,
-    /// Format: json (the session file), jsonl (one message per line), md (Markdown), html (a web page), claude-code or codex (a
-    /// conversation of that tool) [default: by the name of the output file, otherwise json]
+    /// Format: json (the session file), jsonl (one message per line), md (Markdown), html (a web page), claude-code, codex, gemini or
+    /// opencode (a conversation of that tool) [default: by the name of the output file, otherwise json]
     #[arg(long = "as", value_enum, value_name = "FORM", hide_possible_values = true)]
     form: Option<Form>,
     /// With --as md: leave out the block of data at the end, from which an import restores times, ids and tool calls
     #[arg(long)]
     plain: bool,
-    /// With --as claude-code or codex: directory to continue in [default: that of the conversation, the agent's workspace, or the current one]
+    /// With the format of a tool: directory to continue in [default: that of the conversation, the agent's workspace, or the current one]
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
     /// Output file (`-` is standard output), or the directory for several
@@ -87,6 +87,10 @@ enum Form {
     ClaudeCode,
     /// A conversation of Codex
     Codex,
+    /// A conversation of Gemini CLI
+    Gemini,
+    /// A conversation for `opencode import`
+    Opencode,
 }
 
 impl From<Form> for ExportFormat {
@@ -98,6 +102,8 @@ impl From<Form> for ExportFormat {
             Form::Html => Self::Html,
             Form::ClaudeCode => Self::ClaudeCode,
             Form::Codex => Self::Codex,
+            Form::Gemini => Self::Gemini,
+            Form::Opencode => Self::Opencode,
         }
     }
 }
@@ -118,7 +124,7 @@ pub fn run(mut args: Args, app: &mut App) -> Result<(), Error> {
     }
     if args.project.is_some() {
         return Err(Error::usage("--project is for the conversations of other tools")
-            .with_hint("add --as claude-code or --as codex"));
+            .with_hint("for example with --as claude-code"));
     }
     let one = args.sessions.len() == 1;
     match args.output.clone().filter(|output| output != Path::new("-")) {

@@ -110,9 +110,9 @@ impl Export<'_> {
     #[must_use]
     pub fn frames(&self) -> u8 {
         match self.form {
-            ExportFormat::Json | ExportFormat::Jsonl | ExportFormat::ClaudeCode | ExportFormat::Codex => 2,
             ExportFormat::Md if self.plain => 2,
             ExportFormat::Md | ExportFormat::Html => 3,
+            _ => 2,
         }
     }
 
@@ -129,9 +129,7 @@ impl Export<'_> {
             (ExportFormat::Jsonl, _) => {}
             (ExportFormat::Md, frame) => markdown::write_frame(out, self, frame, progress, messages)?,
             (ExportFormat::Html, frame) => html::write_frame(out, self, frame)?,
-            (ExportFormat::ClaudeCode | ExportFormat::Codex, _) => {
-                coding_tools::write_frame(out, self, progress, messages)?;
-            }
+            _ => coding_tools::write_frame(out, self, progress, messages)?,
         }
         progress.frames += 1;
         progress.messages = 0;
@@ -160,9 +158,7 @@ impl Export<'_> {
             (ExportFormat::Md, _) => markdown::write_record(out, progress, message)?,
             (ExportFormat::Html, 1) => html::write_contents_entry(out, self.header, number, message)?,
             (ExportFormat::Html, _) => html::write_message(out, self, number, message)?,
-            (ExportFormat::ClaudeCode | ExportFormat::Codex, _) => {
-                coding_tools::write_message(out, self, progress, messages, message)?;
-            }
+            _ => coding_tools::write_message(out, self, progress, messages, message)?,
         }
         progress.messages = number;
         Ok(())

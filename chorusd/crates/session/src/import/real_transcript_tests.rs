@@ -157,7 +157,7 @@ fn conversations_come_back_whole_from_files_for_other_programs() {
             });
             let file = crate::file::parse(&bytes::Bytes::from(file.to_string())).unwrap();
             let id = "11111111-0000-4000-8000-000000000001".to_owned();
-            let target = ExportTarget { id, directory: "/w".into() };
+            let target = ExportTarget { id, directory: "/w".into(), model: None, written_at: None };
             for (form, format) in
                 [(ExportFormat::ClaudeCode, ImportFormat::ClaudeCode), (ExportFormat::Codex, ImportFormat::Codex)]
             {

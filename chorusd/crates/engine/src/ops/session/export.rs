@@ -179,13 +179,23 @@ fn check_target(params: &ReadParams) -> Result<()> {
     match &params.target {
         None if params.form.needs_target() => Err(Error::invalid(format!("the form `{form}` requires `target`"))),
         Some(_) if !params.form.needs_target() => Err(Error::invalid(format!("the form `{form}` takes no `target`"))),
-        Some(target) if Uuid::try_parse(&target.id).is_err() || target.id.len() != 36 => {
-            Err(Error::invalid("`target.id` is not a UUID"))
+        Some(target) if !is_target_id(params.form, &target.id) => {
+            Err(Error::invalid(format!("`target.id` is not an id of a conversation in the form `{form}`")))
         }
         Some(target) if !target.directory.starts_with('/') => {
             Err(Error::invalid("`target.directory` is not an absolute path"))
         }
         _ => Ok(()),
+    }
+}
+
+fn is_target_id(form: ExportFormat, id: &str) -> bool {
+    match form {
+        ExportFormat::Opencode => {
+            let digits = id.strip_prefix("ses_").unwrap_or_default();
+            (1..=64).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        }
+        _ => id.len() == 36 && Uuid::try_parse(id).is_ok(),
     }
 }
 
@@ -273,8 +283,8 @@ fn text_fingerprint(open: &OpenSession, parent: Option<&ParentSession>, target: 
         json!([parent.session_id, parent.queries, parent.tokens, import])
     });
     hash.update(json!(parent).to_string());
-    if let Some(ExportTarget { id, directory }) = target {
-        hash.update(json!([id, directory]).to_string());
+    if let Some(ExportTarget { id, directory, model, written_at }) = target {
+        hash.update(json!([id, directory, model, written_at]).to_string());
     }
     hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }

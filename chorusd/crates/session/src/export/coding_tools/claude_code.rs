@@ -200,7 +200,7 @@ impl<W: Write> LineWriter<'_, W> {
     }
 
     fn write(&mut self, body: Body<'_>, kind: &'static str) -> io::Result<()> {
-        let ExportTarget { id, directory } = self.file.target;
+        let ExportTarget { id, directory, .. } = self.file.target;
         let uuid = self.line_id(self.written);
         let before = self.progress.last_line.replace(uuid);
         let starts_anew = kind == "system";

@@ -63,6 +63,20 @@ pub(in super::super) struct ToolProgress {
     has_user_message: bool,
     /// Id of the last line.
     pub(super) last_line: Option<Uuid>,
+    /// Id of the last message of the user.
+    pub(super) last_question: Option<String>,
+    /// Number of the last id.
+    pub(super) last_number: u64,
+    pub(super) has_messages: bool,
+}
+
+/// What a program takes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct EntryRules {
+    /// Calls whose parameters are not a JSON object become text.
+    pub needs_object: bool,
+    /// A reply holds its calls together with their results, and these are texts.
+    pub is_grouped: bool,
 }
 
 #[derive(Deserialize)]
@@ -83,20 +97,23 @@ impl ToolProgress {
         !self.repeated_ids.contains(&hash_of_message(message_id))
     }
 
-    /// Converts the message with this number, counted from 1. With `needs_object`, a call whose parameters are not a JSON
-    /// object becomes text. `following` returns the messages after it.
+    /// Converts the message with this number, counted from 1. `following` returns the messages after it.
     pub(super) fn convert<'a>(
         &mut self,
         message: Message,
         number: u64,
-        needs_object: bool,
+        rules: EntryRules,
         following: &mut dyn FnMut() -> Following<'a>,
     ) -> io::Result<Vec<Entry>> {
         match message.role {
             Role::System => Ok(self.convert_system(message)),
             Role::User => Ok(self.convert_user(message)),
-            Role::Assistant => self.convert_reply(message, number, needs_object, following),
-            Role::ToolResult => Ok(self.convert_result(message)),
+            Role::Assistant => self.convert_reply(message, number, rules, following),
+            Role::ToolResult => {
+                let mut entries = self.convert_result(message, !rules.is_grouped);
+                entries.retain(|entry| !rules.is_grouped || !matches!(entry, Entry::Result { .. }));
+                Ok(entries)
+            }
         }
     }
 
@@ -135,7 +152,7 @@ impl ToolProgress {
         &mut self,
         message: Message,
         number: u64,
-        needs_object: bool,
+        rules: EntryRules,
         following: &mut dyn FnMut() -> Following<'a>,
     ) -> io::Result<Vec<Entry>> {
         self.end_reply();
@@ -147,7 +164,7 @@ impl ToolProgress {
         for (call, is_answered) in message.tool_calls.into_iter().zip(answered) {
             index += 1;
             let arguments = texts::params_without_nul(call.params.clone());
-            let arguments = if needs_object { to_object(arguments) } else { Some(arguments) };
+            let arguments = if rules.needs_object { to_object(arguments) } else { Some(arguments) };
             let Some(arguments) = arguments.filter(|_| is_answered) else {
                 text.push_str(&format!("\n\n{}", texts::call_text(&call)));
                 continue;
@@ -158,13 +175,36 @@ impl ToolProgress {
         }
         let text = if is_silent { text.trim_start().to_owned() } else { text };
         let said = (!text.trim().is_empty()).then_some(Entry::Assistant { text });
-        Ok(said.into_iter().chain(calls).collect())
+        let mut entries: Vec<Entry> = said.into_iter().chain(calls).collect();
+        if rules.is_grouped {
+            self.add_results(&mut entries, following)?;
+        }
+        Ok(entries)
     }
 
-    fn convert_result(&mut self, message: Message) -> Vec<Entry> {
+    /// Adds the results of the open calls.
+    fn add_results<'a>(
+        &self,
+        entries: &mut Vec<Entry>,
+        following: &mut dyn FnMut() -> Following<'a>,
+    ) -> io::Result<()> {
+        let mut ahead = Self { open_calls: self.open_calls.clone(), ..Self::default() };
+        let mut messages = following();
+        while !ahead.open_calls.is_empty()
+            && let Some(message) = messages.next().transpose()?
+        {
+            if message.role() == Role::ToolResult {
+                let results = ahead.convert_result(message.to_message()?, false);
+                entries.extend(results.into_iter().filter(|entry| matches!(entry, Entry::Result { .. })));
+            }
+        }
+        Ok(())
+    }
+
+    fn convert_result(&mut self, message: Message, takes_images: bool) -> Vec<Entry> {
         let id = message.tool_call_id.as_deref();
         let open = self.open_calls.iter().position(|(call, _)| Some(call.as_str()) == id);
-        let (images, notes) = texts::split_attachments(message.attachments, open.is_some());
+        let (images, notes) = texts::split_attachments(message.attachments, takes_images && open.is_some());
         let text = texts::shorten_result(texts::without_nul(message.content)) + &notes;
         let mut entries = Vec::new();
         match open {

@@ -6,7 +6,9 @@
 mod claude_code;
 mod codex;
 mod entries;
+mod gemini;
 mod id_check;
+mod opencode;
 mod texts;
 mod working_set;
 
@@ -18,8 +20,8 @@ use jiff::Timestamp;
 
 use super::{Export, MessageList, Progress};
 use crate::stored_message::StoredMessage;
-use entries::Entry;
 pub(super) use entries::ToolProgress;
+use entries::{Entry, EntryRules};
 
 /// The file that is written.
 #[derive(Debug, Clone, Copy)]
@@ -40,12 +42,16 @@ pub(super) fn write_frame(
     if progress.frames > 0 {
         return match export.form {
             ExportFormat::ClaudeCode => claude_code::write_end(out, file),
+            ExportFormat::Opencode => opencode::write_end(out),
             _ => Ok(()),
         };
     }
     progress.tool = ToolProgress::new(id_check::find_repeated(messages)?);
-    if export.form == ExportFormat::Codex {
-        codex::write_start(out, file)?;
+    match export.form {
+        ExportFormat::Codex => codex::write_start(out, file)?,
+        ExportFormat::Gemini => gemini::write_start(out, file)?,
+        ExportFormat::Opencode => opencode::write_start(out, file)?,
+        _ => {}
     }
     let summary = working_set::render(export.header).map(|text| Entry::Summary { text });
     write_entries(
@@ -67,10 +73,11 @@ pub(super) fn write_message(
 ) -> io::Result<()> {
     let message = message.to_message()?;
     let number = progress.messages + 1;
-    let needs_object = export.form == ExportFormat::ClaudeCode;
+    let is_grouped = matches!(export.form, ExportFormat::Gemini | ExportFormat::Opencode);
+    let rules = EntryRules { needs_object: export.form != ExportFormat::Codex, is_grouped };
     let mut following = || messages.iter_from(number);
     let (id, at) = (message.id.clone(), message.timestamp);
-    let entries = progress.tool.convert(message, number, needs_object, &mut following)?;
+    let entries = progress.tool.convert(message, number, rules, &mut following)?;
     write_entries(out, export, progress, EntryGroup { number, id: &id, at }, entries)
 }
 
@@ -92,6 +99,8 @@ fn write_entries(
     let file = ToolFile::new(export)?;
     match export.form {
         ExportFormat::ClaudeCode => claude_code::write_entries(out, file, &mut progress.tool, group, entries),
+        ExportFormat::Gemini => gemini::write_entries(out, &progress.tool, group, entries),
+        ExportFormat::Opencode => opencode::write_entries(out, file, &mut progress.tool, group, entries),
         _ => codex::write_entries(out, group, entries),
     }
 }

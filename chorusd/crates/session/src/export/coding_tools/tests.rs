@@ -33,12 +33,21 @@ fn session_of(messages: &[Value]) -> SessionFile {
 }
 
 fn export(file: &SessionFile, form: ExportFormat) -> Vec<Value> {
-    let target = ExportTarget { id: "11111111-0000-4000-8000-000000000001".into(), directory: "/srv/shop".into() };
+    export_text(file, form).lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+}
+
+fn export_text(file: &SessionFile, form: ExportFormat) -> String {
+    let target = ExportTarget {
+        id: "11111111-0000-4000-8000-000000000001".into(),
+        directory: "/srv/shop".into(),
+        model: None,
+        written_at: None,
+    };
     let mut text = Vec::new();
     write_for_tool(&mut text, file, form, &target).expect("memory takes it");
     let text = String::from_utf8(text).expect("UTF-8");
     assert!(!text.contains("\\u0000"), "NUL");
-    text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+    text
 }
 
 #[derive(Default)]
@@ -315,4 +324,107 @@ fn lines_of_claude_code_form_a_chain_with_the_ids_of_the_messages() {
     assert_eq!(lines[1]["message"]["id"], lines[2]["message"]["id"], "one reply");
     assert_ne!(lines[1]["message"]["id"], lines[4]["message"]["id"]);
     assert_eq!(lines, export(&file, ExportFormat::ClaudeCode)[..5], "the same every time");
+}
+
+/// What a reply of Gemini CLI or opencode says, in the words of [`parts`]. Neither can be imported.
+fn parts_of_gemini(lines: &[Value]) -> Vec<String> {
+    let mut parts = Vec::new();
+    for line in lines.iter().skip(1) {
+        match line["type"].as_str() {
+            Some("user") => parts.push(format!("user {}", line["content"][0]["text"].as_str().expect("a text"))),
+            _ if line["content"] != "" => {
+                parts.push(format!("assistant {}", line["content"].as_str().expect("a text")))
+            }
+            _ => {}
+        }
+        for call in line["toolCalls"].as_array().into_iter().flatten() {
+            parts.push(format!("call {} {} {}", text(&call["id"]), text(&call["name"]), call["args"]));
+            let response = &call["result"][0]["functionResponse"];
+            assert_eq!((&response["id"], &response["name"]), (&call["id"], &call["name"]));
+            let (status, field) = if call["status"] == "error" { ("error", "error") } else { ("success", "output") };
+            assert_eq!(call["status"], status);
+            parts.push(format!("result {} {}", text(&call["id"]), text(&response["response"][field])));
+        }
+    }
+    parts
+}
+
+fn parts_of_opencode(document: &Value) -> Vec<String> {
+    let (mut parts, mut ids, mut question) = (Vec::new(), Vec::new(), Value::Null);
+    for message in document["messages"].as_array().expect("messages") {
+        let info = &message["info"];
+        ids.push(text(&info["id"]));
+        match info["role"].as_str() {
+            Some("user") => question = info["id"].clone(),
+            _ => assert_eq!(info["parentID"], question),
+        }
+        for part in message["parts"].as_array().expect("parts") {
+            ids.push(text(&part["id"]));
+            assert_eq!((&part["messageID"], &part["sessionID"]), (&info["id"], &document["info"]["id"]));
+            let state = &part["state"];
+            match part["type"].as_str() {
+                Some("text") => parts.push(format!("{} {}", text(&info["role"]), text(&part["text"]))),
+                _ => {
+                    parts.push(format!("call {} {} {}", text(&part["callID"]), text(&part["tool"]), state["input"]));
+                    let said = if state["status"] == "error" { &state["error"] } else { &state["output"] };
+                    parts.push(format!("result {} {}", text(&part["callID"]), text(said)));
+                }
+            }
+        }
+    }
+    let numbers =
+        |kind: &str| ids.iter().filter(|id| id.starts_with(kind)).map(|id| id[4..16].to_owned()).collect::<Vec<_>>();
+    assert!(numbers("msg_").is_sorted() && numbers("prt_").is_sorted(), "{ids:?}");
+    parts
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().expect("a text").to_owned()
+}
+
+#[test]
+fn replies_of_gemini_and_opencode_hold_their_results() {
+    let messages = [
+        json!({"role": "assistant", "content": "Welcome."}),
+        json!({"role": "user", "content": "Look"}),
+        json!({"role": "assistant", "content": "Looking.", "tool_calls": [
+            {"id": "c1", "name": "view", "params": {"path": "a"}}, {"id": "c2", "name": "ls", "params": {}},
+            {"id": "c3", "name": "lost", "params": {}},
+        ]}),
+        json!({"role": "tool_result", "tool_call_id": "c2", "content": "two", "is_error": true}),
+        json!({"role": "tool_result", "tool_call_id": "other", "content": "strange"}),
+        json!({"role": "tool_result", "tool_call_id": "c1", "content": "one"}),
+        json!({"role": "assistant", "content": "Done."}),
+    ];
+    let file = session_of(&messages);
+    let lines = export(&file, ExportFormat::Gemini);
+    let mut due = vec![
+        "assistant Welcome.",
+        "user Look",
+        "assistant Looking.\n\n[call of the tool lost]\n{}",
+        "call c1 view {\"path\":\"a\"}",
+        "result c1 one",
+        "call c2 ls {}",
+        "result c2 two",
+        "user [result of the tool that was called]\nstrange",
+        "assistant Done.",
+    ];
+    assert_eq!(parts_of_gemini(&lines), due);
+    assert_eq!(lines[0]["summary"], "A title of two lines");
+    let document = serde_json::from_str(&export_text(&file, ExportFormat::Opencode)).expect("one document");
+    due.insert(0, "user [The conversation begins with the reply.]");
+    assert_eq!(parts_of_opencode(&document), due);
+}
+
+#[test]
+fn a_summary_takes_the_place_of_what_was_before_it() {
+    let mut file = session_of(&[json!({"role": "user", "content": "Go on"})]);
+    let set = json!({"background": "Birds.", "pinned_facts": [{"id": "1", "text": "Owls sleep", "source": "hand"}]});
+    file.header.working_set = serde_json::from_value(set).expect("a working set");
+    let lines = export(&file, ExportFormat::Gemini);
+    let replaced = lines[1]["$set"]["messages"].as_array().expect("a list");
+    assert!(text(&replaced[0]["content"][0]["text"]).starts_with("<state_snapshot>\nBackground: Birds."));
+    let document: Value = serde_json::from_str(&export_text(&file, ExportFormat::Opencode)).expect("one document");
+    assert_eq!(document["messages"][0]["parts"][0]["type"], "compaction");
+    assert_eq!(document["messages"][1]["info"]["summary"], true);
 }
