@@ -269,10 +269,10 @@ fn gemini_gets_the_conversation_in_the_directory_of_its_project() {
     let _daemon = with_chat(&home);
     let said = export_json(&home, "gemini");
     let (file, id) = (file_of(&said), said["id"].as_str().expect("an id"));
-    let project = home.user_home.join(".gemini/tmp/workspace");
+    let project = home.user_home.join(".gemini/tmp/user");
     assert!(file.starts_with(project.join("chats")) && file.to_string_lossy().contains(&id[..8]), "{said}");
     let root = fs::read_to_string(project.join(".project_root")).expect("the directory");
-    assert!(root.ends_with("/agents/birds/workspace"), "{root}");
+    assert!(root.ends_with("/user"), "{root}");
     let text = fs::read_to_string(&file).expect("the file");
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert_eq!(lines.len(), 4, "{text}");

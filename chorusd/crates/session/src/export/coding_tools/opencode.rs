@@ -18,7 +18,7 @@ const FORMAT_VERSION: &str = "1.18.33";
 const DEFAULT_MODEL: (&str, &str) = ("anthropic", "claude-sonnet-4-5");
 
 /// Text of the user's message that stands before a reply without one: each reply answers a message.
-const NO_QUESTION: &str = "[The conversation begins with the reply.]";
+const NO_QUESTION: &str = "[The conversation starts with the reply.]";
 
 const BASE_62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 

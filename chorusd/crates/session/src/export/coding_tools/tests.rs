@@ -412,7 +412,7 @@ fn replies_of_gemini_and_opencode_hold_their_results() {
     assert_eq!(parts_of_gemini(&lines), due);
     assert_eq!(lines[0]["summary"], "A title of two lines");
     let document = serde_json::from_str(&export_text(&file, ExportFormat::Opencode)).expect("one document");
-    due.insert(0, "user [The conversation begins with the reply.]");
+    due.insert(0, "user [The conversation starts with the reply.]");
     assert_eq!(parts_of_opencode(&document), due);
 }
 
