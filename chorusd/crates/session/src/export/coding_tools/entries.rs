@@ -21,6 +21,9 @@ pub(super) const CLAUDE_SUMMARY_START: &str =
 /// Starts of messages in which Codex describes its own environment and instructions to the model.
 const CODEX_INSTRUCTIONS: [&str; 3] = ["# AGENTS.md instructions", "<environment_context>", "<user_instructions>"];
 
+/// Text of the user's message before a conversation that starts with a reply.
+const NO_QUESTION: &str = "[The conversation starts with the reply.]";
+
 /// A part of a message.
 #[derive(Debug, Clone)]
 pub(super) enum Entry {
@@ -61,6 +64,8 @@ pub(in super::super) struct ToolProgress {
     /// Texts that come after the results of these calls.
     late_texts: Vec<String>,
     has_user_message: bool,
+    /// There is something before the next message.
+    pub(super) has_begun: bool,
     /// Id of the last line.
     pub(super) last_line: Option<Uuid>,
     /// Id of the last message of the user.
@@ -77,6 +82,8 @@ pub(super) struct EntryRules {
     pub needs_object: bool,
     /// A reply holds its calls together with their results, and these are texts.
     pub is_grouped: bool,
+    /// The first message must be one of the user.
+    pub needs_question: bool,
 }
 
 #[derive(Deserialize)]
@@ -105,16 +112,25 @@ impl ToolProgress {
         rules: EntryRules,
         following: &mut dyn FnMut() -> Following<'a>,
     ) -> io::Result<Vec<Entry>> {
-        match message.role {
-            Role::System => Ok(self.convert_system(message)),
-            Role::User => Ok(self.convert_user(message)),
-            Role::Assistant => self.convert_reply(message, number, rules, following),
+        let mut entries = match message.role {
+            Role::System => self.convert_system(message),
+            Role::User => self.convert_user(message),
+            Role::Assistant => self.convert_reply(message, number, rules, following)?,
             Role::ToolResult => {
                 let mut entries = self.convert_result(message, !rules.is_grouped);
                 entries.retain(|entry| !rules.is_grouped || !matches!(entry, Entry::Result { .. }));
-                Ok(entries)
+                entries
             }
+        };
+        if let Some(Entry::Assistant { .. } | Entry::Call { .. }) = entries.first()
+            && rules.needs_question
+            && !self.has_begun
+        {
+            let text = NO_QUESTION.to_owned();
+            entries.insert(0, Entry::User { text, images: Vec::new(), by_program: true });
         }
+        self.has_begun |= !entries.is_empty();
+        Ok(entries)
     }
 
     /// Leaves it out, unless it is the summary of a compaction of Codex. Its instructions begin with a tag, or are before

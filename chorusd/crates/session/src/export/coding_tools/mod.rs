@@ -54,6 +54,7 @@ pub(super) fn write_frame(
         _ => {}
     }
     let summary = working_set::render(export.header).map(|text| Entry::Summary { text });
+    progress.tool.has_begun = summary.is_some();
     write_entries(
         out,
         export,
@@ -74,7 +75,8 @@ pub(super) fn write_message(
     let message = message.to_message()?;
     let number = progress.messages + 1;
     let is_grouped = matches!(export.form, ExportFormat::Gemini | ExportFormat::Opencode);
-    let rules = EntryRules { needs_object: export.form != ExportFormat::Codex, is_grouped };
+    let needs_question = matches!(export.form, ExportFormat::ClaudeCode | ExportFormat::Opencode);
+    let rules = EntryRules { needs_object: export.form != ExportFormat::Codex, is_grouped, needs_question };
     let mut following = || messages.iter_from(number);
     let (id, at) = (message.id.clone(), message.timestamp);
     let entries = progress.tool.convert(message, number, rules, &mut following)?;

@@ -17,9 +17,6 @@ const FORMAT_VERSION: &str = "1.18.33";
 /// The model that is named if none is known. The program requires one, and asks it unless it is given another.
 const DEFAULT_MODEL: (&str, &str) = ("anthropic", "claude-sonnet-4-5");
 
-/// Text of the user's message that stands before a reply without one: each reply answers a message.
-const NO_QUESTION: &str = "[The conversation starts with the reply.]";
-
 const BASE_62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 /// Writes everything before the messages.
@@ -123,9 +120,6 @@ impl<W: Write> MessageWriter<'_, W> {
     }
 
     fn write_reply(&mut self, parts: Vec<Value>, is_summary: bool) -> io::Result<()> {
-        if self.progress.last_question.is_none() {
-            self.write_user(NO_QUESTION, &[], true)?;
-        }
         let id = self.next_id("msg");
         let (provider, model) = self.model();
         let at = self.at.as_millisecond();

@@ -414,6 +414,8 @@ fn replies_of_gemini_and_opencode_hold_their_results() {
     let document = serde_json::from_str(&export_text(&file, ExportFormat::Opencode)).expect("one document");
     due.insert(0, "user [The conversation starts with the reply.]");
     assert_eq!(parts_of_opencode(&document), due);
+    let first = &export(&file, ExportFormat::ClaudeCode)[0];
+    assert_eq!((&first["type"], &first["isMeta"]), (&json!("user"), &json!(true)));
 }
 
 #[test]
