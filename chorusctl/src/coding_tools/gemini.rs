@@ -118,7 +118,7 @@ mod tests {
     fn a_project_has_the_directory_that_the_program_uses() -> io::Result<()> {
         let home = tempfile::tempdir()?;
         let home = home.path();
-        let dir = Path::new("/work/Beta.x_y");
+        let dir = Path::new("/srv/Beta.x_y");
         assert_eq!(chats_dir(home, dir), home.join("tmp/beta-x-y/chats"));
         fs::create_dir_all(chats_dir(home, dir))?;
         record_project(home, dir)?;
