@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest as _, Sha256};
 
 use crate::error::EmbeddingError;
-use crate::local_model::{LENGTH_FILE, LocalModel, MODEL_FILE, POOLING_FILE, PROMPTS_FILE, TOKENIZER_FILE, existing};
+use crate::local_model::{
+    LAYERS_FILE, LENGTH_FILE, LocalModel, MODEL_FILE, POOLING_FILE, PROMPTS_FILE, TOKENIZER_FILE, existing,
+};
 
 /// The place of the model in a directory that has it in several forms.
 const NESTED_MODEL_FILE: &str = "onnx/model.onnx";
@@ -49,7 +51,7 @@ pub fn install(from: &Path, models: &Path) -> Result<InstalledModel, EmbeddingEr
     existing(from, TOKENIZER_FILE)?;
     let mut files =
         vec![(model_file.clone(), MODEL_FILE.to_owned()), (from.join(TOKENIZER_FILE), TOKENIZER_FILE.into())];
-    for name in [LENGTH_FILE, POOLING_FILE, PROMPTS_FILE] {
+    for name in [LENGTH_FILE, POOLING_FILE, LAYERS_FILE, PROMPTS_FILE] {
         files.push((from.join(name), name.to_owned()));
     }
     // Weights beside the model, which large ones have.

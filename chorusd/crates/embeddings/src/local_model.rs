@@ -19,12 +19,20 @@ pub(crate) const TOKENIZER_FILE: &str = "tokenizer.json";
 pub(crate) const LENGTH_FILE: &str = "sentence_bert_config.json";
 /// How the vectors of tokens become one.
 pub(crate) const POOLING_FILE: &str = "1_Pooling/config.json";
+/// The layers that make a vector, in their order.
+pub(crate) const LAYERS_FILE: &str = "modules.json";
 /// Words that go before a text, by its use.
 pub(crate) const PROMPTS_FILE: &str = "config_sentence_transformers.json";
 
 /// Tokens of a text that are looked at, unless the model says something else; and the most that are, whatever it says.
 const DEFAULT_TOKENS: usize = 256;
 const MAX_TOKENS: usize = 512;
+
+/// The output of a model file that has all layers.
+const WHOLE_OUTPUT: &str = "sentence_embedding";
+
+/// The layers that are in the model file or done here.
+const KNOWN_LAYERS: [&str; 3] = ["Transformer", "Pooling", "Normalize"];
 
 /// Texts that the model takes at once.
 const BATCH: usize = 16;
@@ -70,6 +78,13 @@ struct LengthConfig {
 /// Which ways of pooling are on, by their names.
 type PoolingConfig = std::collections::HashMap<String, serde_json::Value>;
 
+/// A layer, by the name of its class.
+#[derive(Debug, Deserialize)]
+struct Layer {
+    #[serde(rename = "type")]
+    class: String,
+}
+
 #[derive(Debug, Default, Deserialize)]
 struct PromptsConfig {
     #[serde(default)]
@@ -101,6 +116,9 @@ impl LocalModel {
             .map_err(|error| EmbeddingError::model(MODEL_FILE, error))?;
         let inputs = inputs_of(&model)?;
         let output = output_of(&model)?;
+        if model.find_node(WHOLE_OUTPUT) != Some(output) {
+            refuse_other_layers(&read_config::<Vec<Layer>>(dir, LAYERS_FILE)?)?;
+        }
         let mut local = Self {
             model,
             tokens,
@@ -113,7 +131,8 @@ impl LocalModel {
             foreground: OnceLock::new(),
             background: OnceLock::new(),
         };
-        local.dimensions = local.embed(&["a first sentence"], TextUse::Passage)?.first().map_or(0, Vec::len);
+        let first = local.embed(&["a first sentence"], TextUse::Passage).map_err(cannot_run)?;
+        local.dimensions = first.first().map_or(0, Vec::len);
         // A text that is too long must be cut off, not refused.
         local.embed(&["many words ".repeat(max_tokens).as_str(), "few"], TextUse::Passage)?;
         Ok(local)
@@ -188,6 +207,17 @@ impl LocalModel {
     }
 }
 
+/// The error for a model that is read but does not run, as one of which the weights are numbers of a form that is not supported.
+fn cannot_run(error: EmbeddingError) -> EmbeddingError {
+    match error {
+        EmbeddingError::Output(why) => EmbeddingError::model(
+            MODEL_FILE,
+            format!("it cannot be run; if it is quantized, take the one that is not: {why}"),
+        ),
+        error => error,
+    }
+}
+
 /// Runs code that reads a file from outside. `None` if it panics: then the file is wrong in a way that its author did not think of.
 fn unless_it_panics<T>(work: impl FnOnce() -> T) -> Option<T> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).ok()
@@ -200,6 +230,20 @@ fn pooling_of(config: &PoolingConfig) -> Result<Pooling, EmbeddingError> {
         [] | ["pooling_mode_mean_tokens"] => Ok(Pooling::Mean),
         ["pooling_mode_cls_token"] => Ok(Pooling::First),
         _ => Err(EmbeddingError::model(POOLING_FILE, format!("{} is not supported", modes.join(" with ")))),
+    }
+}
+
+/// Refuses a model with layers that the model file does not have, such as a dense one behind the pooling: without them its vectors are wrong.
+fn refuse_other_layers(layers: &[Layer]) -> Result<(), EmbeddingError> {
+    let names = layers.iter().map(|layer| layer.class.rsplit('.').next().unwrap_or_default());
+    match names.into_iter().find(|name| !KNOWN_LAYERS.contains(name)) {
+        None => Ok(()),
+        Some(name) => Err(EmbeddingError::model(
+            LAYERS_FILE,
+            format!(
+                "the layer {name} is not supported; export the model with all layers, so that it has the output {WHOLE_OUTPUT}"
+            ),
+        )),
     }
 }
 
@@ -220,7 +264,7 @@ fn inputs_of(model: &Model) -> Result<Vec<(NodeId, Input)>, EmbeddingError> {
 
 /// Returns the output with the vectors of sentences, else the first one.
 fn output_of(model: &Model) -> Result<NodeId, EmbeddingError> {
-    let named = ["sentence_embedding", "last_hidden_state", "token_embeddings"];
+    let named = [WHOLE_OUTPUT, "last_hidden_state", "token_embeddings"];
     let named = named.iter().find_map(|name| model.find_node(name).filter(|id| model.output_ids().contains(id)));
     let output = named.or_else(|| model.output_ids().first().copied());
     output.ok_or_else(|| EmbeddingError::model(MODEL_FILE, "it has no output"))

@@ -83,6 +83,16 @@ fn a_model_is_copied_once_and_what_is_none_leaves_nothing() {
     fs::copy(model_dir().join("tokenizer.json"), broken.join("tokenizer.json")).expect("a file");
     fs::write(broken.join("sentence_bert_config.json"), "[").expect("a file");
     why("sentence_bert_config.json");
+    fs::remove_file(broken.join("sentence_bert_config.json")).expect("it is removed");
+    fs::copy(model_dir().join("tokenizer.json"), broken.join("tokenizer.json")).expect("a file");
+    // A layer that the model file does not have.
+    let layers = fs::read_to_string(model_dir().join("modules.json")).expect("a file");
+    let dense = layers.replace("models.Normalize", "models.Dense");
+    assert_ne!(layers, dense);
+    fs::write(broken.join("modules.json"), dense).expect("a file");
+    assert!(why("modules.json").contains("Dense"));
+    fs::write(broken.join("modules.json"), "{}").expect("a file");
+    why("modules.json");
     assert_eq!(names().count(), 1, "nothing of it is left");
 }
 

@@ -37,6 +37,7 @@ TEXTS = [
     "日本 photo",
     " ".join(["travel money doctor"] * 40),
 ]
+MODULES = [("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize")]
 
 
 def f32(value):
@@ -308,6 +309,11 @@ def main():
     (directory / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": POSITIONS, "do_lower_case": False}) + "\n")
     (directory / "1_Pooling").mkdir(exist_ok=True)
     (directory / "1_Pooling/config.json").write_text(json.dumps({"word_embedding_dimension": HIDDEN, "pooling_mode_mean_tokens": True}) + "\n")
+    modules = [
+        {"idx": index, "name": str(index), "path": path, "type": "sentence_transformers.models." + layer}
+        for index, (path, layer) in enumerate(MODULES)
+    ]
+    (directory / "modules.json").write_text(json.dumps(modules, indent=1) + "\n")
     expected = []
     for text in TEXTS:
         ids = tokens(text, vocabulary)
