@@ -209,7 +209,7 @@ pub(super) async fn make_services(
         store.catalog.sessions.changes(),
         registry.live_changes.clone(),
     ));
-    let semantic = Arc::new(SemanticService::new(&places.home, models.clone(), usage.clone()));
+    let semantic = Arc::new(SemanticService::new(&places.home, models.clone(), usage.clone(), clock.clone()));
     let started_at = clock.now();
     let ops = Arc::new(Ops {
         effective_config,

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use chorus_embeddings::{LocalModel, TextUse};
 use chorus_proto::methods::context::{Clear, ClearParams};
@@ -15,7 +16,8 @@ use chorus_proto::{Client, ErrorKind};
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::model_server::ModelServer;
 use chorus_tests::wait::DEADLINE;
-use chorus_tests::{Daemon, Home, wait_until};
+use chorus_tests::{Daemon, Home, InProcessDaemon, ManualClock, wait_until};
+use jiff::Timestamp;
 
 use super::{query, search, wait_until_complete};
 use crate::home;
@@ -112,6 +114,40 @@ fn other_words_with_the_same_meaning_are_found() {
         let left = fs::read_dir(dir.join("models")).expect("a directory").count();
         (vector_files(&home).is_empty() && left == 0).then_some(())
     });
+}
+
+#[test]
+fn a_model_that_nobody_uses_is_unloaded() {
+    let home = home();
+    home.create();
+    let clock = ManualClock::new(Timestamp::now());
+    let daemon = InProcessDaemon::start(&home, &clock);
+    let mut client = daemon.client();
+    client.init("api");
+    client.append("api", "my automobile is fast");
+    choose_local(&mut client);
+    wait_for_vectors(&mut client);
+    let models = home.path.join("embeddings/models");
+    let dir = fs::read_dir(models).expect("a directory").flatten().next().expect("a model").path();
+    let (here, away) = (dir.join("model.onnx"), dir.join("away"));
+    fs::rename(&here, &away).expect("it is moved");
+    clock.advance(Duration::from_secs(9 * 60));
+    wait_for_first(&mut client, "quick car", "automobile");
+
+    // Unloaded, it is not found.
+    let mut polls = 0;
+    let warnings = wait_until("the model unloaded", DEADLINE, || {
+        // Between the two the daemon has time to unload it, which a search puts off.
+        polls += 1;
+        if polls % 2 == 1 {
+            clock.advance(Duration::from_secs(10 * 60));
+            return None;
+        }
+        Some(search(&mut client, &query("quick car")).warnings).filter(|warnings| !warnings.is_empty())
+    });
+    assert!(format!("{warnings:?}").contains("model.onnx"), "{warnings:?}");
+    fs::rename(&away, &here).expect("it is moved back");
+    wait_for_first(&mut client, "quick car", "automobile");
 }
 
 #[test]

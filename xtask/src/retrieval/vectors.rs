@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use chorus_embeddings::{EmbeddingError, LocalModel, TextUse, VectorStore};
+use chorus_embeddings::{EmbeddingError, LocalModel, TextUse, VectorStore, passages_of};
 use chorus_search::{Meaning, QueryVector, SearchIndex, SeenSegments};
 
 use crate::error::{Error, Result};
@@ -27,10 +27,12 @@ impl<'a> Vectors<'a> {
         let mut rest = index.unembedded(&mut SeenSegments::default(), |_| false).map_err(unreadable)?;
         while !rest.is_empty() {
             let messages = rest.take(BATCH).map_err(unreadable)?;
-            let texts: Vec<&str> = messages.iter().map(|message| message.text.as_str()).collect();
-            let vectors = model.embed(&texts, TextUse::Passage).map_err(failed)?;
+            let passages: Vec<_> =
+                messages.iter().map(|message| (message.key, passages_of(&message.speaker, &message.text))).collect();
+            let texts: Vec<&str> = passages.iter().flat_map(|(_, parts)| parts).map(String::as_str).collect();
+            let mut vectors = model.embed(&texts, TextUse::Passage).map_err(failed)?.into_iter();
             let all: Vec<_> =
-                messages.iter().zip(vectors).map(|(message, vector)| (message.key, vec![vector])).collect();
+                passages.iter().map(|(key, parts)| (*key, vectors.by_ref().take(parts.len()).collect())).collect();
             store.insert(&all).map_err(failed)?;
         }
         Ok(Self { model, store: Arc::new(store) })

@@ -6,6 +6,7 @@
 mod error;
 mod install;
 mod local_model;
+mod passages;
 mod pooling;
 mod quantize;
 mod signs;
@@ -15,6 +16,7 @@ mod tokens;
 pub use error::EmbeddingError;
 pub use install::{InstalledModel, install};
 pub use local_model::LocalModel;
+pub use passages::passages_of;
 pub use pooling::normalised;
 pub use store::{Match, VectorStore};
 

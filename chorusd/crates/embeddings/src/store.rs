@@ -10,8 +10,8 @@ use crate::error::EmbeddingError;
 use crate::quantize::{Quantized, signs_of};
 use crate::signs::Signs;
 
-/// Version of the file. One of another version is made again.
-const FORMAT: i64 = 1;
+/// Version of the file, and of what the vectors are made of. One of another version is made again.
+const FORMAT: i64 = 2;
 
 /// Bytes of the file that searches read where the system has them in memory, without a copy.
 const MAPPED_BYTES: i64 = 2 << 30;

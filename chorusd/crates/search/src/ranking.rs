@@ -16,8 +16,8 @@ pub(crate) const NEAREST: usize = 200;
 pub(crate) const ENOUGH_OF_NEAREST: usize = 60;
 pub(crate) const MOST_NEAREST: usize = 12_800;
 
-/// Score of the message that is closest in meaning, as a share of the best score by words.
-pub(crate) const MEANING_WEIGHT: f32 = 0.7;
+/// Score of a message for each standard deviation that it is closer in meaning than is usual, as a share of the best score by words.
+pub(crate) const MEANING_WEIGHT: f32 = 0.15;
 
 /// Sources that are looked at for their title.
 pub(crate) const TITLE_CANDIDATES: usize = 20;

@@ -47,12 +47,14 @@ pub fn schedule_trim(store: &Arc<Store>) {
     });
 }
 
+/// Returns free memory to the system now.
 #[cfg(target_env = "gnu")]
 #[expect(unsafe_code, reason = "the allocator of glibc is told so by a call that no safe wrapper has")]
-fn trim_heap() {
+pub(crate) fn trim_heap() {
     // SAFETY: passes no pointers. It releases whole free pages, under the allocator's own locks.
     unsafe { libc::malloc_trim(0) };
 }
 
+/// Does nothing: the allocator is not glibc's.
 #[cfg(not(target_env = "gnu"))]
-fn trim_heap() {}
+pub(crate) fn trim_heap() {}

@@ -4,11 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chorus_embeddings::{LocalModel, TextUse};
+use chorus_clock::Clock;
+use chorus_embeddings::TextUse;
 use chorus_llm::ModelRef;
 use chorus_runtime::spawn_blocking;
 
 use super::choice::EmbeddingChoice;
+use super::lazy_model::LazyModel;
 use super::provider_client::ProviderClient;
 
 /// Directory of the models, in the directory of vectors.
@@ -21,16 +23,22 @@ const PASSAGES_LIMIT: Duration = Duration::from_secs(120);
 /// A model that makes vectors of length 1.
 #[derive(Debug, Clone)]
 pub(super) enum Embedder {
-    Local(Arc<LocalModel>),
+    Local(Arc<LazyModel>),
     Provider { client: ProviderClient, target: ModelRef },
 }
 
 impl Embedder {
     /// Opens a model, `dir` being the directory of vectors. Blocks.
-    pub(super) fn open(choice: &EmbeddingChoice, dir: &Path, client: &ProviderClient) -> Result<Self, String> {
+    pub(super) fn open(
+        choice: &EmbeddingChoice,
+        dir: &Path,
+        client: &ProviderClient,
+        clock: &Clock,
+    ) -> Result<Self, String> {
         match choice {
             EmbeddingChoice::Local { id, .. } => {
-                let model = LocalModel::open(&dir.join(MODELS_DIR).join(id)).map_err(|error| error.to_string())?;
+                let model = LazyModel::load(dir.join(MODELS_DIR).join(id), clock.clone());
+                let model = model.map_err(|error| error.to_string())?;
                 Ok(Self::Local(Arc::new(model)))
             }
             EmbeddingChoice::Provider { model, .. } => {
@@ -45,7 +53,8 @@ impl Embedder {
         let mut vectors = match self {
             Self::Local(model) => {
                 let (model, text) = (model.clone(), text.to_owned());
-                let work = move || model.embed(&[&text], TextUse::Query).map_err(|error| error.to_string());
+                let embed = move || model.get()?.embed(&[&text], TextUse::Query);
+                let work = move || embed().map_err(|error| error.to_string());
                 spawn_blocking(work).await.map_err(|error| error.to_string())??
             }
             Self::Provider { client, target } => client.embed(target, &[text], QUERY_LIMIT).await?,
@@ -56,8 +65,19 @@ impl Embedder {
     /// Makes the vectors of passages. A model of this process runs on this thread, with its priority.
     pub(super) async fn embed_passages(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, String> {
         match self {
-            Self::Local(model) => model.embed(texts, TextUse::Passage).map_err(|error| error.to_string()),
+            Self::Local(model) => {
+                let vectors = model.get().and_then(|model| model.embed(texts, TextUse::Passage));
+                vectors.map_err(|error| error.to_string())
+            }
             Self::Provider { client, target } => client.embed(target, texts, PASSAGES_LIMIT).await,
+        }
+    }
+
+    /// Unloads the model if it was not used for a while, else waits until it can be time for that.
+    pub(super) async fn unload_when_idle(&self) {
+        match self {
+            Self::Local(model) => model.unload_when_idle().await,
+            Self::Provider { .. } => std::future::pending().await,
         }
     }
 

@@ -7,8 +7,8 @@
 
 mod choice;
 mod embedder;
+mod lazy_model;
 mod model_state;
-mod passages;
 mod provider_client;
 mod service;
 mod worker;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use chorus_base::error::{Error, Result};
 use chorus_base::sync::Mutex;
+use chorus_clock::Clock;
 use chorus_embeddings::{EmbeddingError, install};
 use chorus_llm::Models;
 use chorus_proto::ErrorKind;
@@ -33,6 +34,7 @@ const PROBE_LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
 #[derive(Debug)]
 pub struct SemanticService {
     pub(super) client: ProviderClient,
+    pub(super) clock: Clock,
     pub(super) state: Arc<ModelState>,
     /// False until a model is chosen, if it cannot be read which one was: then nothing may be deleted.
     pub(super) is_readable: AtomicBool,
@@ -52,7 +54,7 @@ pub struct SemanticService {
 impl SemanticService {
     /// Creates the service; nothing is opened before the worker runs.
     #[must_use]
-    pub fn new(home: &Path, models: Arc<Models>, usage: Arc<UsageTracker>) -> Self {
+    pub fn new(home: &Path, models: Arc<Models>, usage: Arc<UsageTracker>, clock: Clock) -> Self {
         let dir = home.join(EMBEDDINGS_DIR);
         let (choices, problem) = match Choices::read(&dir) {
             Ok(choices) => (choices, None),
@@ -63,6 +65,7 @@ impl SemanticService {
         };
         Self {
             client: ProviderClient::new(models, usage),
+            clock,
             is_readable: AtomicBool::new(problem.is_none()),
             state: Arc::new(ModelState::new(dir.clone(), State { choices, problem, ..State::default() })),
             chosen: Notify::new(),

@@ -7,14 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use chorus_embeddings::VectorStore;
+use chorus_embeddings::{VectorStore, passages_of};
 use chorus_search::SeenSegments;
 use tokio_util::sync::CancellationToken;
 
 use super::choice::{Choices, EmbeddingChoice};
 use super::embedder::{Embedder, MODELS_DIR};
 use super::model_state::{OpenModel, State};
-use super::passages;
 use super::service::{PROBE, SemanticService};
 use crate::background_thread::run_at_low_priority;
 use crate::search::{SearchService, Timer};
@@ -141,7 +140,7 @@ impl Worker {
 
     fn open_model(&self, choice: &EmbeddingChoice) -> Result<OpenModel, String> {
         let dir = self.service.dir();
-        let embedder = Embedder::open(choice, dir, &self.service.client)?;
+        let embedder = Embedder::open(choice, dir, &self.service.client, &self.service.clock)?;
         let store = VectorStore::open(&dir.join(choice.vectors_file()), choice.dimensions());
         let store = Arc::new(store.map_err(|error| error.to_string())?);
         Ok(OpenModel { choice: choice.clone(), embedder, store })
@@ -159,6 +158,7 @@ impl Worker {
                 () = self.stop.cancelled() => return Ok(()),
                 () = self.service.chosen.notified() => return Ok(()),
                 () = self.service.index_changed.notified() => {}
+                () = model.embedder.unload_when_idle() => {}
                 () = Timer::start(REMOVE_AFTER).fired(), if *self.service.removed.lock() => {}
             }
             tokio::select! {
@@ -191,9 +191,9 @@ impl Worker {
             while !messages.is_empty() {
                 self.service.state.write().waiting = Some(messages.len() as u64);
                 let batch = messages.take(model.embedder.batch()).map_err(|error| text(&error))?;
-                let passages: Vec<(u64, Vec<&str>)> =
-                    batch.iter().map(|message| (message.key, passages::split(&message.text))).collect();
-                let texts: Vec<&str> = passages.iter().flat_map(|(_, parts)| parts).copied().collect();
+                let passages: Vec<(u64, Vec<String>)> =
+                    batch.iter().map(|message| (message.key, passages_of(&message.speaker, &message.text))).collect();
+                let texts: Vec<&str> = passages.iter().flat_map(|(_, parts)| parts).map(String::as_str).collect();
                 let mut vectors = Vec::with_capacity(texts.len());
                 for texts in texts.chunks(model.embedder.batch()) {
                     tokio::select! {

@@ -121,23 +121,26 @@ impl Search<'_> {
         Ok(keys)
     }
 
-    /// Gives each message the part of its score for its similarity: from nothing for the farthest to a share of the best score by words for
-    /// the closest.
+    /// Gives each message the part of its score for its similarity: by how many standard deviations it is closer than is usual among them. So
+    /// one that stands out counts much, and where none does, the words decide.
     fn score(&self, found: &mut [Candidate], keys: &[u64], similarities: &Similarities) {
-        let of_found = || keys.iter().filter_map(|key| similarities.get(key).copied());
-        let farthest = of_found().fold(f32::INFINITY, f32::min);
-        let closest = of_found().fold(f32::NEG_INFINITY, f32::max);
-        let range = if closest > farthest { closest - farthest } else { 1.0 };
+        let of_found: Vec<f32> = keys.iter().filter_map(|key| similarities.get(key).copied()).collect();
+        #[expect(clippy::cast_precision_loss, reason = "there are some hundreds")]
+        let mean_of = |values: &mut dyn Iterator<Item = f32>| values.sum::<f32>() / of_found.len().max(1) as f32;
+        let usual = mean_of(&mut of_found.iter().copied());
+        let deviation = mean_of(&mut of_found.iter().map(|similarity| (similarity - usual).powi(2))).sqrt();
+        let deviation = if deviation > 0.0 { deviation } else { 1.0 };
+        let farthest = of_found.iter().copied().fold(f32::INFINITY, f32::min);
         let best = found.iter().map(|candidate| candidate.words).fold(0.0, f32::max);
-        let whole = match self.query.mode {
-            Mode::Semantic => 1.0,
-            _ if best > 0.0 => MEANING_WEIGHT * best,
-            _ => 1.0,
-        };
         for (candidate, key) in found.iter_mut().zip(keys) {
             let Some(similarity) = similarities.get(key) else { continue };
             // The farthest one is still closer than those that have no vector.
-            candidate.meaning = whole * ((similarity - farthest) / range).max(f32::EPSILON);
+            candidate.meaning = match self.query.mode {
+                Mode::Semantic => (similarity - farthest) / deviation,
+                _ if best > 0.0 => MEANING_WEIGHT * best * (similarity - usual) / deviation,
+                _ => (similarity - farthest) / deviation,
+            }
+            .max(f32::EPSILON);
             if self.query.mode == Mode::Semantic {
                 candidate.words = 0.0;
             }

@@ -7,13 +7,16 @@ const PASSAGE_CHARS: usize = 1000;
 /// Passages of a message; what is behind them is found by its words.
 const MAX_PASSAGES: usize = 8;
 
-/// Splits a text at paragraphs, lines, sentences or at least words. An empty text has no passages.
-pub(super) fn split(text: &str) -> Vec<&str> {
+/// Splits what somebody says at paragraphs, lines, sentences or at least words, each part with the name of the speaker: questions
+/// name who has said something. An empty text has no passages.
+#[must_use]
+pub fn passages_of(speaker: &str, text: &str) -> Vec<String> {
     let mut passages = Vec::new();
     let mut rest = text.trim();
     while !rest.is_empty() && passages.len() < MAX_PASSAGES {
         let (passage, behind) = rest.split_at(passage_end(rest));
-        passages.push(passage.trim_end());
+        let passage = passage.trim_end();
+        passages.push(if speaker.is_empty() { passage.to_owned() } else { format!("{speaker}: {passage}") });
         rest = behind.trim_start();
     }
     passages
@@ -36,16 +39,17 @@ mod tests {
 
     #[test]
     fn long_texts_are_split_where_it_hurts_least() {
-        assert_eq!(split(" short \n"), ["short"]);
-        assert!(split(" \n ").is_empty());
+        assert_eq!(passages_of("", " short \n"), ["short"]);
+        assert_eq!(passages_of("Ann", "I do."), ["Ann: I do."]);
+        assert!(passages_of("Ann", " \n ").is_empty());
         let paragraph = "A sentence of some words. ".repeat(30);
         let text = format!("{paragraph}\n\n{paragraph}\n\n{paragraph}");
-        assert_eq!(split(&text), [paragraph.trim_end(); 3]);
+        assert_eq!(passages_of("", &text), [paragraph.trim_end(); 3]);
         let words = "word ".repeat(300);
-        let parts = split(&words);
+        let parts = passages_of("", &words);
         assert!(parts.len() == 2 && parts.iter().all(|part| part.ends_with("word")));
         let unbroken = "é".repeat(20_000);
-        assert_eq!(split(&unbroken).len(), MAX_PASSAGES);
-        assert_eq!(split(&unbroken)[0].chars().count(), PASSAGE_CHARS);
+        assert_eq!(passages_of("", &unbroken).len(), MAX_PASSAGES);
+        assert_eq!(passages_of("", &unbroken)[0].chars().count(), PASSAGE_CHARS);
     }
 }
