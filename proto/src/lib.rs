@@ -42,7 +42,7 @@ pub use error::{ErrorData, ErrorKind, RpcError};
 pub use event::{Event, EventType};
 pub use message::{Attachment, Author, Message, NewMessage, Role, Source, SourceKind, ToolCall, Usage};
 pub use methods::Method;
-pub use session::{ConversationRef, Session, SessionHeader, SummarySource, TokenPair, Trigger};
+pub use session::{ConversationRef, Session, SessionHeader, SessionSource, SummarySource, TokenPair, Trigger};
 pub use window::{
     CountedTokens, Mend, MendKind, PieceKind, ShortMessage, Window, WindowBudget, WindowMessage, WindowPiece,
     WindowTool,

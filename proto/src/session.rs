@@ -106,6 +106,41 @@ pub struct ConversationRef {
     pub name: String,
 }
 
+/// The conversation of another program that an imported session holds. A session with a source may grow: importing the
+/// conversation again adds what is new at the end.
+#[wire(PartialEq, Eq)]
+pub struct SessionSource {
+    /// The program that the conversation was held with: `claude-code`, `codex`, `chatgpt`, `goose` and so on; `openai`,
+    /// `markdown` and `chorus` if only the format is known.
+    pub program: String,
+    /// The id that the program gives it; for a subagent's, `<id of the conversation>/<id of the subagent>`. If the program
+    /// gives none, a hash of the first messages.
+    pub conversation: String,
+    /// The absolute path of the directory that it was held in.
+    #[omit_empty]
+    pub project: Option<String>,
+    /// The git branch at its end.
+    #[omit_empty]
+    pub branch: Option<String>,
+    /// Time of its last message.
+    pub ended_at: Timestamp,
+    /// 1, or the next number if earlier messages had changed when it was imported again.
+    pub revision: u32,
+    /// True if its secrets are redacted, also in what is added later.
+    #[omit_empty]
+    pub redacted: bool,
+    /// SHA-256 of the messages as they were imported: each one's line in the session file, with a newline after it.
+    pub messages_sha256: String,
+}
+
+impl SessionSource {
+    /// Returns the program, unless only the format of the transcript is known.
+    #[must_use]
+    pub fn known_program(&self) -> Option<&str> {
+        Some(&*self.program).filter(|program| !["chorus", "markdown", "openai"].contains(program))
+    }
+}
+
 /// All fields of a session file before its messages, in the order of the file.
 #[wire(PartialEq)]
 pub struct SessionHeader {
@@ -118,6 +153,9 @@ pub struct SessionHeader {
     /// The conversation that it was saved from, unless that is `main`.
     #[omit_empty]
     pub conversation: Option<ConversationRef>,
+    /// The conversation of another program that it holds, if it was imported.
+    #[omit_empty]
+    pub source: Option<SessionSource>,
     pub description: Option<String>,
     pub summary: Option<String>,
     #[serde(default)]
@@ -139,6 +177,14 @@ pub struct SessionHeader {
     pub tags: Vec<String>,
     #[serde(default)]
     pub working_set: WorkingSet,
+}
+
+impl SessionHeader {
+    /// Returns when the conversation was held last: the end of an imported one, otherwise the time of the save.
+    #[must_use]
+    pub fn held_at(&self) -> Timestamp {
+        self.source.as_ref().map_or(self.saved_at, |source| source.ended_at)
+    }
 }
 
 /// A session in lists and results.

@@ -32,6 +32,7 @@ pub mod message_role;
 pub mod models;
 pub mod notes;
 pub mod permissions;
+pub mod project;
 pub mod resume_in;
 pub mod search;
 pub mod send;

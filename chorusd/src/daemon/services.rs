@@ -185,6 +185,7 @@ pub(super) async fn make_services(
         sessions_lock: sessions_lock.clone(),
         clock: clock.clone(),
         home: places.home.clone(),
+        conversation_locks: KeyedMutex::default(),
         import_agents: ImportAgents { editor: agent_editor.clone(), catalog_sync: catalog_sync.clone() },
     };
     let message_sender = MessageSender {

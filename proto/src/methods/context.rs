@@ -218,6 +218,11 @@ pub struct HistoryParams {
     /// A duration back from now (`7d`, `1h30m`) or a date.
     pub since: Option<String>,
     pub tag: Option<String>,
+    /// Only conversations that were imported from this program, such as `claude-code`.
+    pub source: Option<String>,
+    /// Only sessions of a project: the absolute path of a directory that imported conversations were held in or below, or the
+    /// project of agents.
+    pub project: Option<String>,
     /// Only sessions with each of these words in their title, name or tags, or in the name or title of their conversation, in any case.
     pub words: Option<String>,
     /// The numbers of the list shown last stay: nobody is shown this one.

@@ -1,5 +1,7 @@
 //! `session.import.*`: upload a transcript in chunks, then commit it as sessions.
 
+use uuid::Uuid;
+
 use super::{method, wire};
 use crate::session::Session;
 
@@ -9,7 +11,8 @@ method!(
     Add = "session.import.add", AddParams => AddResult
 );
 method!(
-    /// Parses the uploaded file and saves it as sessions (trigger `import`).
+    /// Parses the uploaded file and saves its conversations as sessions (trigger `import`). One that was imported before
+    /// grows, if the file only adds messages at its end.
     Commit = "session.import.commit", CommitParams => CommitResult
 );
 
@@ -71,7 +74,7 @@ pub struct CommitParams {
     pub import: u64,
     /// Redact secrets; otherwise they are kept and counted.
     pub redact: bool,
-    /// Skip conversations that already exist with as many messages.
+    /// Leave conversations that are up to date out of `sessions`, and count them in `known`.
     pub skip_known: bool,
 }
 
@@ -83,9 +86,35 @@ pub struct Skipped {
     pub reason: String,
 }
 
+/// The effect of an import on one session.
+#[wire(Copy, PartialEq, Eq)]
+pub enum ImportOutcome {
+    /// The conversation had not been imported before.
+    New,
+    /// Messages were added at the end of the session.
+    Grown,
+    /// The session had everything already.
+    UpToDate,
+    /// Messages that the former session has were changed or removed, so the conversation was saved beside it.
+    Revision,
+}
+
+/// A session of [`CommitResult::sessions`], with what the import did.
+#[wire(Copy, PartialEq, Eq)]
+pub struct ImportedConversation {
+    pub id: Uuid,
+    pub outcome: ImportOutcome,
+    /// Number of messages that were added; for a new session, all of them.
+    pub added: u64,
+}
+
 #[wire(PartialEq)]
 pub struct CommitResult {
+    /// The sessions that hold the conversations of the file. With `skip_known`, only those that are new or have changed.
     pub sessions: Vec<Session>,
+    /// One entry for each of `sessions`, in the same order.
+    #[omit_empty]
+    pub conversations: Vec<ImportedConversation>,
     /// At most 1,000.
     pub skipped: Vec<Skipped>,
     /// Number of all skipped lines.
@@ -95,7 +124,18 @@ pub struct CommitResult {
     /// Set if more than a tenth of the file was skipped: it may have another format.
     #[omit_empty]
     pub warning: Option<String>,
-    /// Number of conversations that were skipped with `skip_known`.
+    /// Number of conversations that are up to date and left out with `skip_known`.
     #[omit_empty]
     pub known: Option<u64>,
+}
+
+impl CommitResult {
+    /// Returns each session with what the import did. Daemons of earlier versions do not say that; their sessions are new.
+    pub fn imported(&self) -> impl Iterator<Item = (&Session, ImportedConversation)> {
+        self.sessions.iter().enumerate().map(|(at, session)| {
+            let Session { header, .. } = session;
+            let new = ImportedConversation { id: header.id, outcome: ImportOutcome::New, added: header.message_count };
+            (session, self.conversations.get(at).copied().unwrap_or(new))
+        })
+    }
 }

@@ -43,7 +43,8 @@ pub struct SearchParams {
     pub source: Option<String>,
     /// Only sessions with this model.
     pub model: Option<String>,
-    /// Only agents of this project.
+    /// Only agents of this project; or, if it is the absolute path of a directory, imported conversations that were held in it
+    /// or below it.
     pub project: Option<String>,
     /// By words, by meaning or by both. By default both if a model for that is chosen (`search.model`), else words.
     pub mode: Option<SearchMode>,

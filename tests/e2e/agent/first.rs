@@ -108,13 +108,9 @@ fn imported_conversations_belong_to_their_program_and_are_found_by_everybody() {
     let own = chorusctl(&home, ["history", "--agent", "default", "--json"]).expect_json();
     assert_eq!(own["total"], 1, "{own}");
     // Again: nothing is imported twice, except what has grown.
-    assert!(
-        chorusctl(&home, ["import", dir])
-            .stdout
-            .contains("imported 0 conversations (0 messages) from 1 file; 1 already")
-    );
+    assert!(chorusctl(&home, ["import", dir]).stdout.contains("1 conversation up to date"));
     fs::write(&file, line("1", "user", "about the shop") + &line("2", "assistant", "yes")).expect("written");
-    assert!(chorusctl(&home, ["import", dir]).stdout.contains("imported 1 conversation"));
+    assert!(chorusctl(&home, ["import", dir]).stdout.contains("added 1 message to 1 conversation from 1 file"));
     assert_eq!(chorusctl_with(&home, ["agent", "config", "claude-code", "import_source", "x"], b"").status, 2);
 }
 
@@ -139,10 +135,10 @@ fn transcripts_on_this_machine_are_found_and_asked_about() {
     assert_eq!(asked.status, 6, "it is not a terminal: {asked:?}");
     let done = import(&["--yes"]);
     assert!(done.stdout.contains("imported 1 conversation"), "{done:?}");
-    assert_eq!(import(&["--yes"]).stdout, "1 conversation already imported; nothing new\n");
+    assert_eq!(import(&["--yes"]).stdout, "1 conversation up to date\n");
     // Nothing to ask about if all of it is known.
     let again = import(&[]);
-    assert_eq!((again.status, &*again.stdout), (0, "1 conversation already imported; nothing new\n"), "{again:?}");
+    assert_eq!((again.status, &*again.stdout), (0, "1 conversation up to date\n"), "{again:?}");
     assert_eq!(again.stderr, "hint: find one: chorusctl history WORD; continue it: chorusctl restore ID\n");
     let status = chorusctl(&home, ["status", "claude-code"]).expect_success();
     assert!(status.contains("tools work in"), "{status}");
@@ -191,19 +187,19 @@ fn an_import_of_what_was_found_asks_once_with_a_list_unless_all_of_it_is_known()
     assert!(status == Some(6) && shown.starts_with(list), "{shown}");
     let (status, shown) = on_terminal("y\n");
     assert!(shown.starts_with(list) && shown.matches("[y/N]").count() == 1, "{shown}");
-    let totals = "imported 1 conversation (1 message) from 1 file; 1 already imported; 1 file\nfailed\n";
+    let totals = "imported 1 conversation (1 message) from 1 file; 1 up to date; 1 file failed\n";
     assert!(shown.contains(totals), "{shown}");
     assert_ne!(status, Some(0), "a file failed: {shown}");
     assert!(shown.contains("hint: continue it: chorusctl restore "), "{shown}");
     // What cannot be read is not asked about again.
-    assert_eq!(import(&[]).stdout, "2 conversations already imported; nothing new\n");
+    assert_eq!(import(&[]).stdout, "2 conversations up to date\n");
     // A conversation that was deleted stays so, until its file is named or changes.
     chorusctl(&home, ["rm", "alpha"]).expect_success();
-    assert_eq!(import(&["--yes"]).stdout, "2 conversations already imported; nothing new\n");
+    assert_eq!(import(&["--yes"]).stdout, "2 conversations up to date\n");
     fs::write(claude.join("b.jsonl"), line("beta") + &line("beta again")).expect("written");
     let (_, shown) = on_terminal("y\n");
     assert!(shown.contains("Import 1 transcript? [y/N] "), "{shown}");
-    assert!(shown.contains("imported 1 conversation (2 messages) from 1 file; 1 already imported\n"), "{shown}");
+    assert!(shown.contains("added 1 message to 1 conversation from 1 file; 1 up to date\n"), "{shown}");
     // An agent that is named gets all of them, so all of them are asked about.
     chorusctl(&home, ["agent", "init", "mine"]).expect_success();
     assert_eq!(import(&["--agent", "mine"]).status, 6);

@@ -43,22 +43,24 @@ fn what_is_appended_is_kept_and_counted_or_replaced() {
 fn what_is_imported_is_kept_and_counted_or_replaced() {
     let home = home();
     let daemon = Daemon::start(&home);
-    daemon.client().init("a");
+    for agent in ["a", "b", "c"] {
+        daemon.client().init(agent);
+    }
     let (secret, other) = (&sixty()[2].text, &sixty()[8].text);
     let messages =
         json!([{"role": "user", "content": format!("use {secret}")}, {"role": "assistant", "content": other}]);
     let file = home.temp_dir().join("talk.json");
     std::fs::write(&file, messages.to_string()).expect("a file");
     let file = file.to_str().expect("a path");
-    let kept = chorusctl(&home, ["session", "import", file, "--json"]).expect_json();
+    let kept = chorusctl(&home, ["--agent", "a", "session", "import", file, "--json"]).expect_json();
     assert_eq!(kept["secrets_found"], 2, "{kept}");
-    let said = chorusctl(&home, ["session", "import", file]);
+    let said = chorusctl(&home, ["--agent", "b", "session", "import", file]);
     assert!(
         said.stderr.contains("found 2 secrets and kept them") && said.stderr.contains("--redact"),
         "{}",
         said.stderr
     );
-    let clean = chorusctl(&home, ["session", "import", file, "--redact", "--json"]).expect_json();
+    let clean = chorusctl(&home, ["--agent", "c", "session", "import", file, "--redact", "--json"]).expect_json();
     assert_eq!(clean["secrets_found"], 2, "{clean}");
     let read = |result: &serde_json::Value| {
         let path = result["sessions"][0]["file_path"].as_str().expect("a path");

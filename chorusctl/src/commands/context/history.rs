@@ -4,13 +4,13 @@ use chorus_proto::error::exit;
 use chorus_proto::methods::agent;
 use chorus_proto::methods::context::{History, HistoryParams, HistoryResult};
 use chorus_proto::shell_word::shell_word;
-use chorus_proto::{ConversationRef, TokenPair, Trigger};
+use chorus_proto::{ConversationRef, SessionSource, TokenPair, Trigger};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::app::{App, parse_result};
-use crate::commands::format;
+use crate::commands::{format, project};
 use crate::error::Error;
 use crate::print_pages::{self, RawObject};
 use crate::ui::stdout::OutputFormat;
@@ -21,6 +21,10 @@ use crate::ui::{Cell, Column, Stdout, Style, Table, sanitize, text};
 const DEFAULT_PAGE_SIZE: u64 = 10;
 /// Narrowest column of text; a narrower terminal wraps it itself.
 const MIN_TEXT_WIDTH: usize = 20;
+/// Narrowest terminal on which projects are shown.
+const MIN_PROJECT_WIDTH: usize = 80;
+/// The limit on characters of a project's name in the table.
+const MAX_PROJECT_CHARS: usize = 14;
 /// Maximum number of sessions per page that the daemon accepts.
 const MAX_PAGE_SIZE: u64 = 1_000;
 
@@ -42,12 +46,18 @@ pub struct Args {
     /// Sessions per page [default: 10]
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
-    /// Only conversations since then: 7d, 1h30m, yesterday, or a date; imported ones by when they started
+    /// Only conversations since then: 7d, 1h30m, yesterday, or a date; imported ones by when they ended
     #[arg(long, value_name = "WHEN")]
     since: Option<String>,
     /// Only sessions with this tag
     #[arg(long)]
     tag: Option<String>,
+    /// Only conversations imported from this program, e.g. claude-code
+    #[arg(long, value_name = "PROGRAM")]
+    source: Option<String>,
+    /// Only conversations held in this directory or below it (`.` is the current one), or sessions of agents of this project
+    #[arg(long, value_name = "DIR|NAME")]
+    project: Option<String>,
     /// Show the summary of each session
     #[arg(long)]
     long: bool,
@@ -61,6 +71,7 @@ struct SessionRow {
     unique_prefix: Option<String>,
     agent_name: String,
     conversation: Option<ConversationRef>,
+    source: Option<SessionSource>,
     saved_at: Timestamp,
     started_at: Timestamp,
     trigger: Trigger,
@@ -76,9 +87,20 @@ struct SessionRow {
 }
 
 impl SessionRow {
-    /// Returns when it was saved, or of an imported conversation when it began.
+    /// Returns when it was saved, or of an imported conversation when it ended. Imports of earlier versions only say when
+    /// the conversation began.
     fn when(&self) -> Timestamp {
-        if self.trigger == Trigger::Import { self.started_at } else { self.saved_at }
+        match &self.source {
+            Some(source) => source.ended_at,
+            None if self.trigger == Trigger::Import => self.started_at,
+            None => self.saved_at,
+        }
+    }
+
+    /// Returns the name of the directory that an imported conversation was held in.
+    fn project_name(&self) -> Option<&str> {
+        let project = self.source.as_ref()?.project.as_deref()?;
+        project.rsplit('/').find(|part| !part.is_empty())
     }
 }
 
@@ -95,6 +117,8 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         limit: args.limit,
         since: args.since,
         tag: args.tag,
+        source: args.source,
+        project: args.project.as_deref().map(project::absolute),
         words: (!words.is_empty()).then(|| words.join(" ")),
         keep_numbers: false,
     };
@@ -196,6 +220,7 @@ fn print_page(
 ) -> Result<(), Error> {
     if result.sessions.is_empty() {
         let filtered = params.since.is_some() || params.tag.is_some() || params.words.is_some();
+        let filtered = filtered || params.source.is_some() || params.project.is_some();
         match result.total {
             0 if filtered => app.stderr.line("no sessions match"),
             0 => {
@@ -238,6 +263,8 @@ fn next_page_command(args: &Args, app: &App) -> String {
     option("limit", args.limit.map(|limit| limit.to_string()));
     option("since", args.since.clone());
     option("tag", args.tag.clone());
+    option("source", args.source.clone());
+    option("project", args.project.clone());
     let flags = [("--all-agents", args.all_agents), ("--long", args.long)];
     words.extend(flags.into_iter().filter(|(_, given)| *given).map(|(name, _)| name.to_owned()));
     words.extend(args.named.iter().map(|word| shell_word(word).into_owned()));
@@ -251,6 +278,7 @@ fn write_table(out: &mut Stdout, sessions: &[SessionRow], first: u64, agents: bo
         Column::new("WHEN"),
         Column::new(if agents { "AGENT" } else { "" }),
         Column::new("CONVERSATION"),
+        Column::new("PROJECT"),
         Column::new("MESSAGES").align_right(),
         Column::new("TITLE").flexible(),
     ]);
@@ -262,6 +290,7 @@ fn write_table(out: &mut Stdout, sessions: &[SessionRow], first: u64, agents: bo
             when.into(),
             if agents { sanitize::one_line(&session.agent_name).into() } else { Cell::default() },
             conversation(session).into(),
+            project_cell(session, out.width()),
             session.message_count.to_string().into(),
             title_cell(session),
         ]);
@@ -287,6 +316,10 @@ fn write_long(out: &mut Stdout, sessions: &[SessionRow], first: u64) -> Result<(
             format::who(&session.agent_name, session.conversation.as_ref().map(|conversation| &*conversation.name)),
             sanitize::one_line(&session.session_id),
         ];
+        if let Some(source) = &session.source {
+            facts.extend(source.project.as_deref().map(sanitize::one_line));
+            facts.extend(source.branch.as_deref().map(|branch| format!("branch {}", sanitize::one_line(branch))));
+        }
         let cost = session.restoration_tokens;
         if !cost.is_zero() {
             facts.push(format!("resume costs {}", format_token_count(cost.input.saturating_add(cost.output))));
@@ -311,6 +344,16 @@ fn write_wrapped(out: &mut Stdout, (lead, indent): (&str, usize), text: &str, st
 /// Returns the name of the conversation that the session was saved from; empty for `main`.
 fn conversation(session: &SessionRow) -> String {
     session.conversation.as_ref().map_or_else(String::new, |conversation| sanitize::one_line(&conversation.name))
+}
+
+/// Returns the name of the project, cut so that the title keeps most of the line. A narrow terminal has no room for it.
+fn project_cell(session: &SessionRow, width: Option<usize>) -> Cell {
+    let name = session.project_name().map(sanitize::one_line).unwrap_or_default();
+    match width {
+        Some(width) if width < MIN_PROJECT_WIDTH => Cell::default(),
+        Some(_) => text::truncate(&name, MAX_PROJECT_CHARS).into_owned().into(),
+        None => name.into(),
+    }
 }
 
 /// Returns the id with the part marked that is enough to name the session.

@@ -12,6 +12,7 @@ use chorus_proto::methods::search::{Search, SearchParams, SearchResult};
 use crate::app::{App, parse_result};
 use crate::cli::GlobalOptions;
 use crate::commands::message_role::MessageRole;
+use crate::commands::project;
 use crate::error::Error;
 use crate::print_pages;
 use crate::ui::stdout::OutputFormat;
@@ -74,8 +75,8 @@ pub struct Args {
     /// Only sessions with this model
     #[arg(long)]
     model: Option<String>,
-    /// Only agents of this project; searches all agents
-    #[arg(long)]
+    /// Only conversations held in this directory or below it (`.` is the current one), or agents of this project; searches all agents
+    #[arg(long, value_name = "DIR|NAME")]
     project: Option<String>,
     /// Search by words, by meaning or by both [default: both with a model, see chorusctl search model]
     #[arg(long, value_enum, hide_possible_values = true, value_name = "text|semantic|hybrid")]
@@ -118,7 +119,7 @@ impl Args {
             tool: self.tool,
             source: self.source,
             model: self.model,
-            project: self.project,
+            project: self.project.as_deref().map(project::absolute),
             mode: self.mode.map(Into::into),
             explain: self.explain,
         }

@@ -8,13 +8,15 @@ use chorus_proto::Session;
 use chorus_proto::error::exit;
 use chorus_proto::methods::Method;
 use chorus_proto::methods::import::{
-    Add, Begin, BeginParams, Commit, CommitParams, CommitResult, ImportFormat, Skipped,
+    Add, Begin, BeginParams, Commit, CommitParams, CommitResult, ImportFormat, ImportOutcome, ImportedConversation,
+    Skipped,
 };
 use clap::ValueEnum;
 use serde_json::value::RawValue;
 
 use super::bulk_import::{self, FileChoice};
 use super::import_chunks::ImportChunks;
+use super::import_totals::ImportTotals;
 use super::imported_files::FileState;
 use super::transcripts;
 use crate::app::{App, parse_result};
@@ -24,7 +26,7 @@ use crate::print_pages;
 use crate::ui::confirm;
 use crate::ui::progress_bar::ProgressBar;
 use crate::ui::stdout::OutputFormat;
-use crate::ui::units::pluralize;
+use crate::ui::units::{group_digits, pluralize};
 use crate::ui::{Style, sanitize};
 
 /// Maximum number of skipped lines that are printed one by one.
@@ -33,10 +35,10 @@ const MAX_SKIPPED_SHOWN: usize = 20;
 /// Import conversations from other programs
 ///
 /// Without FILE, finds the transcripts of Claude Code, Codex and goose on this machine, and asks before it imports those that are new or
-/// changed since their import. A directory is searched for transcripts; conversations that were imported before are skipped, unless they
-/// have more messages now. A file that you name is always imported. Unreadable lines are skipped and reported; the import of a file
-/// succeeds if at least one message was read. Imported conversations belong to an agent named after their program, unless you name one
-/// with --agent.
+/// changed since their import. A directory is searched for transcripts in the same way. Importing a conversation again adds what is new,
+/// or says that it is up to date; if earlier messages have changed, it is saved as a new revision beside the former one. Unreadable lines
+/// are skipped and reported; the import of a file succeeds if at least one message was read. Imported conversations belong to an agent
+/// named after their program, unless you name one with --agent.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Files or directories to import; `-` reads standard input [default: the transcripts on this machine]
@@ -45,7 +47,7 @@ pub struct Args {
     /// Format: auto (detect), chorus, claude-code, codex, openai, chatgpt, goose, markdown
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", hide_possible_values = true)]
     from: SourceFormat,
-    /// Redact secrets (default: keep and report them)
+    /// Redact secrets (default: keep and report them); a conversation that was imported before goes on as it began
     #[arg(long)]
     redact: bool,
     /// Do not ask for confirmation
@@ -142,10 +144,9 @@ fn import_found(args: &Args, app: &mut App) -> Result<(), Error> {
 /// Imports a few files that the user named, and prints each session.
 fn import_named(args: &Args, app: &mut App) -> Result<(), Error> {
     let several = args.files.len() > 1;
-    let mut first_failure = None;
     let mut results = Vec::new();
     let mut imported = None;
-    let (mut conversations, mut last_id) = (0, String::new());
+    let mut totals = ImportTotals::default();
     for file in &args.files {
         let options =
             ImportOptions { from: args.from.into(), redact: args.redact, skip_known: false, has_progress_bar: true };
@@ -163,17 +164,13 @@ fn import_named(args: &Args, app: &mut App) -> Result<(), Error> {
                     print_warning(app, None, &result);
                     return app.stdout.json_line(&raw);
                 }
-                conversations += result.sessions.len() as u64;
-                if let Some(session) = result.sessions.last() {
-                    last_id.clone_from(&session.short_id);
-                }
-                print_result(app, file, (&raw, &result), (several, args.redact))?;
+                totals.add(&result);
+                print_result(app, file, (&raw, &result), several)?;
                 results.push((file, raw));
             }
             Err(failure) if several => {
-                let failure = failure.with_context(file);
-                failure.print(app.stderr);
-                first_failure.get_or_insert(failure.exit_status());
+                totals.count_failure(failure.exit_status());
+                failure.with_context(file).print(app.stderr);
             }
             Err(failure) => return Err(failure),
         }
@@ -181,8 +178,8 @@ fn import_named(args: &Args, app: &mut App) -> Result<(), Error> {
     if several && app.stdout.format() == OutputFormat::Json {
         print_combined_json(app, &results)?;
     }
-    print_next_step(app, conversations, 0, &last_id);
-    first_failure.map_or(Ok(()), |status| Err(Error::reported(status)))
+    totals.print(app, args.redact)?;
+    totals.exit()
 }
 
 /// How a file is imported.
@@ -198,19 +195,6 @@ pub struct ImportOptions {
 /// Returns true if the failure means that nothing in the file can be imported.
 pub fn is_unreadable(failure: &Error) -> bool {
     failure.exit_status() == exit::USAGE
-}
-
-/// Says what to do with the conversations that were imported: `count` of them, the last with the id `last_id`. If only
-/// `known` conversations were found, says how to find one.
-pub fn print_next_step(app: &App, count: u64, known: u64, last_id: &str) {
-    if app.stdout.format() != OutputFormat::Text || app.global.quiet {
-        return;
-    }
-    match count {
-        0 if known == 0 => {}
-        1 => app.stderr.hint(&format!("continue it: chorusctl restore {}", sanitize::one_line(last_id))),
-        _ => app.stderr.hint("find one: chorusctl history WORD; continue it: chorusctl restore ID"),
-    }
 }
 
 /// Uploads a file and commits the import. Returns the unparsed result.
@@ -257,7 +241,7 @@ fn print_result(
     app: &mut App,
     file: &str,
     (raw, result): (&RawValue, &CommitResult),
-    (several, redacted): (bool, bool),
+    several: bool,
 ) -> Result<(), Error> {
     match app.stdout.format() {
         OutputFormat::Json => {
@@ -265,40 +249,41 @@ fn print_result(
             return Ok(());
         }
         OutputFormat::Jsonl => print_pages::print_entries(&mut app.stdout, raw, "sessions")?,
-        OutputFormat::Text => {}
-    }
-    if app.stdout.format() == OutputFormat::Text {
-        let messages = result.sessions.iter().map(|session| session.header.message_count).sum();
-        let conversations = pluralize(result.sessions.len() as u64, "conversation");
-        app.stdout.status_line(&format!("imported {conversations} ({})", pluralize(messages, "message")))?;
-        for session in &result.sessions {
-            print_session(app, session)?;
+        OutputFormat::Text => {
+            for (session, imported) in result.imported() {
+                print_session(app, session, imported)?;
+            }
+            app.stdout.flush()?;
         }
-        app.stdout.flush()?;
     }
     print_skipped(app, several.then_some(file), result);
-    if let Some(secrets) = result.secrets_found.filter(|found| *found > 0) {
-        if redacted {
-            app.stderr.line(&format!("redacted {}", pluralize(secrets, "secret")));
-        } else {
-            app.stderr.warning(&format::found_secrets(secrets));
-            app.stderr
-                .hint("use --redact to remove secrets; `chorusctl session purge` deletes a conversation permanently");
-        }
-    }
     Ok(())
 }
 
-fn print_session(app: &mut App, session: &Session) -> Result<(), Error> {
+fn print_session(app: &mut App, session: &Session, imported: ImportedConversation) -> Result<(), Error> {
+    let header = &session.header;
+    let effect = match imported.outcome {
+        ImportOutcome::New => String::new(),
+        ImportOutcome::Grown if imported.added == 0 => "  last reply completed".to_owned(),
+        ImportOutcome::Grown => format!("  {} new", group_digits(imported.added)),
+        ImportOutcome::UpToDate => "  up to date".to_owned(),
+        ImportOutcome::Revision => {
+            let revision = header.source.as_ref().map_or(0, |source| source.revision);
+            format!("  revision {revision}: earlier messages have changed")
+        }
+    };
     let short = sanitize::one_line(&session.short_id);
     let line = format!(
-        "{}  {}  {}",
+        "{}  {}  {}{effect}",
         app.stdout.style(Style::Id, &short),
-        app.stdout.style(Style::Strong, &sanitize::one_line(&session.header.session_id)),
-        pluralize(session.header.message_count, "message"),
+        app.stdout.style(Style::Strong, &sanitize::one_line(&header.session_id)),
+        pluralize(header.message_count, "message"),
     );
     app.stdout.status_line(&line)?;
-    format::print_paragraph(&mut app.stdout, session.header.summary.as_deref().unwrap_or_default())
+    if imported.outcome == ImportOutcome::UpToDate {
+        return Ok(());
+    }
+    format::print_paragraph(&mut app.stdout, header.summary.as_deref().unwrap_or_default())
 }
 
 fn print_skipped(app: &App, name: Option<&str>, result: &CommitResult) {
@@ -325,18 +310,18 @@ pub fn print_warning(app: &App, file: Option<&str>, result: &CommitResult) {
 /// Prints the results of several imports as one JSON value.
 pub fn print_combined_json(app: &mut App, results: &[(&String, Box<RawValue>)]) -> Result<(), Error> {
     use serde_json::{Value, json};
-    let (mut sessions, mut skipped) = (Vec::new(), Vec::new());
+    let (mut sessions, mut conversations, mut skipped) = (Vec::new(), Vec::new(), Vec::new());
     let (mut skipped_total, mut secrets, mut warnings) = (0, None, Vec::new());
     for (file, result) in results {
         let result: CommitResult = parse_result(result)?;
         sessions.extend(result.sessions);
+        conversations.extend(result.conversations);
         skipped.extend(result.skipped.iter().map(|at| json!({"file": file, "line": at.line, "reason": at.reason})));
         skipped_total += result.skipped_total;
         secrets = secrets.into_iter().chain(result.secrets_found).reduce(|a, b| a + b);
         warnings.extend(result.warning.map(|warning| json!({"file": file, "warning": warning})));
     }
-    let mut whole: Value =
-        json!({"sessions": sessions, "skipped": skipped, "skipped_total": skipped_total, "secrets_found": secrets});
+    let mut whole: Value = json!({"sessions": sessions, "conversations": conversations, "skipped": skipped, "skipped_total": skipped_total, "secrets_found": secrets});
     if !warnings.is_empty() {
         whole["warnings"] = warnings.into();
     }

@@ -8,6 +8,7 @@ pub mod expire;
 pub mod export;
 pub mod import;
 mod import_chunks;
+mod import_totals;
 mod imported_files;
 pub mod merge;
 pub mod purge;

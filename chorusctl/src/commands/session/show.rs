@@ -1,7 +1,7 @@
 //! `chorusctl session show`: prints a saved session.
 
 use chorus_proto::methods::session::{Get, GetParams};
-use chorus_proto::{Session, SummarySource, TokenPair};
+use chorus_proto::{Session, SessionSource, SummarySource, TokenPair};
 
 use crate::app::App;
 use crate::commands::agent::show::write_field;
@@ -91,6 +91,28 @@ fn show(app: &mut App, session: &str, range: MessageRange) -> Result<(), Error> 
     }
 }
 
+/// Writes where an imported conversation comes from.
+fn write_source(out: &mut Stdout, source: &SessionSource, model: Option<&str>) -> Result<(), Error> {
+    let SessionSource { program, conversation, project, branch, ended_at, revision, redacted, .. } = source;
+    let ended = out.clock().local_date_time(*ended_at);
+    write_field(out, "ended", &ended)?;
+    write_field(out, "source", &format!("{program} {conversation}"))?;
+    let revision = (*revision > 1).then(|| revision.to_string());
+    let redacted = redacted.then_some("secrets");
+    for (name, value) in [
+        ("project", project.as_deref()),
+        ("branch", branch.as_deref()),
+        ("model", model),
+        ("revision", revision.as_deref()),
+        ("redacted", redacted),
+    ] {
+        if let Some(value) = value {
+            write_field(out, name, value)?;
+        }
+    }
+    Ok(())
+}
+
 fn print_heading(out: &mut Stdout, session: &Session) -> Result<(), Error> {
     let header = &session.header;
     let name = sanitize::one_line(&header.session_id);
@@ -100,7 +122,10 @@ fn print_heading(out: &mut Stdout, session: &Session) -> Result<(), Error> {
     let started = out.clock().local_date_time(header.started_at);
     write_field(out, "saved", &format!("{saved} ({ago}), {}", header.trigger.reason()))?;
     write_field(out, "started", &started)?;
-    write_field(out, "agent", &header.agent_name)?;
+    match &header.source {
+        Some(source) => write_source(out, source, header.model.as_deref())?,
+        None => write_field(out, "agent", &header.agent_name)?,
+    }
     if let Some(conversation) = &header.conversation {
         write_field(out, "conversation", &conversation.name)?;
     }

@@ -19,6 +19,7 @@ pub fn sample_session(draft: &SessionDraft) -> Session {
         agent_id: draft.settings.id,
         agent_name: draft.settings.name.clone(),
         conversation: None,
+        source: None,
         description: None,
         summary: None,
         summary_source: SummarySource::None,

@@ -9,7 +9,7 @@ pub mod backoff;
 mod closest_match;
 mod commit_durability;
 pub mod error;
-mod hex;
+pub mod hex;
 mod id;
 pub mod json_minify;
 pub mod locale_check;

@@ -1,5 +1,6 @@
 //! Queries and their results.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -63,6 +64,8 @@ pub struct Filter {
     pub conversation: Option<Option<Uuid>>,
     /// Conversations whose messages are not found, unless another one holds them, too.
     pub hidden: Vec<Uuid>,
+    /// Only messages that one of these sources holds.
+    pub only: Option<HashSet<SourceId>>,
     /// Sources whose messages are not found, also if others hold them.
     pub without: Vec<SourceId>,
     /// From then on.
@@ -79,7 +82,7 @@ pub struct Filter {
 impl Filter {
     /// Returns true if it asks for something that only sources have.
     pub(crate) fn concerns_sources(&self) -> bool {
-        self.conversation.is_some() || self.tag.is_some() || self.model.is_some()
+        self.conversation.is_some() || self.only.is_some() || self.tag.is_some() || self.model.is_some()
     }
 
     /// Returns true if it asks for something that only messages have.

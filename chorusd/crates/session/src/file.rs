@@ -7,7 +7,7 @@ use bytes::Bytes;
 use chorus_base::json_minify::minify_json;
 use chorus_base::parallel::run_parallel;
 use chorus_proto::session::SESSION_SCHEMA;
-use chorus_proto::{ConversationRef, SessionHeader, SummarySource, TokenPair, Trigger, WorkingSet};
+use chorus_proto::{ConversationRef, SessionHeader, SessionSource, SummarySource, TokenPair, Trigger, WorkingSet};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -32,6 +32,9 @@ pub fn write_header(out: &mut impl Write, header: &SessionHeader) -> io::Result<
     field("agent_name", &header.agent_name)?;
     if header.conversation.is_some() {
         field("conversation", &header.conversation)?;
+    }
+    if header.source.is_some() {
+        field("source", &header.source)?;
     }
     field("description", &header.description)?;
     field("summary", &header.summary)?;
@@ -79,22 +82,52 @@ pub fn write_with_header(out: &mut impl Write, before: &[u8], file: &SessionFile
         }
         return write_end(out);
     };
-    let mut header = Vec::new();
-    write_header(&mut header, &file.header)?;
-    let field = |line: &[u8]| line.split(|byte| *byte == b':').next().unwrap_or_default().to_owned();
-    let changed: Vec<_> = header.split(|byte| *byte == b'\n').map(|line| (field(line), line)).collect();
-    for line in before[..open].split(|byte| *byte == b'\n') {
-        let name = field(line);
-        let new = changed.iter().find(|(of, _)| name.starts_with(b"  \"") && *of == name);
-        out.write_all(new.map_or(line, |(_, new)| new))?;
-        out.write_all(b"\n")?;
-    }
+    write_header_over(out, &before[..open], &file.header)?;
     out.write_all(&before[open + 1..])
 }
 
+/// Writes the header lines of `before`, the start of a file of the native layout up to the line of `messages`, with the
+/// fields of `header`. Fields that only a later version knows stay; those that `before` lacks are inserted.
+pub fn write_header_over(out: &mut impl Write, before: &[u8], header: &SessionHeader) -> io::Result<()> {
+    let mut native = Vec::new();
+    write_header(&mut native, header)?;
+    let field = |line: &[u8]| line.split(|byte| *byte == b':').next().unwrap_or_default().to_owned();
+    let named = |text: &[u8]| -> Vec<(Vec<u8>, Vec<u8>)> {
+        let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        lines.map(|line| (field(line), line.to_owned())).collect()
+    };
+    let (old, mut new) = (named(before), named(&native));
+    // The line of `messages`.
+    new.pop();
+    let mut next = 0;
+    for (name, line) in &old {
+        match new.iter().position(|(of, _)| name.starts_with(b"  \"") && of == name) {
+            Some(at) => {
+                let missing = |(of, _): &&(Vec<u8>, Vec<u8>)| !old.iter().any(|(name, _)| name == of);
+                for (_, inserted) in new[next.min(at)..at].iter().filter(missing) {
+                    write_line(out, inserted)?;
+                }
+                write_line(out, &new[at].1)?;
+                next = at + 1;
+            }
+            None => write_line(out, line)?,
+        }
+    }
+    Ok(())
+}
+
+fn write_line(out: &mut impl Write, line: &[u8]) -> io::Result<()> {
+    out.write_all(line)?;
+    out.write_all(b"\n")
+}
+
+/// The line after the header of the native layout.
+pub const MESSAGES_LINE: &[u8] = b"  \"messages\": [\n";
+
 /// Separates the header from the first message.
 const MESSAGES_OPENING: &[u8] = b"\n  \"messages\": [\n";
-const FOOTER: &[u8] = b"\n  ]\n}\n";
+/// The end of the native layout.
+pub const FOOTER: &[u8] = b"\n  ]\n}\n";
 
 /// Erases the type of a value that serde can write, so that one closure writes fields of every type.
 mod erased {
@@ -148,6 +181,8 @@ struct AnySchema<'a> {
     agent_name: Option<String>,
     #[serde(default)]
     conversation: Option<ConversationRef>,
+    #[serde(default)]
+    source: Option<SessionSource>,
     #[serde(default)]
     description: Option<String>,
     #[serde(default)]
@@ -216,6 +251,17 @@ pub(super) fn parse_native_header(mut head: Vec<u8>, totals: Totals) -> Option<S
     let any: AnySchema<'_> = serde_json::from_slice(&head).ok()?;
     let ours = any.schema == Some(u64::from(SESSION_SCHEMA));
     ours.then(|| build_header(any, totals).ok())?
+}
+
+/// Parses everything before the line of `messages` of a file in the native layout, with the counts that it states.
+#[must_use]
+pub fn parse_native_header_only(mut head: Vec<u8>) -> Option<SessionHeader> {
+    head.push(b'}');
+    // Replaces the comma after the last field.
+    let comma = head.iter().rposition(|byte| *byte == b',')?;
+    head[comma] = b' ';
+    let header: SessionHeader = serde_json::from_slice(&head).ok()?;
+    (header.schema == SESSION_SCHEMA).then_some(header)
 }
 
 /// Splits the range `from..to` into messages, without indentation and commas.
@@ -328,6 +374,7 @@ fn build_header(any: AnySchema<'_>, totals: Totals) -> Result<SessionHeader, For
         agent_id: any.agent_id.unwrap_or_default(),
         agent_name: any.agent_name.unwrap_or_default(),
         conversation: any.conversation,
+        source: any.source,
         description: any.description,
         summary_source: any.summary_source.unwrap_or(match any.summary {
             Some(_) => SummarySource::Given,
@@ -371,6 +418,7 @@ mod tests {
             agent_id: Uuid::from_u128(8),
             agent_name: "a".into(),
             conversation: None,
+            source: None,
             description: Some("line\nbreak \"messages\": [".into()),
             summary: None,
             summary_source: SummarySource::None,

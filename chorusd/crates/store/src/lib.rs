@@ -13,10 +13,12 @@ mod db_thread;
 pub mod index_cache;
 pub mod integrity;
 pub mod journal;
+pub mod message_spool;
 pub mod recovery;
 pub(crate) mod reservations;
 mod session_file_fsync;
 pub mod session_files;
+mod session_growth;
 mod session_header_update;
 mod snapshot;
 mod sqlite;
@@ -34,6 +36,7 @@ pub use catalog::Catalog;
 pub use journal::Journal;
 pub use session_file_fsync::syncfs_covers as syncs_whole_file_system;
 pub use session_files::SessionFiles;
+pub use session_growth::{GrowthResult, HeaderChange, PrepareMessage};
 pub use snapshot::{PendingSnapshots, Snapshots};
 
 /// Called when storage can no longer be trusted: a sync failed, so no further commit may be acknowledged.

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufReader, BufWriter, Read as _, Seek as _, Write as _};
+use std::io::{self, BufWriter, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -12,11 +12,12 @@ use chorus_base::error::{Error, Result};
 use chorus_base::private_fs::{TEMPORARY_PREFIX, sync, sync_dir};
 use chorus_proto::{ErrorKind, SessionHeader};
 use chorus_session::stored_message::StoredMessage;
-use chorus_session::{MessageHash, SessionFile, file};
+use chorus_session::{SessionFile, file};
 use uuid::Uuid;
 
 use super::background_pool::BackgroundPool;
 use super::index_cache::IndexCache;
+use super::message_spool::SpooledMessages;
 use super::reservations::{Reservation, Reservations};
 use super::session_file_fsync::BatchSync;
 
@@ -94,15 +95,14 @@ pub fn stage(
     })
 }
 
-/// As [`stage`], for messages that were collected in a [`MessageSpool`]. Blocks.
-pub fn stage_spooled(agent_dir: &Path, header: &SessionHeader, body: MessageSpool) -> Result<StagedFile> {
+/// As [`stage`], for messages that were spooled. Blocks.
+pub fn stage_spooled(agent_dir: &Path, header: &SessionHeader, body: &SpooledMessages) -> Result<StagedFile> {
     let target = path_of(agent_dir, &header.session_id);
-    let (mut spool, sha256) = body.finish().map_err(|e| write_error(&target, &e))?;
     stage_file(&target, |out| {
         file::write_header(out, header)?;
-        io::copy(&mut spool, out)?;
+        io::copy(&mut body.reader()?, out)?;
         file::write_end(out)?;
-        Ok(sha256)
+        Ok(body.sha256.clone())
     })
 }
 
@@ -224,7 +224,7 @@ fn replace_file(target: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::R
     stage_file(target, write)?.persist()
 }
 
-fn write_error(target: &Path, error: &io::Error) -> Error {
+pub(super) fn write_error(target: &Path, error: &io::Error) -> Error {
     Error::io(format_args!("cannot write {}", target.display()), error)
 }
 
@@ -279,38 +279,4 @@ fn read_with_stamp(path: &Path) -> Result<(Vec<u8>, String)> {
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0).saturating_add(1));
     source.read_to_end(&mut bytes).map_err(failed)?;
     Ok((bytes, stamp(&metadata)))
-}
-
-/// Collects messages of a session file in an unnamed temporary file, for sources that do not fit into memory.
-#[derive(Debug)]
-pub struct MessageSpool {
-    out: BufWriter<File>,
-    hash: MessageHash,
-    first: bool,
-}
-
-impl MessageSpool {
-    /// Creates an empty spool with an unnamed file in `dir`.
-    pub fn new(dir: &Path) -> io::Result<Self> {
-        Ok(Self {
-            out: BufWriter::with_capacity(1 << 20, tempfile::tempfile_in(dir)?),
-            hash: MessageHash::default(),
-            first: true,
-        })
-    }
-
-    /// Appends a message.
-    pub fn append(&mut self, json: &[u8]) -> io::Result<()> {
-        self.hash.add(json);
-        file::write_message(&mut self.out, json, self.first)?;
-        self.first = false;
-        Ok(())
-    }
-
-    fn finish(mut self) -> io::Result<(BufReader<File>, String)> {
-        self.out.flush()?;
-        let mut spool = self.out.into_inner().map_err(io::IntoInnerError::into_error)?;
-        spool.rewind()?;
-        Ok((BufReader::with_capacity(1 << 20, spool), self.hash.finish()))
-    }
 }

@@ -1,4 +1,4 @@
-//! Updates of a saved session's header: description, summary, tags and the like. Its messages never change.
+//! Updates of a saved session's header: description, summary, tags and the like. Its messages stay.
 
 use std::path::PathBuf;
 
@@ -47,7 +47,7 @@ impl Store {
         self.update_row(row, agent_dir, change).await.map(Some)
     }
 
-    async fn update_row(
+    pub(crate) async fn update_row(
         &self,
         mut row: SessionRow,
         agent_dir: PathBuf,

@@ -26,6 +26,7 @@ fn continued(home: &Home) -> (Daemon, ModelServer) {
     let daemon = Daemon::start_with(home, &server.config_toml());
     let mut client = daemon.client();
     client.init("shop");
+    client.init("copies");
     chorusctl_with(home, ["import", "-"], ROLLOUT.as_bytes()).expect_success();
     client.restore("shop", ID);
     let params = SendParams { agent: Some("shop".into()), text: "Mend it.".into(), ..Default::default() };
@@ -40,11 +41,11 @@ fn export(home: &Home, form: &str) -> String {
 
 /// Imports a file and returns its messages as JSONL.
 fn import_again(home: &Home, text: &str) -> String {
-    let args = ["--agent", "shop", "--json", "import", "--from", "markdown", "-"];
+    let args = ["--agent", "copies", "--json", "import", "--from", "markdown", "-"];
     let read: Value =
         serde_json::from_str(&chorusctl_with(home, args, text.as_bytes()).expect_success()).expect("JSON");
     let id = read["sessions"][0]["id"].as_str().expect("an id");
-    chorusctl(home, ["--agent", "shop", "export", id, "--as", "jsonl"]).expect_success()
+    chorusctl(home, ["--agent", "copies", "export", id, "--as", "jsonl"]).expect_success()
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use chorus_proto::methods::import::ImportFormat;
+use chorus_proto::methods::import::{ImportFormat, ImportOutcome};
 use chorus_proto::{NewMessage, Role, Trigger};
 use chorus_tests::Daemon;
 use chorus_tests::client_ext::ClientExt as _;
@@ -41,8 +41,14 @@ fn a_session_file_of_another_home_comes_in_whole() {
     assert_eq!(plain(&messages), plain(&original));
 
     let again = import_transcript(&mut client, "ours", ImportFormat::Chorus, &text, 100).expect("imported again");
-    assert_ne!(again.sessions[0].header.id, saved.header.id, "a session gets a new id when its own is taken");
-    assert_eq!(client.history("ours").len(), 2);
+    assert_eq!(again.conversations[0].outcome, ImportOutcome::UpToDate);
+    assert_eq!(client.history("ours").len(), 1);
+    client.init("others");
+    for outcome in [ImportOutcome::New, ImportOutcome::UpToDate] {
+        let copy = import_transcript(&mut client, "others", ImportFormat::Chorus, &text, 100).expect("imported");
+        assert_ne!(copy.sessions[0].header.id, saved.header.id, "a session gets a new id when its own is taken");
+        assert_eq!(copy.conversations[0].outcome, outcome);
+    }
 }
 
 #[test]

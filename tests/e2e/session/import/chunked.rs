@@ -105,8 +105,8 @@ fn a_large_transcript_needs_little_memory() {
 }
 
 /// The text of a session in pieces, as an export has it.
-fn export(client: &mut Client, session: &str, form: ExportFormat) -> String {
-    let mut params = ReadParams { session: session.into(), form, ..Default::default() };
+fn export(client: &mut Client, agent: &str, session: &str, form: ExportFormat) -> String {
+    let mut params = ReadParams { agent: Some(agent.into()), session: session.into(), form, ..Default::default() };
     let mut text = String::new();
     loop {
         let piece = client.call::<Read>(&params).expect("a piece");
@@ -147,16 +147,17 @@ fn a_hundred_thousand_messages_of_markdown_come_back_in_little_memory() {
     let first = client.call::<Commit>(&CommitParams { import, redact: false, skip_known: false }).expect("imported");
     let id = first.sessions[0].header.id.to_string();
     let before = process::peak_rss(daemon.pid);
-    let text = export(&mut client, &id, ExportFormat::Md);
+    let text = export(&mut client, "a", &id, ExportFormat::Md);
     let growth = process::peak_rss(daemon.pid) - before;
     assert!(growth < ALLOWED, "{growth} bytes for an export of {} bytes", text.len());
     assert!(text.len() > 30 << 20 && text.matches("\n<!-- chorus data\n").count() == 1);
-    let written = export(&mut client, &id, ExportFormat::Jsonl);
+    let written = export(&mut client, "a", &id, ExportFormat::Jsonl);
 
     drop((client, daemon));
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
-    let params = BeginParams { agent: Some("a".into()), from: ImportFormat::Auto, file: None };
+    client.init("b");
+    let params = BeginParams { agent: Some("b".into()), from: ImportFormat::Auto, file: None };
     let import = client.call::<Begin>(&params).expect("begun").import;
     let before = process::peak_rss(daemon.pid);
     let mut rest = text.as_str();
@@ -169,7 +170,7 @@ fn a_hundred_thousand_messages_of_markdown_come_back_in_little_memory() {
     let growth = process::peak_rss(daemon.pid) - before;
     assert!(growth < ALLOWED, "{growth} bytes for an import of {} bytes", text.len());
     assert_eq!((again.sessions.len(), again.skipped_total), (1, 0));
-    let read = export(&mut client, &again.sessions[0].header.id.to_string(), ExportFormat::Jsonl);
+    let read = export(&mut client, "b", &again.sessions[0].header.id.to_string(), ExportFormat::Jsonl);
     let differs = written.lines().zip(read.lines()).find(|(one, other)| one != other);
     assert_eq!((differs, read.lines().count()), (None, MESSAGES));
 }

@@ -76,9 +76,10 @@ fn side_chains_become_sessions_of_their_own() {
     found.sort();
     assert_eq!(found, [["main question", "main answer"], ["side task", "side answer"]]);
     // A side chain hangs from its main conversation, whatever id that got here.
-    for _ in 0..2 {
+    client.init("b");
+    for agent in ["a", "b"] {
         let sessions =
-            import_transcript(&mut client, "a", ImportFormat::Auto, &text(&lines), 500).expect("imported").sessions;
+            import_transcript(&mut client, agent, ImportFormat::Auto, &text(&lines), 500).expect("imported").sessions;
         let main = sessions.iter().find(|session| session.header.parent_id.is_none()).expect("the main conversation");
         let aside = sessions.iter().find(|session| session.header.parent_id.is_some()).expect("the side chain");
         assert_eq!(aside.header.parent_id, Some(main.header.id));

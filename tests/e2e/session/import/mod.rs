@@ -1,10 +1,12 @@
 //! `session import`: transcripts of other programs become sessions.
 
+mod again;
 mod chorus;
 mod chunked;
 mod claude_code;
 mod codex;
 mod command;
 mod concurrent;
+mod listing;
 mod openai;
 mod samples;

@@ -300,7 +300,7 @@ async fn load_session_messages(store: &Store, home: &Path, id: Uuid, count: u64)
         .map_err(|e| Error::internal(e.to_string()))?
         .map_err(|e| gone(format!("cannot be read: {e}")))?;
     let file = found.file.map_err(|e| gone(format!("is unusable: its file {e}")))?;
-    if file.sha256 != row.sha256 {
+    if !row.has_saved(&file.header, &file.sha256) {
         tracing::warn!(session = %id, "the file of a restored session was changed after it was saved");
     }
     let mut messages = file.messages;

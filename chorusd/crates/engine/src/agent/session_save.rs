@@ -15,8 +15,7 @@ use chorus_session::conversation::ConversationKey;
 use chorus_session::stored_message::StoredMessage;
 use chorus_session::summary::{ConversationSample, ExtractiveSummary};
 use chorus_session::{MessageHash, notes, slug, summary};
-use chorus_store::catalog::{PendingSummary, SessionPlacement, SessionRow};
-use chorus_store::journal::to_nanos;
+use chorus_store::catalog::{PendingSummary, SessionPlacement, SessionRow, place_of};
 use chorus_store::session_files::StagedFile;
 use chorus_store::{Store, session_files};
 use tokio::sync::oneshot;
@@ -221,7 +220,7 @@ pub async fn write_session<After: Future<Output = Result<()>>>(
         sha256: written.sha256.clone(),
         file_stamp: written.stamp.clone(),
         corrupt: None,
-        place: to_nanos(header.saved_at),
+        place: place_of(&header),
         header: header.clone(),
     };
     let rowed = if together {
@@ -281,6 +280,7 @@ pub fn build_header(
         agent_id: draft.settings.id,
         agent_name: draft.settings.name.clone(),
         conversation: draft.conversation.clone(),
+        source: None,
         description: draft.description.clone().or(extract.title),
         summary_source,
         summary: extract.summary,

@@ -13,8 +13,9 @@ use chorus_config::agent::{AGENT_FILE, AgentConfig, check_name};
 use chorus_proto::session::SESSION_SCHEMA;
 use chorus_proto::{SessionHeader, SummarySource, TokenPair, Trigger, WorkingSet};
 use chorus_runtime::run_blocking;
+use chorus_session::SessionFile;
 use chorus_session::file::derived_id;
-use chorus_store::catalog::SessionRow;
+use chorus_store::catalog::{SessionRow, place_of};
 use chorus_store::journal::to_nanos;
 use chorus_store::session_files::{ParsedSessionFile, stamp};
 use chorus_store::{Store, session_files};
@@ -249,11 +250,12 @@ pub fn session_row(
     let place = known_row.as_ref().map(|row| row.place);
     match (found.file, known_row) {
         (Ok(file), known) => SessionRow {
-            // Keep the hash of the save, so that a restore can report that the messages were changed since.
+            // Keep the hash of the save, so that a restore can report that the messages were changed since. An import says in
+            // the file that it added messages.
             sha256: known
-                .filter(|known| known.header.id == file.header.id && !known.sha256.is_empty())
+                .filter(|known| known.header.id == file.header.id && !known.sha256.is_empty() && !has_grown(&file))
                 .map_or(file.sha256, |known| known.sha256),
-            place: place.unwrap_or_else(|| to_nanos(file.header.saved_at)),
+            place: place.filter(|_| file.header.source.is_none()).unwrap_or_else(|| place_of(&file.header)),
             // The directory says which agent owns the session, and the file name is its name.
             header: SessionHeader { agent_id: settings.id, session_id: name.to_owned(), ..file.header },
             file_stamp,
@@ -270,6 +272,11 @@ pub fn session_row(
     }
 }
 
+/// Returns true if the messages are those that an import wrote.
+fn has_grown(file: &SessionFile) -> bool {
+    file.header.source.as_ref().is_some_and(|source| source.messages_sha256 == file.sha256)
+}
+
 /// Builds the header of a file that cannot be read, from its name and the date in it.
 fn header_of_unreadable(settings: &AgentSettings, name: &str, now: Timestamp) -> SessionHeader {
     let saved_at = name
@@ -284,6 +291,7 @@ fn header_of_unreadable(settings: &AgentSettings, name: &str, now: Timestamp) ->
         agent_id: settings.id,
         agent_name: settings.name.clone(),
         conversation: None,
+        source: None,
         description: None,
         summary: None,
         summary_source: SummarySource::None,

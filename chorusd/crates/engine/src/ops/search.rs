@@ -9,14 +9,14 @@ use chorus_clock::Clock;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::search::{FoundSession, ScorePart, SearchHit, SearchMode, SearchParams, SearchResult};
 use chorus_runtime::run_blocking;
-use chorus_search::{Filter, Hit, Mode, SearchQuery, SourceKind};
+use chorus_search::{Filter, Hit, Mode, SearchQuery, SourceId, SourceKind};
 use chorus_store::catalog::SessionRow;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use uuid::Uuid;
 
 use super::agent::AgentResolver;
-use super::context::history::parse_since;
+use super::context::history::{parse_since, project_filter};
 use super::conversations::ConversationKey;
 use super::searched_conversations::{ConversationsRequest, SearchedConversations};
 use super::session::SessionReader;
@@ -177,7 +177,15 @@ async fn build_filter(
     let SearchedConversations { agent, conversation, also } =
         SearchedConversations::resolve(agents, sessions, asked).await?;
     let mut among = agent.as_ref().map(|agent| std::iter::once(agent.settings.id).chain(also).collect::<Vec<Uuid>>());
-    if let Some(project) = &params.project {
+    let mut only = None;
+    if let Some(project) = params.project.as_ref().filter(|project| project.starts_with('/')) {
+        let ids = sessions.table.ids_of_project(project_filter(&agents.index, project)).await?;
+        if ids.is_empty() {
+            return Err(Error::new(ErrorKind::NotFound, format!("no imported conversation was held in {project}"))
+                .hint("list conversations with their projects: chorusctl history --long"));
+        }
+        only = Some(ids.into_iter().map(SourceId::from).collect());
+    } else if let Some(project) = &params.project {
         let of_project =
             |id: &Uuid| agents.index.by_id(*id).is_some_and(|agent| agent.settings.project.as_ref() == Some(project));
         let all = agents.index.all().into_iter().map(|agent| agent.settings.id);
@@ -197,6 +205,7 @@ async fn build_filter(
     let filter = Filter {
         agents: among,
         conversation: conversation.map(|key| key.stored_id()),
+        only,
         since: time(&params.since)?,
         until: time(&params.until)?,
         tag: params.tag.clone(),

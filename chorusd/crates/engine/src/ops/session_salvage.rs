@@ -253,6 +253,7 @@ async fn write_salvaged(
             agent_id: of.id,
             agent_name: of.name.clone(),
             conversation: conversation.clone(),
+            source: None,
             summary_source: extract.source(),
             description: extract.title,
             summary: extract.summary,

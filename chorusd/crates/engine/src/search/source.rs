@@ -17,6 +17,8 @@ pub(super) fn of_session(row: &SessionRow, sha256: &str, agents: &AgentIndex) ->
     let title = header.description.as_ref().or(header.summary.as_ref()).cloned().unwrap_or_default();
     let summary = header.summary.as_ref().filter(|_| header.description.is_some());
     let project = agents.by_id(header.agent_id).and_then(|agent| agent.settings.project.clone());
+    let directory = header.source.as_ref().and_then(|source| source.project.as_deref());
+    let project = project.or_else(|| directory.and_then(|path| path.rsplit('/').next()).map(str::to_owned));
     let conversation = header.conversation.as_ref();
     let texts = summary.cloned().into_iter().chain(project).chain(conversation.map(|named| named.name.clone()));
     Source {
@@ -29,7 +31,7 @@ pub(super) fn of_session(row: &SessionRow, sha256: &str, agents: &AgentIndex) ->
         texts: texts.collect(),
         tags: header.tags.clone(),
         model: header.model.clone(),
-        at: header.saved_at,
+        at: header.held_at(),
         stamp: sha256.to_owned(),
         header_stamp: row.file_stamp.clone(),
     }

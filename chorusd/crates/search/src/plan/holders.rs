@@ -37,6 +37,7 @@ impl<'a> Holders<'a> {
         filter.conversation.is_none_or(|conversation| source.conversation == conversation)
             && !source.conversation.is_some_and(|conversation| filter.hidden.contains(&conversation))
             && !filter.without.contains(&source.id)
+            && filter.only.as_ref().is_none_or(|only| only.contains(&source.id))
             && filter.tag.as_ref().is_none_or(|tag| source.tags.contains(tag))
             && filter.model.as_ref().is_none_or(|model| source.model.as_ref() == Some(model))
     }

@@ -30,6 +30,16 @@ pub trait ImportSink {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ImportedMetadata {
     pub id: Option<Uuid>,
+    /// The program, if it is another than the format tells.
+    pub program: Option<String>,
+    /// The id that the program gives the conversation.
+    pub conversation: Option<String>,
+    /// The directory that the conversation was held in.
+    pub project: Option<String>,
+    /// The git branch at its end.
+    pub branch: Option<String>,
+    /// The source says that secrets were redacted.
+    pub redacted: bool,
     pub session_id: Option<String>,
     pub description: Option<String>,
     pub summary: Option<String>,

@@ -183,6 +183,7 @@ mod tests {
             agent_id: uuid::Uuid::nil(),
             agent_name: "a".into(),
             conversation: None,
+            source: None,
             description: Some("The nightly import. It fails!".into()),
             summary: summary.map(str::to_owned),
             summary_source: SummarySource::Given,

@@ -293,5 +293,20 @@ pub(crate) const MIGRATIONS: Migrations = &[
     "
     -- of a channel of direct messages, the person
     ALTER TABLE discord_channels ADD COLUMN user_id INTEGER;
+",    "
+    -- the conversation of another program that the session holds, see `source` of the header
+    ALTER TABLE sessions ADD COLUMN source_program TEXT;
+    ALTER TABLE sessions ADD COLUMN source_conversation TEXT;
+    ALTER TABLE sessions ADD COLUMN project TEXT;
+    CREATE INDEX sessions_by_source ON sessions (source_program, source_conversation)
+        WHERE source_program IS NOT NULL;
+    CREATE INDEX sessions_by_project ON sessions (project) WHERE project IS NOT NULL;
+    -- finds imports of versions that did not keep the source
+    CREATE INDEX sessions_without_source ON sessions (json_extract(header, '$.started_at'))
+        WHERE source_program IS NULL AND json_extract(header, '$.trigger') = 'import';
+    -- imports go by the time of their conversation
+    UPDATE sessions SET place = coalesce(unixepoch(json_extract(header, '$.started_at')) * 1000000000, place)
+        WHERE json_extract(header, '$.trigger') = 'import' AND agent_id IN
+            (SELECT id FROM agents WHERE json_valid(config) AND json_extract(config, '$.import_source') IS NOT NULL);
 ",
 ];

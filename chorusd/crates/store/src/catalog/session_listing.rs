@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension as _, params_from_iter};
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::sessions::{COLUMNS, SessionQuery, SessionRow, read_session};
+use super::sessions::{COLUMNS, ProjectFilter, SessionQuery, SessionRow, read_session};
 use crate::journal::to_nanos;
 use crate::sqlite::StoreResult;
 
@@ -24,8 +24,17 @@ pub(super) struct HeaderFields<'a> {
     tags: Vec<Cow<'a, str>>,
     #[serde(borrow, default)]
     conversation: Option<ConversationName<'a>>,
+    #[serde(default)]
+    source: Option<SourceTime>,
+    saved_at: Timestamp,
     started_at: Timestamp,
     trigger: Trigger,
+}
+
+/// The time of an imported conversation.
+#[derive(Debug, Deserialize)]
+struct SourceTime {
+    ended_at: Timestamp,
 }
 
 /// The conversation of a session, with the name that it had when the session was saved.
@@ -47,9 +56,18 @@ impl<'a> HeaderFields<'a> {
         self.description.as_ref().map(|title| title.to_lowercase())
     }
 
+    /// Returns when the conversation was held: an import that does not say when it ended counts by its start.
+    fn held_at(&self) -> Timestamp {
+        match &self.source {
+            Some(source) => source.ended_at,
+            None if self.trigger == Trigger::Import => self.started_at,
+            None => self.saved_at,
+        }
+    }
+
     /// Returns true if the session is one that `listing` asks for; `words` are its words in lowercase letters.
     fn matches(&self, session_id: &str, listing: &SessionQuery, words: &[String]) -> bool {
-        if self.trigger == Trigger::Import && listing.since.is_some_and(|since| self.started_at < since) {
+        if listing.since.is_some_and(|since| self.held_at() < since) {
             return false;
         }
         if words.is_empty() {
@@ -105,6 +123,20 @@ fn select_matching(conn: &Connection, listing: &SessionQuery) -> StoreResult<Vec
     Ok(matching)
 }
 
+/// Builds the condition on the project of a session, and its values.
+pub(super) fn project_condition(project: &ProjectFilter) -> (String, Vec<Value>) {
+    let mut values: Vec<Value> = project.agents.iter().map(|agent| Value::Blob(agent.as_bytes().to_vec())).collect();
+    let agents = vec!["?"; values.len()].join(", ");
+    let mut condition = format!("+agent_id IN ({agents})");
+    if let Some(directory) = &project.directory {
+        let directory = directory.trim_end_matches('/');
+        // `0` comes after the slash, so these are all paths below the directory.
+        condition = format!("({condition} OR project = ? OR (project > ? AND project < ?))");
+        values.extend(["", "/", "0"].map(|end| Value::Text(format!("{directory}{end}"))));
+    }
+    (condition, values)
+}
+
 /// Condition on the conversation of a session, with one value, of [`json_ids`].
 const IS_OF_CONVERSATIONS: &str = "hex(conversation_id) IN (SELECT value FROM json_each(?))";
 
@@ -145,9 +177,18 @@ fn where_clause(listing: &SessionQuery) -> (String, Vec<Value>) {
     }
     if let Some(since) = listing.since {
         // The plus keeps SQLite from using the index on times, which has a different order. An import was saved after its
-        // conversation.
-        parts.push("+saved_at >= ?".to_owned());
-        values.push(Value::Integer(to_nanos(since)));
+        // conversation, unless it has grown since.
+        parts.push("(+saved_at >= ? OR +place >= ?)".to_owned());
+        values.extend([Value::Integer(to_nanos(since)), Value::Integer(to_nanos(since))]);
+    }
+    if let Some(source) = &listing.source {
+        parts.push("+source_program = ?".to_owned());
+        values.push(Value::Text(source.clone()));
+    }
+    if let Some(project) = &listing.project {
+        let (condition, of) = project_condition(project);
+        parts.push(condition);
+        values.extend(of);
     }
     if let Some(tag) = &listing.tag {
         parts.push("id IN (SELECT id FROM session_tags WHERE tag = ?)".to_owned());
@@ -196,7 +237,8 @@ pub(super) fn read_page(conn: &Connection, listing: &SessionQuery, total: u64) -
 /// Counts the matching sessions. Without a filter it reads maintained counters, so that a long history costs no more
 /// than a short one.
 fn count_matching(conn: &Connection, listing: &SessionQuery) -> StoreResult<u64> {
-    if listing.tag.is_none() && listing.conversation.is_none() && listing.hidden.is_empty() {
+    let is_filtered = listing.source.is_some() || listing.project.is_some();
+    if listing.tag.is_none() && listing.conversation.is_none() && listing.hidden.is_empty() && !is_filtered {
         let counted = match listing.agent {
             Some(agent) => {
                 let mut statement = conn.prepare_cached("SELECT sessions FROM agents WHERE id = ?1")?;
@@ -237,6 +279,7 @@ mod tests {
     #[test]
     fn words_are_found_in_any_script_and_case_and_with_characters_that_json_escapes() {
         let header = r#"{"description":"Größe \"ÄRGER\" C:\\x \u00e9t\u00e9","summary":"not shown","tags":["Übung"],
+            "saved_at":"2026-01-02T03:04:05Z",
             "started_at":"2026-01-02T03:04:05Z","trigger":"manual_save","working_set":{"description":"inner"}}"#;
         for word in ["GRÖSSE", "GRÖße", "ärger", "\"ärger\"", "c:\\X", "ÉTÉ", "übung", "SLUG", "2026-01"] {
             assert_eq!(matches(header, &[word], None), word != "GRÖSSE", "{word}");
@@ -248,11 +291,37 @@ mod tests {
     }
 
     #[test]
-    fn an_imported_conversation_has_the_time_of_its_start() {
-        let header = r#"{"description":null,"summary":"a b","started_at":"2026-01-02T03:04:05Z","trigger":"import"}"#;
+    fn an_imported_conversation_has_the_time_of_its_end() {
+        let header = r#"{"description":null,"summary":"a b","saved_at":"2026-03-01T00:00:00Z",
+            "started_at":"2026-01-02T03:04:05Z","trigger":"import"}"#;
+        // An import of an earlier version says only when it began.
         assert!(matches(header, &["A"], Some("2026-01-02T00:00:00Z")));
         assert!(!matches(header, &[], Some("2026-01-03T00:00:00Z")));
-        // The time of any other session is that of its save, which SQL compares.
-        assert!(matches(&header.replace("import", "manual_save"), &[], Some("2026-01-03T00:00:00Z")));
+        let ended = header.replace("\"saved_at", "\"source\":{\"ended_at\":\"2026-01-04T00:00:00Z\"},\"saved_at");
+        assert!(matches(&ended, &[], Some("2026-01-03T00:00:00Z")));
+        assert!(!matches(&ended, &[], Some("2026-01-05T00:00:00Z")));
+        // The time of any other session is that of its save.
+        let saved = header.replace("\"import", "\"manual_save");
+        assert!(matches(&saved, &[], Some("2026-02-03T00:00:00Z")));
+        assert!(!matches(&saved, &[], Some("2026-03-03T00:00:00Z")));
+    }
+
+    #[test]
+    fn a_project_has_what_is_below_its_directory_but_not_beside_it() {
+        let conn = Connection::open_in_memory().unwrap();
+        conn.execute_batch("CREATE TABLE s (agent_id, project)").unwrap();
+        for path in ["/home/a", "/home/a/b", "/home/a.b", "/home/ab", "/home", "/home/a0"] {
+            conn.execute("INSERT INTO s VALUES (NULL, ?1)", [path]).unwrap();
+        }
+        let paths = |directory: &str| -> Vec<String> {
+            let project = ProjectFilter { directory: Some(directory.to_owned()), agents: Vec::new() };
+            let (condition, values) = project_condition(&project);
+            let mut statement = conn.prepare(&format!("SELECT project FROM s WHERE {condition}")).unwrap();
+            let rows = statement.query_map(params_from_iter(values), |row| row.get(0)).unwrap();
+            rows.collect::<rusqlite::Result<_>>().unwrap()
+        };
+        assert_eq!(paths("/home/a"), ["/home/a", "/home/a/b"]);
+        assert_eq!(paths("/home/a/"), ["/home/a", "/home/a/b"]);
+        assert_eq!(paths("/").len(), 6);
     }
 }

@@ -1,10 +1,11 @@
 //! Updating and purging sessions.
 
 use chorus_base::error::{Error, Result};
-use rusqlite::params;
+use rusqlite::{Connection, params};
 use uuid::Uuid;
 
 use super::{Catalog, SessionRow, SessionTable};
+use crate::sqlite::StoreResult;
 
 /// Key of a setting that exists while purged data may be left in the database files.
 const PURGE_DUE_KEY: &str = "forget_due";
@@ -14,15 +15,7 @@ impl SessionTable {
     pub fn update(&self, row: SessionRow) -> impl Future<Output = Result<()>> + Send + use<> {
         self.db.writer.submit(move |conn| {
             let header = serde_json::to_string(&row.header).map_err(|e| Error::internal(e.to_string()))?;
-            let id = row.header.id;
-            conn.prepare_cached("UPDATE sessions SET header = ?2, file_stamp = ?3, corrupt = ?4 WHERE id = ?1")?
-                .execute(params![id.as_bytes(), header, row.file_stamp, row.corrupt])?;
-            conn.prepare_cached("DELETE FROM session_tags WHERE id = ?1")?.execute([id.as_bytes()])?;
-            let mut tag = conn.prepare_cached("INSERT OR IGNORE INTO session_tags (id, tag) VALUES (?1, ?2)")?;
-            for name in &row.header.tags {
-                tag.execute(params![id.as_bytes(), name])?;
-            }
-            Ok(())
+            update_header(conn, &row, &header)
         })
     }
 
@@ -34,6 +27,31 @@ impl SessionTable {
             Ok(())
         })
     }
+}
+
+/// Writes the columns of `row` that an update changes; `header` is its header as JSON.
+pub(super) fn update_header(conn: &Connection, row: &SessionRow, header: &str) -> StoreResult<()> {
+    let (id, source) = (row.header.id, row.header.source.as_ref());
+    conn.prepare_cached(
+        "UPDATE sessions SET header = ?2, file_stamp = ?3, corrupt = ?4, source_program = ?5, source_conversation = ?6,
+             project = ?7
+         WHERE id = ?1",
+    )?
+    .execute(params![
+        id.as_bytes(),
+        header,
+        row.file_stamp,
+        row.corrupt,
+        source.map(|source| &source.program),
+        source.map(|source| &source.conversation),
+        source.and_then(|source| source.project.as_ref()),
+    ])?;
+    conn.prepare_cached("DELETE FROM session_tags WHERE id = ?1")?.execute([id.as_bytes()])?;
+    let mut tag = conn.prepare_cached("INSERT OR IGNORE INTO session_tags (id, tag) VALUES (?1, ?2)")?;
+    for name in &row.header.tags {
+        tag.execute(params![id.as_bytes(), name])?;
+    }
+    Ok(())
 }
 
 impl Catalog {

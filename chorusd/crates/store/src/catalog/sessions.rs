@@ -33,6 +33,15 @@ pub struct SessionRow {
     pub place: i64,
 }
 
+impl SessionRow {
+    /// Returns true if messages with this hash, of a file with `header`, are those that were saved. An import that was
+    /// interrupted may have added some which only the file knows of.
+    #[must_use]
+    pub fn has_saved(&self, header: &SessionHeader, sha256: &str) -> bool {
+        self.sha256 == sha256 || header.source.as_ref().is_some_and(|source| source.messages_sha256 == sha256)
+    }
+}
+
 /// Where a new session is placed in the order of sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionPlacement {
@@ -53,7 +62,11 @@ pub struct SessionQuery {
     pub conversation: Option<ConversationKey>,
     /// Conversations of `agent` whose sessions are left out.
     pub hidden: Vec<Uuid>,
-    /// Only conversations since then: by the time of the save, or of an imported one by its start.
+    /// Only imported conversations of this program.
+    pub source: Option<String>,
+    /// Only sessions of this project.
+    pub project: Option<ProjectFilter>,
+    /// Only conversations since then: by the time of the save, or of an imported one by its end.
     pub since: Option<Timestamp>,
     pub tag: Option<String>,
     /// Words that the title, the name, the tags or the conversation contain, each of them, in any case.
@@ -63,6 +76,21 @@ pub struct SessionQuery {
     pub conversation_texts: HashMap<Uuid, String>,
     pub offset: u64,
     pub limit: u64,
+}
+
+/// Selects sessions by their project.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProjectFilter {
+    /// The absolute path of a directory: imported conversations that were held in it or below it.
+    pub directory: Option<String>,
+    /// Agents of the project: all their sessions.
+    pub agents: Vec<Uuid>,
+}
+
+/// Returns the position of a session in the order of sessions, unless it has to come after all others.
+#[must_use]
+pub fn place_of(header: &SessionHeader) -> i64 {
+    to_nanos(header.held_at())
 }
 
 pub(super) const COLUMNS: &str = "header, sha256, file_stamp, corrupt, last_used_at, place";
@@ -355,8 +383,8 @@ pub(super) fn insert(conn: &Connection, row: &SessionRow) -> StoreResult<()> {
     let id = row.header.id;
     conn.prepare_cached(
         "INSERT INTO sessions (id, agent_id, session_id, saved_at, header, sha256, file_stamp, corrupt, last_used_at,
-             place, conversation_id)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+             place, conversation_id, source_program, source_conversation, project)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
     )?
     .execute(params![
         id.as_bytes(),
@@ -370,6 +398,9 @@ pub(super) fn insert(conn: &Connection, row: &SessionRow) -> StoreResult<()> {
         to_nanos(row.last_used_at),
         row.place,
         row.header.conversation.as_ref().map(|conversation| conversation.id.into_bytes()),
+        row.header.source.as_ref().map(|source| &source.program),
+        row.header.source.as_ref().map(|source| &source.conversation),
+        row.header.source.as_ref().and_then(|source| source.project.as_ref()),
     ])
     .map_err(|e| match e.sqlite_error_code() {
         Some(ErrorCode::ConstraintViolation) => StoreError::from(Error::new(

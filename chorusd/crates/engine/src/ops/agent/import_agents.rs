@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use chorus_base::error::Result;
+use chorus_config::agent::check_name;
 use chorus_proto::methods::import::ImportFormat;
 use uuid::Uuid;
 
@@ -20,26 +21,21 @@ pub struct ImportAgents {
 }
 
 impl ImportAgents {
-    /// Returns the agent for transcripts of this format. A session file of Chorus belongs to the implied agent, if there
-    /// is one.
-    pub async fn find_or_create(&self, format: ImportFormat) -> Result<Uuid> {
+    /// Returns the agent for conversations of this program. One from a session file of Chorus belongs to the implied agent,
+    /// if there is one and Chorus has not imported it from another program.
+    pub async fn find_or_create(&self, format: ImportFormat, program: &str) -> Result<Uuid> {
         if format == ImportFormat::Chorus
+            && is_format(program)
             && let Some(entry) = self.editor.agents.index.default_agent()
         {
             return Ok(entry.settings.id);
         }
-        let source = source_name(format);
+        let source = if is_format(program) { OTHER_SOURCE } else { program };
         Ok(init::ensure_import_agent(&self.editor, &self.catalog_sync, source).await?.settings.id)
     }
 }
 
-/// Returns the name of the program that writes this format.
-fn source_name(format: ImportFormat) -> &'static str {
-    match format {
-        ImportFormat::ClaudeCode => "claude-code",
-        ImportFormat::Codex => "codex",
-        ImportFormat::Chatgpt => "chatgpt",
-        ImportFormat::Goose => "goose",
-        ImportFormat::Openai | ImportFormat::Markdown | ImportFormat::Chorus | ImportFormat::Auto => OTHER_SOURCE,
-    }
+/// Returns true for the name of a format that does not tell which program has written a transcript.
+fn is_format(program: &str) -> bool {
+    ["chorus", "markdown", "openai"].contains(&program) || check_name(program).is_err()
 }

@@ -4,11 +4,12 @@ use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
 use chorus_clock::Clock;
 use chorus_proto::methods::context::{HistoryParams, HistoryResult};
-use chorus_store::catalog::SessionQuery;
+use chorus_store::catalog::{ProjectFilter, SessionQuery};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
+use crate::agent::agent_index::AgentIndex;
 use crate::ops::agent::AgentResolver;
 use crate::ops::conversations::{ConversationKey, SessionScope};
 use crate::ops::searched_conversations::{ConversationsRequest, SearchedConversations};
@@ -48,7 +49,7 @@ pub async fn history_as(
         own: params.own,
         conversation: params.conversation.as_deref(),
         all_agents: params.all_agents,
-        has_words: params.words.is_some(),
+        has_words: params.words.is_some() || params.source.is_some() || params.project.is_some(),
     };
     let found = SearchedConversations::resolve(agents, sessions, asked).await?;
     let agent = found.agent.map(|agent| agent.settings.id);
@@ -74,6 +75,8 @@ pub async fn history_as(
         hidden: scope.hidden(),
         since,
         tag: params.tag,
+        source: params.source,
+        project: params.project.as_deref().map(|project| project_filter(&agents.index, project)),
         conversation_texts: agents.index.conversations.texts_with_words(agent, &words),
         words,
         offset,
@@ -90,6 +93,17 @@ pub async fn history_as(
         page,
         pages: total.div_ceil(limit).max(1),
     })
+}
+
+/// Returns the filter for a project: the absolute path of a directory, or the name that agents have for it.
+#[must_use]
+pub fn project_filter(agents: &AgentIndex, project: &str) -> ProjectFilter {
+    let all = agents.all().into_iter();
+    let of_project = all.filter(|agent| agent.settings.project.as_deref() == Some(project));
+    ProjectFilter {
+        directory: project.starts_with('/').then(|| project.to_owned()),
+        agents: of_project.map(|agent| agent.settings.id).collect(),
+    }
 }
 
 /// Parses `7d`, `1h30m`, `today`, `yesterday`, a date (its beginning in local time) or a time.

@@ -32,7 +32,8 @@ pub async fn get(
     // The row is read after `summary_pending`: if no summary is in progress, the row has the final one.
     let row = sessions.table.get(row.header.id).await?.unwrap_or(row);
     let paged = sessions.open_messages(&row).await?;
-    let mut warnings = if paged.index.sha256 == row.sha256 { Vec::new() } else { vec![changed_warning(&row)] };
+    let mut warnings =
+        if row.has_saved(&paged.index.header, &paged.index.sha256) { Vec::new() } else { vec![changed_warning(&row)] };
     if !agent_said {
         warnings.extend(sessions.same_name_warning(&row, &params.session).await?);
     }

@@ -411,7 +411,7 @@ impl SessionReader {
         let path = self.path(&row.header).await?;
         let found = run_blocking(move || session_files::read(&path)).await?;
         let file = found.file.map_err(|e| corrupt_error(&row.header.session_id, &e))?;
-        let changed = file.sha256 != row.sha256;
+        let changed = !row.has_saved(&file.header, &file.sha256);
         Ok((file, changed))
     }
 }

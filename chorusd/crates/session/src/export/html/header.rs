@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use chorus_proto::{Item, SessionHeader, TokenPair};
+use chorus_proto::{Item, SessionHeader, SessionSource, TokenPair};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -34,9 +34,13 @@ pub(super) fn write(out: &mut impl Write, text: &Export<'_>) -> io::Result<()> {
         1 => "1 message".to_owned(),
         count => format!("{count} messages"),
     };
-    let model = header.model.as_deref().map_or_else(String::new, |model| format!(" · {}", escape(model)));
-    let (agent, started) = (escape(&header.agent_name), format_time(text.began_at()));
-    writeln!(out, "<p class=\"line\">{agent}{model} · {started} · {messages}</p>")?;
+    // The agent of an imported conversation is only where it is kept.
+    let program = header.source.as_ref().and_then(SessionSource::known_program);
+    let agent = program.is_none().then_some(&*header.agent_name);
+    let names = [agent, header.model.as_deref(), program];
+    let names = names.into_iter().flatten().map(escape).collect::<Vec<_>>().join(" · ");
+    let started = format_time(text.began_at());
+    writeln!(out, "<p class=\"line\">{names} · {started} · {messages}</p>")?;
     if let Some(summary) = header.summary.as_deref().filter(|summary| !summary.trim().is_empty()) {
         writeln!(out, "<p class=\"summary\">{}</p>", escape(summary))?;
     }

@@ -16,7 +16,10 @@ pub(super) fn write(out: &mut impl Write, text: &Export<'_>) -> io::Result<()> {
     fact("Session ID", &header.session_id)?;
     fact("UUID", &header.id.to_string())?;
     fact("Date", &text.began_at().to_string())?;
-    fact("Agent", &header.agent_name)?;
+    match header.source.as_ref().and_then(|source| Some((source.known_program()?, &source.conversation))) {
+        Some((program, conversation)) => fact("Imported From", &format!("{program}: {conversation}"))?,
+        None => fact("Agent", &header.agent_name)?,
+    }
     if let Some(model) = &header.model {
         fact("Model", model)?;
     }

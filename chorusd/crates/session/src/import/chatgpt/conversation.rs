@@ -34,7 +34,8 @@ pub(super) fn import_conversation(
     };
     let id = fields.get_text("conversation_id").or_else(|| fields.get_text("id"));
     let about = ImportedMetadata {
-        id: id.and_then(|id| id.parse().ok()),
+        id: id.as_ref().and_then(|id| id.parse().ok()),
+        conversation: id.filter(|id| !id.is_empty()).map(Into::into),
         description: fields.get_text("title").filter(|title| !title.trim().is_empty()).map(Into::into),
         started_at: fields.get("create_time").and_then(parse_timestamp),
         saved_at: fields.get("update_time").and_then(parse_timestamp),

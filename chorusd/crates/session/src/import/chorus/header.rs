@@ -1,6 +1,6 @@
 //! Parses the header fields of a session file.
 
-use chorus_proto::{SummarySource, TokenPair, Trigger, WorkingSet};
+use chorus_proto::{SessionSource, SummarySource, TokenPair, Trigger, WorkingSet};
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -25,6 +25,7 @@ impl HeaderParser {
         matches!(
             key,
             "id" | "session_id"
+                | "source"
                 | "description"
                 | "summary"
                 | "summary_source"
@@ -46,6 +47,13 @@ impl HeaderParser {
         match key {
             "id" => about.id = parse_value(value),
             "session_id" => self.session_id = parse_value(value),
+            "source" => {
+                if let Some(source) = parse_value::<SessionSource>(value) {
+                    (about.program, about.conversation) = (Some(source.program), Some(source.conversation));
+                    (about.project, about.branch) = (source.project, source.branch);
+                    about.redacted = source.redacted;
+                }
+            }
             "description" => about.description = parse_value(value),
             "summary" => about.summary = parse_value(value),
             "summary_source" => about.summary_source = parse_value::<SummarySource>(value),
@@ -73,6 +81,7 @@ impl HeaderParser {
         about.saved_at = about.saved_at.or(self.time);
         let named: Option<Uuid> = self.session_id.as_deref().and_then(|id| id.parse().ok());
         about.id = about.id.or(named);
+        about.conversation = about.conversation.or_else(|| about.id.map(|id| id.to_string()));
         about.session_id = self.session_id.filter(|id| is_session_id(id));
         about
     }

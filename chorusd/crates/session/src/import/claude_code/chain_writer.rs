@@ -1,6 +1,6 @@
 //! Writes one chain as one session.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, BufRead, Seek};
 
 use chorus_proto::{Message, Role};
@@ -24,12 +24,14 @@ use crate::file::derived_id;
 /// A side chain without a title gets its first words as description, up to this many characters.
 const MAX_TITLE_CHARS: usize = 80;
 
-/// Reads the lines of a path again and writes them as messages.
+/// Reads the lines of a path again and writes them as messages. `named_agents` are the subagents whose chains were
+/// written before.
 pub(super) fn write_chain<S: BufRead + Seek>(
     reader: &mut LineSeeker<'_, S>,
     index: &TranscriptIndex,
     chain: &Chain,
     path: &BranchPath,
+    named_agents: &mut HashSet<String>,
     writer: &mut SessionWriter<'_>,
 ) -> io::Result<()> {
     let mut session = ChainWriter {
@@ -39,7 +41,7 @@ pub(super) fn write_chain<S: BufRead + Seek>(
         call_names: HashMap::new(),
         first_words: None,
     };
-    let mut first_uuid = None;
+    let (mut first_uuid, mut agent) = (None, None);
     for &(node, unit) in &path.order {
         session.writer.sink.report_progress(reader.progress());
         let node = &index.nodes[node as usize];
@@ -51,7 +53,8 @@ pub(super) fn write_chain<S: BufRead + Seek>(
             session.writer.skip(u64::from(node.line), "the line changed while being read");
             continue;
         };
-        let uuid = place.and_then(|place| place.uuid).map(String::from);
+        let (uuid, of) = place.map_or((None, None), |place| (place.uuid.map(String::from), place.agent));
+        agent = agent.or(of.map(String::from));
         first_uuid = first_uuid.or_else(|| uuid.clone());
         session.add_line(*talk, uuid, unit)?;
     }
@@ -61,6 +64,9 @@ pub(super) fn write_chain<S: BufRead + Seek>(
     if chain.side {
         about.side_chain = true;
         about.tags = vec!["side-chain".into()];
+        // A subagent that is called again has another chain.
+        let name = agent.filter(|agent| named_agents.insert(agent.clone())).or_else(|| first_uuid.clone());
+        about.conversation = about.conversation.zip(name).map(|(parent, name)| format!("{parent}/{name}"));
         about.parent_id = about.id.take();
         // Always the same, so that another import of the file recognises it.
         about.id = about.parent_id.zip(first_uuid).map(|(parent, first)| derived_id(&format!("{parent}/{first}")));
@@ -148,7 +154,15 @@ impl ChainWriter<'_, '_> {
         if let Some(model) = talk.model.take() {
             self.about.model = Some(model.into());
         }
+        self.about.program.get_or_insert_with(|| talk.program.format().to_owned());
+        if let Some(directory) = talk.directory.take() {
+            self.about.project.get_or_insert_with(|| directory.into());
+        }
+        if let Some(branch) = talk.branch.take() {
+            self.about.branch = Some(branch.into());
+        }
         if let Some(id) = talk.session_id.take() {
+            self.about.conversation = Some(id.to_string()).filter(|id| !id.is_empty());
             let derived = || derived_id(&format!("claude-code/{id}"));
             self.about.id = (!id.is_empty()).then(|| id.parse().unwrap_or_else(|_| derived()));
         }

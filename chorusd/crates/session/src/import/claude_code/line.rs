@@ -115,6 +115,9 @@ pub(super) struct TranscriptMessage<'a> {
     /// The program that wrote the transcript.
     pub program: Program,
     pub session_id: Option<Cow<'a, str>>,
+    /// The current directory.
+    pub directory: Option<Cow<'a, str>>,
+    pub branch: Option<Cow<'a, str>>,
 }
 
 /// A title of a conversation.
@@ -212,6 +215,8 @@ fn parse_message<'a>(fields: &RawObject<'a>, speaker: Speaker) -> LineKind<'a> {
         cost: Usage { cost_usd: fields.get_parsed("costUSD"), duration_ms: fields.get_parsed("durationMs"), ..tokens },
         program,
         session_id: fields.get_text("sessionId"),
+        directory: non_empty_text(fields, "cwd"),
+        branch: non_empty_text(fields, "gitBranch"),
     }))
 }
 
@@ -235,6 +240,12 @@ impl<'a> TranscriptMessage<'a> {
             cost: Usage::default(),
             program: Program::ClaudeCode,
             session_id: fields.get_text("sessionId"),
+            directory: non_empty_text(fields, "cwd"),
+            branch: non_empty_text(fields, "gitBranch"),
         }
     }
+}
+
+fn non_empty_text<'a>(fields: &RawObject<'a>, name: &str) -> Option<Cow<'a, str>> {
+    fields.get_text(name).filter(|text| !text.is_empty())
 }

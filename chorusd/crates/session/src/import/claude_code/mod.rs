@@ -20,6 +20,7 @@ mod qwen;
 mod sidechains;
 mod titles;
 
+use std::collections::HashSet;
 use std::io::{BufRead, Seek};
 
 use super::error::ImportError;
@@ -36,12 +37,13 @@ pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut SessionWri
     let chains = sidechains::split_chains(&index);
     let mut reader = line_seeker::LineSeeker::new(source)?;
     let mut units = main_branch::LineUnits::new(&index);
+    let mut named_agents = HashSet::new();
     for chain in chains {
         let path = units.find_path(&index, &chain);
         for node in &path.off_path {
             writer.skip(u64::from(index.nodes[*node as usize].line), "on a branch that was abandoned");
         }
-        chain_writer::write_chain(&mut reader, &index, &chain, &path, writer)?;
+        chain_writer::write_chain(&mut reader, &index, &chain, &path, &mut named_agents, writer)?;
     }
     Ok(())
 }

@@ -88,7 +88,9 @@ fn import_line(
     match (kind.as_ref(), &payload) {
         ("session_meta", Some(meta)) => read_session_start(meta, about),
         ("turn_context", Some(context)) => {
-            about.model = context.get_text("model").map(Into::into).or(about.model.take())
+            about.model = context.get_text("model").map(Into::into).or(about.model.take());
+            about.project =
+                about.project.take().or_else(|| context.get_text("cwd").filter(|p| !p.is_empty()).map(Into::into));
         }
         ("event_msg", Some(event)) if event.get_text("type").is_some_and(|kind| kind == "token_count") => {
             if let Some(usage) = tokens.usage_from_event(event) {
@@ -119,10 +121,20 @@ fn import_line(
 
 /// Reads the first line. A rollout that continues another one also has the first line of that one, further down.
 fn read_session_start(meta: &RawObject<'_>, about: &mut ImportedMetadata) {
-    if about.id.is_none() {
-        about.id = meta.get_text("id").and_then(|id| id.parse().ok());
+    if about.conversation.is_none() {
+        let id = meta.get_text("id").filter(|id| !id.is_empty());
+        about.id = id.as_ref().and_then(|id| id.parse().ok());
+        about.conversation = id.map(Into::into);
         about.started_at = meta.get("timestamp").and_then(parse_timestamp);
+        about.project = meta.get_text("cwd").filter(|path| !path.is_empty()).map(Into::into);
+        about.branch = branch_of(meta);
     }
+}
+
+/// Returns the git branch that the first line names.
+fn branch_of(meta: &RawObject<'_>) -> Option<String> {
+    let git = meta.get("git").and_then(RawObject::from_value)?;
+    git.get_text("branch").filter(|branch| !branch.is_empty()).map(Into::into)
 }
 
 #[cfg(test)]

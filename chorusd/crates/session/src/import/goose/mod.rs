@@ -106,6 +106,9 @@ fn set_metadata_field(about: &mut ImportedMetadata, key: &str, value: &str) {
     match key {
         "description" => about.description = text().or(about.description.take()),
         "name" => about.description = about.description.take().or_else(text),
+        // In JSONL files the id is only in the name of the file.
+        "id" | "session_id" => about.conversation = text().or(about.conversation.take()),
+        "working_dir" => about.project = text(),
         "created_at" => about.started_at = time(),
         "updated_at" => about.saved_at = time(),
         "model_config" => {

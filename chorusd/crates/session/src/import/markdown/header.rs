@@ -40,7 +40,10 @@ impl FileHeader {
         }
         let about = &mut self.about;
         match name {
-            "UUID" => about.id = value.parse().ok(),
+            "UUID" => {
+                about.id = value.parse().ok();
+                about.conversation = about.id.map(|id| id.to_string());
+            }
             "Date" => about.started_at = parse_time_text(value),
             "Agent" => self.names.agent = Some(value.to_owned()),
             "Imported From" => {

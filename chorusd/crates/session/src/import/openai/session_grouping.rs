@@ -116,6 +116,9 @@ impl<'w, 'a> ConversationReader<'w, 'a> {
         self.set_model(fields.get_parsed("model"));
         let about = &mut self.about;
         about.id = about.id.or_else(|| fields.get_text("id").and_then(|id| id.parse().ok()));
+        let text = |name: &str| fields.get_text(name).filter(|text| !text.trim().is_empty()).map(String::from);
+        about.conversation = about.conversation.take().or_else(|| text("id")).or_else(|| text("session_id"));
+        about.project = about.project.take().or_else(|| text("cwd"));
         let started = ["started_at", "timestamp"].iter().find_map(|name| fields.get(name).and_then(parse_timestamp));
         about.started_at = about.started_at.or(started);
         let title = fields.get_text("title").map(|title| title.trim().to_owned()).filter(|title| !title.is_empty());

@@ -1,0 +1,242 @@
+//! Imports the conversations of a transcript: each becomes a session, or grows the one that holds it already.
+
+use std::io::{BufRead, Seek};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use chorus_base::error::{Error, Result};
+use chorus_base::new_id;
+use chorus_clock::Clock;
+use chorus_proto::Session;
+use chorus_proto::methods::import::{CommitResult, ImportFormat, ImportOutcome, ImportedConversation};
+use chorus_redact::Redactor;
+use chorus_runtime::run_blocking;
+use chorus_session::import;
+use chorus_store::Store;
+use tokio::sync::{RwLock, mpsc};
+use uuid::Uuid;
+
+use super::super::SessionReader;
+use super::conversation_lookup::ConversationKey;
+use crate::KeyedMutex;
+use crate::agent::agent_index::AgentIndex;
+use crate::ops::agent::ImportAgents;
+use crate::ops::import_sink::{ImportedSession, SessionCollector};
+
+/// The number of skipped lines that an error names if nothing could be imported.
+const MAX_NAMED_SKIPS: usize = 3;
+
+/// The services that save imported sessions.
+#[derive(Debug)]
+pub struct SessionImporter {
+    pub store: Arc<Store>,
+    pub agents: Arc<AgentIndex>,
+    pub sessions: Arc<SessionReader>,
+    pub redactor: Arc<Redactor>,
+    /// Locked for reading while a session is written, so that its agent's directory stays where it is.
+    pub sessions_lock: Arc<RwLock<()>>,
+    pub clock: Clock,
+    pub home: PathBuf,
+    pub import_agents: ImportAgents,
+    /// Held while a conversation is looked up and saved, so that concurrent imports of it make one session.
+    pub conversation_locks: KeyedMutex<ConversationKey>,
+}
+
+/// Is called with the bytes read so far and the total.
+pub type OnProgress = Box<dyn FnMut(u64, u64) + Send>;
+
+/// A transcript to import.
+#[derive(Debug)]
+pub struct Transcript<R> {
+    pub source: R,
+    /// Size of the source.
+    pub bytes: u64,
+    /// The file's name, for messages and for programs that put the id of a conversation there.
+    pub name: String,
+    pub format: ImportFormat,
+    /// Looks only in this agent for earlier imports, and saves new ones there. Otherwise the agent of the program gets them.
+    pub agent: Option<Uuid>,
+    /// Redacts secrets in conversations that were not imported before. The others go on as they began.
+    pub redact: bool,
+    /// Leave sessions that are up to date out of the result.
+    pub only_changed: bool,
+}
+
+/// A conversation that was imported.
+#[derive(Debug)]
+pub(super) struct SavedConversation {
+    pub session: Session,
+    pub outcome: ImportOutcome,
+    /// Number of messages that were added.
+    pub added: u64,
+    /// Number of secrets in what was added.
+    pub secrets: u64,
+}
+
+/// Where the conversations of a transcript go.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ImportTarget<'a> {
+    pub format: ImportFormat,
+    /// The file's name.
+    pub name: &'a str,
+    pub agent: Option<Uuid>,
+    pub redact: bool,
+}
+
+impl SessionImporter {
+    /// Imports a transcript. Unreadable entries are skipped and reported; the import succeeds if there is at least one
+    /// message. If it fails, no new session is left; messages that were added to others stay.
+    ///
+    /// # Errors
+    /// `invalid_params` if nothing could be read, `disk_full`, `storage_failed`.
+    pub async fn import_transcript<R: BufRead + Seek + Send + 'static>(
+        &self,
+        transcript: Transcript<R>,
+        mut progress: OnProgress,
+    ) -> Result<CommitResult> {
+        let Transcript { mut source, bytes, name: file, format, agent, redact, only_changed } = transcript;
+        // Known before the import, because it says whose conversations they are.
+        let detected = run_blocking(move || {
+            let detected = match format {
+                ImportFormat::Auto => import::detect(&mut source),
+                named => Ok(named),
+            };
+            Ok((detected, source))
+        });
+        let (detected, mut source) = detected.await?;
+        let format = detected.map_err(|error| import_error(&file, &error))?;
+        let (done, mut complete) = mpsc::channel(2);
+        let (dir, now) = (self.spool_dir(), self.clock.now());
+        let redactor = self.redactor.clone();
+        let reading = chorus_runtime::spawn_blocking(move || {
+            let mut collector = SessionCollector::new(dir, done, Box::new(move |read| progress(read, bytes)), redactor);
+            source.rewind().map_err(import::ImportError::Io)?;
+            let mut new_id = || new_id().to_string();
+            let read = import::import(&mut source, format, now, &mut new_id, &mut collector);
+            Ok::<_, import::ImportError>((read, collector.into_result()))
+        });
+        let target = ImportTarget { format, name: &file, agent, redact };
+        let mut saved = SavedConversations::default();
+        while let Some(imported) = complete.recv().await {
+            if let Err(failure) = saved.add(self, target, imported).await {
+                saved.failure = Some(failure);
+                // Dropping the receiver ends the reader.
+                break;
+            }
+        }
+        drop(complete);
+        let failure = match (saved.failure.take(), reading.await) {
+            (Some(failure), _) => failure,
+            (None, Err(error)) => Error::internal(error.to_string()),
+            (None, Ok(Err(error))) => import_error(&file, &error),
+            (None, Ok(Ok((Err(error @ import::ImportError::NoMessages), found)))) => {
+                with_skipped_lines(import_error(&file, &error), &found)
+            }
+            (None, Ok(Ok((Err(error), _)))) => import_error(&file, &error),
+            (None, Ok(Ok((Ok(_), result)))) => return Ok(self.finish(saved, result, only_changed).await),
+        };
+        self.delete_new(saved.all).await;
+        Err(failure)
+    }
+
+    /// Returns the directory for the spool files of messages.
+    pub(super) fn spool_dir(&self) -> PathBuf {
+        self.home.join("db")
+    }
+
+    async fn finish(&self, saved: SavedConversations, mut result: CommitResult, only_changed: bool) -> CommitResult {
+        // A rename may have moved the files of the first sessions meanwhile.
+        let _stays = self.sessions_lock.read().await;
+        let (mut known, mut secrets) = (0, 0);
+        for SavedConversation { mut session, outcome, added, secrets: found } in saved.all {
+            secrets += found;
+            if only_changed && outcome == ImportOutcome::UpToDate {
+                known += 1;
+                continue;
+            }
+            if let Ok(path) = self.sessions.path(&session.header).await {
+                session.file_path = path.to_string_lossy().into_owned();
+            }
+            result.conversations.push(ImportedConversation { id: session.header.id, outcome, added });
+            result.sessions.push(session);
+        }
+        (result.secrets_found, result.known) = (Some(secrets), Some(known).filter(|known| *known > 0));
+        let name = result.sessions.first().map_or("", |session| &*session.header.agent_name);
+        let (sessions, skipped_total) = (result.sessions.len(), result.skipped_total);
+        tracing::info!(agent = name, sessions, known, skipped_total, "imported");
+        result
+    }
+
+    /// Deletes the new sessions of a failed import.
+    async fn delete_new(&self, saved: Vec<SavedConversation>) {
+        for SavedConversation { session: Session { header, file_path, .. }, outcome, .. } in saved {
+            if !matches!(outcome, ImportOutcome::New | ImportOutcome::Revision) {
+                continue;
+            }
+            // The agent's directory may have been renamed since.
+            let _stays = self.sessions_lock.read().await;
+            let path = self.sessions.path(&header).await.unwrap_or_else(|_| file_path.into());
+            let _ = self.store.catalog.sessions.undo_insert(header).await;
+            let _ = run_blocking(move || {
+                let _ = std::fs::remove_file(&path);
+                Ok(())
+            })
+            .await;
+        }
+    }
+}
+
+/// The conversations of a transcript that were imported so far.
+#[derive(Debug, Default)]
+struct SavedConversations {
+    all: Vec<SavedConversation>,
+    /// The session of the conversation that the following side chains belong to.
+    main: Option<Uuid>,
+    failure: Option<Error>,
+}
+
+impl SavedConversations {
+    async fn add(
+        &mut self,
+        importer: &SessionImporter,
+        target: ImportTarget<'_>,
+        mut imported: ImportedSession,
+    ) -> Result<()> {
+        let side_chain = imported.about.side_chain;
+        if side_chain {
+            // The main conversation may have another id here than in the file.
+            imported.about.parent_id = self.main.or(imported.about.parent_id);
+        }
+        let saved = importer.save_conversation(target, imported, side_chain && self.main.is_none()).await?;
+        if !side_chain {
+            self.main = Some(saved.session.header.id);
+        }
+        self.all.push(saved);
+        Ok(())
+    }
+}
+
+/// Adds the first skipped lines to the error, since there is no result that could report them.
+fn with_skipped_lines(failure: Error, found: &CommitResult) -> Error {
+    if found.skipped.is_empty() {
+        return failure;
+    }
+    let lines =
+        found.skipped.iter().take(MAX_NAMED_SKIPS).map(|skipped| format!("line {}: {}", skipped.line, skipped.reason));
+    let mut lines: Vec<_> = lines.collect();
+    if let Some(more) = found.skipped_total.checked_sub(MAX_NAMED_SKIPS as u64).filter(|more| *more > 0) {
+        lines.push(format!("{more} more"));
+    }
+    failure.hint(format!("{}. If the detected format is wrong, set it with --from", lines.join("; ")))
+}
+
+fn import_error(file: &str, error: &import::ImportError) -> Error {
+    if let import::ImportError::Io(e) = error {
+        return Error::io(format_args!("cannot import {file}"), e);
+    }
+    let failure = Error::invalid(format!("cannot import {file}: {error}"));
+    match error.hint() {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}

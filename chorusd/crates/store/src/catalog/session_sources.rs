@@ -1,0 +1,75 @@
+//! Finds the sessions that hold a conversation of another program.
+
+use chorus_base::error::{Error, Result};
+use jiff::Timestamp;
+use rusqlite::params;
+use uuid::Uuid;
+
+use super::session_listing::project_condition;
+use super::sessions::{COLUMNS, ProjectFilter, SessionRow, SessionTable, read_session};
+
+/// The limit on sessions of one conversation that are looked at.
+const MAX_REVISIONS: u64 = 16;
+
+impl SessionTable {
+    /// Returns the sessions that hold a conversation, the newest revision first, at most 16.
+    pub async fn list_of_source(&self, program: String, conversation: String) -> Result<Vec<SessionRow>> {
+        self.db
+            .reader
+            .submit(move |conn| {
+                let mut statement = conn.prepare_cached(&format!(
+                    "SELECT {COLUMNS} FROM sessions WHERE source_program = ?1 AND source_conversation = ?2
+                     ORDER BY json_extract(header, '$.source.revision') DESC, rowid DESC LIMIT ?3"
+                ))?;
+                let rows = statement.query_map(params![program, conversation, MAX_REVISIONS], read_session)?;
+                Ok(rows.collect::<rusqlite::Result<_>>()?)
+            })
+            .await
+    }
+
+    /// Returns the sessions without a source that an import has saved and whose conversation began at this time, newest
+    /// first, at most 16.
+    pub async fn list_without_source(&self, started_at: Timestamp) -> Result<Vec<SessionRow>> {
+        self.db
+            .reader
+            .submit(move |conn| {
+                let mut statement = conn.prepare_cached(&format!(
+                    "SELECT {COLUMNS} FROM sessions
+                     WHERE source_program IS NULL AND json_extract(header, '$.trigger') = 'import'
+                         AND json_extract(header, '$.started_at') = ?1
+                     ORDER BY rowid DESC LIMIT ?2"
+                ))?;
+                let rows = statement.query_map(params![started_at.to_string(), MAX_REVISIONS], read_session)?;
+                Ok(rows.collect::<rusqlite::Result<_>>()?)
+            })
+            .await
+    }
+
+    /// Returns the ids of all sessions of a project.
+    pub async fn ids_of_project(&self, project: ProjectFilter) -> Result<Vec<Uuid>> {
+        self.db
+            .reader
+            .submit(move |conn| {
+                let (condition, values) = project_condition(&project);
+                let mut statement = conn.prepare_cached(&format!("SELECT id FROM sessions WHERE {condition}"))?;
+                let ids =
+                    statement.query_map(rusqlite::params_from_iter(values), |row| row.get(0).map(Uuid::from_bytes))?;
+                Ok(ids.collect::<rusqlite::Result<_>>()?)
+            })
+            .await
+    }
+
+    /// Replaces the row of a session that has grown. Its last use stays.
+    pub fn replace(&self, row: SessionRow) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.db.writer.submit(move |conn| {
+            let header = serde_json::to_string(&row.header).map_err(|e| Error::internal(e.to_string()))?;
+            let id = row.header.id;
+            conn.prepare_cached("UPDATE sessions SET sha256 = ?2, place = ?3 WHERE id = ?1")?.execute(params![
+                id.as_bytes(),
+                row.sha256,
+                row.place
+            ])?;
+            super::session_purge::update_header(conn, &row, &header)
+        })
+    }
+}
