@@ -6,7 +6,7 @@ use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::import::import_transcript;
 use chorus_tests::process::is_running;
 use chorus_tests::strace::{Strace, is_permitted, threads, wait_until_quiet};
-use chorus_tests::{Daemon, Home};
+use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 
 use super::operations::copy;
 use super::state::assert_databases_whole;
@@ -62,7 +62,10 @@ fn kill_at(template: &Home, call: &str, number: usize) -> bool {
     assert_eq!(restored.warnings, Vec::<String>::new(), "{at}");
     let texts: Vec<String> = (0..count).map(|n| format!("message {n}")).collect();
     assert_eq!(client.message_texts("a"), texts, "{at}");
-    assert_eq!(std::fs::read_dir(home.sessions_dir("a")).expect("sessions").count(), 1, "{at}: something is left");
+    // The start deletes temporary files in the background.
+    wait_until(&format!("{at}: no temporary file"), DEADLINE, || {
+        (std::fs::read_dir(home.sessions_dir("a")).expect("sessions").count() == 1).then_some(())
+    });
     // Whatever came of it, the next import completes it.
     let again = import(&mut client, AFTER).expect("imported");
     let due = if count == AFTER { ImportOutcome::UpToDate } else { ImportOutcome::Grown };

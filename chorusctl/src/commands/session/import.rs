@@ -36,7 +36,7 @@ const MAX_SKIPPED_SHOWN: usize = 20;
 ///
 /// Without FILE, finds the transcripts of Claude Code, Codex and goose on this machine, and asks before it imports those that are new or
 /// changed since their import. A directory is searched for transcripts in the same way. Importing a conversation again adds what is new,
-/// or says that it is up to date; if earlier messages have changed, it is saved as a new revision beside the former one. Unreadable lines
+/// or says that it is up to date; if earlier messages have changed, it is saved as another session, a new revision. Unreadable lines
 /// are skipped and reported; the import of a file succeeds if at least one message was read. Imported conversations belong to an agent
 /// named after their program, unless you name one with --agent.
 #[derive(Debug, clap::Args)]
@@ -47,7 +47,7 @@ pub struct Args {
     /// Format: auto (detect), chorus, claude-code, codex, openai, chatgpt, goose, markdown
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", hide_possible_values = true)]
     from: SourceFormat,
-    /// Redact secrets (default: keep and report them); a conversation that was imported before goes on as it began
+    /// Redact secrets (default: keep and report them); a conversation that was imported before stays redacted or not
     #[arg(long)]
     redact: bool,
     /// Do not ask for confirmation

@@ -15,6 +15,7 @@ use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use super::hash::MessageHash;
+pub use super::header_lines::write_header_over;
 use crate::stored_message::{StoredMessage, Totals};
 
 /// Writes everything before the first message.
@@ -84,41 +85,6 @@ pub fn write_with_header(out: &mut impl Write, before: &[u8], file: &SessionFile
     };
     write_header_over(out, &before[..open], &file.header)?;
     out.write_all(&before[open + 1..])
-}
-
-/// Writes the header lines of `before`, the start of a file of the native layout up to the line of `messages`, with the
-/// fields of `header`. Fields that only a later version knows stay; those that `before` lacks are inserted.
-pub fn write_header_over(out: &mut impl Write, before: &[u8], header: &SessionHeader) -> io::Result<()> {
-    let mut native = Vec::new();
-    write_header(&mut native, header)?;
-    let field = |line: &[u8]| line.split(|byte| *byte == b':').next().unwrap_or_default().to_owned();
-    let named = |text: &[u8]| -> Vec<(Vec<u8>, Vec<u8>)> {
-        let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-        lines.map(|line| (field(line), line.to_owned())).collect()
-    };
-    let (old, mut new) = (named(before), named(&native));
-    // The line of `messages`.
-    new.pop();
-    let mut next = 0;
-    for (name, line) in &old {
-        match new.iter().position(|(of, _)| name.starts_with(b"  \"") && of == name) {
-            Some(at) => {
-                let missing = |(of, _): &&(Vec<u8>, Vec<u8>)| !old.iter().any(|(name, _)| name == of);
-                for (_, inserted) in new[next.min(at)..at].iter().filter(missing) {
-                    write_line(out, inserted)?;
-                }
-                write_line(out, &new[at].1)?;
-                next = at + 1;
-            }
-            None => write_line(out, line)?,
-        }
-    }
-    Ok(())
-}
-
-fn write_line(out: &mut impl Write, line: &[u8]) -> io::Result<()> {
-    out.write_all(line)?;
-    out.write_all(b"\n")
 }
 
 /// The line after the header of the native layout.

@@ -145,7 +145,7 @@ mod tests {
     }
 
     fn talk(texts: &[&str]) -> Vec<String> {
-        let role = |at: usize| if at % 2 == 0 { "user" } else { "assistant" };
+        let role = |at: usize| if at.is_multiple_of(2) { "user" } else { "assistant" };
         texts.iter().enumerate().map(|(at, text)| message(&format!("m{at}"), role(at), text)).collect()
     }
 

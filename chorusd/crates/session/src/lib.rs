@@ -46,6 +46,7 @@ pub mod export;
 pub mod file;
 pub mod growth;
 mod hash;
+mod header_lines;
 pub mod import;
 pub mod index;
 pub mod markdown;

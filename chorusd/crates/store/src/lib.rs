@@ -36,7 +36,7 @@ pub use catalog::Catalog;
 pub use journal::Journal;
 pub use session_file_fsync::syncfs_covers as syncs_whole_file_system;
 pub use session_files::SessionFiles;
-pub use session_growth::{GrowthResult, HeaderChange, PrepareMessage};
+pub use session_growth::{ChangeGrown, GrowthResult, HeaderChange, PrepareMessage};
 pub use snapshot::{PendingSnapshots, Snapshots};
 
 /// Called when storage can no longer be trusted: a sync failed, so no further commit may be acknowledged.

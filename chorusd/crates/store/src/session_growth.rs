@@ -27,12 +27,15 @@ const BUFFER_BYTES: usize = 1 << 20;
 /// Prepares a message for a comparison, for example redacts it; `None` if it stays as it is.
 pub type PrepareMessage = Arc<dyn Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync>;
 
+/// Changes the header of a session that has grown, whose messages have this hash now.
+pub type ChangeGrown = Arc<dyn Fn(&mut SessionHeader, &str) + Send + Sync>;
+
 /// How [`Store::grow_session`] changes the header of a session.
 #[derive(Clone)]
 pub struct HeaderChange {
     /// Is called with the [`MessageHash`](chorus_session::MessageHash) of the messages after growth; `None`: the session must
     /// not grow.
-    pub grown: Option<Arc<dyn Fn(&mut SessionHeader, &str) + Send + Sync>>,
+    pub grown: Option<ChangeGrown>,
     /// Is called if the session has the same messages already.
     pub same: Arc<dyn Fn(&mut SessionHeader) + Send + Sync>,
 }

@@ -1,5 +1,7 @@
 //! A conversation that was imported, restored into an agent and continued there.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use chorus_proto::methods::send::{Send, SendParams};
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::{chorusctl, chorusctl_with};
@@ -26,7 +28,6 @@ fn continued(home: &Home) -> (Daemon, ModelServer) {
     let daemon = Daemon::start_with(home, &server.config_toml());
     let mut client = daemon.client();
     client.init("shop");
-    client.init("copies");
     chorusctl_with(home, ["import", "-"], ROLLOUT.as_bytes()).expect_success();
     client.restore("shop", ID);
     let params = SendParams { agent: Some("shop".into()), text: "Mend it.".into(), ..Default::default() };
@@ -41,11 +42,15 @@ fn export(home: &Home, form: &str) -> String {
 
 /// Imports a file and returns its messages as JSONL.
 fn import_again(home: &Home, text: &str) -> String {
-    let args = ["--agent", "copies", "--json", "import", "--from", "markdown", "-"];
+    static AGENTS: AtomicU32 = AtomicU32::new(0);
+    // An agent that has no copy of the conversation yet.
+    let agent = format!("copies-{}", AGENTS.fetch_add(1, Ordering::Relaxed));
+    chorusctl(home, ["agent", "init", &agent]).expect_success();
+    let args = ["--agent", &agent, "--json", "import", "--from", "markdown", "-"];
     let read: Value =
         serde_json::from_str(&chorusctl_with(home, args, text.as_bytes()).expect_success()).expect("JSON");
     let id = read["sessions"][0]["id"].as_str().expect("an id");
-    chorusctl(home, ["--agent", "copies", "export", id, "--as", "jsonl"]).expect_success()
+    chorusctl(home, ["--agent", &agent, "export", id, "--as", "jsonl"]).expect_success()
 }
 
 #[test]

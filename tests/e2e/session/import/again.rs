@@ -8,7 +8,7 @@ use chorus_proto::{Client, Session};
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::import::import_transcript;
-use chorus_tests::{Daemon, Home};
+use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ const SESSION: &str = "7d444840-9dc0-41d1-b245-5ffdce74fad2";
 
 /// A line of a Claude Code transcript: its number is its id and its minute.
 fn line(n: u32, parent: Option<u32>, text: &str) -> Value {
-    let kind = if n % 2 == 0 { "user" } else { "assistant" };
+    let kind = if n.is_multiple_of(2) { "user" } else { "assistant" };
     json!({
         "type": kind, "uuid": format!("u{n}"), "parentUuid": parent.map(|parent| format!("u{parent}")),
         "timestamp": format!("2025-06-14T10:{n:02}:00Z"), "isSidechain": false, "sessionId": SESSION, "version": "2.1.0",
@@ -105,8 +105,10 @@ fn a_conversation_grows_in_place_and_keeps_what_it_had() {
     let restored = client.restore("a", SESSION);
     assert_eq!((restored.messages, restored.warnings), (6, Vec::<String>::new()));
     // The search index follows.
-    let found = chorusctl(&home, ["search", "--agent", "a", "discount", "--json"]).expect_json();
-    assert!(found["hits"].as_array().is_some_and(|hits| !hits.is_empty()), "{found}");
+    let search = || chorusctl(&home, ["search", "--agent", "a", "discount", "--json"]).expect_json();
+    wait_until("the new message in the search index", DEADLINE, || {
+        search()["hits"].as_array().is_some_and(|hits| !hits.is_empty()).then_some(())
+    });
 }
 
 #[test]
@@ -275,7 +277,7 @@ fn conversations_without_ids_are_known_by_how_they_begin() {
     let mut client = daemon.client();
     client.init("a");
     let talk = |texts: &[&str]| -> String {
-        let role = |at: usize| if at % 2 == 0 { "user" } else { "assistant" };
+        let role = |at: usize| if at.is_multiple_of(2) { "user" } else { "assistant" };
         let said = texts.iter().enumerate();
         said.map(|(at, text)| format!("{}\n", json!({"role": role(at), "content": text}))).collect()
     };

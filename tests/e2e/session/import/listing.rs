@@ -5,7 +5,7 @@ use std::path::Path;
 
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::{self, chorusctl};
-use chorus_tests::{Daemon, Home};
+use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 use serde_json::{Value, json};
 
 use crate::home;
@@ -111,6 +111,10 @@ fn projects_and_programs_are_filters() {
     let long = of(&shop, &["history", "--source", "codex", "--long"]).expect_success();
     assert!(long.contains("/srv/else") && long.contains("branch topic"), "{long}");
     // Search takes the same project.
+    wait_until("the search index", DEADLINE, || {
+        let found = chorusctl(&home, ["search", "shop OR slow", "--all-agents", "--json"]).expect_json();
+        (found["index"]["complete"] == true).then_some(())
+    });
     for (words, dir, found) in [("paint", &*shop, true), ("paint", &*shop.join("api"), false), ("slow", &*shop, true)] {
         let hits = of(dir, &["search", words, "--project", ".", "--json"]).expect_json();
         assert_eq!(hits["hits"].as_array().is_some_and(|hits| !hits.is_empty()), found, "{words}: {hits}");
@@ -131,7 +135,7 @@ fn show_and_exports_name_the_program_and_the_model() {
     }
     let page = chorusctl(&home, ["export", "latest", "--as", "html"]).expect_success();
     assert!(page.contains("<p class=\"line\">claude-opus · claude-code · 2025-04-01 10:00 UTC"), "{page}");
-    assert!(page.contains("<span class=\"who\">claude-opus</span> <span class=\"at\">"), "{page}");
+    assert!(page.contains("<span class=\"who\">claude-code</span> <span class=\"model\">claude-opus</span>"), "{page}");
     let text = chorusctl(&home, ["export", "latest", "--as", "md"]).expect_success();
     assert!(
         text.contains("**Imported From:** claude-code: 22222222-2222-4222-8222-222222222222\n**Model:** claude-opus\n")

@@ -19,12 +19,10 @@ pub(super) fn write(out: &mut impl Write, number: u64, message: &Message, text: 
     writeln!(out, "<article class=\"{class}\" id=\"m{number}\">")?;
     let at = message.timestamp;
     let time = at.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d %H:%M").to_string();
-    let who = speaker_name(message, text);
+    let who = escape(&speaker_name(message, &text.header.agent_name));
     let model = text
         .reply_model(message)
-        .filter(|model| *model != who)
         .map_or_else(String::new, |name| format!(" <span class=\"model\">{}</span>", escape(name)));
-    let who = escape(&who);
     writeln!(
         out,
         "<h2><span class=\"who\">{who}</span>{model} <span class=\"at\"><time datetime=\"{at}\">{time}</time> \
@@ -51,15 +49,12 @@ pub(super) fn write(out: &mut impl Write, number: u64, message: &Message, text: 
     out.write_all(b"</article>\n")
 }
 
-fn speaker_name(message: &Message, text: &Export<'_>) -> String {
+fn speaker_name(message: &Message, agent: &str) -> String {
     let author = message.author.as_ref().map(|author| author.name.clone());
     match message.role {
         Role::System => "System".to_owned(),
         Role::User => author.unwrap_or_else(|| "You".to_owned()),
-        Role::Assistant => author.unwrap_or_else(|| match message.imported_from() {
-            Some(program) => text.reply_model(message).unwrap_or(program).to_owned(),
-            None => text.header.agent_name.clone(),
-        }),
+        Role::Assistant => author.unwrap_or_else(|| message.imported_from().unwrap_or(agent).to_owned()),
         Role::ToolResult => message.name.clone().unwrap_or_else(|| "Tool".to_owned()),
     }
 }

@@ -8,7 +8,7 @@ use chorus_proto::{ErrorKind, SessionHeader, SessionSource, SummarySource, Trigg
 use chorus_runtime::run_blocking;
 use chorus_session::summary;
 use chorus_store::catalog::SessionRow;
-use chorus_store::{GrowthResult, HeaderChange, PrepareMessage};
+use chorus_store::{ChangeGrown, GrowthResult, HeaderChange, PrepareMessage};
 use uuid::Uuid;
 
 use super::importer::{ImportTarget, SavedConversation, SessionImporter};
@@ -173,7 +173,7 @@ impl SessionImporter {
         let change = HeaderChange {
             grown: (!own).then(|| {
                 let change = move |header: &mut SessionHeader, sha256: &str| grow_header(header, &of, &wanted, sha256);
-                Arc::new(change) as Arc<dyn Fn(&mut SessionHeader, &str) + Send + Sync>
+                Arc::new(change) as ChangeGrown
             }),
             same: {
                 let of = imported.clone();
