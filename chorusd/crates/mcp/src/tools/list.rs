@@ -56,6 +56,8 @@ impl Tool for ListTool {
             limit: Some(args.limit.unwrap_or(PAGE_SIZE).min(MAX_PAGE_SIZE)),
             since: args.since,
             tag: args.tag,
+            source: None,
+            project: None,
             words: args.words,
             keep_numbers: true,
         };
