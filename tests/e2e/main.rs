@@ -18,6 +18,7 @@ mod doctor;
 mod events;
 mod faults;
 mod fuzz;
+mod hooks;
 mod instance;
 mod journal;
 mod mcp;

@@ -3,8 +3,11 @@
 
 mod claude_code;
 mod codex;
+pub mod config_file;
 mod gemini;
+pub mod json_edit;
 mod opencode;
+pub mod own_command;
 mod placement;
 mod project_dir;
 mod tool_session;

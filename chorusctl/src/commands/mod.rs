@@ -24,6 +24,7 @@ pub mod events;
 pub mod format;
 pub mod help;
 pub mod help_groups;
+pub mod hooks;
 pub mod man;
 pub mod mcp;
 pub mod memory;
@@ -105,6 +106,8 @@ pub enum Command {
     Settings(settings::Args),
     /// Let coding tools search and keep conversations (MCP server)
     Mcp(mcp::Args),
+    /// Let a coding tool tell Chorus when a conversation starts or ends
+    Hooks(hooks::Args),
     /// Show token usage and cost
     Usage(usage::Args),
     /// List and answer pending approvals
@@ -159,6 +162,7 @@ pub fn run(command: Command, app: &mut App) -> Result<(), Error> {
         Command::Cancel(args) => cancel::run(args, app),
         Command::Settings(args) => settings::run(args, app),
         Command::Mcp(args) => mcp::run(args, app),
+        Command::Hooks(args) => hooks::run(&args, app),
         Command::Usage(args) => usage::run(args, app),
         Command::Approvals(args) => approvals::run(args, app),
         Command::Permissions(args) => permissions::run(args, app),

@@ -1,19 +1,14 @@
 //! `chorusctl mcp install`: adds the server to the configuration of a coding tool.
 
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
-
 use serde_json::json;
 use serde_json::value::to_raw_value;
 
 use super::tool::{ServerCommand, Tool};
 use super::tool_config::ToolConfig;
 use crate::app::App;
-use crate::error::{Error, os_error_text};
+use crate::coding_tools::own_command;
+use crate::error::Error;
 use crate::ui::stdout::OutputFormat;
-
-/// Environment variables that select the instance; their current values are added to the entry.
-const INSTANCE_VARIABLES: [&str; 3] = ["CHORUS_HOME", "CHORUS_SOCKET", "CHORUS_CONFIG"];
 
 /// Add the server to the configuration of a coding tool
 ///
@@ -42,34 +37,32 @@ pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
     if is_changed {
         let Some(text) = config.with_entry(&entry) else {
             app.stdout.text(&config.snippet(&entry))?;
-            return Err(Error::failed(format!("cannot change {} safely; nothing was changed", config.shown_path()))
-                .with_hint("add the entry above by hand"));
+            return Err(Error::failed(format!(
+                "cannot change {} safely; nothing was changed",
+                config.file.shown_path()
+            ))
+            .with_hint("add the entry above by hand"));
         };
-        config.replace(&text, "mcp install", args.yes, app)?;
+        config.file.replace(&text, "mcp install", args.yes, app)?;
     }
     if app.stdout.format() != OutputFormat::Text {
         return print_json(args.tool, &config, is_changed, app);
     }
     if !is_changed {
-        return app.stdout.status_line(&format!("already installed in {title} ({})", config.shown_path()));
+        return app.stdout.status_line(&format!("already installed in {title} ({})", config.file.shown_path()));
     }
     app.stdout.status_line(&format!("installed in {title}; restart it to use the new tools"))
 }
 
 /// Prints the result as JSON.
 pub(super) fn print_json(tool: Tool, config: &ToolConfig, is_changed: bool, app: &mut App) -> Result<(), Error> {
-    let result = json!({"tool": tool.word(), "file": config.path, "changed": is_changed});
+    let result = json!({"tool": tool.word(), "file": config.file.path, "changed": is_changed});
     let raw = to_raw_value(&result).map_err(|error| Error::failed(error.to_string()))?;
     app.stdout.json_line(&raw)
 }
 
 /// Returns the command that the tool is to run.
 fn server_command(can_write: bool, app: &App) -> Result<ServerCommand, Error> {
-    let absolute = |path: &OsStr| -> Result<String, Error> {
-        let absolute = std::path::absolute(path);
-        let absolute = absolute.map_err(|error| Error::failed(os_error_text(&error)))?;
-        Ok(absolute.to_string_lossy().into_owned())
-    };
     let mut args = vec!["mcp".to_owned()];
     if can_write {
         args.push("--write".to_owned());
@@ -78,25 +71,11 @@ fn server_command(can_write: bool, app: &App) -> Result<ServerCommand, Error> {
         args.extend(value.iter().flat_map(|value| [name.to_owned(), value.clone()]));
     }
     if let Some(socket) = &app.global.socket {
-        args.extend(["--socket".to_owned(), absolute(socket.as_os_str())?]);
+        args.extend(["--socket".to_owned(), own_command::absolute(socket.as_os_str())?]);
     }
     if app.global.no_autostart {
         args.push("--no-autostart".to_owned());
     }
-    let mut env = Vec::new();
-    for name in INSTANCE_VARIABLES {
-        if let Some(value) = std::env::var_os(name).filter(|value| !value.is_empty()) {
-            env.push((name.to_owned(), absolute(&value)?));
-        }
-    }
-    Ok(ServerCommand { program: program()?.to_string_lossy().into_owned(), args, env })
-}
-
-/// Returns the path of this program: as PATH names it, if it does, because that stays the same when it is updated.
-fn program() -> Result<PathBuf, Error> {
-    let own = std::env::current_exe().map_err(|error| Error::failed(os_error_text(&error)))?;
-    let is_own = |path: &Path| path.is_absolute() && std::fs::canonicalize(path).is_ok_and(|found| found == own);
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let name = own.file_name().unwrap_or_default();
-    Ok(std::env::split_paths(&path).map(|dir| dir.join(name)).find(|path| is_own(path)).unwrap_or(own))
+    let env = own_command::instance_variables()?;
+    Ok(ServerCommand { program: own_command::program()?.to_string_lossy().into_owned(), args, env })
 }

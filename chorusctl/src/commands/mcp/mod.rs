@@ -1,7 +1,6 @@
 //! `chorusctl mcp`: the MCP server, and its entry in the configuration of coding tools.
 
 pub mod install;
-mod json_edit;
 mod serve;
 mod toml_edit;
 mod tool;

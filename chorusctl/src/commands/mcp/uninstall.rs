@@ -27,16 +27,16 @@ pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
     let is_changed = config.entry()?.is_some();
     if is_changed {
         let text = config.without_entry().ok_or_else(|| {
-            Error::failed(format!("cannot change {} safely; nothing was changed", config.shown_path()))
+            Error::failed(format!("cannot change {} safely; nothing was changed", config.file.shown_path()))
                 .with_hint(format!("remove `chorus` from `{}` by hand", args.tool.servers_key()))
         })?;
-        config.replace(&text, "mcp uninstall", args.yes, app)?;
+        config.file.replace(&text, "mcp uninstall", args.yes, app)?;
     }
     if app.stdout.format() != OutputFormat::Text {
         return print_json(args.tool, &config, is_changed, app);
     }
     if !is_changed {
-        return app.stdout.status_line(&format!("not installed in {title} ({})", config.shown_path()));
+        return app.stdout.status_line(&format!("not installed in {title} ({})", config.file.shown_path()));
     }
     app.stdout.status_line(&format!("removed from {title}"))
 }
