@@ -59,7 +59,7 @@ pub(super) fn describe(event: &Event, app: &mut App) -> Option<String> {
         out.push_str(&format!("Summary of the newest: {summary}\n"));
     }
     out.push_str(&format!(
-        "To read one: chorusctl show {}; to find what was said: chorusctl search --project . WORDS\n",
+        "To read one: chorusctl show {}; to find messages: chorusctl search --project . WORDS\n",
         newest.short_id
     ));
     Some(out)
