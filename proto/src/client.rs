@@ -1,6 +1,7 @@
 //! A blocking client without a runtime; one request at a time.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -95,6 +96,20 @@ impl Client {
             Some(Err(error)) if is_not_listening(&error) => Err(nobody),
             Some(connected) => connected,
         }
+    }
+
+    /// Uses a connection to a daemon that was made in another way, for example over ssh.
+    #[must_use]
+    pub fn over(connection: OwnedFd) -> Self {
+        let stream = Stream::UdSocket(connection.into());
+        Self { stream, next_id: 1, deadline: None, body: Vec::new() }
+    }
+
+    /// Returns the connection itself, on which nothing is waited for.
+    #[must_use]
+    pub fn into_connection(self) -> OwnedFd {
+        let Stream::UdSocket(stream) = self.stream;
+        stream.into()
     }
 
     /// Sets the longest wait for bytes of an answer; `None` waits forever. A wait that times out returns

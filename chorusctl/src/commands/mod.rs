@@ -41,6 +41,7 @@ pub mod session;
 pub mod settings;
 pub mod show;
 pub mod status;
+pub mod sync;
 pub mod tasks;
 pub mod text_input;
 pub mod tour;
@@ -104,6 +105,8 @@ pub enum Command {
     Cancel(cancel::Args),
     /// Show the effective configuration and change defaults
     Settings(settings::Args),
+    /// Exchange saved conversations with another machine over ssh
+    Sync(sync::Args),
     /// Let coding tools search and keep conversations (MCP server)
     Mcp(mcp::Args),
     /// Let a coding tool tell Chorus when a conversation starts or ends
@@ -161,6 +164,7 @@ pub fn run(command: Command, app: &mut App) -> Result<(), Error> {
         Command::Tasks(args) => tasks::run(args, app),
         Command::Cancel(args) => cancel::run(args, app),
         Command::Settings(args) => settings::run(args, app),
+        Command::Sync(args) => sync::run(&args, app),
         Command::Mcp(args) => mcp::run(args, app),
         Command::Hooks(args) => hooks::run(&args, app),
         Command::Usage(args) => usage::run(args, app),
