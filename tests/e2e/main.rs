@@ -35,6 +35,7 @@ mod session;
 mod settings;
 mod socket;
 mod stories;
+mod sync;
 mod system_calls;
 mod tasks;
 mod tidy;
