@@ -61,7 +61,7 @@ impl Remote {
     pub(super) fn explain(&mut self, error: Error) -> Error {
         match self.ssh.try_wait() {
             Ok(Some(_)) => Error::failed(format!("the connection to {} was lost", self.host))
-                .with_hint("run the command again: it goes on with what is missing"),
+                .with_hint("run the command again to copy the rest"),
             _ => error,
         }
     }
