@@ -28,7 +28,7 @@ chorusctl starts the daemon if none is running.";
 
 /// Save, search and resume AI agents' conversations
 #[derive(Debug, Parser)]
-#[command(name = "chorusctl", version, after_help = AFTER_HELP, propagate_version = false)]
+#[command(name = "chorusctl", bin_name = "chorusctl", version, after_help = AFTER_HELP, propagate_version = false)]
 #[command(disable_help_subcommand = true, subcommand_required = true, arg_required_else_help = true)]
 pub struct Cli {
     #[command(flatten)]

@@ -31,7 +31,7 @@ pub(super) fn copy_session(
             copied => {
                 copied?;
                 let params = CommitParams { import, redact: false, skip_known: true };
-                return parse_result(&*to.call_raw(Commit::NAME, &params, &mut |_| {})?);
+                return parse_result(&to.call_raw(Commit::NAME, &params, &mut |_| {})?);
             }
         }
     }
