@@ -179,6 +179,7 @@ pub(super) async fn make_services(
     };
     let session_importer = SessionImporter {
         store: store.clone(),
+        registry: registry.clone(),
         agents: agents.clone(),
         sessions: sessions.clone(),
         redactor: redactor.clone(),

@@ -36,6 +36,9 @@ pub struct HeaderChange {
     /// Is called with the [`MessageHash`](chorus_session::MessageHash) of the messages after growth; `None`: the session must
     /// not grow.
     pub grown: Option<ChangeGrown>,
+    /// Is called before the last message is replaced by its whole reply. If it returns true, something refers to the message as it
+    /// is, and the session must not change.
+    pub is_in_use: Arc<dyn Fn() -> bool + Send + Sync>,
     /// Is called if the session has the same messages already.
     pub same: Arc<dyn Fn(&mut SessionHeader) + Send + Sync>,
 }
@@ -84,7 +87,7 @@ impl Store {
         if row.sha256 == new.sha256 {
             return self.record_same(row, agent_dir, change).await;
         }
-        let (known, grown) = (row.clone(), change.grown.clone());
+        let (known, grown, is_in_use) = (row.clone(), change.grown.clone(), change.is_in_use.clone());
         let written = run_blocking(move || {
             let mut stored = match StoredSession::open(&path) {
                 Ok(stored) => stored,
@@ -105,6 +108,9 @@ impl Store {
                 }
                 Relation::Longer(growth) => {
                     let Some(grown) = grown else { return Ok(None) };
+                    if growth.kept < stored.header.message_count && is_in_use() {
+                        return Ok(None);
+                    }
                     let mut header = stored.header.clone();
                     grown(&mut header, &comparison.grown_sha256);
                     let staged = stored.stage(&path, &header, growth, &new, comparison.grown_sha256)?;

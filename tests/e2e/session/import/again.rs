@@ -134,6 +134,33 @@ fn a_reply_that_was_being_written_is_completed() {
 }
 
 #[test]
+fn a_reply_that_a_live_context_has_stays_as_it_is() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    let mut all = lines(&["list the files", "I look."]);
+    let part = import(&mut client, &all);
+    client.restore("a", SESSION);
+    let mut call = line(3, Some(1), "");
+    call["message"]["id"] = json!("msg_1");
+    call["message"]["content"] =
+        json!([{"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "ls"}}]);
+    all.push(call);
+    let whole = import(&mut client, &all);
+    let (session, outcome, _) = only(&whole);
+    assert_eq!((session.header.parent_id, outcome), (Some(only(&part).0.header.id), ImportOutcome::Revision));
+    let calls = |messages: &[chorus_proto::Message]| messages.iter().map(|one| one.tool_calls.len()).sum::<usize>();
+    drop((client, daemon));
+    let daemon = Daemon::start(&home);
+    assert_eq!(calls(&daemon.client().messages("a")), 0);
+    // The revision grows from now on.
+    all.push(line(4, Some(3), "And now?"));
+    let grown = import(&mut daemon.client(), &all);
+    assert_eq!((only(&grown).0.header.id, only(&grown).1), (session.header.id, ImportOutcome::Grown));
+}
+
+#[test]
 fn a_changed_past_is_a_revision_beside_the_former_one() {
     let home = home();
     let daemon = Daemon::start(&home);

@@ -170,7 +170,9 @@ impl SessionImporter {
         };
         let own = row.header.trigger != Trigger::Import;
         let (of, wanted) = (imported.clone(), source.clone());
+        let (registry, session) = (self.registry.clone(), row.header.id);
         let change = HeaderChange {
+            is_in_use: Arc::new(move || registry.sessions_in_use().contains(&session)),
             grown: (!own).then(|| {
                 let change = move |header: &mut SessionHeader, sha256: &str| grow_header(header, &of, &wanted, sha256);
                 Arc::new(change) as ChangeGrown

@@ -20,6 +20,7 @@ use super::super::SessionReader;
 use super::conversation_lookup::ConversationKey;
 use crate::KeyedMutex;
 use crate::agent::agent_index::AgentIndex;
+use crate::agent::registry::Registry;
 use crate::ops::agent::ImportAgents;
 use crate::ops::import_sink::{ImportedSession, SessionCollector};
 
@@ -32,6 +33,7 @@ pub struct SessionImporter {
     pub store: Arc<Store>,
     pub agents: Arc<AgentIndex>,
     pub sessions: Arc<SessionReader>,
+    pub registry: Arc<Registry>,
     pub redactor: Arc<Redactor>,
     /// Locked for reading while a session is written, so that its agent's directory stays where it is.
     pub sessions_lock: Arc<RwLock<()>>,
