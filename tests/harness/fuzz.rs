@@ -165,6 +165,10 @@ pub fn transcript(data: &[u8]) {
         ImportFormat::Markdown,
         ImportFormat::Chatgpt,
         ImportFormat::Goose,
+        ImportFormat::Gemini,
+        ImportFormat::Opencode,
+        ImportFormat::Copilot,
+        ImportFormat::Pi,
     ] {
         let (mut sink, mut count) = (StrictSink::default(), 0_u32);
         let mut new_id = || {

@@ -37,6 +37,14 @@ pub enum ImportFormat {
     Chatgpt,
     /// A session of goose (JSONL, or its export as JSON).
     Goose,
+    /// A chat of Gemini CLI (JSONL, or JSON from older versions).
+    Gemini,
+    /// A conversation of opencode, as `opencode export` writes it (JSON).
+    Opencode,
+    /// The events of a session of GitHub Copilot CLI (JSONL).
+    Copilot,
+    /// A session of pi or OpenClaw (JSONL).
+    Pi,
 }
 
 #[wire(params)]

@@ -34,8 +34,8 @@ const MAX_SKIPPED_SHOWN: usize = 20;
 
 /// Import conversations from other programs
 ///
-/// Without FILE, finds the transcripts of Claude Code, Codex and goose on this machine, and asks before it imports those that are new or
-/// changed since their import. A directory is searched for transcripts in the same way. Importing a conversation again adds what is new,
+/// Without FILE, finds the transcripts of Claude Code, Codex, Gemini CLI, GitHub Copilot CLI, pi, OpenClaw and goose on this machine, and
+/// asks before it imports those that are new or changed since their import. A directory is searched for transcripts in the same way. Importing a conversation again adds what is new,
 /// or says that it is up to date; if earlier messages have changed, it is saved as another session, a new revision. Unreadable lines
 /// are skipped and reported; the import of a file succeeds if at least one message was read. Imported conversations belong to an agent
 /// named after their program, unless you name one with --agent.
@@ -44,7 +44,7 @@ pub struct Args {
     /// Files or directories to import; `-` reads standard input [default: the transcripts on this machine]
     #[arg(value_name = "FILE")]
     files: Vec<String>,
-    /// Format: auto (detect), chorus, claude-code, codex, openai, chatgpt, goose, markdown
+    /// Format: auto (detect), chorus, claude-code, codex, gemini, opencode, copilot, pi, goose, chatgpt, openai, markdown
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", hide_possible_values = true)]
     from: SourceFormat,
     /// Redact secrets (default: keep and report them); a conversation that was imported before stays redacted or not
@@ -74,6 +74,14 @@ enum SourceFormat {
     Chatgpt,
     /// A goose session
     Goose,
+    /// A chat of Gemini CLI
+    Gemini,
+    /// A conversation of opencode, as `opencode export` writes it
+    Opencode,
+    /// The events of a session of GitHub Copilot CLI
+    Copilot,
+    /// A session of pi or OpenClaw
+    Pi,
 }
 
 impl From<SourceFormat> for ImportFormat {
@@ -87,6 +95,10 @@ impl From<SourceFormat> for ImportFormat {
             SourceFormat::Markdown => Self::Markdown,
             SourceFormat::Chatgpt => Self::Chatgpt,
             SourceFormat::Goose => Self::Goose,
+            SourceFormat::Gemini => Self::Gemini,
+            SourceFormat::Opencode => Self::Opencode,
+            SourceFormat::Copilot => Self::Copilot,
+            SourceFormat::Pi => Self::Pi,
         }
     }
 }
@@ -120,7 +132,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
 fn import_found(args: &Args, app: &mut App) -> Result<(), Error> {
     let found = transcripts::on_this_machine();
     if found.is_empty() {
-        return Err(Error::new(exit::NOT_FOUND, "found no transcripts of Claude Code, Codex or goose")
+        return Err(Error::new(exit::NOT_FOUND, format!("found no transcripts of {}", transcripts::program_names()))
             .with_hint("name the files: chorusctl import FILE"));
     }
     let imported = bulk_import::imported_files(app)?;

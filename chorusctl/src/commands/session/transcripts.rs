@@ -14,36 +14,136 @@ const MAX_DEPTH: usize = 8;
 /// The bytes of a transcript that are searched for its first time.
 const HEAD_BYTES: u64 = 64 * 1024;
 
-/// The programs whose transcripts are looked for, with the directories below the user's home.
-const PROGRAMS: [(&str, &[&str]); 3] = [
-    ("Claude Code", &[".claude/projects", ".config/claude/projects"]),
-    ("Codex", &[".codex/sessions", ".codex/archived_sessions"]),
-    ("goose", &[".local/share/goose/sessions", ".config/goose/sessions"]),
+/// A program whose transcripts are looked for.
+struct Program {
+    name: &'static str,
+    /// Directories below the user's home.
+    dirs: &'static [&'static str],
+    /// Variables that name another directory, with the directory below it.
+    redirections: &'static [(&'static str, &'static str)],
+    /// Returns whether a file in one of the directories is a transcript.
+    is_transcript: fn(&Path) -> bool,
+}
+
+const PROGRAMS: [Program; 7] = [
+    Program {
+        name: "Claude Code",
+        dirs: &[".claude/projects", ".config/claude/projects"],
+        redirections: &[("CLAUDE_CONFIG_DIR", "projects")],
+        is_transcript: is_jsonl,
+    },
+    Program {
+        name: "Codex",
+        dirs: &[".codex/sessions", ".codex/archived_sessions"],
+        redirections: &[("CODEX_HOME", "sessions"), ("CODEX_HOME", "archived_sessions")],
+        is_transcript: is_jsonl,
+    },
+    Program {
+        name: "Gemini CLI",
+        dirs: &[".gemini/tmp"],
+        redirections: &[("GEMINI_CLI_HOME", ".gemini/tmp")],
+        is_transcript: is_gemini_chat,
+    },
+    Program {
+        name: "GitHub Copilot CLI",
+        dirs: &[".copilot/session-state"],
+        redirections: &[("COPILOT_HOME", "session-state")],
+        is_transcript: is_copilot_session,
+    },
+    Program {
+        name: "pi",
+        dirs: &[".pi/agent/sessions"],
+        redirections: &[("PI_CODING_AGENT_DIR", "sessions"), ("PI_CODING_AGENT_SESSION_DIR", "")],
+        is_transcript: is_jsonl,
+    },
+    Program {
+        name: "OpenClaw",
+        dirs: &[".openclaw/agents", ".clawdbot/agents", ".moltbot/agents"],
+        redirections: &[("OPENCLAW_STATE_DIR", "agents")],
+        is_transcript: is_openclaw_session,
+    },
+    Program {
+        name: "goose",
+        dirs: &[".local/share/goose/sessions", ".config/goose/sessions"],
+        redirections: &[("XDG_DATA_HOME", "goose/sessions"), ("GOOSE_PATH_ROOT", "data/sessions")],
+        is_transcript: is_jsonl,
+    },
 ];
+
+fn has_extension(path: &Path, extension: &str) -> bool {
+    path.extension().is_some_and(|found| found == extension)
+}
+
+fn is_jsonl(path: &Path) -> bool {
+    has_extension(path, "jsonl")
+}
+
+/// Gemini CLI writes a second file with the same id, and without a message, when a chat is resumed. A chat of an older
+/// version that was resumed is in a new file beside the old one.
+fn is_gemini_chat(path: &Path) -> bool {
+    path.components().any(|part| part.as_os_str() == "chats")
+        && (is_jsonl(path) || has_extension(path, "json") && !path.with_extension("jsonl").exists())
+        && has_gemini_message(path)
+}
+
+fn has_gemini_message(path: &Path) -> bool {
+    let is_long = std::fs::metadata(path).is_ok_and(|file| file.len() > HEAD_BYTES);
+    is_long || std::fs::read_to_string(path).is_ok_and(|text| text.contains("\"gemini\""))
+}
+
+fn is_copilot_session(path: &Path) -> bool {
+    let parent = path.parent().and_then(Path::file_name);
+    path.file_name().is_some_and(|name| name == "events.jsonl")
+        || is_jsonl(path) && parent.is_some_and(|parent| parent == "session-state")
+}
+
+/// OpenClaw keeps the whole requests to the model beside its sessions.
+fn is_openclaw_session(path: &Path) -> bool {
+    let parent = path.parent().and_then(Path::file_name);
+    let stem = path.file_stem().map(Path::new);
+    is_jsonl(path)
+        && parent.is_some_and(|parent| parent == "sessions")
+        && !stem.is_some_and(|stem| has_extension(stem, "trajectory"))
+}
 
 /// The transcripts of one program.
 #[derive(Debug)]
 pub(super) struct Transcripts {
     pub program: &'static str,
-    /// The directories that contain them, below the user's home.
-    pub dirs: Vec<&'static str>,
+    /// The directories that contain them.
+    pub dirs: Vec<String>,
     /// Sorted by path.
     pub files: Vec<String>,
 }
 
-/// Finds the transcripts in the usual directories of the user.
-pub(super) fn on_this_machine() -> Vec<Transcripts> {
-    std::env::home_dir().map(|home| below_home(&home)).unwrap_or_default()
+/// Returns the names of the programs whose transcripts are looked for.
+pub(super) fn program_names() -> String {
+    let names = PROGRAMS.map(|program| program.name);
+    let (last, others) = names.split_last().unwrap_or((&"", &[]));
+    format!("{} or {last}", others.join(", "))
 }
 
-fn below_home(home: &Path) -> Vec<Transcripts> {
-    let found = PROGRAMS.iter().map(|(program, dirs)| {
-        let mut found = Transcripts { program, dirs: Vec::new(), files: Vec::new() };
-        for dir in *dirs {
-            let before = found.files.len();
-            found.files.extend(below(&home.join(dir)).into_iter().filter(|file| file.ends_with(".jsonl")));
-            if found.files.len() > before {
-                found.dirs.push(dir);
+/// Finds the transcripts in the usual directories of the user, and in those that variables of the environment name.
+pub(super) fn on_this_machine() -> Vec<Transcripts> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    std::env::home_dir().map(|home| find(&home, &variable)).unwrap_or_default()
+}
+
+fn find(home: &Path, variable: &dyn Fn(&str) -> Option<PathBuf>) -> Vec<Transcripts> {
+    let found = PROGRAMS.iter().map(|program| {
+        let mut found = Transcripts { program: program.name, dirs: Vec::new(), files: Vec::new() };
+        let usual = program.dirs.iter().map(|dir| (home.join(dir), format!("~/{dir}")));
+        let redirected = program.redirections.iter().filter_map(|(name, dir)| {
+            let dir = variable(name)?.join(dir);
+            let shown = dir.display().to_string();
+            Some((dir, shown))
+        });
+        for (dir, shown) in usual.chain(redirected) {
+            let mut files = below(&dir);
+            files.retain(|file| (program.is_transcript)(Path::new(file)) && !found.files.contains(file));
+            if !files.is_empty() {
+                found.files.append(&mut files);
+                found.dirs.push(shown);
             }
         }
         found
@@ -94,7 +194,7 @@ impl Transcripts {
     /// Formats `Claude Code: 43 transcripts in ~/.claude/projects, 12 new or changed`; `new` of them are.
     pub(super) fn describe(&self, new: usize) -> String {
         let count = self.files.len();
-        let dirs = self.dirs.iter().map(|dir| format!("~/{dir}")).collect::<Vec<_>>().join(" and ");
+        let dirs = self.dirs.join(" and ");
         let news = if new == count { String::new() } else { format!(", {new} new or changed") };
         format!("{}: {} in {dirs}{news}", self.program, pluralize(count as u64, "transcript"))
     }
@@ -114,7 +214,7 @@ mod tests {
             std::fs::create_dir_all(path.parent().expect("a directory")).expect("created");
             std::fs::write(path, "{}").expect("written");
         }
-        let found = below_home(home.path());
+        let found = find(home.path(), &|_| None);
         let described: Vec<_> = found.iter().map(|found| found.describe(1)).collect();
         assert_eq!(
             described,
@@ -123,6 +223,39 @@ mod tests {
         assert_eq!(found[0].describe(0), "Claude Code: 1 transcript in ~/.claude/projects, 0 new or changed");
         assert!(found[0].files[0].ends_with("/p/a.jsonl"), "{found:?}");
         assert_eq!(below(&home.path().join(".claude")).len(), 1);
+    }
+
+    #[test]
+    fn other_files_of_the_programs_are_left_out() {
+        let home = tempfile::tempdir().expect("a directory");
+        let files = [
+            (".gemini/tmp/shop/chats/session-1.jsonl", true),
+            (".gemini/tmp/shop/chats/session-1.json", false),
+            (".gemini/tmp/shop/chats/session-2.json", true),
+            (".gemini/tmp/shop/chats/stray.jsonl", false),
+            (".gemini/tmp/shop/logs.json", false),
+            (".copilot/session-state/1/events.jsonl", true),
+            (".copilot/session-state/1/files/data.jsonl", false),
+            (".pi/agent/sessions/--shop--/1.jsonl", true),
+            (".openclaw/agents/main/sessions/1.jsonl", true),
+            (".openclaw/agents/main/sessions/1.trajectory.jsonl", false),
+            ("elsewhere/sessions/rollout-1.jsonl", true),
+        ];
+        for (file, _) in files {
+            let path = home.path().join(file);
+            std::fs::create_dir_all(path.parent().expect("a directory")).expect("created");
+            let text = if file.contains("stray") { "{}" } else { "{\"type\":\"gemini\"}" };
+            std::fs::write(path, text).expect("written");
+        }
+        let redirected = home.path().join("elsewhere");
+        let found = find(home.path(), &|name| (name == "CODEX_HOME").then(|| redirected.clone()));
+        let mut names: Vec<String> = found.iter().flat_map(|found| found.files.clone()).collect();
+        names.sort();
+        let due = files.iter().filter(|(_, is_found)| *is_found).map(|(file, _)| home.path().join(file));
+        let mut due: Vec<String> = due.map(|path| path.display().to_string()).collect();
+        due.sort();
+        assert_eq!(names, due);
+        assert!(found.iter().any(|found| found.describe(1).contains(&redirected.display().to_string())));
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod chorus;
 mod chunked;
 mod claude_code;
 mod codex;
+mod coding_tools;
 mod command;
 mod concurrent;
 mod listing;

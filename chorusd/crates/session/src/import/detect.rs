@@ -4,11 +4,11 @@ use std::io::{self, BufRead, Seek};
 
 use chorus_proto::methods::import::ImportFormat;
 
-use super::error::{CLINE_HINT, FORMATS_HINT, GEMINI_HINT, ImportError, UTF16_HINT, ZIP_HINT};
+use super::error::{CLINE_HINT, FORMATS_HINT, ImportError, UTF16_HINT, ZIP_HINT};
 use super::json_splitter::Scanner;
 use super::line_reader::LineReader;
 use super::raw_object::RawObject;
-use super::{chatgpt, chorus, codex, goose, openai};
+use super::{chatgpt, chorus, codex, copilot, gemini, goose, openai, opencode, pi};
 use crate::markdown::message_heading::Heading;
 use crate::markdown::{SESSION_COMMENT, SUMMARY_START, Section, parse_comment};
 
@@ -92,6 +92,8 @@ fn is_cline_ui_entry(fields: &RawObject<'_>) -> bool {
 /// Detects the format of a file that is a single object, by its keys. The first object of several lines does not count.
 fn detect_object(source: &mut impl BufRead) -> Result<Option<ImportFormat>, ImportError> {
     let (mut ours, mut messages, mut goose, mut chatgpt, mut gemini) = (false, false, false, false, false);
+    let mut opencode = false;
+    let mut value = Vec::new();
     let mut scanner = Scanner::new(source);
     let walked = scanner.for_each_field(|scanner, key| {
         ours |= matches!(key, "schema" | "session_id");
@@ -101,17 +103,21 @@ fn detect_object(source: &mut impl BufRead) -> Result<Option<ImportFormat>, Impo
         if matches!(key, "messages" | "conversation") && scanner.peek()? == Some(b'[') {
             messages = true;
         }
+        if key == "info" && scanner.peek()? == Some(b'{') {
+            let fits = scanner.read_value(Some(&mut value))?;
+            opencode = fits && RawObject::from_bytes(&value).is_ok_and(|info| opencode::is_session(&info));
+            return Ok(());
+        }
         // Stop once the format is known: the list may be most of the file.
-        if messages && (ours || goose) || chatgpt || gemini {
+        if messages && (ours || goose) || chatgpt || gemini || opencode {
             Err(io::Error::from(io::ErrorKind::Interrupted).into())
         } else {
             scanner.read_value(None).map(drop)
         }
     });
-    if gemini {
-        return Err(ImportError::Unrecognised { hint: GEMINI_HINT });
-    }
     let told = [
+        (gemini, ImportFormat::Gemini),
+        (opencode, ImportFormat::Opencode),
         (chatgpt, ImportFormat::Chatgpt),
         (messages && ours, ImportFormat::Chorus),
         (messages && goose, ImportFormat::Goose),
@@ -148,8 +154,13 @@ fn detect_lines(source: &mut impl BufRead) -> Result<Option<ImportFormat>, Impor
         let Some(bytes) = line.bytes else { continue };
         let Ok(fields) = RawObject::from_bytes(bytes) else { continue };
         seen += 1;
-        if fields.has("projectHash") && fields.has("sessionId") {
-            return Err(ImportError::Unrecognised { hint: GEMINI_HINT });
+        let coding_tool = [
+            (gemini::is_start(&fields), ImportFormat::Gemini),
+            (copilot::is_event(&fields), ImportFormat::Copilot),
+            (pi::is_start(&fields), ImportFormat::Pi),
+        ];
+        if let Some((_, format)) = coding_tool.into_iter().find(|(found, _)| *found) {
+            return Ok(Some(format));
         }
         if fields.has("type") && ["uuid", "sessionId", "leafUuid", "parentUuid"].iter().any(|key| fields.has(key)) {
             return Ok(Some(ImportFormat::ClaudeCode));
@@ -238,18 +249,10 @@ mod tests {
             assert!(error.hint().unwrap().contains("claude-code"), "{text}: {error}");
         }
         assert!(matches!(detect(&mut Cursor::new(" \n")), Err(ImportError::NoMessages)));
-        // Shapes: google-gemini/gemini-cli chatRecordingService, cline/cline ui_messages.json.
-        for (text, name) in [
-            (
-                "{\n\"sessionId\":\"x\",\"projectHash\":\"y\",\"messages\":[{\"id\":\"1\",\"type\":\"user\",\"content\":\"hi\"}]}",
-                "Gemini CLI",
-            ),
-            (
-                "{\"sessionId\":\"x\",\"projectHash\":\"y\",\"startTime\":\"z\"}\n{\"id\":\"1\",\"type\":\"user\"}",
-                "Gemini CLI",
-            ),
-            ("[{\"ts\":1,\"type\":\"say\",\"say\":\"text\",\"text\":\"hi\"}]", "api_conversation_history.json"),
-        ] {
+        // Shape: cline/cline ui_messages.json.
+        for (text, name) in
+            [("[{\"ts\":1,\"type\":\"say\",\"say\":\"text\",\"text\":\"hi\"}]", "api_conversation_history.json")]
+        {
             let error = detect(&mut Cursor::new(text)).unwrap_err();
             assert!(error.hint().unwrap().contains(name), "{text}: {error}");
         }

@@ -22,11 +22,7 @@ pub enum ImportError {
 }
 
 /// Lists all formats, for a file in none of them.
-pub(super) const FORMATS_HINT: &str =
-    "set the format with --from: chorus, claude-code, codex, openai, chatgpt, goose or markdown";
-
-/// For chats of Gemini CLI: their messages have the types `user` and `gemini` and no roles.
-pub(super) const GEMINI_HINT: &str = "it looks like a Gemini CLI chat, which is not supported";
+pub(super) const FORMATS_HINT: &str = "set the format with --from: chorus, claude-code, codex, gemini, opencode, copilot, pi, goose, chatgpt, openai or markdown";
 
 /// For the second file that Cline and Roo Code write for each task.
 pub(super) const CLINE_HINT: &str = "it looks like ui_messages.json of Cline or Roo Code; import api_conversation_history.json from the same \

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::error::ImportError;
 use super::sink::ImportSink;
 use super::writer::SessionWriter;
-use super::{chatgpt, chorus, claude_code, codex, detect, goose, markdown, openai};
+use super::{chatgpt, chorus, claude_code, codex, copilot, detect, gemini, goose, markdown, openai, opencode, pi};
 
 /// Imports every conversation of `source` into `sink` and returns its format.
 ///
@@ -31,6 +31,10 @@ pub fn import(
         ImportFormat::Chorus => chorus::import(source, &mut writer)?,
         ImportFormat::ClaudeCode => claude_code::import(source, &mut writer)?,
         ImportFormat::Codex => codex::import(source, &mut writer)?,
+        ImportFormat::Copilot => copilot::import(source, &mut writer)?,
+        ImportFormat::Gemini => gemini::import(source, &mut writer)?,
+        ImportFormat::Opencode => opencode::import(source, &mut writer)?,
+        ImportFormat::Pi => pi::import(source, &mut writer)?,
         ImportFormat::Chatgpt => chatgpt::import(source, &mut writer)?,
         ImportFormat::Goose => goose::import(source, &mut writer)?,
         ImportFormat::Markdown => markdown::import(source, &mut writer)?,

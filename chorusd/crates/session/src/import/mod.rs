@@ -9,21 +9,27 @@ mod chatgpt;
 mod chorus;
 mod claude_code;
 mod codex;
+mod copilot;
 mod detect;
 mod error;
 mod format_dispatch;
+mod gemini;
 mod goose;
 mod json_splitter;
 mod json_values;
 mod line_reader;
+mod line_seeker;
 mod markdown;
 mod openai;
+mod opencode;
+mod pi;
 mod raw_object;
 #[cfg(test)]
 mod real_transcript_tests;
 mod sink;
 #[cfg(test)]
 mod test_support;
+mod turn_entry;
 mod writer;
 
 pub use detect::detect;

@@ -156,13 +156,17 @@ fn conversations_come_back_whole_from_files_for_other_programs() {
                 "saved_at": "2026-02-12T10:00:00Z", "messages": messages,
             });
             let file = crate::file::parse(&bytes::Bytes::from(file.to_string())).unwrap();
-            let id = "11111111-0000-4000-8000-000000000001".to_owned();
-            let target = ExportTarget { id, directory: "/w".into(), model: None, written_at: None };
-            for (form, format) in
-                [(ExportFormat::ClaudeCode, ImportFormat::ClaudeCode), (ExportFormat::Codex, ImportFormat::Codex)]
-            {
+            let target =
+                |id: &str| ExportTarget { id: id.to_owned(), directory: "/w".into(), model: None, written_at: None };
+            let uuid = "11111111-0000-4000-8000-000000000001";
+            for (form, format, id) in [
+                (ExportFormat::ClaudeCode, ImportFormat::ClaudeCode, uuid),
+                (ExportFormat::Codex, ImportFormat::Codex, uuid),
+                (ExportFormat::Gemini, ImportFormat::Gemini, uuid),
+                (ExportFormat::Opencode, ImportFormat::Opencode, "ses_1"),
+            ] {
                 let mut text = Vec::new();
-                write_for_tool(&mut text, &file, form, &target).unwrap();
+                write_for_tool(&mut text, &file, form, &target(id)).unwrap();
                 let again = import_as(format, text).unwrap();
                 assert_eq!((again.skipped, again.sessions.len()), (Vec::new(), 1), "{}", path.display());
                 let (found, due) = (exported_parts(&again.sessions[0]), exported_parts(session));

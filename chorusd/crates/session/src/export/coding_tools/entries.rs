@@ -14,6 +14,9 @@ use super::id_check::{hash_of_call, hash_of_message};
 use super::texts::{self, Image};
 use crate::stored_message::StoredMessage;
 
+/// Programs from which the only imported system messages are summaries of compactions.
+const SUMMARY_PROGRAMS: [&str; 5] = ["copilot", "gemini", "opencode", "openclaw", "pi"];
+
 /// Start of the summary that Claude Code writes when it compacts a conversation.
 pub(super) const CLAUDE_SUMMARY_START: &str =
     "This session is being continued from a previous conversation that ran out of context.";
@@ -133,12 +136,12 @@ impl ToolProgress {
         Ok(entries)
     }
 
-    /// Leaves it out, unless it is the summary of a compaction of Codex. Its instructions begin with a tag, or are before
+    /// Leaves it out, unless it is the summary of a compaction. The instructions of Codex begin with a tag, or are before
     /// the first message of the user.
     fn convert_system(&mut self, message: Message) -> Vec<Entry> {
-        let is_summary = is_from(&message, "codex")
-            && self.has_user_message
-            && !message.content.trim_start().starts_with('<')
+        let is_of_codex =
+            is_from(&message, "codex") && self.has_user_message && !message.content.trim_start().starts_with('<');
+        let is_summary = (is_of_codex || SUMMARY_PROGRAMS.iter().any(|program| is_from(&message, program)))
             && !message.content.trim().is_empty();
         if is_summary { vec![Entry::Summary { text: texts::without_nul(message.content) }] } else { Vec::new() }
     }

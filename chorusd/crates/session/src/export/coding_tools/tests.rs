@@ -326,7 +326,7 @@ fn lines_of_claude_code_form_a_chain_with_the_ids_of_the_messages() {
     assert_eq!(lines, export(&file, ExportFormat::ClaudeCode)[..5], "the same every time");
 }
 
-/// What a reply of Gemini CLI or opencode says, in the words of [`parts`]. Neither can be imported.
+/// What a reply of Gemini CLI or opencode says, in the words of [`parts`].
 fn parts_of_gemini(lines: &[Value]) -> Vec<String> {
     let mut parts = Vec::new();
     for line in lines.iter().skip(1) {
@@ -411,9 +411,31 @@ fn replies_of_gemini_and_opencode_hold_their_results() {
     ];
     assert_eq!(parts_of_gemini(&lines), due);
     assert_eq!(lines[0]["summary"], "A title of two lines");
-    let document = serde_json::from_str(&export_text(&file, ExportFormat::Opencode)).expect("one document");
+    let results_last = ["call c1", "call c2", "result c1", "result c2"];
+    let sorted = |parts: Vec<String>| {
+        // Read back, the results follow all calls of the reply.
+        let is_of_reply = |part: &String| results_last.iter().position(|start| part.starts_with(start));
+        let mut of_reply: Vec<_> = parts.iter().filter(|part| is_of_reply(part).is_some()).cloned().collect();
+        of_reply.sort_by_key(is_of_reply);
+        let mut next = of_reply.into_iter();
+        parts
+            .iter()
+            .map(|part| if is_of_reply(part).is_some() { next.next().expect("one") } else { part.clone() })
+            .collect::<Vec<_>>()
+    };
+    let back = read_back(&lines, ImportFormat::Gemini);
+    assert_eq!(parts(&back.messages), sorted(parts_of_gemini(&lines)));
+    assert!(back.messages.iter().any(|message| message.is_error));
+    assert_eq!(back.about[0].conversation.as_deref(), Some("11111111-0000-4000-8000-000000000001"));
+    let document: Value = serde_json::from_str(&export_text(&file, ExportFormat::Opencode)).expect("one document");
     due.insert(0, "user [The conversation starts with the reply.]");
     assert_eq!(parts_of_opencode(&document), due);
+    let mut renamed = document.clone();
+    renamed["info"]["id"] = "ses_1".into();
+    let back = read_back(&[renamed], ImportFormat::Opencode);
+    assert_eq!(parts(&back.messages), sorted(parts_of_opencode(&document)));
+    assert_eq!(back.about[0].project.as_deref(), Some("/srv/shop"));
+    assert_eq!(back.about[0].description.as_deref(), Some("A title of two lines"));
     let first = &export(&file, ExportFormat::ClaudeCode)[0];
     assert_eq!((&first["type"], &first["isMeta"]), (&json!("user"), &json!(true)));
 }
@@ -426,6 +448,12 @@ fn a_summary_takes_the_place_of_what_was_before_it() {
     let lines = export(&file, ExportFormat::Gemini);
     let replaced = lines[1]["$set"]["messages"].as_array().expect("a list");
     assert!(text(&replaced[0]["content"][0]["text"]).starts_with("<state_snapshot>\nBackground: Birds."));
+    let back = read_back(&lines, ImportFormat::Gemini).messages;
+    assert!(back[0].role == Role::System && back[0].content.starts_with("Background: Birds."), "{back:?}");
+    assert_eq!(parts(&back), ["user Go on"]);
+    let again =
+        session_of(&back.iter().map(|message| serde_json::to_value(message).expect("JSON")).collect::<Vec<_>>());
+    assert_eq!(export(&again, ExportFormat::Gemini)[1]["$set"]["messages"][0]["content"], replaced[0]["content"]);
     let document: Value = serde_json::from_str(&export_text(&file, ExportFormat::Opencode)).expect("one document");
     assert_eq!(document["messages"][0]["parts"][0]["type"], "compaction");
     assert_eq!(document["messages"][1]["info"]["summary"], true);

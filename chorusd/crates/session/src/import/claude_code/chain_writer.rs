@@ -8,11 +8,11 @@ use jiff::Timestamp;
 
 use super::super::anthropic_blocks::message_builder::{MessageBuilder, tool_result_message};
 use super::super::json_values::{import_source, program_source};
+use super::super::line_seeker::LineSeeker;
 use super::super::sink::ImportedMetadata;
 use super::super::writer::SessionWriter;
 use super::index::{FLAG_SIDE, TranscriptIndex};
 use super::line::{self, LineKind, Program, Speaker, TranscriptMessage};
-use super::line_seeker::LineSeeker;
 use super::main_branch::BranchPath;
 use super::message_builder::{add_line, speaker_role};
 use super::parents::find_node;

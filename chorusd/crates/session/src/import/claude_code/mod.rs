@@ -10,7 +10,6 @@ mod authorship;
 mod chain_writer;
 mod index;
 mod line;
-mod line_seeker;
 mod main_branch;
 mod message_builder;
 mod parents;
@@ -24,6 +23,7 @@ use std::collections::HashSet;
 use std::io::{BufRead, Seek};
 
 use super::error::ImportError;
+use super::line_seeker::LineSeeker;
 use super::writer::SessionWriter;
 use index::TranscriptIndex;
 
@@ -35,7 +35,7 @@ pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut SessionWri
         writer.skip(copy, format!("the same uuid as line {first}"));
     }
     let chains = sidechains::split_chains(&index);
-    let mut reader = line_seeker::LineSeeker::new(source)?;
+    let mut reader = LineSeeker::new(source)?;
     let mut units = main_branch::LineUnits::new(&index);
     let mut named_agents = HashSet::new();
     for chain in chains {

@@ -228,6 +228,10 @@ fn program_of(format: ImportFormat, imported: &ImportedSession) -> String {
         ImportFormat::Codex => "codex",
         ImportFormat::Chatgpt => "chatgpt",
         ImportFormat::Goose => "goose",
+        ImportFormat::Gemini => "gemini",
+        ImportFormat::Opencode => "opencode",
+        ImportFormat::Copilot => "copilot",
+        ImportFormat::Pi => "pi",
         ImportFormat::Chorus => "chorus",
         // An export of Chorus has the session's id.
         ImportFormat::Markdown if imported.about.id.is_some() => "chorus",
@@ -240,6 +244,11 @@ fn program_of(format: ImportFormat, imported: &ImportedSession) -> String {
 /// Returns the ids that a conversation may be known by. The last one stays the same if the conversation grows.
 fn conversation_ids(program: &str, file: &str, imported: &ImportedSession) -> Vec<String> {
     if let Some(id) = &imported.about.conversation {
+        if program == "gemini" && imported.about.side_chain {
+            // The directory of a subagent's file has the id of the conversation that started it.
+            let parent = file.rsplit('/').nth(1).filter(|name| Uuid::parse_str(name).is_ok());
+            return vec![parent.map_or_else(|| id.clone(), |parent| format!("{parent}/{id}"))];
+        }
         return vec![id.clone()];
     }
     // Early versions of goose have the id in the name of the file: 20250614_101500.jsonl.

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 
-use super::super::line_reader::{MAX_LINE_BYTES, strip_line_end};
+use super::line_reader::{MAX_LINE_BYTES, strip_line_end};
 
 /// Gaps up to this size are read through, since a seek would discard the buffer.
 const MAX_READ_THROUGH_GAP: u64 = 64 << 10;

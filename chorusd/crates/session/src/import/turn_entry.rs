@@ -1,0 +1,104 @@
+//! One entry of a transcript that holds a message together with the results of its tool calls.
+
+use std::io;
+
+use chorus_proto::{Attachment, NewMessage, Role, ToolCall, Usage};
+use jiff::Timestamp;
+use serde_json::value::RawValue;
+
+use super::json_values::{group_by_kind, import_source, program_source, provider_object};
+use super::writer::SessionWriter;
+
+/// The result of a tool call.
+#[derive(Debug, Default)]
+pub(super) struct CallResult {
+    pub call: String,
+    /// Name of the tool.
+    pub name: Option<String>,
+    pub text: String,
+    pub attachments: Vec<Attachment>,
+    pub is_error: bool,
+    pub at: Option<Timestamp>,
+}
+
+/// An entry of a transcript.
+#[derive(Debug)]
+pub(super) struct TurnEntry {
+    /// The program that wrote the transcript.
+    pub program: &'static str,
+    pub role: Role,
+    /// The program wrote the text in the user's name.
+    pub by_program: bool,
+    pub id: Option<String>,
+    pub at: Option<Timestamp>,
+    pub texts: Vec<String>,
+    pub attachments: Vec<Attachment>,
+    pub calls: Vec<ToolCall>,
+    pub results: Vec<CallResult>,
+    pub usage: Option<Usage>,
+    /// Values that a message has no field for, with their kinds.
+    pub extra: Vec<(String, Box<RawValue>)>,
+}
+
+impl TurnEntry {
+    pub(super) fn new(program: &'static str, role: Role) -> Self {
+        Self {
+            program,
+            role,
+            by_program: false,
+            id: None,
+            at: None,
+            texts: Vec::new(),
+            attachments: Vec::new(),
+            calls: Vec::new(),
+            results: Vec::new(),
+            usage: None,
+            extra: Vec::new(),
+        }
+    }
+
+    /// Returns whether there is no message, only results.
+    fn is_silent(&self) -> bool {
+        self.texts.iter().all(|text| text.trim().is_empty())
+            && self.attachments.is_empty()
+            && self.calls.is_empty()
+            && self.extra.is_empty()
+    }
+
+    /// Writes the message, then a message for each result.
+    pub(super) fn write(mut self, writer: &mut SessionWriter<'_>) -> io::Result<()> {
+        let at = self.at.unwrap_or(writer.now);
+        let mut count = 0;
+        let id = self.id.take();
+        let mut next_id = |writer: &mut SessionWriter<'_>| {
+            count += 1;
+            match &id {
+                Some(id) if count == 1 => id.clone(),
+                Some(id) => format!("{id}-{count}"),
+                None => (writer.new_id)(),
+            }
+        };
+        if !self.is_silent() {
+            let mut message = NewMessage::text(self.role, self.texts.join("\n\n"));
+            message.source =
+                Some(if self.by_program { program_source(self.program) } else { import_source(self.program) });
+            message.attachments = self.attachments;
+            message.tool_calls = self.calls;
+            message.usage = self.usage.filter(|usage| *usage != Usage::default());
+            message.provider = provider_object(self.program, &group_by_kind(self.extra));
+            let id = next_id(writer);
+            writer.write_message(&message.complete(|| id, at))?;
+        }
+        for result in self.results {
+            let mut message = NewMessage::text(Role::ToolResult, result.text);
+            message.source = Some(import_source(self.program));
+            message.attachments = result.attachments;
+            message.is_error = result.is_error;
+            message.name = result.name;
+            message.tool_call_id = Some(result.call);
+            let id = next_id(writer);
+            writer.write_message(&message.complete(|| id, result.at.unwrap_or(at)))?;
+        }
+        Ok(())
+    }
+}
