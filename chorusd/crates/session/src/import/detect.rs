@@ -196,7 +196,9 @@ mod tests {
 
     #[test]
     fn each_format_is_known_by_its_start() {
-        use ImportFormat::{Chatgpt, Chorus, ClaudeCode, Codex, Goose, Markdown, Openai};
+        use ImportFormat::{
+            Chatgpt, Chorus, ClaudeCode, Codex, Copilot, Gemini, Goose, Markdown, Openai, Opencode, Pi,
+        };
         for (text, format) in [
             (" \n[{\"role\":\"user\"}]", Openai),
             ("\u{feff}{\"messages\":[]}", Openai),
@@ -237,6 +239,11 @@ mod tests {
                 Openai,
             ),
             ("[1]\n{\"type\":\"user\",\"sessionId\":\"x\"}", ClaudeCode),
+            ("{\"sessionId\":\"x\",\"projectHash\":\"y\"}\n{\"id\":\"1\",\"type\":\"user\"}", Gemini),
+            ("{\n\"sessionId\":\"x\",\n\"projectHash\":\"y\",\"messages\":[]}", Gemini),
+            ("{\n\"info\":{\"id\":\"ses_1\"},\"messages\":[]}", Opencode),
+            ("{\"type\":\"session.start\",\"data\":{},\"id\":\"x\",\"parentId\":null}", Copilot),
+            ("{\"type\":\"session\",\"version\":3,\"id\":\"x\",\"cwd\":\"/w\"}", Pi),
         ] {
             assert_eq!(guess(text), Some(format), "{text}");
         }
@@ -250,12 +257,9 @@ mod tests {
         }
         assert!(matches!(detect(&mut Cursor::new(" \n")), Err(ImportError::NoMessages)));
         // Shape: cline/cline ui_messages.json.
-        for (text, name) in
-            [("[{\"ts\":1,\"type\":\"say\",\"say\":\"text\",\"text\":\"hi\"}]", "api_conversation_history.json")]
-        {
-            let error = detect(&mut Cursor::new(text)).unwrap_err();
-            assert!(error.hint().unwrap().contains(name), "{text}: {error}");
-        }
+        let cline =
+            detect(&mut Cursor::new("[{\"ts\":1,\"type\":\"say\",\"say\":\"text\",\"text\":\"hi\"}]")).unwrap_err();
+        assert!(cline.hint().unwrap().contains("api_conversation_history.json"));
         let wide = detect(&mut Cursor::new(b"\xff\xfe{\0")).unwrap_err();
         assert!(wide.hint().unwrap().contains("UTF-16"));
         let packed = detect(&mut Cursor::new(b"PK\x03\x04x")).unwrap_err();
