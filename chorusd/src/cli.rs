@@ -56,6 +56,10 @@ pub fn main() -> ExitCode {
     if let Some(ended) = crate::mcp::run_if_asked() {
         return ended;
     }
+    // Nor this: people use `chorusctl import`.
+    if let Some(ended) = crate::read_database::run_if_asked() {
+        return ended;
+    }
     let args = Args::parse();
     chorus_engine::lifecycle::malloc_trim::set_malloc_thresholds();
     match run(&args) {

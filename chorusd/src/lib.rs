@@ -7,6 +7,7 @@ pub mod daemon;
 #[cfg(not(feature = "discord"))]
 mod discord_stub;
 mod mcp;
+mod read_database;
 pub mod server;
 
 pub use cli::main;

@@ -169,6 +169,7 @@ pub fn transcript(data: &[u8]) {
         ImportFormat::Opencode,
         ImportFormat::Copilot,
         ImportFormat::Pi,
+        ImportFormat::Hermes,
     ] {
         let (mut sink, mut count) = (StrictSink::default(), 0_u32);
         let mut new_id = || {

@@ -45,6 +45,8 @@ pub enum ImportFormat {
     Copilot,
     /// A session of pi or OpenClaw (JSONL).
     Pi,
+    /// Sessions of Hermes, as `hermes sessions export` writes them (JSONL).
+    Hermes,
 }
 
 #[wire(params)]

@@ -84,12 +84,14 @@ const CRATES: &[(&str, &[&str])] = &[
     ),
     ("discord", &["agent-core", "base", "config", "engine", "permissions", "proto", "redact", "runtime", "tls"]),
     ("tls", &[]),
+    ("tool-databases", &[]),
 ];
 
 /// Libraries that only these crates below chorusd may use.
 const OWNERS: &[(&str, &[&str])] = &[
     // What `embeddings` keeps can be made again, and belongs to none of the databases of the store.
-    ("rusqlite", &["store", "embeddings"]),
+    // `tool-databases` only reads the databases of other programs.
+    ("rusqlite", &["store", "embeddings", "tool-databases"]),
     ("bincode", &["store"]),
     ("serenity", &["discord"]),
     ("twilight-gateway", &["discord"]),

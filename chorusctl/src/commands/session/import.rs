@@ -15,6 +15,7 @@ use clap::ValueEnum;
 use serde_json::value::RawValue;
 
 use super::bulk_import::{self, FileChoice};
+use super::databases;
 use super::import_chunks::ImportChunks;
 use super::import_totals::ImportTotals;
 use super::imported_files::FileState;
@@ -34,8 +35,8 @@ const MAX_SKIPPED_SHOWN: usize = 20;
 
 /// Import conversations from other programs
 ///
-/// Without FILE, finds the transcripts of Claude Code, Codex, Gemini CLI, GitHub Copilot CLI, pi, OpenClaw and goose on this machine, and
-/// asks before it imports those that are new or changed since their import. A directory is searched for transcripts in the same way. Importing a conversation again adds what is new,
+/// Without FILE, finds the transcripts of Claude Code, Codex, Gemini CLI, opencode, GitHub Copilot CLI, pi, OpenClaw, Hermes and goose on
+/// this machine, and asks before it imports those that are new or changed since their import. A directory is searched for transcripts in the same way. Importing a conversation again adds what is new,
 /// or says that it is up to date; if earlier messages have changed, it is saved as another session, a new revision. Unreadable lines
 /// are skipped and reported; the import of a file succeeds if at least one message was read. Imported conversations belong to an agent
 /// named after their program, unless you name one with --agent.
@@ -44,7 +45,8 @@ pub struct Args {
     /// Files or directories to import; `-` reads standard input [default: the transcripts on this machine]
     #[arg(value_name = "FILE")]
     files: Vec<String>,
-    /// Format: auto (detect), chorus, claude-code, codex, gemini, opencode, copilot, pi, goose, chatgpt, openai, markdown
+    /// Format: auto (detect), chorus, claude-code, codex, gemini, opencode, copilot, pi, hermes, goose, chatgpt, openai,
+    /// markdown
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", hide_possible_values = true)]
     from: SourceFormat,
     /// Redact secrets (default: keep and report them); a conversation that was imported before stays redacted or not
@@ -82,6 +84,8 @@ enum SourceFormat {
     Copilot,
     /// A session of pi or OpenClaw
     Pi,
+    /// Sessions of Hermes, as `hermes sessions export` writes them
+    Hermes,
 }
 
 impl From<SourceFormat> for ImportFormat {
@@ -99,6 +103,7 @@ impl From<SourceFormat> for ImportFormat {
             SourceFormat::Opencode => Self::Opencode,
             SourceFormat::Copilot => Self::Copilot,
             SourceFormat::Pi => Self::Pi,
+            SourceFormat::Hermes => Self::Hermes,
         }
     }
 }
@@ -209,10 +214,71 @@ pub fn is_unreadable(failure: &Error) -> bool {
     failure.exit_status() == exit::USAGE
 }
 
-/// Uploads a file and commits the import. Returns the unparsed result.
+/// Uploads a file, or each conversation of a database, and commits the import. Returns the unparsed result.
 pub fn import_file(app: &mut App, file: &str, options: ImportOptions) -> Result<Box<RawValue>, Error> {
+    if databases::is_database(file) {
+        return import_database(app, file, options);
+    }
+    let opened = open_source(file)?;
+    upload(app, file, opened, options)
+}
+
+/// Imports the conversations of a database one by one. Those without messages are left out.
+fn import_database(app: &mut App, file: &str, options: ImportOptions) -> Result<Box<RawValue>, Error> {
+    let conversations = databases::list(file)?;
+    let mut progress = ProgressBar::new(
+        sanitize::one_line(file.rsplit('/').next().unwrap_or(file)),
+        &["importing"],
+        options.has_progress_bar && !app.global.quiet,
+    );
+    let options = ImportOptions { has_progress_bar: false, ..options };
+    let mut all: Option<CommitResult> = None;
+    let mut first_failure = None;
+    for (done, conversation) in conversations.iter().enumerate() {
+        progress.update(done as u64, conversations.len() as u64, "conversations");
+        let source = databases::open(file, &conversation.id)?;
+        match upload(app, file, (Box::new(source), 0), options) {
+            Ok(raw) => {
+                let result: CommitResult = parse_result(&raw)?;
+                match &mut all {
+                    Some(all) => add_result(all, result),
+                    None => all = Some(result),
+                }
+            }
+            Err(failure) if is_unreadable(&failure) => {
+                first_failure.get_or_insert(failure);
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+    progress.finish();
+    match (all, first_failure) {
+        (Some(all), _) => serde_json::value::to_raw_value(&all).map_err(|error| Error::failed(error.to_string())),
+        (None, Some(failure)) => Err(failure),
+        (None, None) => Err(Error::usage(format!("{file} has no conversations"))),
+    }
+}
+
+/// Adds the result of another conversation of the same file.
+fn add_result(all: &mut CommitResult, more: CommitResult) {
+    let sum = |one: Option<u64>, other: Option<u64>| one.into_iter().chain(other).reduce(|a, b| a + b);
+    all.sessions.extend(more.sessions);
+    all.conversations.extend(more.conversations);
+    all.skipped.extend(more.skipped);
+    all.skipped_total += more.skipped_total;
+    all.secrets_found = sum(all.secrets_found, more.secrets_found);
+    all.known = sum(all.known, more.known);
+    all.warning = all.warning.take().or(more.warning);
+}
+
+/// Uploads a source and commits the import.
+fn upload(
+    app: &mut App,
+    file: &str,
+    (source, size): (Box<dyn Read>, u64),
+    options: ImportOptions,
+) -> Result<Box<RawValue>, Error> {
     let ImportOptions { from, redact, skip_known, has_progress_bar } = options;
-    let (source, size) = open_source(file)?;
     let name = (file != "-").then(|| file.to_owned());
     let agent = app.named_agent();
     let import = app.call::<Begin>(&BeginParams { agent, from, file: name })?.import;

@@ -32,7 +32,8 @@ struct Entry {
     unreadable_by: Option<String>,
 }
 
-/// Length and time of a file, which change when a program appends to its transcript.
+/// Length and time of a file, which change when a program appends to its transcript. Those of a database include its
+/// write-ahead log, which can have all that is new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FileState {
     bytes: u64,
@@ -44,7 +45,13 @@ impl FileState {
     /// Returns the present state of a file; `None` if it cannot be read.
     pub(super) fn of(file: &Path) -> Option<Self> {
         let metadata = fs::metadata(file).ok().filter(fs::Metadata::is_file)?;
-        Some(Self { bytes: metadata.len(), modified_s: metadata.mtime(), modified_ns: metadata.mtime_nsec() })
+        let mut log = file.as_os_str().to_owned();
+        log.push("-wal");
+        let log = fs::metadata(log).ok();
+        let bytes = metadata.len() + log.as_ref().map_or(0, fs::Metadata::len);
+        let times = [Some(&metadata), log.as_ref()].into_iter().flatten().map(|file| (file.mtime(), file.mtime_nsec()));
+        let (modified_s, modified_ns) = times.max()?;
+        Some(Self { bytes, modified_s, modified_ns })
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod branch;
 mod bulk_import;
+mod databases;
 pub mod delete;
 pub mod diff;
 pub mod expire;

@@ -14,6 +14,9 @@ const MAX_DEPTH: usize = 8;
 /// The bytes of a transcript that are searched for its first time.
 const HEAD_BYTES: u64 = 64 * 1024;
 
+/// The databases in which programs keep conversations.
+const DATABASES: [&str; 4] = ["opencode.db", "openclaw-agent.sqlite", "sessions.db", "state.db"];
+
 /// A program whose transcripts are looked for.
 struct Program {
     name: &'static str,
@@ -25,7 +28,7 @@ struct Program {
     is_transcript: fn(&Path) -> bool,
 }
 
-const PROGRAMS: [Program; 7] = [
+const PROGRAMS: [Program; 9] = [
     Program {
         name: "Claude Code",
         dirs: &[".claude/projects", ".config/claude/projects"],
@@ -43,6 +46,12 @@ const PROGRAMS: [Program; 7] = [
         dirs: &[".gemini/tmp"],
         redirections: &[("GEMINI_CLI_HOME", ".gemini/tmp")],
         is_transcript: is_gemini_chat,
+    },
+    Program {
+        name: "opencode",
+        dirs: &[".local/share/opencode"],
+        redirections: &[("XDG_DATA_HOME", "opencode")],
+        is_transcript: |path| is_named(path, "opencode.db"),
     },
     Program {
         name: "GitHub Copilot CLI",
@@ -63,15 +72,25 @@ const PROGRAMS: [Program; 7] = [
         is_transcript: is_openclaw_session,
     },
     Program {
+        name: "Hermes",
+        dirs: &[".hermes"],
+        redirections: &[("HERMES_HOME", "")],
+        is_transcript: |path| is_named(path, "state.db"),
+    },
+    Program {
         name: "goose",
         dirs: &[".local/share/goose/sessions", ".config/goose/sessions"],
         redirections: &[("XDG_DATA_HOME", "goose/sessions"), ("GOOSE_PATH_ROOT", "data/sessions")],
-        is_transcript: is_jsonl,
+        is_transcript: |path| is_jsonl(path) || is_named(path, "sessions.db"),
     },
 ];
 
 fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|found| found == extension)
+}
+
+fn is_named(path: &Path, name: &str) -> bool {
+    path.file_name().is_some_and(|found| found == name)
 }
 
 fn is_jsonl(path: &Path) -> bool {
@@ -93,17 +112,17 @@ fn has_gemini_message(path: &Path) -> bool {
 
 fn is_copilot_session(path: &Path) -> bool {
     let parent = path.parent().and_then(Path::file_name);
-    path.file_name().is_some_and(|name| name == "events.jsonl")
-        || is_jsonl(path) && parent.is_some_and(|parent| parent == "session-state")
+    is_named(path, "events.jsonl") || is_jsonl(path) && parent.is_some_and(|parent| parent == "session-state")
 }
 
 /// OpenClaw keeps the whole requests to the model beside its sessions.
 fn is_openclaw_session(path: &Path) -> bool {
     let parent = path.parent().and_then(Path::file_name);
     let stem = path.file_stem().map(Path::new);
-    is_jsonl(path)
-        && parent.is_some_and(|parent| parent == "sessions")
-        && !stem.is_some_and(|stem| has_extension(stem, "trajectory"))
+    is_named(path, "openclaw-agent.sqlite")
+        || is_jsonl(path)
+            && parent.is_some_and(|parent| parent == "sessions")
+            && !stem.is_some_and(|stem| has_extension(stem, "trajectory"))
 }
 
 /// The transcripts of one program.
@@ -167,9 +186,8 @@ fn collect(dir: &Path, depth: usize, files: &mut Vec<PathBuf>) {
         if kind.is_dir() && depth < MAX_DEPTH {
             collect(&path, depth + 1, files);
         } else if kind.is_file()
-            && path
-                .extension()
-                .is_some_and(|extension| extension == "jsonl" || extension == "json" || extension == "md")
+            && (["jsonl", "json", "md"].iter().any(|extension| has_extension(&path, extension))
+                || DATABASES.iter().any(|name| is_named(&path, name)))
         {
             files.push(path);
         }
@@ -239,6 +257,11 @@ mod tests {
             (".pi/agent/sessions/--shop--/1.jsonl", true),
             (".openclaw/agents/main/sessions/1.jsonl", true),
             (".openclaw/agents/main/sessions/1.trajectory.jsonl", false),
+            (".openclaw/agents/main/agent/openclaw-agent.sqlite", true),
+            (".local/share/opencode/opencode.db", true),
+            (".local/share/opencode/other.db", false),
+            (".hermes/state.db", true),
+            (".local/share/goose/sessions/sessions.db", true),
             ("elsewhere/sessions/rollout-1.jsonl", true),
         ];
         for (file, _) in files {

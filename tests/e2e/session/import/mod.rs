@@ -8,6 +8,7 @@ mod codex;
 mod coding_tools;
 mod command;
 mod concurrent;
+mod databases;
 mod listing;
 mod openai;
 mod samples;

@@ -8,7 +8,7 @@ use super::error::{CLINE_HINT, FORMATS_HINT, ImportError, UTF16_HINT, ZIP_HINT};
 use super::json_splitter::Scanner;
 use super::line_reader::LineReader;
 use super::raw_object::RawObject;
-use super::{chatgpt, chorus, codex, copilot, gemini, goose, openai, opencode, pi};
+use super::{chatgpt, chorus, codex, copilot, gemini, goose, hermes, openai, opencode, pi};
 use crate::markdown::message_heading::Heading;
 use crate::markdown::{SESSION_COMMENT, SUMMARY_START, Section, parse_comment};
 
@@ -92,12 +92,14 @@ fn is_cline_ui_entry(fields: &RawObject<'_>) -> bool {
 /// Detects the format of a file that is a single object, by its keys. The first object of several lines does not count.
 fn detect_object(source: &mut impl BufRead) -> Result<Option<ImportFormat>, ImportError> {
     let (mut ours, mut messages, mut goose, mut chatgpt, mut gemini) = (false, false, false, false, false);
-    let mut opencode = false;
+    let (mut opencode, mut has_source, mut hermes) = (false, false, false);
     let mut value = Vec::new();
     let mut scanner = Scanner::new(source);
     let walked = scanner.for_each_field(|scanner, key| {
         ours |= matches!(key, "schema" | "session_id");
         goose |= key == "working_dir";
+        has_source |= key == "source";
+        hermes |= key == "started_at" && has_source;
         gemini |= key == "projectHash";
         chatgpt |= key == "mapping" && scanner.peek()? == Some(b'{');
         if matches!(key, "messages" | "conversation") && scanner.peek()? == Some(b'[') {
@@ -109,7 +111,7 @@ fn detect_object(source: &mut impl BufRead) -> Result<Option<ImportFormat>, Impo
             return Ok(());
         }
         // Stop once the format is known: the list may be most of the file.
-        if messages && (ours || goose) || chatgpt || gemini || opencode {
+        if messages && (ours || goose || hermes) || chatgpt || gemini || opencode {
             Err(io::Error::from(io::ErrorKind::Interrupted).into())
         } else {
             scanner.read_value(None).map(drop)
@@ -121,6 +123,7 @@ fn detect_object(source: &mut impl BufRead) -> Result<Option<ImportFormat>, Impo
         (chatgpt, ImportFormat::Chatgpt),
         (messages && ours, ImportFormat::Chorus),
         (messages && goose, ImportFormat::Goose),
+        (messages && hermes, ImportFormat::Hermes),
     ];
     if let Some((_, format)) = told.into_iter().find(|(found, _)| *found) {
         return Ok(Some(format));
@@ -158,6 +161,7 @@ fn detect_lines(source: &mut impl BufRead) -> Result<Option<ImportFormat>, Impor
             (gemini::is_start(&fields), ImportFormat::Gemini),
             (copilot::is_event(&fields), ImportFormat::Copilot),
             (pi::is_start(&fields), ImportFormat::Pi),
+            (hermes::is_session(&fields), ImportFormat::Hermes),
         ];
         if let Some((_, format)) = coding_tool.into_iter().find(|(found, _)| *found) {
             return Ok(Some(format));

@@ -8,7 +8,9 @@ use jiff::Timestamp;
 use super::error::ImportError;
 use super::sink::ImportSink;
 use super::writer::SessionWriter;
-use super::{chatgpt, chorus, claude_code, codex, copilot, detect, gemini, goose, markdown, openai, opencode, pi};
+use super::{
+    chatgpt, chorus, claude_code, codex, copilot, detect, gemini, goose, hermes, markdown, openai, opencode, pi,
+};
 
 /// Imports every conversation of `source` into `sink` and returns its format.
 ///
@@ -33,6 +35,7 @@ pub fn import(
         ImportFormat::Codex => codex::import(source, &mut writer)?,
         ImportFormat::Copilot => copilot::import(source, &mut writer)?,
         ImportFormat::Gemini => gemini::import(source, &mut writer)?,
+        ImportFormat::Hermes => hermes::import(source, &mut writer)?,
         ImportFormat::Opencode => opencode::import(source, &mut writer)?,
         ImportFormat::Pi => pi::import(source, &mut writer)?,
         ImportFormat::Chatgpt => chatgpt::import(source, &mut writer)?,

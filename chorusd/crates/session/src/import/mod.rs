@@ -15,6 +15,7 @@ mod error;
 mod format_dispatch;
 mod gemini;
 mod goose;
+mod hermes;
 mod json_splitter;
 mod json_values;
 mod line_reader;

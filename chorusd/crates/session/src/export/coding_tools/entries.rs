@@ -15,7 +15,7 @@ use super::texts::{self, Image};
 use crate::stored_message::StoredMessage;
 
 /// Programs from which the only imported system messages are summaries of compactions.
-const SUMMARY_PROGRAMS: [&str; 5] = ["copilot", "gemini", "opencode", "openclaw", "pi"];
+const SUMMARY_PROGRAMS: [&str; 6] = ["copilot", "gemini", "hermes", "opencode", "openclaw", "pi"];
 
 /// Start of the summary that Claude Code writes when it compacts a conversation.
 pub(super) const CLAUDE_SUMMARY_START: &str =

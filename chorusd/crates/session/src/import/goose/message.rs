@@ -2,7 +2,7 @@
 
 use std::io;
 
-use chorus_proto::{NewMessage, Role};
+use chorus_proto::{NewMessage, Role, Usage};
 use jiff::Timestamp;
 use serde_json::value::RawValue;
 
@@ -89,7 +89,7 @@ impl MessageReader {
             id: fields.get_text("id").filter(|id| !id.is_empty()).map(Into::into),
             at: fields.get("created").and_then(parse_timestamp),
             results: Vec::new(),
-            said: new_message(role),
+            said: NewMessage { usage: parse_usage(fields), ..new_message(role) },
             extra_blocks: Vec::new(),
             extra_fields: unknown_fields(fields),
         };
@@ -128,6 +128,19 @@ impl MessageReader {
             GooseBlock::Other(kind) => entry.extra_blocks.push((kind, minify_value(raw))),
         }
     }
+}
+
+/// Parses the token counts of a reply. The input contains what was cached.
+fn parse_usage(fields: &RawObject<'_>) -> Option<Usage> {
+    let metadata = RawObject::from_value(fields.get("metadata")?)?;
+    let usage = RawObject::from_value(metadata.get("usage")?)?;
+    Some(Usage {
+        input_tokens: usage.get_u64("inputTokens"),
+        output_tokens: usage.get_u64("outputTokens"),
+        cache_read_tokens: usage.get_u64("cacheReadTokens"),
+        duration_ms: usage.get_u64("elapsedMs"),
+        ..Usage::default()
+    })
 }
 
 fn new_message(role: Role) -> NewMessage {

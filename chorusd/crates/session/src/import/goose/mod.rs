@@ -6,9 +6,11 @@ mod message;
 
 use std::io::{BufRead, Seek};
 
+use jiff::Timestamp;
+
 use super::error::ImportError;
 use super::json_splitter::Scanner;
-use super::json_values::parse_timestamp;
+use super::json_values::{parse_time_text, parse_timestamp};
 use super::line_reader::{LINE_TOO_LONG, LineReader};
 use super::raw_object::RawObject;
 use super::sink::ImportedMetadata;
@@ -52,7 +54,7 @@ pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut SessionWri
 }
 
 fn import_jsonl(source: &mut impl BufRead, writer: &mut SessionWriter<'_>) -> Result<(), ImportError> {
-    let mut about = ImportedMetadata::default();
+    let mut about = SessionMetadata::default();
     let mut messages = MessageReader::default();
     let mut lines = LineReader::new(source);
     while let Some(line) = lines.next()? {
@@ -60,11 +62,11 @@ fn import_jsonl(source: &mut impl BufRead, writer: &mut SessionWriter<'_>) -> Re
         let number = line.number;
         match line.bytes.ok_or_else(|| LINE_TOO_LONG.to_owned()).and_then(RawObject::from_bytes) {
             Ok(fields) if fields.has("role") || fields.has("content") => messages.add_entry(number, &fields, writer)?,
-            Ok(fields) => fields.iter().for_each(|(key, value)| set_metadata_field(&mut about, key, value.get())),
+            Ok(fields) => fields.iter().for_each(|(key, value)| about.set(key, value.get())),
             Err(reason) => writer.skip(number, reason),
         }
     }
-    writer.end_session(about)?;
+    writer.end_session(about.finish())?;
     Ok(())
 }
 
@@ -73,7 +75,7 @@ fn import_object(
     source: &mut impl BufRead,
     writer: &mut SessionWriter<'_>,
 ) -> Result<Option<(u64, String)>, ImportError> {
-    let mut about = ImportedMetadata::default();
+    let mut about = SessionMetadata::default();
     let mut messages = MessageReader::default();
     let mut value = Vec::new();
     let walked = Scanner::new(source).for_each_field(|scanner, key| match key {
@@ -89,34 +91,73 @@ fn import_object(
         }),
         key => {
             if scanner.read_value(Some(&mut value))? {
-                set_metadata_field(&mut about, key, std::str::from_utf8(&value).unwrap_or_default());
+                about.set(key, std::str::from_utf8(&value).unwrap_or_default());
             }
             Ok(())
         }
     });
     let broken = walked.err().map(super::json_splitter::ScanError::into_line_and_reason).transpose()?;
-    writer.end_session(about)?;
+    writer.end_session(about.finish())?;
     Ok(broken)
 }
 
-/// Sets one field of the session's metadata.
-fn set_metadata_field(about: &mut ImportedMetadata, key: &str, value: &str) {
-    let text = || serde_json::from_str::<String>(value).ok().filter(|text| !text.trim().is_empty());
-    let time = || serde_json::from_str(value).ok().and_then(parse_timestamp);
-    match key {
-        "description" => about.description = text().or(about.description.take()),
-        "name" => about.description = about.description.take().or_else(text),
-        // In JSONL files the id is only in the name of the file.
-        "id" | "session_id" => about.conversation = text().or(about.conversation.take()),
-        "working_dir" => about.project = text(),
-        "created_at" => about.started_at = time(),
-        "updated_at" => about.saved_at = time(),
-        "model_config" => {
-            about.model = RawObject::from_bytes(value.as_bytes())
-                .ok()
-                .and_then(|config| config.get_text("model_name").map(Into::into));
+/// Metadata of a session.
+#[derive(Debug, Default)]
+struct SessionMetadata {
+    about: ImportedMetadata,
+    /// The session that started this one, which is a subagent's.
+    parent: Option<String>,
+    parent_started_at: Option<Timestamp>,
+}
+
+impl SessionMetadata {
+    /// Sets one field.
+    fn set(&mut self, key: &str, value: &str) {
+        let text = || serde_json::from_str::<String>(value).ok().filter(|text| !text.trim().is_empty());
+        let time = || {
+            let written = text().and_then(|text| parse_time_text(&text.replacen(' ', "T", 1)));
+            written.or_else(|| serde_json::from_str(value).ok().and_then(parse_timestamp))
+        };
+        let about = &mut self.about;
+        match key {
+            "description" => about.description = text().or(about.description.take()),
+            "name" => about.description = about.description.take().or_else(text),
+            // In JSONL files the id is only in the name of the file.
+            "id" | "session_id" => about.conversation = text().or(about.conversation.take()),
+            "working_dir" => about.project = text(),
+            "created_at" => about.started_at = time(),
+            "updated_at" => about.saved_at = time(),
+            "parent_session_id" => self.parent = text(),
+            "parent_created_at" => self.parent_started_at = time(),
+            "model_config" => {
+                about.model = RawObject::from_bytes(value.as_bytes())
+                    .ok()
+                    .and_then(|config| config.get_text("model_name").map(Into::into));
+            }
+            _ => {}
         }
-        _ => {}
+    }
+
+    fn finish(self) -> ImportedMetadata {
+        let mut about = self.about;
+        about.conversation = about.conversation.map(|id| unique_id(id, about.started_at));
+        if let (Some(parent), Some(own)) =
+            (self.parent, about.conversation.take_if(|_| self.parent_started_at.is_some()))
+        {
+            about.conversation = Some(format!("{}/{own}", unique_id(parent, self.parent_started_at)));
+            about.side_chain = true;
+            about.tags = vec!["side-chain".into()];
+        }
+        about
+    }
+}
+
+/// Returns an id that no other machine gives: `<date>_<number of the session on that day>` is made one by the time.
+fn unique_id(id: String, started_at: Option<Timestamp>) -> String {
+    let number = id.split_once('_').filter(|(date, _)| date.len() == 8).map_or("", |(_, number)| number);
+    match started_at {
+        Some(at) if !number.is_empty() && number.len() < 6 => format!("{id}@{}", at.as_second()),
+        _ => id,
     }
 }
 

@@ -57,3 +57,24 @@ fn failures_and_old_envelopes() {
     let lines: Vec<_> = found.skipped.iter().map(|(line, _)| *line).collect();
     assert_eq!(lines, [3, 4]);
 }
+
+#[test]
+fn sessions_of_one_day_differ_between_machines_and_a_subagent_is_linked() {
+    let session = |created: &str, more: &str| {
+        let text = format!(
+            r#"{{"id":"20261126_1","working_dir":"/w","created_at":"{created}"{more},"conversation":[{{"id":"m1","role":"assistant","created":1,"content":[{{"type":"text","text":"x"}}],"metadata":{{"usage":{{"inputTokens":10,"outputTokens":5,"cacheReadTokens":3}}}}}}]}}"#
+        );
+        import_as(Auto, text).unwrap().sessions.remove(0)
+    };
+    let one = session("2026-11-26 20:52:18", "");
+    let usage = one.messages[0].usage.clone().unwrap();
+    assert_eq!((usage.input_tokens, usage.output_tokens, usage.cache_read_tokens), (Some(10), Some(5), Some(3)));
+    assert_eq!(one.about.conversation, session("2026-11-26T20:52:18.5+00:00", "").about.conversation);
+    assert_ne!(one.about.conversation, session("2026-11-26 20:52:19", "").about.conversation);
+    let child = session(
+        "2026-11-26 21:00:00",
+        r#","parent_session_id":"20261126_0","parent_created_at":"2026-11-26 20:00:00""#,
+    );
+    let due = "20261126_0@1795723200/20261126_1@1795726800";
+    assert!(child.about.side_chain && child.about.conversation.as_deref() == Some(due), "{:?}", child.about);
+}

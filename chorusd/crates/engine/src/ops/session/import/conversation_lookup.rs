@@ -232,6 +232,7 @@ fn program_of(format: ImportFormat, imported: &ImportedSession) -> String {
         ImportFormat::Opencode => "opencode",
         ImportFormat::Copilot => "copilot",
         ImportFormat::Pi => "pi",
+        ImportFormat::Hermes => "hermes",
         ImportFormat::Chorus => "chorus",
         // An export of Chorus has the session's id.
         ImportFormat::Markdown if imported.about.id.is_some() => "chorus",
