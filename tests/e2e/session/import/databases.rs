@@ -62,10 +62,6 @@ fn conversations_of_opencode_are_read_while_it_runs() {
     let told = import(&home, &path);
     assert!(told.contains("added 1 message"), "{told}");
     assert!(import(&home, &path).contains("up to date"));
-    // A directory is searched for databases, too, and one that has not changed is not read again.
-    let dir = path.parent().expect("a directory").join("below");
-    std::fs::create_dir(&dir).expect("created");
-    std::fs::copy(&path, dir.join("unknown.db")).expect("copied");
     let shown = chorusctl(&home, ["show", main["id"].as_str().expect("an id")]).expect_success();
     assert!(shown.contains("a.py"), "{shown}");
 }

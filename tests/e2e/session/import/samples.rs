@@ -117,7 +117,7 @@ fn a_shape_that_nobody_knows_says_which_are_known() {
         fs::write(&file, text).expect("a file");
         let said = chorusctl(&home, ["session", "import", file.to_str().expect("a path")]);
         assert_eq!(said.status, 2, "{name}: {}", said.stderr);
-        let due = if name == "d.zip" { "conversations.json" } else { "codex, openai, chatgpt" };
+        let due = if name == "d.zip" { "conversations.json" } else { "claude-code, codex, gemini" };
         assert!(said.stderr.contains(due), "{name}: {}", said.stderr);
     }
 }
