@@ -18,16 +18,17 @@ impl Quantized {
         Self { codes, scale }
     }
 
-    /// Returns the cosine of the angle to a vector of length 1.
+    /// Returns the cosine of the angle to a vector of length 1. `codes` are as in the file.
     #[must_use]
-    pub fn similarity(codes: &[i8], scale: f32, other: &[f32]) -> f32 {
+    pub fn similarity(codes: &[u8], scale: f32, other: &[f32]) -> f32 {
         // Eight sums, so that the compiler can take several dimensions at once.
         let mut sums = [0.0_f32; 8];
         let (codes, other) = (codes.chunks_exact(8), other.chunks_exact(8));
-        let rest: f32 = codes.remainder().iter().zip(other.remainder()).map(|(a, b)| f32::from(*a) * b).sum();
+        let rest: f32 =
+            codes.remainder().iter().zip(other.remainder()).map(|(a, b)| f32::from(a.cast_signed()) * b).sum();
         for (a, b) in codes.zip(other) {
             for place in 0..8 {
-                sums[place] += f32::from(a[place]) * b[place];
+                sums[place] += f32::from(a[place].cast_signed()) * b[place];
             }
         }
         (sums.iter().sum::<f32>() + rest) * scale
@@ -58,7 +59,8 @@ mod tests {
         let other: Vec<f32> = (0..100).map(|n| (n as f32 * 0.7 + 0.4).sin() / 50.0_f32.sqrt()).collect();
         let exact: f32 = vector.iter().zip(&other).map(|(a, b)| a * b).sum();
         let rounded = Quantized::of(&vector);
-        let similarity = Quantized::similarity(&rounded.codes, rounded.scale, &other);
+        let bytes: Vec<u8> = rounded.codes.iter().map(|code| code.cast_unsigned()).collect();
+        let similarity = Quantized::similarity(&bytes, rounded.scale, &other);
         assert!((similarity - exact).abs() < 0.005, "{similarity} {exact}");
         assert_eq!(Quantized::of(&[0.0; 3]).codes, [0, 0, 0]);
     }

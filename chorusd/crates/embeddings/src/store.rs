@@ -8,17 +8,13 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use crate::error::EmbeddingError;
 use crate::quantize::{Quantized, signs_of};
-use crate::signs::Signs;
+use crate::signs::{Place, Signs};
 
 /// Version of the file, and of what the vectors are made of. One of another version is made again.
-const FORMAT: i64 = 2;
+const FORMAT: i64 = 3;
 
 /// Bytes of the file that searches read where the system has them in memory, without a copy.
 const MAPPED_BYTES: i64 = 2 << 30;
-
-/// How many times as many vectors as are wanted are looked at closely: at least as many as a text has parts, so that fewer texts than
-/// wanted are all that there are.
-const CLOSER_LOOKS: usize = 8;
 
 /// A text that is close to another.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -70,9 +66,9 @@ impl VectorStore {
         let writing = connect(path)?;
         writing.execute_batch(
             "CREATE TABLE IF NOT EXISTS vectors (
-                key INTEGER NOT NULL, part INTEGER NOT NULL, scale REAL NOT NULL, codes BLOB NOT NULL,
-                PRIMARY KEY (key, part)
-            ) WITHOUT ROWID;
+                id INTEGER PRIMARY KEY, key INTEGER NOT NULL, scale REAL NOT NULL, codes BLOB NOT NULL
+            );
+            CREATE INDEX IF NOT EXISTS vectors_by_key ON vectors (key);
             CREATE TABLE IF NOT EXISTS form (format INTEGER NOT NULL, dimensions INTEGER NOT NULL);",
         )?;
         let form = (FORMAT, dimensions);
@@ -139,14 +135,15 @@ impl VectorStore {
         let mut added = Vec::new();
         {
             let mut delete = transaction.prepare_cached("DELETE FROM vectors WHERE key = ?1")?;
-            let mut insert = transaction.prepare_cached("INSERT INTO vectors VALUES (?1, ?2, ?3, ?4)")?;
+            let mut insert =
+                transaction.prepare_cached("INSERT INTO vectors (key, scale, codes) VALUES (?1, ?2, ?3)")?;
             for (key, parts) in texts {
                 delete.execute([to_row(*key)])?;
-                for (part, vector) in (0_u32..).zip(parts) {
+                for vector in parts {
                     let Quantized { codes, scale } = Quantized::of(vector);
                     let bytes: Vec<u8> = codes.iter().map(|code| code.cast_unsigned()).collect();
-                    insert.execute(params![to_row(*key), part, scale, bytes])?;
-                    added.push(((*key, part), signs_of(codes.iter().map(|code| *code > 0))));
+                    let row = insert.insert(params![to_row(*key), scale, bytes])?;
+                    added.push((Place { key: *key, row }, signs_of(codes.iter().map(|code| *code > 0))));
                 }
             }
         }
@@ -188,22 +185,22 @@ impl VectorStore {
     /// # Errors
     /// Fails if the file cannot be read.
     pub fn nearest(&self, vector: &[f32], limit: usize) -> Result<Vec<Match>, EmbeddingError> {
-        let words = signs_of(vector.iter().map(|value| *value > 0.0));
-        let close = {
+        let mut close = {
             let signs = self.signs.read();
             if signs.len() == 0 || vector.len() != self.dimensions {
                 return Ok(Vec::new());
             }
-            signs.nearest(&words, limit.saturating_mul(CLOSER_LOOKS))
+            signs.nearest(vector, limit)
         };
-        // In one transaction, so that the file is locked once.
+        // In the order of the file, and in one transaction, so that it is locked once.
+        close.sort_unstable_by_key(|place| place.row);
         let mut reading = self.reading.lock();
         let transaction = reading.transaction()?;
-        let mut select = transaction.prepare_cached("SELECT scale, codes FROM vectors WHERE key = ?1 AND part = ?2")?;
+        let mut select = transaction.prepare_cached("SELECT scale, codes FROM vectors WHERE id = ?1 AND key = ?2")?;
         let mut found = Vec::with_capacity(close.len());
-        for (key, part) in close {
+        for Place { key, row } in close {
             let similarity =
-                select.query_row(params![to_row(key), part], |row| similarity_of(row, 0, vector)).optional()?;
+                select.query_row(params![row, to_row(key)], |row| similarity_of(row, 0, vector)).optional()?;
             // Removed since.
             found.extend(similarity.map(|similarity| Match { key, similarity }));
         }
@@ -260,7 +257,7 @@ fn truncate_log(connection: &Connection) -> Result<(), EmbeddingError> {
 
 fn read_signs(connection: &Connection, dimensions: usize) -> Result<Signs, EmbeddingError> {
     let mut signs = Signs::new(dimensions);
-    let mut rows = connection.prepare("SELECT key, part, codes FROM vectors")?;
+    let mut rows = connection.prepare("SELECT id, key, codes FROM vectors")?;
     let mut rows = rows.query([])?;
     while let Some(row) = rows.next()? {
         let codes = row.get_ref(2)?.as_blob().map_err(rusqlite::Error::from)?;
@@ -268,7 +265,7 @@ fn read_signs(connection: &Connection, dimensions: usize) -> Result<Signs, Embed
             return Err(EmbeddingError::Output("a vector has another length".into()));
         }
         let words = signs_of(codes.iter().map(|code| code.cast_signed() > 0));
-        signs.push((to_key(row.get(0)?), row.get(1)?), &words);
+        signs.push(Place { row: row.get(0)?, key: to_key(row.get(1)?) }, &words);
     }
     Ok(signs)
 }
@@ -276,8 +273,7 @@ fn read_signs(connection: &Connection, dimensions: usize) -> Result<Signs, Embed
 fn similarity_of(row: &rusqlite::Row<'_>, column: usize, vector: &[f32]) -> rusqlite::Result<f32> {
     let scale: f32 = row.get(column)?;
     let bytes = row.get_ref(column + 1)?.as_blob()?;
-    let codes: Vec<i8> = bytes.iter().map(|byte| byte.cast_signed()).collect();
-    Ok(Quantized::similarity(&codes, scale, vector))
+    Ok(Quantized::similarity(bytes, scale, vector))
 }
 
 fn connect(path: &Path) -> Result<Connection, EmbeddingError> {
