@@ -8,9 +8,10 @@ use chorus_proto::{Client, NewMessage, Role};
 use chorus_tests::Fixture;
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::model_server::Response;
+use rusqlite::Connection;
 use serde_json::json;
 
-use super::wait_until_complete;
+use super::{query, search, wait_until_complete};
 use crate::tools::self_edit::{results_in, start_fixture, start_fixture_with};
 
 /// More results than are ever shown.
@@ -80,6 +81,27 @@ fn private_messages_are_no_results_elsewhere_and_take_no_place_of_one() {
     wait_until_complete(&mut client);
     let found = search_in(&fixture, "main");
     assert!(found.starts_with("1 result,") && found.contains(SLOW) && !found.contains("secret"), "{found}");
+}
+
+#[test]
+fn what_damage_has_taken_from_its_conversation_is_no_result_elsewhere() {
+    let mut fixture = start_fixture("locked");
+    let mut client = fixture.client();
+    let hers = open(&mut client, "discord-dm:1");
+    append(&mut client, "a", &hers, flights("secret"));
+    client.append("a", SLOW);
+    drop(client);
+    assert!(fixture.stop().success());
+    let journal = Connection::open(fixture.home.path.join("db/live.db")).expect("the journal");
+    assert_eq!(journal.execute("DELETE FROM conversations", []).expect("deleted"), 1);
+    drop(journal);
+    fixture.start();
+    let mut client = fixture.client();
+    wait_until_complete(&mut client);
+    let found = search_in(&fixture, "main");
+    assert!(found.starts_with("1 result,") && found.contains(SLOW) && !found.contains("secret"), "{found}");
+    let all = search(&mut client, &query("zeppelin 3 secret"));
+    assert!(all.hits.iter().any(|hit| hit.snippet.contains("secret")), "its owner finds it: {:?}", all.hits);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chorus_base::error::{Error, Result};
 use chorus_engine::agent::agent_index::AgentEntry;
 use chorus_engine::ops::Ops;
-use chorus_engine::ops::conversations::session_scope::{DIRECT_ORIGIN, PRIVATE_THREAD_ORIGIN};
+use chorus_engine::ops::conversations::session_scope::{DIRECT_ORIGIN, PRIVATE_THREAD_ORIGIN, is_private};
 use chorus_engine::ops::conversations::{ConversationKey, ConversationRow, Opener};
 use chorus_proto::ErrorKind;
 use serenity::model::channel::ChannelType;
@@ -171,7 +171,7 @@ pub(crate) fn notice_channel(
 }
 
 /// Returns the channel for an approval: the thread or the direct messages of the conversation, or the agent's channel if it
-/// belongs to neither.
+/// belongs to neither and is not private.
 #[must_use]
 pub(crate) fn approval_channel(
     ops: &Ops,
@@ -181,9 +181,10 @@ pub(crate) fn approval_channel(
 ) -> Option<ChannelId> {
     let own = channels.channel_of(agent).map(|(channel, _)| channel);
     let row = conversation.and_then(|name| ops.agents.conversations.by_name(agent, name));
-    match row.and_then(|row| ConversationPlace::of_origin(row.origin.as_deref()?)) {
+    match row.as_ref().and_then(|row| ConversationPlace::of_origin(row.origin.as_deref()?)) {
         Some(ConversationPlace::Direct(user)) => channels.direct.channel_with(user),
         Some(ConversationPlace::Thread(thread)) => own.map(|_| thread),
+        None if row.as_ref().is_some_and(|row| is_private(row)) => None,
         None => own,
     }
 }

@@ -9,9 +9,10 @@ use chorus_store::journal::{ContextRow, ConversationRow};
 use jiff::Timestamp;
 
 use crate::agent::conversation_index::ConversationIndex;
+use crate::ops::conversations::session_scope::RECOVERED_ORIGIN;
 
 /// Loads all conversations into the index. Live contexts whose conversation is not in the journal, because damage took its
-/// row, get one named after its id, so that they can be reached.
+/// row, get one named after its id, so that they can be reached. It is private, because they may be of direct messages.
 pub async fn load(store: &Store, index: &ConversationIndex, heads: &[ContextRow], now: Timestamp) -> Result<()> {
     let rows = store.journal.conversations().await?;
     let known: HashSet<_> = rows.iter().map(|row| row.key).collect();
@@ -23,7 +24,7 @@ pub async fn load(store: &Store, index: &ConversationIndex, heads: &[ContextRow]
     Ok(())
 }
 
-/// Gives a conversation whose row is lost one that is named after its id, so that it can be reached.
+/// Gives a conversation whose row is lost a private one that is named after its id, so that it can be reached.
 pub async fn ensure_row(store: &Store, index: &ConversationIndex, key: ConversationKey, now: Timestamp) -> Result<()> {
     if key.is_main() || index.get(key).is_some() {
         return Ok(());
@@ -34,7 +35,7 @@ pub async fn ensure_row(store: &Store, index: &ConversationIndex, key: Conversat
     let row = ConversationRow {
         key,
         name,
-        origin: None,
+        origin: Some(format!("{RECOVERED_ORIGIN}{}", key.id)),
         title: None,
         created_at: now,
         closed_at: None,

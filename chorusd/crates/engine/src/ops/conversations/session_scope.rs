@@ -16,6 +16,9 @@ pub const DIRECT_ORIGIN: &str = "discord-dm:";
 /// Prefix of the origins of conversations in private threads of Discord; the id of the thread follows.
 pub const PRIVATE_THREAD_ORIGIN: &str = "discord-private:";
 
+/// Prefix of the origins of conversations that damage left without one, so that nobody knows who may see them; their id follows.
+pub const RECOVERED_ORIGIN: &str = "recovered:";
+
 /// The sessions of an agent that are offered in one of its conversations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionScope {
@@ -65,7 +68,7 @@ impl SessionScope {
 /// Returns whether the sessions of a conversation are offered in it only.
 #[must_use]
 pub fn is_private(row: &ConversationRow) -> bool {
-    [DIRECT_ORIGIN, PRIVATE_THREAD_ORIGIN].iter().any(|prefix| has_origin(row, prefix))
+    [DIRECT_ORIGIN, PRIVATE_THREAD_ORIGIN, RECOVERED_ORIGIN].iter().any(|prefix| has_origin(row, prefix))
 }
 
 fn has_origin(row: &ConversationRow, prefix: &str) -> bool {
