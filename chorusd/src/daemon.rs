@@ -31,7 +31,7 @@ use chorus_engine::ops;
 use chorus_engine::ops::Ops;
 use chorus_engine::ops::agent::use_::CHOSEN_AGENT;
 use chorus_engine::tasks::RecoveredTasks;
-use chorus_engine::{search, semantic};
+use chorus_engine::{capture, search, semantic};
 use chorus_proto::EventType;
 use chorus_proto::paths::{HOME_SOCKET, InstancePaths};
 use chorus_proto::pluralize::pluralize;
@@ -265,6 +265,7 @@ impl Daemon {
         ));
         let worker = semantic::run(self.ops.semantic.clone(), self.ops.search.clone(), stop.clone());
         self.tasks.spawn_tracked(worker);
+        self.tasks.spawn_tracked(capture::run(self.ops.clone(), stop.clone()));
         self.tasks.spawn_tracked(self.ops.summaries.clone().run_timers());
         self.tasks.spawn_tracked(run_maintenance(self.ops.clone(), stop.clone()));
         self.tasks.spawn_tracked(ops::tasks::running_tasks_sync::run(self.ops.clone(), stop.clone()));

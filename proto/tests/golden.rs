@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use chorus_proto::methods::{
-    agent, agent_transfer, approvals, audit, backup, context, continuation, conversations, daemon, doctor, events,
+    agent, agent_transfer, approvals, audit, backup, capture, context, continuation, conversations, daemon, doctor, events,
     export, import, memory, models, notes, permissions, search, send, session, session_branching, settings, tasks,
     trash, usage,
 };
@@ -121,6 +121,12 @@ fn methods() -> Vec<MethodCase> {
         method_case::<backup::Create>(),
         method_case::<backup::ArchiveBegin>(),
         method_case::<backup::ArchiveRead>(),
+        method_case::<capture::On>(),
+        method_case::<capture::Off>(),
+        method_case::<capture::Status>(),
+        method_case::<capture::Exclude>(),
+        method_case::<capture::Pause>(),
+        method_case::<capture::Resume>(),
     ]
 }
 

@@ -2,7 +2,7 @@
 
 use chorus_proto::event::{Event, Lagged};
 use chorus_proto::methods::{
-    agent, agent_transfer, approvals, audit, backup, context, continuation, conversations, daemon, doctor, events,
+    agent, agent_transfer, approvals, audit, backup, capture, context, continuation, conversations, daemon, doctor, events,
     export, import, memory, models, notes, permissions, search, send, session, session_branching, settings, tasks,
     trash, usage,
 };
@@ -127,6 +127,12 @@ pub fn protocol_schema() -> Value {
     all.add_method::<backup::Create>();
     all.add_method::<backup::ArchiveBegin>();
     all.add_method::<backup::ArchiveRead>();
+    all.add_method::<capture::On>();
+    all.add_method::<capture::Off>();
+    all.add_method::<capture::Status>();
+    all.add_method::<capture::Exclude>();
+    all.add_method::<capture::Pause>();
+    all.add_method::<capture::Resume>();
     let error = RpcError::json_schema(&mut all.answers);
     let progress = Progress::json_schema(&mut all.answers);
     let said = send::Progress::json_schema(&mut all.answers);

@@ -13,6 +13,7 @@ use chorus_engine::agent::recall::PassageFinder;
 use chorus_engine::agent::registry::Registry;
 use chorus_engine::agent::summaries::{Summaries, SummaryServices};
 use chorus_engine::approvals::Approvals;
+use chorus_engine::capture::{CaptureService, DeletedConversations, UserPlaces};
 use chorus_engine::lifecycle::socket;
 use chorus_engine::ops::Ops;
 use chorus_engine::ops::agent::{AgentDescriber, AgentEditor, AgentExporter, AgentResolver, ImportAgents};
@@ -115,12 +116,15 @@ pub(super) async fn make_services(
         registry: registry.clone(),
         history_numbers: ops::history_numbers::HistoryNumbers::take_stored(&places.home),
     });
+    let deleted = Arc::new(DeletedConversations::load(store.catalog.capture.clone()).await?);
+    let capture = CaptureService::load(&store.catalog, deleted.clone(), UserPlaces::from_env(), clock.clone()).await?;
     let session_trash = Arc::new(SessionTrash {
         store: store.clone(),
         agents: agents.clone(),
         sessions: sessions.clone(),
         registry: registry.clone(),
         sessions_lock: sessions_lock.clone(),
+        deleted: deleted.clone(),
         clock: clock.clone(),
         home: places.home.clone(),
     });
@@ -136,6 +140,7 @@ pub(super) async fn make_services(
     let trash = Trash {
         store: store.clone(),
         agents: agent_resolver.clone(),
+        deleted: deleted.clone(),
         sessions_lock: sessions_lock.clone(),
         clock: clock.clone(),
         home: places.home.clone(),
@@ -187,6 +192,7 @@ pub(super) async fn make_services(
         clock: clock.clone(),
         home: places.home.clone(),
         conversation_locks: KeyedMutex::default(),
+        deleted: deleted.clone(),
         import_agents: ImportAgents { editor: agent_editor.clone(), catalog_sync: catalog_sync.clone() },
     };
     let message_sender = MessageSender {
@@ -215,6 +221,7 @@ pub(super) async fn make_services(
     let started_at = clock.now();
     let ops = Arc::new(Ops {
         effective_config,
+        capture: Arc::new(capture),
         agent_resolver,
         agent_describer,
         agent_editor,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use chorus_proto::error::CODE_METHOD_NOT_FOUND;
 use chorus_proto::methods::{
-    Method, agent, agent_transfer, approvals, audit, backup, context, continuation, conversations, daemon, doctor,
+    Method, agent, agent_transfer, approvals, audit, backup, capture, context, continuation, conversations, daemon, doctor,
     events, export, import, memory, models, notes, permissions, search, send, session, session_branching, settings,
     tasks, trash, usage,
 };
@@ -99,6 +99,7 @@ routes! {
     inline events::List => events::list::list(store.journal);
     inline context::Save => context::save::save(agent_resolver, registry);
     inline context::Clear => context::clear::clear(agent_resolver, registry);
+    inline capture::Status => capture::status::status(capture);
     inline send::Cancel => send::cancel::cancel(agent_resolver, registry);
     // These run to their end even if the client disconnects in the middle.
     spawned agent::Init => agent::init::init(agent_editor, catalog_sync);
@@ -133,6 +134,10 @@ routes! {
     spawned notes::Add => notes::add::add(agent_resolver, registry, store.catalog, redactor, clock);
     spawned notes::Edit => notes::edit::edit(agent_resolver, registry, store.catalog, clock);
     spawned notes::Rm => notes::rm::rm(agent_resolver, registry, store.catalog, clock);
+    spawned capture::Off => capture::off::off(capture);
+    spawned capture::Exclude => capture::exclude::exclude(capture);
+    spawned capture::Pause => capture::pause::pause(capture);
+    spawned capture::Resume => capture::resume::resume(capture);
     spawned context::Restore => context::restore::restore(agent_resolver, sessions, sessions_lock, registry, clock);
     // An import, an export and a backup belong to their connection.
     inline_of_connection import::Begin => session::import::begin(agent_resolver, transfers, home);
@@ -146,6 +151,7 @@ routes! {
     spawned_of_connection agent_transfer::ExportBegin => agent::export::begin(agent_exporter, transfers);
     spawned_of_connection agent_transfer::ImportCommit => agent::import::commit(agent_editor, catalog_sync, sandbox, transfers);
     spawned_with_progress backup::Create => backup::create::create(backups);
+    spawned_with_progress capture::On => capture::on::on(capture);
 }
 
 /// Runs the request in `body`. Returns `None` for a notification, which has no reply.

@@ -11,6 +11,7 @@ pub mod agent_transfer;
 pub mod approvals;
 pub mod audit;
 pub mod backup;
+pub mod capture;
 pub mod context;
 pub mod continuation;
 pub mod conversations;

@@ -11,6 +11,7 @@ pub mod agent_template;
 pub mod approvals;
 mod background_thread;
 pub mod backup;
+pub mod capture;
 pub mod git_init;
 mod keyed_mutex;
 pub mod lifecycle;

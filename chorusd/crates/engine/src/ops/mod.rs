@@ -6,6 +6,7 @@ pub mod approvals;
 pub mod audit;
 pub mod backup;
 mod catalog_rebuild;
+pub mod capture;
 pub mod catalog_sync;
 pub mod context;
 pub mod context_meter;
@@ -55,6 +56,7 @@ use crate::agent::agent_index::AgentIndex;
 use crate::agent::registry::Registry;
 use crate::agent::summaries::Summaries;
 use crate::approvals::Approvals;
+use crate::capture::CaptureService;
 use crate::search::SearchService;
 use crate::semantic::SemanticService;
 use crate::tasks::Tasks;
@@ -70,6 +72,7 @@ use crate::usage::UsageTracker;
 pub struct Ops {
     pub store: Arc<Store>,
     pub registry: Arc<Registry>,
+    pub capture: Arc<CaptureService>,
     pub summaries: Arc<Summaries>,
     pub approvals: Arc<Approvals>,
     pub tasks: Tasks,

@@ -5,6 +5,7 @@ mod agents;
 mod approvals;
 mod audit;
 mod audit_chain;
+mod capture;
 pub mod discord;
 mod file_writes;
 mod lineage;
@@ -41,6 +42,7 @@ pub use approvals::{ApprovalRow, ApprovalTable, DecidedApproval};
 pub use audit::{AuditDecision, AuditEntry, AuditFilter, AuditLog};
 pub(super) use audit::{for_each_after, insert as insert_audit, newest_head as newest_audit};
 pub use audit_chain::{AuditHead, ChainVerifier};
+pub use capture::{CaptureTable, CapturedFile};
 pub use file_writes::{FileHash, FileHistory, FileWriteRow, FileWriteTable};
 pub use lineage::{LineageRow, SessionName};
 pub use memories::{MemoryRow, MemoryScope, MemoryTable, RememberOutcome};
@@ -66,6 +68,7 @@ pub struct Catalog {
     pub audit: AuditLog,
     pub usage: UsageTable,
     pub settings: SettingTable,
+    pub capture: CaptureTable,
     pub discord: discord::DiscordTables,
     writer: DbThread,
     reader: DbThread,
@@ -126,6 +129,7 @@ impl Catalog {
             file_writes: FileWriteTable { db: db.clone() },
             approvals: ApprovalTable { db: db.clone(), audit: audit.clone() },
             usage: UsageTable { db: db.clone() },
+            capture: CaptureTable { db: db.clone() },
             discord: discord::DiscordTables::new(&db, settings.clone()),
             settings,
             audit,

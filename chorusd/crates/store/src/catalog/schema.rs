@@ -309,4 +309,24 @@ pub(crate) const MIGRATIONS: Migrations = &[
         WHERE json_extract(header, '$.trigger') = 'import' AND agent_id IN
             (SELECT id FROM agents WHERE json_valid(config) AND json_extract(config, '$.import_source') IS NOT NULL);
 ",
+    "
+    -- transcripts of other programs, as they were when they were last read
+    CREATE TABLE captured_files (
+        source        TEXT NOT NULL,
+        path          BLOB NOT NULL PRIMARY KEY,
+        device        INTEGER NOT NULL,
+        inode         INTEGER NOT NULL,
+        -- up to the end of the last complete line
+        read_bytes    INTEGER NOT NULL,
+        size          INTEGER NOT NULL,
+        modified_at   INTEGER NOT NULL,
+        conversations INTEGER NOT NULL,
+        messages      INTEGER NOT NULL,
+        skipped_lines INTEGER NOT NULL,
+        -- why it could not be read
+        failure       TEXT
+    ) WITHOUT ROWID;
+    -- hashes of conversations that were deleted here, which are not captured again
+    CREATE TABLE capture_tombstones (conversation TEXT NOT NULL PRIMARY KEY) WITHOUT ROWID;
+",
 ];

@@ -80,6 +80,7 @@ pub async fn commit(
         agent,
         redact: params.redact,
         only_changed: params.skip_known,
+        rules: None,
     };
     importer.import_transcript(transcript, progress).await
 }

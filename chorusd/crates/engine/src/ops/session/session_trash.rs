@@ -17,6 +17,7 @@ use super::SessionReader;
 use crate::agent::agent_index::AgentIndex;
 use crate::agent::command;
 use crate::agent::registry::Registry;
+use crate::capture::DeletedConversations;
 use crate::ops::trash as ops_trash;
 
 /// Moves sessions to the trash: on request, when they are purged, or when they were not used for long.
@@ -28,6 +29,8 @@ pub struct SessionTrash {
     pub registry: Arc<Registry>,
     /// Locked for writing while a session is moved, so that none is restored meanwhile.
     pub sessions_lock: Arc<RwLock<()>>,
+    /// Keeps capture from bringing a session back.
+    pub deleted: Arc<DeletedConversations>,
     pub clock: Clock,
     pub home: PathBuf,
 }
@@ -39,6 +42,17 @@ impl SessionTrash {
             Error::new(ErrorKind::SessionNotFound, format!("{} was deleted", row.header.session_id))
                 .hint("list sessions: chorusctl history")
         })
+    }
+
+    /// Keeps capture from bringing a conversation back whose last session is deleted.
+    async fn keep_from_capture(&self, row: &SessionRow) -> Result<()> {
+        let Some(source) = &row.header.source else { return Ok(()) };
+        let table = &self.store.catalog.sessions;
+        let revisions = table.list_of_source(source.program.clone(), source.conversation.clone()).await?;
+        if revisions.iter().any(|other| other.header.id != row.header.id) {
+            return Ok(());
+        }
+        self.deleted.add(source).await
     }
 
     /// Detaches live contexts from the session, moves its file to the trash, and then calls `remove` for its row. Returns
@@ -56,6 +70,8 @@ impl SessionTrash {
         for (conversation, session) in self.registry.conversations_referring_to(|session| session == id) {
             self.registry.ask(conversation, command::materialise(session)).await?;
         }
+        // First, because a crash in between must not bring it back.
+        self.keep_from_capture(row).await?;
         let path = self.sessions.path(&row.header).await?;
         let note = EntryMetadata {
             kind: TrashKind::Session,

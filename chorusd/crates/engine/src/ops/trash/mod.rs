@@ -20,6 +20,7 @@ use chorus_store::{Store, trash};
 use tokio::sync::RwLock;
 
 use crate::agent::agent_index::AgentIndex;
+use crate::capture::DeletedConversations;
 use crate::ops::agent::AgentResolver;
 
 /// The trash of a home, with the locks that a change of it takes.
@@ -30,6 +31,8 @@ pub struct Trash {
     pub agents: Arc<AgentResolver>,
     /// Locked for writing, so that no session is restored meanwhile.
     pub sessions_lock: Arc<RwLock<()>>,
+    /// Capture continues with a conversation that is restored.
+    pub deleted: Arc<DeletedConversations>,
     pub clock: Clock,
     pub home: PathBuf,
 }

@@ -32,15 +32,20 @@ struct EarlierImports {
 
 impl SessionImporter {
     /// Saves a conversation, or adds what is new to the session that holds it. With `find_parent`, the parent of a side
-    /// chain is looked up, because the transcript does not contain it.
+    /// chain is looked up, because the transcript does not contain it. Returns `None` if the rules of capture leave it out.
     pub(super) async fn save_conversation(
         &self,
         target: ImportTarget<'_>,
         mut imported: ImportedSession,
         find_parent: bool,
-    ) -> Result<SavedConversation> {
+    ) -> Result<Option<SavedConversation>> {
         let program = program_of(target.format, &imported);
         let ids = conversation_ids(&program, target.name, &imported);
+        match target.rules {
+            Some(rules) if !rules.admits(&program, &ids, imported.about.project.as_deref()) => return Ok(None),
+            Some(_) => {}
+            None => self.deleted.remove(&program, &ids).await?,
+        }
         let _one_at_a_time = match ids.last() {
             Some(id) => Some(self.conversation_locks.lock((program.clone(), id.clone())).await),
             None => None,
@@ -75,7 +80,7 @@ impl SessionImporter {
             };
             for row in earlier.revisions.iter().chain(&earlier.candidates) {
                 if let Some(saved) = self.grow(row, &conversation, source(&row.sha256)).await? {
-                    return Ok(saved);
+                    return Ok(Some(saved));
                 }
             }
             chosen.get_or_insert((conversation.clone(), source(&conversation.body.sha256)));
@@ -92,7 +97,7 @@ impl SessionImporter {
         let added = conversation.totals.messages;
         let session = self.save_new(agent, NewSession { imported: conversation, source, revises: parent }).await?;
         let outcome = if parent.is_some() { ImportOutcome::Revision } else { ImportOutcome::New };
-        Ok(SavedConversation { session, outcome, added, secrets })
+        Ok(Some(SavedConversation { session, outcome, added, secrets }))
     }
 
     /// Finds the earlier imports of a conversation that has one of these ids.

@@ -21,6 +21,7 @@ use super::conversation_lookup::ConversationKey;
 use crate::KeyedMutex;
 use crate::agent::agent_index::AgentIndex;
 use crate::agent::registry::Registry;
+use crate::capture::{CaptureRules, DeletedConversations};
 use crate::ops::agent::ImportAgents;
 use crate::ops::import_sink::{ImportedSession, SessionCollector};
 
@@ -40,6 +41,8 @@ pub struct SessionImporter {
     pub clock: Clock,
     pub home: PathBuf,
     pub import_agents: ImportAgents,
+    /// Conversations that capture leaves out, until they are imported on request.
+    pub deleted: Arc<DeletedConversations>,
     /// Held while a conversation is looked up and saved, so that concurrent imports of it make one session.
     pub conversation_locks: KeyedMutex<ConversationKey>,
 }
@@ -62,6 +65,8 @@ pub struct Transcript<R> {
     pub redact: bool,
     /// Leave sessions that are up to date out of the result.
     pub only_changed: bool,
+    /// Set for capture: which conversations it takes. A transcript without any message is then no error.
+    pub rules: Option<Arc<CaptureRules>>,
 }
 
 /// A conversation that was imported.
@@ -83,6 +88,7 @@ pub(super) struct ImportTarget<'a> {
     pub name: &'a str,
     pub agent: Option<Uuid>,
     pub redact: bool,
+    pub rules: Option<&'a CaptureRules>,
 }
 
 impl SessionImporter {
@@ -96,7 +102,7 @@ impl SessionImporter {
         transcript: Transcript<R>,
         mut progress: OnProgress,
     ) -> Result<CommitResult> {
-        let Transcript { mut source, bytes, name: file, format, agent, redact, only_changed } = transcript;
+        let Transcript { mut source, bytes, name: file, format, agent, redact, only_changed, rules } = transcript;
         // Known before the import, because it says whose conversations they are.
         let detected = run_blocking(move || {
             let detected = match format {
@@ -117,7 +123,7 @@ impl SessionImporter {
             let read = import::import(&mut source, format, now, &mut new_id, &mut collector);
             Ok::<_, import::ImportError>((read, collector.into_result()))
         });
-        let target = ImportTarget { format, name: &file, agent, redact };
+        let target = ImportTarget { format, name: &file, agent, redact, rules: rules.as_deref() };
         let mut saved = SavedConversations::default();
         while let Some(imported) = complete.recv().await {
             if let Err(failure) = saved.add(self, target, imported).await {
@@ -131,6 +137,9 @@ impl SessionImporter {
             (Some(failure), _) => failure,
             (None, Err(error)) => Error::internal(error.to_string()),
             (None, Ok(Err(error))) => import_error(&file, &error),
+            (None, Ok(Ok((Err(import::ImportError::NoMessages), result)))) if rules.is_some() => {
+                return Ok(self.finish(saved, result, only_changed).await);
+            }
             (None, Ok(Ok((Err(error @ import::ImportError::NoMessages), found)))) => {
                 with_skipped_lines(import_error(&file, &error), &found)
             }
@@ -209,7 +218,9 @@ impl SavedConversations {
             // The main conversation may have another id here than in the file.
             imported.about.parent_id = self.main.or(imported.about.parent_id);
         }
-        let saved = importer.save_conversation(target, imported, side_chain && self.main.is_none()).await?;
+        let Some(saved) = importer.save_conversation(target, imported, side_chain && self.main.is_none()).await? else {
+            return Ok(());
+        };
         if !side_chain {
             self.main = Some(saved.session.header.id);
         }

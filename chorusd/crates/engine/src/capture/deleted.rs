@@ -1,0 +1,56 @@
+//! The conversations that were deleted here, so that capture does not bring them back.
+
+use std::collections::HashSet;
+
+use chorus_base::error::Result;
+use chorus_base::hex::hex;
+use chorus_base::sync::Mutex;
+use chorus_proto::SessionSource;
+use chorus_store::catalog::CaptureTable;
+use sha2::{Digest as _, Sha256};
+
+/// The conversations that were deleted here. Only hashes of their ids are stored.
+#[derive(Debug)]
+pub struct DeletedConversations {
+    table: CaptureTable,
+    hashes: Mutex<HashSet<String>>,
+}
+
+impl DeletedConversations {
+    /// Loads them from the catalog.
+    pub async fn load(table: CaptureTable) -> Result<Self> {
+        let hashes = table.deleted_conversations().await?.into_iter().collect();
+        Ok(Self { table, hashes: Mutex::new(hashes) })
+    }
+
+    /// Returns true if a conversation that is known by one of these ids was deleted.
+    #[must_use]
+    pub fn contains(&self, program: &str, ids: &[String]) -> bool {
+        let hashes = self.hashes.lock();
+        !hashes.is_empty() && ids.iter().any(|id| hashes.contains(&hash(program, id)))
+    }
+
+    /// Records that a conversation was deleted.
+    pub(crate) async fn add(&self, source: &SessionSource) -> Result<()> {
+        let hash = hash(&source.program, &source.conversation);
+        self.table.add_tombstone(hash.clone()).await?;
+        self.hashes.lock().insert(hash);
+        Ok(())
+    }
+
+    /// Lets capture take a conversation again, because the user brought it back.
+    pub(crate) async fn remove(&self, program: &str, ids: &[String]) -> Result<()> {
+        if !self.contains(program, ids) {
+            return Ok(());
+        }
+        for hash in ids.iter().map(|id| hash(program, id)) {
+            self.table.remove_tombstone(hash.clone()).await?;
+            self.hashes.lock().remove(&hash);
+        }
+        Ok(())
+    }
+}
+
+fn hash(program: &str, conversation: &str) -> String {
+    hex(&Sha256::digest(format!("{program}\0{conversation}")))
+}

@@ -1,0 +1,30 @@
+//! Capture: keeps the conversations that other coding agents have on this machine.
+//!
+//! A thread of low priority (`worker`) follows the directories of the programs that are turned on (`source`): by inotify
+//! (`watcher`), and by a look at all of them every ten minutes (`file_scan`). A transcript that has changed is read up to its
+//! last complete line (`complete_lines`) and imported, which adds what is new to its session. The catalog has a row for each
+//! transcript as it was read. It is written after the import, so a crash between the two repeats an import, which changes
+//! nothing.
+//!
+//! Nothing is ever deleted or overwritten because its source was. Absent on purpose: the formats, which `session::import`
+//! knows, and any change of the files of a program.
+
+mod complete_lines;
+mod deleted;
+mod file_scan;
+mod places;
+mod queue;
+mod rules;
+mod service;
+mod settings;
+mod source;
+mod status;
+mod watcher;
+mod worker;
+
+pub use deleted::DeletedConversations;
+pub use places::UserPlaces;
+pub use rules::CaptureRules;
+pub use service::CaptureService;
+pub use source::CaptureSource;
+pub use worker::run;

@@ -1,0 +1,122 @@
+//! The transcripts that have changed, in the order in which they are read.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+
+use super::file_scan::TranscriptFile;
+
+/// The shortest time between two reads of a file.
+const MIN_PAUSE: Duration = Duration::from_millis(200);
+
+/// A file that grows is read at most this share of the time: one tenth.
+const PAUSE_FACTOR: u32 = 9;
+
+/// The longest time between two reads of a file that grows.
+const MAX_PAUSE: Duration = Duration::from_secs(60);
+
+/// The position of a file: conversations before those of subagents, so that parents exist; then the newest first.
+type Position = (bool, Timestamp, PathBuf);
+
+/// The transcripts that have changed and are to be read.
+#[derive(Debug, Default)]
+pub(super) struct ChangedFiles {
+    files: HashMap<PathBuf, TranscriptFile>,
+    order: BTreeSet<Position>,
+    /// Files that were just read, which wait until then.
+    waiting: HashMap<PathBuf, (Instant, Option<TranscriptFile>)>,
+}
+
+impl ChangedFiles {
+    pub(super) fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    /// Adds a file, or replaces its state.
+    pub(super) fn push(&mut self, file: TranscriptFile, now: Instant) {
+        if let Some((until, waiting)) = self.waiting.get_mut(&file.path) {
+            if *until > now {
+                *waiting = Some(file);
+                return;
+            }
+            self.waiting.remove(&file.path);
+        }
+        if let Some(before) = self.files.remove(&file.path) {
+            self.order.remove(&position(&before));
+        }
+        self.order.insert(position(&file));
+        self.files.insert(file.path.clone(), file);
+    }
+
+    /// Returns the next file to read.
+    pub(super) fn pop(&mut self, now: Instant) -> Option<TranscriptFile> {
+        let due: Vec<_> =
+            self.waiting.iter().filter(|(_, (until, _))| *until <= now).map(|(path, _)| path.clone()).collect();
+        for path in due {
+            if let Some((_, Some(file))) = self.waiting.remove(&path) {
+                self.push(file, now);
+            }
+        }
+        let (_, _, path) = self.order.pop_last()?;
+        self.files.remove(&path)
+    }
+
+    /// Lets a file that was read wait before it is read again, for longer the more time that took.
+    pub(super) fn set_read(&mut self, path: PathBuf, took: Duration, now: Instant) {
+        let pause = took.saturating_mul(PAUSE_FACTOR).clamp(MIN_PAUSE, MAX_PAUSE);
+        self.waiting.insert(path, (now + pause, None));
+    }
+
+    /// Returns when a file that waits is to be read.
+    pub(super) fn next_due(&self) -> Option<Instant> {
+        self.waiting.values().filter(|(_, file)| file.is_some()).map(|(until, _)| *until).min()
+    }
+}
+
+fn position(file: &TranscriptFile) -> Position {
+    (!file.source.is_subagent(&file.path), file.modified_at, file.path.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::source::CaptureSource;
+    use super::*;
+
+    fn file(path: &str, at: i64) -> TranscriptFile {
+        let modified_at = Timestamp::from_second(at).unwrap();
+        TranscriptFile {
+            source: CaptureSource::ClaudeCode,
+            path: path.into(),
+            device: 1,
+            inode: 1,
+            size: 1,
+            modified_at,
+        }
+    }
+
+    #[test]
+    fn the_newest_comes_first_and_subagents_after_their_parents() {
+        let now = Instant::now();
+        let mut queue = ChangedFiles::default();
+        for (path, at) in [("a", 1), ("agent-x", 9), ("c", 3), ("b", 2), ("c", 4)] {
+            queue.push(file(path, at), now);
+        }
+        let order: Vec<_> = std::iter::from_fn(|| queue.pop(now)).map(|file| file.path).collect();
+        assert_eq!(order, ["c", "b", "a", "agent-x"].map(PathBuf::from));
+    }
+
+    #[test]
+    fn a_file_that_grows_is_read_a_tenth_of_the_time() {
+        let now = Instant::now();
+        let mut queue = ChangedFiles::default();
+        queue.set_read("a".into(), Duration::from_secs(1), now);
+        assert_eq!(queue.next_due(), None);
+        queue.push(file("a", 2), now);
+        assert_eq!(queue.pop(now), None);
+        assert_eq!(queue.next_due(), Some(now + Duration::from_secs(9)));
+        assert_eq!(queue.pop(now + Duration::from_secs(9)), Some(file("a", 2)));
+        assert_eq!(queue.pop(now + Duration::from_secs(10)), None);
+    }
+}

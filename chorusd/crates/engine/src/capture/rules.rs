@@ -1,0 +1,27 @@
+//! Decides which conversations of a transcript are captured.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::deleted::DeletedConversations;
+
+/// Decides which conversations of a transcript are captured.
+#[derive(Debug)]
+pub struct CaptureRules {
+    /// Projects, and directories of transcripts, that are left out.
+    pub(super) excluded: Vec<PathBuf>,
+    pub(super) deleted: Arc<DeletedConversations>,
+}
+
+impl CaptureRules {
+    /// Returns true if a conversation that was held in `project` and is known by one of these ids is captured.
+    #[must_use]
+    pub fn admits(&self, program: &str, ids: &[String], project: Option<&str>) -> bool {
+        !project.is_some_and(|project| self.excludes(Path::new(project))) && !self.deleted.contains(program, ids)
+    }
+
+    /// Returns true if a path is excluded, or in a directory that is.
+    pub(super) fn excludes(&self, path: &Path) -> bool {
+        self.excluded.iter().any(|excluded| path.starts_with(excluded))
+    }
+}

@@ -1,0 +1,89 @@
+//! What was captured, from where, and what could not be read.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use chorus_base::error::Result;
+use chorus_proto::methods::capture::{CaptureFailure, SourceStatus, StatusResult, UpcomingDeletion};
+use chorus_runtime::run_blocking;
+use chorus_store::catalog::CapturedFile;
+use jiff::{Timestamp, ToSpan as _};
+
+use super::file_scan::find_transcripts;
+use super::service::CaptureService;
+use super::source::CaptureSource;
+
+/// The next days for which deletions are counted.
+const FORECAST_DAYS: u64 = 7;
+
+impl CaptureService {
+    /// Describes these sources.
+    pub(crate) async fn describe(&self, sources: Vec<CaptureSource>) -> Result<StatusResult> {
+        let settings = self.settings.borrow().clone();
+        let (files, places, now) = (self.files.lock().clone(), self.places.clone(), self.clock.now());
+        let on = settings.on;
+        let sources = run_blocking(move || {
+            let describe =
+                |source: CaptureSource| describe_source(source, on.contains(&source), source.roots(&places), &files, now);
+            Ok(sources.into_iter().map(describe).collect())
+        })
+        .await?;
+        Ok(StatusResult {
+            paused: settings.paused,
+            redact: settings.redact,
+            excluded: settings.excluded.into_iter().collect(),
+            pending: self.progress.borrow().pending,
+            sources,
+        })
+    }
+}
+
+fn describe_source(
+    source: CaptureSource,
+    on: bool,
+    roots: Vec<PathBuf>,
+    files: &HashMap<PathBuf, CapturedFile>,
+    now: Timestamp,
+) -> SourceStatus {
+    let own = || files.values().filter(|file| file.source == source.name());
+    let failed = || own().filter_map(|file| Some((file, file.failure.as_ref()?)));
+    let newest = failed().max_by_key(|(file, _)| file.modified_at);
+    let deletion = roots.iter().find_map(|root| source.deletes_after_days(root));
+    let deletion = deletion.and_then(|days| forecast(source, &roots, files, (days, now)));
+    SourceStatus {
+        source: source.name().into(),
+        on,
+        files: own().count() as u64,
+        conversations: own().map(|file| file.conversations).sum(),
+        messages: own().map(|file| file.messages).sum(),
+        last_written_at: own().map(|file| file.modified_at).max(),
+        skipped_lines: own().map(|file| file.skipped_lines).sum(),
+        failed: failed().count() as u64,
+        failure: newest.map(|(file, reason)| CaptureFailure {
+            path: file.path.to_string_lossy().into_owned(),
+            reason: reason.clone(),
+        }),
+        deletion,
+        places: roots.into_iter().map(|root| root.to_string_lossy().into_owned()).collect(),
+    }
+}
+
+/// Counts the transcripts that the program will delete soon; `None` if there are none.
+fn forecast(
+    source: CaptureSource,
+    roots: &[PathBuf],
+    files: &HashMap<PathBuf, CapturedFile>,
+    (after_days, now): (u64, Timestamp),
+) -> Option<UpcomingDeletion> {
+    let hours = i64::try_from(after_days.saturating_sub(FORECAST_DAYS)).ok()?.checked_mul(24)?;
+    let before = now.checked_sub(hours.hours()).ok()?;
+    let found = find_transcripts(source, roots);
+    let doomed: Vec<_> = found.iter().filter(|file| file.modified_at <= before).collect();
+    let is_captured = |path: &PathBuf| files.get(path).is_some_and(|file| file.failure.is_none());
+    (!doomed.is_empty()).then(|| UpcomingDeletion {
+        after_days,
+        within_days: FORECAST_DAYS,
+        transcripts: doomed.len() as u64,
+        not_captured: doomed.iter().filter(|file| !is_captured(&file.path)).count() as u64,
+    })
+}

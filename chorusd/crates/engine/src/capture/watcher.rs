@@ -1,0 +1,183 @@
+//! Follows the directories of programs by inotify.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+use rustix::io::Errno;
+use tokio::io::unix::AsyncFd;
+
+use super::file_scan::{TranscriptFile, walk};
+use super::source::CaptureSource;
+
+/// Size of the buffer for events, in bytes.
+const BUFFER_BYTES: usize = 16 * 1024;
+
+/// What happened in the directories.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    pub files: Vec<TranscriptFile>,
+    /// Something was missed, so all directories must be looked at.
+    pub look_again: bool,
+}
+
+/// What a watch is for.
+#[derive(Debug)]
+enum Watched {
+    /// A directory of transcripts.
+    Dir(CaptureSource, PathBuf),
+    /// The nearest directory above one that does not exist, and the names whose creation matters.
+    Above(Vec<OsString>),
+}
+
+/// Follows the directories of programs by inotify.
+#[derive(Debug)]
+pub(super) struct Watcher {
+    fd: AsyncFd<OwnedFd>,
+    watches: HashMap<i32, Watched>,
+    /// Not all directories could be watched.
+    is_incomplete: bool,
+}
+
+impl Watcher {
+    /// # Errors
+    /// Fails if the limit on inotify instances is reached.
+    pub(super) fn new() -> io::Result<Self> {
+        let fd = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
+        #[expect(deprecated, reason = "sound for a descriptor that it owns; what replaces it is unsafe code")]
+        let fd = AsyncFd::new(fd)?;
+        Ok(Self { fd, watches: HashMap::new(), is_incomplete: false })
+    }
+
+    /// Follows a root with everything below it. If it does not exist, its creation counts as a change.
+    pub(super) fn add_root(&mut self, source: CaptureSource, root: &Path) {
+        if !root.is_dir() {
+            self.watch_above(root);
+            return;
+        }
+        self.add_tree(source, root, &mut Vec::new());
+    }
+
+    /// Returns true once if directories could not be watched because of a limit.
+    pub(super) fn take_incomplete(&mut self) -> bool {
+        std::mem::take(&mut self.is_incomplete)
+    }
+
+    /// Waits for the next changes.
+    pub(super) async fn next(&mut self) -> io::Result<Changes> {
+        loop {
+            let changes = {
+                let mut ready = self.fd.readable().await?;
+                ready.clear_ready();
+                self.read()?
+            };
+            if changes.look_again || !changes.files.is_empty() {
+                return Ok(changes);
+            }
+        }
+    }
+
+    /// Returns the changes so far without waiting.
+    pub(super) fn read(&mut self) -> io::Result<Changes> {
+        let mut events = Vec::new();
+        let mut buffer = [MaybeUninit::uninit(); BUFFER_BYTES];
+        let mut reader = inotify::Reader::new(self.fd.get_ref(), &mut buffer);
+        loop {
+            match reader.next() {
+                Ok(event) => {
+                    let name = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes()).to_owned());
+                    let event = (event.wd(), event.events(), name);
+                    // Many writes of one file follow each other.
+                    if events.last() != Some(&event) {
+                        events.push(event);
+                    }
+                }
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let mut changes = Changes::default();
+        for (watch, flags, name) in events {
+            self.apply(watch, flags, name, &mut changes);
+        }
+        Ok(changes)
+    }
+
+    fn apply(&mut self, watch: i32, flags: ReadFlags, name: Option<OsString>, changes: &mut Changes) {
+        if flags.contains(ReadFlags::QUEUE_OVERFLOW) {
+            changes.look_again = true;
+            return;
+        }
+        if flags.contains(ReadFlags::IGNORED) {
+            self.watches.remove(&watch);
+            return;
+        }
+        let Some(name) = name else { return };
+        let (source, path) = match self.watches.get(&watch) {
+            Some(Watched::Dir(source, dir)) => (*source, dir.join(name)),
+            Some(Watched::Above(names)) => {
+                changes.look_again |= names.contains(&name);
+                return;
+            }
+            None => return,
+        };
+        if flags.contains(ReadFlags::ISDIR) {
+            if flags.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO) {
+                // It may have files already.
+                self.add_tree(source, &path, &mut changes.files);
+            }
+        } else if source.is_transcript(&path)
+            && let Ok(metadata) = path.symlink_metadata()
+        {
+            changes.files.extend(TranscriptFile::new(source, path, &metadata));
+        }
+    }
+
+    /// Watches a directory and all below it. Each is watched before its files are listed, so that none is missed.
+    fn add_tree(&mut self, source: CaptureSource, dir: &Path, found: &mut Vec<TranscriptFile>) {
+        let flags = WatchFlags::CREATE
+            | WatchFlags::MODIFY
+            | WatchFlags::MOVED_TO
+            | WatchFlags::DONT_FOLLOW
+            | WatchFlags::EXCL_UNLINK
+            | WatchFlags::ONLYDIR;
+        walk(
+            dir,
+            0,
+            &mut |dir| match inotify::add_watch(self.fd.get_ref(), dir, flags) {
+                Ok(watch) => {
+                    self.watches.insert(watch, Watched::Dir(source, dir.to_owned()));
+                }
+                Err(Errno::NOENT) => {}
+                Err(_) => self.is_incomplete = true,
+            },
+            &mut |path, metadata| {
+                if source.is_transcript(&path) {
+                    found.extend(TranscriptFile::new(source, path, &metadata));
+                }
+            },
+        );
+    }
+
+    fn watch_above(&mut self, root: &Path) {
+        let Some((above, name)) = root.ancestors().skip(1).find(|dir| dir.is_dir()).and_then(|above| {
+            let below = root.strip_prefix(above).ok()?;
+            Some((above, below.components().next()?.as_os_str().to_owned()))
+        }) else {
+            return;
+        };
+        // Adds to the events of a directory that is watched for its transcripts.
+        let flags = WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR | WatchFlags::MASK_ADD;
+        let Ok(watch) = inotify::add_watch(self.fd.get_ref(), above, flags) else { return };
+        match self.watches.entry(watch).or_insert_with(|| Watched::Above(Vec::new())) {
+            Watched::Above(names) => names.push(name),
+            Watched::Dir(..) => {}
+        }
+    }
+}

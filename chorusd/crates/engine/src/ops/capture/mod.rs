@@ -1,0 +1,8 @@
+//! The operations `capture.*`.
+
+pub mod exclude;
+pub mod off;
+pub mod on;
+pub mod pause;
+pub mod resume;
+pub mod status;

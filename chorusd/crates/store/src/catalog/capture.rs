@@ -1,0 +1,132 @@
+//! Rows of capture: the transcripts of other programs as they were when they were last read, and the conversations that
+//! must not come back because they were deleted here.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::PathBuf;
+
+use chorus_base::error::Result;
+use jiff::Timestamp;
+use rusqlite::{Row, params};
+
+use super::CatalogDb;
+use crate::journal::{from_nanos, to_nanos};
+
+/// A transcript as it was when it was last read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CapturedFile {
+    /// The name of the program.
+    pub source: String,
+    pub path: PathBuf,
+    pub device: u64,
+    pub inode: u64,
+    /// The bytes that were read, up to the end of the last complete line.
+    pub read_bytes: u64,
+    pub size: u64,
+    pub modified_at: Timestamp,
+    pub conversations: u64,
+    pub messages: u64,
+    /// Lines that could not be read.
+    pub skipped_lines: u64,
+    /// Why the file could not be read; what was read before stays.
+    pub failure: Option<String>,
+}
+
+/// The tables of capture.
+#[derive(Debug, Clone)]
+pub struct CaptureTable {
+    pub(super) db: CatalogDb,
+}
+
+impl CaptureTable {
+    /// Returns all transcripts that were read.
+    pub async fn files(&self) -> Result<Vec<CapturedFile>> {
+        self.db
+            .reader
+            .submit(|conn| {
+                let rows = conn
+                    .prepare_cached(
+                        "SELECT source, path, device, inode, read_bytes, size, modified_at, conversations, messages,
+                             skipped_lines, failure
+                         FROM captured_files",
+                    )?
+                    .query_map([], read_file)?
+                    .collect::<rusqlite::Result<_>>()?;
+                Ok(rows)
+            })
+            .await
+    }
+
+    /// Records that a transcript was read.
+    pub fn record(&self, file: CapturedFile) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.db.writer.submit(move |conn| {
+            conn.prepare_cached(
+                "INSERT OR REPLACE INTO captured_files (source, path, device, inode, read_bytes, size, modified_at,
+                     conversations, messages, skipped_lines, failure)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+            )?
+            .execute(params![
+                file.source,
+                file.path.as_os_str().as_bytes(),
+                file.device.cast_signed(),
+                file.inode.cast_signed(),
+                file.read_bytes.cast_signed(),
+                file.size.cast_signed(),
+                to_nanos(file.modified_at),
+                file.conversations.cast_signed(),
+                file.messages.cast_signed(),
+                file.skipped_lines.cast_signed(),
+                file.failure,
+            ])?;
+            Ok(())
+        })
+    }
+
+    /// Returns the hashes of the conversations that are not captured again.
+    pub async fn deleted_conversations(&self) -> Result<Vec<String>> {
+        self.db
+            .reader
+            .submit(|conn| {
+                let rows = conn
+                    .prepare_cached("SELECT conversation FROM capture_tombstones")?
+                    .query_map([], |row| row.get(0))?
+                    .collect::<rusqlite::Result<_>>()?;
+                Ok(rows)
+            })
+            .await
+    }
+
+    /// Adds the hash of a conversation that is not captured again.
+    pub fn add_tombstone(&self, hash: String) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.db.writer.submit(move |conn| {
+            conn.prepare_cached("INSERT OR IGNORE INTO capture_tombstones (conversation) VALUES (?1)")?
+                .execute([hash])?;
+            Ok(())
+        })
+    }
+
+    /// Removes the hash of a conversation, which is captured again.
+    pub fn remove_tombstone(&self, hash: String) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.db.writer.submit(move |conn| {
+            conn.prepare_cached("DELETE FROM capture_tombstones WHERE conversation = ?1")?.execute([hash])?;
+            Ok(())
+        })
+    }
+}
+
+fn read_file(row: &Row<'_>) -> rusqlite::Result<CapturedFile> {
+    let number = |at: usize| row.get::<_, i64>(at).map(i64::cast_unsigned);
+    Ok(CapturedFile {
+        source: row.get(0)?,
+        path: OsString::from_vec(row.get(1)?).into(),
+        device: number(2)?,
+        inode: number(3)?,
+        read_bytes: number(4)?,
+        size: number(5)?,
+        modified_at: from_nanos(row.get(6)?),
+        conversations: number(7)?,
+        messages: number(8)?,
+        skipped_lines: number(9)?,
+        failure: row.get(10)?,
+    })
+}
