@@ -9,9 +9,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use chorus_proto::methods::{
-    agent, agent_transfer, approvals, audit, backup, capture, context, continuation, conversations, daemon, doctor, events,
-    export, import, memory, models, notes, permissions, search, send, session, session_branching, settings, tasks,
-    trash, usage,
+    agent, agent_transfer, approvals, audit, backup, capture, context, continuation, conversations, daemon, doctor,
+    events, export, import, memory, models, notes, permissions, search, send, session, session_branching, settings,
+    tasks, trash, usage,
 };
 use chorus_proto::rpc::{IncomingMessage, OutgoingRequest, Progress, Request, VERSION};
 use chorus_proto::{ErrorKind, Event, Message, Method, NewMessage, RpcError, SessionHeader, frame};

@@ -5,6 +5,7 @@ mod approvals;
 mod audit;
 mod backup;
 mod cancel;
+mod capture;
 mod chat;
 mod cli;
 mod compatibility;

@@ -2,9 +2,9 @@
 
 use chorus_proto::event::{Event, Lagged};
 use chorus_proto::methods::{
-    agent, agent_transfer, approvals, audit, backup, capture, context, continuation, conversations, daemon, doctor, events,
-    export, import, memory, models, notes, permissions, search, send, session, session_branching, settings, tasks,
-    trash, usage,
+    agent, agent_transfer, approvals, audit, backup, capture, context, continuation, conversations, daemon, doctor,
+    events, export, import, memory, models, notes, permissions, search, send, session, session_branching, settings,
+    tasks, trash, usage,
 };
 use chorus_proto::rpc::Progress;
 use chorus_proto::{Message, Method, PROTOCOL, RpcError, SessionHeader};

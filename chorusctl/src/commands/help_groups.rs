@@ -9,7 +9,10 @@ const GROUPS: &[(&str, &[&str])] = &[
         "Everyday",
         &["save", "history", "search", "show", "restore", "resume", "resume-in", "undo", "send", "chat", "status"],
     ),
-    ("Conversations", &["import", "export", "sync", "rm", "context", "conversations", "session", "notes", "trash"]),
+    (
+        "Conversations",
+        &["capture", "import", "export", "sync", "rm", "context", "conversations", "session", "notes", "trash"],
+    ),
     ("Agents", &["agent", "memory", "models", "tasks", "cancel", "settings", "mcp", "hooks", "usage"]),
     ("Oversight", &["approvals", "permissions", "audit", "events"]),
     ("System", &["daemon", "doctor", "backup", "tour", "completions", "man", "help"]),

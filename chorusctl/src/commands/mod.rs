@@ -14,6 +14,7 @@ pub mod approvals;
 pub mod audit;
 pub mod backup;
 pub mod cancel;
+pub mod capture;
 pub mod chat;
 pub mod completions;
 pub mod context;
@@ -77,6 +78,8 @@ pub enum Command {
     Chat(chat::Args),
     /// Show the daemon and its agents
     Status(status::Args),
+    /// Keep what other coding agents say, as they say it
+    Capture(capture::Args),
     /// Import conversations from other programs
     Import(session::import::Args),
     /// Export saved conversations to standard output or to files
@@ -150,6 +153,7 @@ pub fn run(command: Command, app: &mut App) -> Result<(), Error> {
         Command::Send(args) => send::run(args, app),
         Command::Chat(args) => chat::run(&args, app),
         Command::Status(args) => status::run(args, app),
+        Command::Capture(args) => capture::run(args, app),
         Command::Import(args) => session::import::run(args, app),
         Command::Export(args) => session::export::run(args, app),
         Command::Rm(args) => session::delete::run(args, app),

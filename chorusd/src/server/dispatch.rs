@@ -5,9 +5,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use chorus_proto::error::CODE_METHOD_NOT_FOUND;
 use chorus_proto::methods::{
-    Method, agent, agent_transfer, approvals, audit, backup, capture, context, continuation, conversations, daemon, doctor,
-    events, export, import, memory, models, notes, permissions, search, send, session, session_branching, settings,
-    tasks, trash, usage,
+    Method, agent, agent_transfer, approvals, audit, backup, capture, context, continuation, conversations, daemon,
+    doctor, events, export, import, memory, models, notes, permissions, search, send, session, session_branching,
+    settings, tasks, trash, usage,
 };
 use chorus_proto::rpc::Request;
 use chorus_proto::{ErrorKind, RpcError};

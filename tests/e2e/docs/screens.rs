@@ -21,6 +21,10 @@ const SIZES: [(u16, u16); 2] = [(80, 24), (120, 40)];
 const COMMANDS: &[&str] = &[
     "status",
     "import --yes",
+    "capture on",
+    "capture status",
+    "capture exclude /home/mara/diary",
+    "capture off",
     "history",
     "send 'Which tests are slow?'",
     "send 'Run the tests.' < Allow? => y\r",

@@ -23,8 +23,9 @@ impl CaptureService {
         let (files, places, now) = (self.files.lock().clone(), self.places.clone(), self.clock.now());
         let on = settings.on;
         let sources = run_blocking(move || {
-            let describe =
-                |source: CaptureSource| describe_source(source, on.contains(&source), source.roots(&places), &files, now);
+            let describe = |source: CaptureSource| {
+                describe_source(source, on.contains(&source), source.roots(&places), &files, now)
+            };
             Ok(sources.into_iter().map(describe).collect())
         })
         .await?;

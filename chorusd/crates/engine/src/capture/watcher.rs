@@ -22,7 +22,7 @@ const BUFFER_BYTES: usize = 16 * 1024;
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     pub files: Vec<TranscriptFile>,
-    /// Something was missed, so all directories must be looked at.
+    /// Something was missed or moved, so all directories must be looked at, and watched anew.
     pub look_again: bool,
 }
 
@@ -40,6 +40,7 @@ enum Watched {
 pub(super) struct Watcher {
     fd: AsyncFd<OwnedFd>,
     watches: HashMap<i32, Watched>,
+    roots: Vec<PathBuf>,
     /// Not all directories could be watched.
     is_incomplete: bool,
 }
@@ -51,7 +52,7 @@ impl Watcher {
         let fd = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
         #[expect(deprecated, reason = "sound for a descriptor that it owns; what replaces it is unsafe code")]
         let fd = AsyncFd::new(fd)?;
-        Ok(Self { fd, watches: HashMap::new(), is_incomplete: false })
+        Ok(Self { fd, watches: HashMap::new(), roots: Vec::new(), is_incomplete: false })
     }
 
     /// Follows a root with everything below it. If it does not exist, its creation counts as a change.
@@ -60,6 +61,7 @@ impl Watcher {
             self.watch_above(root);
             return;
         }
+        self.roots.push(root.to_owned());
         self.add_tree(source, root, &mut Vec::new());
     }
 
@@ -115,7 +117,17 @@ impl Watcher {
             return;
         }
         if flags.contains(ReadFlags::IGNORED) {
-            self.watches.remove(&watch);
+            let gone = self.watches.remove(&watch);
+            changes.look_again |= match gone {
+                Some(Watched::Dir(_, dir)) => self.roots.contains(&dir),
+                Some(Watched::Above(_)) => true,
+                None => false,
+            };
+            return;
+        }
+        if flags.contains(ReadFlags::MOVE_SELF) {
+            // Its path is another now, and that of everything below it.
+            changes.look_again = true;
             return;
         }
         let Some(name) = name else { return };
@@ -144,6 +156,7 @@ impl Watcher {
         let flags = WatchFlags::CREATE
             | WatchFlags::MODIFY
             | WatchFlags::MOVED_TO
+            | WatchFlags::MOVE_SELF
             | WatchFlags::DONT_FOLLOW
             | WatchFlags::EXCL_UNLINK
             | WatchFlags::ONLYDIR;

@@ -67,14 +67,12 @@ impl Follower {
     /// Returns when the settings change.
     async fn follow(&mut self, settings: &tokio::sync::watch::Receiver<CaptureSettings>) {
         let mut settings = settings.clone();
-        let mut watcher = Watcher::new()
-            .inspect_err(|error| tracing::warn!(%error, "cannot use inotify; transcripts are looked at every 10 minutes"))
-            .ok();
+        let mut watcher = None;
         let mut next_look = Ticks(0);
         loop {
             let clock = self.capture().clock.clone();
             if clock.ticks() >= next_look {
-                self.look(&mut watcher).await;
+                watcher = self.look().await;
                 next_look = clock.ticks().after(LOOK_EVERY);
             }
             while let Some(file) = self.changed.pop(Instant::now()) {
@@ -93,7 +91,9 @@ impl Follower {
             if clock.ticks() >= next_look {
                 continue;
             }
-            self.capture().progress.send_replace(Progress { generation: self.settings.generation, ..Progress::default() });
+            self.capture()
+                .progress
+                .send_replace(Progress { generation: self.settings.generation, ..Progress::default() });
             let due = self.changed.next_due().map(tokio::time::Instant::from_std);
             tokio::select! {
                 _ = settings.changed() => return,
@@ -115,11 +115,16 @@ impl Follower {
         &self.ops.capture
     }
 
-    /// Looks at all directories.
-    async fn look(&mut self, watcher: &mut Option<Watcher>) {
+    /// Looks at all directories, after they are watched.
+    async fn look(&mut self) -> Option<Watcher> {
+        let mut watcher = Watcher::new()
+            .inspect_err(
+                |error| tracing::warn!(%error, "cannot use inotify; transcripts are looked at every 10 minutes"),
+            )
+            .ok();
         let roots: Vec<_> =
             self.settings.on.iter().map(|source| (*source, source.roots(&self.capture().places))).collect();
-        if let Some(watcher) = watcher {
+        if let Some(watcher) = &mut watcher {
             for (source, roots) in &roots {
                 roots.iter().for_each(|root| watcher.add_root(*source, root));
             }
@@ -134,6 +139,7 @@ impl Follower {
             Ok(files) => self.push(Changes { files, look_again: false }),
             Err(failure) => tracing::warn!(%failure, "cannot look for transcripts"),
         }
+        watcher
     }
 
     /// Adds the files that are not as they were when they were read.

@@ -138,13 +138,15 @@ impl SessionImporter {
             (None, Err(error)) => Error::internal(error.to_string()),
             (None, Ok(Err(error))) => import_error(&file, &error),
             (None, Ok(Ok((Err(import::ImportError::NoMessages), result)))) if rules.is_some() => {
-                return Ok(self.finish(saved, result, only_changed).await);
+                return Ok(self.finish(saved, result, (only_changed, rules.is_some())).await);
             }
             (None, Ok(Ok((Err(error @ import::ImportError::NoMessages), found)))) => {
                 with_skipped_lines(import_error(&file, &error), &found)
             }
             (None, Ok(Ok((Err(error), _)))) => import_error(&file, &error),
-            (None, Ok(Ok((Ok(_), result)))) => return Ok(self.finish(saved, result, only_changed).await),
+            (None, Ok(Ok((Ok(_), result)))) => {
+                return Ok(self.finish(saved, result, (only_changed, rules.is_some())).await);
+            }
         };
         self.delete_new(saved.all).await;
         Err(failure)
@@ -155,7 +157,12 @@ impl SessionImporter {
         self.home.join("db")
     }
 
-    async fn finish(&self, saved: SavedConversations, mut result: CommitResult, only_changed: bool) -> CommitResult {
+    async fn finish(
+        &self,
+        saved: SavedConversations,
+        mut result: CommitResult,
+        (only_changed, is_capture): (bool, bool),
+    ) -> CommitResult {
         // A rename may have moved the files of the first sessions meanwhile.
         let _stays = self.sessions_lock.read().await;
         let (mut known, mut secrets) = (0, 0);
@@ -174,7 +181,11 @@ impl SessionImporter {
         (result.secrets_found, result.known) = (Some(secrets), Some(known).filter(|known| *known > 0));
         let name = result.sessions.first().map_or("", |session| &*session.header.agent_name);
         let (sessions, skipped_total) = (result.sessions.len(), result.skipped_total);
-        tracing::info!(agent = name, sessions, known, skipped_total, "imported");
+        // Capture reads a conversation again each time that it grows.
+        match is_capture {
+            true => tracing::debug!(agent = name, sessions, skipped_total, "captured"),
+            false => tracing::info!(agent = name, sessions, known, skipped_total, "imported"),
+        }
         result
     }
 

@@ -1,0 +1,86 @@
+//! Prints what is captured, from where, and what could not be read.
+
+use chorus_proto::methods::capture::{SourceStatus, StatusResult};
+
+use crate::app::App;
+use crate::error::Error;
+use crate::ui::units::{group_digits, pluralize};
+use crate::ui::{Column, Table, sanitize};
+
+/// Prints a table of the sources, then what needs attention.
+pub(super) fn print(app: &mut App, status: &StatusResult) -> Result<(), Error> {
+    let mut table = Table::new([
+        Column::new("SOURCE"),
+        Column::new("CAPTURE"),
+        Column::new("CONVERSATIONS").align_right(),
+        Column::new("MESSAGES").align_right(),
+        Column::new("LAST WRITTEN"),
+        Column::new("PLACE").flexible(),
+    ]);
+    for source in &status.sources {
+        let state = match (source.on, status.paused) {
+            (true, false) => "on",
+            (true, true) => "paused",
+            (false, _) => "off",
+        };
+        let written = source.last_written_at.map(|at| app.stdout.clock().ago(at)).unwrap_or_default();
+        table.add_row([
+            sanitize::one_line(&source.source).into(),
+            state.into(),
+            group_digits(source.conversations).into(),
+            group_digits(source.messages).into(),
+            written.into(),
+            place(source).into(),
+        ]);
+    }
+    table.write(&mut app.stdout)?;
+    if status.pending > 0 {
+        app.stdout.status_line(&format!("{} still to read", pluralize(status.pending, "transcript")))?;
+    }
+    for source in &status.sources {
+        print_deletion(app, source)?;
+        print_problems(app, source);
+    }
+    if !status.redact {
+        app.stdout.status_line("secrets are kept (--no-redact)")?;
+    }
+    for path in &status.excluded {
+        app.stdout.status_line(&format!("excluded: {}", sanitize::one_line(path)))?;
+    }
+    Ok(())
+}
+
+/// Returns the first place, below `~` if it is in the user's home.
+fn place(source: &SourceStatus) -> String {
+    let place = source.places.first().map(String::as_str).unwrap_or_default();
+    let home = std::env::home_dir().and_then(|home| home.into_os_string().into_string().ok());
+    let below = home.and_then(|home| place.strip_prefix(&home).filter(|rest| rest.starts_with('/')));
+    sanitize::one_line(&below.map_or_else(|| place.to_owned(), |rest| format!("~{rest}")))
+}
+
+fn print_deletion(app: &mut App, source: &SourceStatus) -> Result<(), Error> {
+    let Some(deletion) = source.deletion.as_ref().filter(|_| source.on) else { return Ok(()) };
+    let kept = match deletion.not_captured {
+        0 => "all are captured".to_owned(),
+        count => format!("{} not captured", group_digits(count)),
+    };
+    app.stdout.status_line(&format!(
+        "{} will delete {} within {} days: {kept}",
+        sanitize::one_line(&source.source),
+        pluralize(deletion.transcripts, "transcript"),
+        deletion.within_days,
+    ))
+}
+
+fn print_problems(app: &App, source: &SourceStatus) {
+    let name = sanitize::one_line(&source.source);
+    if source.skipped_lines > 0 {
+        let lines = pluralize(source.skipped_lines, "line");
+        app.stderr.warning(&format!("{name}: {lines} could not be read and not captured"));
+    }
+    if let Some(failure) = &source.failure {
+        let files = pluralize(source.failed, "transcript");
+        let (path, reason) = (sanitize::one_line(&failure.path), sanitize::one_line(&failure.reason));
+        app.stderr.warning(&format!("{name}: {files} could not be read, for example {path}: {reason}"));
+    }
+}

@@ -1,0 +1,94 @@
+//! What is not captured: excluded projects, a pause, sources that are off, deleted conversations, and secrets.
+
+use chorus_tests::Daemon;
+use chorus_tests::ctl::chorusctl;
+
+use super::*;
+
+/// A key that the redactor knows.
+const KEY: &str = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+
+#[test]
+fn excluded_projects_are_left_out_until_they_are_included_again() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    let mut shop = Transcript::claude_code(&home, "/home/mara/shop", "aaaaaaaa");
+    let mut secret = Transcript::claude_code(&home, "/home/mara/diary/2026", "bbbbbbbb");
+    chorusctl(&home, ["capture", "exclude", "/home/mara/diary"]).expect_success();
+    shop.say("about the shop");
+    secret.say("dear diary");
+    chorusctl(&home, ["capture", "on"]).expect_success();
+    assert_eq!(captured(&mut client).len(), 1);
+    wait_until_kept(&mut client, &shop);
+    let status = chorusctl(&home, ["capture", "status"]).expect_success();
+    assert!(status.contains("excluded: /home/mara/diary"), "{status}");
+    chorusctl(&home, ["capture", "exclude", "--remove", "/home/mara/diary"]).expect_success();
+    secret.say("and so on");
+    wait_until_kept(&mut client, &secret);
+    chorusctl(&home, ["capture", "exclude", "--remove", "/home/mara/diary"]).expect_failure_with_hint(3);
+}
+
+#[test]
+fn nothing_is_captured_in_a_pause_or_after_off() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    let mut talk = Transcript::claude_code(&home, "/home/mara/shop", "aaaaaaaa");
+    talk.say("one");
+    chorusctl(&home, ["capture", "on"]).expect_success();
+    let before = wait_until_kept(&mut client, &talk);
+    for (stop, go) in [("pause", "resume"), ("off", "on")] {
+        chorusctl(&home, ["capture", stop]).expect_success();
+        let had = kept(&before);
+        talk.say("written meanwhile");
+        // A search goes through the daemon after the write, as capture would.
+        chorusctl(&home, ["capture", "status"]).expect_success();
+        assert_eq!(kept(&before), had);
+        chorusctl(&home, ["capture", go]).expect_success();
+        wait_until_kept(&mut client, &talk);
+    }
+}
+
+#[test]
+fn a_deleted_conversation_does_not_come_back_until_it_is_restored() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    let mut talk = Transcript::claude_code(&home, "/home/mara/shop", "aaaaaaaa");
+    talk.say("one");
+    chorusctl(&home, ["capture", "on"]).expect_success();
+    let session = wait_until_kept(&mut client, &talk);
+    let deleted = chorusctl(&home, ["--json", "rm", &session.short_id]).expect_json();
+    talk.say("two");
+    // Another conversation, written later, has been captured when this has been looked at.
+    let mut other = Transcript::claude_code(&home, "/home/mara/shop", "bbbbbbbb");
+    other.say("another");
+    wait_until_kept(&mut client, &other);
+    chorusctl(&home, ["capture", "on"]).expect_success();
+    assert_eq!(captured(&mut client).len(), 1);
+    let entry = deleted["trash"].as_str().expect("an entry of the trash");
+    chorusctl(&home, ["trash", "restore", entry]).expect_success();
+    talk.say("three");
+    assert_eq!(wait_until_kept(&mut client, &talk).header.id, session.header.id);
+}
+
+#[test]
+fn secrets_are_redacted_by_default() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    let mut talk = Transcript::claude_code(&home, "/home/mara/shop", "aaaaaaaa");
+    talk.say(&format!("the token is {KEY}"));
+    chorusctl(&home, ["capture", "on"]).expect_success();
+    let text = |session: &Session| fs::read_to_string(&session.file_path).expect("the session file");
+    let session = captured(&mut client).remove(0);
+    assert!(!text(&session).contains(KEY), "redacted");
+    let mut open = Transcript::claude_code(&home, "/home/mara/shop", "bbbbbbbb");
+    chorusctl(&home, ["capture", "on", "--no-redact"]).expect_success();
+    open.say(&format!("the token is {KEY}"));
+    wait_until_kept(&mut client, &open);
+    talk.say(&format!("again: {KEY}"));
+    wait_until("the growth", DEADLINE, || (text(&session).matches("again").count() == 1).then_some(()));
+    assert!(!text(&session).contains(KEY), "a conversation never mixes the two");
+}
