@@ -7,7 +7,7 @@ use crate::error::Error;
 
 /// Capture nothing for a while
 ///
-/// What is written meanwhile is captured after `chorusctl capture resume`, if the program still has it then.
+/// After `chorusctl capture resume`, what was written during the pause is captured, if the program still has it.
 #[derive(Debug, clap::Args)]
 pub struct Args {}
 

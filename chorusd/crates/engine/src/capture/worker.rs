@@ -118,9 +118,7 @@ impl Follower {
     /// Looks at all directories, after they are watched.
     async fn look(&mut self) -> Option<Watcher> {
         let mut watcher = Watcher::new()
-            .inspect_err(
-                |error| tracing::warn!(%error, "cannot use inotify; transcripts are looked at every 10 minutes"),
-            )
+            .inspect_err(|error| tracing::warn!(%error, "cannot use inotify; checking transcripts every 10 minutes"))
             .ok();
         let roots: Vec<_> =
             self.settings.on.iter().map(|source| (*source, source.roots(&self.capture().places))).collect();
