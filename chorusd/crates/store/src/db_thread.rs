@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use chorus_base::error::{Error, Result};
+use chorus_proto::ErrorKind;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
@@ -81,6 +82,18 @@ impl From<Error> for OutsideTransactionError {
     fn from(failure: Error) -> Self {
         Self(failure)
     }
+}
+
+/// Truncates the write-ahead log, so that nothing is left there of deleted rows.
+///
+/// # Errors
+/// `busy` if a reader prevented it.
+pub(crate) fn erase_wal(conn: &Connection) -> Result<(), OutsideTransactionError> {
+    let is_busy: bool = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+    if is_busy {
+        return Err(Error::new(ErrorKind::Busy, "the database is being read").into());
+    }
+    Ok(())
 }
 
 /// Handle of a database thread.

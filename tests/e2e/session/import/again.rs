@@ -161,6 +161,22 @@ fn a_reply_that_a_live_context_has_stays_as_it_is() {
 }
 
 #[test]
+fn a_live_context_keeps_its_messages_when_the_session_that_it_begins_with_grows() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    let all = lines(&["one", "two", "three", "four"]);
+    import(&mut client, &all[..2]);
+    client.restore("a", SESSION);
+    client.append("a", "my own");
+    assert_eq!(only(&import(&mut client, &all)).1, ImportOutcome::Grown);
+    daemon.kill9();
+    let daemon = Daemon::start(&home);
+    assert_eq!(daemon.client().message_texts("a"), ["one", "two", "my own"]);
+}
+
+#[test]
 fn a_changed_past_is_a_revision_beside_the_former_one() {
     let home = home();
     let daemon = Daemon::start(&home);
@@ -244,6 +260,23 @@ fn secrets_are_redacted_in_all_of_a_conversation_or_in_none() {
     assert_eq!(client.history("a").len(), 2);
 }
 
+/// Makes the sessions of these agents ones that an earlier version wrote: without `source`.
+fn forget_sources(home: &Home, agents: &[&str]) {
+    let catalog = Connection::open(home.path.join("db/chorus.db")).expect("the catalog");
+    let forget = "UPDATE sessions SET header = json_remove(header, '$.source'), source_program = NULL, \
+                  source_conversation = NULL, project = NULL";
+    assert_eq!(catalog.execute(forget, []).expect("updated"), agents.len());
+    for agent in agents {
+        for file in fs::read_dir(home.sessions_dir(agent)).expect("sessions") {
+            let path = file.expect("an entry").path();
+            let old = fs::read_to_string(&path).expect("the file");
+            let old: String =
+                old.lines().filter(|line| !line.starts_with("  \"source\"")).map(|line| format!("{line}\n")).collect();
+            fs::write(&path, old).expect("written");
+        }
+    }
+}
+
 #[test]
 fn what_an_earlier_version_imported_is_adopted() {
     let home = home();
@@ -263,21 +296,7 @@ fn what_an_earlier_version_imported_is_adopted() {
     let files = [transcript.to_str().expect("UTF-8"), codex.to_str().expect("UTF-8")];
     chorusctl(&home, ["import", files[0], files[1]]).expect_success();
     daemon.terminate_in_place();
-    // As an earlier version wrote them: without `source`.
-    let catalog = Connection::open(home.path.join("db/chorus.db")).expect("the catalog");
-    let forget = "UPDATE sessions SET header = json_remove(header, '$.source'), source_program = NULL, \
-                  source_conversation = NULL, project = NULL";
-    assert_eq!(catalog.execute(forget, []).expect("updated"), 2);
-    drop(catalog);
-    for agent in ["claude-code", "codex"] {
-        for file in fs::read_dir(home.sessions_dir(agent)).expect("sessions") {
-            let path = file.expect("an entry").path();
-            let old = fs::read_to_string(&path).expect("the file");
-            let old: String =
-                old.lines().filter(|line| !line.starts_with("  \"source\"")).map(|line| format!("{line}\n")).collect();
-            fs::write(&path, old).expect("written");
-        }
-    }
+    forget_sources(&home, &["claude-code", "codex"]);
     let daemon = Daemon::start(&home);
     let sources = |home: &Home| -> Vec<Value> {
         let listed = chorusctl(home, ["history", "--json"]).expect_json();
@@ -293,6 +312,23 @@ fn what_an_earlier_version_imported_is_adopted() {
     assert_eq!(conversations, [Some(SESSION), Some("not-a-uuid")], "newest first");
     fs::write(&codex, rollout("not-a-uuid", 2)).expect("written");
     let done = chorusctl(&home, ["import", files[1]]).expect_success();
+    assert!(done.contains("added 1 message to 1 conversation from 1 file"), "{done}");
+    drop(daemon);
+}
+
+#[test]
+fn what_an_earlier_version_imported_is_adopted_without_times_too() {
+    let home = home();
+    let mut daemon = Daemon::start(&home);
+    let all = [json!({"role": "user", "content": "good morning"}), json!({"role": "assistant", "content": "hi"})];
+    let file = written(&home, "talk.jsonl", &text(&all[..1]));
+    let import = ["import", file.to_str().expect("UTF-8")];
+    chorusctl(&home, import).expect_success();
+    daemon.terminate_in_place();
+    forget_sources(&home, &["imported"]);
+    let daemon = Daemon::start(&home);
+    fs::write(&file, text(&all)).expect("written");
+    let done = chorusctl(&home, import).expect_success();
     assert!(done.contains("added 1 message to 1 conversation from 1 file"), "{done}");
     drop(daemon);
 }

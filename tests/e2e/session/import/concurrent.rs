@@ -51,6 +51,48 @@ fn the_same_file_many_times_at_once_gives_one_session() {
     assert_eq!(fs::read_dir(home.sessions_dir("a")).expect("sessions/").count(), ROUNDS);
 }
 
+/// Whoever comes first, the session gets every message once, and never loses one.
+#[test]
+fn of_several_imports_of_a_growing_conversation_none_takes_anything_away() {
+    const LINES: usize = 24;
+    const TOGETHER: usize = 6;
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    let lines: Vec<String> = (0..LINES)
+        .map(|n| {
+            let parent = n.checked_sub(1).map_or("null".to_owned(), |parent| format!("\"u{parent}\""));
+            line(n, "00000000-0000-4000-8000-000000000001", false)
+                .replace("\"parentUuid\":null", &format!("\"parentUuid\":{parent}"))
+        })
+        .collect();
+    let begin = Barrier::new(TOGETHER);
+    let outcomes: Vec<_> = std::thread::scope(|scope| {
+        let (lines, begin, daemon) = (&lines, &begin, &daemon);
+        let import = |first: usize| {
+            move || {
+                let mut client = daemon.client();
+                begin.wait();
+                let lengths = (first..=LINES).step_by(TOGETHER).chain([LINES]);
+                let results = lengths.map(|length| {
+                    let text = lines[..length].join("\n");
+                    import_transcript(&mut client, "a", ImportFormat::ClaudeCode, &text, 10_000).expect("imported")
+                });
+                results.flat_map(|result| result.conversations).collect::<Vec<_>>()
+            }
+        };
+        let threads: Vec<_> = (1..=TOGETHER).map(|first| scope.spawn(import(first))).collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("a client")).collect()
+    });
+    assert!(outcomes.iter().all(|one| one.outcome != ImportOutcome::Revision), "{outcomes:?}");
+    assert_eq!(outcomes.iter().map(|one| one.added).sum::<u64>(), LINES as u64, "each message was added once");
+    let [session] = &client.history("a")[..] else { panic!("one session") };
+    let (_, messages) = client.get_session("a", &session.header.session_id);
+    let texts: Vec<_> = messages.iter().map(|message| message.content.clone()).collect();
+    assert_eq!(texts, (0..LINES).map(|n| format!("question {n}")).collect::<Vec<_>>());
+}
+
 #[test]
 fn an_agent_that_is_renamed_meanwhile_gets_every_session() {
     const SESSIONS: usize = 60;

@@ -48,6 +48,12 @@ impl ImportedSession {
         self.secrets.iter().filter(|(at, _)| *at >= from).map(|(_, count)| count).sum()
     }
 
+    /// Returns the slug for the name of the session.
+    pub(super) fn name_slug(&self) -> String {
+        let described = self.about.description.as_deref().and_then(slug::from_description);
+        described.unwrap_or_else(|| self.content_slug.clone())
+    }
+
     /// Returns a copy without secrets. Blocks.
     pub(super) fn redacted(&self, redactor: &Redactor, dir: &Path) -> io::Result<Self> {
         let search = ImportRedactor { redactor, redact: true };

@@ -5,6 +5,7 @@ use rusqlite::{Connection, params};
 use uuid::Uuid;
 
 use super::{Catalog, SessionRow, SessionTable};
+use crate::db_thread::erase_wal;
 use crate::sqlite::StoreResult;
 
 /// Key of a setting that exists while purged data may be left in the database files.
@@ -72,7 +73,7 @@ impl Catalog {
                     }
                     _ => {}
                 }
-                conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+                erase_wal(conn)?;
                 // Delete this last, so that an interrupted purge is repeated.
                 conn.execute("DELETE FROM settings WHERE key = ?1", [PURGE_DUE_KEY])?;
                 Ok(())

@@ -45,6 +45,25 @@ impl SessionTable {
             .await
     }
 
+    /// Returns the sessions without a source that an import has saved under a name with this slug, newest first, at most 16.
+    pub async fn list_without_source_by_slug(&self, slug: String) -> Result<Vec<SessionRow>> {
+        self.db
+            .reader
+            .submit(move |conn| {
+                // A name is `<YYYY-MM-DD>_<slug>`, with a number behind it if it was taken.
+                let mut statement = conn.prepare_cached(&format!(
+                    "SELECT {COLUMNS} FROM sessions
+                     WHERE source_program IS NULL
+                         AND (substr(session_id, 12) = ?1 OR substr(session_id, 12) BETWEEN ?1 || '-' AND ?1 || '.')
+                         AND json_extract(header, '$.trigger') = 'import'
+                     ORDER BY rowid DESC LIMIT ?2"
+                ))?;
+                let rows = statement.query_map(params![slug, MAX_REVISIONS], read_session)?;
+                Ok(rows.collect::<rusqlite::Result<_>>()?)
+            })
+            .await
+    }
+
     /// Returns the ids of all sessions of a project.
     pub async fn ids_of_project(&self, project: ProjectFilter) -> Result<Vec<Uuid>> {
         self.db

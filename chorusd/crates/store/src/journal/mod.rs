@@ -54,7 +54,7 @@ pub use turn_marks_and_keys::{KnownTurn, TurnMark};
 use self::append::append_in_transaction;
 use self::publisher::EventPublisher;
 use self::record_list::RecordChain;
-use super::db_thread::{DbThread, FileGuards};
+use super::db_thread::{DbThread, FileGuards, erase_wal};
 use super::recovery::{self, CommitCounter, DatabaseLock, FileWatch, PositionFile};
 use super::snapshot::PendingSnapshot;
 use super::sqlite;
@@ -356,8 +356,7 @@ impl Journal {
             .submit_outside_transaction(|conn| {
                 // Trimming does not overwrite the pages it frees, so this vacuum does.
                 conn.execute_batch("PRAGMA secure_delete = ON; VACUUM; PRAGMA secure_delete = OFF")?;
-                conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
-                Ok(())
+                erase_wal(conn)
             })
             .await
     }

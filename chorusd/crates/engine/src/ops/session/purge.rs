@@ -16,6 +16,9 @@ use crate::agent::agent_index::AgentIndex;
 use crate::ops::agent::AgentResolver;
 use crate::ops::trash as ops_trash;
 
+/// How often erasing is attempted while the databases are read, for example copied.
+const MAX_ERASE_ATTEMPTS: u32 = 5;
+
 /// Deletes a session for good: its file, its row, its copies in the trash and, in the background, what the databases
 /// still hold of it. Live contexts that were restored from it continue, and are named in the result.
 pub async fn purge(agents: &AgentResolver, trash: &SessionTrash, params: PurgeParams) -> Result<PurgeResult> {
@@ -88,7 +91,15 @@ async fn delete_trash_copies(home: &Path, id: Uuid) -> Result<()> {
 
 /// Erases purged data from the databases. If it is interrupted, the next start repeats it.
 pub async fn erase_purged(store: &Store) {
-    if let Err(failure) = store.purge_deleted().await {
-        tracing::warn!(%failure, "cannot erase purged data from the databases; retrying at the next start");
+    for attempt in 1..=MAX_ERASE_ATTEMPTS {
+        match store.purge_deleted().await {
+            Ok(()) => return,
+            // Each attempt waits for those who read the databases.
+            Err(failure) if failure.kind == ErrorKind::Busy && attempt < MAX_ERASE_ATTEMPTS => {}
+            Err(failure) => {
+                tracing::warn!(%failure, "cannot erase purged data from the databases; retrying at the next start");
+                return;
+            }
+        }
     }
 }

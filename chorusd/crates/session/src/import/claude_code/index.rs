@@ -118,6 +118,10 @@ impl TranscriptIndex {
         for line in typed.taken_back() {
             writer.skip(line, "removed before it was sent");
         }
+        for (line, node) in typed.take_unsent(writer.now) {
+            writer.skip(line, "still waiting to be sent");
+            index.clear_queued_flags([node]);
+        }
         // [`Self::find_call`] searches by the id of the call.
         index.calls.sort_unstable();
         Ok(index)

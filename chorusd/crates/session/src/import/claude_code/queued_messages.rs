@@ -3,6 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 
+use jiff::{SignedDuration, Timestamp};
+
 use super::super::anthropic_blocks::content::Content;
 use super::index::NO_NODE;
 use super::line::TranscriptMessage;
@@ -13,6 +15,9 @@ const MAX_MERGED_CANDIDATES: usize = 16;
 
 /// Largest number of messages with the same text that are tracked. Older ones have long been sent.
 const MAX_SAME_TEXT: usize = 32;
+
+/// The program may still send a message that was typed that short ago.
+const MAX_WAIT: SignedDuration = SignedDuration::from_hours(1);
 
 /// The position of a line.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +46,8 @@ struct QueuedMessage {
     /// The node that carries the message. `NO_NODE` if an ordinary line does, or none.
     node: u32,
     is_waiting: bool,
+    /// The time at which it was typed, if the line says that.
+    typed_at: Option<Timestamp>,
     /// An attachment line has the message.
     attached: bool,
     /// The message may still appear as an ordinary line.
@@ -69,8 +76,9 @@ impl QueuedMessages {
             QueueOperation::Enqueue(talk) => {
                 let text = talk.as_ref().and_then(|talk| first_text(&talk.content)).unwrap_or_default();
                 let message = self.add(text, at);
-                if talk.is_none() {
-                    self.messages[message as usize].node = NO_NODE;
+                match &talk {
+                    Some(talk) => self.messages[message as usize].typed_at = talk.timestamp,
+                    None => self.messages[message as usize].node = NO_NODE,
                 }
                 self.waiting.push_back(message);
                 CarrierChange { new_carrier: talk.map(|_| at), ..CarrierChange::default() }
@@ -194,6 +202,21 @@ impl QueuedMessages {
         self.messages.iter().filter(|message| message.taken_back).map(|message| message.at.line)
     }
 
+    /// Takes out the messages that the program has yet to send, because their place in the conversation is not known before.
+    /// Returns the line and the node of each.
+    pub(super) fn take_unsent(&mut self, now: Timestamp) -> Vec<(u64, u32)> {
+        let Self { messages, dequeued, .. } = self;
+        let mut unsent = Vec::new();
+        for (number, message) in (0..).zip(messages) {
+            let is_recent = message.typed_at.is_some_and(|at| now.duration_since(at) < MAX_WAIT);
+            let is_unsent = is_recent && !message.attached && message.node != NO_NODE;
+            if is_unsent && (message.is_waiting || dequeued.contains(&number)) {
+                unsent.push((message.at.line, std::mem::replace(&mut message.node, NO_NODE)));
+            }
+        }
+        unsent
+    }
+
     fn add(&mut self, text: &str, at: LinePosition) -> u32 {
         let number = self.messages.len() as u32;
         let (length, text) = (text.len(), self.hasher.hash_one(text));
@@ -204,6 +227,7 @@ impl QueuedMessages {
             at,
             node: at.next,
             is_waiting: waits,
+            typed_at: None,
             attached,
             may_be_sent: open,
             taken_back,

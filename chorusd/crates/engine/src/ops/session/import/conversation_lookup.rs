@@ -132,6 +132,11 @@ impl SessionImporter {
             let started_at = imported.about.started_at.unwrap_or(imported.first_at);
             let others = self.of_agent(agent, table.list_without_source(started_at).await?);
             found.candidates.extend(others);
+            // Messages without times got that of the import, so the name tells more.
+            if found.candidates.is_empty() && imported.first_at == imported.last_at {
+                let named = table.list_without_source_by_slug(imported.name_slug()).await?;
+                found.candidates = self.of_agent(agent, named);
+            }
         }
         Ok(found)
     }

@@ -43,10 +43,8 @@ impl SessionImporter {
         let started_at = about.started_at.unwrap_or(imported.first_at);
         let dated = about.saved_at.filter(|_| about.session_id.is_some());
         let saved_at = dated.unwrap_or_else(|| self.clock.now());
-        let wanted = about.session_id.filter(|name| is_session_id(name)).unwrap_or_else(|| {
-            let slug = about.description.as_deref().and_then(slug::from_description);
-            slug::session_id(started_at, &slug.unwrap_or_else(|| imported.content_slug.clone()))
-        });
+        let named = about.session_id.filter(|name| is_session_id(name));
+        let wanted = named.unwrap_or_else(|| slug::session_id(started_at, &imported.name_slug()));
         let of = settings.clone();
         let make = move |dir: &Path, session_id: &str| {
             let extract = summary::extract_summary(&imported.digest);

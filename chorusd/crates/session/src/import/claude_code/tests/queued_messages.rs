@@ -3,7 +3,7 @@
 //! 88357), the reason `absorbed_mid_turn` from version 2.1.246 on, and `attachment` lines of the kind `queued_command`
 //! whose prompt is a text or, with images, a list of blocks (kenn-io/agentsview pull request 406).
 
-use super::{ImportedSession, answer, call, line, main_of, part, read};
+use super::{ImportedSession, answer, call, line, main_of, now, part, read};
 
 fn queue(operation: &str, content: Option<&str>, more: &str) -> String {
     let content = content.map(|text| format!(r#""content":{text:?},"#)).unwrap_or_default();
@@ -163,6 +163,28 @@ fn other_attachments_and_operations_are_bookkeeping() {
 #[test]
 fn a_file_with_nothing_but_waiting_messages_is_a_conversation() {
     assert_eq!(main_of(&[enqueue("one"), enqueue("two")]).role_texts(), ["user: one", "user: two"]);
+}
+
+#[test]
+fn a_message_that_will_be_sent_soon_comes_in_when_it_was() {
+    let recent = |operation: &str, content: Option<&str>| {
+        queue(operation, content, "").replace("2026-01-01T00:00:00Z", &now().to_string())
+    };
+    let (typed, taken) = (recent("enqueue", Some("typed")), recent("dequeue", None));
+    let sent = line("user", "d", "c", r#""typed""#);
+    for (before, skipped) in
+        [(vec![typed.clone()], 1), (vec![typed.clone(), taken.clone()], 1), (vec![enqueue("typed")], 0)]
+    {
+        let mut lines = turn(&before, &[], "r");
+        let memory = read(&lines);
+        assert_eq!((memory.sessions[0].messages.len(), memory.skipped.len()), (5 - skipped, skipped), "{before:#?}");
+        lines.extend([taken.clone(), sent.clone()]);
+        assert_eq!(main_of(&lines).role_texts()[3..], ["assistant: done", "user: typed"]);
+    }
+    // A turn that took it up has it.
+    let absorbed = queue("remove", Some("typed"), r#""reason":"absorbed_mid_turn","#);
+    assert_eq!(main_of(&turn(&[typed.clone()], &[absorbed], "r")).role_texts(), TURN);
+    assert_eq!(main_of(&turn(&[typed], &[attached("t", "r", r#""typed""#)], "t")).role_texts(), TURN);
 }
 
 /// Each message is searched by its text among those with the same text.
