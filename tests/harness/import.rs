@@ -24,5 +24,5 @@ pub fn import_transcript(
         let add = AddParams { import, data: Some(data.into()), data_base64: None };
         assert_eq!(client.call::<Add>(&add)?.received, sent);
     }
-    client.call::<Commit>(&CommitParams { import, redact: false, skip_known: false })
+    client.call::<Commit>(&CommitParams { import, ..CommitParams::default() })
 }

@@ -147,7 +147,7 @@ routes! {
     inline_of_connection agent_transfer::ImportAdd => agent::import::add(transfers);
     inline_of_connection backup::ArchiveBegin => backup::archive::begin(backups);
     inline_of_connection backup::ArchiveRead => backup::archive::read(backups);
-    spawned_of_connection import::Commit => session::import::commit(session_importer, transfers);
+    spawned_of_connection import::Commit => session::import::commit(session_importer, transfers, capture);
     spawned_of_connection agent_transfer::ExportBegin => agent::export::begin(agent_exporter, transfers);
     spawned_of_connection agent_transfer::ImportCommit => agent::import::commit(agent_editor, catalog_sync, sandbox, transfers);
     spawned_with_progress backup::Create => backup::create::create(backups);

@@ -86,6 +86,9 @@ pub struct CommitParams {
     pub redact: bool,
     /// Leave conversations that are up to date out of `sessions`, and count them in `known`.
     pub skip_known: bool,
+    /// Follow the rules of capture: leave out conversations that were deleted here, or held in excluded directories. A
+    /// transcript of which nothing is left is then no error.
+    pub as_capture: bool,
 }
 
 /// A line that could not be imported.

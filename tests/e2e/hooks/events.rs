@@ -93,6 +93,13 @@ fn a_conversation_is_saved_before_a_compaction_and_at_its_end() {
     }
     let shown = chorusctl(&home, ["show", "22222222"]).expect_success();
     assert!(shown.contains("Noted.") && !shown.contains("AKIAIOSFODNN7EXAMPLE"), "{shown}");
+    // A conversation that was deleted stays away.
+    chorusctl(&home, ["rm", "22222222"]).expect_success();
+    let deleted = write_transcript(&home, NEW, &project, &["Paint the fence", "Green it is.", "More", "And more"]);
+    chorusctl(&home, ["--no-autostart", "hooks", "run", "claude-code", "--save", deleted.to_str().expect("UTF-8")])
+        .expect_success();
+    let listed = chorusctl(&home, ["history", "--source", "claude-code", "--json"]).expect_json();
+    assert_eq!(listed["total"], 0, "{listed}");
 }
 
 #[test]

@@ -146,6 +146,12 @@ fn sessions_of_agents_come_with_their_names_and_deleted_ones_stay_away() {
     chorusctl(here, ["rm", copy["sessions"][0]["id"].as_str().expect("an id")]).expect_success();
     assert_eq!(machines.sync(&[]).expect_success(), "up to date\n");
     assert_eq!((texts(here).len(), texts(there).len()), (1, 2), "it is deleted here only");
+    // Also its own session, and without the trash.
+    let own = chorusctl(here, ["--agent", "api", "history", "plan", "--json"]).expect_json();
+    chorusctl(here, ["session", "purge", own["sessions"][0]["id"].as_str().expect("an id"), "--yes"]).expect_success();
+    chorusctl(here, ["trash", "empty", "--yes"]).expect_success();
+    assert_eq!(machines.sync(&[]).expect_success(), "up to date\n");
+    assert_eq!((texts(here).len(), texts(there).len()), (0, 2));
     drop(daemons);
 }
 

@@ -28,9 +28,10 @@ impl SshServer {
         fs::copy(dir.join("user.pub"), dir.join("authorized")).expect("a key");
         // Programs that are found in PATH there, and the home of Chorus.
         let wrapper = format!(
-            "#!/bin/sh\nexport CHORUS_HOME='{}' HOME='{}'\nunset CHORUS_SOCKET\n[ -f ~/.bashrc ] && . ~/.bashrc\nexec '{}' \"$@\"\n",
+            "#!/bin/sh\nexport CHORUS_HOME='{}' HOME='{}' CHORUSD='{}'\nunset CHORUS_SOCKET\n[ -f ~/.bashrc ] && . ~/.bashrc\nexec '{}' \"$@\"\n",
             home.path.display(),
             dir.display(),
+            home.bins.chorusd,
             home.bins.chorusctl
         );
         fs::write(dir.join("chorusctl"), wrapper).expect("a program");

@@ -14,8 +14,13 @@ use crate::error::Error;
 use crate::ui::units::pluralize;
 
 /// How a file is imported whose conversation is resumed.
-const AS_IT_IS: ImportOptions =
-    ImportOptions { from: ImportFormat::Auto, redact: false, skip_known: false, has_progress_bar: true };
+const AS_IT_IS: ImportOptions = ImportOptions {
+    from: ImportFormat::Auto,
+    redact: false,
+    skip_known: false,
+    as_capture: false,
+    has_progress_bar: true,
+};
 
 /// Start a new conversation from a saved one's summary
 ///

@@ -76,7 +76,12 @@ fn save_in_background(event: &Event, app: &App) {
 }
 
 fn save(transcript: &Path, app: &mut App) {
-    let options =
-        ImportOptions { from: ImportFormat::ClaudeCode, redact: true, skip_known: true, has_progress_bar: false };
+    let options = ImportOptions {
+        from: ImportFormat::ClaudeCode,
+        redact: true,
+        skip_known: true,
+        as_capture: true,
+        has_progress_bar: false,
+    };
     let _ = import_file(app, &transcript.to_string_lossy(), options);
 }

@@ -48,7 +48,7 @@ pub(super) fn run(
     choice: FileChoice,
 ) -> Result<(), Error> {
     let is_search = choice != FileChoice::Named;
-    let options = ImportOptions { from, redact, skip_known: is_search, has_progress_bar: false };
+    let options = ImportOptions { from, redact, skip_known: is_search, as_capture: false, has_progress_bar: false };
     let mut files: Vec<&String> = files.iter().collect();
     if is_search {
         // The newest comes last, so that it is the first in the history.

@@ -165,8 +165,13 @@ fn import_named(args: &Args, app: &mut App) -> Result<(), Error> {
     let mut imported = None;
     let mut totals = ImportTotals::default();
     for file in &args.files {
-        let options =
-            ImportOptions { from: args.from.into(), redact: args.redact, skip_known: false, has_progress_bar: true };
+        let options = ImportOptions {
+            from: args.from.into(),
+            redact: args.redact,
+            skip_known: false,
+            as_capture: false,
+            has_progress_bar: true,
+        };
         let state = FileState::of(Path::new(file));
         match import_file(app, file, options) {
             Ok(raw) => {
@@ -206,6 +211,8 @@ pub struct ImportOptions {
     pub redact: bool,
     /// Leave out conversations that were imported before.
     pub skip_known: bool,
+    /// Leave out what was deleted here, or is excluded from capture.
+    pub as_capture: bool,
     pub has_progress_bar: bool,
 }
 
@@ -278,7 +285,7 @@ fn upload(
     (source, size): (Box<dyn Read>, u64),
     options: ImportOptions,
 ) -> Result<Box<RawValue>, Error> {
-    let ImportOptions { from, redact, skip_known, has_progress_bar } = options;
+    let ImportOptions { from, redact, skip_known, as_capture, has_progress_bar } = options;
     let name = (file != "-").then(|| file.to_owned());
     let agent = app.named_agent();
     let import = app.call::<Begin>(&BeginParams { agent, from, file: name })?.import;
@@ -295,7 +302,7 @@ fn upload(
         progress.update(sent, size, "bytes");
     }
     progress.next_phase();
-    let commit = CommitParams { import, redact, skip_known };
+    let commit = CommitParams { import, redact, skip_known, as_capture };
     let result = app.client()?.call_raw(Commit::NAME, &commit, &mut |at| progress.update(at.done, at.total, &at.unit));
     progress.finish();
     Ok(result?)

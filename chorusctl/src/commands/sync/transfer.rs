@@ -30,7 +30,7 @@ pub(super) fn copy_session(
             Err(CallError::Rpc(error)) if error.kind() == ErrorKind::Conflict && attempt < MAX_ATTEMPTS => attempt += 1,
             copied => {
                 copied?;
-                let params = CommitParams { import, redact: false, skip_known: true };
+                let params = CommitParams { import, redact: false, skip_known: true, as_capture: true };
                 return parse_result(&to.call_raw(Commit::NAME, &params, &mut |_| {})?);
             }
         }

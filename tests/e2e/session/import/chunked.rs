@@ -29,7 +29,7 @@ fn a_chunk_may_end_inside_a_character() {
     // `{"role":"user","content":"é"}`, cut between the two bytes of the é.
     bytes(&mut client, import, "eyJyb2xlIjoidXNlciIsImNvbnRlbnQiOiLD");
     bytes(&mut client, import, "qSJ9Cg==");
-    let result = client.call::<Commit>(&CommitParams { import, redact: false, skip_known: false }).expect("imported");
+    let result = client.call::<Commit>(&CommitParams { import, ..CommitParams::default() }).expect("imported");
     assert_eq!((result.sessions.len(), result.skipped_total), (1, 0));
     assert_eq!(client.get_session("a", "latest").1[0].content, "\u{e9}");
 }
@@ -44,15 +44,15 @@ fn an_import_belongs_to_its_connection_and_ends_with_it() {
     let add = AddParams { import, data: Some("{}".into()), data_base64: None };
     assert_ne!(expect_error_kind(daemon.client().call::<Add>(&add)), ErrorKind::Internal);
     assert_ne!(
-        expect_error_kind(daemon.client().call::<Commit>(&CommitParams { import, redact: false, skip_known: false })),
+        expect_error_kind(daemon.client().call::<Commit>(&CommitParams { import, ..CommitParams::default() })),
         ErrorKind::Internal
     );
     client
         .call::<Add>(&AddParams { data: Some("{\"role\":\"user\",\"content\":\"x\"}".into()), ..add })
         .expect("added");
-    client.call::<Commit>(&CommitParams { import, redact: false, skip_known: false }).expect("imported");
+    client.call::<Commit>(&CommitParams { import, ..CommitParams::default() }).expect("imported");
     assert_ne!(
-        expect_error_kind(client.call::<Commit>(&CommitParams { import, redact: false, skip_known: false })),
+        expect_error_kind(client.call::<Commit>(&CommitParams { import, ..CommitParams::default() })),
         ErrorKind::Internal,
         "once is enough"
     );
@@ -76,7 +76,7 @@ fn two_imports_at_once_do_not_mix() {
         }
     }
     for import in [one, two] {
-        client.call::<Commit>(&CommitParams { import, redact: false, skip_known: false }).expect("imported");
+        client.call::<Commit>(&CommitParams { import, ..CommitParams::default() }).expect("imported");
         let texts: Vec<_> = client.get_session("a", "latest").1.into_iter().map(|m| m.content).collect();
         assert_eq!(texts, (0..10).map(|n| format!("{import} {n}")).collect::<Vec<_>>());
     }
@@ -97,7 +97,7 @@ fn a_large_transcript_needs_little_memory() {
     for _ in 0..megabytes {
         client.call::<Add>(&AddParams { import, data: Some(line.clone()), data_base64: None }).expect("added");
     }
-    let result = client.call::<Commit>(&CommitParams { import, redact: false, skip_known: false }).expect("imported");
+    let result = client.call::<Commit>(&CommitParams { import, ..CommitParams::default() }).expect("imported");
     assert_eq!(result.sessions[0].header.message_count, megabytes);
     let growth = process::peak_rss(daemon.pid) - before;
     let allowed = (megabytes / 2).clamp(32, 200) * 1024 * 1024;
@@ -146,7 +146,7 @@ fn a_hundred_thousand_messages_of_markdown_come_back_in_little_memory() {
         let data = Some(chunk.join("\n") + "\n");
         client.call::<Add>(&AddParams { import, data, data_base64: None }).expect("added");
     }
-    let first = client.call::<Commit>(&CommitParams { import, redact: false, skip_known: false }).expect("imported");
+    let first = client.call::<Commit>(&CommitParams { import, ..CommitParams::default() }).expect("imported");
     let id = first.sessions[0].header.id.to_string();
     let before = process::peak_rss(daemon.pid);
     let text = export(&mut client, "a", &id, ExportFormat::Md);
@@ -168,7 +168,7 @@ fn a_hundred_thousand_messages_of_markdown_come_back_in_little_memory() {
         client.call::<Add>(&AddParams { import, data: Some(chunk.into()), data_base64: None }).expect("added");
         rest = more;
     }
-    let again = client.call::<Commit>(&CommitParams { import, redact: false, skip_known: false }).expect("imported");
+    let again = client.call::<Commit>(&CommitParams { import, ..CommitParams::default() }).expect("imported");
     let growth = process::peak_rss(daemon.pid) - before;
     assert!(growth < ALLOWED, "{growth} bytes for an import of {} bytes", text.len());
     assert_eq!((again.sessions.len(), again.skipped_total), (1, 0));

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use chorus_base::error::Result;
 use chorus_base::hex::hex;
 use chorus_base::sync::Mutex;
-use chorus_proto::SessionSource;
+use chorus_proto::SessionHeader;
 use chorus_store::catalog::CaptureTable;
 use sha2::{Digest as _, Sha256};
 
@@ -31,8 +31,8 @@ impl DeletedConversations {
     }
 
     /// Records that a conversation was deleted.
-    pub(crate) async fn add(&self, source: &SessionSource) -> Result<()> {
-        let hash = hash(&source.program, &source.conversation);
+    pub(crate) async fn add(&self, program: &str, conversation: &str) -> Result<()> {
+        let hash = hash(program, conversation);
         self.table.add_tombstone(hash.clone()).await?;
         self.hashes.lock().insert(hash);
         Ok(())
@@ -48,6 +48,15 @@ impl DeletedConversations {
             self.hashes.lock().remove(&hash);
         }
         Ok(())
+    }
+}
+
+/// Returns the program and the id there of the conversation that a session holds. A session that an agent saved has these on
+/// other machines.
+pub(crate) fn identity(header: &SessionHeader) -> (String, String) {
+    match &header.source {
+        Some(source) => (source.program.clone(), source.conversation.clone()),
+        None => ("chorus".to_owned(), header.id.to_string()),
     }
 }
 

@@ -23,6 +23,7 @@ mod watcher;
 mod worker;
 
 pub use deleted::DeletedConversations;
+pub(crate) use deleted::identity;
 pub use places::UserPlaces;
 pub use rules::CaptureRules;
 pub use service::CaptureService;

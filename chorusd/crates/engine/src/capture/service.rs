@@ -110,7 +110,7 @@ impl CaptureService {
     }
 
     /// Returns the rules for conversations with the current settings.
-    pub(super) fn rules(&self) -> CaptureRules {
+    pub(crate) fn rules(&self) -> CaptureRules {
         let excluded = self.settings.borrow().excluded.iter().map(PathBuf::from).collect();
         CaptureRules { excluded, deleted: self.deleted.clone() }
     }

@@ -17,6 +17,7 @@ use chorus_runtime::run_blocking;
 pub use conversation_lookup::ConversationKey;
 pub use importer::{OnProgress, SessionImporter, Transcript};
 
+use crate::capture::CaptureService;
 use crate::ops::agent::AgentResolver;
 use crate::ops::import_sink::create_spool;
 use crate::ops::transfers::{AllTransfers, TranscriptUpload, Transfer};
@@ -66,6 +67,7 @@ pub async fn add(transfers: &Arc<AllTransfers>, connection: u64, params: AddPara
 pub async fn commit(
     importer: &SessionImporter,
     transfers: &AllTransfers,
+    capture: &CaptureService,
     connection: u64,
     params: CommitParams,
     progress: OnProgress,
@@ -80,7 +82,7 @@ pub async fn commit(
         agent,
         redact: params.redact,
         only_changed: params.skip_known,
-        rules: None,
+        rules: params.as_capture.then(|| Arc::new(capture.rules())),
     };
     importer.import_transcript(transcript, progress).await
 }

@@ -17,7 +17,7 @@ use super::SessionReader;
 use crate::agent::agent_index::AgentIndex;
 use crate::agent::command;
 use crate::agent::registry::Registry;
-use crate::capture::DeletedConversations;
+use crate::capture::{DeletedConversations, identity};
 use crate::ops::trash as ops_trash;
 
 /// Moves sessions to the trash: on request, when they are purged, or when they were not used for long.
@@ -44,15 +44,15 @@ impl SessionTrash {
         })
     }
 
-    /// Keeps capture from bringing a conversation back whose last session is deleted.
-    async fn keep_from_capture(&self, row: &SessionRow) -> Result<()> {
-        let Some(source) = &row.header.source else { return Ok(()) };
+    /// Keeps capture and other machines from bringing a conversation back whose last session is deleted.
+    async fn keep_away(&self, row: &SessionRow) -> Result<()> {
+        let (program, conversation) = identity(&row.header);
         let table = &self.store.catalog.sessions;
-        let revisions = table.list_of_source(source.program.clone(), source.conversation.clone()).await?;
+        let revisions = table.list_of_source(program.clone(), conversation.clone()).await?;
         if revisions.iter().any(|other| other.header.id != row.header.id) {
             return Ok(());
         }
-        self.deleted.add(source).await
+        self.deleted.add(&program, &conversation).await
     }
 
     /// Detaches live contexts from the session, moves its file to the trash, and then calls `remove` for its row. Returns
@@ -71,7 +71,7 @@ impl SessionTrash {
             self.registry.ask(conversation, command::materialise(session)).await?;
         }
         // First, because a crash in between must not bring it back.
-        self.keep_from_capture(row).await?;
+        self.keep_away(row).await?;
         let path = self.sessions.path(&row.header).await?;
         let note = EntryMetadata {
             kind: TrashKind::Session,

@@ -8,7 +8,7 @@ use chorus_base::error::{Error, Result};
 use chorus_config::agent::{AGENT_FILE, AgentConfig};
 use chorus_proto::methods::memory::MemoryEntry;
 use chorus_proto::methods::trash::{RestoreParams, RestoreResult, TrashKind};
-use chorus_proto::{Agent, ErrorKind, Session, SessionHeader, SessionSource};
+use chorus_proto::{Agent, ErrorKind, Session, SessionHeader};
 use chorus_runtime::run_blocking;
 use chorus_store::catalog::{MemoryRow, RememberOutcome, SessionPlacement, SessionRow};
 use chorus_store::session_files::{path_of, stamp};
@@ -17,6 +17,7 @@ use chorus_store::{session_files, trash};
 
 use super::Trash;
 use crate::agent::agent_index::AgentEntry;
+use crate::capture::identity;
 use crate::ops::agent::{AGENTS_DIR, AgentDescriber, agent_entry, agent_row, discord_channel};
 use crate::ops::catalog_sync::CatalogSync;
 use crate::ops::session::SessionReader;
@@ -147,9 +148,8 @@ async fn restore_session(
     match add_session_row(trash, settings, name, of, target.clone()).await {
         Ok(row) => {
             discard_entry(entry).await;
-            if let Some(SessionSource { program, conversation, .. }) = row.header.source.clone() {
-                trash.deleted.remove(&program, &[conversation]).await?;
-            }
+            let (program, conversation) = identity(&row.header);
+            trash.deleted.remove(&program, &[conversation]).await?;
             let session = sessions.describe(row).await?;
             Ok((session, (*name != note.name).then(|| note.name.clone())))
         }
