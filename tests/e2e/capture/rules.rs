@@ -24,6 +24,8 @@ fn excluded_projects_are_left_out_until_they_are_included_again() {
     let status = chorusctl(&home, ["capture", "status"]).expect_success();
     assert!(status.contains("excluded: /home/mara/diary"), "{status}");
     chorusctl(&home, ["capture", "exclude", "--remove", "/home/mara/diary"]).expect_success();
+    // Without a change of the transcript.
+    wait_until_kept(&mut client, &secret);
     secret.say("and so on");
     wait_until_kept(&mut client, &secret);
     chorusctl(&home, ["capture", "exclude", "--remove", "/home/mara/diary"]).expect_failure_with_hint(3);
@@ -69,8 +71,31 @@ fn a_deleted_conversation_does_not_come_back_until_it_is_restored() {
     assert_eq!(captured(&mut client).len(), 1);
     let entry = deleted["trash"].as_str().expect("an entry of the trash");
     chorusctl(&home, ["trash", "restore", entry]).expect_success();
+    assert_eq!(wait_until_kept(&mut client, &talk).header.id, session.header.id, "with what was written meanwhile");
     talk.say("three");
     assert_eq!(wait_until_kept(&mut client, &talk).header.id, session.header.id);
+}
+
+#[test]
+fn a_deleted_revision_does_not_come_back() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    let mut talk = Transcript::claude_code(&home, "/home/mara/shop", "aaaaaaaa");
+    talk.say("one");
+    chorusctl(&home, ["capture", "on"]).expect_success();
+    wait_until_kept(&mut client, &talk);
+    let text = fs::read_to_string(&talk.path).expect("the transcript").replace("one", "another beginning");
+    fs::write(&talk.path, text).expect("rewritten");
+    let revision = wait_until_kept(&mut client, &talk);
+    chorusctl(&home, ["rm", &revision.short_id]).expect_success();
+    talk.say("two");
+    let mut other = Transcript::claude_code(&home, "/home/mara/shop", "bbbbbbbb");
+    other.say("another");
+    wait_until_kept(&mut client, &other);
+    chorusctl(&home, ["capture", "on"]).expect_success();
+    let left: Vec<_> = captured(&mut client).iter().map(kept).collect();
+    assert!(left.len() == 2 && left.contains(&vec!["one".to_owned()]), "{left:?}");
 }
 
 #[test]

@@ -8,19 +8,22 @@ use chorus_base::sync::Mutex;
 use chorus_proto::SessionHeader;
 use chorus_store::catalog::CaptureTable;
 use sha2::{Digest as _, Sha256};
+use tokio::sync::Notify;
 
 /// The conversations that were deleted here. Only hashes of their ids are stored.
 #[derive(Debug)]
 pub struct DeletedConversations {
     table: CaptureTable,
     hashes: Mutex<HashSet<String>>,
+    /// Is notified when a conversation may be captured again.
+    pub(super) restored: Notify,
 }
 
 impl DeletedConversations {
     /// Loads them from the catalog.
     pub async fn load(table: CaptureTable) -> Result<Self> {
         let hashes = table.deleted_conversations().await?.into_iter().collect();
-        Ok(Self { table, hashes: Mutex::new(hashes) })
+        Ok(Self { table, hashes: Mutex::new(hashes), restored: Notify::new() })
     }
 
     /// Returns true if a conversation that is known by one of these ids was deleted.
@@ -47,6 +50,8 @@ impl DeletedConversations {
             self.table.remove_tombstone(hash.clone()).await?;
             self.hashes.lock().remove(&hash);
         }
+        self.table.forget_held_back().await?;
+        self.restored.notify_one();
         Ok(())
     }
 }

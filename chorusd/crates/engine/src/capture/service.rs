@@ -104,6 +104,13 @@ impl CaptureService {
         }
     }
 
+    /// Has transcripts of which nothing was captured be read again at the next look.
+    pub(crate) async fn forget_held_back(&self) -> Result<()> {
+        self.table.forget_held_back().await?;
+        self.files.lock().values_mut().filter(|file| file.conversations == 0).for_each(|file| file.inode = 0);
+        Ok(())
+    }
+
     /// Returns true if exactly this path is excluded.
     pub(crate) fn is_excluded(&self, path: &str) -> bool {
         self.settings.borrow().excluded.contains(path)

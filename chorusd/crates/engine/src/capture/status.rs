@@ -80,7 +80,8 @@ fn forecast(
     let before = now.checked_sub(hours.hours()).ok()?;
     let found = find_transcripts(source, roots);
     let doomed: Vec<_> = found.iter().filter(|file| file.modified_at <= before).collect();
-    let is_captured = |path: &PathBuf| files.get(path).is_some_and(|file| file.failure.is_none());
+    let is_captured =
+        |path: &PathBuf| files.get(path).is_some_and(|file| file.failure.is_none() && file.conversations > 0);
     (!doomed.is_empty()).then(|| UpcomingDeletion {
         after_days,
         within_days: FORECAST_DAYS,

@@ -157,15 +157,19 @@ impl Watcher {
             | WatchFlags::MODIFY
             | WatchFlags::MOVED_TO
             | WatchFlags::MOVE_SELF
-            | WatchFlags::DONT_FOLLOW
             | WatchFlags::EXCL_UNLINK
             | WatchFlags::ONLYDIR;
         walk(
             dir,
             0,
-            &mut |dir| match inotify::add_watch(self.fd.get_ref(), dir, flags) {
+            // The root itself may be a link.
+            &mut |at| match inotify::add_watch(
+                self.fd.get_ref(),
+                at,
+                if at == dir { flags } else { flags | WatchFlags::DONT_FOLLOW },
+            ) {
                 Ok(watch) => {
-                    self.watches.insert(watch, Watched::Dir(source, dir.to_owned()));
+                    self.watches.insert(watch, Watched::Dir(source, at.to_owned()));
                 }
                 Err(Errno::NOENT) => {}
                 Err(_) => self.is_incomplete = true,

@@ -105,6 +105,12 @@ impl Follower {
                         watcher = None;
                     }
                 },
+                () = self.ops.capture.deleted.restored.notified() => {
+                    if let Err(failure) = self.capture().forget_held_back().await {
+                        tracing::warn!(%failure, "what was written while a conversation was deleted is captured when it grows");
+                    }
+                    next_look = Ticks(0);
+                }
                 () = clock.sleep_until(next_look) => {}
                 () = sleep_until(due) => {}
             }
@@ -232,7 +238,10 @@ impl Follower {
         let unreadable = (sessions.is_empty() && skipped_total > 0).then(|| {
             format!("none of its {skipped_total} lines could be read; the format may be newer than this release")
         });
+        // A later look tries again, perhaps by a later release.
+        let inode = if unreadable.is_some() { 0 } else { file.inode };
         Ok(Some(CapturedFile {
+            inode,
             read_bytes,
             conversations: sessions.len() as u64,
             messages: sessions.iter().map(|session| session.header.message_count).sum(),

@@ -82,6 +82,14 @@ impl CaptureTable {
         })
     }
 
+    /// Forgets the state of transcripts of which nothing was captured, so that they are read again.
+    pub fn forget_held_back(&self) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.db.writer.submit(|conn| {
+            conn.execute("UPDATE captured_files SET inode = 0 WHERE conversations = 0", [])?;
+            Ok(())
+        })
+    }
+
     /// Returns the hashes of the conversations that are not captured again.
     pub async fn deleted_conversations(&self) -> Result<Vec<String>> {
         self.db

@@ -22,6 +22,10 @@ pub async fn exclude(capture: &CaptureService, params: ExcludeParams) -> Result<
         return Err(Error::new(ErrorKind::NotFound, format!("{path} is not excluded"))
             .hint("list excluded paths: chorusctl capture status"));
     }
+    if remove {
+        // First, because the change starts a look.
+        capture.forget_held_back().await?;
+    }
     let change = capture.change(move |settings| match remove {
         true => drop(settings.excluded.remove(&path)),
         false => drop(settings.excluded.insert(path)),

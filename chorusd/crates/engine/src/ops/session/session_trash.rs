@@ -44,12 +44,13 @@ impl SessionTrash {
         })
     }
 
-    /// Keeps capture and other machines from bringing a conversation back whose last session is deleted.
+    /// Keeps capture and other machines from bringing a conversation back whose newest session is deleted.
     async fn keep_away(&self, row: &SessionRow) -> Result<()> {
         let (program, conversation) = identity(&row.header);
         let table = &self.store.catalog.sessions;
         let revisions = table.list_of_source(program.clone(), conversation.clone()).await?;
-        if revisions.iter().any(|other| other.header.id != row.header.id) {
+        let revision = |row: &SessionRow| row.header.source.as_ref().map_or(0, |source| source.revision);
+        if revisions.iter().any(|other| revision(other) > revision(row)) {
             return Ok(());
         }
         self.deleted.add(&program, &conversation).await
