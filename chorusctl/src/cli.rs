@@ -18,7 +18,7 @@ use crate::ui::terminal::ColorWhen;
 const AFTER_HELP: &str = "\
 Examples:
   chorusctl tour                        run a ten-second demo
-  chorusctl import transcript.jsonl     import a conversation
+  chorusctl capture on                  keep what coding agents say
   chorusctl history                     list saved conversations
   chorusctl search redis cache          find messages
   chorusctl restore latest              continue where you left off

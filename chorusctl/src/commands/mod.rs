@@ -112,7 +112,7 @@ pub enum Command {
     Sync(sync::Args),
     /// Let coding tools search and keep conversations (MCP server)
     Mcp(mcp::Args),
-    /// Let a coding tool tell Chorus when a conversation starts or ends
+    /// Let Claude Code recall and save conversations automatically
     Hooks(hooks::Args),
     /// Show token usage and cost
     Usage(usage::Args),

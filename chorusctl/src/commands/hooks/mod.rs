@@ -9,7 +9,7 @@ mod uninstall;
 use crate::app::App;
 use crate::error::Error;
 
-/// Let a coding tool tell Chorus when a conversation starts or ends
+/// Let Claude Code recall and save conversations automatically
 ///
 /// After `hooks install claude-code`, Claude Code begins each conversation with a list of the earlier ones in the same project, and every
 /// conversation is saved before it is compacted and when it ends. If no daemon is running, nothing happens.

@@ -29,7 +29,9 @@ fn count(client: &mut Client, kind: EventType) -> usize {
 fn a_few_are_asked_for_at_once_and_the_others_wait_without_their_transcripts() {
     let (home, server) = (home(), ModelServer::start_for_summaries());
     create_agents(&home, CONTEXTS);
-    let daemon = Daemon::start_with(&home, &format!("{}[defaults]\nidle_timeout = \"1s\"\n", server.config_toml()));
+    // The pages of the search index count as memory, too.
+    let config = format!("{}[defaults]\nidle_timeout = \"1s\"\n[search]\nindex = false\n", server.config_toml());
+    let daemon = Daemon::start_with(&home, &config);
     let mut client = daemon.client();
     server.anthropic().set_fallback(Response::empty().gate("all").then_text(&answer()));
     let before = daemon.rss();
@@ -42,7 +44,7 @@ fn a_few_are_asked_for_at_once_and_the_others_wait_without_their_transcripts() {
     });
     server.wait_for_gate("all");
     assert_eq!(server.requests().len(), AT_ONCE);
-    // What it took to write and to index them goes back.
+    // What it took to write them goes back.
     wait_until("memory to be given back", DEADLINE * 3, || {
         (daemon.rss().saturating_sub(before) < GROWTH).then_some(())
     });

@@ -183,7 +183,7 @@ fn a_message_that_will_be_sent_soon_comes_in_when_it_was() {
     }
     // A turn that took it up has it.
     let absorbed = queue("remove", Some("typed"), r#""reason":"absorbed_mid_turn","#);
-    assert_eq!(main_of(&turn(&[typed.clone()], &[absorbed], "r")).role_texts(), TURN);
+    assert_eq!(main_of(&turn(std::slice::from_ref(&typed), &[absorbed], "r")).role_texts(), TURN);
     assert_eq!(main_of(&turn(&[typed], &[attached("t", "r", r#""typed""#)], "t")).role_texts(), TURN);
 }
 
