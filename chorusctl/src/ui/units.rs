@@ -16,6 +16,15 @@ pub fn group_digits(number: u64) -> String {
     text
 }
 
+/// Formats `1 message`, `9,940 messages`.
+#[must_use]
+pub fn count_messages(count: u64) -> String {
+    match count {
+        1 => "1 message".to_owned(),
+        count => format!("{} messages", group_digits(count)),
+    }
+}
+
 /// Formats `1 token`, `~12k tokens`.
 #[must_use]
 pub fn format_token_count(number: u64) -> String {

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use chorus_proto::methods::search::{EmbeddingModel, EmbeddingSource, Model, ModelParams};
-use chorus_proto::pluralize::pluralize;
 
 use crate::app::App;
 use crate::error::Error;
 use crate::ui::sanitize;
+use crate::ui::units::count_messages;
 
 /// Show or choose the model that finds messages by their meaning
 ///
@@ -77,7 +77,7 @@ fn describe(model: &EmbeddingModel) -> String {
     let progress = match (&model.problem, model.waiting) {
         (Some(problem), _) => format!("not working: {}", sanitize::one_line(problem)),
         (None, _) if model.complete => "all messages are prepared".to_owned(),
-        (None, Some(waiting)) => format!("{} to prepare", pluralize(waiting, "message")),
+        (None, Some(waiting)) => format!("{} to prepare", count_messages(waiting)),
         (None, None) => "starting".to_owned(),
     };
     let former = model.replaces.as_ref().map(|name| format!("; until then, {}", sanitize::one_line(name)));
@@ -95,7 +95,7 @@ pub fn progress_line(model: &EmbeddingModel) -> Option<String> {
     match (&model.problem, model.waiting) {
         (Some(problem), _) => Some(format!("search by meaning is not working: {}", sanitize::one_line(problem))),
         (None, Some(waiting)) if waiting > 0 => {
-            Some(format!("search by meaning: {} to prepare", pluralize(waiting, "message")))
+            Some(format!("search by meaning: {} to prepare", count_messages(waiting)))
         }
         _ => None,
     }

@@ -9,7 +9,7 @@ use crate::commands::format;
 use crate::error::Error;
 use crate::ui::sanitize;
 use crate::ui::stdout::OutputFormat;
-use crate::ui::units::{group_digits, pluralize};
+use crate::ui::units::{count_messages, group_digits, pluralize};
 
 /// The counts of an import.
 #[derive(Debug, Default)]
@@ -116,12 +116,20 @@ impl ImportTotals {
                 return format!("{} up to date{skipped}", pluralize(self.up_to_date, "conversation"));
             }
             (0, 1.., ..) => {
-                format!("added {} to {} from {files}", messages(self.added), pluralize(self.grown, "conversation"))
+                format!(
+                    "added {} to {} from {files}",
+                    count_messages(self.added),
+                    pluralize(self.grown, "conversation")
+                )
             }
-            _ => format!("imported {} ({}) from {files}", pluralize(saved, "conversation"), messages(self.messages)),
+            _ => format!(
+                "imported {} ({}) from {files}",
+                pluralize(saved, "conversation"),
+                count_messages(self.messages)
+            ),
         };
         if saved > 0 && self.grown > 0 {
-            line.push_str(&format!("; {} added to {}", messages(self.added), pluralize(self.grown, "other")));
+            line.push_str(&format!("; {} added to {}", count_messages(self.added), pluralize(self.grown, "other")));
         }
         if self.revisions > 0 {
             line.push_str(&format!("; {}", pluralize(self.revisions, "new revision")));
@@ -153,13 +161,6 @@ impl ImportTotals {
             }
             _ => app.stderr.hint("find one: chorusctl history WORD; continue it: chorusctl restore ID"),
         }
-    }
-}
-
-fn messages(count: u64) -> String {
-    match count {
-        1 => "1 message".to_owned(),
-        count => format!("{} messages", group_digits(count)),
     }
 }
 
