@@ -74,7 +74,7 @@ pub fn path_of(agent_dir: &Path, session_id: &str) -> PathBuf {
     agent_dir.join("sessions").join(format!("{session_id}.json"))
 }
 
-/// Writes a session to a temporary file beside its final path. `sha256` is the [`MessageHash`] of its messages. Blocks.
+/// Writes a session to a temporary file beside its final path. `sha256` is the [`MessageHash`](chorus_session::MessageHash) of its messages. Blocks.
 ///
 /// # Errors
 /// After any error nothing is left behind.
