@@ -32,7 +32,7 @@ enum Verb {
     Install(install::Args),
     /// Remove the hooks from the settings of a coding tool
     Uninstall(uninstall::Args),
-    /// What the coding tool runs: reads the event from standard input
+    /// Handle an event, which the coding tool writes to standard input
     #[command(hide = true)]
     Run(run::Args),
 }

@@ -1,4 +1,4 @@
-//! What a machine has: its saved conversations, by the identity that they have on every machine.
+//! The saved conversations of a machine, by the identity that they have on every machine.
 
 use std::collections::{HashMap, HashSet};
 

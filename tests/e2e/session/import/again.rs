@@ -186,7 +186,7 @@ fn a_changed_past_is_a_revision_beside_the_former_one() {
     let result = import(&mut client, &all);
     let former = only(&result).0;
     let bytes = fs::read(&former.file_path).expect("the file");
-    // A rewind: the conversation goes on from the first reply.
+    // A rewind: the conversation continues from the first reply.
     let mut rewound = all.clone();
     rewound.push(line(4, Some(1), "another three"));
     let result = import(&mut client, &rewound);

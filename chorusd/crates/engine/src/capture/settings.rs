@@ -1,4 +1,4 @@
-//! What the user has chosen to capture, as a setting in the catalog.
+//! The choices of the user: sources, exclusions, redaction. They are a setting in the catalog.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::source::CaptureSource;
 /// The key of the setting.
 pub(super) const SETTING: &str = "capture";
 
-/// What the user has chosen to capture.
+/// The choices of the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CaptureSettings {
     pub on: BTreeSet<CaptureSource>,

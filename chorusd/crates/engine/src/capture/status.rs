@@ -1,4 +1,4 @@
-//! What was captured, from where, and what could not be read.
+//! Describes the sources: how much was captured, and which transcripts could not be read.
 
 use std::collections::HashMap;
 use std::path::PathBuf;

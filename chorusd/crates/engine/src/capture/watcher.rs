@@ -18,11 +18,11 @@ use super::source::CaptureSource;
 /// Size of the buffer for events, in bytes.
 const BUFFER_BYTES: usize = 16 * 1024;
 
-/// What happened in the directories.
+/// The changes in the directories.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     pub files: Vec<TranscriptFile>,
-    /// Something was missed or moved, so all directories must be looked at, and watched anew.
+    /// Something was missed or moved, so all directories must be watched and looked at again.
     pub look_again: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Imports chats of Gemini CLI: JSONL in which later lines change or take back earlier ones, or, from older versions, one
 //! JSON object with all messages.
 //!
-//! Lines are indexed first and then read again, since a reply is written anew when its calls are done, and since each
+//! Lines are indexed first and then read again, since a reply is written again when its calls are done, and since each
 //! resume repeats the whole conversation.
 
 mod entry;
