@@ -98,7 +98,7 @@ pub struct SourceStatus {
     /// The newest failure.
     #[omit_empty]
     pub failure: Option<CaptureFailure>,
-    /// What the program will delete soon, if it deletes old transcripts.
+    /// The transcripts that the program will delete soon, if it deletes old ones.
     #[omit_empty]
     pub deletion: Option<UpcomingDeletion>,
 }

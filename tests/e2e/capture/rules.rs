@@ -1,4 +1,4 @@
-//! What is not captured: excluded projects, a pause, sources that are off, deleted conversations, and secrets.
+//! Conversations that are not captured: excluded projects, a pause, sources that are off, deleted conversations, and secrets.
 
 use chorus_tests::Daemon;
 use chorus_tests::ctl::chorusctl;

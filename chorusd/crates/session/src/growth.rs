@@ -24,7 +24,7 @@ pub enum Relation {
     Different,
 }
 
-/// What of a session stays when it grows.
+/// The part of a session that stays when it grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Growth {
     /// Number of messages that stay. All of them, unless the last is a reply that was imported while it was written.

@@ -51,7 +51,7 @@ fn the_same_file_many_times_at_once_gives_one_session() {
     assert_eq!(fs::read_dir(home.sessions_dir("a")).expect("sessions/").count(), ROUNDS);
 }
 
-/// Whoever comes first, the session gets every message once, and never loses one.
+/// In any order of arrival, the session gets every message once, and never loses one.
 #[test]
 fn of_several_imports_of_a_growing_conversation_none_takes_anything_away() {
     const LINES: usize = 24;

@@ -1,4 +1,4 @@
-//! Where imported conversations are listed: by their own time, project and program.
+//! The order and filters of imported conversations: by their own time, project and program.
 
 use std::fs;
 use std::path::Path;

@@ -26,7 +26,7 @@ pub(super) struct Changes {
     pub look_again: bool,
 }
 
-/// What a watch is for.
+/// The purpose of a watch.
 #[derive(Debug)]
 enum Watched {
     /// A directory of transcripts.

@@ -78,7 +78,7 @@ pub(in super::super) struct ToolProgress {
     pub(super) has_messages: bool,
 }
 
-/// What a program takes.
+/// The requirements of a program on the entries of its files.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EntryRules {
     /// Calls whose parameters are not a JSON object become text.

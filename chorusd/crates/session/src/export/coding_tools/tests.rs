@@ -326,7 +326,7 @@ fn lines_of_claude_code_form_a_chain_with_the_ids_of_the_messages() {
     assert_eq!(lines, export(&file, ExportFormat::ClaudeCode)[..5], "the same every time");
 }
 
-/// What a reply of Gemini CLI or opencode says, in the words of [`parts`].
+/// The content of a reply of Gemini CLI or opencode, in the words of [`parts`].
 fn parts_of_gemini(lines: &[Value]) -> Vec<String> {
     let mut parts = Vec::new();
     for line in lines.iter().skip(1) {

@@ -19,7 +19,7 @@ use crate::ops::redact_import::ImportRedactor;
 /// Identifies a conversation: its program, and the id there.
 pub type ConversationKey = (String, String);
 
-/// What the earlier imports of a conversation are.
+/// The earlier imports of a conversation.
 #[derive(Debug, Default)]
 struct EarlierImports {
     /// The id that they know the conversation by.

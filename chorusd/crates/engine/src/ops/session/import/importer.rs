@@ -80,7 +80,7 @@ pub(super) struct SavedConversation {
     pub secrets: u64,
 }
 
-/// Where the conversations of a transcript go.
+/// The destination of the conversations of a transcript.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ImportTarget<'a> {
     pub format: ImportFormat,
