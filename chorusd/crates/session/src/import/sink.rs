@@ -6,6 +6,8 @@ use chorus_proto::{Message, SummarySource, TokenPair, Trigger, WorkingSet};
 use jiff::Timestamp;
 use uuid::Uuid;
 
+use super::imported_call::ImportedCall;
+
 /// Receives what an import finds, session by session.
 pub trait ImportSink {
     /// Begins a new session. The messages that follow belong to it.
@@ -14,6 +16,9 @@ pub trait ImportSink {
     /// Adds the next message. `json` is its serialised form on one line (no newline), byte for byte as in the source if
     /// that is in Chorus's own format.
     fn add_message(&mut self, message: &Message, json: &[u8]) -> io::Result<()>;
+
+    /// Adds the usage of a model call of the session. The same call may be added again with other counts.
+    fn add_call(&mut self, _call: ImportedCall) {}
 
     /// Ends the session.
     fn end_session(&mut self, about: ImportedMetadata) -> io::Result<()>;

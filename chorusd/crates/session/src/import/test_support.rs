@@ -6,13 +6,14 @@ use chorus_proto::Message;
 use chorus_proto::methods::import::ImportFormat;
 use jiff::Timestamp;
 
-use super::{ImportError, ImportSink, ImportedMetadata, import};
+use super::{ImportError, ImportSink, ImportedCall, ImportedMetadata, import};
 
 /// One imported session.
 #[derive(Debug, Default)]
 pub(super) struct ImportedSession {
     pub messages: Vec<Message>,
     pub json: Vec<String>,
+    pub calls: Vec<ImportedCall>,
     pub about: ImportedMetadata,
 }
 
@@ -49,6 +50,15 @@ impl ImportSink for RecordingSink {
         session.messages.push(message.clone());
         session.json.push(String::from_utf8(json.to_vec()).expect("UTF-8"));
         Ok(())
+    }
+
+    fn add_call(&mut self, call: ImportedCall) {
+        assert!(self.open);
+        let calls = &mut self.sessions.last_mut().expect("open").calls;
+        match calls.iter_mut().find(|known| known.key == call.key) {
+            Some(known) => known.merge(&call),
+            None => calls.push(call),
+        }
     }
 
     fn end_session(&mut self, about: ImportedMetadata) -> io::Result<()> {

@@ -36,6 +36,10 @@ pub(super) struct TurnEntry {
     pub calls: Vec<ToolCall>,
     pub results: Vec<CallResult>,
     pub usage: Option<Usage>,
+    /// The model that wrote it, with its provider if that is known.
+    pub model: Option<String>,
+    /// Tokens of the input that were written to the cache.
+    pub cache_write: u64,
     /// Values that a message has no field for, with their kinds.
     pub extra: Vec<(String, Box<RawValue>)>,
 }
@@ -53,6 +57,8 @@ impl TurnEntry {
             calls: Vec::new(),
             results: Vec::new(),
             usage: None,
+            model: None,
+            cache_write: 0,
             extra: Vec::new(),
         }
     }
@@ -87,7 +93,10 @@ impl TurnEntry {
             message.usage = self.usage.filter(|usage| *usage != Usage::default());
             message.provider = provider_object(self.program, &group_by_kind(self.extra));
             let id = next_id(writer);
-            writer.write_message(&message.complete(|| id, at))?;
+            let (model, cache_write) = (self.model, self.cache_write);
+            writer.write_reply(&message.complete(|| id, at), |call| {
+                (call.model, call.cache_write_tokens) = (model.map(Into::into), cache_write);
+            })?;
         }
         for result in self.results {
             let mut message = NewMessage::text(Role::ToolResult, result.text);

@@ -5,6 +5,7 @@ use std::io;
 use chorus_proto::Message;
 use jiff::Timestamp;
 
+use super::imported_call::ImportedCall;
 use super::sink::{ImportSink, ImportedMetadata};
 
 /// The state that every importer needs.
@@ -13,6 +14,8 @@ pub(super) struct SessionWriter<'a> {
     pub now: Timestamp,
     pub new_id: &'a mut dyn FnMut() -> String,
     pub sink: &'a mut dyn ImportSink,
+    /// Set by an importer that reports model calls with [`Self::report_calls`]. Otherwise the messages tell of them.
+    pub reports_calls: bool,
     open: bool,
     message_count: u64,
     /// Reused buffer for the serialised message.
@@ -21,7 +24,7 @@ pub(super) struct SessionWriter<'a> {
 
 impl<'a> SessionWriter<'a> {
     pub(super) fn new(now: Timestamp, new_id: &'a mut dyn FnMut() -> String, sink: &'a mut dyn ImportSink) -> Self {
-        Self { now, new_id, sink, open: false, message_count: 0, buffer: Vec::new() }
+        Self { now, new_id, sink, reports_calls: false, open: false, message_count: 0, buffer: Vec::new() }
     }
 
     /// Returns the number of messages written so far, in all sessions.
@@ -31,23 +34,49 @@ impl<'a> SessionWriter<'a> {
 
     /// Writes a message that an importer built.
     pub(super) fn write_message(&mut self, message: &Message) -> io::Result<()> {
+        self.write_reply(message, |_| {})
+    }
+
+    /// Writes a message; `complete` adds to the model call what the message does not say.
+    pub(super) fn write_reply(
+        &mut self,
+        message: &Message,
+        complete: impl FnOnce(&mut ImportedCall),
+    ) -> io::Result<()> {
         let mut json = std::mem::take(&mut self.buffer);
         json.clear();
         json.shrink_to(1 << 20);
         serde_json::to_writer(&mut json, message)?;
-        let done = self.write_serialized(message, &json);
+        let done = self.write(message, &json, complete);
         self.buffer = json;
         done
     }
 
     /// Writes a message together with its serialised form from the source.
     pub(super) fn write_serialized(&mut self, message: &Message, json: &[u8]) -> io::Result<()> {
+        self.write(message, json, |_| {})
+    }
+
+    fn write(&mut self, message: &Message, json: &[u8], complete: impl FnOnce(&mut ImportedCall)) -> io::Result<()> {
         if !self.open {
             self.sink.begin_session()?;
             self.open = true;
         }
         self.message_count += 1;
+        if !self.reports_calls
+            && let Some(mut call) = ImportedCall::from_message(message, self.now)
+        {
+            complete(&mut call);
+            self.sink.add_call(call);
+        }
         self.sink.add_message(message, json)
+    }
+
+    /// Reports model calls of the open session. Without one, they stay in the list.
+    pub(super) fn report_calls(&mut self, calls: &mut Vec<ImportedCall>) {
+        if self.open {
+            calls.drain(..).for_each(|call| self.sink.add_call(call));
+        }
     }
 
     /// Ends the session if one is open.

@@ -7,11 +7,12 @@ use chorus_proto::{Message, Role};
 use jiff::Timestamp;
 
 use super::super::anthropic_blocks::message_builder::{MessageBuilder, tool_result_message};
+use super::super::imported_call::ImportedCall;
 use super::super::json_values::{import_source, program_source};
 use super::super::line_seeker::LineSeeker;
 use super::super::sink::ImportedMetadata;
 use super::super::writer::SessionWriter;
-use super::index::{FLAG_SIDE, TranscriptIndex};
+use super::index::{FLAG_DUPLICATE, FLAG_SIDE, TranscriptIndex};
 use super::line::{self, LineKind, Program, Speaker, TranscriptMessage};
 use super::main_branch::BranchPath;
 use super::message_builder::{add_line, speaker_role};
@@ -72,7 +73,17 @@ pub(super) fn write_chain<S: BufRead + Seek>(
         about.id = about.parent_id.zip(first_uuid).map(|(parent, first)| derived_id(&format!("{parent}/{first}")));
         about.description = about.description.or(first_words);
     }
+    writer.report_calls(&mut calls_of(index, chain));
     writer.end_session(about)
+}
+
+/// Returns the model calls of a chain, also those on abandoned branches.
+fn calls_of(index: &TranscriptIndex, chain: &Chain) -> Vec<ImportedCall> {
+    let of_chain = chain.members.iter().filter_map(|node| index.usage.get(*node));
+    // Lines that are repeated are in no chain.
+    let is_repeated = |node: u32| !chain.side && index.nodes[node as usize].has_flag(FLAG_DUPLICATE);
+    let repeated = index.usage.iter().filter_map(|(node, call)| is_repeated(node).then_some(call));
+    of_chain.chain(repeated).cloned().collect()
 }
 
 fn summary_owner(index: &TranscriptIndex, chain: &Chain, leaf: u64) -> LeafOwner {

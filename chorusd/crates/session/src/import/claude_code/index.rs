@@ -7,6 +7,7 @@ use std::io::{self, BufRead, Seek};
 use super::super::anthropic_blocks::content::Content;
 use super::super::line_reader::{LINE_TOO_LONG, LineReader};
 use super::super::writer::SessionWriter;
+use super::call_index::CallIndex;
 use super::line::{self, LineKind, Speaker, TranscriptMessage, TreePosition};
 use super::queued_messages::{LinePosition, QueuedMessages};
 use super::titles::Titles;
@@ -64,6 +65,7 @@ pub(super) struct TranscriptIndex {
     /// Id of each answered tool call and the node with its result, in the order of the nodes.
     pub answers: Vec<(u64, u32)>,
     pub titles: Titles,
+    pub usage: CallIndex,
     hasher: RandomState,
     agents: HashMap<u64, u16>,
 }
@@ -84,6 +86,9 @@ impl TranscriptIndex {
             if let Some(place) = place {
                 let talk = if let LineKind::Message(talk) = &kind { Some(&**talk) } else { None };
                 let node = index.add_node(line.number, line.offset, &place, talk);
+                if let Some(talk) = talk {
+                    index.usage.add_line(node, place.uuid.as_deref(), talk, writer.now);
+                }
                 match &kind {
                     LineKind::QueuedMessage(talk) => {
                         index.nodes[node as usize].flags |= FLAG_QUEUED;

@@ -112,6 +112,10 @@ pub(super) struct TranscriptMessage<'a> {
     pub timestamp: Option<Timestamp>,
     pub model: Option<Cow<'a, str>>,
     pub cost: Usage,
+    /// Tokens of the input that were written to the cache.
+    pub cache_write: u64,
+    /// The line was written before the reply ended, so that the output tokens may be more.
+    pub is_partial: bool,
     /// The program that wrote the transcript.
     pub program: Program,
     pub session_id: Option<Cow<'a, str>>,
@@ -210,6 +214,8 @@ fn parse_message<'a>(fields: &RawObject<'a>, speaker: Speaker) -> LineKind<'a> {
         reply: message.get_text("id").filter(|_| speaker == Speaker::Assistant),
         by_person: authorship::is_written_by_person(fields, &content),
         content,
+        cache_write: count_cache_writes(&message),
+        is_partial: message.contains_key("stop_reason") && !message.has("stop_reason"),
         timestamp: fields.get("timestamp").and_then(parse_timestamp),
         model: message.get_text("model").or_else(|| fields.get_text("model")).filter(|model| !model.starts_with('<')),
         cost: Usage { cost_usd: fields.get_parsed("costUSD"), duration_ms: fields.get_parsed("durationMs"), ..tokens },
@@ -218,6 +224,11 @@ fn parse_message<'a>(fields: &RawObject<'a>, speaker: Speaker) -> LineKind<'a> {
         directory: non_empty_text(fields, "cwd"),
         branch: non_empty_text(fields, "gitBranch"),
     }))
+}
+
+fn count_cache_writes(message: &RawObject<'_>) -> u64 {
+    let usage = message.get("usage").and_then(RawObject::from_value);
+    usage.and_then(|usage| usage.get_u64("cache_creation_input_tokens")).unwrap_or(0)
 }
 
 fn parse_system<'a>(fields: &RawObject<'a>) -> LineKind<'a> {
@@ -238,6 +249,8 @@ impl<'a> TranscriptMessage<'a> {
             timestamp: fields.get("timestamp").and_then(parse_timestamp),
             model: None,
             cost: Usage::default(),
+            cache_write: 0,
+            is_partial: false,
             program: Program::ClaudeCode,
             session_id: fields.get_text("sessionId"),
             directory: non_empty_text(fields, "cwd"),

@@ -7,6 +7,7 @@
 //! second pass reads the lines of the path again and writes them as messages ([`chain_writer`]).
 
 mod authorship;
+mod call_index;
 mod chain_writer;
 mod index;
 mod line;
@@ -29,6 +30,7 @@ use index::TranscriptIndex;
 
 /// Imports the main conversation and every side chain.
 pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut SessionWriter<'_>) -> Result<(), ImportError> {
+    writer.reports_calls = true;
     let mut index = TranscriptIndex::build(source, writer)?;
     let copies = parents::resolve(&mut index);
     for (copy, first) in copies {

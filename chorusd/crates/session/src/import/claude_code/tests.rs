@@ -6,6 +6,7 @@ use chorus_proto::methods::import::ImportFormat::ClaudeCode;
 use super::super::test_support::{ImportedSession, RecordingSink, import_as, now};
 
 mod authorship;
+mod calls;
 mod queued_messages;
 mod qwen;
 

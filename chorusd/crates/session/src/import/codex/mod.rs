@@ -49,6 +49,7 @@ pub(super) fn import(source: &mut impl BufRead, writer: &mut SessionWriter<'_>) 
     let mut about = ImportedMetadata::default();
     let mut drafts = MessageBuilder::new(writer.now);
     let mut tokens = TokenCounter::default();
+    writer.reports_calls = true;
     let mut lines = LineReader::new(source);
     while let Some(line) = lines.next()? {
         writer.sink.report_progress(line.offset);
@@ -63,12 +64,14 @@ pub(super) fn import(source: &mut impl BufRead, writer: &mut SessionWriter<'_>) 
             let message = message.complete(&mut *writer.new_id, writer.now);
             writer.write_message(&message)?;
         }
+        writer.report_calls(&mut tokens.calls);
     }
     drafts.finish();
     for message in drafts.take_ready() {
         let message = message.complete(&mut *writer.new_id, writer.now);
         writer.write_message(&message)?;
     }
+    writer.report_calls(&mut tokens.calls);
     writer.end_session(about)?;
     Ok(())
 }
@@ -86,14 +89,19 @@ fn import_line(
     let payload = fields.get("payload").and_then(RawObject::from_value);
     let kind = fields.get_text("type").unwrap_or(Cow::Borrowed(""));
     match (kind.as_ref(), &payload) {
-        ("session_meta", Some(meta)) => read_session_start(meta, about),
+        ("session_meta", Some(meta)) => {
+            tokens.begin_turn(meta.get_text("id"));
+            read_session_start(meta, about);
+        }
         ("turn_context", Some(context)) => {
+            tokens.begin_turn(context.get_text("turn_id"));
             about.model = context.get_text("model").map(Into::into).or(about.model.take());
             about.project =
                 about.project.take().or_else(|| context.get_text("cwd").filter(|p| !p.is_empty()).map(Into::into));
         }
         ("event_msg", Some(event)) if event.get_text("type").is_some_and(|kind| kind == "token_count") => {
-            if let Some(usage) = tokens.usage_from_event(event) {
+            let at = drafts.time().unwrap_or(writer.now);
+            if let Some(usage) = tokens.read_event(event, at, about.model.as_deref()) {
                 drafts.add_usage(usage);
             }
         }

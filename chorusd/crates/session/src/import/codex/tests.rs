@@ -184,3 +184,77 @@ fn what_the_program_says_for_the_user_is_marked() {
         memory.sessions[0].messages.iter().map(|message| message.source.as_ref().unwrap().kind).collect();
     assert_eq!(kinds, [Agent, Agent, Agent, Import]);
 }
+
+/// A `token_count` event with a total and, if it is not empty, the last call.
+fn token_count(total: (u64, u64, u64), last: Option<(u64, u64, u64)>) -> String {
+    let counts = |(input, cached, output): (u64, u64, u64)| {
+        format!(r#"{{"input_tokens":{input},"cached_input_tokens":{cached},"output_tokens":{output}}}"#)
+    };
+    let last = last.map_or_else(String::new, |last| format!(r#","last_token_usage":{}"#, counts(last)));
+    format!(
+        r#"{{"timestamp":"2025-11-02T10:00:00Z","type":"event_msg","payload":{{"type":"token_count","info":{{"total_token_usage":{}{last}}}}}}}"#,
+        counts(total)
+    )
+}
+
+fn outputs(lines: &[String]) -> Vec<(u64, u64, u64)> {
+    let start = r#"{"timestamp":"2025-11-02T10:00:00Z","type":"session_meta","payload":{"id":"7d444840-9dc0-41d1-b245-5ffdce74fad2"}}
+{"timestamp":"2025-11-02T10:00:00Z","type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"hi"}]}}"#;
+    let memory = import_as(Codex, format!("{start}\n{}", lines.join("\n"))).unwrap();
+    let calls = memory.sessions[0].calls.iter();
+    calls.map(|call| (call.input_tokens, call.cache_read_tokens, call.output_tokens)).collect()
+}
+
+#[test]
+fn totals_count_by_their_differences() {
+    let events = [
+        r#"{"timestamp":"2025-11-02T10:00:00Z","type":"event_msg","payload":{"type":"token_count","info":null}}"#
+            .into(),
+        token_count((154, 64, 50), Some((154, 64, 50))),
+        // It is written twice.
+        token_count((154, 64, 50), Some((154, 64, 50))),
+        token_count((455, 128, 100), Some((301, 64, 50))),
+        // An event between was lost.
+        token_count((1455, 228, 200), Some((500, 50, 50))),
+        // A compaction estimates the new context, without a call.
+        token_count((1455, 228, 200), Some((0, 0, 0))),
+    ];
+    assert_eq!(outputs(&events), [(154, 64, 50), (301, 64, 50), (1000, 100, 100)]);
+    let without_last = [token_count((100, 0, 10), None), token_count((250, 50, 25), None)];
+    assert_eq!(outputs(&without_last), [(100, 0, 10), (150, 50, 15)]);
+}
+
+#[test]
+fn totals_that_start_again_count_whole() {
+    let falls = [token_count((455, 128, 100), Some((455, 128, 100))), token_count((352, 64, 50), Some((352, 64, 50)))];
+    assert_eq!(outputs(&falls), [(455, 128, 100), (352, 64, 50)]);
+    let rises =
+        [token_count((455, 128, 100), Some((455, 128, 100))), token_count((900, 200, 150), Some((900, 200, 150)))];
+    assert_eq!(outputs(&rises), [(455, 128, 100), (900, 200, 150)]);
+    // A fork starts with the total of its parent.
+    assert_eq!(outputs(&[token_count((9000, 800, 700), Some((300, 20, 10)))]), [(300, 20, 10)]);
+}
+
+#[test]
+fn a_fork_that_copies_its_parent_has_the_keys_of_the_parent() {
+    let turn = r#"{"timestamp":"2025-11-02T10:00:00Z","type":"turn_context","payload":{"turn_id":"t1","model":"gpt-5-codex"}}"#;
+    let start = |id: &str| {
+        format!(
+            r#"{{"timestamp":"2025-11-02T10:00:00Z","type":"session_meta","payload":{{"id":"{id}","timestamp":"2025-11-02T10:00:00Z"}}}}"#
+        )
+    };
+    let said = r#"{"timestamp":"2025-11-02T10:00:00Z","type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"hi"}]}}"#;
+    let keys = |lines: &[&str]| {
+        let memory = import_as(Codex, lines.join("\n")).unwrap();
+        memory.sessions[0].calls.iter().map(|call| call.key).collect::<Vec<_>>()
+    };
+    let (parent, fork) = (start("7d444840-9dc0-41d1-b245-5ffdce74fad2"), start("8d444840-9dc0-41d1-b245-5ffdce74fad2"));
+    let (first, next) = (token_count((154, 64, 50), None), token_count((455, 128, 100), None));
+    let later = next.replace("2025-11-02T10:00:00Z", "2025-11-09T10:00:00Z");
+    for turn in [turn, ""] {
+        let of_parent = keys(&[&parent, turn, said, &first, &next]);
+        let of_fork = keys(&[&fork, &parent, turn, said, &first, &later]);
+        assert_eq!((of_parent.len(), &of_fork), (2, &of_parent));
+        assert_ne!(keys(&[&fork, said, &first])[0], of_parent[0], "another conversation");
+    }
+}

@@ -51,15 +51,17 @@ impl EventUse {
 /// Parses the events of conversations in order.
 #[derive(Debug, Default)]
 pub(super) struct EventReader {
-    /// Usage of model calls by their ids. It is recorded before the reply.
-    usage: HashMap<String, Usage>,
+    /// Usage of model calls by their ids, with the tokens that were written to the cache. It is recorded before the reply.
+    usage: HashMap<String, (Usage, u64)>,
     /// Names of tools by the ids of calls without a result.
     calls: HashMap<String, String>,
 }
 
 impl EventReader {
-    pub(super) fn add_usage(&mut self, call: String, usage: Usage) {
-        self.usage.insert(call, usage);
+    /// Adds the usage of a call, with the tokens that were written to the cache.
+    pub(super) fn add_usage(&mut self, call: String, usage: &RawObject<'_>) {
+        let cache_write = usage.get_u64("cacheWriteTokens").unwrap_or(0);
+        self.usage.insert(call, (parse_usage(usage), cache_write));
     }
 
     /// Parses an event of the kind [`EventUse::Message`]. `read_asset` returns the content of a file in base64.
@@ -102,10 +104,15 @@ impl EventReader {
         if let Some((name, value)) = KEPT_FIELDS.iter().find_map(|name| Some((name, data.get(name)?))) {
             entry.extra.push(((*name).to_owned(), minify_value(value)));
         }
+        entry.model.clone_from(&about.model);
         // Older versions have only this count.
         let output =
             data.get_u64("outputTokens").map(|output| Usage { output_tokens: Some(output), ..Usage::default() });
-        entry.usage = data.get_text("apiCallId").and_then(|call| self.usage.remove(call.as_ref())).or(output);
+        let recorded = data.get_text("apiCallId").and_then(|call| self.usage.remove(call.as_ref()));
+        (entry.usage, entry.cache_write) = match recorded {
+            Some((usage, cache_write)) => (Some(usage), cache_write),
+            None => (output, 0),
+        };
         entry
     }
 
@@ -169,7 +176,7 @@ fn parse_call(fields: &RawObject<'_>) -> Option<ToolCall> {
 }
 
 /// Parses token counts. The input contains what was cached.
-pub(super) fn parse_usage(usage: &RawObject<'_>) -> Usage {
+fn parse_usage(usage: &RawObject<'_>) -> Usage {
     Usage {
         input_tokens: usage.get_u64("inputTokens"),
         output_tokens: usage.get_u64("outputTokens"),

@@ -16,7 +16,7 @@ use super::raw_object::RawObject;
 use super::sink::ImportedMetadata;
 use super::writer::SessionWriter;
 use crate::file::derived_id;
-use event::{EventReader, EventUse, parse_usage};
+use event::{EventReader, EventUse};
 
 const PROGRAM: &str = "copilot";
 
@@ -162,7 +162,7 @@ fn index_event(
         EventUse::Usage => {
             let usage = data.get("usage").and_then(RawObject::from_value).ok_or("no usage")?;
             let call = usage.get_text("apiCallId").unwrap_or_default().into_owned();
-            entries.add_usage(call, parse_usage(&usage));
+            entries.add_usage(call, &usage);
         }
         EventUse::Model | EventUse::None => {}
         EventUse::Unknown => return Err(format!("unknown event {:?}", kind.chars().take(40).collect::<String>())),

@@ -84,6 +84,7 @@ impl EntryReader {
         if let Some(model) = fields.get_text("model") {
             about.about.model = Some(model.into_owned());
         }
+        entry.model.clone_from(&about.about.model);
         if role == Role::User && !is_summary && about.first_words.is_none() {
             let line = entry.texts.join(" ").split_whitespace().collect::<Vec<_>>().join(" ");
             about.first_words =

@@ -106,11 +106,20 @@ fn parse_message(fields: &RawObject<'_>, about: &mut ImportedMetadata) -> Result
     if role != Role::User {
         entry.usage = Some(parse_usage(&info));
         let (provider, model) = (info.get_text("providerID"), info.get_text("modelID"));
-        if let (Some(provider), Some(model), false) = (provider, model, is_summary) {
-            about.model = Some(format!("{provider}/{model}"));
+        entry.model = provider.zip(model).map(|(provider, model)| format!("{provider}/{model}"));
+        entry.cache_write = count_cached(&info, "write");
+        if !is_summary {
+            about.model = entry.model.clone().or(about.model.take());
         }
     }
     Ok(Some(entry))
+}
+
+/// Returns the tokens that were read from the cache, or written to it.
+fn count_cached(info: &RawObject<'_>, name: &str) -> u64 {
+    let tokens = info.get("tokens").and_then(RawObject::from_value);
+    let cached = tokens.and_then(|tokens| RawObject::from_value(tokens.get("cache")?));
+    cached.and_then(|cached| cached.get_u64(name)).unwrap_or(0)
 }
 
 /// Parses token counts. The input is without what was cached, and the output without reasoning.
@@ -120,9 +129,7 @@ fn parse_usage(info: &RawObject<'_>) -> Usage {
         return Usage { cost_usd, ..Usage::default() };
     };
     let count = |name: &str| tokens.get_u64(name).unwrap_or(0);
-    let cached = tokens.get("cache").and_then(RawObject::from_value);
-    let read = cached.as_ref().and_then(|cached| cached.get_u64("read")).unwrap_or(0);
-    let written = cached.as_ref().and_then(|cached| cached.get_u64("write")).unwrap_or(0);
+    let (read, written) = (count_cached(info, "read"), count_cached(info, "write"));
     let input = count("input").saturating_add(read).saturating_add(written);
     let output = count("output").saturating_add(count("reasoning"));
     if input == 0 && output == 0 {

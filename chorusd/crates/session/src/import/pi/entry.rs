@@ -45,7 +45,8 @@ impl EntryReader {
             "compaction" | "branch_summary" => {
                 let mut entry = TurnEntry::new(self.program, Role::System);
                 entry.texts.extend(fields.get_text("summary").map(String::from));
-                entry.usage = fields.get("usage").and_then(RawObject::from_value).map(|usage| parse_usage(&usage));
+                set_usage(&mut entry, fields);
+                entry.model.clone_from(&about.model);
                 entry
             }
             "custom_message" => {
@@ -76,7 +77,8 @@ impl EntryReader {
             "assistant" => {
                 entry.role = Role::Assistant;
                 about.model = model_of(message, "model").or(about.model.take());
-                entry.usage = message.get("usage").and_then(RawObject::from_value).map(|usage| parse_usage(&usage));
+                set_usage(&mut entry, message);
+                entry.model.clone_from(&about.model);
                 if let Some(error) = message.get("errorMessage") {
                     entry.extra.push(("errorMessage".into(), minify_value(error)));
                 }
@@ -139,6 +141,13 @@ fn add_content(content: &RawValue, entry: &mut TurnEntry) -> Result<(), String> 
         }
     }
     Ok(())
+}
+
+/// Takes the usage of the model call that wrote an entry.
+fn set_usage(entry: &mut TurnEntry, fields: &RawObject<'_>) {
+    let Some(usage) = fields.get("usage").and_then(RawObject::from_value) else { return };
+    entry.usage = Some(parse_usage(&usage));
+    entry.cache_write = usage.get_u64("cacheWrite").unwrap_or(0);
 }
 
 /// Parses token counts. The input is without what was cached.

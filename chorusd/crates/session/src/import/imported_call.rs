@@ -1,0 +1,123 @@
+//! The usage of model calls that a transcript records.
+
+use std::sync::Arc;
+
+use chorus_proto::{Message, Usage};
+use jiff::Timestamp;
+use sha2::{Digest as _, Sha256};
+
+/// How much of a message's text identifies its call, in bytes.
+const MAX_KEY_TEXT: usize = 256;
+
+/// A model call that another program made.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ImportedCall {
+    /// Identifies the call in all transcripts that contain it: a fork repeats the calls of its parent.
+    pub key: u64,
+    pub at: Timestamp,
+    /// The model as the program names it, with its provider if that is known. `None`: the model of the conversation.
+    pub model: Option<Arc<str>>,
+    /// Tokens of the whole input, including those that were read from the cache or written to it.
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    pub cache_read_tokens: u64,
+    pub cache_write_tokens: u64,
+    /// The cost that the program recorded, in US dollars.
+    pub cost_usd: Option<f64>,
+    /// The program recorded fewer output tokens than the call had.
+    pub is_lower_bound: bool,
+}
+
+impl ImportedCall {
+    /// Returns the call that made a message, or `None` if the message does not say what it used. `now` is the time of
+    /// messages to which the source gives none.
+    #[must_use]
+    pub fn from_message(message: &Message, now: Timestamp) -> Option<Self> {
+        let usage = message.usage.as_ref()?;
+        let time = if message.timestamp == now { 0 } else { message.timestamp.as_nanosecond() };
+        let text = &message.content.as_bytes()[..message.content.len().min(MAX_KEY_TEXT)];
+        let counts = [usage.input_tokens, usage.output_tokens, usage.cache_read_tokens].map(Option::unwrap_or_default);
+        let key = call_key(&[&time.to_le_bytes(), &counts.map(u64::to_le_bytes).concat(), text]);
+        Self { key, at: message.timestamp, ..Self::default() }.with_usage(usage)
+    }
+
+    /// Returns the call with these token counts, or `None` if it used nothing.
+    #[must_use]
+    pub fn with_usage(self, usage: &Usage) -> Option<Self> {
+        let count = Option::<u64>::unwrap_or_default;
+        let (input, cached) = (count(usage.input_tokens), count(usage.cache_read_tokens));
+        let call = Self {
+            // Some programs leave the cached tokens out of the input.
+            input_tokens: if cached > input { input.saturating_add(cached) } else { input },
+            output_tokens: count(usage.output_tokens),
+            cache_read_tokens: cached,
+            cost_usd: usage.cost_usd.filter(|cost| cost.is_finite() && *cost > 0.0),
+            ..self
+        };
+        (call.input_tokens > 0 || call.output_tokens > 0 || call.cost_usd.is_some()).then_some(call)
+    }
+
+    /// Takes over the counts of another record of this call: the larger ones are the later ones.
+    pub fn merge(&mut self, other: &Self) {
+        self.input_tokens = self.input_tokens.max(other.input_tokens);
+        self.output_tokens = self.output_tokens.max(other.output_tokens);
+        self.cache_read_tokens = self.cache_read_tokens.max(other.cache_read_tokens);
+        self.cache_write_tokens = self.cache_write_tokens.max(other.cache_write_tokens);
+        self.cost_usd = self.cost_usd.into_iter().chain(other.cost_usd).reduce(f64::max);
+        self.is_lower_bound &= other.is_lower_bound;
+        if self.model.is_none() {
+            self.model.clone_from(&other.model);
+        }
+    }
+}
+
+/// Returns the key of the call that these parts identify. Equal in all runs and on all machines.
+#[must_use]
+pub fn call_key(parts: &[&[u8]]) -> u64 {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    let mut first = [0; 8];
+    first.copy_from_slice(&hash.finalize()[..8]);
+    u64::from_le_bytes(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use chorus_proto::{NewMessage, Role};
+
+    use super::*;
+
+    fn message(at: &str, text: &str, usage: Option<Usage>) -> Message {
+        let message = NewMessage { usage, ..NewMessage::text(Role::Assistant, text) };
+        message.complete(|| "m".into(), at.parse().unwrap())
+    }
+
+    #[test]
+    fn a_message_with_token_counts_is_a_call_and_its_key_is_the_same_in_every_copy() {
+        let now = "2030-01-01T00:00:00Z".parse().unwrap();
+        let usage = Usage { input_tokens: Some(7), output_tokens: Some(2), cost_usd: Some(0.5), ..Usage::default() };
+        let call = |at, text, usage| ImportedCall::from_message(&message(at, text, usage), now);
+        let first = call("2026-01-01T10:00:00Z", "hello", Some(usage.clone())).unwrap();
+        assert_eq!((first.input_tokens, first.output_tokens, first.cost_usd), (7, 2, Some(0.5)));
+        assert_eq!(call("2026-01-01T10:00:00Z", "hello", Some(usage.clone())).unwrap().key, first.key);
+        for (at, text) in [("2026-01-01T10:00:01Z", "hello"), ("2026-01-01T10:00:00Z", "hallo")] {
+            assert_ne!(call(at, text, Some(usage.clone())).unwrap().key, first.key, "{at} {text}");
+        }
+        assert_eq!(call("2026-01-01T10:00:00Z", "hello", None), None);
+        assert_eq!(call("2026-01-01T10:00:00Z", "hello", Some(Usage::default())), None);
+        let free = Usage { input_tokens: Some(0), cost_usd: Some(-1.0), ..Usage::default() };
+        assert_eq!(call("2026-01-01T10:00:00Z", "hello", Some(free)), None);
+    }
+
+    #[test]
+    fn of_several_records_of_a_call_the_largest_counts_stay() {
+        let mut call = ImportedCall { output_tokens: 1, is_lower_bound: true, ..ImportedCall::default() };
+        call.merge(&ImportedCall { output_tokens: 42, input_tokens: 5, ..ImportedCall::default() });
+        call.merge(&ImportedCall { output_tokens: 3, model: Some("m".into()), is_lower_bound: true, ..call.clone() });
+        assert_eq!((call.input_tokens, call.output_tokens, call.is_lower_bound), (5, 42, false));
+        assert_eq!(call.model.as_deref(), Some("m"));
+    }
+}
