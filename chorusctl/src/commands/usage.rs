@@ -1,6 +1,6 @@
 //! `chorusctl usage`: prints tokens and cost of model calls.
 
-use chorus_proto::methods::usage::{Show, UsageBy, UsageParams, UsageResult, UsageSums};
+use chorus_proto::methods::usage::{Show, UsageBy, UsageGroup, UsageParams, UsageResult, UsageSums};
 
 use crate::app::App;
 use crate::error::Error;
@@ -17,6 +17,9 @@ const NO_AGENT: &str = "(search)";
 /// Lists per day, agent and model: input and output tokens, input tokens from the provider's cache, and the cost in US dollars if the price
 /// is known. A day ends at midnight in the daemon's time zone. Deleted agents are included. "(search)" is the model of a provider by which messages are
 /// found by their meaning.
+///
+/// With --by source, project, model or day, the conversations that were captured or imported from other programs are counted, too, as far as
+/// the programs recorded what they used; "chorus" is the source of Chorus's own agents.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Only this agent
@@ -25,15 +28,36 @@ pub struct Args {
     /// Only calls since then: 7d, 1h30m, yesterday, or a date
     #[arg(long, value_name = "WHEN")]
     since: Option<String>,
-    /// Also per conversation
+    /// Divide the sums by this
     #[arg(long, value_name = "WHAT")]
     by: Option<By>,
 }
 
-/// A further division of the sums, in addition to day, agent and model.
+/// A division of the sums.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum By {
+    /// Also per conversation
     Conversation,
+    /// Per program, with captured conversations
+    Source,
+    /// Per directory and program, with captured conversations
+    Project,
+    /// Per model and program, with captured conversations
+    Model,
+    /// Per day and program, with captured conversations
+    Day,
+}
+
+impl From<By> for UsageBy {
+    fn from(by: By) -> Self {
+        match by {
+            By::Conversation => Self::Conversation,
+            By::Source => Self::Source,
+            By::Project => Self::Project,
+            By::Model => Self::Model,
+            By::Day => Self::Day,
+        }
+    }
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
@@ -41,18 +65,69 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     let params = UsageParams {
         agent: args.agent.or_else(|| app.global.agent.clone()),
         since: args.since,
-        by: args.by.map(|By::Conversation| UsageBy::Conversation),
+        by: args.by.map(Into::into),
     };
+    let grouped = args.by.filter(|by| !matches!(by, By::Conversation));
     if app.stdout.format() == OutputFormat::Jsonl {
         let raw = app.call_raw::<Show>(&params)?;
-        return print_pages::print_entries(&mut app.stdout, &raw, "days");
+        return print_pages::print_entries(&mut app.stdout, &raw, if grouped.is_some() { "groups" } else { "days" });
     }
-    app.call_and_print::<Show>(&params, |app, used| print_usage(app, &used))
+    app.call_and_print::<Show>(&params, |app, used| match grouped {
+        Some(by) => print_groups(app, by, &used),
+        None => print_usage(app, &used),
+    })
+}
+
+fn print_groups(app: &mut App, by: By, used: &UsageResult) -> Result<(), Error> {
+    if used.groups.is_empty() {
+        app.stderr.line("no model calls");
+        return Ok(());
+    }
+    let group = match by {
+        By::Project => Some(Column::new("PROJECT").flexible()),
+        By::Model => Some(Column::new("MODEL").flexible()),
+        By::Day => Some(Column::new("DAY")),
+        By::Source | By::Conversation => None,
+    };
+    let leading = if group.is_some() { 2 } else { 1 };
+    let columns = group.into_iter().chain([Column::new("SOURCE")]).chain(count_columns());
+    let mut table = Table::new(columns.collect::<Vec<_>>());
+    for row in &used.groups {
+        let cells = group_cell(by, row).into_iter().chain([sanitize::one_line(&row.source)]);
+        table.add_row(cells.chain(usage_columns(&row.sums)).map(Cell::from).collect::<Vec<_>>());
+    }
+    add_total(&mut table, leading, &used.total);
+    table.write(&mut app.stdout)?;
+    print_notes(app, &used.total)
+}
+
+/// The first cell of a row, unless that is the source.
+fn group_cell(by: By, row: &UsageGroup) -> Option<String> {
+    let text = |value: &Option<String>| sanitize::one_line(value.as_deref().unwrap_or("-"));
+    match by {
+        By::Project => Some(text(&row.project)),
+        By::Model => Some(text(&row.model)),
+        By::Day => Some(row.day.map_or_else(|| "-".to_owned(), |day| day.to_string())),
+        By::Source | By::Conversation => None,
+    }
+}
+
+fn count_columns() -> [Column; 5] {
+    ["CALLS", "INPUT", "CACHED", "OUTPUT", "COST"].map(|name| Column::new(name).align_right())
+}
+
+/// Adds the line of the total, behind `leading` columns.
+fn add_total(table: &mut Table, leading: usize, total: &UsageSums) {
+    let mut cells = vec![Cell::new(Style::Strong, "total")];
+    cells.resize_with(leading, Cell::default);
+    cells.extend(usage_columns(total).map(|text| Cell::new(Style::Strong, text)));
+    table.add_row(cells);
 }
 
 fn print_usage(app: &mut App, used: &UsageResult) -> Result<(), Error> {
     if used.days.is_empty() {
         app.stderr.line("no model calls");
+        print_imported_hint(app, used);
         return Ok(());
     }
     let by_conversation = used.days.iter().any(|row| row.conversation.is_some());
@@ -60,14 +135,8 @@ fn print_usage(app: &mut App, used: &UsageResult) -> Result<(), Error> {
     if by_conversation {
         columns.push(Column::new("CONVERSATION"));
     }
-    columns.extend([
-        Column::new("MODEL").flexible(),
-        Column::new("CALLS").align_right(),
-        Column::new("INPUT").align_right(),
-        Column::new("CACHED").align_right(),
-        Column::new("OUTPUT").align_right(),
-        Column::new("COST").align_right(),
-    ]);
+    columns.push(Column::new("MODEL").flexible());
+    columns.extend(count_columns());
     let mut table = Table::new(columns);
     for row in &used.days {
         let agent = if row.agent.is_empty() { NO_AGENT.to_owned() } else { sanitize::one_line(&row.agent) };
@@ -79,23 +148,38 @@ fn print_usage(app: &mut App, used: &UsageResult) -> Result<(), Error> {
         cells.extend(usage_columns(&row.sums).map(Cell::from));
         table.add_row(cells);
     }
-    let mut cells = vec![Cell::new(Style::Strong, "total"), Cell::default(), Cell::default()];
-    if by_conversation {
-        cells.push(Cell::default());
-    }
-    cells.extend(usage_columns(&used.total).map(|text| Cell::new(Style::Strong, text)));
-    table.add_row(cells);
+    add_total(&mut table, if by_conversation { 4 } else { 3 }, &used.total);
     table.write(&mut app.stdout)?;
-    if used.total.estimated_calls > 0 {
+    print_notes(app, &used.total)?;
+    print_imported_hint(app, used);
+    Ok(())
+}
+
+/// Says that there is usage which the table leaves out.
+fn print_imported_hint(app: &mut App, used: &UsageResult) {
+    if used.has_imported {
+        app.stderr
+            .hint("captured and imported conversations are not included; to include them: chorusctl usage --by source");
+    }
+}
+
+/// Explains the numbers of a table.
+fn print_notes(app: &mut App, total: &UsageSums) -> Result<(), Error> {
+    if total.estimated_calls > 0 {
         app.stdout.flush()?;
-        let calls = pluralize(used.total.estimated_calls, "call");
+        let calls = pluralize(total.estimated_calls, "call");
         app.stderr.line(&format!("{calls} with estimated token counts: not reported by the server, or cut off"));
     }
-    if used.total.unpriced_calls > 0 {
+    if total.lower_bound_calls > 0 {
+        app.stdout.flush()?;
+        let calls = pluralize(total.lower_bound_calls, "call");
+        app.stderr.line(&format!("{calls} with more output tokens than the program recorded"));
+    }
+    if total.unpriced_calls > 0 {
         app.stdout.flush()?;
         app.stderr.line(&format!(
             "{} without a known price, not included in the cost",
-            pluralize(used.total.unpriced_calls, "call")
+            pluralize(total.unpriced_calls, "call")
         ));
         app.stderr.hint("set a price in config.toml: [prices.\"provider/model\"]");
     }

@@ -75,7 +75,7 @@ routes! {
     inline permissions::Check => permissions::check::check(agent_resolver, sandbox);
     inline settings::Show => settings::show::show(effective_config);
     inline models::List => models::list::list(models, effective_config);
-    inline usage::Show => usage::usage(agents, store.catalog.usage, usage, clock);
+    inline usage::Show => usage::usage(agents, store.catalog, usage, models, clock);
     inline approvals::List => approvals::list::list(agent_resolver, approvals, store.catalog.approvals, config);
     inline audit::Audit => audit::audit(agents, store.catalog.audit, clock);
     inline audit::Verify => audit::verify::verify(store);

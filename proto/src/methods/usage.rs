@@ -15,21 +15,54 @@ pub struct UsageParams {
     pub agent: Option<String>,
     /// A duration back from now (`7d`, `1h30m`) or a date.
     pub since: Option<String>,
-    /// Divide the sums further.
+    /// Divide the sums further, or differently.
     pub by: Option<UsageBy>,
 }
 
-/// By what usage is divided, besides day, agent and model.
+/// By what usage is divided.
 #[wire(Copy, PartialEq, Eq)]
 pub enum UsageBy {
+    /// By conversation, besides day, agent and model.
     Conversation,
+    /// By program, also that of imported and captured conversations, as all of the following.
+    Source,
+    /// By program and directory.
+    Project,
+    /// By program and model.
+    Model,
+    /// By program and day.
+    Day,
 }
 
 #[wire(PartialEq)]
 pub struct UsageResult {
     /// The newest day is first.
     pub days: Vec<UsageDay>,
+    /// In place of `days`, if usage is divided by source, project, model or day: the newest day first, otherwise the highest cost.
+    #[omit_empty]
+    pub groups: Vec<UsageGroup>,
     pub total: UsageSums,
+    /// There is usage of imported or captured conversations, and `total` does not contain it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_imported: bool,
+}
+
+/// The calls of a program, for a project, by a model or on a day.
+#[wire(PartialEq)]
+pub struct UsageGroup {
+    /// `chorus` for Chorus's own agents, otherwise the program of imported conversations.
+    pub source: String,
+    /// The directory that the conversations were held in.
+    #[omit_empty]
+    pub project: Option<String>,
+    /// As the program names it; `provider/model` for Chorus's own agents.
+    #[omit_empty]
+    pub model: Option<String>,
+    /// From midnight to midnight in the daemon's time zone.
+    #[omit_empty]
+    pub day: Option<Date>,
+    #[serde(flatten)]
+    pub sums: UsageSums,
 }
 
 /// The calls of an agent, or of one of its conversations, by one model on one day.
@@ -63,6 +96,9 @@ pub struct UsageSums {
     /// Calls with estimated tokens, in part or all, because the server did not report them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub estimated_calls: u64,
+    /// Calls of other programs that had more output tokens than the program recorded.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lower_bound_calls: u64,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

@@ -3,6 +3,7 @@
 mod caps;
 mod context_meter;
 mod estimated;
+mod imported;
 mod token_count;
 mod totals;
 

@@ -7,6 +7,7 @@ mod api_key;
 mod call_runner;
 mod embeddings;
 pub mod error;
+mod foreign_price;
 mod learned_limits;
 mod local_context_length;
 pub(crate) mod model_catalog;

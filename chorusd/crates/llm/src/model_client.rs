@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use super::api_key::{self, KeyStatus};
 use super::call_runner::ModelCall;
 use super::error::{CallError, ErrorClass};
+use super::foreign_price;
 use super::learned_limits::{AmendedRequest, LearnedLimits};
 use super::model_catalog::{DiscoveryStatus, ModelCatalog};
 use super::model_discovery::{self, LocalServer};
@@ -369,6 +370,19 @@ impl Models {
             let found = self.catalog.read();
             found.provider(&target.provider)?.model(&target.model)?.price
         })
+    }
+
+    /// Returns the price of a model that another program names, if it is clear which one is meant ([`foreign_price`]).
+    #[must_use]
+    pub fn price_by_name(&self, name: &str) -> Option<Price> {
+        if let Some(price) = ModelRef::parse(name).and_then(|target| self.price(&target)) {
+            return Some(price);
+        }
+        let found = self.catalog.read();
+        let configured = self.prices.iter().map(|(name, price)| (name.as_str(), *price));
+        let listed = found.providers.iter().flat_map(|provider| &provider.models);
+        let listed = listed.filter_map(|model| Some((model.id.as_str(), model.price?)));
+        foreign_price::find(name, configured).or_else(|| foreign_price::find(name, listed))
     }
 
     /// The result of the last discovery.

@@ -12,7 +12,7 @@ use super::sqlite;
 use crate::sqlite::StoreResult;
 
 /// Tables whose rows exist in no file; with `true`, a salvaged row replaces the one with its key.
-const UNFILED_TABLES: [(&str, bool); 11] = [
+const UNFILED_TABLES: [(&str, bool); 13] = [
     ("settings", true),
     // This table has no key: an equal row is not inserted again.
     ("discord_identifies", true),
@@ -26,6 +26,8 @@ const UNFILED_TABLES: [(&str, bool); 11] = [
     ("summaries_wanted", false),
     ("file_writes", false),
     ("workspace_commands", false),
+    ("imported_usage", false),
+    ("imported_calls", false),
 ];
 
 /// Numbers of salvaged and skipped rows.

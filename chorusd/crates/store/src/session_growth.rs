@@ -17,7 +17,7 @@ use chorus_session::message_lines::MessageLines;
 use uuid::Uuid;
 
 use super::Store;
-use super::catalog::{self, SessionRow};
+use super::catalog::{self, ImportedUsage, SessionRow};
 use super::message_spool::SpooledMessages;
 use super::session_files::{self, StagedFile, WrittenFile, stage_file, write_error};
 
@@ -41,6 +41,8 @@ pub struct HeaderChange {
     pub is_in_use: Arc<dyn Fn() -> bool + Send + Sync>,
     /// Is called if the session has the same messages already.
     pub same: Arc<dyn Fn(&mut SessionHeader) + Send + Sync>,
+    /// The usage of the conversation, which replaces that of the session.
+    pub usage: Option<Arc<ImportedUsage>>,
 }
 
 impl std::fmt::Debug for HeaderChange {
@@ -87,6 +89,7 @@ impl Store {
         if row.sha256 == new.sha256 {
             return self.record_same(row, agent_dir, change).await;
         }
+        let usage = change.usage.clone();
         let (known, grown, is_in_use) = (row.clone(), change.grown.clone(), change.is_in_use.clone());
         let written = run_blocking(move || {
             let mut stored = match StoredSession::open(&path) {
@@ -129,11 +132,11 @@ impl Store {
         .await?;
         let Some((relation, written)) = written else { return Ok(GrowthResult::Different) };
         let row = match written {
-            Written::File(header, written) => self.record_growth(row, *header, written).await?,
+            Written::File(header, written) => self.record_growth(row, *header, written, usage).await?,
             Written::Nothing(None) => row,
             // A crash kept the row from following the file.
             Written::Nothing(Some(row)) => {
-                self.catalog.sessions.replace((*row).clone()).await?;
+                self.catalog.sessions.replace((*row).clone(), None).await?;
                 *row
             }
         };
@@ -152,16 +155,26 @@ impl Store {
         if row.header.source.is_some() && row.place != place {
             // An import of a version that did not keep the source.
             row.place = place;
-            self.catalog.sessions.replace(row.clone()).await?;
+            self.catalog.sessions.replace(row.clone(), None).await?;
+        }
+        // What an earlier version imported has no usage.
+        if let Some(usage) = change.usage {
+            self.catalog.imported_usage.record(row.header.id, usage).await?;
         }
         Ok(GrowthResult::Same(Box::new(row)))
     }
 
     /// Records a file that has replaced the one of `row`; takes it back if that fails.
-    async fn record_growth(&self, row: SessionRow, header: SessionHeader, written: Replaced) -> Result<SessionRow> {
+    async fn record_growth(
+        &self,
+        row: SessionRow,
+        header: SessionHeader,
+        written: Replaced,
+        usage: Option<Arc<ImportedUsage>>,
+    ) -> Result<SessionRow> {
         let (id, row) = (row.header.id, row_of(row, header));
         let row = SessionRow { file_stamp: written.file.stamp.clone(), sha256: written.file.sha256.clone(), ..row };
-        match self.catalog.sessions.replace(row.clone()).await {
+        match self.catalog.sessions.replace(row.clone(), usage).await {
             Ok(()) => {
                 let _ = run_blocking(move || {
                     written.keep();

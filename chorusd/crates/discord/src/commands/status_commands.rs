@@ -237,7 +237,7 @@ async fn usage(call: &Invocation) -> Result<Response> {
     let since = call.args.text("since").map(str::to_owned);
     let (name, ops) = (agent.settings.name.clone(), call.caller.ops());
     let params = UsageParams { agent: Some(name.clone()), since, by: None };
-    let sums = usage::usage(&ops.agents, &ops.store.catalog.usage, &ops.usage, &ops.clock, params);
+    let sums = usage::usage(&ops.agents, &ops.store.catalog, &ops.usage, &ops.models, &ops.clock, params);
     let found = with_expected_agent(agent.settings.id, sums).await?;
     let name = inline_text(call, &name, 64);
     if found.days.is_empty() {

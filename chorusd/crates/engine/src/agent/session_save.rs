@@ -15,7 +15,7 @@ use chorus_session::conversation::ConversationKey;
 use chorus_session::stored_message::StoredMessage;
 use chorus_session::summary::{ConversationSample, ExtractiveSummary};
 use chorus_session::{MessageHash, notes, slug, summary};
-use chorus_store::catalog::{PendingSummary, SessionPlacement, SessionRow, place_of};
+use chorus_store::catalog::{ImportedUsage, PendingSummary, SessionPlacement, SessionRow, place_of};
 use chorus_store::session_files::StagedFile;
 use chorus_store::{Store, session_files};
 use tokio::sync::oneshot;
@@ -86,6 +86,7 @@ pub(super) async fn save(
             batched: together,
             summary_request: summary,
             order: SessionPlacement::Last,
+            usage: None,
         },
         make,
         mark,
@@ -178,6 +179,8 @@ pub struct SessionTarget {
     pub summary_request: Option<PendingSummary>,
     /// Its position in the order of sessions.
     pub order: SessionPlacement,
+    /// The usage of an imported conversation.
+    pub usage: Option<Arc<ImportedUsage>>,
 }
 
 /// Writes a session: `make` writes the file, which moves to its final name; then the row is inserted and `after` runs.
@@ -190,7 +193,8 @@ pub async fn write_session<After: Future<Output = Result<()>>>(
     after: impl FnOnce() -> After,
 ) -> Result<Session> {
     let (files, of) = (store.clone(), settings.clone());
-    let SessionTarget { name: wanted, taken_names: known, batched: together, summary_request: summary, order } = place;
+    let SessionTarget { name: wanted, taken_names: known, batched: together, summary_request: summary, order, usage } =
+        place;
     let fill = move || {
         let name = files.files.reserve_name(of.id, &of.dir, &wanted, &known);
         let (header, filled) = make(&of.dir, &name.key().1)?;
@@ -226,6 +230,8 @@ pub async fn write_session<After: Future<Output = Result<()>>>(
     let rowed = if together {
         let _permit = store.files.batch_sync.acquire_row_permit().await;
         store.catalog.sessions.insert_deferred(row, order, summary).await
+    } else if let Some(usage) = usage {
+        store.catalog.sessions.insert_imported(row, order, usage).await
     } else {
         store.catalog.sessions.insert(row, order, summary).await
     };

@@ -11,15 +11,17 @@ use chorus_proto::methods::import::{CommitResult, Skipped};
 use chorus_proto::pluralize::pluralize;
 use chorus_proto::{Message, Role};
 use chorus_redact::Redactor;
-use chorus_session::import::{ImportSink, ImportedMetadata};
+use chorus_session::import::{ImportSink, ImportedCall, ImportedMetadata};
 use chorus_session::slug;
 use chorus_session::stored_message::Totals;
 use chorus_session::summary::ConversationSample;
+use chorus_store::catalog::ImportedUsage;
 use chorus_store::message_spool::{MessageSpool, SpooledMessages};
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
 
+use super::import_usage::UsageBuilder;
 use super::redact_import::ImportRedactor;
 
 /// The limit on skipped lines that are reported individually.
@@ -40,6 +42,8 @@ pub(super) struct ImportedSession {
     /// Messages that have secrets, counted from 0, and the number of secrets in each.
     pub secrets: Vec<(u64, u64)>,
     pub opening: Opening,
+    /// The model calls of the conversation.
+    pub usage: Arc<ImportedUsage>,
 }
 
 impl ImportedSession {
@@ -75,7 +79,8 @@ impl ImportedSession {
         search.redact_metadata(&mut about);
         let copy = copy.finish(about)?.ok_or_else(|| io::Error::other("a session without messages"))?;
         // The conversation is the same, whatever was redacted in it.
-        Ok(Self { secrets: self.secrets.clone(), opening: self.opening.clone(), ..copy })
+        let (secrets, opening, usage) = (self.secrets.clone(), self.opening.clone(), self.usage.clone());
+        Ok(Self { secrets, opening, usage, ..copy })
     }
 }
 
@@ -129,6 +134,7 @@ struct SessionBuilder {
     last_at: Timestamp,
     secrets: Vec<(u64, u64)>,
     opening: OpeningHash,
+    usage: UsageBuilder,
 }
 
 impl SessionBuilder {
@@ -142,6 +148,7 @@ impl SessionBuilder {
             last_at: Timestamp::MIN,
             secrets: Vec::new(),
             opening: OpeningHash::default(),
+            usage: UsageBuilder::default(),
         })
     }
 
@@ -159,10 +166,22 @@ impl SessionBuilder {
 
     /// Returns `None` if there was no message.
     fn finish(self, about: ImportedMetadata) -> io::Result<Option<ImportedSession>> {
-        let Self { body, totals, digest, first, last_at, secrets, opening } = self;
+        let Self { body, totals, digest, first, last_at, secrets, opening, usage } = self;
         let Some((content_slug, first_at)) = first else { return Ok(None) };
         let (body, opening) = (Arc::new(body.finish()?), opening.finish());
-        Ok(Some(ImportedSession { about, body, totals, digest, content_slug, first_at, last_at, secrets, opening }))
+        let usage = Arc::new(usage.finish(about.model.as_deref()));
+        Ok(Some(ImportedSession {
+            about,
+            body,
+            totals,
+            digest,
+            content_slug,
+            first_at,
+            last_at,
+            secrets,
+            opening,
+            usage,
+        }))
     }
 }
 
@@ -237,6 +256,12 @@ impl ImportSink for SessionCollector {
         }
         self.messages += 1;
         current.push(message, json)
+    }
+
+    fn add_call(&mut self, call: ImportedCall) {
+        if let Some(current) = &mut self.current {
+            current.usage.add(&call);
+        }
     }
 
     fn end_session(&mut self, about: ImportedMetadata) -> io::Result<()> {

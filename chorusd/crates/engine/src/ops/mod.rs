@@ -18,6 +18,7 @@ pub mod events;
 pub mod hints;
 pub mod history_numbers;
 mod import_sink;
+mod import_usage;
 pub mod memory;
 pub mod models;
 pub mod notes;

@@ -284,6 +284,7 @@ async fn write_salvaged(
             batched: false,
             summary_request: None,
             order: SessionPlacement::Last,
+            usage: None,
         },
         make,
         || async { Ok(()) },

@@ -1,32 +1,41 @@
 //! The operation `usage`.
 
+mod grouped;
+
 use chorus_base::error::Result;
 use chorus_clock::Clock;
+use chorus_llm::Models;
 use chorus_proto::methods::usage::{UsageBy, UsageDay, UsageParams, UsageResult, UsageSums};
 use chorus_session::conversation::{ConversationKey, MAIN_CONVERSATION};
-use chorus_store::catalog::{UsageFilter, UsageTable, UsageTotals};
+use chorus_store::catalog::{Catalog, UsageFilter, UsageTable, UsageTotals};
 
 use super::context::history::parse_since;
 use super::resolve_agent;
 use crate::agent::agent_index::AgentIndex;
 use crate::usage::UsageTracker;
 
-/// Sums the usage of model calls by day, agent and model, and by conversation if that is asked for. Days are those of the daemon's time zone.
+/// Sums the usage of model calls by day, agent and model, and by conversation if that is asked for; or that of our own
+/// agents and of imported conversations by program. Days are those of the daemon's time zone.
 pub async fn usage(
     agents: &AgentIndex,
-    table: &UsageTable,
+    catalog: &Catalog,
     tracker: &UsageTracker,
+    models: &Models,
     clock: &Clock,
     params: UsageParams,
 ) -> Result<UsageResult> {
     let since = params.since.as_deref().map(|text| parse_since(text, clock.now())).transpose()?;
     let ids = match &params.agent {
-        Some(name) => agents_named(agents, table, name).await?,
+        Some(name) => agents_named(agents, &catalog.usage, name).await?,
         None => Vec::new(),
     };
     let by_conversation = params.by == Some(UsageBy::Conversation);
     let zone = tracker.time_zone().clone();
-    let rows = table.list_daily(UsageFilter { agents: ids, since, zone, by_conversation }).await?;
+    let filter = UsageFilter { agents: ids, since, zone, by_conversation };
+    if let Some(by) = params.by.filter(|_| !by_conversation) {
+        return grouped::usage((catalog, models), by, filter).await;
+    }
+    let rows = catalog.usage.list_daily(filter).await?;
     let mut total = UsageTotals::default();
     let days = rows.into_iter().map(|row| {
         total.add(&row.sums);
@@ -38,7 +47,12 @@ pub async fn usage(
         let sums = to_usage_sums(&row.sums);
         UsageDay { day: row.day, agent: row.agent_name, conversation, model: row.model, sums }
     });
-    Ok(UsageResult { days: days.collect(), total: to_usage_sums(&total) })
+    Ok(UsageResult {
+        days: days.collect(),
+        groups: Vec::new(),
+        total: to_usage_sums(&total),
+        has_imported: !catalog.imported_usage.is_empty().await?,
+    })
 }
 
 /// Returns the ids of the agent with this name, or of destroyed agents that had it, whose usage still counts.
@@ -59,5 +73,6 @@ fn to_usage_sums(sums: &UsageTotals) -> UsageSums {
         cost_usd: sums.known_cost(),
         unpriced_calls: sums.unpriced,
         estimated_calls: sums.by_estimate,
+        lower_bound_calls: sums.lower_bound,
     }
 }

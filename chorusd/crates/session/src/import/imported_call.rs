@@ -72,8 +72,7 @@ impl ImportedCall {
 }
 
 /// Returns the key of the call that these parts identify. Equal in all runs and on all machines.
-#[must_use]
-pub fn call_key(parts: &[&[u8]]) -> u64 {
+pub(super) fn call_key(parts: &[&[u8]]) -> u64 {
     let mut hash = Sha256::new();
     for part in parts {
         hash.update((part.len() as u64).to_le_bytes());

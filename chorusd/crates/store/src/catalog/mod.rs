@@ -8,6 +8,7 @@ mod audit_chain;
 mod capture;
 pub mod discord;
 mod file_writes;
+mod imported_usage;
 mod lineage;
 pub mod memories;
 mod rebuild;
@@ -44,6 +45,10 @@ pub(super) use audit::{for_each_after, insert as insert_audit, newest_head as ne
 pub use audit_chain::{AuditHead, ChainVerifier};
 pub use capture::{CaptureTable, CapturedFile};
 pub use file_writes::{FileHash, FileHistory, FileWriteRow, FileWriteTable};
+pub use imported_usage::{
+    ImportedCallRow, ImportedDivision, ImportedSums, ImportedUsage, ImportedUsageFilter, ImportedUsageRow,
+    ImportedUsageTable,
+};
 pub use lineage::{LineageRow, SessionName};
 pub use memories::{MemoryRow, MemoryScope, MemoryTable, RememberOutcome};
 pub use rebuild::DirectoryScan;
@@ -67,6 +72,7 @@ pub struct Catalog {
     pub approvals: ApprovalTable,
     pub audit: AuditLog,
     pub usage: UsageTable,
+    pub imported_usage: ImportedUsageTable,
     pub settings: SettingTable,
     pub capture: CaptureTable,
     pub discord: discord::DiscordTables,
@@ -129,6 +135,7 @@ impl Catalog {
             file_writes: FileWriteTable { db: db.clone() },
             approvals: ApprovalTable { db: db.clone(), audit: audit.clone() },
             usage: UsageTable { db: db.clone() },
+            imported_usage: ImportedUsageTable { db: db.clone() },
             capture: CaptureTable { db: db.clone() },
             discord: discord::DiscordTables::new(&db, settings.clone()),
             settings,

@@ -329,4 +329,40 @@ pub(crate) const MIGRATIONS: Migrations = &[
     -- hashes of conversations that were deleted here, which are not captured again
     CREATE TABLE capture_tombstones (conversation TEXT NOT NULL PRIMARY KEY) WITHOUT ROWID;
 ",
+    "
+    -- usage of conversations of other programs; a session in the trash keeps its rows
+    CREATE TABLE imported_usage (
+        session_id   BLOB NOT NULL,
+        -- as the program names it
+        model        TEXT NOT NULL,
+        -- since 1970
+        quarter_hour INTEGER NOT NULL,
+        calls        INTEGER NOT NULL,
+        -- tokens; the whole input, with what came out of the provider's cache and went into it
+        input        INTEGER NOT NULL,
+        output       INTEGER NOT NULL,
+        cache_read   INTEGER NOT NULL,
+        cache_write  INTEGER NOT NULL,
+        -- what the program recorded, of the calls of which it did
+        cost_usd     REAL NOT NULL,
+        with_cost    INTEGER NOT NULL,
+        -- calls with more output than was recorded
+        lower_bound  INTEGER NOT NULL,
+        PRIMARY KEY (session_id, model, quarter_hour)
+    ) WITHOUT ROWID;
+    CREATE INDEX imported_usage_by_time ON imported_usage (quarter_hour);
+    -- the calls that count for a session, so that those of a fork or a revision count once
+    CREATE TABLE imported_calls (
+        session_id BLOB NOT NULL PRIMARY KEY,
+        agent_id   BLOB,
+        -- hash of the first call of the conversation, wherever it counts
+        first      INTEGER NOT NULL,
+        -- hash of all calls of the conversation
+        digest     BLOB NOT NULL,
+        -- hashes of 8 bytes
+        calls      BLOB NOT NULL
+    );
+    CREATE INDEX imported_calls_by_first ON imported_calls (first);
+    CREATE INDEX imported_calls_of_agent ON imported_calls (agent_id);
+",
 ];

@@ -4,7 +4,7 @@ use chorus_base::error::{Error, Result};
 use rusqlite::{Connection, params};
 use uuid::Uuid;
 
-use super::{Catalog, SessionRow, SessionTable};
+use super::{Catalog, SessionRow, SessionTable, imported_usage};
 use crate::db_thread::erase_wal;
 use crate::sqlite::StoreResult;
 
@@ -24,6 +24,7 @@ impl SessionTable {
     pub fn purge(&self, id: Uuid) -> impl Future<Output = Result<()>> + Send + use<> {
         self.db.writer.submit(move |conn| {
             conn.execute("DELETE FROM sessions WHERE id = ?1", [id.as_bytes()])?;
+            imported_usage::delete(conn, id)?;
             conn.execute("INSERT OR REPLACE INTO settings (key, value) VALUES (?1, '1')", [PURGE_DUE_KEY])?;
             Ok(())
         })

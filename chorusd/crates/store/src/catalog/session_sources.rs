@@ -1,10 +1,13 @@
 //! Finds the sessions that hold a conversation of another program.
 
+use std::sync::Arc;
+
 use chorus_base::error::{Error, Result};
 use jiff::Timestamp;
 use rusqlite::params;
 use uuid::Uuid;
 
+use super::imported_usage::{self, ImportedUsage};
 use super::session_listing::project_condition;
 use super::sessions::{COLUMNS, ProjectFilter, SessionRow, SessionTable, read_session};
 
@@ -78,8 +81,12 @@ impl SessionTable {
             .await
     }
 
-    /// Replaces the row of a session that has grown. Its last use stays.
-    pub fn replace(&self, row: SessionRow) -> impl Future<Output = Result<()>> + Send + use<> {
+    /// Replaces the row of a session that has grown, and its usage, if that is given. Its last use stays.
+    pub fn replace(
+        &self,
+        row: SessionRow,
+        usage: Option<Arc<ImportedUsage>>,
+    ) -> impl Future<Output = Result<()>> + Send + use<> {
         self.db.writer.submit(move |conn| {
             let header = serde_json::to_string(&row.header).map_err(|e| Error::internal(e.to_string()))?;
             let id = row.header.id;
@@ -88,7 +95,8 @@ impl SessionTable {
                 row.sha256,
                 row.place
             ])?;
-            super::session_purge::update_header(conn, &row, &header)
+            super::session_purge::update_header(conn, &row, &header)?;
+            usage.map_or(Ok(()), |usage| imported_usage::record(conn, id, &usage))
         })
     }
 }

@@ -11,6 +11,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Row, params};
 use uuid::Uuid;
 
 use super::CatalogDb;
+use super::imported_usage::{self, ImportedUsage};
 use super::session_changes::SessionChanges;
 use super::session_listing::{read_page, select_page};
 use super::short_ids::{ShortId, select_short_ids};
@@ -127,6 +128,21 @@ impl SessionTable {
         self.db.writer.submit(move |conn| insert_saved(conn, row, order, wanted))
     }
 
+    /// As [`SessionTable::insert`], for an imported conversation with its usage, in the same commit.
+    pub fn insert_imported(
+        &self,
+        row: SessionRow,
+        order: SessionPlacement,
+        usage: Arc<ImportedUsage>,
+    ) -> impl Future<Output = Result<String>> + Send + use<> {
+        self.db.writer.submit(move |conn| {
+            let id = row.header.id;
+            let short_id = insert_saved(conn, row, order, None)?;
+            imported_usage::record(conn, id, &usage)?;
+            Ok(short_id)
+        })
+    }
+
     /// As [`SessionTable::insert`], for one of many sessions: the row may wait a moment for others, to share their
     /// commit.
     pub fn insert_deferred(
@@ -168,7 +184,10 @@ impl SessionTable {
     /// Deletes the row that [`SessionTable::insert`] inserted for this session, but no other session's row with the
     /// same id.
     pub fn undo_insert(&self, session: SessionHeader) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.db.writer.submit(move |conn| delete_exact(conn, &session))
+        self.db.writer.submit(move |conn| {
+            delete_exact(conn, &session)?;
+            imported_usage::delete(conn, session.id)
+        })
     }
 
     /// Deletes a session's row.

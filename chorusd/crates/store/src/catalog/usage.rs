@@ -105,6 +105,8 @@ pub struct UsageTotals {
     pub unpriced: u64,
     /// Number of calls with estimated token counts.
     pub by_estimate: u64,
+    /// Number of calls of other programs that had more output tokens than those recorded.
+    pub lower_bound: u64,
 }
 
 impl UsageTotals {
@@ -117,6 +119,7 @@ impl UsageTotals {
         self.cost += other.cost;
         self.unpriced += other.unpriced;
         self.by_estimate += other.by_estimate;
+        self.lower_bound += other.lower_bound;
     }
 
     /// The cost, or `None` if there are calls but the price of none is known.
@@ -140,7 +143,7 @@ pub struct DailyUsageRow {
 }
 
 /// A quarter of an hour in nanoseconds: all time zones have offsets of whole quarters.
-const QUARTER_HOUR_NANOS: i64 = 15 * 60 * 1_000_000_000;
+pub(super) const QUARTER_HOUR_NANOS: i64 = 15 * 60 * 1_000_000_000;
 
 /// The table of model calls.
 #[derive(Debug, Clone)]
@@ -255,6 +258,7 @@ impl UsageTable {
                         cost: row.get(9)?,
                         unpriced: row.get(10)?,
                         by_estimate: row.get(11)?,
+                        lower_bound: 0,
                     };
                     let conversation = row.get::<_, Option<[u8; 16]>>(12)?.map(Uuid::from_bytes);
                     days.entry((day, agent, row.get::<_, String>(4)?, conversation)).or_default().add(&sums);

@@ -14,10 +14,11 @@ use chorus_proto::ErrorKind;
 use chorus_proto::methods::trash::{TrashEntry, TrashKind};
 use chorus_runtime::run_blocking;
 use chorus_session::selector::MIN_PREFIX;
-use chorus_store::catalog::MemoryTable;
+use chorus_store::catalog::Catalog;
 use chorus_store::trash::TrashItem;
 use chorus_store::{Store, trash};
 use tokio::sync::RwLock;
+use uuid::Uuid;
 
 use crate::agent::agent_index::AgentIndex;
 use crate::capture::DeletedConversations;
@@ -43,25 +44,38 @@ pub async fn list_entries(home: &Path) -> Result<Vec<TrashItem>> {
     run_blocking(move || trash::list(&home).map_err(|e| Error::io("cannot read the trash", &e))).await
 }
 
-/// Deletes an entry; if it is an agent that no longer exists, also its memories. An entry that is being moved in may be
+/// Deletes an entry; if it is an agent that no longer exists, also its memories, and with it or a session the usage of
+/// imported conversations. An entry that is being moved in may be
 /// deleted directly.
 ///
 /// # Errors
 /// An error of the disk or the database; the rest of the entry stays visible in the trash then.
-pub async fn delete_entry(agents: &AgentIndex, memories: &MemoryTable, entry: TrashItem) -> Result<()> {
+pub async fn delete_entry(agents: &AgentIndex, catalog: &Catalog, entry: TrashItem) -> Result<()> {
     let failed =
         |dir: &Path, e: &std::io::Error| Error::io(format_args!("cannot completely delete {}", dir.display()), e);
     // From here on recovery after a crash completes the deletion.
     let entry = run_blocking(move || trash::begin_delete(&entry).map_err(|e| failed(&entry.dir, &e))).await?;
     let agent = entry.metadata.as_ref().filter(|note| note.kind == TrashKind::Agent).map(|note| note.agent_id);
-    if let Some(agent) = agent.filter(|agent| agents.by_id(*agent).is_none())
-        && let Err(failure) = memories.delete_own(agent).await
-    {
+    let session = entry.metadata.as_ref().and_then(|note| note.session.as_ref()).map(|session| session.id);
+    let agent = agent.filter(|agent| agents.by_id(*agent).is_none());
+    if let Err(failure) = delete_rows(catalog, agent, session).await {
         let _ = run_blocking(move || trash::settle(&entry).map_err(|e| failed(&entry.dir, &e))).await;
         return Err(failure);
     }
     run_blocking(move || trash::delete_entry(&entry).map_err(|e| failed(&entry.dir.with_file_name(&entry.id), &e)))
         .await
+}
+
+/// Deletes the rows of a deleted agent and of a session, unless the session exists again.
+async fn delete_rows(catalog: &Catalog, agent: Option<Uuid>, session: Option<Uuid>) -> Result<()> {
+    if let Some(agent) = agent {
+        catalog.memories.delete_own(agent).await?;
+        catalog.imported_usage.delete_of_agent(agent).await?;
+    }
+    match session {
+        Some(session) if catalog.sessions.get(session).await?.is_none() => catalog.imported_usage.delete(session).await,
+        _ => Ok(()),
+    }
 }
 
 /// Makes an entry visible whose move into the trash is complete; if that fails, the next start does it.

@@ -70,9 +70,7 @@ fn recover_entry<'a>(trash: &'a Trash, entry: TrashItem) -> BoxFuture<'a, ()> {
             match fate {
                 Resolution::Show if was == Stage::Settled => return Ok(None),
                 Resolution::Show => drop(super::make_visible(entry).await),
-                Resolution::Delete => {
-                    super::delete_entry(&trash.agents.index, &trash.store.catalog.memories, entry).await?
-                }
+                Resolution::Delete => super::delete_entry(&trash.agents.index, &trash.store.catalog, entry).await?,
                 Resolution::Discard => {
                     let discarded = run_blocking(move || {
                         trash::remove_if_empty(&entry);

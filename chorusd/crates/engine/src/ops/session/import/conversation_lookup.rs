@@ -40,6 +40,10 @@ impl SessionImporter {
         find_parent: bool,
     ) -> Result<Option<SavedConversation>> {
         let program = program_of(target.format, &imported);
+        if matches!(program.as_str(), "chorus" | "markdown") {
+            // What our own agents used was recorded when they used it.
+            imported.usage = Arc::default();
+        }
         let ids = conversation_ids(&program, target.name, &imported);
         match target.rules {
             Some(rules) if !rules.admits(&program, &ids, imported.about.project.as_deref()) => return Ok(None),
@@ -182,6 +186,7 @@ impl SessionImporter {
         let (of, wanted) = (imported.clone(), source.clone());
         let (registry, session) = (self.registry.clone(), row.header.id);
         let change = HeaderChange {
+            usage: (!own).then(|| imported.usage.clone()),
             is_in_use: Arc::new(move || registry.sessions_in_use().contains(&session)),
             grown: (!own).then(|| {
                 let change = move |header: &mut SessionHeader, sha256: &str| grow_header(header, &of, &wanted, sha256);

@@ -32,7 +32,7 @@ impl SessionImporter {
         let entry = self.agents.by_id(agent);
         let settings = &entry.map(|entry| entry.settings.clone()).ok_or_else(Error::agent_destroyed)?;
         let NewSession { imported, source, revises } = new;
-        let about = imported.about.clone();
+        let (about, usage) = (imported.about.clone(), imported.usage.clone());
         // Reserved until the row exists: of several concurrent imports of one id, one gets it.
         let reserved = about.id.and_then(|id| self.store.files.ids.try_reserve(id));
         let id = match reserved.as_ref().map(|id| *id.key()) {
@@ -83,7 +83,8 @@ impl SessionImporter {
         };
         let taken_names = self.store.catalog.sessions.names_with_base(settings.id, wanted.clone()).await?;
         let order = SessionPlacement::AtOwnPlace;
-        let place = SessionTarget { name: wanted, taken_names, batched: false, summary_request: None, order };
+        let usage = Some(usage);
+        let place = SessionTarget { name: wanted, taken_names, batched: false, summary_request: None, order, usage };
         let written = write_session(&self.store, settings, place, make, || async { Ok(()) }).await;
         drop(reserved);
         let written = written?;

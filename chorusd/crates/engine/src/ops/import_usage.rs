@@ -1,0 +1,73 @@
+//! Collects the usage of an imported session.
+
+use std::collections::HashMap;
+
+use chorus_session::import::ImportedCall;
+use chorus_store::catalog::{ImportedCallRow, ImportedSums, ImportedUsage};
+
+/// Maximum plausible tokens of a call. Larger numbers from a file could overflow the sums.
+const MAX_TOKENS: u64 = 1 << 40;
+
+/// Stands for a model that the program does not name.
+const UNKNOWN_MODEL: &str = "unknown";
+
+/// Maximum length of a model's name, in characters.
+const MAX_MODEL_CHARS: usize = 200;
+
+/// The calls so far.
+#[derive(Debug, Default)]
+pub(super) struct UsageBuilder {
+    /// The empty name stands for the model of the conversation.
+    models: Vec<String>,
+    calls: Vec<ImportedCallRow>,
+    by_key: HashMap<u64, usize>,
+}
+
+impl UsageBuilder {
+    /// Adds a call. Of a call that was added before, the larger counts stay.
+    pub(super) fn add(&mut self, call: &ImportedCall) {
+        let name = call.model.as_deref().unwrap_or_default();
+        let model = self.models.iter().rposition(|model| model == name).unwrap_or_else(|| {
+            self.models.push(name.to_owned());
+            self.models.len() - 1
+        });
+        let count = |tokens: u64| tokens.min(MAX_TOKENS);
+        let sums = ImportedSums {
+            calls: 1,
+            input: count(call.input_tokens),
+            output: count(call.output_tokens),
+            cache_read: count(call.cache_read_tokens),
+            cache_write: count(call.cache_write_tokens),
+            cost: call.cost_usd.unwrap_or(0.0),
+            with_cost: u64::from(call.cost_usd.is_some()),
+            lower_bound: u64::from(call.is_lower_bound),
+        };
+        let Some(known) = self.by_key.get(&call.key).and_then(|at| self.calls.get_mut(*at)) else {
+            self.by_key.insert(call.key, self.calls.len());
+            self.calls.push(ImportedCallRow { key: call.key, at: call.at, model, sums });
+            return;
+        };
+        let before = &mut known.sums;
+        before.input = before.input.max(sums.input);
+        before.output = before.output.max(sums.output);
+        before.cache_read = before.cache_read.max(sums.cache_read);
+        before.cache_write = before.cache_write.max(sums.cache_write);
+        before.cost = before.cost.max(sums.cost);
+        before.with_cost = before.with_cost.max(sums.with_cost);
+        before.lower_bound = before.lower_bound.min(sums.lower_bound);
+    }
+
+    /// Returns the usage of a conversation whose model is `model`, as far as its calls do not name one.
+    pub(super) fn finish(self, model: Option<&str>) -> ImportedUsage {
+        let Self { mut models, calls, .. } = self;
+        for name in &mut models {
+            if name.is_empty() {
+                model.unwrap_or(UNKNOWN_MODEL).clone_into(name);
+            }
+            if let Some((end, _)) = name.char_indices().nth(MAX_MODEL_CHARS) {
+                name.truncate(end);
+            }
+        }
+        ImportedUsage { models, calls }
+    }
+}
