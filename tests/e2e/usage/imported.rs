@@ -224,13 +224,13 @@ fn a_purged_conversation_leaves_no_usage_and_one_in_the_trash_gets_it_back() {
     assert_eq!(calls(&home), 2);
     chorusctl(&home, ["session", "purge", purged, "--yes"]).expect_success();
     assert_eq!(calls(&home), 1);
-    chorusctl(&home, ["session", "rm", deleted, "--yes"]).expect_success();
+    chorusctl(&home, ["session", "delete", deleted]).expect_success();
     assert_eq!(calls(&home), 0);
     let trash = chorusctl(&home, ["--json", "trash", "list"]).expect_json();
     let entry = trash["entries"][0]["id"].as_str().expect("an entry");
     chorusctl(&home, ["trash", "restore", entry]).expect_success();
     assert_eq!(calls(&home), 1);
-    chorusctl(&home, ["session", "rm", deleted, "--yes"]).expect_success();
+    chorusctl(&home, ["session", "delete", deleted]).expect_success();
     chorusctl(&home, ["trash", "empty", "--yes"]).expect_success();
     daemon.terminate();
     let catalog = Connection::open(home.path.join("db/chorus.db")).expect("the catalog");

@@ -221,9 +221,9 @@ pub(super) fn record(conn: &Connection, session: Uuid, usage: &ImportedUsage) ->
 /// Returns the calls that count for other sessions of the same conversation, and for those with the same first call: forks.
 fn select_shared_keys(conn: &Connection, session: Uuid, first: i64) -> StoreResult<HashSet<u64>> {
     let mut statement = conn.prepare_cached(
-        "SELECT calls FROM imported_calls WHERE session_id != ?1
-             AND EXISTS (SELECT 1 FROM sessions WHERE id = session_id)
-             AND (first = ?2 OR session_id IN (
+        "SELECT c.calls FROM imported_calls AS c WHERE c.session_id != ?1
+             AND EXISTS (SELECT 1 FROM sessions WHERE id = c.session_id)
+             AND (c.first = ?2 OR c.session_id IN (
                  SELECT other.id FROM sessions AS own JOIN sessions AS other
                      ON other.source_program = own.source_program AND other.source_conversation = own.source_conversation
                  WHERE own.id = ?1))",
