@@ -170,6 +170,7 @@ pub fn transcript(data: &[u8]) {
         ImportFormat::Copilot,
         ImportFormat::Pi,
         ImportFormat::Hermes,
+        ImportFormat::ClaudeAi,
     ] {
         let (mut sink, mut count) = (StrictSink::default(), 0_u32);
         let mut new_id = || {

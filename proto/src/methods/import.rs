@@ -47,6 +47,8 @@ pub enum ImportFormat {
     Pi,
     /// Sessions of Hermes, as `hermes sessions export` writes them (JSONL).
     Hermes,
+    /// The export of claude.ai (conversations.json).
+    ClaudeAi,
 }
 
 #[wire(params)]

@@ -45,8 +45,8 @@ pub struct Args {
     /// Files or directories to import; `-` reads standard input [default: the transcripts on this machine]
     #[arg(value_name = "FILE")]
     files: Vec<String>,
-    /// Format: auto (detect), chorus, claude-code, codex, gemini, opencode, copilot, pi, hermes, goose, chatgpt, openai,
-    /// markdown
+    /// Format: auto (detect), chorus, claude-code, codex, gemini, opencode, copilot, pi, hermes, goose, chatgpt,
+    /// claude-ai, openai, markdown
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", hide_possible_values = true)]
     from: SourceFormat,
     /// Redact secrets (default: keep and report them); a conversation that was imported before stays redacted or not
@@ -86,6 +86,8 @@ enum SourceFormat {
     Pi,
     /// Sessions of Hermes, as `hermes sessions export` writes them
     Hermes,
+    /// The export of claude.ai (conversations.json)
+    ClaudeAi,
 }
 
 impl From<SourceFormat> for ImportFormat {
@@ -104,6 +106,7 @@ impl From<SourceFormat> for ImportFormat {
             SourceFormat::Copilot => Self::Copilot,
             SourceFormat::Pi => Self::Pi,
             SourceFormat::Hermes => Self::Hermes,
+            SourceFormat::ClaudeAi => Self::ClaudeAi,
         }
     }
 }

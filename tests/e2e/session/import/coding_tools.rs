@@ -29,7 +29,7 @@ fn import(home: &Home, path: &Path) -> String {
 
 /// Imports the beginning of a conversation, then the whole, then the whole again. Returns the only session of the program
 /// that is not a subagent's, with its messages as `role: text`.
-fn grows(home: &Home, program: &str, name: &str, (part, whole): (&str, &str)) -> (Value, Vec<String>) {
+pub(super) fn grows(home: &Home, program: &str, name: &str, (part, whole): (&str, &str)) -> (Value, Vec<String>) {
     let path = write(home, name, part);
     import(home, &path);
     fs::write(&path, whole).expect("written");

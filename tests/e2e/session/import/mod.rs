@@ -1,6 +1,7 @@
 //! `session import`: transcripts of other programs become sessions.
 
 mod again;
+mod chat_exports;
 mod chorus;
 mod chunked;
 mod claude_code;

@@ -7,8 +7,9 @@ use chorus_proto::methods::import::ImportFormat;
 use super::error::{CLINE_HINT, FORMATS_HINT, ImportError, UTF16_HINT, ZIP_HINT};
 use super::json_splitter::Scanner;
 use super::line_reader::LineReader;
+use super::object_keys::detect_object;
 use super::raw_object::RawObject;
-use super::{chatgpt, chorus, codex, copilot, gemini, goose, hermes, openai, opencode, pi};
+use super::{chatgpt, chorus, claude_ai, codex, copilot, gemini, goose, hermes, openai, pi};
 use crate::markdown::message_heading::Heading;
 use crate::markdown::{SESSION_COMMENT, SUMMARY_START, Section, parse_comment};
 
@@ -71,10 +72,7 @@ fn detect_list(source: &mut impl BufRead) -> Result<Option<ImportFormat>, Import
         seen += 1;
         let fields = entry.bytes.and_then(|bytes| RawObject::from_bytes(bytes).ok());
         shown |= fields.as_ref().is_some_and(is_cline_ui_entry);
-        found = fields.and_then(|fields| {
-            let openai = openai::is_entry(&fields).then_some(ImportFormat::Openai);
-            openai.or_else(|| chatgpt::is_conversation(&fields).then_some(ImportFormat::Chatgpt))
-        });
+        found = fields.and_then(|fields| conversation_format(&fields));
         // Stop once the format is known: the rest may be most of the file.
         if found.is_some() || seen == MAX_PROBED { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
     });
@@ -84,54 +82,19 @@ fn detect_list(source: &mut impl BufRead) -> Result<Option<ImportFormat>, Import
     if found.is_none() && shown { Err(ImportError::Unrecognised { hint: CLINE_HINT }) } else { Ok(found) }
 }
 
+/// Returns the format of which an entry of a list is a conversation, or a message.
+fn conversation_format(fields: &RawObject<'_>) -> Option<ImportFormat> {
+    let told = [
+        (openai::is_entry(fields), ImportFormat::Openai),
+        (chatgpt::is_conversation(fields), ImportFormat::Chatgpt),
+        (claude_ai::is_conversation(fields), ImportFormat::ClaudeAi),
+    ];
+    told.into_iter().find(|(is_one, _)| *is_one).map(|(_, format)| format)
+}
+
 /// Returns whether an entry is one of those that Cline and Roo Code display (ui_messages.json).
 fn is_cline_ui_entry(fields: &RawObject<'_>) -> bool {
     fields.has("ts") && fields.get_text("type").is_some_and(|kind| matches!(kind.as_ref(), "say" | "ask"))
-}
-
-/// Detects the format of a file that is a single object, by its keys. The first object of several lines does not count.
-fn detect_object(source: &mut impl BufRead) -> Result<Option<ImportFormat>, ImportError> {
-    let (mut ours, mut messages, mut goose, mut chatgpt, mut gemini) = (false, false, false, false, false);
-    let (mut opencode, mut has_source, mut hermes) = (false, false, false);
-    let mut value = Vec::new();
-    let mut scanner = Scanner::new(source);
-    let walked = scanner.for_each_field(|scanner, key| {
-        ours |= matches!(key, "schema" | "session_id");
-        goose |= key == "working_dir";
-        has_source |= key == "source";
-        hermes |= key == "started_at" && has_source;
-        gemini |= key == "projectHash";
-        chatgpt |= key == "mapping" && scanner.peek()? == Some(b'{');
-        if matches!(key, "messages" | "conversation") && scanner.peek()? == Some(b'[') {
-            messages = true;
-        }
-        if key == "info" && scanner.peek()? == Some(b'{') {
-            let fits = scanner.read_value(Some(&mut value))?;
-            opencode = fits && RawObject::from_bytes(&value).is_ok_and(|info| opencode::is_session(&info));
-            return Ok(());
-        }
-        // Stop once the format is known: the list may be most of the file.
-        if messages && (ours || goose || hermes) || chatgpt || gemini || opencode {
-            Err(io::Error::from(io::ErrorKind::Interrupted).into())
-        } else {
-            scanner.read_value(None).map(drop)
-        }
-    });
-    let told = [
-        (gemini, ImportFormat::Gemini),
-        (opencode, ImportFormat::Opencode),
-        (chatgpt, ImportFormat::Chatgpt),
-        (messages && ours, ImportFormat::Chorus),
-        (messages && goose, ImportFormat::Goose),
-        (messages && hermes, ImportFormat::Hermes),
-    ];
-    if let Some((_, format)) = told.into_iter().find(|(found, _)| *found) {
-        return Ok(Some(format));
-    }
-    if let Err(error) = walked {
-        error.into_line_and_reason()?;
-    }
-    Ok(messages.then_some(ImportFormat::Openai))
 }
 
 /// Returns whether the first lines contain the heading of a message, the comment with which an export begins, or a
@@ -175,6 +138,9 @@ fn detect_lines(source: &mut impl BufRead) -> Result<Option<ImportFormat>, Impor
         if chatgpt::is_conversation(&fields) {
             return Ok(Some(ImportFormat::Chatgpt));
         }
+        if claude_ai::is_conversation(&fields) {
+            return Ok(Some(ImportFormat::ClaudeAi));
+        }
         if goose::is_session(&fields) {
             return Ok(Some(ImportFormat::Goose));
         }
@@ -201,7 +167,7 @@ mod tests {
     #[test]
     fn each_format_is_known_by_its_start() {
         use ImportFormat::{
-            Chatgpt, Chorus, ClaudeCode, Codex, Copilot, Gemini, Goose, Markdown, Openai, Opencode, Pi,
+            Chatgpt, Chorus, ClaudeAi, ClaudeCode, Codex, Copilot, Gemini, Goose, Markdown, Openai, Opencode, Pi,
         };
         for (text, format) in [
             (" \n[{\"role\":\"user\"}]", Openai),
@@ -246,6 +212,8 @@ mod tests {
             ("{\"sessionId\":\"x\",\"projectHash\":\"y\"}\n{\"id\":\"1\",\"type\":\"user\"}", Gemini),
             ("{\n\"sessionId\":\"x\",\n\"projectHash\":\"y\",\"messages\":[]}", Gemini),
             ("{\n\"info\":{\"id\":\"ses_1\"},\"messages\":[]}", Opencode),
+            ("[{\"uuid\":\"x\",\"name\":\"\",\"chat_messages\":[]}]", ClaudeAi),
+            ("{\"uuid\":\"x\",\"chat_messages\":[]}", ClaudeAi),
             ("{\"type\":\"session.start\",\"data\":{},\"id\":\"x\",\"parentId\":null}", Copilot),
             ("{\"type\":\"session\",\"version\":3,\"id\":\"x\",\"cwd\":\"/w\"}", Pi),
         ] {

@@ -9,7 +9,7 @@ use super::error::ImportError;
 use super::sink::ImportSink;
 use super::writer::SessionWriter;
 use super::{
-    chatgpt, chorus, claude_code, codex, copilot, detect, gemini, goose, hermes, markdown, openai, opencode, pi,
+    chatgpt, chorus, claude_ai, claude_code, codex, copilot, detect, gemini, goose, hermes, markdown, openai, opencode, pi,
 };
 
 /// Imports every conversation of `source` into `sink` and returns its format.
@@ -39,6 +39,7 @@ pub fn import(
         ImportFormat::Opencode => opencode::import(source, &mut writer)?,
         ImportFormat::Pi => pi::import(source, &mut writer)?,
         ImportFormat::Chatgpt => chatgpt::import(source, &mut writer)?,
+        ImportFormat::ClaudeAi => claude_ai::import(source, &mut writer)?,
         ImportFormat::Goose => goose::import(source, &mut writer)?,
         ImportFormat::Markdown => markdown::import(source, &mut writer)?,
         ImportFormat::Openai | ImportFormat::Auto => openai::import(source, &mut writer)?,

@@ -5,8 +5,10 @@
 //! tree of Claude Code is indexed first and then read again in its order.
 
 mod anthropic_blocks;
+mod chat_path;
 mod chatgpt;
 mod chorus;
+mod claude_ai;
 mod claude_code;
 mod codex;
 mod copilot;
@@ -22,6 +24,9 @@ mod json_values;
 mod line_reader;
 mod line_seeker;
 mod markdown;
+mod message_tree;
+mod object_keys;
+mod object_list;
 mod openai;
 mod opencode;
 mod pi;

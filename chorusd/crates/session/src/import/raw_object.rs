@@ -39,6 +39,11 @@ impl<'a> RawObject<'a> {
         self.get(name).and_then(string_value)
     }
 
+    /// Returns the text of a field that is a string and not blank.
+    pub(super) fn get_filled(&self, name: &str) -> Option<String> {
+        self.get_text(name).filter(|text| !text.trim().is_empty()).map(Cow::into_owned)
+    }
+
     /// Returns whether a field is `true`.
     pub(super) fn is_true(&self, name: &str) -> bool {
         self.get(name).is_some_and(|value| value.get() == "true")
@@ -65,6 +70,11 @@ impl<'a> RawObject<'a> {
     /// Deserialises a field.
     pub(super) fn get_parsed<T: Deserialize<'a>>(&self, name: &str) -> Option<T> {
         serde_json::from_str(self.get(name)?.get()).ok()
+    }
+
+    /// Returns the object without a field.
+    pub(super) fn without(&self, name: &str) -> Self {
+        Self(self.0.iter().filter(|(key, _)| key != name).cloned().collect())
     }
 
     /// Converts back to a JSON object.

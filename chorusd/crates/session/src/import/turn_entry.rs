@@ -21,6 +21,66 @@ pub(super) struct CallResult {
     pub at: Option<Timestamp>,
 }
 
+/// Entries of a reply in which texts, tool calls and results alternate: after results, another entry begins.
+#[derive(Debug)]
+pub(super) struct TurnSequence {
+    entries: Vec<TurnEntry>,
+    /// Ids and names of calls without a result.
+    open_calls: Vec<(String, String)>,
+    call_count: usize,
+}
+
+impl TurnSequence {
+    /// Begins with an entry that has the role, id and time of all.
+    pub(super) fn new(first: TurnEntry) -> Self {
+        Self { entries: vec![first], open_calls: Vec::new(), call_count: 0 }
+    }
+
+    /// Returns the entry to which more can be added.
+    pub(super) fn current(&mut self) -> &mut TurnEntry {
+        let count = self.entries.len();
+        if !self.entries[count - 1].results.is_empty() {
+            let first = &self.entries[0];
+            let id = first.id.as_ref().map(|id| format!("{id}/{count}"));
+            let next = TurnEntry { id, at: first.at, ..TurnEntry::new(first.program, first.role) };
+            self.entries.push(next);
+        }
+        let end = self.entries.len() - 1;
+        &mut self.entries[end]
+    }
+
+    /// Adds a tool call. One without an id gets its number.
+    pub(super) fn add_call(&mut self, mut call: ToolCall) {
+        self.call_count += 1;
+        if call.id.is_empty() {
+            let message = self.entries[0].id.as_deref().unwrap_or("call");
+            call.id = format!("{message}/{}", self.call_count);
+        }
+        self.open_calls.push((call.id.clone(), call.name.clone()));
+        self.current().calls.push(call);
+    }
+
+    /// Adds a result. One that names no call belongs to the oldest call of its tool that has none.
+    pub(super) fn add_result(&mut self, mut result: CallResult) {
+        let open = self.open_calls.iter().position(|(id, name)| match result.call.as_str() {
+            "" => result.name.as_ref().is_none_or(|named| named == name),
+            named => named == id,
+        });
+        if let Some(open) = open {
+            let (id, name) = self.open_calls.remove(open);
+            result.call = id;
+            result.name.get_or_insert(name);
+        }
+        let end = self.entries.len() - 1;
+        self.entries[end].results.push(result);
+    }
+
+    /// Returns the entries in order.
+    pub(super) fn into_entries(self) -> Vec<TurnEntry> {
+        self.entries
+    }
+}
+
 /// An entry of a transcript.
 #[derive(Debug)]
 pub(super) struct TurnEntry {

@@ -6,28 +6,22 @@ use chorus_proto::{NewMessage, Role};
 use serde_json::value::RawValue;
 
 use super::super::json_values::{group_by_kind, import_source, minify_value, parse_timestamp, provider_object};
+use super::super::message_tree::{PathNode, TreeNode, branches_reason, conversation_path};
 use super::super::raw_object::RawObject;
 use super::super::sink::ImportedMetadata;
 use super::super::writer::SessionWriter;
-use super::{is_conversation, message, tree};
+use super::{is_conversation, message};
 
 /// Imports the conversation with the given number.
 pub(super) fn import_conversation(
     number: u64,
-    bytes: Result<&[u8], &str>,
+    fields: &RawObject<'_>,
     writer: &mut SessionWriter<'_>,
 ) -> io::Result<()> {
-    let fields = match bytes.map_err(str::to_owned).and_then(RawObject::from_bytes) {
-        Ok(fields) if is_conversation(&fields) => fields,
-        Ok(_) => {
-            writer.skip(number, "not a conversation: it has no mapping");
-            return Ok(());
-        }
-        Err(reason) => {
-            writer.skip(number, reason);
-            return Ok(());
-        }
-    };
+    if !is_conversation(fields) {
+        writer.skip(number, "not a conversation: it has no mapping");
+        return Ok(());
+    }
     let Some(mapping) = fields.get("mapping").and_then(RawObject::from_value) else {
         writer.skip(number, "invalid mapping");
         return Ok(());
@@ -44,10 +38,26 @@ pub(super) fn import_conversation(
     };
     let mut talk =
         ConversationReader { number, about, calls: Vec::new(), pending_fields: Vec::new(), branch_messages: 0 };
-    for step in tree::conversation_path(&mapping, fields.get_text("current_node").as_deref()) {
+    let nodes: Vec<TreeNode<'_, _>> = mapping.iter().filter_map(|(id, raw)| parse_node(id, raw)).collect();
+    for step in conversation_path(&nodes, fields.get_text("current_node").as_deref()) {
         talk.add_node(step, writer)?;
     }
     talk.finish(writer)
+}
+
+/// A node of the tree: all of it, and its message.
+type Node<'a> = (&'a RawValue, Option<&'a RawValue>);
+
+fn parse_node<'a>(id: &'a str, raw: &'a RawValue) -> Option<TreeNode<'a, Node<'a>>> {
+    let fields = RawObject::from_value(raw)?;
+    let message = fields.get("message");
+    Some(TreeNode {
+        id: id.into(),
+        parent: fields.get_text("parent"),
+        at: message.and_then(RawObject::from_value).and_then(|message| message.get("create_time").and_then(parse_timestamp)),
+        is_message: message.is_some(),
+        value: (raw, message),
+    })
 }
 
 /// State of a conversation that is being read.
@@ -62,8 +72,8 @@ struct ConversationReader {
 }
 
 impl ConversationReader {
-    fn add_node(&mut self, step: tree::PathNode<'_>, writer: &mut SessionWriter<'_>) -> io::Result<()> {
-        let read = match step.message.map(message::parse).transpose() {
+    fn add_node(&mut self, step: PathNode<Node<'_>>, writer: &mut SessionWriter<'_>) -> io::Result<()> {
+        let read = match step.value.1.map(message::parse).transpose() {
             Ok(read) => read,
             Err(reason) => {
                 writer.skip(self.number, reason);
@@ -71,7 +81,7 @@ impl ConversationReader {
             }
         };
         self.branch_messages += step.branches.len() as u64;
-        let branches = step.branches.iter().map(|raw| ("branches".to_owned(), minify_value(raw)));
+        let branches = step.branches.iter().map(|(raw, _)| ("branches".to_owned(), minify_value(raw)));
         let Some(read) = read else {
             self.pending_fields.extend(branches);
             return Ok(());
@@ -117,13 +127,7 @@ impl ConversationReader {
             self.write_message(message, writer)?;
         }
         if self.branch_messages > 0 {
-            let (count, number) = (self.branch_messages, self.number);
-            let (messages, are) = if count == 1 { ("message", "is") } else { ("messages", "are") };
-            let reason = format!(
-                "{count} {messages} on other branches (regenerated or edited) {are} kept in `provider` of the \
-                 preceding message"
-            );
-            writer.skip(number, reason);
+            writer.skip(self.number, branches_reason(self.branch_messages));
         }
         writer.end_session(self.about)
     }

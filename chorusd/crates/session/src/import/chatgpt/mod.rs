@@ -7,13 +7,11 @@
 mod content;
 mod conversation;
 mod message;
-mod tree;
 
 use std::io::{BufRead, Seek};
 
 use super::error::ImportError;
-use super::json_splitter::{ScanError, Scanner};
-use super::line_reader::LINE_TOO_LONG;
+use super::object_list::for_each_object;
 use super::raw_object::RawObject;
 use super::writer::SessionWriter;
 
@@ -24,42 +22,7 @@ pub(super) fn is_conversation(fields: &RawObject<'_>) -> bool {
 
 /// Imports every conversation of the file: a list of them, a single one, or one on each line.
 pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut SessionWriter<'_>) -> Result<(), ImportError> {
-    let listed = Scanner::new(&mut *source).peek()? == Some(b'[');
-    source.rewind()?;
-    let mut scanner = Scanner::new(&mut *source);
-    let mut entries = 0;
-    let walked = if listed {
-        scanner.for_each_entry(|entry| {
-            entries = entry.number;
-            writer.sink.report_progress(entry.position);
-            conversation::import_conversation(entry.number, entry.bytes.ok_or(LINE_TOO_LONG), writer)
-        })
-    } else {
-        import_concatenated(&mut scanner, &mut entries, writer)
-    };
-    if let Err(error) = walked {
-        let (line, reason) = error.into_line_and_reason()?;
-        if writer.message_count() == 0 {
-            return Err(ImportError::Malformed { line, reason });
-        }
-        writer.skip(entries + 1, reason);
-    }
-    Ok(())
-}
-
-fn import_concatenated<R: BufRead>(
-    scanner: &mut Scanner<R>,
-    entries: &mut u64,
-    writer: &mut SessionWriter<'_>,
-) -> Result<(), ScanError> {
-    let mut value = Vec::new();
-    while scanner.peek()?.is_some() {
-        let fits = scanner.read_value(Some(&mut value))?;
-        *entries += 1;
-        writer.sink.report_progress(scanner.position());
-        conversation::import_conversation(*entries, if fits { Ok(&value) } else { Err(LINE_TOO_LONG) }, writer)?;
-    }
-    Ok(())
+    for_each_object(source, writer, conversation::import_conversation)
 }
 
 #[cfg(test)]

@@ -4,13 +4,11 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use chorus_proto::{Attachment, Role, ToolCall, Usage};
 use serde_json::value::RawValue;
 
 use super::{ChatMetadata, PROGRAM};
-use crate::import::json_values::{embedded_attachment, json_string, minify_value, parse_timestamp};
+use crate::import::json_values::{embedded_attachment, json_string, minify_value, parse_timestamp, text_attachment};
 use crate::import::raw_object::{RawObject, list_entries, string_value};
 use crate::import::turn_entry::{CallResult, TurnEntry};
 use crate::import::writer::SessionWriter;
@@ -127,14 +125,7 @@ impl EntryReader {
         if let (Some(typed), Some(at)) = (typed.and_then(typed_text), files) {
             let files: String = texts.drain(at..).collect::<Vec<_>>().join("\n");
             if files.lines().filter(|line| !line.trim().is_empty()).count() > 2 {
-                entry.attachments.push(Attachment {
-                    name: "referenced-files.txt".into(),
-                    media_type: Some("text/plain".into()),
-                    size: Some(files.len() as u64),
-                    path: None,
-                    url: None,
-                    data: Some(STANDARD.encode(&files)),
-                });
+                entry.attachments.push(text_attachment("referenced-files.txt", &files));
             }
             texts = vec![typed];
         }

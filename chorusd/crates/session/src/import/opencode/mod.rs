@@ -64,14 +64,13 @@ pub(super) fn import(source: &mut impl BufRead, writer: &mut SessionWriter<'_>) 
 }
 
 fn read_session(info: &RawObject<'_>, about: &mut ImportedMetadata) {
-    let text = |name: &str| info.get_text(name).filter(|text| !text.trim().is_empty()).map(String::from);
     let id = |id: &str| derived_id(&format!("{PROGRAM}/{id}"));
-    about.conversation = text("id");
+    about.conversation = info.get_filled("id");
     about.id = about.conversation.as_deref().map(id);
-    about.project = text("directory");
-    about.description = text("title");
+    about.project = info.get_filled("directory");
+    about.description = info.get_filled("title");
     about.started_at = time(info, "created");
-    if let (Some(parent), Some(own)) = (text("parentID"), &about.conversation) {
+    if let (Some(parent), Some(own)) = (info.get_filled("parentID"), &about.conversation) {
         about.parent_id = Some(id(&parent));
         about.conversation = Some(format!("{parent}/{own}"));
         about.side_chain = true;

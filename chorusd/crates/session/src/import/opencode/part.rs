@@ -1,11 +1,9 @@
 //! Parses the parts of a message.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use chorus_proto::{Attachment, Role, ToolCall};
 use serde_json::value::RawValue;
 
-use crate::import::json_values::{json_string, linked_attachment, minify_value, parse_timestamp};
+use crate::import::json_values::{json_string, linked_attachment, minify_value, parse_timestamp, text_attachment};
 use crate::import::raw_object::{RawObject, string_value};
 use crate::import::turn_entry::{CallResult, TurnEntry};
 
@@ -49,15 +47,7 @@ fn add_program_texts(texts: Vec<String>, entry: &mut TurnEntry) {
         entry.texts = texts;
         return;
     }
-    let text = texts.join("\n\n");
-    entry.attachments.push(Attachment {
-        name: "added-by-opencode.txt".into(),
-        media_type: Some("text/plain".into()),
-        size: Some(text.len() as u64),
-        path: None,
-        url: None,
-        data: Some(STANDARD.encode(&text)),
-    });
+    entry.attachments.push(text_attachment("added-by-opencode.txt", &texts.join("\n\n")));
 }
 
 fn add_call(raw: &RawValue, part: &RawObject<'_>, entry: &mut TurnEntry) {

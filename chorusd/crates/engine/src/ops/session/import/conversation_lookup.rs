@@ -248,6 +248,7 @@ fn program_of(format: ImportFormat, imported: &ImportedSession) -> String {
         ImportFormat::Copilot => "copilot",
         ImportFormat::Pi => "pi",
         ImportFormat::Hermes => "hermes",
+        ImportFormat::ClaudeAi => "claude-ai",
         ImportFormat::Chorus => "chorus",
         // An export of Chorus has the session's id.
         ImportFormat::Markdown if imported.about.id.is_some() => "chorus",

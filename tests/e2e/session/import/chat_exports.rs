@@ -1,0 +1,42 @@
+//! Exports of chat programs: imported, grown, and known by their programs.
+
+use chorus_tests::Daemon;
+use serde_json::{Value, json};
+
+use super::coding_tools::grows;
+use crate::home;
+
+const ID: &str = "c0ffee00-0000-4000-8000-000000000001";
+
+fn check_conversation(session: &Value, program: &str, conversation: &str) {
+    let source = &session["source"];
+    assert_eq!((&source["program"], &source["conversation"]), (&json!(program), &json!(conversation)));
+    assert_eq!((&source["revision"], &session["agent_name"]), (&json!(1), &json!(program)), "{source}");
+}
+
+#[test]
+fn exports_of_claude_ai_grow() {
+    let home = home();
+    let _daemon = Daemon::start(&home);
+    let message = |number: u64, sender: &str, content: Value| {
+        json!({"uuid": format!("m{number}"), "parent_message_uuid": format!("m{}", number - 1), "sender": sender,
+               "text": "", "content": content, "created_at": format!("2026-04-01T10:0{number}:00.000000Z")})
+    };
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let search = json!([
+        {"type": "tool_use", "id": "t1", "name": "web_search", "input": {"query": "night"}},
+        {"type": "tool_result", "tool_use_id": "t1", "name": "web_search", "content": [text("3 results")]},
+        text("At night."),
+    ]);
+    let first = [message(1, "human", json!([text("When?")])), message(2, "assistant", search)];
+    let export = |messages: &[Value]| json!([{"uuid": ID, "name": "A plan", "created_at": "2026-04-01T10:00:00Z", "chat_messages": messages}]).to_string();
+    let more = [message(3, "human", json!([text("Thanks")]))];
+    let (part, whole) = (export(&first), export(&[&first[..], &more[..]].concat()));
+    let (session, texts) = grows(&home, "claude-ai", "conversations.json", (&part, &whole));
+    assert_eq!(
+        texts,
+        ["user: When?", "assistant: ", "tool_result: 3 results", "assistant: At night.", "user: Thanks"]
+    );
+    check_conversation(&session, "claude-ai", ID);
+    assert_eq!((&session["id"], &session["description"]), (&json!(ID), &json!("A plan")));
+}
