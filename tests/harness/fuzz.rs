@@ -171,6 +171,11 @@ pub fn transcript(data: &[u8]) {
         ImportFormat::Pi,
         ImportFormat::Hermes,
         ImportFormat::ClaudeAi,
+        ImportFormat::Cline,
+        ImportFormat::Aider,
+        ImportFormat::Amp,
+        ImportFormat::OpenWebui,
+        ImportFormat::Librechat,
     ] {
         let (mut sink, mut count) = (StrictSink::default(), 0_u32);
         let mut new_id = || {

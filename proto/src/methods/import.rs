@@ -49,6 +49,16 @@ pub enum ImportFormat {
     Hermes,
     /// The export of claude.ai (conversations.json).
     ClaudeAi,
+    /// A conversation that LibreChat exported (JSON).
+    Librechat,
+    /// Chats that Open WebUI exported (JSON).
+    OpenWebui,
+    /// A thread of Amp, as `amp threads export` writes it (JSON).
+    Amp,
+    /// The history of aider (`.aider.chat.history.md`).
+    Aider,
+    /// A task of Cline, Roo Code or Kilo Code.
+    Cline,
 }
 
 #[wire(params)]

@@ -19,7 +19,7 @@ use super::databases;
 use super::import_chunks::ImportChunks;
 use super::import_totals::ImportTotals;
 use super::imported_files::FileState;
-use super::transcripts;
+use super::{task_files, transcripts};
 use crate::app::{App, parse_result};
 use crate::commands::format;
 use crate::error::{Error, os_error_text};
@@ -35,8 +35,8 @@ const MAX_SKIPPED_SHOWN: usize = 20;
 
 /// Import conversations from other programs
 ///
-/// Without FILE, finds the transcripts of Claude Code, Codex, Gemini CLI, opencode, GitHub Copilot CLI, pi, OpenClaw, Hermes and goose on
-/// this machine, and asks before it imports those that are new or changed since their import. A directory is searched for transcripts in the same way. Importing a conversation again adds what is new,
+/// Without FILE, finds the transcripts of Claude Code, Codex, Gemini CLI, opencode, GitHub Copilot CLI, pi, OpenClaw, Hermes, goose,
+/// Cline, Roo Code, Kilo Code and Amp on this machine, and asks before it imports those that are new or changed since their import. A directory is searched for transcripts in the same way. Importing a conversation again adds what is new,
 /// or says that it is up to date; if earlier messages have changed, it is saved as another session, a new revision. Unreadable lines
 /// are skipped and reported; the import of a file succeeds if at least one message was read. Imported conversations belong to an agent
 /// named after their program, unless you name one with --agent.
@@ -46,7 +46,7 @@ pub struct Args {
     #[arg(value_name = "FILE")]
     files: Vec<String>,
     /// Format: auto (detect), chorus, claude-code, codex, gemini, opencode, copilot, pi, hermes, goose, chatgpt,
-    /// claude-ai, openai, markdown
+    /// claude-ai, librechat, open-webui, amp, aider, cline, openai, markdown
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", hide_possible_values = true)]
     from: SourceFormat,
     /// Redact secrets (default: keep and report them); a conversation that was imported before stays redacted or not
@@ -88,6 +88,16 @@ enum SourceFormat {
     Hermes,
     /// The export of claude.ai (conversations.json)
     ClaudeAi,
+    /// A conversation that LibreChat exported (JSON)
+    Librechat,
+    /// Chats that Open WebUI exported (JSON)
+    OpenWebui,
+    /// A thread of Amp, as `amp threads export` writes it (JSON)
+    Amp,
+    /// The history of aider (`.aider.chat.history.md`)
+    Aider,
+    /// A task of Cline, Roo Code or Kilo Code
+    Cline,
 }
 
 impl From<SourceFormat> for ImportFormat {
@@ -107,6 +117,11 @@ impl From<SourceFormat> for ImportFormat {
             SourceFormat::Pi => Self::Pi,
             SourceFormat::Hermes => Self::Hermes,
             SourceFormat::ClaudeAi => Self::ClaudeAi,
+            SourceFormat::Cline => Self::Cline,
+            SourceFormat::Aider => Self::Aider,
+            SourceFormat::Amp => Self::Amp,
+            SourceFormat::OpenWebui => Self::OpenWebui,
+            SourceFormat::Librechat => Self::Librechat,
         }
     }
 }
@@ -229,7 +244,12 @@ pub fn import_file(app: &mut App, file: &str, options: ImportOptions) -> Result<
     if databases::is_database(file) {
         return import_database(app, file, options);
     }
-    let opened = open_source(file)?;
+    let is_task = matches!(options.from, ImportFormat::Auto | ImportFormat::Cline) && file != "-";
+    let task = if is_task { task_files::open(file).map_err(|error| Error::for_file(file, &error))? } else { None };
+    let opened = match task {
+        Some(document) => (document, 0),
+        None => open_source(file)?,
+    };
     upload(app, file, opened, options)
 }
 

@@ -15,6 +15,7 @@ pub mod merge;
 pub mod purge;
 pub mod show;
 pub mod tag;
+mod task_files;
 mod transcripts;
 pub mod tree;
 pub mod untag;

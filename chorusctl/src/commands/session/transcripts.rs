@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
+use super::task_files;
 use crate::ui::units::pluralize;
 
 /// The limit on nested directories.
@@ -28,7 +29,7 @@ struct Program {
     is_transcript: fn(&Path) -> bool,
 }
 
-const PROGRAMS: [Program; 9] = [
+const PROGRAMS: [Program; 13] = [
     Program {
         name: "Claude Code",
         dirs: &[".claude/projects", ".config/claude/projects"],
@@ -82,6 +83,52 @@ const PROGRAMS: [Program; 9] = [
         dirs: &[".local/share/goose/sessions", ".config/goose/sessions"],
         redirections: &[("XDG_DATA_HOME", "goose/sessions"), ("GOOSE_PATH_ROOT", "data/sessions")],
         is_transcript: |path| is_jsonl(path) || is_named(path, "sessions.db"),
+    },
+    Program {
+        name: "Cline",
+        dirs: &[
+            ".config/Code/User/globalStorage/saoudrizwan.claude-dev/tasks",
+            ".config/Code - Insiders/User/globalStorage/saoudrizwan.claude-dev/tasks",
+            ".config/VSCodium/User/globalStorage/saoudrizwan.claude-dev/tasks",
+            ".config/Cursor/User/globalStorage/saoudrizwan.claude-dev/tasks",
+            ".config/Windsurf/User/globalStorage/saoudrizwan.claude-dev/tasks",
+            ".vscode-server/data/User/globalStorage/saoudrizwan.claude-dev/tasks",
+            ".cline/data/sessions",
+        ],
+        redirections: &[("CLINE_DATA_DIR", "sessions")],
+        is_transcript: task_files::is_transcript,
+    },
+    Program {
+        name: "Roo Code",
+        dirs: &[
+            ".config/Code/User/globalStorage/rooveterinaryinc.roo-cline/tasks",
+            ".config/Code - Insiders/User/globalStorage/rooveterinaryinc.roo-cline/tasks",
+            ".config/VSCodium/User/globalStorage/rooveterinaryinc.roo-cline/tasks",
+            ".config/Cursor/User/globalStorage/rooveterinaryinc.roo-cline/tasks",
+            ".config/Windsurf/User/globalStorage/rooveterinaryinc.roo-cline/tasks",
+            ".vscode-server/data/User/globalStorage/rooveterinaryinc.roo-cline/tasks",
+        ],
+        redirections: &[],
+        is_transcript: task_files::is_transcript,
+    },
+    Program {
+        name: "Kilo Code",
+        dirs: &[
+            ".config/Code/User/globalStorage/kilocode.kilo-code/tasks",
+            ".config/Code - Insiders/User/globalStorage/kilocode.kilo-code/tasks",
+            ".config/VSCodium/User/globalStorage/kilocode.kilo-code/tasks",
+            ".config/Cursor/User/globalStorage/kilocode.kilo-code/tasks",
+            ".config/Windsurf/User/globalStorage/kilocode.kilo-code/tasks",
+            ".vscode-server/data/User/globalStorage/kilocode.kilo-code/tasks",
+        ],
+        redirections: &[],
+        is_transcript: task_files::is_transcript,
+    },
+    Program {
+        name: "Amp",
+        dirs: &[".local/share/amp/threads"],
+        redirections: &[("XDG_DATA_HOME", "amp/threads")],
+        is_transcript: |path| has_extension(path, "json"),
     },
 ];
 
@@ -186,6 +233,7 @@ fn collect(dir: &Path, depth: usize, files: &mut Vec<PathBuf>) {
         if kind.is_dir() && depth < MAX_DEPTH {
             collect(&path, depth + 1, files);
         } else if kind.is_file()
+            && !task_files::is_part(&path)
             && (["jsonl", "json", "md"].iter().any(|extension| has_extension(&path, extension))
                 || DATABASES.iter().any(|name| is_named(&path, name)))
         {
@@ -262,6 +310,13 @@ mod tests {
             (".local/share/opencode/other.db", false),
             (".hermes/state.db", true),
             (".local/share/goose/sessions/sessions.db", true),
+            (".config/Code/User/globalStorage/saoudrizwan.claude-dev/tasks/1/api_conversation_history.json", true),
+            (".config/Code/User/globalStorage/saoudrizwan.claude-dev/tasks/1/ui_messages.json", false),
+            (".vscode-server/data/User/globalStorage/rooveterinaryinc.roo-cline/tasks/2/claude_messages.json", true),
+            (".vscode-server/data/User/globalStorage/rooveterinaryinc.roo-cline/tasks/2/history_item.json", false),
+            (".cline/data/sessions/1_a/1_a.messages.json", true),
+            (".cline/data/sessions/1_a/1_a.json", false),
+            (".local/share/amp/threads/T-1.json", true),
             ("elsewhere/sessions/rollout-1.jsonl", true),
         ];
         for (file, _) in files {

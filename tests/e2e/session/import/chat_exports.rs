@@ -29,14 +29,55 @@ fn exports_of_claude_ai_grow() {
         text("At night."),
     ]);
     let first = [message(1, "human", json!([text("When?")])), message(2, "assistant", search)];
-    let export = |messages: &[Value]| json!([{"uuid": ID, "name": "A plan", "created_at": "2026-04-01T10:00:00Z", "chat_messages": messages}]).to_string();
+    let export = |messages: &[Value]| {
+        json!([{"uuid": ID, "name": "A plan", "created_at": "2026-04-01T10:00:00Z", "chat_messages": messages}])
+            .to_string()
+    };
     let more = [message(3, "human", json!([text("Thanks")]))];
     let (part, whole) = (export(&first), export(&[&first[..], &more[..]].concat()));
     let (session, texts) = grows(&home, "claude-ai", "conversations.json", (&part, &whole));
-    assert_eq!(
-        texts,
-        ["user: When?", "assistant: ", "tool_result: 3 results", "assistant: At night.", "user: Thanks"]
-    );
+    assert_eq!(texts, ["user: When?", "assistant: ", "tool_result: 3 results", "assistant: At night.", "user: Thanks"]);
     check_conversation(&session, "claude-ai", ID);
     assert_eq!((&session["id"], &session["description"]), (&json!(ID), &json!("A plan")));
+}
+
+#[test]
+fn exports_of_librechat_grow() {
+    let home = home();
+    let _daemon = Daemon::start(&home);
+    let message = |number: u64, text: &str| {
+        json!({"messageId": format!("m{number}"), "parentMessageId": format!("m{}", number - 1), "isCreatedByUser": number % 2 == 1,
+               "text": text, "model": "gpt-x", "createdAt": format!("2026-05-01T08:0{number}:00.000Z")})
+    };
+    let export = |messages: &[Value]| {
+        json!({"conversationId": ID, "title": "A trip", "recursive": false, "messages": messages}).to_string()
+    };
+    let first = [message(1, "Where?"), message(2, "Split.")];
+    let whole = export(&[&first[..], &[message(3, "Thanks")]].concat());
+    let (session, texts) = grows(&home, "librechat", "A trip.json", (&export(&first), &whole));
+    assert_eq!(texts, ["user: Where?", "assistant: Split.", "user: Thanks"]);
+    check_conversation(&session, "librechat", ID);
+    assert_eq!((&session["description"], &session["model"]), (&json!("A trip"), &json!("gpt-x")));
+}
+
+#[test]
+fn exports_of_open_webui_grow() {
+    let home = home();
+    let _daemon = Daemon::start(&home);
+    let message = |number: u64, parent: Value, text: &str| {
+        json!({"id": format!("m{number}"), "parentId": parent, "role": if number == 1 || number == 4 { "user" } else { "assistant" },
+               "content": text, "model": format!("model-{number}"), "timestamp": 1_777_600_000 + number})
+    };
+    let export = |messages: &[Value], current: &str| {
+        let tree: serde_json::Map<String, Value> =
+            messages.iter().map(|one| (one["id"].as_str().unwrap_or_default().to_owned(), one.clone())).collect();
+        json!([{"id": ID, "title": "A trip", "chat": {"history": {"messages": tree, "currentId": current}}, "created_at": 1_777_600_000}]).to_string()
+    };
+    let first =
+        [message(1, Value::Null, "Where?"), message(2, json!("m1"), "Graz."), message(3, json!("m1"), "Split.")];
+    let whole = export(&[&first[..], &[message(4, json!("m2"), "Thanks")]].concat(), "m4");
+    let (session, texts) = grows(&home, "open-webui", "chat-export.json", (&export(&first, "m2"), &whole));
+    assert_eq!(texts, ["user: Where?", "assistant: Graz.", "user: Thanks"]);
+    check_conversation(&session, "open-webui", ID);
+    assert_eq!((&session["description"], &session["model"]), (&json!("A trip"), &json!("model-2")));
 }

@@ -46,7 +46,7 @@ pub(super) fn grows(home: &Home, program: &str, name: &str, (part, whole): (&str
     (main[0].clone(), texts)
 }
 
-fn check_source(session: &Value, program: &str, conversation: &str) {
+pub(super) fn check_source(session: &Value, program: &str, conversation: &str) {
     let source = &session["source"];
     assert_eq!((&source["program"], &source["conversation"]), (&json!(program), &json!(conversation)));
     assert_eq!((&source["project"], &source["revision"]), (&json!("/srv/shop"), &json!(1)), "{source}");

@@ -13,3 +13,4 @@ mod databases;
 mod listing;
 mod openai;
 mod samples;
+mod task_files;

@@ -4,12 +4,14 @@ use std::io::{self, BufRead, Seek};
 
 use chorus_proto::methods::import::ImportFormat;
 
-use super::error::{CLINE_HINT, FORMATS_HINT, ImportError, UTF16_HINT, ZIP_HINT};
+use super::error::{FORMATS_HINT, ImportError, UTF16_HINT, ZIP_HINT};
 use super::json_splitter::Scanner;
 use super::line_reader::LineReader;
 use super::object_keys::detect_object;
 use super::raw_object::RawObject;
-use super::{chatgpt, chorus, claude_ai, codex, copilot, gemini, goose, hermes, openai, pi};
+use super::{
+    aider, chatgpt, chorus, claude_ai, cline, codex, copilot, gemini, goose, hermes, librechat, open_webui, openai, pi,
+};
 use crate::markdown::message_heading::Heading;
 use crate::markdown::{SESSION_COMMENT, SUMMARY_START, Section, parse_comment};
 
@@ -45,6 +47,10 @@ pub fn detect(source: &mut (impl BufRead + Seek)) -> Result<ImportFormat, Import
         }
         Some(_) => {
             source.rewind()?;
+            if aider::is_history(source)? {
+                return Ok(ImportFormat::Aider);
+            }
+            source.rewind()?;
             if is_markdown(source)? {
                 return Ok(ImportFormat::Markdown);
             }
@@ -67,11 +73,10 @@ pub fn detect(source: &mut (impl BufRead + Seek)) -> Result<ImportFormat, Import
 /// messages.
 fn detect_list(source: &mut impl BufRead) -> Result<Option<ImportFormat>, ImportError> {
     let mut scanner = Scanner::new(source);
-    let (mut seen, mut found, mut shown) = (0, None, false);
+    let (mut seen, mut found) = (0, None);
     let walked = scanner.for_each_entry(|entry| {
         seen += 1;
         let fields = entry.bytes.and_then(|bytes| RawObject::from_bytes(bytes).ok());
-        shown |= fields.as_ref().is_some_and(is_cline_ui_entry);
         found = fields.and_then(|fields| conversation_format(&fields));
         // Stop once the format is known: the rest may be most of the file.
         if found.is_some() || seen == MAX_PROBED { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
@@ -79,22 +84,20 @@ fn detect_list(source: &mut impl BufRead) -> Result<Option<ImportFormat>, Import
     if seen == 0 && walked.is_ok() && scanner.peek()?.is_none() {
         return Ok(Some(ImportFormat::Openai));
     }
-    if found.is_none() && shown { Err(ImportError::Unrecognised { hint: CLINE_HINT }) } else { Ok(found) }
+    Ok(found)
 }
 
 /// Returns the format of which an entry of a list is a conversation, or a message.
 fn conversation_format(fields: &RawObject<'_>) -> Option<ImportFormat> {
     let told = [
+        (librechat::is_conversation(fields), ImportFormat::Librechat),
         (openai::is_entry(fields), ImportFormat::Openai),
         (chatgpt::is_conversation(fields), ImportFormat::Chatgpt),
         (claude_ai::is_conversation(fields), ImportFormat::ClaudeAi),
+        (open_webui::is_conversation(fields), ImportFormat::OpenWebui),
+        (cline::is_ui_message(fields), ImportFormat::Cline),
     ];
     told.into_iter().find(|(is_one, _)| *is_one).map(|(_, format)| format)
-}
-
-/// Returns whether an entry is one of those that Cline and Roo Code display (ui_messages.json).
-fn is_cline_ui_entry(fields: &RawObject<'_>) -> bool {
-    fields.has("ts") && fields.get_text("type").is_some_and(|kind| matches!(kind.as_ref(), "say" | "ask"))
 }
 
 /// Returns whether the first lines contain the heading of a message, the comment with which an export begins, or a
@@ -167,7 +170,8 @@ mod tests {
     #[test]
     fn each_format_is_known_by_its_start() {
         use ImportFormat::{
-            Chatgpt, Chorus, ClaudeAi, ClaudeCode, Codex, Copilot, Gemini, Goose, Markdown, Openai, Opencode, Pi,
+            Aider, Amp, Chatgpt, Chorus, ClaudeAi, ClaudeCode, Cline, Codex, Copilot, Gemini, Goose, Librechat,
+            Markdown, OpenWebui, Openai, Opencode, Pi,
         };
         for (text, format) in [
             (" \n[{\"role\":\"user\"}]", Openai),
@@ -214,6 +218,11 @@ mod tests {
             ("{\n\"info\":{\"id\":\"ses_1\"},\"messages\":[]}", Opencode),
             ("[{\"uuid\":\"x\",\"name\":\"\",\"chat_messages\":[]}]", ClaudeAi),
             ("{\"uuid\":\"x\",\"chat_messages\":[]}", ClaudeAi),
+            ("[{\"ts\":1,\"type\":\"say\",\"say\":\"text\",\"text\":\"hi\"}]", Cline),
+            ("{\"messages\":[],\"conversationId\":\"x\"}", Librechat),
+            ("{\"id\":\"x\",\"chat\":{},\"created_at\":1}", OpenWebui),
+            ("{\"v\":1,\"id\":\"T-x\",\"created\":1,\"messages\":[]}", Amp),
+            ("\n# aider chat started at 2026-01-01 09:00:00\n\n## User\n", Aider),
             ("{\"type\":\"session.start\",\"data\":{},\"id\":\"x\",\"parentId\":null}", Copilot),
             ("{\"type\":\"session\",\"version\":3,\"id\":\"x\",\"cwd\":\"/w\"}", Pi),
         ] {
@@ -228,10 +237,6 @@ mod tests {
             assert!(error.hint().unwrap().contains("claude-code"), "{text}: {error}");
         }
         assert!(matches!(detect(&mut Cursor::new(" \n")), Err(ImportError::NoMessages)));
-        // Shape: cline/cline ui_messages.json.
-        let cline =
-            detect(&mut Cursor::new("[{\"ts\":1,\"type\":\"say\",\"say\":\"text\",\"text\":\"hi\"}]")).unwrap_err();
-        assert!(cline.hint().unwrap().contains("api_conversation_history.json"));
         let wide = detect(&mut Cursor::new(b"\xff\xfe{\0")).unwrap_err();
         assert!(wide.hint().unwrap().contains("UTF-16"));
         let packed = detect(&mut Cursor::new(b"PK\x03\x04x")).unwrap_err();

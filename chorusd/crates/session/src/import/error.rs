@@ -22,11 +22,7 @@ pub enum ImportError {
 }
 
 /// Lists all formats, for a file in none of them.
-pub(super) const FORMATS_HINT: &str = "set the format with --from: chorus, claude-code, codex, gemini, opencode, copilot, pi, hermes, goose, chatgpt, claude-ai, openai or markdown";
-
-/// For the second file that Cline and Roo Code write for each task.
-pub(super) const CLINE_HINT: &str = "it looks like ui_messages.json of Cline or Roo Code; import api_conversation_history.json from the same \
-     directory";
+pub(super) const FORMATS_HINT: &str = "set the format with --from: chorus, claude-code, codex, gemini, opencode, copilot, pi, hermes, goose, chatgpt, claude-ai, librechat, open-webui, amp, aider, cline, openai or markdown";
 
 /// For an archive, which is what ChatGPT sends.
 pub(super) const ZIP_HINT: &str =

@@ -9,7 +9,8 @@ use super::error::ImportError;
 use super::sink::ImportSink;
 use super::writer::SessionWriter;
 use super::{
-    chatgpt, chorus, claude_ai, claude_code, codex, copilot, detect, gemini, goose, hermes, markdown, openai, opencode, pi,
+    aider, amp, chatgpt, chorus, claude_ai, claude_code, cline, codex, copilot, detect, gemini, goose, hermes,
+    librechat, markdown, open_webui, openai, opencode, pi,
 };
 
 /// Imports every conversation of `source` into `sink` and returns its format.
@@ -40,6 +41,11 @@ pub fn import(
         ImportFormat::Pi => pi::import(source, &mut writer)?,
         ImportFormat::Chatgpt => chatgpt::import(source, &mut writer)?,
         ImportFormat::ClaudeAi => claude_ai::import(source, &mut writer)?,
+        ImportFormat::Librechat => librechat::import(source, &mut writer)?,
+        ImportFormat::OpenWebui => open_webui::import(source, &mut writer)?,
+        ImportFormat::Amp => amp::import(source, &mut writer)?,
+        ImportFormat::Aider => aider::import(source, &mut writer)?,
+        ImportFormat::Cline => cline::import(source, &mut writer)?,
         ImportFormat::Goose => goose::import(source, &mut writer)?,
         ImportFormat::Markdown => markdown::import(source, &mut writer)?,
         ImportFormat::Openai | ImportFormat::Auto => openai::import(source, &mut writer)?,

@@ -4,12 +4,15 @@
 //! No importer keeps a whole transcript. Lists are split into entries, files of lines are read line by line, and the
 //! tree of Claude Code is indexed first and then read again in its order.
 
+mod aider;
+mod amp;
 mod anthropic_blocks;
 mod chat_path;
 mod chatgpt;
 mod chorus;
 mod claude_ai;
 mod claude_code;
+mod cline;
 mod codex;
 mod copilot;
 mod detect;
@@ -18,15 +21,18 @@ mod format_dispatch;
 mod gemini;
 mod goose;
 mod hermes;
+mod html_text;
 mod imported_call;
 mod json_splitter;
 mod json_values;
+mod librechat;
 mod line_reader;
 mod line_seeker;
 mod markdown;
 mod message_tree;
 mod object_keys;
 mod object_list;
+mod open_webui;
 mod openai;
 mod opencode;
 mod pi;

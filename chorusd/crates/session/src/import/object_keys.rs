@@ -10,10 +10,17 @@ use super::opencode;
 use super::raw_object::RawObject;
 
 /// Keys that tell a format. `[` or `{` at the end of a key is how its value must begin.
-const KEYS_OF_FORMATS: [(&[&str], ImportFormat); 9] = [
+const KEYS_OF_FORMATS: [(&[&str], ImportFormat); 16] = [
     (&["projectHash"], ImportFormat::Gemini),
     (&["mapping{"], ImportFormat::Chatgpt),
     (&["chat_messages["], ImportFormat::ClaudeAi),
+    (&["cline{"], ImportFormat::Cline),
+    (&["messages[", "agent", "sessionId"], ImportFormat::Cline),
+    (&["conversationId", "messages["], ImportFormat::Librechat),
+    (&["conversationId", "messagesTree["], ImportFormat::Librechat),
+    (&["chat{", "created_at"], ImportFormat::OpenWebui),
+    (&["messages[", "nextMessageId"], ImportFormat::Amp),
+    (&["messages[", "v", "created"], ImportFormat::Amp),
     (&["messages[", "schema"], ImportFormat::Chorus),
     (&["messages[", "session_id"], ImportFormat::Chorus),
     (&["messages[", "working_dir"], ImportFormat::Goose),

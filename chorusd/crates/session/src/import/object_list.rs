@@ -14,13 +14,14 @@ pub(super) fn for_each_object(
     writer: &mut SessionWriter<'_>,
     mut each: impl FnMut(u64, &RawObject<'_>, &mut SessionWriter<'_>) -> io::Result<()>,
 ) -> Result<(), ImportError> {
-    let mut read = |number: u64, bytes: Option<&[u8]>, writer: &mut SessionWriter<'_>| {
-        match bytes.ok_or_else(|| LINE_TOO_LONG.to_owned()).and_then(RawObject::from_bytes) {
-            Ok(fields) => each(number, &fields, writer),
-            Err(reason) => {
-                writer.skip(number, reason);
-                Ok(())
-            }
+    let mut read = |number: u64, bytes: Option<&[u8]>, writer: &mut SessionWriter<'_>| match bytes
+        .ok_or_else(|| LINE_TOO_LONG.to_owned())
+        .and_then(RawObject::from_bytes)
+    {
+        Ok(fields) => each(number, &fields, writer),
+        Err(reason) => {
+            writer.skip(number, reason);
+            Ok(())
         }
     };
     let is_list = Scanner::new(&mut *source).peek()? == Some(b'[');

@@ -54,7 +54,9 @@ fn parse_node<'a>(id: &'a str, raw: &'a RawValue) -> Option<TreeNode<'a, Node<'a
     Some(TreeNode {
         id: id.into(),
         parent: fields.get_text("parent"),
-        at: message.and_then(RawObject::from_value).and_then(|message| message.get("create_time").and_then(parse_timestamp)),
+        at: message
+            .and_then(RawObject::from_value)
+            .and_then(|message| message.get("create_time").and_then(parse_timestamp)),
         is_message: message.is_some(),
         value: (raw, message),
     })

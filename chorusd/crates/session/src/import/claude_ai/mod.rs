@@ -32,7 +32,7 @@ fn import_conversation(number: u64, fields: &RawObject<'_>, writer: &mut Session
         return Ok(());
     };
     let about = ImportedMetadata {
-        id: fields.get_fields.get_filled("uuid").and_then(|id| id.parse().ok()),
+        id: fields.get_text("uuid").and_then(|id| id.parse().ok()),
         conversation: fields.get_filled("uuid"),
         description: fields.get_filled("name"),
         started_at: fields.get("created_at").and_then(parse_timestamp),
@@ -43,7 +43,8 @@ fn import_conversation(number: u64, fields: &RawObject<'_>, writer: &mut Session
     };
     let current = fields.get_filled("current_leaf_message_uuid");
     // In older exports the order of the list is the conversation.
-    let is_tree = messages.iter().any(|raw| RawObject::from_value(raw).is_some_and(|one| one.has("parent_message_uuid")));
+    let is_tree =
+        messages.iter().any(|raw| RawObject::from_value(raw).is_some_and(|one| one.has("parent_message_uuid")));
     let mut nodes: Vec<TreeNode<'_, _>> = Vec::with_capacity(messages.len());
     for (at, raw) in messages.into_iter().enumerate() {
         let message = RawObject::from_value(raw);

@@ -48,7 +48,8 @@ fn a_conversation_comes_with_its_calls_and_files() {
     let question = message("m1", ROOT, "human", 0, &text("When?"))
         .replace(r#""attachments":[]"#, r#""attachments":[{"file_name":"notes.txt","file_size":9,"file_type":"txt","extracted_content":"nightly?\n"},{"file_name":"b.bin","file_size":3}]"#)
         .replace(r#""files":[]"#, r#""files":[{"file_name":"x.png","file_uuid":"f1"},{"file_name":"notes.txt","file_uuid":"f2"}]"#);
-    let found = read(&format!("[{}]", conversation(&[question, message("m2", "m1", "assistant", 1, &reply.join(","))])));
+    let found =
+        read(&format!("[{}]", conversation(&[question, message("m2", "m1", "assistant", 1, &reply.join(","))])));
     let session = &found.sessions[0];
     let due = [
         "user: When?",

@@ -249,6 +249,11 @@ fn program_of(format: ImportFormat, imported: &ImportedSession) -> String {
         ImportFormat::Pi => "pi",
         ImportFormat::Hermes => "hermes",
         ImportFormat::ClaudeAi => "claude-ai",
+        ImportFormat::Cline => "cline",
+        ImportFormat::Aider => "aider",
+        ImportFormat::Amp => "amp",
+        ImportFormat::OpenWebui => "open-webui",
+        ImportFormat::Librechat => "librechat",
         ImportFormat::Chorus => "chorus",
         // An export of Chorus has the session's id.
         ImportFormat::Markdown if imported.about.id.is_some() => "chorus",
