@@ -284,3 +284,26 @@ fn what_an_earlier_version_imported_gets_its_usage_with_the_next_import() {
     talk.import(&home);
     assert_eq!(calls(&home), 1);
 }
+
+#[test]
+fn what_a_program_recorded_as_cost_counts_if_no_price_is_known() {
+    let home = home();
+    let _daemon = Daemon::start(&home);
+    let reply = json!({
+        "role": "assistant", "content": [{"type": "text", "text": "hello"}], "provider": "fake", "model": "fake-1",
+        "usage": {"input": 80, "output": 20, "cacheRead": 40, "cacheWrite": 0, "cost": {"total": 0.25}}, "stopReason": "stop",
+    });
+    let entry = |id: &str, parent: Option<&str>, message: Value| json!({"type": "message", "id": id, "parentId": parent, "timestamp": "2026-01-01T10:00:00Z", "message": message});
+    let lines = [
+        json!({"type": "session", "version": 3, "id": FIRST, "timestamp": "2026-01-01T10:00:00Z", "cwd": "/home/mara/shop"}),
+        entry("a", None, json!({"role": "user", "content": "hi"})),
+        entry("b", Some("a"), reply),
+    ];
+    let path = home.temp_dir().join("2026-01-01_x.jsonl");
+    fs::write(&path, lines.map(|line| format!("{line}\n")).concat()).expect("written");
+    chorusctl(&home, ["import", path.to_str().expect("a path")]).expect_success();
+    let (groups, total) = by(&home, "model");
+    assert_eq!(groups, [json!(["fake/fake-1", "pi", 1, 120, 20])]);
+    near(&total["cost_usd"], 0.25);
+    assert_eq!(total["unpriced_calls"], 0);
+}

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension as _};
 use crate::columns::{self, write_fields};
 use crate::{ConversationEntry, DatabaseError, Result};
 
-const SESSION_FIELDS: [&str; 10] = [
+const SESSION_FIELDS: [&str; 14] = [
     "id",
     "working_dir",
     "name",
@@ -18,6 +18,10 @@ const SESSION_FIELDS: [&str; 10] = [
     "provider_name",
     "model_config_json",
     "parent_session_id",
+    "accumulated_input_tokens",
+    "accumulated_output_tokens",
+    "accumulated_cache_read_tokens",
+    "accumulated_cache_write_tokens",
 ];
 
 /// Lists the conversations. A compaction writes all messages again, so that their row ids change.

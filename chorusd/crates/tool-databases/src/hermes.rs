@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension as _};
 use crate::columns::{self, write_fields};
 use crate::{ConversationEntry, DatabaseError, Result};
 
-const SESSION_FIELDS: [&str; 13] = [
+const SESSION_FIELDS: [&str; 17] = [
     "id",
     "source",
     "model",
@@ -18,6 +18,10 @@ const SESSION_FIELDS: [&str; 13] = [
     "input_tokens",
     "output_tokens",
     "cache_read_tokens",
+    "cache_write_tokens",
+    "api_call_count",
+    "estimated_cost_usd",
+    "actual_cost_usd",
     "cwd",
     "git_branch",
     "title",

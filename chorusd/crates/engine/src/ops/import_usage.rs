@@ -8,6 +8,9 @@ use chorus_store::catalog::{ImportedCallRow, ImportedSums, ImportedUsage};
 /// Maximum plausible tokens of a call. Larger numbers from a file could overflow the sums.
 const MAX_TOKENS: u64 = 1 << 40;
 
+/// Maximum plausible number of calls that are recorded together.
+const MAX_CALLS: u64 = 1 << 20;
+
 /// Stands for a model that the program does not name.
 const UNKNOWN_MODEL: &str = "unknown";
 
@@ -32,15 +35,16 @@ impl UsageBuilder {
             self.models.len() - 1
         });
         let count = |tokens: u64| tokens.min(MAX_TOKENS);
+        let calls = call.calls.clamp(1, MAX_CALLS);
         let sums = ImportedSums {
-            calls: 1,
+            calls,
             input: count(call.input_tokens),
             output: count(call.output_tokens),
             cache_read: count(call.cache_read_tokens),
             cache_write: count(call.cache_write_tokens),
             cost: call.cost_usd.unwrap_or(0.0),
-            with_cost: u64::from(call.cost_usd.is_some()),
-            lower_bound: u64::from(call.is_lower_bound),
+            with_cost: if call.cost_usd.is_some() { calls } else { 0 },
+            lower_bound: if call.is_lower_bound { calls } else { 0 },
         };
         let Some(known) = self.by_key.get(&call.key).and_then(|at| self.calls.get_mut(*at)) else {
             self.by_key.insert(call.key, self.calls.len());
@@ -48,6 +52,7 @@ impl UsageBuilder {
             return;
         };
         let before = &mut known.sums;
+        before.calls = before.calls.max(sums.calls);
         before.input = before.input.max(sums.input);
         before.output = before.output.max(sums.output);
         before.cache_read = before.cache_read.max(sums.cache_read);

@@ -9,8 +9,8 @@ use sha2::{Digest as _, Sha256};
 /// How much of a message's text identifies its call, in bytes.
 const MAX_KEY_TEXT: usize = 256;
 
-/// A model call that another program made.
-#[derive(Debug, Clone, Default, PartialEq)]
+/// A model call that another program made, or several whose usage is known only together.
+#[derive(Debug, Clone, PartialEq)]
 pub struct ImportedCall {
     /// Identifies the call in all transcripts that contain it: a fork repeats the calls of its parent.
     pub key: u64,
@@ -26,6 +26,25 @@ pub struct ImportedCall {
     pub cost_usd: Option<f64>,
     /// The program recorded fewer output tokens than the call had.
     pub is_lower_bound: bool,
+    /// Number of calls.
+    pub calls: u64,
+}
+
+impl Default for ImportedCall {
+    fn default() -> Self {
+        Self {
+            key: 0,
+            at: Timestamp::default(),
+            model: None,
+            input_tokens: 0,
+            output_tokens: 0,
+            cache_read_tokens: 0,
+            cache_write_tokens: 0,
+            cost_usd: None,
+            is_lower_bound: false,
+            calls: 1,
+        }
+    }
 }
 
 impl ImportedCall {
@@ -65,6 +84,7 @@ impl ImportedCall {
         self.cache_write_tokens = self.cache_write_tokens.max(other.cache_write_tokens);
         self.cost_usd = self.cost_usd.into_iter().chain(other.cost_usd).reduce(f64::max);
         self.is_lower_bound &= other.is_lower_bound;
+        self.calls = self.calls.max(other.calls);
         if self.model.is_none() {
             self.model.clone_from(&other.model);
         }

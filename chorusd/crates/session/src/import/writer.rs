@@ -18,18 +18,34 @@ pub(super) struct SessionWriter<'a> {
     pub reports_calls: bool,
     open: bool,
     message_count: u64,
+    /// The number of calls that messages told of.
+    call_count: u64,
     /// Reused buffer for the serialised message.
     buffer: Vec<u8>,
 }
 
 impl<'a> SessionWriter<'a> {
     pub(super) fn new(now: Timestamp, new_id: &'a mut dyn FnMut() -> String, sink: &'a mut dyn ImportSink) -> Self {
-        Self { now, new_id, sink, reports_calls: false, open: false, message_count: 0, buffer: Vec::new() }
+        Self {
+            now,
+            new_id,
+            sink,
+            reports_calls: false,
+            open: false,
+            message_count: 0,
+            call_count: 0,
+            buffer: Vec::new(),
+        }
     }
 
     /// Returns the number of messages written so far, in all sessions.
     pub(super) fn message_count(&self) -> u64 {
         self.message_count
+    }
+
+    /// Returns the number of model calls that messages told of so far, in all sessions.
+    pub(super) fn call_count(&self) -> u64 {
+        self.call_count
     }
 
     /// Writes a message that an importer built.
@@ -67,6 +83,7 @@ impl<'a> SessionWriter<'a> {
             && let Some(mut call) = ImportedCall::from_message(message, self.now)
         {
             complete(&mut call);
+            self.call_count += 1;
             self.sink.add_call(call);
         }
         self.sink.add_message(message, json)

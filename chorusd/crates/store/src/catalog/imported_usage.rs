@@ -1,11 +1,14 @@
 //! Usage of conversations of other programs, as their transcripts record it. A call that several transcripts contain, for
 //! example after a fork, counts for the session that was saved first.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use chorus_base::error::Result;
 use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter};
 use sha2::{Digest as _, Sha256};
@@ -90,7 +93,7 @@ impl ImportedUsage {
 pub enum ImportedDivision {
     None,
     Project,
-    QuarterHour,
+    Day,
 }
 
 /// Selects usage.
@@ -99,6 +102,8 @@ pub struct ImportedUsageFilter {
     /// Empty means the sessions of all agents.
     pub agents: Vec<Uuid>,
     pub since: Option<Timestamp>,
+    /// Time zone in which days are counted.
+    pub zone: TimeZone,
     pub division: ImportedDivision,
 }
 
@@ -107,8 +112,7 @@ pub struct ImportedUsageFilter {
 pub struct ImportedUsageRow {
     pub program: String,
     pub project: Option<String>,
-    /// The start of the quarter of an hour.
-    pub at: Option<Timestamp>,
+    pub day: Option<Date>,
     pub model: String,
     pub sums: ImportedSums,
 }
@@ -160,7 +164,7 @@ impl ImportedUsageTable {
             .await
     }
 
-    /// Returns sums by program and model, and by `division`. Leaves out the sessions in the trash.
+    /// Returns sums by program and model, and by `division`, in no order. Leaves out the sessions in the trash.
     pub async fn sums(&self, filter: ImportedUsageFilter) -> Result<Vec<ImportedUsageRow>> {
         self.db.reader.submit(move |conn| select_sums(conn, &filter)).await
     }
@@ -237,51 +241,197 @@ fn select_shared_keys(conn: &Connection, session: Uuid, first: i64) -> StoreResu
     Ok(keys)
 }
 
-fn select_sums(conn: &Connection, filter: &ImportedUsageFilter) -> StoreResult<Vec<ImportedUsageRow>> {
-    let (project, at) = match filter.division {
-        ImportedDivision::None => ("NULL", "NULL"),
-        ImportedDivision::Project => ("s.project", "NULL"),
-        ImportedDivision::QuarterHour => ("NULL", "u.quarter_hour"),
-    };
-    let mut values = Vec::new();
-    let mut conditions = String::from("TRUE");
-    if let Some(since) = filter.since {
-        conditions.push_str(" AND u.quarter_hour >= ?");
-        values.push(Value::Integer(to_nanos(since) / QUARTER_HOUR_NANOS));
-    }
-    if !filter.agents.is_empty() {
-        conditions.push_str(&format!(" AND s.agent_id IN ({})", vec!["?"; filter.agents.len()].join(", ")));
-        values.extend(filter.agents.iter().map(|agent| Value::Blob(agent.as_bytes().to_vec())));
-    }
-    let mut statement = conn.prepare(&format!(
-        "SELECT coalesce(s.source_program, ''), {project}, {at}, u.model, total(u.calls), total(u.input), total(u.output),
-                total(u.cache_read), total(u.cache_write), total(u.cost_usd), total(u.with_cost), total(u.lower_bound)
-         FROM imported_usage AS u CROSS JOIN sessions AS s ON s.id = u.session_id
-         WHERE {conditions} GROUP BY 1, 2, 3, 4"
-    ))?;
-    let rows = statement.query_map(params_from_iter(values), |row| {
-        Ok(ImportedUsageRow {
-            program: row.get(0)?,
-            project: row.get(1)?,
-            at: row.get::<_, Option<i64>>(2)?.map(|at| from_nanos(at.saturating_mul(QUARTER_HOUR_NANOS))),
-            model: row.get(3)?,
-            sums: ImportedSums {
-                calls: count(row, 4)?,
-                input: count(row, 5)?,
-                output: count(row, 6)?,
-                cache_read: count(row, 7)?,
-                cache_write: count(row, 8)?,
-                cost: row.get(9)?,
-                with_cost: count(row, 10)?,
-                lower_bound: count(row, 11)?,
-            },
-        })
-    })?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+/// The group of a session's rows.
+#[derive(Debug, Clone)]
+struct SessionGroup {
+    /// Index of the program.
+    program: usize,
+    /// Index of the project, if it is asked for.
+    project: Option<usize>,
 }
 
-/// Reads a sum. SQLite adds floats, because a sum of integers that is too large would be an error.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sums of token counts are exact")]
+/// Adds the rows up here rather than in SQLite, which would sort them first.
+fn select_sums(conn: &Connection, filter: &ImportedUsageFilter) -> StoreResult<Vec<ImportedUsageRow>> {
+    let mut values = Vec::new();
+    let condition = match filter.since {
+        Some(since) => {
+            values.push(Value::Integer(to_nanos(since) / QUARTER_HOUR_NANOS));
+            "WHERE quarter_hour >= ?"
+        }
+        None => "NOT INDEXED",
+    };
+    let mut statement = conn.prepare_cached(&format!(
+        "SELECT session_id, quarter_hour, model, calls, input, output, cache_read, cache_write, cost_usd, with_cost, lower_bound
+         FROM imported_usage {condition}"
+    ))?;
+    let mut find_session =
+        conn.prepare_cached("SELECT agent_id, source_program, project FROM sessions WHERE id = ?1")?;
+    let (mut sessions, mut days) = (HashMap::<[u8; 16], Option<SessionGroup>>::new(), HashMap::new());
+    let mut names = Names::default();
+    let mut sums = HashMap::<_, ImportedSums>::new();
+    let mut rows = statement.query(params_from_iter(values))?;
+    while let Some(row) = rows.next()? {
+        let session = row.get(0)?;
+        let group = match sessions.entry(session) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let found = find_session.query_row([session], |row| group_of(row, filter, &mut names)).optional()?;
+                new.insert(found.flatten())
+            }
+        };
+        // A session in the trash, or of another agent.
+        let Some(group) = group else { continue };
+        let day = (filter.division == ImportedDivision::Day).then_some(row.get::<_, i64>(1)?);
+        let day = day.map(|quarter| {
+            let at = || from_nanos(quarter.saturating_mul(QUARTER_HOUR_NANOS)).to_zoned(filter.zone.clone()).date();
+            *days.entry(quarter).or_insert_with(at)
+        });
+        let model = names.number(row.get_ref(2)?.as_str().map_err(rusqlite::Error::from)?);
+        let read = ImportedSums {
+            calls: count(row, 3)?,
+            input: count(row, 4)?,
+            output: count(row, 5)?,
+            cache_read: count(row, 6)?,
+            cache_write: count(row, 7)?,
+            cost: row.get(8)?,
+            with_cost: count(row, 9)?,
+            lower_bound: count(row, 10)?,
+        };
+        sums.entry((group.program, group.project, model, day)).or_default().add(&read);
+    }
+    let rows = sums.into_iter().map(|((program, project, model, day), sums)| ImportedUsageRow {
+        program: names.text(program),
+        project: project.map(|project| names.text(project)),
+        day,
+        model: names.text(model),
+        sums,
+    });
+    Ok(rows.collect())
+}
+
+/// Returns the group of a session; `None` if it is of another agent than those of the filter.
+fn group_of(row: &Row<'_>, filter: &ImportedUsageFilter, names: &mut Names) -> rusqlite::Result<Option<SessionGroup>> {
+    let agent = Uuid::from_bytes(row.get(0)?);
+    if !filter.agents.is_empty() && !filter.agents.contains(&agent) {
+        return Ok(None);
+    }
+    let program = names.number(row.get_ref(1)?.as_str_or_null().map_err(rusqlite::Error::from)?.unwrap_or_default());
+    let project = row
+        .get_ref(2)?
+        .as_str_or_null()
+        .map_err(rusqlite::Error::from)?
+        .filter(|_| filter.division == ImportedDivision::Project);
+    Ok(Some(SessionGroup { program, project: project.map(|project| names.number(project)) }))
+}
+
+/// Texts that occur often, by number.
+#[derive(Debug, Default)]
+struct Names {
+    numbers: HashMap<String, usize>,
+    texts: Vec<String>,
+}
+
+impl Names {
+    fn number(&mut self, text: &str) -> usize {
+        if let Some(known) = self.numbers.get(text) {
+            return *known;
+        }
+        let number = self.texts.len();
+        self.texts.push(text.to_owned());
+        self.numbers.insert(text.to_owned(), number);
+        number
+    }
+
+    fn text(&self, number: usize) -> String {
+        self.texts.get(number).cloned().unwrap_or_default()
+    }
+}
+
+/// Reads a number that was stored as it is signed.
 fn count(row: &Row<'_>, at: usize) -> rusqlite::Result<u64> {
-    Ok(row.get::<_, f64>(at)? as u64)
+    Ok(u64::try_from(row.get::<_, i64>(at)?).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::sqlite;
+
+    use super::super::schema::MIGRATIONS;
+    use super::*;
+
+    fn add_session(conn: &Connection, id: u128, conversation: &str) {
+        conn.execute(
+            "INSERT INTO sessions (id, agent_id, session_id, saved_at, header, sha256, file_stamp, last_used_at,
+                 source_program, source_conversation, project)
+             VALUES (?1, zeroblob(16), hex(?1), 1, '{\"started_at\": \"2026-01-01\"}', '', '', 1, 'codex', ?2, '/p')",
+            params![Uuid::from_u128(id).as_bytes(), conversation],
+        )
+        .unwrap();
+    }
+
+    fn usage(keys: &[u64]) -> ImportedUsage {
+        let call = |key: &u64| ImportedCallRow {
+            key: *key,
+            at: "2026-01-01T23:50:00Z".parse().unwrap(),
+            model: 0,
+            sums: ImportedSums { calls: 1, input: 10, output: *key, ..ImportedSums::default() },
+        };
+        ImportedUsage { models: vec!["m".into()], calls: keys.iter().map(call).collect() }
+    }
+
+    fn filter(division: ImportedDivision, zone: TimeZone) -> ImportedUsageFilter {
+        ImportedUsageFilter { agents: Vec::new(), since: None, zone, division }
+    }
+
+    fn outputs(conn: &Connection) -> u64 {
+        let sums = select_sums(conn, &filter(ImportedDivision::None, TimeZone::UTC)).unwrap();
+        sums.iter().map(|row| row.sums.output).sum()
+    }
+
+    #[test]
+    fn what_several_sessions_share_counts_for_the_first_until_that_is_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        let conn = sqlite::open(&dir.path().join("chorus.db"), MIGRATIONS).unwrap();
+        let [first, fork, revision, other] = [1, 2, 3, 4].map(Uuid::from_u128);
+        for (id, conversation) in [(1, "a"), (2, "b"), (3, "a"), (4, "c")] {
+            add_session(&conn, id, conversation);
+        }
+        record(&conn, first, &usage(&[1, 2, 4])).unwrap();
+        record(&conn, fork, &usage(&[1, 2, 8])).unwrap();
+        // Its first call is another one.
+        record(&conn, revision, &usage(&[16, 4])).unwrap();
+        // Another conversation may have equal keys only if it begins the same.
+        record(&conn, other, &usage(&[32, 4])).unwrap();
+        assert_eq!(outputs(&conn), 1 + 2 + 4 + 8 + 16 + 32 + 4);
+        // Each grows by its own.
+        record(&conn, first, &usage(&[1, 2, 4, 64])).unwrap();
+        record(&conn, fork, &usage(&[1, 2, 8, 128])).unwrap();
+        assert_eq!(outputs(&conn), 1 + 2 + 4 + 8 + 16 + 32 + 4 + 64 + 128);
+        conn.execute("DELETE FROM sessions WHERE id = ?1", [first.as_bytes()]).unwrap();
+        assert_eq!(outputs(&conn), 8 + 16 + 32 + 4 + 128, "it is in the trash");
+        record(&conn, fork, &usage(&[1, 2, 8, 128])).unwrap();
+        assert_eq!(outputs(&conn), 1 + 2 + 8 + 16 + 32 + 4 + 128);
+        record(&conn, fork, &usage(&[])).unwrap();
+        assert_eq!(select_digest(&conn, fork).unwrap(), None);
+    }
+
+    #[test]
+    fn days_are_those_of_the_zone_and_other_agents_are_left_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let conn = sqlite::open(&dir.path().join("chorus.db"), MIGRATIONS).unwrap();
+        add_session(&conn, 1, "a");
+        record(&conn, Uuid::from_u128(1), &usage(&[1])).unwrap();
+        for (zone, day) in [(TimeZone::UTC, "2026-01-01"), (TimeZone::fixed(jiff::tz::offset(1)), "2026-01-02")] {
+            let rows = select_sums(&conn, &filter(ImportedDivision::Day, zone)).unwrap();
+            assert_eq!(rows.iter().map(|row| row.day.unwrap().to_string()).collect::<Vec<_>>(), [day]);
+        }
+        let projects = select_sums(&conn, &filter(ImportedDivision::Project, TimeZone::UTC)).unwrap();
+        assert_eq!((projects[0].project.as_deref(), &*projects[0].program), (Some("/p"), "codex"));
+        let others =
+            ImportedUsageFilter { agents: vec![Uuid::from_u128(9)], ..filter(ImportedDivision::None, TimeZone::UTC) };
+        assert_eq!(select_sums(&conn, &others).unwrap(), []);
+        let since = Some("2026-01-02T00:00:00Z".parse().unwrap());
+        let later = ImportedUsageFilter { since, ..filter(ImportedDivision::None, TimeZone::UTC) };
+        assert_eq!(select_sums(&conn, &later).unwrap(), []);
+    }
 }

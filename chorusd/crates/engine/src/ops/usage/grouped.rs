@@ -42,17 +42,17 @@ pub(super) async fn usage(
     }
     let division = match by {
         UsageBy::Project => ImportedDivision::Project,
-        UsageBy::Day => ImportedDivision::QuarterHour,
+        UsageBy::Day => ImportedDivision::Day,
         UsageBy::Source | UsageBy::Model | UsageBy::Conversation => ImportedDivision::None,
     };
     let UsageFilter { agents, since, zone, .. } = filter;
-    for row in catalog.imported_usage.sums(ImportedUsageFilter { agents, since, division }).await? {
+    for row in catalog.imported_usage.sums(ImportedUsageFilter { agents, since, zone, division }).await? {
         let sums = priced(models, &row.model, &row.sums);
         let key = GroupKey {
             source: row.program,
             project: row.project,
             model: (by == UsageBy::Model).then_some(row.model),
-            day: row.at.map(|at| at.to_zoned(zone.clone()).date()),
+            day: row.day,
         };
         groups.entry(key).or_default().add(&sums);
     }

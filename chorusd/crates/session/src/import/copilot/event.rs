@@ -23,6 +23,7 @@ pub(super) enum EventUse {
     Info,
     Asset,
     Usage,
+    Shutdown,
     None,
     Unknown,
 }
@@ -39,6 +40,7 @@ impl EventUse {
             "session.info" => Self::Info,
             "session.binary_asset" => Self::Asset,
             "session.usage_record" => Self::Usage,
+            "session.shutdown" => Self::Shutdown,
             // `system.message` is the prompt; `model.*` repeats the conversation.
             _ if ["session", "assistant", "tool", "subagent", "system", "model", "hook", "user"].contains(&group) => {
                 Self::None
@@ -176,7 +178,7 @@ fn parse_call(fields: &RawObject<'_>) -> Option<ToolCall> {
 }
 
 /// Parses token counts. The input contains what was cached.
-fn parse_usage(usage: &RawObject<'_>) -> Usage {
+pub(super) fn parse_usage(usage: &RawObject<'_>) -> Usage {
     Usage {
         input_tokens: usage.get_u64("inputTokens"),
         output_tokens: usage.get_u64("outputTokens"),

@@ -1,6 +1,7 @@
 //! Imports sessions of GitHub Copilot CLI: JSONL of events. Those of subagents are among the others, and become sessions of
 //! their own.
 
+mod call_records;
 mod event;
 
 use std::collections::HashMap;
@@ -16,6 +17,7 @@ use super::raw_object::RawObject;
 use super::sink::ImportedMetadata;
 use super::writer::SessionWriter;
 use crate::file::derived_id;
+use call_records::CallRecords;
 use event::{EventReader, EventUse};
 
 const PROGRAM: &str = "copilot";
@@ -51,6 +53,7 @@ struct EventIndex {
     conversations: Vec<Conversation>,
     /// Offsets of images and files by their ids.
     assets: HashMap<String, u64>,
+    calls: CallRecords,
 }
 
 impl EventIndex {
@@ -67,7 +70,7 @@ impl EventIndex {
 /// Imports the main conversation and those of its subagents.
 pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut SessionWriter<'_>) -> Result<(), ImportError> {
     let mut about = ImportedMetadata::default();
-    let mut index = EventIndex { conversations: vec![Conversation::default()], assets: HashMap::new() };
+    let mut index = EventIndex { conversations: vec![Conversation::default()], ..EventIndex::default() };
     let mut entries = EventReader::default();
     let mut lines = LineReader::new(&mut *source);
     while let Some(line) = lines.next()? {
@@ -86,6 +89,9 @@ pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut SessionWri
     }
     let mut reader = LineSeeker::new(source)?;
     let main = about.clone();
+    let mut calls = index.calls.into_calls();
+    // Without records, the replies tell how many tokens they have.
+    writer.reports_calls = !calls.is_empty();
     for conversation in index.conversations {
         for (line, offset) in conversation.lines {
             writer.sink.report_progress(reader.progress());
@@ -104,6 +110,7 @@ pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut SessionWri
                 Err(reason) => writer.skip(line, reason),
             }
         }
+        writer.report_calls(&mut calls);
         let mut ended = std::mem::replace(&mut about, main.clone());
         ended.id = ended.conversation.as_deref().map(id_of);
         if let Some(agent) = conversation.agent {
@@ -163,7 +170,9 @@ fn index_event(
             let usage = data.get("usage").and_then(RawObject::from_value).ok_or("no usage")?;
             let call = usage.get_text("apiCallId").unwrap_or_default().into_owned();
             entries.add_usage(call, &usage);
+            index.calls.add_record(fields, &usage);
         }
+        EventUse::Shutdown => index.calls.add_shutdown(fields, &data),
         EventUse::Model | EventUse::None => {}
         EventUse::Unknown => return Err(format!("unknown event {:?}", kind.chars().take(40).collect::<String>())),
     }

@@ -102,3 +102,46 @@ fn a_fork_names_its_parent_and_another_version_says_so() {
     assert_eq!(found.sessions[0].about.parent_id.unwrap().to_string(), parent);
     assert!(found.skipped[0].1.contains("version 2"), "{:?}", found.skipped);
 }
+
+fn counts(found: &RecordingSink) -> Vec<(Option<&str>, u64, u64, u64)> {
+    let calls = found.sessions[0].calls.iter();
+    calls.map(|call| (call.model.as_deref(), call.input_tokens, call.output_tokens, call.calls)).collect()
+}
+
+#[test]
+fn records_of_calls_count_and_otherwise_the_totals_of_each_run() {
+    let asked = ("user.message", r#"{"content":"hi"}"#.to_owned());
+    let replied =
+        ("assistant.message", r#"{"messageId":"m","model":"first","content":"Sure.","outputTokens":9}"#.to_owned());
+    let record = |n: u64| {
+        (
+            "session.usage_record",
+            format!(
+                r#"{{"usage":{{"model":"first","inputTokens":{n},"outputTokens":5,"accounting":{{"sourceSessionId":"{ID}","sequence":{n}}}}}}}"#
+            ),
+        )
+    };
+    let shutdown = |n: u64| {
+        (
+            "session.shutdown",
+            format!(
+                r#"{{"shutdownType":"routine","modelMetrics":{{"first":{{"requests":{{"count":2,"cost":1}},"usage":{{"inputTokens":{n},"outputTokens":7}}}}}}}}"#
+            ),
+        )
+    };
+    let with_records = read(&events(&[
+        start(1),
+        asked.clone(),
+        record(100),
+        replied.clone(),
+        record(100),
+        record(200),
+        shutdown(300),
+    ]));
+    // The sink counts a key once.
+    assert_eq!(counts(&with_records), [(Some("first"), 100, 5, 1), (Some("first"), 200, 5, 1)]);
+    let with_totals = read(&events(&[start(1), asked.clone(), replied.clone(), shutdown(260), shutdown(340)]));
+    assert_eq!(counts(&with_totals), [(Some("first"), 260, 7, 2), (Some("first"), 340, 7, 2)]);
+    let with_neither = read(&events(&[start(1), asked, replied]));
+    assert_eq!(counts(&with_neither), [(Some("first"), 0, 9, 1)]);
+}

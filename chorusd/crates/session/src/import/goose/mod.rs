@@ -9,6 +9,7 @@ use std::io::{BufRead, Seek};
 use jiff::Timestamp;
 
 use super::error::ImportError;
+use super::imported_call::{ImportedCall, call_key};
 use super::json_splitter::Scanner;
 use super::json_values::{parse_time_text, parse_timestamp};
 use super::line_reader::{LINE_TOO_LONG, LineReader};
@@ -56,6 +57,7 @@ pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut SessionWri
 fn import_jsonl(source: &mut impl BufRead, writer: &mut SessionWriter<'_>) -> Result<(), ImportError> {
     let mut about = SessionMetadata::default();
     let mut messages = MessageReader::default();
+    let calls_before = writer.call_count();
     let mut lines = LineReader::new(source);
     while let Some(line) = lines.next()? {
         writer.sink.report_progress(line.offset);
@@ -66,6 +68,7 @@ fn import_jsonl(source: &mut impl BufRead, writer: &mut SessionWriter<'_>) -> Re
             Err(reason) => writer.skip(number, reason),
         }
     }
+    about.report_totals(calls_before, writer);
     writer.end_session(about.finish())?;
     Ok(())
 }
@@ -77,6 +80,7 @@ fn import_object(
 ) -> Result<Option<(u64, String)>, ImportError> {
     let mut about = SessionMetadata::default();
     let mut messages = MessageReader::default();
+    let calls_before = writer.call_count();
     let mut value = Vec::new();
     let walked = Scanner::new(source).for_each_field(|scanner, key| match key {
         "conversation" | "messages" if scanner.peek()? == Some(b'[') => scanner.for_each_entry(|entry| {
@@ -97,6 +101,7 @@ fn import_object(
         }
     });
     let broken = walked.err().map(super::json_splitter::ScanError::into_line_and_reason).transpose()?;
+    about.report_totals(calls_before, writer);
     writer.end_session(about.finish())?;
     Ok(broken)
 }
@@ -108,6 +113,8 @@ struct SessionMetadata {
     /// The session that started this one, which is a subagent's.
     parent: Option<String>,
     parent_started_at: Option<Timestamp>,
+    /// What all calls used together, for versions whose messages do not say it. The input contains what was cached.
+    totals: ImportedCall,
 }
 
 impl SessionMetadata {
@@ -127,6 +134,10 @@ impl SessionMetadata {
             "working_dir" => about.project = text(),
             "created_at" => about.started_at = time(),
             "updated_at" => about.saved_at = time(),
+            "accumulated_input_tokens" => self.totals.input_tokens = value.parse().unwrap_or(0),
+            "accumulated_output_tokens" => self.totals.output_tokens = value.parse().unwrap_or(0),
+            "accumulated_cache_read_tokens" => self.totals.cache_read_tokens = value.parse().unwrap_or(0),
+            "accumulated_cache_write_tokens" => self.totals.cache_write_tokens = value.parse().unwrap_or(0),
             "parent_session_id" => self.parent = text(),
             "parent_created_at" => self.parent_started_at = time(),
             "model_config" => {
@@ -136,6 +147,23 @@ impl SessionMetadata {
             }
             _ => {}
         }
+    }
+
+    /// Reports the totals of a session as one call at its end, unless its messages told of calls.
+    fn report_totals(&self, calls_before: u64, writer: &mut SessionWriter<'_>) {
+        let has_tokens = self.totals.input_tokens > 0 || self.totals.output_tokens > 0;
+        if writer.call_count() > calls_before || !has_tokens {
+            return;
+        }
+        let about = &self.about;
+        let id = about.conversation.as_deref().unwrap_or_default();
+        let started_at = about.started_at.map_or(0, Timestamp::as_nanosecond);
+        let call = ImportedCall {
+            key: call_key(&[b"goose", id.as_bytes(), &started_at.to_le_bytes()]),
+            at: about.saved_at.or(about.started_at).unwrap_or(writer.now),
+            ..self.totals.clone()
+        };
+        writer.report_calls(&mut vec![call]);
     }
 
     fn finish(self) -> ImportedMetadata {

@@ -78,3 +78,17 @@ fn sessions_of_one_day_differ_between_machines_and_a_subagent_is_linked() {
     let due = "20261126_0@1795723200/20261126_1@1795726800";
     assert!(child.about.side_chain && child.about.conversation.as_deref() == Some(due), "{:?}", child.about);
 }
+
+#[test]
+fn the_totals_of_a_session_count_if_its_messages_have_no_counts() {
+    let totals = r#""accumulated_input_tokens":260,"accumulated_output_tokens":40,"accumulated_cache_read_tokens":80}"#;
+    let head = HEAD.replace('}', &format!(",{totals}"));
+    let found = import_as(Goose, format!("{head}\n{}", MESSAGES.join("\n"))).unwrap();
+    let [call] = &found.sessions[0].calls[..] else { panic!("{:?}", found.sessions[0].calls) };
+    assert_eq!((call.input_tokens, call.cache_read_tokens, call.output_tokens), (260, 80, 40));
+    let usage = r#""metadata":{"usage":{"inputTokens":120,"outputTokens":20}}}"#;
+    let counted = MESSAGES[3].strip_suffix('}').map(|message| format!("{message},{usage}")).unwrap();
+    let found = import_as(Goose, format!("{head}\n{}\n{counted}", MESSAGES[0])).unwrap();
+    let counts: Vec<_> = found.sessions[0].calls.iter().map(|call| (call.input_tokens, call.output_tokens)).collect();
+    assert_eq!(counts, [(120, 20)]);
+}

@@ -2,6 +2,7 @@
 //! for each session.
 
 mod message;
+mod totals;
 
 use std::io::BufRead;
 
@@ -14,6 +15,7 @@ use super::sink::ImportedMetadata;
 use super::writer::SessionWriter;
 use crate::file::derived_id;
 use message::MessageReader;
+use totals::SessionTotals;
 
 const PROGRAM: &str = "hermes";
 
@@ -29,6 +31,8 @@ pub(super) fn import(source: &mut impl BufRead, writer: &mut SessionWriter<'_>) 
         let mut about = ImportedMetadata::default();
         let mut messages = MessageReader::default();
         let (mut is_subagent, mut parent) = (false, None);
+        let mut totals = SessionTotals::default();
+        writer.reports_calls = true;
         let mut value = Vec::new();
         let walked = scanner.for_each_field(|scanner, key| match key {
             "messages" if scanner.peek()? == Some(b'[') => scanner.for_each_entry(|entry| {
@@ -60,11 +64,12 @@ pub(super) fn import(source: &mut impl BufRead, writer: &mut SessionWriter<'_>) 
                     "git_branch" => about.branch = text(),
                     "title" => about.description = text(),
                     "started_at" => about.started_at = serde_json::from_str(value).ok().and_then(parse_timestamp),
-                    _ => {}
+                    key => totals.set(key, value),
                 }
                 Ok(())
             }
         });
+        writer.report_calls(&mut totals.into_call(&about, writer.now).into_iter().collect());
         let id = |id: &str| derived_id(&format!("{PROGRAM}/{id}"));
         about.id = about.conversation.as_deref().map(id);
         about.parent_id = parent.as_deref().map(id);

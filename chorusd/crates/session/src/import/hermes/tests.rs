@@ -76,3 +76,13 @@ fn several_sessions_and_subagents() {
     let cut = import_as(Auto, &text[..text.len() - 20]).unwrap();
     assert_eq!(cut.skipped.len(), 1);
 }
+
+#[test]
+fn the_totals_of_a_session_are_its_calls() {
+    let text = r#"{"id":"20260101_1","source":"cli","model":"m","started_at":1767225600.0,"ended_at":1767229200.0,"input_tokens":180,"output_tokens":40,"cache_read_tokens":80,"cache_write_tokens":5,"api_call_count":2,"estimated_cost_usd":0.5,"actual_cost_usd":null,"messages":[{"id":1,"role":"user","content":"hi","timestamp":1767225600.0},{"id":2,"role":"assistant","content":"hello","timestamp":1767225601.0}]}"#;
+    let found = import_as(Hermes, text).unwrap();
+    let [call] = &found.sessions[0].calls[..] else { panic!("{:?}", found.sessions[0].calls) };
+    assert_eq!((call.input_tokens, call.cache_read_tokens, call.cache_write_tokens), (265, 80, 5));
+    assert_eq!((call.output_tokens, call.calls, call.cost_usd), (40, 2, Some(0.5)));
+    assert_eq!(call.at.to_string(), "2026-01-01T01:00:00Z");
+}
