@@ -59,6 +59,12 @@ pub enum ImportFormat {
     Aider,
     /// A task of Cline, Roo Code or Kilo Code.
     Cline,
+    /// Conversations with the Gemini app from Google Takeout (JSON).
+    GeminiApps,
+    /// A chat session of VS Code (JSON, or JSONL of changes).
+    VscodeChat,
+    /// A conversation of the editor Cursor, as Chorus reads it from its database.
+    Cursor,
 }
 
 #[wire(params)]

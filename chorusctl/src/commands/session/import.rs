@@ -36,7 +36,7 @@ const MAX_SKIPPED_SHOWN: usize = 20;
 /// Import conversations from other programs
 ///
 /// Without FILE, finds the transcripts of Claude Code, Codex, Gemini CLI, opencode, GitHub Copilot CLI, pi, OpenClaw, Hermes, goose,
-/// Cline, Roo Code, Kilo Code and Amp on this machine, and asks before it imports those that are new or changed since their import. A directory is searched for transcripts in the same way. Importing a conversation again adds what is new,
+/// Cline, Roo Code, Kilo Code, Amp, VS Code and Cursor on this machine, and asks before it imports those that are new or changed since their import. A directory is searched for transcripts in the same way. Importing a conversation again adds what is new,
 /// or says that it is up to date; if earlier messages have changed, it is saved as another session, a new revision. Unreadable lines
 /// are skipped and reported; the import of a file succeeds if at least one message was read. Imported conversations belong to an agent
 /// named after their program, unless you name one with --agent.
@@ -46,7 +46,7 @@ pub struct Args {
     #[arg(value_name = "FILE")]
     files: Vec<String>,
     /// Format: auto (detect), chorus, claude-code, codex, gemini, opencode, copilot, pi, hermes, goose, chatgpt,
-    /// claude-ai, librechat, open-webui, amp, aider, cline, openai, markdown
+    /// claude-ai, librechat, open-webui, amp, aider, cline, gemini-apps, vscode-chat, cursor, openai, markdown
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", hide_possible_values = true)]
     from: SourceFormat,
     /// Redact secrets (default: keep and report them); a conversation that was imported before stays redacted or not
@@ -98,6 +98,12 @@ enum SourceFormat {
     Aider,
     /// A task of Cline, Roo Code or Kilo Code
     Cline,
+    /// Conversations with the Gemini app from Google Takeout (JSON)
+    GeminiApps,
+    /// A chat session of VS Code (JSON, or JSONL of changes)
+    VscodeChat,
+    /// A conversation of the editor Cursor, as Chorus reads it from its database
+    Cursor,
 }
 
 impl From<SourceFormat> for ImportFormat {
@@ -117,6 +123,9 @@ impl From<SourceFormat> for ImportFormat {
             SourceFormat::Pi => Self::Pi,
             SourceFormat::Hermes => Self::Hermes,
             SourceFormat::ClaudeAi => Self::ClaudeAi,
+            SourceFormat::Cursor => Self::Cursor,
+            SourceFormat::VscodeChat => Self::VscodeChat,
+            SourceFormat::GeminiApps => Self::GeminiApps,
             SourceFormat::Cline => Self::Cline,
             SourceFormat::Aider => Self::Aider,
             SourceFormat::Amp => Self::Amp,

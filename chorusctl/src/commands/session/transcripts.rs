@@ -16,7 +16,7 @@ const MAX_DEPTH: usize = 8;
 const HEAD_BYTES: u64 = 64 * 1024;
 
 /// The databases in which programs keep conversations.
-const DATABASES: [&str; 4] = ["opencode.db", "openclaw-agent.sqlite", "sessions.db", "state.db"];
+const DATABASES: [&str; 5] = ["opencode.db", "openclaw-agent.sqlite", "sessions.db", "state.db", "state.vscdb"];
 
 /// A program whose transcripts are looked for.
 struct Program {
@@ -29,7 +29,7 @@ struct Program {
     is_transcript: fn(&Path) -> bool,
 }
 
-const PROGRAMS: [Program; 13] = [
+const PROGRAMS: [Program; 15] = [
     Program {
         name: "Claude Code",
         dirs: &[".claude/projects", ".config/claude/projects"],
@@ -130,6 +130,31 @@ const PROGRAMS: [Program; 13] = [
         redirections: &[("XDG_DATA_HOME", "amp/threads")],
         is_transcript: |path| has_extension(path, "json"),
     },
+    Program {
+        name: "VS Code",
+        dirs: &[
+            ".config/Code/User/workspaceStorage",
+            ".config/Code/User/globalStorage/emptyWindowChatSessions",
+            ".config/Code/User/globalStorage/transferredChatSessions",
+            ".config/Code - Insiders/User/workspaceStorage",
+            ".config/Code - Insiders/User/globalStorage/emptyWindowChatSessions",
+            ".config/Code - Insiders/User/globalStorage/transferredChatSessions",
+            ".config/VSCodium/User/workspaceStorage",
+            ".config/VSCodium/User/globalStorage/emptyWindowChatSessions",
+            ".config/VSCodium/User/globalStorage/transferredChatSessions",
+            ".vscode-server/data/User/workspaceStorage",
+            ".vscode-server/data/User/globalStorage/emptyWindowChatSessions",
+            ".vscode-server/data/User/globalStorage/transferredChatSessions",
+        ],
+        redirections: &[],
+        is_transcript: is_vscode_chat,
+    },
+    Program {
+        name: "Cursor",
+        dirs: &[".config/Cursor/User/globalStorage"],
+        redirections: &[],
+        is_transcript: |path| is_named(path, "state.vscdb"),
+    },
 ];
 
 fn has_extension(path: &Path, extension: &str) -> bool {
@@ -149,12 +174,22 @@ fn is_jsonl(path: &Path) -> bool {
 fn is_gemini_chat(path: &Path) -> bool {
     path.components().any(|part| part.as_os_str() == "chats")
         && (is_jsonl(path) || has_extension(path, "json") && !path.with_extension("jsonl").exists())
-        && has_gemini_message(path)
+        && contains(path, "\"gemini\"")
 }
 
-fn has_gemini_message(path: &Path) -> bool {
+/// VS Code writes a file for each chat, even if nothing was asked. A chat that an older version began is in a new file beside
+/// the old one.
+fn is_vscode_chat(path: &Path) -> bool {
+    let parent = path.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().to_lowercase());
+    parent.is_some_and(|parent| parent.ends_with("chatsessions"))
+        && (is_jsonl(path) || has_extension(path, "json") && !path.with_extension("jsonl").exists())
+        && contains(path, "\"requestId\"")
+}
+
+/// Returns whether a file contains a text. One that is too long to be empty of messages is not read.
+fn contains(path: &Path, text: &str) -> bool {
     let is_long = std::fs::metadata(path).is_ok_and(|file| file.len() > HEAD_BYTES);
-    is_long || std::fs::read_to_string(path).is_ok_and(|text| text.contains("\"gemini\""))
+    is_long || std::fs::read_to_string(path).is_ok_and(|found| found.contains(text))
 }
 
 fn is_copilot_session(path: &Path) -> bool {
@@ -317,12 +352,18 @@ mod tests {
             (".cline/data/sessions/1_a/1_a.messages.json", true),
             (".cline/data/sessions/1_a/1_a.json", false),
             (".local/share/amp/threads/T-1.json", true),
+            (".config/Code/User/workspaceStorage/1/chatSessions/1.jsonl", true),
+            (".config/Code/User/workspaceStorage/1/chatSessions/1.json", false),
+            (".config/Code/User/workspaceStorage/1/chatSessions/stray.json", false),
+            (".config/Code/User/workspaceStorage/1/state.vscdb", false),
+            (".config/Code/User/globalStorage/emptyWindowChatSessions/2.json", true),
+            (".config/Cursor/User/globalStorage/state.vscdb", true),
             ("elsewhere/sessions/rollout-1.jsonl", true),
         ];
         for (file, _) in files {
             let path = home.path().join(file);
             std::fs::create_dir_all(path.parent().expect("a directory")).expect("created");
-            let text = if file.contains("stray") { "{}" } else { "{\"type\":\"gemini\"}" };
+            let text = if file.contains("stray") { "{}" } else { "{\"type\":\"gemini\",\"requestId\":1}" };
             std::fs::write(path, text).expect("written");
         }
         let redirected = home.path().join("elsewhere");

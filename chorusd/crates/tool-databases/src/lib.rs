@@ -1,4 +1,4 @@
-//! Reads the SQLite databases in which opencode, goose, Hermes and OpenClaw keep conversations: lists them with a marker
+//! Reads the SQLite databases in which opencode, goose, Hermes, OpenClaw and Cursor keep conversations: lists them with a marker
 //! that changes whenever a conversation does, and writes one at a time as the document that the tool itself exports, which
 //! crate `chorus-session` imports.
 //!
@@ -11,6 +11,7 @@
 #![warn(unreachable_pub)]
 
 mod columns;
+mod cursor;
 mod goose;
 mod hermes;
 mod openclaw;
@@ -36,7 +37,7 @@ pub enum DatabaseError {
     #[error("{0}")]
     Io(#[from] io::Error),
     /// It has none of the known sets of tables.
-    #[error("not a database of opencode, goose, Hermes or OpenClaw")]
+    #[error("not a database of opencode, goose, Hermes, OpenClaw or Cursor")]
     UnknownTool,
     #[error("no conversation {0}")]
     NoConversation(String),
@@ -53,6 +54,7 @@ type Result<T> = std::result::Result<T, DatabaseError>;
 /// The program that a database belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tool {
+    Cursor,
     Goose,
     Hermes,
     OpenClaw,
@@ -108,6 +110,7 @@ impl ConversationDatabase {
     /// The database cannot be read.
     pub fn list(&self) -> Result<Vec<ConversationEntry>> {
         match self.tool {
+            Tool::Cursor => cursor::list(&self.connection),
             Tool::Goose => goose::list(&self.connection),
             Tool::Hermes => hermes::list(&self.connection),
             Tool::OpenClaw => openclaw::list(&self.connection),
@@ -123,6 +126,7 @@ impl ConversationDatabase {
         // The reads of a document see one state of the database.
         let transaction = self.connection.unchecked_transaction()?;
         match self.tool {
+            Tool::Cursor => cursor::write_document(&transaction, id, out),
             Tool::Goose => goose::write_document(&transaction, id, out),
             Tool::Hermes => hermes::write_document(&transaction, id, out),
             Tool::OpenClaw => openclaw::write_document(&transaction, id, out),
@@ -141,6 +145,8 @@ fn detect(connection: &Connection) -> Result<Tool> {
         Ok(Tool::OpenClaw)
     } else if has("messages", "tool_calls")? && has("sessions", "started_at")? {
         Ok(Tool::Hermes)
+    } else if has("cursorDiskKV", "key")? {
+        Ok(Tool::Cursor)
     } else {
         Err(DatabaseError::UnknownTool)
     }

@@ -165,3 +165,30 @@ fn other_databases_are_refused() {
     assert!(ConversationDatabase::open(Path::new("/nonexistent/a.db")).is_err());
     assert!(super::is_database(b"SQLite format 3\0more") && !super::is_database(b"SQLite"));
 }
+
+#[test]
+fn cursor_writes_a_conversation_without_what_else_its_database_has() {
+    let live = Live::new(
+        r#"create table ItemTable (key text unique on conflict replace, value blob);
+         create table cursorDiskKV (key text unique on conflict replace, value blob);
+         create table composerHeaders (composerId text primary key, value text);
+         insert into ItemTable values ('cursorAuth/accessToken', 'secret');
+         insert into composerHeaders values ('1', '{"workspaceIdentifier":{"uri":{"fsPath":"/srv/shop"}}}');
+         insert into cursorDiskKV values
+         ('composerData:1', cast('{"name":"The files","lastUpdatedAt":5,"secret":"x","fullConversationHeadersOnly":[{"bubbleId":"b","type":1},{"bubbleId":"gone","type":2},{"bubbleId":"a","type":2}]}' as blob)),
+         ('composerData:2', '{"name":"Empty","fullConversationHeadersOnly":[]}'), ('composerData:3', 'broken'), ('composerData:4', null),
+         ('composerData:5', '{"conversation":[{"type":1,"text":"old"}]}'),
+         ('bubbleId:1:a', cast('{"type":2,"text":"a.py"}' as blob)), ('bubbleId:1:b', '{"type":1,"text":"List them"}'), ('bubbleId:10:b', '{}'),
+         ('checkpointId:1:a', '{}');"#,
+    );
+    let database = live.open(Tool::Cursor);
+    let due = json!({
+        "cursor": {"id": "1", "header": {"workspaceIdentifier": {"uri": {"fsPath": "/srv/shop"}}}, "name": "The files", "lastUpdatedAt": 5},
+        "bubbles": [{"type": 1, "text": "List them"}, {"type": 2, "text": "a.py"}],
+    });
+    assert_eq!(document(&database, "1"), due);
+    assert_eq!(document(&database, "5")["bubbles"], json!([{"type": 1, "text": "old"}]));
+    assert!(matches!(database.write_document("7", &mut Vec::new()), Err(DatabaseError::NoConversation(_))));
+    let change = "update cursorDiskKV set value = replace(cast(value as text), '\"lastUpdatedAt\":5', '\"lastUpdatedAt\":6') where key = 'composerData:1'";
+    assert_eq!(changes(&live, Tool::Cursor, change), (vec!["1".into(), "5".into()], true));
+}

@@ -81,3 +81,21 @@ fn exports_of_open_webui_grow() {
     check_conversation(&session, "open-webui", ID);
     assert_eq!((&session["description"], &session["model"]), (&json!("A trip"), &json!("model-2")));
 }
+
+#[test]
+fn activities_of_the_gemini_app_grow() {
+    let home = home();
+    let _daemon = Daemon::start(&home);
+    let record = |minute: u64, prompt: &str| {
+        json!({"header": "Gemini Apps", "title": format!("Prompted {prompt}"), "time": format!("2026-03-02T09:{minute}:00.000Z"),
+               "products": ["Gemini Apps"], "safeHtmlItem": [{"html": format!("<p>It <b>{prompt}</b>.</p>")}]})
+    };
+    let part = json!([record(20, "shines"), record(15, "glows")]).to_string();
+    let whole = json!([record(40, "fades"), record(20, "shines"), record(15, "glows")]).to_string();
+    let (session, texts) = grows(&home, "gemini-apps", "MyActivity.json", (&part, &whole));
+    let prompts: Vec<_> = texts.iter().filter(|text| text.starts_with("user")).collect();
+    assert_eq!(prompts, ["user: glows", "user: shines", "user: fades"]);
+    assert_eq!(texts[1], "assistant: It **glows**.");
+    let conversation = session["source"]["conversation"].as_str().unwrap_or_default();
+    assert!(conversation.starts_with("2026-03-02T09:15:00Z-"), "{session}");
+}

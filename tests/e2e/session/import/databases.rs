@@ -105,10 +105,37 @@ fn conversations_of_goose_and_hermes_are_read() {
 }
 
 #[test]
+fn conversations_of_cursor_are_read() {
+    let home = home();
+    let _daemon = Daemon::start(&home);
+    let (path, tool) = database(
+        &home,
+        "state.vscdb",
+        r#"create table ItemTable (key text unique on conflict replace, value blob);
+         create table cursorDiskKV (key text unique on conflict replace, value blob);
+         insert into cursorDiskKV values
+         ('composerData:1', '{"name":"The files","createdAt":1772355600000,"workspaceIdentifier":{"uri":{"fsPath":"/srv/shop"}},"fullConversationHeadersOnly":[{"bubbleId":"a","type":1}]}'),
+         ('composerData:2', '{"name":"Empty","fullConversationHeadersOnly":[]}'), ('bubbleId:1:a', '{"type":1,"bubbleId":"a","text":"List them"}');"#,
+    );
+    import(&home, &path);
+    tool.execute_batch(
+        r#"insert into cursorDiskKV values ('bubbleId:1:b', '{"type":2,"bubbleId":"b","text":"a.py"}');
+         update cursorDiskKV set value = replace(value, '[{"bubbleId":"a","type":1}', '[{"bubbleId":"a","type":1},{"bubbleId":"b","type":2}') where key = 'composerData:1';"#,
+    )
+    .expect("written");
+    let told = import(&home, &path);
+    assert!(told.contains("added 1 message"), "{told}");
+    assert!(import(&home, &path).contains("up to date"));
+    let found = sessions(&home, "cursor");
+    assert_eq!((found.len(), found[0]["description"].as_str()), (1, Some("The files")));
+    assert_eq!(found[0]["source"]["project"], "/srv/shop");
+}
+
+#[test]
 fn another_database_is_refused() {
     let home = home();
     let _daemon = Daemon::start(&home);
     let (path, _tool) = database(&home, "diary.db", "create table diary (day text)");
     let failed = chorusctl(&home, ["import", path.to_str().expect("UTF-8")]);
-    assert!(failed.stderr.contains("not a database of opencode, goose, Hermes or OpenClaw"), "{failed:?}");
+    assert!(failed.stderr.contains("not a database of opencode, goose, Hermes, OpenClaw or Cursor"), "{failed:?}");
 }

@@ -1,4 +1,4 @@
-//! Conversations of Amp, aider, Cline and Roo Code: imported, grown, and found by project and program.
+//! Conversations of Amp, aider, Cline, Roo Code and VS Code: imported, grown, and found by project and program.
 
 use std::fs;
 
@@ -96,4 +96,24 @@ fn tasks_of_roo_code_are_linked_to_their_parents() {
     let child = sessions.iter().find(|one| one["id"] == ids[1]).expect("the subtask");
     assert_eq!((sessions.len(), &child["parent_id"]), (2, &json!(ids[0])), "{listed}");
     assert_eq!(child["source"]["project"], "/srv/shop");
+}
+
+#[test]
+fn chats_of_vs_code_grow() {
+    let home = home();
+    let _daemon = Daemon::start(&home);
+    let id = "3b7e1f1b-0000-4000-8000-000000000001";
+    let request = |number: u64| {
+        json!({"requestId": format!("request_{number}"), "timestamp": 1_763_727_100_000_u64, "message": {"text": format!("Fix {number}")},
+               "modelId": "copilot/m", "response": [{"value": "Fixed."}]})
+    };
+    let state = json!({"kind": 0, "v": {"sessionId": id, "responderUsername": "GitHub Copilot", "customTitle": "The retry", "requests": [request(1)]}});
+    let change = json!({"kind": 2, "k": ["requests"], "v": [request(2)]});
+    let (session, texts) =
+        grows(&home, "vscode-chat", "chat.jsonl", (&state.to_string(), &format!("{state}\n{change}\n")));
+    assert_eq!(texts, ["user: Fix 1", "assistant: Fixed.", "user: Fix 2", "assistant: Fixed."]);
+    assert_eq!(
+        (&session["id"], &session["description"], &session["model"]),
+        (&json!(id), &json!("The retry"), &json!("m"))
+    );
 }

@@ -10,7 +10,8 @@ use super::line_reader::LineReader;
 use super::object_keys::detect_object;
 use super::raw_object::RawObject;
 use super::{
-    aider, chatgpt, chorus, claude_ai, cline, codex, copilot, gemini, goose, hermes, librechat, open_webui, openai, pi,
+    aider, chatgpt, chorus, claude_ai, cline, codex, copilot, gemini, gemini_apps, goose, hermes, librechat,
+    open_webui, openai, pi, vscode_chat,
 };
 use crate::markdown::message_heading::Heading;
 use crate::markdown::{SESSION_COMMENT, SUMMARY_START, Section, parse_comment};
@@ -96,6 +97,7 @@ fn conversation_format(fields: &RawObject<'_>) -> Option<ImportFormat> {
         (claude_ai::is_conversation(fields), ImportFormat::ClaudeAi),
         (open_webui::is_conversation(fields), ImportFormat::OpenWebui),
         (cline::is_ui_message(fields), ImportFormat::Cline),
+        (gemini_apps::is_record(fields), ImportFormat::GeminiApps),
     ];
     told.into_iter().find(|(is_one, _)| *is_one).map(|(_, format)| format)
 }
@@ -128,6 +130,7 @@ fn detect_lines(source: &mut impl BufRead) -> Result<Option<ImportFormat>, Impor
             (copilot::is_event(&fields), ImportFormat::Copilot),
             (pi::is_start(&fields), ImportFormat::Pi),
             (hermes::is_session(&fields), ImportFormat::Hermes),
+            (vscode_chat::is_change(&fields), ImportFormat::VscodeChat),
         ];
         if let Some((_, format)) = coding_tool.into_iter().find(|(found, _)| *found) {
             return Ok(Some(format));

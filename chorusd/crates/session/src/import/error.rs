@@ -22,7 +22,7 @@ pub enum ImportError {
 }
 
 /// Lists all formats, for a file in none of them.
-pub(super) const FORMATS_HINT: &str = "set the format with --from: chorus, claude-code, codex, gemini, opencode, copilot, pi, hermes, goose, chatgpt, claude-ai, librechat, open-webui, amp, aider, cline, openai or markdown";
+pub(super) const FORMATS_HINT: &str = "set the format with --from: chorus, claude-code, codex, gemini, opencode, copilot, pi, hermes, goose, chatgpt, claude-ai, librechat, open-webui, amp, aider, cline, gemini-apps, vscode-chat, cursor, openai or markdown";
 
 /// For an archive, which is what ChatGPT sends.
 pub(super) const ZIP_HINT: &str =

@@ -9,8 +9,8 @@ use super::error::ImportError;
 use super::sink::ImportSink;
 use super::writer::SessionWriter;
 use super::{
-    aider, amp, chatgpt, chorus, claude_ai, claude_code, cline, codex, copilot, detect, gemini, goose, hermes,
-    librechat, markdown, open_webui, openai, opencode, pi,
+    aider, amp, chatgpt, chorus, claude_ai, claude_code, cline, codex, copilot, cursor, detect, gemini, gemini_apps,
+    goose, hermes, librechat, markdown, open_webui, openai, opencode, pi, vscode_chat,
 };
 
 /// Imports every conversation of `source` into `sink` and returns its format.
@@ -46,6 +46,9 @@ pub fn import(
         ImportFormat::Amp => amp::import(source, &mut writer)?,
         ImportFormat::Aider => aider::import(source, &mut writer)?,
         ImportFormat::Cline => cline::import(source, &mut writer)?,
+        ImportFormat::GeminiApps => gemini_apps::import(source, &mut writer)?,
+        ImportFormat::VscodeChat => vscode_chat::import(source, &mut writer)?,
+        ImportFormat::Cursor => cursor::import(source, &mut writer)?,
         ImportFormat::Goose => goose::import(source, &mut writer)?,
         ImportFormat::Markdown => markdown::import(source, &mut writer)?,
         ImportFormat::Openai | ImportFormat::Auto => openai::import(source, &mut writer)?,

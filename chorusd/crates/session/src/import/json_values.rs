@@ -8,7 +8,7 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use serde_json::value::RawValue;
 
-use super::raw_object::string_value;
+use super::raw_object::{RawObject, string_value};
 
 const BILLION: i128 = 1_000_000_000;
 
@@ -154,6 +154,13 @@ pub(super) fn embedded_attachment(number: usize, kind: &str, media_type: Option<
         _ => format!("{kind}-{number}"),
     };
     Attachment { name, media_type, size: Some(size), path: None, url: None, data: Some(data) }
+}
+
+/// Returns what a tool returned as text: the output of a command, the content of a file, a diff, or else the whole value.
+pub(super) fn output_text(value: &RawValue) -> String {
+    let fields = RawObject::from_value(value);
+    let named = fields.and_then(|fields| ["output", "content", "diff"].iter().find_map(|name| fields.get_text(name)));
+    named.or_else(|| string_value(value)).map_or_else(|| minify_value(value).get().to_owned(), String::from)
 }
 
 /// Returns the path of a URL `file:///…` on this machine.

@@ -15,10 +15,12 @@ mod claude_code;
 mod cline;
 mod codex;
 mod copilot;
+mod cursor;
 mod detect;
 mod error;
 mod format_dispatch;
 mod gemini;
+mod gemini_apps;
 mod goose;
 mod hermes;
 mod html_text;
@@ -43,6 +45,7 @@ mod sink;
 #[cfg(test)]
 mod test_support;
 mod turn_entry;
+mod vscode_chat;
 mod writer;
 
 pub use detect::detect;

@@ -10,10 +10,14 @@ use super::opencode;
 use super::raw_object::RawObject;
 
 /// Keys that tell a format. `[` or `{` at the end of a key is how its value must begin.
-const KEYS_OF_FORMATS: [(&[&str], ImportFormat); 16] = [
+const KEYS_OF_FORMATS: [(&[&str], ImportFormat); 20] = [
     (&["projectHash"], ImportFormat::Gemini),
     (&["mapping{"], ImportFormat::Chatgpt),
     (&["chat_messages["], ImportFormat::ClaudeAi),
+    (&["conversation_turns["], ImportFormat::GeminiApps),
+    (&["requests[", "responderUsername"], ImportFormat::VscodeChat),
+    (&["requests[", "sessionId"], ImportFormat::VscodeChat),
+    (&["cursor{", "bubbles["], ImportFormat::Cursor),
     (&["cline{"], ImportFormat::Cline),
     (&["messages[", "agent", "sessionId"], ImportFormat::Cline),
     (&["conversationId", "messages["], ImportFormat::Librechat),

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::value::RawValue;
 
 use super::PROGRAM;
-use crate::import::json_values::{embedded_attachment, json_string, minify_value, parse_timestamp};
+use crate::import::json_values::{embedded_attachment, json_string, minify_value, output_text, parse_timestamp};
 use crate::import::raw_object::{RawObject, list_entries, string_value};
 use crate::import::sink::ImportedMetadata;
 use crate::import::turn_entry::{CallResult, TurnEntry};
@@ -56,7 +56,9 @@ impl MessageReader {
             self.add_block(raw, &mut said, &mut results);
         }
         if let Some(usage) = usage.filter(|_| role == Role::Assistant) {
-            about.model = usage.get_filled("model").or(about.model.take());
+            said.model = usage.get_filled("model");
+            about.model = said.model.clone().or(about.model.take());
+            said.cache_write = usage.get_u64("cacheCreationInputTokens").unwrap_or(0);
             said.usage = Some(parse_usage(&usage));
         }
         Ok(vec![results, said])
@@ -104,20 +106,13 @@ impl MessageReader {
         let result = run.get("result");
         let error = run.get("error").map(|error| {
             let message = RawObject::from_value(error).and_then(|error| error.get_filled("message"));
-            message.unwrap_or_else(|| text_of(error))
+            message.unwrap_or_else(|| output_text(error))
         });
         let exit: Option<i64> = result.and_then(RawObject::from_value).and_then(|result| result.get_parsed("exitCode"));
         let is_error = status != "done" || exit.is_some_and(|exit| exit != 0);
-        let text = error.or_else(|| result.map(text_of)).unwrap_or_else(|| status.into_owned());
+        let text = error.or_else(|| result.map(output_text)).unwrap_or_else(|| status.into_owned());
         Some(CallResult { name: self.calls.remove(&call), call, text, is_error, ..CallResult::default() })
     }
-}
-
-/// Returns what a tool returned as text: the output of a command, the content of a file, a diff, or else the whole value.
-fn text_of(value: &RawValue) -> String {
-    let fields = RawObject::from_value(value);
-    let named = fields.and_then(|fields| ["output", "content", "diff"].iter().find_map(|name| fields.get_text(name)));
-    named.or_else(|| string_value(value)).map_or_else(|| minify_value(value).get().to_owned(), String::from)
 }
 
 /// Parses token counts. The input is without what was cached.

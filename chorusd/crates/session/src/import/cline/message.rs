@@ -62,7 +62,10 @@ impl MessageReader {
         }
         if role == Role::Assistant {
             let metrics = fields.get("metrics").and_then(RawObject::from_value);
-            said.usage = metrics.as_ref().map(parse_metrics).or_else(|| requests.usage_of(number, written_at));
+            let recorded = metrics.as_ref().map(parse_metrics).or_else(|| requests.usage_of(number, written_at));
+            (said.usage, said.cache_write) = recorded.map_or((None, 0), |(usage, written)| (Some(usage), written));
+            let model = fields.get("modelInfo").and_then(RawObject::from_value);
+            said.model = model.and_then(|model| model.get_filled("id"));
         }
         Ok(vec![results, said])
     }
@@ -184,13 +187,14 @@ fn directory_of(surroundings: &str) -> Option<String> {
     rest.rsplit_once(')').map(|(directory, _)| directory.to_owned())
 }
 
-/// Parses token counts of the command line. The input contains what was cached.
-fn parse_metrics(metrics: &RawObject<'_>) -> Usage {
-    Usage {
+/// Parses token counts of the command line, and the tokens that were written to the cache. The input contains what was cached.
+fn parse_metrics(metrics: &RawObject<'_>) -> (Usage, u64) {
+    let usage = Usage {
         input_tokens: metrics.get_u64("inputTokens"),
         output_tokens: metrics.get_u64("outputTokens"),
         cache_read_tokens: metrics.get_u64("cacheReadTokens"),
         cost_usd: metrics.get_parsed("cost").filter(|cost| *cost > 0.0),
         ..Usage::default()
-    }
+    };
+    (usage, metrics.get_u64("cacheWriteTokens").unwrap_or(0))
 }

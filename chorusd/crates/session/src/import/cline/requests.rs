@@ -12,6 +12,8 @@ struct Request {
     /// The number of the last message that the transcript had, from 0; -1 if it had none.
     after: Option<i64>,
     usage: Usage,
+    /// Tokens that were written to the cache.
+    cache_write: u64,
 }
 
 /// All requests of a task in order.
@@ -26,7 +28,12 @@ impl Requests {
     /// Adds what was shown at a time. `request` is the description of a request, if it is one.
     pub(super) fn add(&mut self, at: Timestamp, after: Option<i64>, request: Option<&RawObject<'_>>) {
         if let Some(request) = request {
-            self.requests.push(Request { at, after, usage: parse_usage(request) });
+            self.requests.push(Request {
+                at,
+                after,
+                usage: parse_usage(request),
+                cache_write: request.get_u64("cacheWrites").unwrap_or(0),
+            });
         } else if let Some(after) = after {
             match self.shown.last_mut() {
                 Some((last, time)) if *last == after => *time = at,
@@ -41,9 +48,9 @@ impl Requests {
         numbered.or_else(|| self.requests.iter().rfind(|request| request.after.is_none() && Some(request.at) <= at))
     }
 
-    /// Returns the usage of the request that a reply answers.
-    pub(super) fn usage_of(&self, number: i64, at: Option<Timestamp>) -> Option<Usage> {
-        self.of_reply(number, at).map(|request| request.usage.clone())
+    /// Returns the usage of the request that a reply answers, with the tokens that were written to the cache.
+    pub(super) fn usage_of(&self, number: i64, at: Option<Timestamp>) -> Option<(Usage, u64)> {
+        self.of_reply(number, at).map(|request| (request.usage.clone(), request.cache_write))
     }
 
     /// Returns the time of a message to which the transcript gives none.

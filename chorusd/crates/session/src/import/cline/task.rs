@@ -113,7 +113,7 @@ impl TaskReader {
         self.entries = number;
         let number = i64::try_from(number - 1).unwrap_or(i64::MAX);
         let entries = self.messages.parse(self.program, number, &self.requests, fields)?;
-        let model = fields.get("modelInfo").and_then(RawObject::from_value).and_then(|model| model.get_filled("id"));
+        let model = entries.iter().find_map(|entry| entry.model.clone());
         self.about.model = model.or(self.about.model.take());
         Ok(entries)
     }

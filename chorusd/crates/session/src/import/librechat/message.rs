@@ -24,7 +24,8 @@ pub(super) fn parse(fields: &RawObject<'_>, about: &mut ImportedMetadata) -> Res
     });
     let first = turns.current();
     if role == Role::Assistant {
-        about.model = fields.get_filled("model").or(about.model.take());
+        first.model = fields.get_filled("model");
+        about.model = first.model.clone().or(about.model.take());
         // What the reply itself has; the tokens of the request are not known.
         first.usage =
             fields.get_u64("tokenCount").map(|count| Usage { output_tokens: Some(count), ..Usage::default() });

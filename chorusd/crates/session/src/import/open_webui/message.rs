@@ -31,7 +31,8 @@ pub(super) fn parse(fields: &RawObject<'_>, about: &mut ImportedMetadata) -> Res
     });
     let first = turns.current();
     if role == Role::Assistant {
-        about.model = fields.get_filled("model").or(about.model.take());
+        first.model = fields.get_filled("model");
+        about.model = first.model.clone().or(about.model.take());
         let usage = fields.get("usage").or_else(|| fields.get("info")).and_then(RawObject::from_value);
         first.usage = usage.as_ref().map(parse_usage);
     }
