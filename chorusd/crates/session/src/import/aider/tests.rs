@@ -91,7 +91,7 @@ fn a_run_keeps_its_id_when_the_history_grows_or_loses_its_beginning() {
     let first = &ids(FIRST)[0];
     assert_eq!(first, &ids(&format!("{FIRST}\n#### More $\n"))[0]);
     let second = ids(&format!("{FIRST}{SECOND}"))[1].clone();
-    assert_eq!(ids(SECOND), [second.clone()]);
+    assert_eq!(ids(SECOND), std::slice::from_ref(&second));
     assert!(second.1.starts_with("20261126T212404-"), "{}", second.1);
     let twice = ids(&format!("{SECOND}{SECOND}"));
     assert_eq!((&twice[0], twice[1].1.as_str()), (&second, &*format!("{}-2", second.1)));
