@@ -45,8 +45,12 @@ fn the_first_command_saves_what_is_there() {
     let history = chorusctl(&home, ["history"]).expect_success();
     assert!(history.contains("why is checkout slow") && history.contains("rename the module"), "{history}");
     let status = chorusctl(&home, ["--json", "capture", "status"]).expect_json();
-    let counts: Vec<_> = status["sources"].as_array().expect("sources").iter().collect();
-    assert!(counts.iter().all(|source| source["conversations"] == 1 && source["messages"] == 2), "{status}");
+    let sources = status["sources"].as_array().expect("sources");
+    let counts = |name: &str| {
+        let source = sources.iter().find(|source| source["source"] == name).expect("the source");
+        (source["conversations"].as_u64(), source["messages"].as_u64())
+    };
+    assert_eq!((counts("claude-code"), counts("codex")), ((Some(1), Some(2)), (Some(1), Some(2))), "{status}");
     assert_eq!(fs::read(&claude.path).expect("the transcript"), transcript, "capture only reads");
     // Turned on again: nothing is saved twice.
     chorusctl(&home, ["capture", "on"]).expect_success();

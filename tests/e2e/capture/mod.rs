@@ -3,6 +3,7 @@
 mod first_run;
 mod growth;
 mod kill;
+mod programs;
 mod rules;
 
 use std::fs::{self, File, OpenOptions};

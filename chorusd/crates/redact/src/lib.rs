@@ -37,6 +37,7 @@ mod own_key_encodings;
 mod pattern_matcher;
 mod pattern_types;
 mod patterns;
+mod prefix_search;
 mod redactor;
 mod scanner;
 mod stream;

@@ -2,14 +2,13 @@
 
 use std::ops::Range;
 
-use aho_corasick::{AhoCorasick, Input, MatchKind};
-
 use super::key_block;
 use super::matcher_input::ViewText;
 use super::normalized_text::View;
 use super::own_key_encodings::encoded_forms;
 use super::pattern_matcher::{Match, match_pattern};
 use super::patterns::PATTERNS;
+use super::prefix_search::PrefixSearch;
 
 /// The kind of the daemon's own keys.
 const OWN_KEY_KIND: &str = "chorus-key";
@@ -20,11 +19,10 @@ const ANCHOR_BYTES: usize = 12;
 /// Length of a prefix from which its continuation is awaited even in the middle of a word.
 const MIN_LIKELY_PREFIX: usize = 3;
 
-/// An Aho-Corasick automaton over the prefixes of all patterns and of the daemon's own keys.
+/// An automaton over the prefixes of all patterns and of the daemon's own keys.
 #[derive(Debug)]
 pub(crate) struct Automaton {
-    /// Always `Some`: the number of patterns is small.
-    search: Option<AhoCorasick>,
+    search: PrefixSearch,
     /// The candidates that begin with each pattern of `search`, the longest first.
     candidates: Vec<Vec<Candidate>>,
     /// Prefixes that are part of the secret, sorted.
@@ -87,7 +85,7 @@ impl Automaton {
         let own = own.map(|(at, (form, _))| (form[..form.len().min(ANCHOR_BYTES)].to_vec(), Candidate::OwnKey(at)));
         let mut all: Vec<(Vec<u8>, Candidate)> = own.chain(shapes).collect();
         all.sort_by(|one, other| one.0.cmp(&other.0));
-        let mut patterns: Vec<&Vec<u8>> = all.iter().map(|(start, _)| start).collect();
+        let mut patterns: Vec<Vec<u8>> = all.iter().map(|(start, _)| start.clone()).collect();
         patterns.dedup();
         let candidates = patterns
             .iter()
@@ -101,7 +99,7 @@ impl Automaton {
                 here.map(|(_, what)| *what).collect()
             })
             .collect();
-        let search = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&patterns).ok();
+        let search = PrefixSearch::new(patterns);
         let itself = |what: &Candidate| !matches!(what, Candidate::Pattern(at) if !PATTERNS[*at].includes_prefix());
         let mut prefixes: Vec<_> =
             all.iter().filter(|(_, what)| itself(what)).map(|(start, _)| start.clone()).collect();
@@ -125,14 +123,14 @@ impl Automaton {
         let done = view.view_offset(told);
         let waits = |from: usize| ScanResult::Incomplete(view.original_offset(from).max(told));
         let mut open: Option<usize> = None;
-        while let Some(found) = self.search.as_ref().and_then(|search| search.find(Input::new(text.bytes).range(at..)))
-        {
-            if open.is_some_and(|open| open <= found.start()) {
+        self.search.count(text.bytes.len().saturating_sub(at));
+        while let Some((found, pattern)) = self.search.find(text.bytes, at) {
+            if open.is_some_and(|open| open <= found.start) {
                 break;
             }
-            at = found.start() + 1;
-            for what in &self.candidates[found.pattern().as_usize()] {
-                match self.match_candidate(&text, found.start(), *what) {
+            at = found.start + 1;
+            for what in &self.candidates[pattern] {
+                match self.match_candidate(&text, found.start, *what) {
                     (Match::Secret { part, kind }, key) if part.end > done => {
                         // Something that may begin before the match has to be decided first.
                         if let Some(open) = open.filter(|open| *open < part.start) {

@@ -34,6 +34,11 @@ impl CompleteLines {
         Ok(Self { file, at: 0, end })
     }
 
+    /// Reads all of the first `size` bytes.
+    pub(super) fn whole(file: File, size: u64) -> Self {
+        Self { file, at: 0, end: size }
+    }
+
     /// Returns the number of bytes that are complete.
     pub(super) fn len(&self) -> u64 {
         self.end

@@ -17,6 +17,9 @@ const PAUSE_FACTOR: u32 = 9;
 /// The longest time between two reads of a file that grows.
 const MAX_PAUSE: Duration = Duration::from_secs(60);
 
+/// How long a file waits that is being read: longer than that takes.
+const UNTIL_READ: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
 /// The position of a file: conversations before those of subagents, so that parents exist; then the newest first.
 type Position = (bool, Timestamp, PathBuf);
 
@@ -50,8 +53,8 @@ impl ChangedFiles {
         self.files.insert(file.path.clone(), file);
     }
 
-    /// Returns the next file to read.
-    pub(super) fn pop(&mut self, now: Instant) -> Option<TranscriptFile> {
+    /// Returns the next file to read. Those of subagents come only if nothing is being read, which may be their parent.
+    pub(super) fn pop(&mut self, now: Instant, is_reading: bool) -> Option<TranscriptFile> {
         let due: Vec<_> =
             self.waiting.iter().filter(|(_, (until, _))| *until <= now).map(|(path, _)| path.clone()).collect();
         for path in due {
@@ -59,14 +62,24 @@ impl ChangedFiles {
                 self.push(file, now);
             }
         }
+        if is_reading && self.order.last().is_some_and(|(is_parent, ..)| !is_parent) {
+            return None;
+        }
         let (_, _, path) = self.order.pop_last()?;
         self.files.remove(&path)
+    }
+
+    /// Lets a file that is being read wait until [`Self::set_read`].
+    pub(super) fn set_reading(&mut self, path: PathBuf, now: Instant) {
+        self.waiting.insert(path, (now + UNTIL_READ, None));
     }
 
     /// Lets a file that was read wait before it is read again, for longer the more time that took.
     pub(super) fn set_read(&mut self, path: PathBuf, took: Duration, now: Instant) {
         let pause = took.saturating_mul(PAUSE_FACTOR).clamp(MIN_PAUSE, MAX_PAUSE);
-        self.waiting.insert(path, (now + pause, None));
+        // It may have grown meanwhile.
+        let grown = self.waiting.remove(&path).and_then(|(_, grown)| grown);
+        self.waiting.insert(path, (now + pause, grown));
     }
 
     /// Returns when a file that waits is to be read.
@@ -82,12 +95,14 @@ fn position(file: &TranscriptFile) -> Position {
 #[cfg(test)]
 mod tests {
     use super::super::source::CaptureSource;
+    use super::super::sources::FileKind;
     use super::*;
 
     fn file(path: &str, at: i64) -> TranscriptFile {
         let modified_at = Timestamp::from_second(at).unwrap();
         TranscriptFile {
             source: CaptureSource::ClaudeCode,
+            kind: FileKind::Lines,
             path: path.into(),
             device: 1,
             inode: 1,
@@ -103,8 +118,21 @@ mod tests {
         for (path, at) in [("a", 1), ("agent-x", 9), ("c", 3), ("b", 2), ("c", 4)] {
             queue.push(file(path, at), now);
         }
-        let order: Vec<_> = std::iter::from_fn(|| queue.pop(now)).map(|file| file.path).collect();
+        let order: Vec<_> = std::iter::from_fn(|| queue.pop(now, false)).map(|file| file.path).collect();
         assert_eq!(order, ["c", "b", "a", "agent-x"].map(PathBuf::from));
+    }
+
+    #[test]
+    fn a_file_that_grows_while_it_is_read_is_read_again() {
+        let now = Instant::now();
+        let mut queue = ChangedFiles::default();
+        queue.set_reading("a".into(), now);
+        queue.push(file("a", 2), now);
+        queue.push(file("agent-x", 9), now);
+        assert_eq!(queue.pop(now + Duration::from_secs(60), true), None);
+        queue.set_read("a".into(), Duration::ZERO, now);
+        assert_eq!(queue.pop(now + MIN_PAUSE, false), Some(file("a", 2)));
+        assert_eq!(queue.pop(now + MIN_PAUSE, false), Some(file("agent-x", 9)));
     }
 
     #[test]
@@ -114,9 +142,9 @@ mod tests {
         queue.set_read("a".into(), Duration::from_secs(1), now);
         assert_eq!(queue.next_due(), None);
         queue.push(file("a", 2), now);
-        assert_eq!(queue.pop(now), None);
+        assert_eq!(queue.pop(now, false), None);
         assert_eq!(queue.next_due(), Some(now + Duration::from_secs(9)));
-        assert_eq!(queue.pop(now + Duration::from_secs(9)), Some(file("a", 2)));
-        assert_eq!(queue.pop(now + Duration::from_secs(10)), None);
+        assert_eq!(queue.pop(now + Duration::from_secs(9), false), Some(file("a", 2)));
+        assert_eq!(queue.pop(now + Duration::from_secs(10), false), None);
     }
 }

@@ -104,10 +104,21 @@ impl CaptureService {
         }
     }
 
+    /// Records that a transcript was read.
+    pub(super) async fn record(&self, row: CapturedFile) {
+        if let Err(failure) = self.table.record(row.clone()).await {
+            // It is read again later, which changes nothing.
+            tracing::warn!(%failure, "cannot record what was captured");
+        }
+        self.files.lock().insert(row.path.clone(), row);
+    }
+
     /// Has transcripts of which nothing was captured be read again at the next look.
     pub(crate) async fn forget_held_back(&self) -> Result<()> {
         self.table.forget_held_back().await?;
-        self.files.lock().values_mut().filter(|file| file.conversations == 0).for_each(|file| file.inode = 0);
+        self.files.lock().values_mut().filter(|file| file.conversations == 0).for_each(|file| {
+            (file.inode, file.marker) = (0, None);
+        });
         Ok(())
     }
 

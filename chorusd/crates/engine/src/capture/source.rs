@@ -1,7 +1,6 @@
-//! The programs whose conversations can be captured: where each keeps them, and in which format. Another program is another
-//! variant here.
+//! The programs whose conversations can be captured. Another program is another module in `sources/` and another variant here.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use chorus_base::closest_match;
 use chorus_base::error::{Error, Result};
@@ -9,6 +8,9 @@ use chorus_proto::methods::import::ImportFormat;
 use serde::{Deserialize, Serialize};
 
 use super::places::UserPlaces;
+use super::sources::{
+    FileKind, Program, Root, claude_code, codex, copilot, gemini, goose, hermes, openclaw, opencode, pi,
+};
 
 /// A program whose conversations can be captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -16,19 +18,48 @@ use super::places::UserPlaces;
 pub enum CaptureSource {
     ClaudeCode,
     Codex,
+    Gemini,
+    Opencode,
+    Copilot,
+    Goose,
+    Pi,
+    #[serde(rename = "openclaw")]
+    OpenClaw,
+    Hermes,
 }
 
 impl CaptureSource {
     /// All sources, in the order in which they are shown.
-    pub const ALL: [Self; 2] = [Self::ClaudeCode, Self::Codex];
+    pub const ALL: [Self; 9] = [
+        Self::ClaudeCode,
+        Self::Codex,
+        Self::Gemini,
+        Self::Opencode,
+        Self::Copilot,
+        Self::Goose,
+        Self::Pi,
+        Self::OpenClaw,
+        Self::Hermes,
+    ];
+
+    fn program(self) -> &'static Program {
+        match self {
+            Self::ClaudeCode => &claude_code::PROGRAM,
+            Self::Codex => &codex::PROGRAM,
+            Self::Gemini => &gemini::PROGRAM,
+            Self::Opencode => &opencode::PROGRAM,
+            Self::Copilot => &copilot::PROGRAM,
+            Self::Goose => &goose::PROGRAM,
+            Self::Pi => &pi::PROGRAM,
+            Self::OpenClaw => &openclaw::PROGRAM,
+            Self::Hermes => &hermes::PROGRAM,
+        }
+    }
 
     /// Returns the name on the command line, which sessions have as `source.program`.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::ClaudeCode => "claude-code",
-            Self::Codex => "codex",
-        }
+        self.program().name
     }
 
     /// Finds the sources with these names, or all if there are none.
@@ -42,7 +73,11 @@ impl CaptureSource {
         names.iter().map(|name| Self::from_name(name)).collect()
     }
 
-    fn from_name(name: &str) -> Result<Self> {
+    /// Finds the source with this name.
+    ///
+    /// # Errors
+    /// `invalid_params` for an unknown name.
+    pub fn from_name(name: &str) -> Result<Self> {
         let all = || Self::ALL.into_iter();
         all().find(|source| source.name() == name).ok_or_else(|| {
             let failure = Error::invalid(format!("unknown source {name:?}"));
@@ -55,91 +90,94 @@ impl CaptureSource {
 
     /// Returns the directories in which the program keeps conversations. They need not exist.
     #[must_use]
-    pub fn roots(self, places: &UserPlaces) -> Vec<PathBuf> {
-        match self {
-            Self::ClaudeCode => {
-                let usual = || vec![places.home.join(".claude"), places.home.join(".config/claude")];
-                let dirs = places.claude_config_dir.clone().map_or_else(usual, |dir| vec![dir]);
-                dirs.into_iter().map(|dir| dir.join("projects")).collect()
-            }
-            Self::Codex => {
-                let dir = places.codex_home.clone().unwrap_or_else(|| places.home.join(".codex"));
-                vec![dir.join("sessions"), dir.join("archived_sessions")]
-            }
-        }
+    pub fn roots(self, places: &UserPlaces) -> Vec<Root> {
+        (self.program().roots)(places)
     }
 
-    /// Returns true if a file below a root is a transcript.
-    #[must_use]
-    pub fn is_transcript(self, path: &Path) -> bool {
-        if path.extension().is_none_or(|extension| extension != "jsonl") {
-            return false;
-        }
-        let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-        match self {
-            Self::ClaudeCode => !path.components().any(|part| part.as_os_str() == "tool-results"),
-            Self::Codex => name.starts_with(b"rollout-"),
-        }
+    /// Returns the kind of a file below a root; `None` if it has no conversation.
+    pub(super) fn kind(self, path: &Path) -> Option<FileKind> {
+        (self.program().kind)(path)
     }
 
     /// Returns true for the transcript of a subagent, which has the conversation that started it as its parent.
     #[must_use]
     pub fn is_subagent(self, path: &Path) -> bool {
-        let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-        self == Self::ClaudeCode && name.starts_with(b"agent-")
+        (self.program().is_subagent)(path)
     }
 
-    /// Returns the format of the transcripts.
+    /// Returns the format of the transcripts, and of the documents that are made of a database.
     #[must_use]
     pub fn format(self) -> ImportFormat {
-        match self {
-            Self::ClaudeCode => ImportFormat::ClaudeCode,
-            Self::Codex => ImportFormat::Codex,
-        }
+        self.program().format
     }
 
     /// Returns the age in days at which the program deletes a transcript below `root`.
     #[must_use]
     pub fn deletes_after_days(self, root: &Path) -> Option<u64> {
-        /// Used if its settings do not say otherwise.
-        const CLAUDE_CODE_DAYS: u64 = 30;
-        match self {
-            Self::ClaudeCode => {
-                let settings = std::fs::read(root.with_file_name("settings.json")).unwrap_or_default();
-                let settings: serde_json::Value = serde_json::from_slice(&settings).unwrap_or_default();
-                Some(settings["cleanupPeriodDays"].as_u64().unwrap_or(CLAUDE_CODE_DAYS))
-            }
-            Self::Codex => None,
-        }
+        (self.program().deletes_after_days)(root)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     #[test]
     fn programs_are_found_where_their_variables_say() {
-        let usual = UserPlaces { home: "/home/mara".into(), claude_config_dir: None, codex_home: None };
-        assert_eq!(CaptureSource::ClaudeCode.roots(&usual)[0], Path::new("/home/mara/.claude/projects"));
-        assert_eq!(CaptureSource::Codex.roots(&usual)[1], Path::new("/home/mara/.codex/archived_sessions"));
-        let moved =
-            UserPlaces { claude_config_dir: Some("/data/cc".into()), codex_home: Some("/data/cx".into()), ..usual };
-        assert_eq!(CaptureSource::ClaudeCode.roots(&moved), [Path::new("/data/cc/projects")]);
-        assert_eq!(CaptureSource::Codex.roots(&moved)[0], Path::new("/data/cx/sessions"));
+        let usual = UserPlaces { home: "/home/mara".into(), ..UserPlaces::default() };
+        let moved = [
+            ("CLAUDE_CONFIG_DIR", "/data/cc"),
+            ("CODEX_HOME", "/data/cx"),
+            ("OPENCODE_DB", "/data/oc/opencode.db"),
+            ("XDG_DATA_HOME", "/data/share"),
+        ];
+        let moved = moved.map(|(name, dir)| (name, PathBuf::from(dir))).into();
+        let moved = UserPlaces { moved, ..usual.clone() };
+        let first = |source: CaptureSource, places| source.roots(places).swap_remove(0).dir;
+        for (source, here, there) in [
+            (CaptureSource::ClaudeCode, "/home/mara/.claude/projects", "/data/cc/projects"),
+            (CaptureSource::Codex, "/home/mara/.codex/sessions", "/data/cx/sessions"),
+            (CaptureSource::Gemini, "/home/mara/.gemini/tmp", "/home/mara/.gemini/tmp"),
+            (CaptureSource::Opencode, "/home/mara/.local/share/opencode", "/data/oc"),
+            (CaptureSource::Goose, "/home/mara/.local/share/goose/sessions", "/data/share/goose/sessions"),
+            (CaptureSource::Pi, "/home/mara/.pi/agent/sessions", "/home/mara/.pi/agent/sessions"),
+        ] {
+            assert_eq!((first(source, &usual), first(source, &moved)), (here.into(), there.into()), "{source:?}");
+        }
     }
 
     #[test]
-    fn only_conversations_are_transcripts() {
-        let claude = |path| CaptureSource::ClaudeCode.is_transcript(Path::new(path));
-        assert!(claude("/p/-home-mara/7d444840.jsonl"));
-        assert!(claude("/p/-home-mara/7d444840/subagents/agent-0123.jsonl"));
-        assert!(!claude("/p/-home-mara/7d444840/subagents/agent-0123.meta.json"));
-        assert!(!claude("/p/-home-mara/7d444840/tool-results/x.jsonl"));
-        assert!(CaptureSource::ClaudeCode.is_subagent(Path::new("/p/x/agent-0123.jsonl")));
-        let codex = |path| CaptureSource::Codex.is_transcript(Path::new(path));
-        assert!(codex("/s/2026/11/26/rollout-2026-11-26T10-00-00-0197.jsonl"));
-        assert!(!codex("/s/history.jsonl"));
+    fn only_conversations_are_read() {
+        use CaptureSource as Source;
+        use FileKind::{Database, Document, Lines};
+        for (source, path, kind) in [
+            (Source::ClaudeCode, "/p/-home-mara/7d444840.jsonl", Some(Lines)),
+            (Source::ClaudeCode, "/p/-home-mara/7d444840/subagents/agent-0123.jsonl", Some(Lines)),
+            (Source::ClaudeCode, "/p/-home-mara/7d444840/subagents/agent-0123.meta.json", None),
+            (Source::ClaudeCode, "/p/-home-mara/7d444840/tool-results/x.jsonl", None),
+            (Source::Codex, "/s/2026/11/26/rollout-2026-11-26T10-00-00-0197.jsonl", Some(Lines)),
+            (Source::Codex, "/s/history.jsonl", None),
+            (Source::Gemini, "/t/shop/chats/session-1.jsonl", Some(Lines)),
+            (Source::Gemini, "/t/shop/chats/session-1.json", Some(Document)),
+            (Source::Gemini, "/t/shop/logs.json", None),
+            (Source::Opencode, "/o/opencode.db", Some(Database)),
+            (Source::Opencode, "/o/auth.json", None),
+            (Source::Copilot, "/s/session-state/1/events.jsonl", Some(Lines)),
+            (Source::Copilot, "/s/session-state/1/data.jsonl", None),
+            (Source::Goose, "/g/sessions/20250614_101500.jsonl", Some(Lines)),
+            (Source::Goose, "/g/sessions/sessions.db", Some(Database)),
+            (Source::OpenClaw, "/a/main/sessions/1.jsonl", Some(Lines)),
+            (Source::OpenClaw, "/a/main/sessions/1.trajectory.jsonl", None),
+            (Source::OpenClaw, "/a/main/agent/openclaw-agent.sqlite", Some(Database)),
+            (Source::Hermes, "/h/state.db", Some(Database)),
+        ] {
+            assert_eq!(source.kind(Path::new(path)), kind, "{path}");
+        }
+        assert!(Source::ClaudeCode.is_subagent(Path::new("/p/x/agent-0123.jsonl")));
+        assert!(Source::Gemini.is_subagent(Path::new("/t/shop/chats/7d444840/1.jsonl")));
+        assert!(!Source::Gemini.is_subagent(Path::new("/t/shop/chats/1.jsonl")));
     }
 
     #[test]
@@ -147,5 +185,12 @@ mod tests {
         let failure = CaptureSource::from_names(&["claude-cod".into()]).unwrap_err();
         assert!(failure.to_string().contains("claude-cod"), "{failure}");
         assert_eq!(CaptureSource::from_names(&[]).unwrap().len(), CaptureSource::ALL.len());
+    }
+
+    #[test]
+    fn names_are_those_of_the_stored_setting() {
+        for source in CaptureSource::ALL {
+            assert_eq!(serde_json::to_value(source).unwrap(), source.name());
+        }
     }
 }

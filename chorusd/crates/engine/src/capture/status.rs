@@ -12,6 +12,7 @@ use jiff::{Timestamp, ToSpan as _};
 use super::file_scan::find_transcripts;
 use super::service::CaptureService;
 use super::source::CaptureSource;
+use super::sources::{FileKind, Root};
 
 /// The next days for which deletions are counted.
 const FORECAST_DAYS: u64 = 7;
@@ -42,19 +43,20 @@ impl CaptureService {
 fn describe_source(
     source: CaptureSource,
     on: bool,
-    roots: Vec<PathBuf>,
+    roots: Vec<Root>,
     files: &HashMap<PathBuf, CapturedFile>,
     now: Timestamp,
 ) -> SourceStatus {
     let own = || files.values().filter(|file| file.source == source.name());
     let failed = || own().filter_map(|file| Some((file, file.failure.as_ref()?)));
     let newest = failed().max_by_key(|(file, _)| file.modified_at);
-    let deletion = roots.iter().find_map(|root| source.deletes_after_days(root));
+    let deletion = roots.iter().find_map(|root| source.deletes_after_days(&root.dir));
     let deletion = deletion.and_then(|days| forecast(source, &roots, files, (days, now)));
     SourceStatus {
         source: source.name().into(),
         on,
-        files: own().count() as u64,
+        // A database has rows for its conversations.
+        files: own().filter(|file| source.kind(&file.path) != Some(FileKind::Database)).count() as u64,
         conversations: own().map(|file| file.conversations).sum(),
         messages: own().map(|file| file.messages).sum(),
         last_written_at: own().map(|file| file.modified_at).max(),
@@ -65,14 +67,14 @@ fn describe_source(
             reason: reason.clone(),
         }),
         deletion,
-        places: roots.into_iter().map(|root| root.to_string_lossy().into_owned()).collect(),
+        places: roots.into_iter().map(|root| root.dir.to_string_lossy().into_owned()).collect(),
     }
 }
 
 /// Counts the transcripts that the program will delete soon; `None` if there are none.
 fn forecast(
     source: CaptureSource,
-    roots: &[PathBuf],
+    roots: &[Root],
     files: &HashMap<PathBuf, CapturedFile>,
     (after_days, now): (u64, Timestamp),
 ) -> Option<UpcomingDeletion> {

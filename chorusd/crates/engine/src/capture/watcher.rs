@@ -14,6 +14,7 @@ use tokio::io::unix::AsyncFd;
 
 use super::file_scan::{TranscriptFile, walk};
 use super::source::CaptureSource;
+use super::sources::Root;
 
 /// Size of the buffer for events, in bytes.
 const BUFFER_BYTES: usize = 16 * 1024;
@@ -29,8 +30,8 @@ pub(super) struct Changes {
 /// The purpose of a watch.
 #[derive(Debug)]
 enum Watched {
-    /// A directory of transcripts.
-    Dir(CaptureSource, PathBuf),
+    /// A directory of transcripts, and how many directories deep others are.
+    Dir(CaptureSource, PathBuf, usize),
     /// The nearest directory above one that does not exist, and the names whose creation matters.
     Above(Vec<OsString>),
 }
@@ -56,13 +57,13 @@ impl Watcher {
     }
 
     /// Follows a root with everything below it. If it does not exist, its creation counts as a change.
-    pub(super) fn add_root(&mut self, source: CaptureSource, root: &Path) {
-        if !root.is_dir() {
-            self.watch_above(root);
+    pub(super) fn add_root(&mut self, source: CaptureSource, root: &Root) {
+        if !root.dir.is_dir() {
+            self.watch_above(&root.dir);
             return;
         }
-        self.roots.push(root.to_owned());
-        self.add_tree(source, root, &mut Vec::new());
+        self.roots.push(root.dir.clone());
+        self.add_tree(source, &root.dir, root.depth, &mut Vec::new());
     }
 
     /// Returns true once if directories could not be watched because of a limit.
@@ -119,7 +120,7 @@ impl Watcher {
         if flags.contains(ReadFlags::IGNORED) {
             let gone = self.watches.remove(&watch);
             changes.look_again |= match gone {
-                Some(Watched::Dir(_, dir)) => self.roots.contains(&dir),
+                Some(Watched::Dir(_, dir, _)) => self.roots.contains(&dir),
                 Some(Watched::Above(_)) => true,
                 None => false,
             };
@@ -131,8 +132,8 @@ impl Watcher {
             return;
         }
         let Some(name) = name else { return };
-        let (source, path) = match self.watches.get(&watch) {
-            Some(Watched::Dir(source, dir)) => (*source, dir.join(name)),
+        let (source, path, depth) = match self.watches.get(&watch) {
+            Some(Watched::Dir(source, dir, depth)) => (*source, dir.join(name), *depth),
             Some(Watched::Above(names)) => {
                 changes.look_again |= names.contains(&name);
                 return;
@@ -140,19 +141,17 @@ impl Watcher {
             None => return,
         };
         if flags.contains(ReadFlags::ISDIR) {
-            if flags.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO) {
+            if depth > 0 && flags.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO) {
                 // It may have files already.
-                self.add_tree(source, &path, &mut changes.files);
+                self.add_tree(source, &path, depth - 1, &mut changes.files);
             }
-        } else if source.is_transcript(&path)
-            && let Ok(metadata) = path.symlink_metadata()
-        {
-            changes.files.extend(TranscriptFile::new(source, path, &metadata));
+        } else {
+            changes.files.extend(TranscriptFile::of_written(source, path));
         }
     }
 
     /// Watches a directory and all below it. Each is watched before its files are listed, so that none is missed.
-    fn add_tree(&mut self, source: CaptureSource, dir: &Path, found: &mut Vec<TranscriptFile>) {
+    fn add_tree(&mut self, source: CaptureSource, dir: &Path, depth: usize, found: &mut Vec<TranscriptFile>) {
         let flags = WatchFlags::CREATE
             | WatchFlags::MODIFY
             | WatchFlags::MOVED_TO
@@ -161,24 +160,20 @@ impl Watcher {
             | WatchFlags::ONLYDIR;
         walk(
             dir,
-            0,
+            depth,
             // The root itself may be a link.
-            &mut |at| match inotify::add_watch(
+            &mut |at, depth| match inotify::add_watch(
                 self.fd.get_ref(),
                 at,
                 if at == dir { flags } else { flags | WatchFlags::DONT_FOLLOW },
             ) {
                 Ok(watch) => {
-                    self.watches.insert(watch, Watched::Dir(source, at.to_owned()));
+                    self.watches.insert(watch, Watched::Dir(source, at.to_owned(), depth));
                 }
                 Err(Errno::NOENT) => {}
                 Err(_) => self.is_incomplete = true,
             },
-            &mut |path, metadata| {
-                if source.is_transcript(&path) {
-                    found.extend(TranscriptFile::new(source, path, &metadata));
-                }
-            },
+            &mut |path, metadata| found.extend(TranscriptFile::new(source, path, &metadata)),
         );
     }
 

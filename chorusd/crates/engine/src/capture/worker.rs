@@ -1,27 +1,24 @@
 //! The thread of capture: follows the directories, and reads what has changed.
 
-use std::fs::File;
-use std::io::{self, BufReader};
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chorus_base::Ticks;
-use chorus_base::error::{Error, Result};
-use chorus_proto::methods::import::CommitResult;
 use chorus_runtime::run_blocking;
-use chorus_store::catalog::CapturedFile;
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::complete_lines::CompleteLines;
 use super::file_scan::{TranscriptFile, find_transcripts};
 use super::queue::ChangedFiles;
-use super::rules::CaptureRules;
+use super::reading::Reader;
 use super::service::{CaptureService, Progress};
 use super::settings::CaptureSettings;
 use super::watcher::{Changes, Watcher};
 use crate::background_thread::run_at_low_priority;
 use crate::ops::Ops;
-use crate::ops::session::import::Transcript;
 
 /// How often all directories are looked at, whatever inotify says.
 const LOOK_EVERY: Duration = Duration::from_secs(10 * 60);
@@ -29,8 +26,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(10 * 60);
 /// Niceness of the thread.
 const NICE: i32 = 10;
 
-/// Buffer size for reading a transcript, in bytes.
-const READ_BUFFER_BYTES: usize = 1 << 20;
+/// How many files are read at once: while one is written to the disk, another is parsed.
+const AT_ONCE: usize = 2;
 
 /// Captures until the daemon stops.
 pub async fn run(ops: Arc<Ops>, stop: CancellationToken) {
@@ -45,7 +42,9 @@ pub async fn run(ops: Arc<Ops>, stop: CancellationToken) {
                 }
             }
             let rules = Arc::new(ops.capture.rules());
-            let mut follower = Follower { ops: ops.clone(), settings: now, rules, changed: ChangedFiles::default() };
+            let reader = Reader { ops: ops.clone(), rules, redact: now.redact };
+            let reader = Arc::new(reader);
+            let mut follower = Follower { reader, settings: now, changed: ChangedFiles::default() };
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = follower.follow(&settings) => {}
@@ -57,15 +56,14 @@ pub async fn run(ops: Arc<Ops>, stop: CancellationToken) {
 
 /// Follows the directories with settings that do not change.
 struct Follower {
-    ops: Arc<Ops>,
+    reader: Arc<Reader>,
     settings: CaptureSettings,
-    rules: Arc<CaptureRules>,
     changed: ChangedFiles,
 }
 
 impl Follower {
     /// Returns when the settings change.
-    async fn follow(&mut self, settings: &tokio::sync::watch::Receiver<CaptureSettings>) {
+    async fn follow(&mut self, settings: &watch::Receiver<CaptureSettings>) {
         let mut settings = settings.clone();
         let mut watcher = None;
         let mut next_look = Ticks(0);
@@ -75,9 +73,21 @@ impl Follower {
                 watcher = self.look().await;
                 next_look = clock.ticks().after(LOOK_EVERY);
             }
-            while let Some(file) = self.changed.pop(Instant::now()) {
-                self.read(file).await;
+            let mut reading = FuturesUnordered::new();
+            loop {
+                while reading.len() < AT_ONCE
+                    && let Some(file) = self.changed.pop(Instant::now(), !reading.is_empty())
+                {
+                    self.changed.set_reading(file.path.clone(), Instant::now());
+                    let (reader, settings) = (self.reader.clone(), settings.clone());
+                    reading.push(async move { reader.read(file, &settings).await });
+                }
+                let Some(read) = reading.next().await else { break };
+                self.changed.set_read(read.path, read.took, Instant::now());
+                self.count_read(read.bytes);
                 if settings.has_changed().unwrap_or(true) {
+                    // What is being read is completed with the settings that it began with.
+                    while reading.next().await.is_some() {}
                     return;
                 }
                 if let Some(watcher) = &mut watcher {
@@ -105,7 +115,7 @@ impl Follower {
                         watcher = None;
                     }
                 },
-                () = self.ops.capture.deleted.restored.notified() => {
+                () = self.reader.ops.capture.deleted.restored.notified() => {
                     if let Err(failure) = self.capture().forget_held_back().await {
                         tracing::warn!(%failure, "what was written while a conversation was deleted is captured when it grows");
                     }
@@ -118,7 +128,7 @@ impl Follower {
     }
 
     fn capture(&self) -> &CaptureService {
-        &self.ops.capture
+        &self.reader.ops.capture
     }
 
     /// Looks at all directories, after they are watched.
@@ -153,7 +163,7 @@ impl Follower {
         for file in changes.files {
             let before = self.capture().files.lock().get(&file.path).cloned();
             let is_known = before.is_some_and(|read| file.is_as_read(&read));
-            if !is_known && !self.rules.excludes(&file.path) {
+            if !is_known && !self.reader.rules.excludes(&file.path) {
                 new_bytes += file.size;
                 self.changed.push(file, now);
             }
@@ -165,106 +175,12 @@ impl Follower {
         });
     }
 
-    /// Reads a file, and records that.
-    async fn read(&mut self, file: TranscriptFile) {
-        let began = Instant::now();
-        let path = file.path.clone();
-        let row = match self.import(&file).await {
-            Ok(Some(row)) => row,
-            // It is gone: what was captured stays.
-            Ok(None) => return self.count_read(file.size),
-            Err(failure) => {
-                tracing::warn!(path = %path.display(), %failure, "cannot capture a transcript");
-                let before = self.capture().files.lock().get(&path).cloned();
-                // Without its inode, so that the next look tries again.
-                CapturedFile { inode: 0, ..row_of(&file, before.as_ref(), Some(failure.to_string())) }
-            }
-        };
-        if let Err(failure) = self.capture().table.record(row.clone()).await {
-            // The file is read again later, which changes nothing.
-            tracing::warn!(%failure, "cannot record what was captured");
-        }
-        self.capture().files.lock().insert(path.clone(), row);
-        self.changed.set_read(path, began.elapsed(), Instant::now());
-        self.count_read(file.size);
-    }
-
     fn count_read(&self, bytes: u64) {
         let pending = self.changed.len() as u64;
         self.capture().progress.send_modify(|at| {
             at.done = (at.done + bytes).min(at.total);
             at.pending = pending;
         });
-    }
-
-    /// Imports a file up to its last complete line. Returns `None` if it is gone.
-    async fn import(&self, file: &TranscriptFile) -> Result<Option<CapturedFile>> {
-        let path = file.path.clone();
-        let opened = run_blocking(move || {
-            let failed = |e: &io::Error| Error::io("cannot read the transcript", e);
-            let file = match File::open(&path) {
-                Ok(file) => file,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-                Err(error) => return Err(failed(&error)),
-            };
-            let metadata = file.metadata().map_err(|e| failed(&e))?;
-            let lines = CompleteLines::new(file, metadata.len()).map_err(|e| failed(&e))?;
-            Ok(Some((lines, metadata)))
-        });
-        let Some((lines, metadata)) = opened.await? else { return Ok(None) };
-        let Some(file) = TranscriptFile::new(file.source, file.path.clone(), &metadata) else { return Ok(None) };
-        let before = self.capture().files.lock().get(&file.path).cloned();
-        let read_bytes = lines.len();
-        let is_torn_only = before.as_ref().is_some_and(|before| {
-            before.failure.is_none()
-                && (before.device, before.inode, before.read_bytes) == (file.device, file.inode, read_bytes)
-                && before.size < file.size
-        });
-        if read_bytes == 0 || is_torn_only {
-            return Ok(Some(CapturedFile { read_bytes, ..row_of(&file, before.as_ref(), None) }));
-        }
-        let transcript = Transcript {
-            source: BufReader::with_capacity(READ_BUFFER_BYTES, lines),
-            bytes: read_bytes,
-            name: file.path.to_string_lossy().into_owned(),
-            format: file.source.format(),
-            agent: None,
-            redact: self.settings.redact,
-            only_changed: false,
-            rules: Some(self.rules.clone()),
-        };
-        let CommitResult { sessions, skipped_total, .. } =
-            self.ops.session_importer.import_transcript(transcript, Box::new(|_, _| {})).await?;
-        let unreadable = (sessions.is_empty() && skipped_total > 0).then(|| {
-            format!("none of its {skipped_total} lines could be read; the format may be newer than this release")
-        });
-        // A later look tries again, perhaps by a later release.
-        let inode = if unreadable.is_some() { 0 } else { file.inode };
-        Ok(Some(CapturedFile {
-            inode,
-            read_bytes,
-            conversations: sessions.len() as u64,
-            messages: sessions.iter().map(|session| session.header.message_count).sum(),
-            skipped_lines: skipped_total,
-            ..row_of(&file, None, unreadable)
-        }))
-    }
-}
-
-/// The row of a file, with the counts that it had before.
-fn row_of(file: &TranscriptFile, before: Option<&CapturedFile>, failure: Option<String>) -> CapturedFile {
-    CapturedFile {
-        source: file.source.name().into(),
-        path: file.path.clone(),
-        device: file.device,
-        inode: file.inode,
-        read_bytes: before.map_or(0, |before| before.read_bytes),
-        size: file.size,
-        modified_at: file.modified_at,
-        conversations: before.map_or(0, |before| before.conversations),
-        messages: before.map_or(0, |before| before.messages),
-        skipped_lines: before.map_or(0, |before| before.skipped_lines),
-        failure,
     }
 }
 

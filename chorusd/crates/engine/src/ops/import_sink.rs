@@ -283,6 +283,6 @@ impl ImportSink for SessionCollector {
 }
 
 /// Creates an unnamed file in `dir`, for data that does not fit into memory.
-pub(super) fn create_spool(dir: &Path) -> io::Result<File> {
+pub(crate) fn create_spool(dir: &Path) -> io::Result<File> {
     tempfile::tempfile_in(dir)
 }

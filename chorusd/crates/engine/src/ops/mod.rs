@@ -17,7 +17,7 @@ pub mod doctor;
 pub mod events;
 pub mod hints;
 pub mod history_numbers;
-mod import_sink;
+pub(crate) mod import_sink;
 mod import_usage;
 pub mod memory;
 pub mod models;

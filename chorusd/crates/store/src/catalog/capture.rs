@@ -12,7 +12,7 @@ use rusqlite::{Row, params};
 use super::CatalogDb;
 use crate::journal::{from_nanos, to_nanos};
 
-/// A transcript as it was when it was last read.
+/// A transcript, or a conversation in a database, as it was when it was last read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CapturedFile {
     /// The name of the program.
@@ -28,6 +28,8 @@ pub struct CapturedFile {
     pub messages: u64,
     /// Lines that could not be read.
     pub skipped_lines: u64,
+    /// Of a conversation in a database, the marker of its last change. It has the path of the database with its id below.
+    pub marker: Option<String>,
     /// Why the file could not be read; what was read before stays.
     pub failure: Option<String>,
 }
@@ -47,7 +49,7 @@ impl CaptureTable {
                 let rows = conn
                     .prepare_cached(
                         "SELECT source, path, device, inode, read_bytes, size, modified_at, conversations, messages,
-                             skipped_lines, failure
+                             skipped_lines, failure, marker
                          FROM captured_files",
                     )?
                     .query_map([], read_file)?
@@ -62,8 +64,8 @@ impl CaptureTable {
         self.db.writer.submit(move |conn| {
             conn.prepare_cached(
                 "INSERT OR REPLACE INTO captured_files (source, path, device, inode, read_bytes, size, modified_at,
-                     conversations, messages, skipped_lines, failure)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+                     conversations, messages, skipped_lines, failure, marker)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
             )?
             .execute(params![
                 file.source,
@@ -77,6 +79,7 @@ impl CaptureTable {
                 file.messages.cast_signed(),
                 file.skipped_lines.cast_signed(),
                 file.failure,
+                file.marker,
             ])?;
             Ok(())
         })
@@ -85,7 +88,7 @@ impl CaptureTable {
     /// Forgets the state of transcripts of which nothing was captured, so that they are read again.
     pub fn forget_held_back(&self) -> impl Future<Output = Result<()>> + Send + use<> {
         self.db.writer.submit(|conn| {
-            conn.execute("UPDATE captured_files SET inode = 0 WHERE conversations = 0", [])?;
+            conn.execute("UPDATE captured_files SET inode = 0, marker = NULL WHERE conversations = 0", [])?;
             Ok(())
         })
     }
@@ -136,5 +139,6 @@ fn read_file(row: &Row<'_>) -> rusqlite::Result<CapturedFile> {
         messages: number(8)?,
         skipped_lines: number(9)?,
         failure: row.get(10)?,
+        marker: row.get(11)?,
     })
 }

@@ -365,4 +365,8 @@ pub(crate) const MIGRATIONS: Migrations = &[
     CREATE INDEX imported_calls_by_first ON imported_calls (first);
     CREATE INDEX imported_calls_of_agent ON imported_calls (agent_id);
 ",
+    "
+    -- of a conversation in a database of another program, the marker of its last change
+    ALTER TABLE captured_files ADD COLUMN marker TEXT;
+",
 ];

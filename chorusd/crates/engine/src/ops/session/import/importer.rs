@@ -153,7 +153,7 @@ impl SessionImporter {
     }
 
     /// Returns the directory for the spool files of messages.
-    pub(super) fn spool_dir(&self) -> PathBuf {
+    pub(crate) fn spool_dir(&self) -> PathBuf {
         self.home.join("db")
     }
 

@@ -1,0 +1,170 @@
+//! Reads what has changed, and imports it.
+
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use chorus_base::error::{Error, Result};
+use chorus_proto::methods::import::CommitResult;
+use chorus_runtime::run_blocking;
+use chorus_store::catalog::CapturedFile;
+use tokio::sync::watch;
+
+use super::complete_lines::CompleteLines;
+use super::file_scan::TranscriptFile;
+use super::rules::CaptureRules;
+use super::settings::CaptureSettings;
+use super::source::CaptureSource;
+use super::sources::FileKind;
+use crate::ops::Ops;
+use crate::ops::session::import::Transcript;
+
+/// Buffer size for reading a transcript, in bytes.
+pub(super) const READ_BUFFER_BYTES: usize = 1 << 20;
+
+/// Reads what has changed, with settings that do not change.
+pub(super) struct Reader {
+    pub ops: Arc<Ops>,
+    pub rules: Arc<CaptureRules>,
+    pub redact: bool,
+}
+
+/// A file that was read.
+#[derive(Debug)]
+pub(super) struct ReadFile {
+    pub path: PathBuf,
+    pub bytes: u64,
+    pub took: Duration,
+}
+
+impl Reader {
+    /// Reads a file, and records that. A database is left halfway if the settings change.
+    pub(super) async fn read(&self, file: TranscriptFile, settings: &watch::Receiver<CaptureSettings>) -> ReadFile {
+        let began = Instant::now();
+        let path = file.path.clone();
+        let read = match file.kind {
+            FileKind::Lines | FileKind::Document => self.read_transcript(&file).await,
+            FileKind::Database => self.read_database(&file, settings).await,
+        };
+        let row = match read {
+            Ok(row) => row,
+            Err(failure) => {
+                tracing::warn!(path = %path.display(), %failure, "cannot capture a transcript");
+                let before = self.ops.capture.files.lock().get(&path).cloned();
+                // Without its inode, so that the next look tries again.
+                Some(CapturedFile { inode: 0, ..row_of(&file, before.as_ref(), Some(failure.to_string())) })
+            }
+        };
+        // Of a file that is gone, what was captured stays.
+        if let Some(row) = row {
+            self.ops.capture.record(row).await;
+        }
+        ReadFile { path, bytes: file.size, took: began.elapsed() }
+    }
+
+    /// Imports a transcript, up to its last complete line if it consists of lines. Returns `None` if it is gone.
+    pub(super) async fn read_transcript(&self, file: &TranscriptFile) -> Result<Option<CapturedFile>> {
+        let (path, kind) = (file.path.clone(), file.kind);
+        let opened = run_blocking(move || {
+            let failed = |e: &io::Error| Error::io("cannot read the transcript", e);
+            let file = match File::open(&path) {
+                Ok(file) => file,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                Err(error) => return Err(failed(&error)),
+            };
+            let metadata = file.metadata().map_err(|e| failed(&e))?;
+            let complete = match kind {
+                FileKind::Document => CompleteLines::whole(file, metadata.len()),
+                FileKind::Lines | FileKind::Database => {
+                    CompleteLines::new(file, metadata.len()).map_err(|e| failed(&e))?
+                }
+            };
+            Ok(Some((complete, metadata)))
+        });
+        let Some((lines, metadata)) = opened.await? else { return Ok(None) };
+        let Some(file) = TranscriptFile::new(file.source, file.path.clone(), &metadata) else { return Ok(None) };
+        let before = self.ops.capture.files.lock().get(&file.path).cloned();
+        let read_bytes = lines.len();
+        let is_torn_only = before.as_ref().is_some_and(|before| {
+            before.failure.is_none()
+                && (before.device, before.inode, before.read_bytes) == (file.device, file.inode, read_bytes)
+                && before.size < file.size
+        });
+        if read_bytes == 0 || is_torn_only {
+            return Ok(Some(CapturedFile { read_bytes, ..row_of(&file, before.as_ref(), None) }));
+        }
+        let source = BufReader::with_capacity(READ_BUFFER_BYTES, lines);
+        let outcome = self.import(file.source, source, read_bytes, &file.path).await?;
+        // A later look tries again, perhaps by a later release.
+        let inode = if outcome.unreadable.is_some() { 0 } else { file.inode };
+        Ok(Some(CapturedFile { read_bytes, ..outcome.add_to(CapturedFile { inode, ..row_of(&file, None, None) }) }))
+    }
+
+    /// Imports a transcript of `bytes`. `name` tells it from all others.
+    pub(super) async fn import<R>(
+        &self,
+        source: CaptureSource,
+        transcript: BufReader<R>,
+        bytes: u64,
+        name: &Path,
+    ) -> Result<Outcome>
+    where
+        R: io::Read + io::Seek + Send + 'static,
+    {
+        let transcript = Transcript {
+            source: transcript,
+            bytes,
+            name: name.to_string_lossy().into_owned(),
+            format: source.format(),
+            agent: None,
+            redact: self.redact,
+            only_changed: false,
+            rules: Some(self.rules.clone()),
+        };
+        let CommitResult { sessions, skipped_total, .. } =
+            self.ops.session_importer.import_transcript(transcript, Box::new(|_, _| {})).await?;
+        let unreadable = (sessions.is_empty() && skipped_total > 0).then(|| {
+            format!("none of its {skipped_total} lines could be read; the format may be newer than this release")
+        });
+        let messages = sessions.iter().map(|session| session.header.message_count).sum();
+        Ok(Outcome { conversations: sessions.len() as u64, messages, skipped_lines: skipped_total, unreadable })
+    }
+}
+
+/// What was imported of a transcript.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    pub conversations: u64,
+    pub messages: u64,
+    pub skipped_lines: u64,
+    /// Why nothing could be read.
+    pub unreadable: Option<String>,
+}
+
+impl Outcome {
+    /// Returns `row` with the counts of the import.
+    pub(super) fn add_to(self, row: CapturedFile) -> CapturedFile {
+        let Self { conversations, messages, skipped_lines, unreadable } = self;
+        CapturedFile { conversations, messages, skipped_lines, failure: unreadable, ..row }
+    }
+}
+
+/// The row of a file, with the counts that it had before.
+pub(super) fn row_of(file: &TranscriptFile, before: Option<&CapturedFile>, failure: Option<String>) -> CapturedFile {
+    CapturedFile {
+        source: file.source.name().into(),
+        path: file.path.clone(),
+        device: file.device,
+        inode: file.inode,
+        read_bytes: before.map_or(0, |before| before.read_bytes),
+        size: file.size,
+        modified_at: file.modified_at,
+        conversations: before.map_or(0, |before| before.conversations),
+        messages: before.map_or(0, |before| before.messages),
+        skipped_lines: before.map_or(0, |before| before.skipped_lines),
+        marker: None,
+        failure,
+    }
+}
