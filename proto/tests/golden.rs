@@ -125,6 +125,7 @@ fn methods() -> Vec<MethodCase> {
         method_case::<capture::Off>(),
         method_case::<capture::Status>(),
         method_case::<capture::Exclude>(),
+        method_case::<capture::Forget>(),
         method_case::<capture::Pause>(),
         method_case::<capture::Resume>(),
     ]

@@ -131,6 +131,7 @@ pub fn protocol_schema() -> Value {
     all.add_method::<capture::Off>();
     all.add_method::<capture::Status>();
     all.add_method::<capture::Exclude>();
+    all.add_method::<capture::Forget>();
     all.add_method::<capture::Pause>();
     all.add_method::<capture::Resume>();
     let error = RpcError::json_schema(&mut all.answers);

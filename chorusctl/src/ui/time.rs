@@ -57,6 +57,12 @@ impl Clock {
         time.to_zoned(zone.clone()).strftime(format).to_string()
     }
 
+    /// Returns true if `time` is less than so many minutes ago.
+    #[must_use]
+    pub fn is_recent(&self, time: Timestamp, minutes: i64) -> bool {
+        self.now.as_second() - time.as_second() < minutes * 60
+    }
+
     /// Formats how long ago `time` was, for example `3 min ago`.
     #[must_use]
     pub fn ago(&self, time: Timestamp) -> String {

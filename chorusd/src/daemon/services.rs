@@ -117,7 +117,9 @@ pub(super) async fn make_services(
         history_numbers: ops::history_numbers::HistoryNumbers::take_stored(&places.home),
     });
     let deleted = Arc::new(DeletedConversations::load(store.catalog.capture.clone()).await?);
-    let capture = CaptureService::load(&store.catalog, deleted.clone(), UserPlaces::from_env(), clock.clone()).await?;
+    let capture =
+        CaptureService::load(&store.catalog, deleted.clone(), UserPlaces::from_env(), &config.capture, clock.clone())
+            .await?;
     let session_trash = Arc::new(SessionTrash {
         store: store.clone(),
         agents: agents.clone(),

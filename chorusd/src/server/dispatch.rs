@@ -136,6 +136,7 @@ routes! {
     spawned notes::Rm => notes::rm::rm(agent_resolver, registry, store.catalog, clock);
     spawned capture::Off => capture::off::off(capture);
     spawned capture::Exclude => capture::exclude::exclude(capture);
+    spawned capture::Forget => capture::forget::forget(capture, agent_resolver, session_trash);
     spawned capture::Pause => capture::pause::pause(capture);
     spawned capture::Resume => capture::resume::resume(capture);
     spawned context::Restore => context::restore::restore(agent_resolver, sessions, sessions_lock, registry, clock);

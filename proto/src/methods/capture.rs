@@ -21,6 +21,10 @@ method!(
     Exclude = "capture.exclude", ExcludeParams => StatusResult
 );
 method!(
+    /// Deletes a conversation and never captures it again, or lets conversations that were deleted be captured again.
+    Forget = "capture.forget", ForgetParams => ForgetResult
+);
+method!(
     /// Captures nothing until `capture.resume`.
     Pause = "capture.pause", PauseParams => StatusResult
 );
@@ -62,6 +66,23 @@ pub struct ExcludeParams {
 }
 
 #[wire(params)]
+pub struct ForgetParams {
+    /// A session of a conversation, or the id that its program gives it. Without one, `undo` lifts all.
+    pub conversation: Option<String>,
+    /// Capture it again.
+    #[serde(default)]
+    pub undo: bool,
+}
+
+#[wire(Copy, PartialEq, Eq)]
+pub struct ForgetResult {
+    /// Conversations that are not captured any more, or again.
+    pub conversations: u64,
+    /// Sessions that were moved to the trash.
+    pub sessions: u64,
+}
+
+#[wire(params)]
 pub struct PauseParams {}
 
 #[wire(params)]
@@ -85,12 +106,19 @@ pub struct SourceStatus {
     pub on: bool,
     /// The directories where it keeps conversations. One that does not exist yet is included.
     pub places: Vec<String>,
+    /// One of these directories exists.
+    #[serde(default)]
+    pub found: bool,
     /// Transcripts that were read.
     pub files: u64,
     pub conversations: u64,
     pub messages: u64,
     /// When a transcript was last written; null if there is none.
     pub last_written_at: Option<Timestamp>,
+    /// Set if the program was used long after a transcript was last written: when that was. Its conversations are probably elsewhere
+    /// now.
+    #[omit_empty]
+    pub used_since: Option<Timestamp>,
     /// Lines that could not be read.
     pub skipped_lines: u64,
     /// Transcripts that could not be read.

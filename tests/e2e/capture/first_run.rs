@@ -85,7 +85,7 @@ fn status_says_what_will_be_deleted_and_what_could_not_be_read() {
     let mut client = daemon.client();
     let shown = chorusctl(&home, ["capture", "on", "claude-code"]);
     assert!(
-        shown.stdout.contains("claude-code will delete 1 transcript within 7 days: all are captured"),
+        shown.stdout.contains("claude-code will delete 1 transcript within 9 days: all are captured"),
         "{}",
         shown.stdout
     );

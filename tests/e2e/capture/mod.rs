@@ -1,6 +1,7 @@
 //! `chorusctl capture`: what other coding agents say is kept as they write it. The oracle is the transcripts.
 
 mod first_run;
+mod forget;
 mod growth;
 mod kill;
 mod programs;

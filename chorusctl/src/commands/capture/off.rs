@@ -9,7 +9,7 @@ use crate::error::Error;
 /// Turn capture off; what was captured stays
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Programs: claude-code, codex [default: all of them]
+    /// Programs, e.g. claude-code, codex [default: all of them]
     #[arg(value_name = "SOURCE")]
     sources: Vec<String>,
 }

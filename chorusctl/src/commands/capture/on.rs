@@ -16,7 +16,7 @@ use crate::ui::stdout::OutputFormat;
 /// redacted or not.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Programs: claude-code, codex [default: all of them]
+    /// Programs, e.g. claude-code, codex [default: all of them]
     #[arg(value_name = "SOURCE")]
     sources: Vec<String>,
     /// Keep secrets in conversations that are captured from now on

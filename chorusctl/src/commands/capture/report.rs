@@ -17,7 +17,8 @@ pub(super) fn print(app: &mut App, status: &StatusResult) -> Result<(), Error> {
         Column::new("LAST WRITTEN"),
         Column::new("PLACE").flexible(),
     ]);
-    for source in &status.sources {
+    let is_shown = |source: &&SourceStatus| source.found || source.conversations > 0 || status.sources.len() == 1;
+    for source in status.sources.iter().filter(is_shown) {
         let state = match (source.on, status.paused) {
             (true, false) => "on",
             (true, true) => "paused",
@@ -33,7 +34,18 @@ pub(super) fn print(app: &mut App, status: &StatusResult) -> Result<(), Error> {
             place(source).into(),
         ]);
     }
-    table.write(&mut app.stdout)?;
+    if status.sources.iter().any(|source| is_shown(&source)) {
+        table.write(&mut app.stdout)?;
+    }
+    let absent = |on: bool| {
+        let absent = status.sources.iter().filter(|source| !is_shown(source) && source.on == on);
+        absent.map(|source| sanitize::one_line(&source.source)).collect::<Vec<_>>().join(", ")
+    };
+    for (names, then) in [(absent(true), "; they are captured when they appear"), (absent(false), "")] {
+        if !names.is_empty() {
+            app.stdout.status_line(&format!("not found here: {names}{then}"))?;
+        }
+    }
     if status.pending > 0 {
         app.stdout.status_line(&format!("{} still to read", pluralize(status.pending, "transcript")))?;
     }
@@ -72,8 +84,14 @@ fn print_deletion(app: &mut App, source: &SourceStatus) -> Result<(), Error> {
     ))
 }
 
-fn print_problems(app: &App, source: &SourceStatus) {
+fn print_problems(app: &mut App, source: &SourceStatus) {
     let name = sanitize::one_line(&source.source);
+    if let Some(used) = source.used_since {
+        let written = source.last_written_at.map(|at| app.stdout.clock().ago(at)).unwrap_or_default();
+        let used = app.stdout.clock().ago(used);
+        app.stderr.warning(&format!("{name}: used {used}, but its last transcript was written {written}"));
+        app.stderr.hint("it may keep its conversations elsewhere now; see docs/CAPTURE.md");
+    }
     if source.skipped_lines > 0 {
         let lines = pluralize(source.skipped_lines, "line");
         app.stderr.warning(&format!("{name}: {lines} could not be read and not captured"));

@@ -9,7 +9,7 @@ use crate::error::Error;
 /// Show what is captured and what could not be read (default)
 #[derive(Debug, Default, clap::Args)]
 pub struct Args {
-    /// Programs: claude-code, codex [default: all of them]
+    /// Programs, e.g. claude-code, codex [default: all of them]
     #[arg(value_name = "SOURCE")]
     sources: Vec<String>,
 }

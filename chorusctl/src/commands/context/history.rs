@@ -14,6 +14,7 @@ use crate::commands::{format, project};
 use crate::error::Error;
 use crate::print_pages::{self, RawObject};
 use crate::ui::stdout::OutputFormat;
+use crate::ui::time::Clock;
 use crate::ui::units::{format_token_count, pluralize};
 use crate::ui::{Cell, Column, Stdout, Style, Table, sanitize, text};
 
@@ -25,6 +26,8 @@ const MIN_TEXT_WIDTH: usize = 20;
 const MIN_PROJECT_WIDTH: usize = 80;
 /// The limit on characters of a project's name in the table.
 const MAX_PROJECT_CHARS: usize = 14;
+/// An imported conversation is live if its last message is newer than so many minutes.
+const LIVE_MINUTES: i64 = 10;
 /// Maximum number of sessions per page that the daemon accepts.
 const MAX_PAGE_SIZE: u64 = 1_000;
 
@@ -283,7 +286,7 @@ fn write_table(out: &mut Stdout, sessions: &[SessionRow], first: u64, agents: bo
         Column::new("TITLE").flexible(),
     ]);
     for (number, session) in (first..).zip(sessions) {
-        let when = out.clock().local_date_time(session.when());
+        let when = when(session, out.clock());
         table.add_row([
             number.to_string().into(),
             id_cell(session),
@@ -302,7 +305,7 @@ fn write_table(out: &mut Stdout, sessions: &[SessionRow], first: u64, agents: bo
 fn write_long(out: &mut Stdout, sessions: &[SessionRow], first: u64) -> Result<(), Error> {
     for (number, session) in (first..).zip(sessions) {
         let id = sanitize::one_line(&session.short_id);
-        let when = out.clock().local_date_time(session.when());
+        let when = when(session, out.clock());
         let title = title(session);
         let (prefix, rest) = id.split_at(prefix_length(session, &id));
         let id = format!("{}{}", out.style(Style::IdPrefix, prefix), out.style(Style::Id, rest));
@@ -357,6 +360,12 @@ fn project_cell(session: &SessionRow, width: Option<usize>) -> Cell {
 }
 
 /// Returns the id with the part marked that is enough to name the session.
+/// Returns the time of a session, or `live` for a conversation to which its program has just added something.
+fn when(session: &SessionRow, clock: &Clock) -> String {
+    let is_live = session.source.as_ref().is_some_and(|source| clock.is_recent(source.ended_at, LIVE_MINUTES));
+    if is_live { "live".to_owned() } else { clock.local_date_time(session.when()) }
+}
+
 fn id_cell(session: &SessionRow) -> Cell {
     let id = sanitize::one_line(&session.short_id);
     let length = prefix_length(session, &id);

@@ -92,6 +92,12 @@ impl Config {
             "discord.reconnect_max" => duration_value(self.discord.reconnect_max),
             "discovery.local" => self.discovery_local.into(),
             "retention.sessions_unused_for" => self.sessions_unused_for.map(format_days).into(),
+            "capture.sources" => self.capture.sources.join(",").into(),
+            "capture.exclude" => {
+                let paths = self.capture.exclude.iter().map(|path| path.to_string_lossy().into_owned());
+                paths.collect::<Vec<_>>().join(",").into()
+            }
+            "capture.redact" => self.capture.redact.into(),
             "search.index" => self.search.index.into(),
             "search.index_tool_results" => self.search.index_tool_results.into(),
             "search.language" => self.search.language.as_str().into(),

@@ -5,6 +5,7 @@ use std::time::Duration;
 use url::Url;
 
 use super::agent::check_name;
+use super::capture::parse_directories;
 use super::provider::{self, parse_base_url, parse_name};
 use super::raw_value::{RawConfigValue, validate_retention};
 use super::{Config, DurabilityMode};
@@ -255,6 +256,33 @@ pub(crate) const KEYS: &[ConfigKey] = &[
         "Age without use after which saved conversations move to the trash, at least `1d`. Unset: they stay.",
         |c, v| {
             c.sessions_unused_for = Some(validate_retention(v.duration()?)?);
+            Ok(())
+        },
+    ),
+    config_key(
+        "capture",
+        "sources",
+        "Programs whose conversations are captured, for example `[\"claude-code\", \"codex\"]`, besides those that `chorusctl capture on` turned on.",
+        |c, v| {
+            c.capture.sources = v.list()?;
+            Ok(())
+        },
+    ),
+    config_key(
+        "capture",
+        "exclude",
+        "Directories of projects, or of transcripts, that are not captured. `~` is the home directory of the daemon's user.",
+        |c, v| {
+            c.capture.exclude = parse_directories(v.list()?)?;
+            Ok(())
+        },
+    ),
+    config_key(
+        "capture",
+        "redact",
+        "`false`: secrets are kept in conversations that are captured for the first time. `chorusctl capture on --redact` or `--no-redact` overrides it. Unset: they are redacted.",
+        |c, v| {
+            c.capture.redact = Some(v.boolean()?);
             Ok(())
         },
     ),

@@ -3,6 +3,7 @@
 #![warn(unreachable_pub)]
 
 pub mod agent;
+mod capture;
 pub mod discord;
 mod display;
 mod grants;
@@ -24,6 +25,7 @@ use std::time::Duration;
 use chorus_base::Durability;
 use chorus_permissions::{Grants, Profiles};
 
+pub use capture::CaptureConfig;
 pub use load::load;
 pub use provider::{CallLimits, KeySource, Price, Provider, ProviderKind, is_loopback_url};
 pub use raw_value::{format_days, parse_duration, validate_retention};
@@ -68,6 +70,7 @@ pub struct Config {
     /// Who may assign which profiles to agents.
     pub grants: Grants,
     pub discord: discord::DiscordConfig,
+    pub capture: CaptureConfig,
     pub search: SearchConfig,
     /// Origins of the values that are not defaults.
     pub origins: Origins,
@@ -145,6 +148,7 @@ impl Default for Config {
             prices: BTreeMap::new(),
             discovery_local: false,
             sessions_unused_for: None,
+            capture: CaptureConfig::default(),
             search: SearchConfig::default(),
             profiles: Profiles::default(),
             grants: Grants::default(),

@@ -61,12 +61,13 @@ const AGENT: &str = "
 ";
 
 /// The text before the keys of a table.
-const TABLES: [(&str, &str); 8] = [
+const TABLES: [(&str, &str); 9] = [
     ("", "These keys come before the first table."),
     ("defaults", "For agents that do not set the key themselves (`chorusctl agent config`)."),
     ("discord", "See [DISCORD.md](DISCORD.md). Without a token, Discord is off."),
     ("discovery", "Model servers on this machine."),
     ("retention", "Saved conversations that nobody uses."),
+    ("capture", "Which conversations of other coding agents are saved ([CAPTURE.md](CAPTURE.md))."),
     ("search", "What `chorusctl search` finds."),
     (
         "providers.NAME",

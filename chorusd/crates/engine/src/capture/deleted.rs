@@ -41,6 +41,18 @@ impl DeletedConversations {
         Ok(())
     }
 
+    /// Lets capture take all conversations again. Returns their number.
+    pub(crate) async fn remove_all(&self) -> Result<u64> {
+        let hashes: Vec<String> = self.hashes.lock().iter().cloned().collect();
+        for hash in &hashes {
+            self.table.remove_tombstone(hash.clone()).await?;
+            self.hashes.lock().remove(hash);
+        }
+        self.table.forget_held_back().await?;
+        self.restored.notify_one();
+        Ok(hashes.len() as u64)
+    }
+
     /// Lets capture take a conversation again, because the user brought it back.
     pub(crate) async fn remove(&self, program: &str, ids: &[String]) -> Result<()> {
         if !self.contains(program, ids) {

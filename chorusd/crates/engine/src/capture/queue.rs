@@ -1,18 +1,21 @@
 //! The transcripts that have changed, in the order in which they are read.
 
 use std::collections::{BTreeSet, HashMap};
-use std::path::PathBuf;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
 use super::file_scan::TranscriptFile;
+use super::sources::FileKind;
 
 /// The shortest time between two reads of a file.
 const MIN_PAUSE: Duration = Duration::from_millis(200);
 
-/// A file that grows is read at most this share of the time: one tenth.
-const PAUSE_FACTOR: u32 = 9;
+/// A file that grows is read at most this share of the time: one fifth.
+const PAUSE_FACTOR: u32 = 4;
 
 /// The longest time between two reads of a file that grows.
 const MAX_PAUSE: Duration = Duration::from_secs(60);
@@ -30,6 +33,8 @@ pub(super) struct ChangedFiles {
     order: BTreeSet<Position>,
     /// Files that were just read, which wait until then.
     waiting: HashMap<PathBuf, (Instant, Option<TranscriptFile>)>,
+    /// Files that have grown while they wait, open, so that what was added is read even if the program deletes them.
+    held: HashMap<PathBuf, Arc<File>>,
 }
 
 impl ChangedFiles {
@@ -41,6 +46,12 @@ impl ChangedFiles {
     pub(super) fn push(&mut self, file: TranscriptFile, now: Instant) {
         if let Some((until, waiting)) = self.waiting.get_mut(&file.path) {
             if *until > now {
+                if file.kind == FileKind::Lines
+                    && !self.held.contains_key(&file.path)
+                    && let Ok(open) = File::open(&file.path)
+                {
+                    self.held.insert(file.path.clone(), Arc::new(open));
+                }
                 *waiting = Some(file);
                 return;
             }
@@ -69,6 +80,11 @@ impl ChangedFiles {
         self.files.remove(&path)
     }
 
+    /// Returns a file that [`Self::pop`] returned, open, if it is one that waited.
+    pub(super) fn take_held(&mut self, path: &Path) -> Option<Arc<File>> {
+        self.held.remove(path)
+    }
+
     /// Lets a file that is being read wait until [`Self::set_read`].
     pub(super) fn set_reading(&mut self, path: PathBuf, now: Instant) {
         self.waiting.insert(path, (now + UNTIL_READ, None));
@@ -94,8 +110,9 @@ fn position(file: &TranscriptFile) -> Position {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read as _;
+
     use super::super::source::CaptureSource;
-    use super::super::sources::FileKind;
     use super::*;
 
     fn file(path: &str, at: i64) -> TranscriptFile {
@@ -136,15 +153,34 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_grows_is_read_a_tenth_of_the_time() {
+    fn what_was_added_while_a_file_waits_is_there_after_it_was_deleted() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        std::fs::write(&path, "one\n").unwrap();
+        let now = Instant::now();
+        let mut queue = ChangedFiles::default();
+        queue.set_reading(path.clone(), now);
+        queue.set_read(path.clone(), Duration::from_secs(1), now);
+        queue.push(file(path.to_str().unwrap(), 2), now);
+        std::fs::remove_file(&path).unwrap();
+        assert!(queue.pop(now + Duration::from_secs(60), false).is_some());
+        let mut text = String::new();
+        let mut held = queue.take_held(&path).unwrap();
+        held.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "one\n");
+        assert!(queue.take_held(&path).is_none());
+    }
+
+    #[test]
+    fn a_file_that_grows_is_read_a_fifth_of_the_time() {
         let now = Instant::now();
         let mut queue = ChangedFiles::default();
         queue.set_read("a".into(), Duration::from_secs(1), now);
         assert_eq!(queue.next_due(), None);
         queue.push(file("a", 2), now);
         assert_eq!(queue.pop(now, false), None);
-        assert_eq!(queue.next_due(), Some(now + Duration::from_secs(9)));
-        assert_eq!(queue.pop(now + Duration::from_secs(9), false), Some(file("a", 2)));
+        assert_eq!(queue.next_due(), Some(now + Duration::from_secs(4)));
+        assert_eq!(queue.pop(now + Duration::from_secs(4), false), Some(file("a", 2)));
         assert_eq!(queue.pop(now + Duration::from_secs(10), false), None);
     }
 }

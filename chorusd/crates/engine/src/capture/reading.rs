@@ -41,11 +41,17 @@ pub(super) struct ReadFile {
 
 impl Reader {
     /// Reads a file, and records that. A database is left halfway if the settings change.
-    pub(super) async fn read(&self, file: TranscriptFile, settings: &watch::Receiver<CaptureSettings>) -> ReadFile {
+    /// A transcript that was deleted is read from `held`.
+    pub(super) async fn read(
+        &self,
+        file: TranscriptFile,
+        held: Option<Arc<File>>,
+        settings: &watch::Receiver<CaptureSettings>,
+    ) -> ReadFile {
         let began = Instant::now();
         let path = file.path.clone();
         let read = match file.kind {
-            FileKind::Lines | FileKind::Document => self.read_transcript(&file).await,
+            FileKind::Lines | FileKind::Document => self.read_transcript(&file, held).await,
             FileKind::Database => self.read_database(&file, settings).await,
         };
         let row = match read {
@@ -65,13 +71,20 @@ impl Reader {
     }
 
     /// Imports a transcript, up to its last complete line if it consists of lines. Returns `None` if it is gone.
-    pub(super) async fn read_transcript(&self, file: &TranscriptFile) -> Result<Option<CapturedFile>> {
+    pub(super) async fn read_transcript(
+        &self,
+        file: &TranscriptFile,
+        held: Option<Arc<File>>,
+    ) -> Result<Option<CapturedFile>> {
         let (path, kind) = (file.path.clone(), file.kind);
         let opened = run_blocking(move || {
             let failed = |e: &io::Error| Error::io("cannot read the transcript", e);
             let file = match File::open(&path) {
                 Ok(file) => file,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => match held.as_deref().map(File::try_clone) {
+                    Some(Ok(file)) => file,
+                    Some(Err(_)) | None => return Ok(None),
+                },
                 Err(error) => return Err(failed(&error)),
             };
             let metadata = file.metadata().map_err(|e| failed(&e))?;

@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use chorus_base::error::{Error, Result};
 use chorus_base::sync::Mutex;
 use chorus_clock::Clock;
+use chorus_config::CaptureConfig;
 use chorus_store::Catalog;
 use chorus_store::catalog::{CaptureTable, CapturedFile, SettingTable};
 use tokio::sync::watch;
@@ -14,7 +16,8 @@ use tokio::sync::watch;
 use super::deleted::DeletedConversations;
 use super::places::UserPlaces;
 use super::rules::CaptureRules;
-use super::settings::{CaptureSettings, SETTING};
+use super::settings::{CaptureSettings, FileSettings, SETTING};
+use super::source::CaptureSource;
 
 /// How far the thread of capture is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -40,24 +43,32 @@ pub struct CaptureService {
     /// Held while the settings are changed.
     changing: tokio::sync::Mutex<()>,
     pub(super) progress: watch::Sender<Progress>,
+    /// Not all directories could be watched.
+    pub(super) is_watch_limited: AtomicBool,
     /// The transcripts as they were when they were last read.
     pub(super) files: Mutex<HashMap<PathBuf, CapturedFile>>,
 }
 
 impl CaptureService {
     /// Loads the settings and what was read.
+    ///
+    /// # Errors
+    /// `invalid_params` if the configuration names an unknown program, `storage_failed`.
     pub async fn load(
         catalog: &Catalog,
         deleted: Arc<DeletedConversations>,
         places: UserPlaces,
+        config: &CaptureConfig,
         clock: Clock,
     ) -> Result<Self> {
+        let from_file = FileSettings::new(config)?;
         let settings = catalog.settings.get(SETTING).await?;
         let settings = settings.and_then(|text| {
-            serde_json::from_str(&text)
+            serde_json::from_str::<CaptureSettings>(&text)
                 .inspect_err(|error| tracing::error!(%error, "the settings of capture cannot be read; capture is off"))
                 .ok()
         });
+        let settings = CaptureSettings { from_file, ..settings.unwrap_or_default() };
         let files = catalog.capture.files().await?.into_iter().map(|file| (file.path.clone(), file)).collect();
         Ok(Self {
             table: catalog.capture.clone(),
@@ -65,9 +76,10 @@ impl CaptureService {
             clock,
             places,
             deleted,
-            settings: watch::Sender::new(settings.unwrap_or_default()),
+            settings: watch::Sender::new(settings),
             changing: tokio::sync::Mutex::default(),
             progress: watch::Sender::new(Progress::default()),
+            is_watch_limited: AtomicBool::new(false),
             files: Mutex::new(files),
         })
     }
@@ -127,9 +139,30 @@ impl CaptureService {
         self.settings.borrow().excluded.contains(path)
     }
 
+    /// Returns true if the system has too few watches for all directories.
+    pub(crate) fn is_watch_limited(&self) -> bool {
+        self.is_watch_limited.load(Ordering::Relaxed)
+    }
+
+    /// Refuses a change of what the configuration file says.
+    ///
+    /// # Errors
+    /// `invalid_params`.
+    pub(crate) fn check_not_in_file(&self, source: Option<CaptureSource>, path: Option<&str>) -> Result<()> {
+        let settings = self.settings.borrow();
+        let named = match (source, path) {
+            (Some(source), _) if settings.from_file.on.contains(&source) => Some(("sources", source.name())),
+            (_, Some(path)) if settings.from_file.excluded.contains(path) => Some(("exclude", path)),
+            _ => None,
+        };
+        let Some((key, what)) = named else { return Ok(()) };
+        Err(Error::invalid(format!("{what} is in capture.{key} of config.toml"))
+            .hint("remove it there, and restart the daemon: chorusctl daemon restart"))
+    }
+
     /// Returns the rules for conversations with the current settings.
     pub(crate) fn rules(&self) -> CaptureRules {
-        let excluded = self.settings.borrow().excluded.iter().map(PathBuf::from).collect();
+        let excluded = self.settings.borrow().all_excluded().into_iter().map(PathBuf::from).collect();
         CaptureRules { excluded, deleted: self.deleted.clone() }
     }
 }

@@ -15,14 +15,17 @@ use super::source::CaptureSource;
 use super::sources::{FileKind, Root};
 
 /// The next days for which deletions are counted.
-const FORECAST_DAYS: u64 = 7;
+const FORECAST_DAYS: u64 = 9;
+
+/// A program that was used so many days after it last wrote a transcript is said to be silent.
+const SILENT_DAYS: i64 = 14;
 
 impl CaptureService {
     /// Describes these sources.
     pub(crate) async fn describe(&self, sources: Vec<CaptureSource>) -> Result<StatusResult> {
         let settings = self.settings.borrow().clone();
         let (files, places, now) = (self.files.lock().clone(), self.places.clone(), self.clock.now());
-        let on = settings.on;
+        let on = settings.sources();
         let sources = run_blocking(move || {
             let describe = |source: CaptureSource| {
                 describe_source(source, on.contains(&source), source.roots(&places), &files, now)
@@ -32,8 +35,8 @@ impl CaptureService {
         .await?;
         Ok(StatusResult {
             paused: settings.paused,
-            redact: settings.redact,
-            excluded: settings.excluded.into_iter().collect(),
+            redact: settings.redacts(),
+            excluded: settings.all_excluded().into_iter().collect(),
             pending: self.progress.borrow().pending,
             sources,
         })
@@ -52,14 +55,17 @@ fn describe_source(
     let newest = failed().max_by_key(|(file, _)| file.modified_at);
     let deletion = roots.iter().find_map(|root| source.deletes_after_days(&root.dir));
     let deletion = deletion.and_then(|days| forecast(source, &roots, files, (days, now)));
+    let last_written_at = own().map(|file| file.modified_at).max();
     SourceStatus {
         source: source.name().into(),
         on,
+        found: roots.iter().any(|root| root.dir.is_dir()),
+        used_since: last_written_at.filter(|_| on).and_then(|written| used_since(&roots, written, now)),
         // A database has rows for its conversations.
         files: own().filter(|file| source.kind(&file.path) != Some(FileKind::Database)).count() as u64,
         conversations: own().map(|file| file.conversations).sum(),
         messages: own().map(|file| file.messages).sum(),
-        last_written_at: own().map(|file| file.modified_at).max(),
+        last_written_at,
         skipped_lines: own().map(|file| file.skipped_lines).sum(),
         failed: failed().count() as u64,
         failure: newest.map(|(file, reason)| CaptureFailure {
@@ -69,6 +75,18 @@ fn describe_source(
         deletion,
         places: roots.into_iter().map(|root| root.dir.to_string_lossy().into_owned()).collect(),
     }
+}
+
+/// Returns when a program was last used, if that is long after it wrote a transcript: by the files beside its transcripts.
+fn used_since(roots: &[Root], written: Timestamp, now: Timestamp) -> Option<Timestamp> {
+    let quiet = (SILENT_DAYS * 24).hours();
+    if now < written.checked_add(quiet).ok()? {
+        return None;
+    }
+    let beside = roots.iter().filter_map(|root| std::fs::read_dir(root.dir.parent()?).ok()).flatten().flatten();
+    let files = beside.filter_map(|entry| entry.metadata().ok().filter(std::fs::Metadata::is_file));
+    let used = files.filter_map(|file| Timestamp::try_from(file.modified().ok()?).ok()).max()?;
+    (used >= written.checked_add(quiet).ok()?).then_some(used)
 }
 
 /// Counts the transcripts that the program will delete soon; `None` if there are none.

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use chorus_base::Ticks;
@@ -11,7 +12,7 @@ use futures_util::stream::FuturesUnordered;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::file_scan::{TranscriptFile, find_transcripts};
+use super::file_scan::find_transcripts;
 use super::queue::ChangedFiles;
 use super::reading::Reader;
 use super::service::{CaptureService, Progress};
@@ -42,7 +43,7 @@ pub async fn run(ops: Arc<Ops>, stop: CancellationToken) {
                 }
             }
             let rules = Arc::new(ops.capture.rules());
-            let reader = Reader { ops: ops.clone(), rules, redact: now.redact };
+            let reader = Reader { ops: ops.clone(), rules, redact: now.redacts() };
             let reader = Arc::new(reader);
             let mut follower = Follower { reader, settings: now, changed: ChangedFiles::default() };
             tokio::select! {
@@ -79,8 +80,9 @@ impl Follower {
                     && let Some(file) = self.changed.pop(Instant::now(), !reading.is_empty())
                 {
                     self.changed.set_reading(file.path.clone(), Instant::now());
+                    let held = self.changed.take_held(&file.path);
                     let (reader, settings) = (self.reader.clone(), settings.clone());
-                    reading.push(async move { reader.read(file, &settings).await });
+                    reading.push(async move { reader.read(file, held, &settings).await });
                 }
                 let Some(read) = reading.next().await else { break };
                 self.changed.set_read(read.path, read.took, Instant::now());
@@ -137,12 +139,14 @@ impl Follower {
             .inspect_err(|error| tracing::warn!(%error, "cannot use inotify; checking transcripts every 10 minutes"))
             .ok();
         let roots: Vec<_> =
-            self.settings.on.iter().map(|source| (*source, source.roots(&self.capture().places))).collect();
+            self.settings.sources().into_iter().map(|source| (source, source.roots(&self.capture().places))).collect();
         if let Some(watcher) = &mut watcher {
             for (source, roots) in &roots {
                 roots.iter().for_each(|root| watcher.add_root(*source, root));
             }
-            if watcher.take_incomplete() {
+            let is_limited = watcher.take_incomplete();
+            self.capture().is_watch_limited.store(is_limited, Ordering::Relaxed);
+            if is_limited {
                 tracing::warn!("not all directories of transcripts can be watched; raise fs.inotify.max_user_watches");
             }
         }

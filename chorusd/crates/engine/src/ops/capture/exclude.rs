@@ -11,12 +11,15 @@ use crate::capture::{CaptureService, CaptureSource};
 /// Excludes a path from capture, or includes it again. What was captured before stays.
 ///
 /// # Errors
-/// `invalid_params` for a relative path, `not_found` if a path to include was not excluded, `storage_failed`.
+/// `invalid_params` for a relative path, or one to include that config.toml excludes, `not_found` if a path to include was not excluded, `storage_failed`.
 pub async fn exclude(capture: &CaptureService, params: ExcludeParams) -> Result<StatusResult> {
     let ExcludeParams { path, remove } = params;
     if !Path::new(&path).is_absolute() {
         return Err(Error::invalid(format!("not an absolute path: {path}"))
             .hint("use an absolute path: the daemon has its own working directory"));
+    }
+    if remove {
+        capture.check_not_in_file(None, Some(&path))?;
     }
     if remove && !capture.is_excluded(&path) {
         return Err(Error::new(ErrorKind::NotFound, format!("{path} is not excluded"))

@@ -1,6 +1,7 @@
 //! The operations `capture.*`.
 
 pub mod exclude;
+pub mod forget;
 pub mod off;
 pub mod on;
 pub mod pause;

@@ -17,7 +17,7 @@ pub async fn on(capture: &CaptureService, params: OnParams, mut progress: OnProg
     let change = capture.change(move |settings| {
         settings.on.extend(added);
         settings.paused = false;
-        settings.redact = params.redact.unwrap_or(settings.redact);
+        settings.redact = params.redact.or(settings.redact);
     });
     let change = change.await?;
     capture.wait_until_read(change, &mut progress).await;

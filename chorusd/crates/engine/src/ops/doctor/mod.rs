@@ -1,6 +1,7 @@
 //! `doctor`: checks the whole installation, and repairs databases on request.
 
 mod audit;
+mod capture;
 mod catalog_drift;
 mod databases;
 mod discord;
@@ -55,6 +56,7 @@ pub fn doctor<'a>(ops: &'a Ops, params: DoctorParams) -> BoxFuture<'a, Result<Do
         checks.push(check_config_file(&ops.effective_config.current().file));
         checks.extend(models::checks(ops).await?);
         checks.extend(search::checks(ops));
+        checks.extend(capture::checks(ops).await?);
         checks.extend(discord::checks(ops).await?);
         checks.extend(run_blocking(|| Ok(programs::checks())).await?);
         checks.extend(sandbox::checks(ops.sandbox.level_or_probe().await));

@@ -1,0 +1,26 @@
+//! The table `[capture]`.
+
+use std::path::PathBuf;
+
+/// What is captured, besides what `chorusctl capture` chose.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CaptureConfig {
+    /// Names of the programs that are captured.
+    pub sources: Vec<String>,
+    /// Directories of projects, or of transcripts, that are left out. Each is absolute.
+    pub exclude: Vec<PathBuf>,
+    /// Whether secrets are redacted, until `chorusctl capture on` says otherwise; by default they are.
+    pub redact: Option<bool>,
+}
+
+/// Parses directories. `~` is the user's home.
+pub(crate) fn parse_directories(texts: Vec<String>) -> Result<Vec<PathBuf>, String> {
+    let parse = |text: String| {
+        let path = match text.strip_prefix("~/").zip(std::env::home_dir()) {
+            Some((below, home)) => home.join(below),
+            None => PathBuf::from(&text),
+        };
+        if path.is_absolute() { Ok(path) } else { Err(format!("{text:?} must be an absolute path, or one in ~/")) }
+    };
+    texts.into_iter().map(parse).collect()
+}
