@@ -134,6 +134,13 @@ impl CaptureService {
         Ok(())
     }
 
+    /// Has all transcripts be read again at the next look.
+    pub(crate) async fn read_all_again(&self) -> Result<()> {
+        self.table.read_all_again().await?;
+        self.files.lock().values_mut().for_each(|file| (file.inode, file.marker) = (0, None));
+        Ok(())
+    }
+
     /// Returns true if exactly this path is excluded.
     pub(crate) fn is_excluded(&self, path: &str) -> bool {
         self.settings.borrow().excluded.contains(path)

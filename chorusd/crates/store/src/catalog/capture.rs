@@ -93,6 +93,14 @@ impl CaptureTable {
         })
     }
 
+    /// Forgets the state of all transcripts, so that they are read again.
+    pub fn read_all_again(&self) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.db.writer.submit(|conn| {
+            conn.execute("UPDATE captured_files SET inode = 0, marker = NULL", [])?;
+            Ok(())
+        })
+    }
+
     /// Returns the hashes of the conversations that are not captured again.
     pub async fn deleted_conversations(&self) -> Result<Vec<String>> {
         self.db

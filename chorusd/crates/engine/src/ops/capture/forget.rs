@@ -32,6 +32,8 @@ pub async fn forget(
 }
 
 async fn undo(capture: &CaptureService, conversation: Option<String>) -> Result<ForgetResult> {
+    // Which transcripts have them is not stored. First, because the change starts a look.
+    capture.read_all_again().await?;
     let lifted = match &conversation {
         None => capture.deleted.remove_all().await?,
         Some(id) => {
