@@ -50,6 +50,17 @@ fn killed(stops: bool) -> Home {
     home
 }
 
+/// Bytes of a frame of the log: its header and a page.
+const FRAME_BYTES: usize = 24 + 4096;
+
+/// A frame near the middle of a log whose page, and that of the next frame, which continues its checksum, later frames have.
+fn replaced_frame(log: &[u8]) -> usize {
+    let pages: Vec<&[u8]> = log[32..].chunks_exact(FRAME_BYTES).map(|frame| &frame[..4]).collect();
+    let is_replaced = |at: usize| pages[at + 2..].contains(&pages[at]) && pages[at + 2..].contains(&pages[at + 1]);
+    let middle = pages.len() / 2;
+    (middle..pages.len() - 2).find(|at| is_replaced(*at)).expect("a page that is written again")
+}
+
 /// The checks about damage of the catalog.
 fn damage(home: &Home) -> Vec<Check> {
     let checks = doctor(home, &[]).checks.into_iter();
@@ -61,8 +72,8 @@ fn a_flipped_bit_in_its_log_costs_nothing_that_later_frames_have() {
     let home = killed(false);
     let mut bytes = fs::read(log(&home)).expect("the log");
     // In the checksum of a frame: every page is as it was written.
-    let frame = (bytes.len() - 32) / (24 + 4096) / 2;
-    bytes[32 + frame * (24 + 4096) + 16] ^= 4;
+    let frame = replaced_frame(&bytes);
+    bytes[32 + frame * FRAME_BYTES + 16] ^= 4;
     fs::write(log(&home), &bytes).expect("written");
     let daemon = Daemon::start(&home);
     assert_eq!(remembered(&home), MEMORIES, "{}", daemon.read_log());
