@@ -80,6 +80,7 @@ const CRATES: &[(&str, &[&str])] = &[
             "search",
             "session",
             "store",
+            "tool-databases",
         ],
     ),
     ("discord", &["agent-core", "base", "config", "engine", "permissions", "proto", "redact", "runtime", "tls"]),

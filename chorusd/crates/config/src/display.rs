@@ -97,7 +97,7 @@ impl Config {
                 let paths = self.capture.exclude.iter().map(|path| path.to_string_lossy().into_owned());
                 paths.collect::<Vec<_>>().join(",").into()
             }
-            "capture.redact" => self.capture.redact.into(),
+            "capture.redact_secrets" => self.capture.redact.into(),
             "search.index" => self.search.index.into(),
             "search.index_tool_results" => self.search.index_tool_results.into(),
             "search.language" => self.search.language.as_str().into(),

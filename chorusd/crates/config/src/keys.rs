@@ -279,7 +279,7 @@ pub(crate) const KEYS: &[ConfigKey] = &[
     ),
     config_key(
         "capture",
-        "redact",
+        "redact_secrets",
         "`false`: secrets are kept in conversations that are captured for the first time. `chorusctl capture on --redact` or `--no-redact` overrides it. Unset: they are redacted.",
         |c, v| {
             c.capture.redact = Some(v.boolean()?);
