@@ -76,7 +76,9 @@ fn a_huge_file_that_is_no_session_harms_nobody() {
     assert_eq!(client.message_texts("b"), ["one"]);
     let peak = process::peak_rss(daemon.pid);
     assert!(peak < SIZE + SIZE / 2, "{peak} bytes for a file of {SIZE}");
-    wait_until("the memory to be given back", DEADLINE, || (daemon.rss() < SIZE / 2).then_some(()));
+    wait_until("the memory to be given back", DEADLINE, || {
+        (process::anonymous_memory(daemon.pid) < SIZE / 2).then_some(())
+    });
     daemon.assert_alive();
 }
 
