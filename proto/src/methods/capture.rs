@@ -107,7 +107,7 @@ pub struct SourceStatus {
     /// The directories where it keeps conversations. One that does not exist yet is included.
     pub places: Vec<String>,
     /// One of these directories exists.
-    #[serde(default)]
+    #[omit_empty]
     pub found: bool,
     /// Transcripts that were read.
     pub files: u64,
