@@ -4,7 +4,6 @@ use std::fs;
 use std::time::{Duration, SystemTime};
 
 use chorus_tests::Daemon;
-use chorus_tests::ctl::chorusctl;
 use serde_json::json;
 
 use super::*;

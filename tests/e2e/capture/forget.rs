@@ -1,7 +1,6 @@
 //! `capture forget`, and what config.toml says about capture.
 
 use chorus_tests::Daemon;
-use chorus_tests::ctl::chorusctl;
 
 use super::*;
 
@@ -20,11 +19,7 @@ fn a_forgotten_conversation_stays_away_until_that_is_undone() {
     let told = chorusctl(&home, ["capture", "forget", &revision.short_id]).expect_success();
     assert!(told.contains("2 sessions moved to the trash"), "{told}");
     talk.say("two");
-    // Another conversation, written later, has been captured when this has been looked at.
-    let mut other = Transcript::claude_code(&home, "/home/mara/shop", "bbbbbbbb");
-    other.say("another");
-    wait_until_kept(&mut client, &other);
-    chorusctl(&home, ["capture", "on"]).expect_success();
+    let other = capture_another(&home, &mut client);
     assert_eq!(captured(&mut client).len(), 1);
     chorusctl(&home, ["capture", "forget", "--undo", "no-such-id"]).expect_failure_with_hint(3);
     chorusctl(&home, ["capture", "forget", "--undo", &talk.id]).expect_success();

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use chorus_proto::methods::search::{Search, SearchParams};
 use chorus_tests::Daemon;
-use chorus_tests::ctl::chorusctl;
 
 use super::*;
 

@@ -1,7 +1,6 @@
 //! A daemon that is killed while a conversation grows loses and doubles nothing.
 
 use chorus_tests::Daemon;
-use chorus_tests::ctl::chorusctl;
 use chorus_tests::rng::Rng;
 
 use super::*;

@@ -15,6 +15,7 @@ use chorus_proto::Client;
 use chorus_proto::Session;
 use chorus_proto::methods::capture::{SourceStatus, Status, StatusParams};
 use chorus_proto::methods::context::{History, HistoryParams};
+use chorus_tests::ctl::chorusctl;
 use chorus_tests::{DEADLINE, Home, wait_until};
 use serde_json::{Value, json};
 
@@ -99,6 +100,15 @@ fn wait_until_kept(client: &mut Client, transcript: &Transcript) -> Session {
         let session = sessions.iter().find(is_it)?;
         (kept(session) == texts(&transcript.path)).then(|| session.clone())
     })
+}
+
+/// Has another conversation written and captured. Everything that was written before has been looked at then.
+fn capture_another(home: &Home, client: &mut Client) -> Transcript {
+    let mut other = Transcript::claude_code(home, "/home/mara/shop", "bbbbbbbb");
+    other.say("another");
+    wait_until_kept(client, &other);
+    chorusctl(home, ["capture", "on"]).expect_success();
+    other
 }
 
 fn status_of(client: &mut Client, source: &str) -> SourceStatus {

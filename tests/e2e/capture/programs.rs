@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use chorus_tests::ctl::chorusctl;
 use chorus_tests::{DEADLINE, Daemon, wait_until};
 use rusqlite::Connection;
 

@@ -1,7 +1,6 @@
 //! Conversations that are not captured: excluded projects, a pause, sources that are off, deleted conversations, and secrets.
 
 use chorus_tests::Daemon;
-use chorus_tests::ctl::chorusctl;
 
 use super::*;
 
@@ -63,11 +62,7 @@ fn a_deleted_conversation_does_not_come_back_until_it_is_restored() {
     let session = wait_until_kept(&mut client, &talk);
     let deleted = chorusctl(&home, ["--json", "rm", &session.short_id]).expect_json();
     talk.say("two");
-    // Another conversation, written later, has been captured when this has been looked at.
-    let mut other = Transcript::claude_code(&home, "/home/mara/shop", "bbbbbbbb");
-    other.say("another");
-    wait_until_kept(&mut client, &other);
-    chorusctl(&home, ["capture", "on"]).expect_success();
+    capture_another(&home, &mut client);
     assert_eq!(captured(&mut client).len(), 1);
     let entry = deleted["trash"].as_str().expect("an entry of the trash");
     chorusctl(&home, ["trash", "restore", entry]).expect_success();
@@ -90,10 +85,7 @@ fn a_deleted_revision_does_not_come_back() {
     let revision = wait_until_kept(&mut client, &talk);
     chorusctl(&home, ["rm", &revision.short_id]).expect_success();
     talk.say("two");
-    let mut other = Transcript::claude_code(&home, "/home/mara/shop", "bbbbbbbb");
-    other.say("another");
-    wait_until_kept(&mut client, &other);
-    chorusctl(&home, ["capture", "on"]).expect_success();
+    capture_another(&home, &mut client);
     let left: Vec<_> = captured(&mut client).iter().map(kept).collect();
     assert!(left.len() == 2 && left.contains(&vec!["one".to_owned()]), "{left:?}");
 }

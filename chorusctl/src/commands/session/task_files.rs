@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 /// The messages of the API, in newer and older versions.
 const TRANSCRIPTS: [&str; 2] = ["api_conversation_history.json", "claude_messages.json"];
 
-/// What the person saw, with times and usage.
+/// The file with the messages as the person saw them, with times and usage.
 const UI_MESSAGES: &str = "ui_messages.json";
 
 const TASK_METADATA: &str = "task_metadata.json";

@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-/// What is captured, besides what `chorusctl capture` chose.
+/// The settings of capture, which add to those of `chorusctl capture`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CaptureConfig {
     /// Names of the programs that are captured.
     pub sources: Vec<String>,
     /// Directories of projects, or of transcripts, that are left out. Each is absolute.
     pub exclude: Vec<PathBuf>,
-    /// Whether secrets are redacted, until `chorusctl capture on` says otherwise; by default they are.
+    /// False keeps secrets, until `chorusctl capture on` says otherwise. By default they are redacted.
     pub redact: Option<bool>,
 }
 

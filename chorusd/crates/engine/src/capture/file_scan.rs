@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use super::source::CaptureSource;
 use super::sources::{FileKind, Root};
 
-/// What SQLite adds to the name of a database for the log of its last writes.
+/// SQLite adds this to the name of a database for the log of its last writes.
 const WAL_SUFFIX: &str = "-wal";
 
 /// A transcript or a database of conversations, as it is now.

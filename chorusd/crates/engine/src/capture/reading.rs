@@ -146,7 +146,7 @@ impl Reader {
     }
 }
 
-/// What was imported of a transcript.
+/// The counts of an import.
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub conversations: u64,

@@ -22,7 +22,7 @@ pub(crate) struct CaptureSettings {
     pub paused: bool,
     /// Unset: as the configuration file says.
     pub redact: Option<bool>,
-    /// What config.toml adds.
+    /// The choices of config.toml, which add to these.
     #[serde(skip)]
     pub from_file: FileSettings,
     /// Counts the changes since the start, so that a change can be waited for.

@@ -139,12 +139,12 @@ impl ImportedUsageTable {
         self.db.reader.submit(move |conn| Ok(select_digest(conn, session)?.is_some())).await
     }
 
-    /// Deletes the usage of a session for good.
+    /// Permanently deletes the usage of a session.
     pub fn delete(&self, session: Uuid) -> impl Future<Output = Result<()>> + Send + use<> {
         self.db.writer.submit(move |conn| delete(conn, session))
     }
 
-    /// Deletes the usage of all sessions of an agent for good.
+    /// Permanently deletes the usage of all sessions of an agent.
     pub fn delete_of_agent(&self, agent: Uuid) -> impl Future<Output = Result<()>> + Send + use<> {
         self.db.writer.submit(move |conn| {
             conn.execute(
