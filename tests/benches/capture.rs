@@ -41,7 +41,7 @@ impl Random {
             let word = if n.is_multiple_of(3) { n % 97 } else { (n >> 8) % 30_000 };
             text.push_str(&format!("w{word} "));
             if n.is_multiple_of(13) {
-                text.push_str("\n");
+                text.push('\n');
             }
         }
         text
@@ -287,7 +287,7 @@ fn long_transcript(bytes: u64) {
     assert!(messages_of(&mut client, &talk.id) > 0, "it was captured");
     print_report(format!(
         "one transcript of {:.0} MB: {:.1} MB/s, {:.1} MB of memory at the peak above {before:.1} MB",
-        megabytes(&[path.clone()]),
+        megabytes(std::slice::from_ref(&path)),
         megabytes(&[path]) / took,
         peak_megabytes(pid) - before,
     ));

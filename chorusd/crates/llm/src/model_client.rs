@@ -372,7 +372,7 @@ impl Models {
         })
     }
 
-    /// Returns the price of a model that another program names, if it is clear which one is meant ([`foreign_price`]).
+    /// Returns the price of a model that another program names, if it is clear which one is meant (`foreign_price.rs`).
     #[must_use]
     pub fn price_by_name(&self, name: &str) -> Option<Price> {
         if let Some(price) = ModelRef::parse(name).and_then(|target| self.price(&target)) {

@@ -52,7 +52,7 @@ impl FileSettings {
 impl CaptureSettings {
     /// Returns true if there is something to do.
     pub(crate) fn is_active(&self) -> bool {
-        !self.paused && !(self.on.is_empty() && self.from_file.on.is_empty())
+        !self.paused && !self.sources().is_empty()
     }
 
     /// Returns all sources that are on.
