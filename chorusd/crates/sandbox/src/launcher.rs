@@ -1,6 +1,7 @@
 //! Probes the sandbox of this machine and starts commands in it.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::OnceLock;
@@ -107,9 +108,23 @@ impl Sandbox {
     /// # Errors
     /// The command cannot be started, or [`Sandbox::prepare`] has not succeeded yet.
     pub fn start(&self, job: &CommandSpec, output: Stdio, errors: Stdio) -> io::Result<SandboxChild> {
+        self.start_with_input(job, None, output, errors)
+    }
+
+    /// Like [`Sandbox::start`], with a standard input.
+    ///
+    /// # Errors
+    /// As [`Sandbox::start`].
+    pub fn start_with_input(
+        &self,
+        job: &CommandSpec,
+        input: Option<OwnedFd>,
+        output: Stdio,
+        errors: Stdio,
+    ) -> io::Result<SandboxChild> {
         let level = self.level().filter(|_| self.root_only_files.is_ready());
         let level = level.ok_or_else(|| io::Error::other("the sandbox check has not finished yet"))?;
-        self.start_with(level.isolation, job, output, errors)
+        self.start_with(level.isolation, job, (input, output, errors))
     }
 }
 
@@ -118,7 +133,8 @@ mod linux {
     use std::ffi::OsString;
     use std::io::IoSlice;
     use std::mem::MaybeUninit;
-    use std::os::fd::{AsFd, OwnedFd};
+    use std::os::fd::AsFd as _;
+    use std::os::fd::BorrowedFd;
     use std::os::unix::fs::PermissionsExt as _;
 
     use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
@@ -127,12 +143,12 @@ mod linux {
     use tempfile::TempDir;
 
     use super::{
-        CommandSpec, ConfinementLevel, ISOLATION_VAR, Isolation, OnceLock, Path, PathBuf, Sandbox, SandboxChild, Stdio,
-        UnixStream, io,
+        CommandSpec, ConfinementLevel, ISOLATION_VAR, Isolation, OnceLock, OwnedFd, Path, PathBuf, Sandbox,
+        SandboxChild, Stdio, UnixStream, io,
     };
     use crate::cgroups::CommandCgroups;
     use crate::protocol::{
-        AppliedConfinement, CONFINE_STAGE, HELPER_FLAG, LaunchSpec, MAX_CGROUPS, MountStep, NAMESPACES_STAGE,
+        AppliedConfinement, CONFINE_STAGE, HELPER_FLAG, LaunchSpec, MAX_DESCRIPTORS, MountStep, NAMESPACES_STAGE,
     };
     use crate::{Confinement, Exit, PathAccess, ResourceLimits, bubblewrap, environment, git_author, mounts};
 
@@ -188,7 +204,7 @@ mod linux {
             };
             let (reader, writer) = io::pipe()?;
             let errors = Stdio::from(writer);
-            let mut running = self.start_with(way, &job, Stdio::null(), errors)?;
+            let mut running = self.start_with(way, &job, (None, Stdio::null(), errors))?;
             let ended = tokio::time::timeout(PROBE_TIMEOUT, running.wait()).await;
             match (ended, running.applied_confinement()) {
                 (Ok(Ok(Exit::Code(0))), Some(reached)) => Ok(reached),
@@ -202,8 +218,7 @@ mod linux {
             &self,
             way: Isolation,
             job: &CommandSpec,
-            output: Stdio,
-            errors: Stdio,
+            (input, output, errors): (Option<OwnedFd>, Stdio, Stdio),
         ) -> io::Result<SandboxChild> {
             let hidden = self.hidden.get().map_or(&[][..], Vec::as_slice);
             let limits = job.confinement.limits.lowered_by_env();
@@ -263,6 +278,7 @@ mod linux {
                 processes: limits.processes,
                 file: limits.file,
                 groups: group.bound_resources(),
+                has_input: input.is_some(),
             };
             let spec = serde_json::to_vec(&spec)?;
             let length = u32::try_from(spec.len()).map_err(io::Error::other)?;
@@ -270,7 +286,7 @@ mod linux {
             let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
             ours.set_nonblocking(true)?;
             // [`SandboxChild`] sends the part that the socket does not accept now.
-            let said = send_spec(&ours, &to_say, &group)?;
+            let said = send_spec(&ours, &to_say, &group, input.as_ref())?;
             to_say.drain(..said);
             let child = command
                 .env_clear()
@@ -295,14 +311,20 @@ mod linux {
         tempfile::Builder::new().prefix("chorus-home-").permissions(own).tempdir_in("/tmp")
     }
 
-    /// Sends as much as the socket accepts, with the descriptors of the control groups, and returns the number of bytes
-    /// sent.
-    fn send_spec(line: &std::os::unix::net::UnixStream, bytes: &[u8], group: &CommandCgroups) -> io::Result<usize> {
-        let doors: Vec<_> = group.join_files().map(AsFd::as_fd).collect();
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_CGROUPS))];
+    /// Sends as much as the socket accepts, with the descriptors of the control groups and the standard input, and returns
+    /// the number of bytes sent.
+    fn send_spec(
+        line: &std::os::unix::net::UnixStream,
+        bytes: &[u8],
+        group: &CommandCgroups,
+        input: Option<&OwnedFd>,
+    ) -> io::Result<usize> {
+        let doors: Vec<BorrowedFd<'_>> =
+            group.join_files().map(|file| file.as_fd()).chain(input.map(|input| input.as_fd())).collect();
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
         let mut beside = SendAncillaryBuffer::new(&mut space);
         if !doors.is_empty() && !beside.push(SendAncillaryMessage::ScmRights(&doors)) {
-            return Err(io::Error::other("too many cgroups"));
+            return Err(io::Error::other("too many descriptors"));
         }
         Ok(sendmsg(line, &[IoSlice::new(bytes)], &mut beside, SendFlags::NOSIGNAL)?)
     }
@@ -328,14 +350,19 @@ mod linux {
 
 #[cfg(not(target_os = "linux"))]
 mod elsewhere {
-    use super::{CommandSpec, ConfinementLevel, Isolation, Sandbox, SandboxChild, Stdio, io};
+    use super::{CommandSpec, ConfinementLevel, Isolation, OwnedFd, Sandbox, SandboxChild, Stdio, io};
 
     impl Sandbox {
         pub(super) async fn probe(&self) -> io::Result<ConfinementLevel> {
             Ok(ConfinementLevel::nothing(&[(Isolation::None, "namespaces require Linux".into())]))
         }
 
-        pub(super) fn start_by(&self, _: Isolation, _: &CommandSpec, _: Stdio, _: Stdio) -> io::Result<SandboxChild> {
+        pub(super) fn start_with(
+            &self,
+            _: Isolation,
+            _: &CommandSpec,
+            _: (Option<OwnedFd>, Stdio, Stdio),
+        ) -> io::Result<SandboxChild> {
             Err(io::Error::new(io::ErrorKind::Unsupported, "commands require Linux"))
         }
     }

@@ -39,6 +39,8 @@ pub(crate) struct LaunchSpec {
     pub file: u64,
     /// The resources bound by each control group to join, in the order of the descriptors sent with this message.
     pub groups: Vec<BoundResources>,
+    /// True if the last descriptor is the command's standard input; otherwise that is empty.
+    pub has_input: bool,
 }
 
 /// A directory or file, by its path and by what the file system calls it.
@@ -56,8 +58,8 @@ pub(crate) struct BoundResources {
     pub processes: bool,
 }
 
-/// Limit on the control groups of a command.
-pub(crate) const MAX_CGROUPS: usize = 4;
+/// Limit on the descriptors that are sent with a launch spec: those of control groups and a standard input.
+pub(crate) const MAX_DESCRIPTORS: usize = 5;
 
 /// One mount of a command's root file system. Paths are absolute, and those of the host are real paths.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -17,7 +17,7 @@ use crate::shared_paths;
 
 /// Confines this process, runs the command, and waits for its end.
 pub(super) fn run() -> Result<(), String> {
-    let (spec, doors) = control_socket::receive_spec()?;
+    let (spec, doors, input) = control_socket::receive_spec()?;
     set_close_on_exec().map_err(with_context("cannot close its descriptors"))?;
     if getpid().is_init() {
         // The thread that created the namespace is the only one of its process and lives as long as that does.
@@ -58,11 +58,14 @@ pub(super) fn run() -> Result<(), String> {
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(with_context("cannot hide from the command"))?;
     let [program, args @ ..] = &spec.argv[..] else { return Err("no command".into()) };
     let mut command = Command::new(program);
-    command.args(args).env_clear().envs(spec.env).current_dir(&spec.dir).stdin(Stdio::null());
+    let input = input.map_or_else(Stdio::null, Stdio::from);
+    command.args(args).env_clear().envs(spec.env).current_dir(&spec.dir).stdin(input);
     control_socket::send_report(&HelperReport::Ready(AppliedConfinement { landlock, seccomp, processes, memory }));
     let child = std::os::unix::process::CommandExt::process_group(&mut command, 0)
         .spawn()
         .map_err(with_context(format!("cannot run {}", program.display())))?;
+    // Only the command reads its standard input; whoever writes to it notices when it has ended.
+    drop(command);
     let ended = init::wait_for_command(&child, watch)?;
     control_socket::send_report(&ended);
     Ok(())

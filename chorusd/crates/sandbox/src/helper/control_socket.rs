@@ -8,7 +8,7 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg}
 use rustix::stdio::stdin;
 
 use super::with_context;
-use crate::protocol::{HelperReport, LaunchSpec, MAX_CGROUPS};
+use crate::protocol::{HelperReport, LaunchSpec, MAX_DESCRIPTORS};
 
 /// Limit on the length of the launch spec, in bytes.
 const MAX_SPEC_LEN: usize = 64 << 20;
@@ -23,23 +23,25 @@ pub(super) fn send_report(report: &HelperReport) {
     }
 }
 
-/// Receives the launch spec and the descriptors of the control groups to join. Reads nothing beyond them.
-pub(super) fn receive_spec() -> Result<(LaunchSpec, Vec<OwnedFd>), String> {
+/// Receives the launch spec, the descriptors of the control groups to join, and the command's standard input if it has one.
+/// Reads nothing beyond them.
+pub(super) fn receive_spec() -> Result<(LaunchSpec, Vec<OwnedFd>, Option<OwnedFd>), String> {
     let mut length = [0; 4];
-    let groups = read_first(&mut length).map_err(with_context("no command received"))?;
+    let mut descriptors = read_first(&mut length).map_err(with_context("no command received"))?;
     let length = u32::from_be_bytes(length) as usize;
     if length > MAX_SPEC_LEN {
         return Err("the command is too long".into());
     }
     let mut bytes = vec![0; length];
     read_full(&mut bytes).map_err(with_context("no command received"))?;
-    let spec = serde_json::from_slice(&bytes).map_err(with_context("cannot read the command"))?;
-    Ok((spec, groups))
+    let spec: LaunchSpec = serde_json::from_slice(&bytes).map_err(with_context("cannot read the command"))?;
+    let input = if spec.has_input { Some(descriptors.pop().ok_or("no standard input received")?) } else { None };
+    Ok((spec, descriptors, input))
 }
 
 /// Reads the first bytes and the descriptors that come with them.
 fn read_first(bytes: &mut [u8]) -> Result<Vec<OwnedFd>, Errno> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_CGROUPS))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut beside = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::CMSG_CLOEXEC;
     let took = retry_on_intr(|| recvmsg(stdin(), &mut [IoSliceMut::new(bytes)], &mut beside, flags))?;
