@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::Config;
+use super::mcp::check_mcp_name;
 use super::raw_value::parse_idle_timeout;
 use super::workspace_mode::WorkspaceMode;
 
@@ -63,6 +64,8 @@ pub struct AgentConfig {
     pub workspace: WorkspaceMode,
     /// Passages of its past that it recalls at the start of a window; 0: none.
     pub recall: u64,
+    /// Names of the MCP servers whose tools it has.
+    pub mcp: Vec<String>,
 }
 
 /// A key that `agent config` sets.
@@ -77,7 +80,7 @@ pub(crate) struct SettableKey {
 }
 
 /// All keys that `agent config` sets, in alphabetical order.
-pub(crate) const CONFIG_KEYS: [SettableKey; 17] = [
+pub(crate) const CONFIG_KEYS: [SettableKey; 18] = [
     SettableKey { name: "channel_id", in_discord: true, about: "Discord channel that the agent answers in." },
     SettableKey { name: "checkpoint_workspace", in_discord: true, about: "As in `[defaults]`." },
     SettableKey { name: "compact_at_tokens", in_discord: true, about: "As in `[defaults]`." },
@@ -86,6 +89,11 @@ pub(crate) const CONFIG_KEYS: [SettableKey; 17] = [
     SettableKey { name: "daily_token_limit", in_discord: true, about: "As in `[defaults]`." },
     SettableKey { name: "idle_timeout", in_discord: true, about: "As in `[defaults]`." },
     SettableKey { name: "max_conversations", in_discord: true, about: "As in `[defaults]`." },
+    SettableKey {
+        name: "mcp",
+        in_discord: false,
+        about: "Names of the servers of `[mcp.NAME]` whose tools the agent has, as a JSON list. Unset: none.",
+    },
     SettableKey {
         name: "model",
         in_discord: true,
@@ -223,6 +231,14 @@ impl AgentConfig {
                 None => defaults.defaults.workspace,
             },
             recall: number("recall").unwrap_or(0),
+            mcp: map
+                .get("mcp")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect(),
             map,
         })
     }
@@ -297,6 +313,14 @@ fn check_value(key: &str, value: &Value) -> Result<(), String> {
         "permissions" => value.is_string() || value.is_object(),
         "daily_cost_limit" => value.as_f64().is_some_and(|limit| limit.is_finite() && limit >= 0.0),
         "redact" | "checkpoint_workspace" => value.is_boolean(),
+        "mcp" => {
+            let names = value.as_array().ok_or("has an `mcp` that is not a list of names")?;
+            for name in names {
+                let name = name.as_str().ok_or("has an `mcp` that is not a list of names")?;
+                check_mcp_name(name).map_err(|e| format!("has an `mcp` with {name:?}, which {e}"))?;
+            }
+            true
+        }
         "running_tasks" | PERMISSION_RULES_KEY => value.is_array(),
         _ => true,
     };
@@ -342,6 +366,10 @@ pub fn normalise(key: &str, value: Value, profiles: &Profiles) -> Result<Value> 
             serde_json::from_str(&text)
                 .map_err(|e| Error::invalid(format!("`permissions` is not valid JSON: {e}")).hint(example(key)))?
         }
+        // A list, typed as JSON.
+        Value::String(text) if key == "mcp" && text.trim_start().starts_with('[') => serde_json::from_str(&text)
+            .map_err(|e| Error::invalid(format!("`mcp` is not valid JSON: {e}")).hint(example(key)))?,
+        Value::String(text) if key == "mcp" => text.split(',').map(str::trim).filter(|name| !name.is_empty()).collect(),
         Value::Number(number) if key == "idle_timeout" && number.as_u64() == Some(0) => Value::from("0"),
         other => other,
     };
@@ -365,6 +393,7 @@ fn example(key: &str) -> String {
             "a profile name, such as standard (see `chorusctl permissions list`), or a profile as JSON".into()
         }
         "max_conversations" => "for example 100".into(),
+        "mcp" => "a JSON list of names of `[mcp.NAME]` in config.toml, for example '[\"files\"]'".into(),
         "concurrent_turns" => "for example 4".into(),
         "window_messages" => "for example 50".into(),
         "recall" => "for example 5; 0 = none".into(),

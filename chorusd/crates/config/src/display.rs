@@ -25,6 +25,10 @@ impl Config {
             let named = |(key, value): (&str, Value)| (format!("providers.{}.{key}", provider.name), value);
             shown.extend(provider_entries(provider).into_iter().map(named));
         }
+        for server in self.mcp.values() {
+            let named = |(key, value): (&str, Value)| (format!("mcp.{}.{key}", server.name), value);
+            shown.extend(server.to_entries().into_iter().map(named));
+        }
         for (model, price) in &self.prices {
             let keys = [
                 ("input", Some(price.input)),

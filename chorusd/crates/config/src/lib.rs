@@ -9,6 +9,7 @@ mod display;
 mod grants;
 mod keys;
 mod load;
+mod mcp;
 mod named_tables;
 mod permissions;
 pub mod provider;
@@ -27,6 +28,7 @@ use chorus_permissions::{Grants, Profiles};
 
 pub use capture::CaptureConfig;
 pub use load::load;
+pub use mcp::{EnvVariable, McpHttp, McpProgram, McpServer, McpTransport, check_mcp_name};
 pub use provider::{CallLimits, KeySource, Price, Provider, ProviderKind, is_loopback_url};
 pub use raw_value::{format_days, parse_duration, validate_retention};
 pub use reference::{KeyReference, agent_reference, config_reference};
@@ -59,6 +61,8 @@ pub struct Config {
     pub providers: BTreeMap<String, Provider>,
     /// Short names of models, each for a `provider/model`.
     pub aliases: BTreeMap<String, String>,
+    /// Servers of the Model Context Protocol by name.
+    pub mcp: BTreeMap<String, McpServer>,
     /// Prices by `provider/model`.
     pub prices: BTreeMap<String, Price>,
     /// Whether discovery probes the default ports of local model servers.
@@ -145,6 +149,7 @@ impl Default for Config {
             },
             providers: BTreeMap::new(),
             aliases: BTreeMap::new(),
+            mcp: BTreeMap::new(),
             prices: BTreeMap::new(),
             discovery_local: false,
             sessions_unused_for: None,

@@ -1,5 +1,5 @@
 //! The tables of config.toml with names chosen by the user: `[providers.NAME]`, `[prices."MODEL"]`, `[aliases]`,
-//! `[permissions.NAME]`, `[permission_grants]`.
+//! `[mcp.NAME]`, `[permissions.NAME]`, `[permission_grants]`.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -7,6 +7,7 @@ use std::path::Path;
 use chorus_base::closest_match;
 use toml::de::{DeTable, DeValue};
 
+use super::mcp::{MCP_KEYS, McpServerBuilder, check_mcp_name};
 use super::provider::{ANTHROPIC, NamedTableKey, PRICE_KEYS, PROVIDER_KEYS, Price, ProviderBuilder, check_name};
 use super::raw_value::RawConfigValue;
 use super::{Config, grants, permissions};
@@ -15,7 +16,7 @@ use super::{Config, grants, permissions};
 pub(crate) const GRANTS_TABLE: &str = "permission_grants";
 
 /// Names of these tables.
-pub(crate) const NAMED_TABLES: [&str; 5] = ["providers", "prices", "aliases", "permissions", GRANTS_TABLE];
+pub(crate) const NAMED_TABLES: [&str; 6] = ["providers", "prices", "aliases", "mcp", "permissions", GRANTS_TABLE];
 
 /// An error: byte offset, message, and hint.
 pub(crate) type TableError = (usize, String, String);
@@ -51,6 +52,13 @@ pub(crate) fn read_table(
                 let mut price = Price::default();
                 set_keys(&mut price, &place, as_table(value.get_ref()).map_err(&wrong)?, PRICE_KEYS)?;
                 config.prices.insert(name.to_owned(), price);
+            }
+            "mcp" => {
+                check_mcp_name(name).map_err(&wrong)?;
+                let mut draft = McpServerBuilder::default();
+                set_keys(&mut draft, &place, as_table(value.get_ref()).map_err(&wrong)?, MCP_KEYS)?;
+                let server = draft.build(name, source.dir, source.env).map_err(&wrong)?;
+                config.mcp.insert(name.to_owned(), server);
             }
             "permissions" => {
                 let content = as_table(value.get_ref()).map_err(&wrong)?;

@@ -289,7 +289,7 @@ impl ProviderBuilder {
     }
 }
 
-fn key_from_env(variable: String, env: &dyn Fn(&str) -> Option<OsString>) -> KeySource {
+pub(super) fn key_from_env(variable: String, env: &dyn Fn(&str) -> Option<OsString>) -> KeySource {
     let value = env(&variable).filter(|value| !value.is_empty());
     // A key that is not UTF-8 is refused at its first use, like every other key that cannot be sent.
     let value = value.map(|value| Secret::new(value.to_string_lossy().into_owned()));

@@ -4,6 +4,7 @@ use super::Config;
 use super::agent::{CONFIG_KEYS, SettableKey};
 use super::display::duration_value;
 use super::keys::{KEYS, dotted_name};
+use super::mcp::{MCP_KEYS, mcp_default};
 use super::provider::{CallLimits, NamedTableKey, PRICE_KEYS, PROVIDER_KEYS};
 
 /// A key of config.toml or of agent.json.
@@ -37,8 +38,9 @@ pub fn config_reference() -> Vec<KeyReference> {
         KeyReference { table: key.table, name: key.name, default, about: key.about }
     });
     let providers = named_reference("providers.NAME", PROVIDER_KEYS, provider_default);
+    let mcp = named_reference("mcp.NAME", MCP_KEYS, mcp_default);
     let prices = named_reference("prices.\"PROVIDER/MODEL\"", PRICE_KEYS, |_| None);
-    fixed.chain(providers).chain(prices).collect()
+    fixed.chain(providers).chain(mcp).chain(prices).collect()
 }
 
 /// Lists the keys that `agent config` sets.
