@@ -310,6 +310,11 @@ impl Daemon {
             // to be saved.
             let _ = timeout_at(deadline.min(Moment::now() + DRAIN_TIMEOUT), server.drain()).await;
             let ended = timeout_at(deadline, ending).await.ok().and_then(Result::ok).unwrap_or_default();
+            // Those that are still there when the daemon ends are killed.
+            let servers = chorus_runtime::spawn({
+                let mcp = self.ops.mcp.clone();
+                async move { mcp.stop().await }
+            });
             let saved = async {
                 tokio::join!(in_background.notify_agents(ended), save_contexts(&self.ops));
                 // A second pass, for contexts to which the end of a task has added a message since.
@@ -321,6 +326,7 @@ impl Daemon {
                 tracing::warn!("not every context was saved in time; they are in the journal");
             }
             let _ = timeout_at(deadline, discord).await;
+            let _ = timeout_at(deadline, servers).await;
             self.ops.sessions.history_numbers.store(&self.ops.home);
             let closed = timeout_at(deadline, self.ops.store.close()).await;
             if let Ok(Err(failure)) = closed {

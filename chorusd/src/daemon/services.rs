@@ -32,6 +32,7 @@ use chorus_engine::tools::{FileVersions, ToolHost, ToolServices};
 use chorus_engine::usage::UsageTracker;
 use chorus_engine::{KeyedMutex, ops, tasks};
 use chorus_llm::Models;
+use chorus_mcp_client::McpServers;
 use chorus_proto::paths::InstancePaths;
 use chorus_redact::Redactor;
 use chorus_sandbox::Sandbox;
@@ -62,6 +63,7 @@ pub(super) async fn make_services(
     let background_tasks = tasks::Tasks::new(store.clone(), clock.clone());
     let sandbox = Arc::new(Sandbox::new(program, &home));
     sandbox.hide_paths(hidden_paths(places, &config));
+    let mcp = Arc::new(McpServers::new(&config.mcp, &home, sandbox.clone(), redactor.clone()));
     let file_writes = store.catalog.file_writes.clone();
     let last_write = file_writes.last_position().await?;
     let tools = ToolServices::new(
@@ -70,7 +72,7 @@ pub(super) async fn make_services(
         clock.clone(),
         approvals.clone(),
         background_tasks.clone(),
-        (sandbox.clone(), redactor.clone()),
+        (sandbox.clone(), redactor.clone(), mcp.clone()),
         FileVersions::new(file_writes, agents.clone(), last_write),
     );
     let sessions_lock = Arc::<tokio::sync::RwLock<()>>::default();
@@ -244,6 +246,7 @@ pub(super) async fn make_services(
         approvals,
         tasks: background_tasks,
         sandbox,
+        mcp,
         git_locks: tools.git_locks.clone(),
         redactor,
         agents,
@@ -285,5 +288,7 @@ fn search_settings(config: &Config) -> SearchSettings {
 fn hidden_paths(places: &InstancePaths, config: &Config) -> Vec<PathBuf> {
     let keys = config.providers.values().filter_map(|provider| provider.key.file()).map(Path::to_owned);
     let token = config.discord.token.file().map(Path::to_owned);
-    [places.socket.clone(), places.config.clone()].into_iter().chain(keys).chain(token).collect()
+    let servers = config.mcp.values().filter_map(|server| server.token_file()).map(Path::to_owned);
+    let own = [places.socket.clone(), places.config.clone()];
+    own.into_iter().chain(keys).chain(token).chain(servers).collect()
 }

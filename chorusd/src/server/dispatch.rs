@@ -72,7 +72,7 @@ routes! {
     inline permissions::List => permissions::list::list(agent_resolver, config);
     inline permissions::Show => permissions::show::show(agent_resolver, config);
     inline permissions::Rules => permissions::rules::rules(agent_resolver);
-    inline permissions::Check => permissions::check::check(agent_resolver, sandbox);
+    inline permissions::Check => permissions::check::check(agent_resolver, sandbox, mcp);
     inline settings::Show => settings::show::show(effective_config);
     inline models::List => models::list::list(models, effective_config);
     inline usage::Show => usage::usage(agents, store.catalog, usage, models, clock);

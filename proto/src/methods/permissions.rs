@@ -113,6 +113,10 @@ pub struct AgentRule {
     pub created_at: Timestamp,
     /// `owner`, or somebody in a channel.
     pub created_by: String,
+    /// For the tool of an MCP server: SHA-256, in hex, of its description and parameters at that time. If they change, the
+    /// action needs approval again.
+    #[omit_empty]
+    pub definition: Option<String>,
 }
 
 /// How an agent's rule matches.

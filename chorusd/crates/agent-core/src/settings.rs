@@ -52,6 +52,8 @@ pub struct AgentSettings {
     pub worktrees: bool,
     /// How many passages of its past it recalls at the start of a window; 0: none.
     pub recall: u64,
+    /// Names of the MCP servers whose tools it has.
+    pub mcp: Vec<String>,
 }
 
 impl AgentSettings {
@@ -93,6 +95,7 @@ impl Default for AgentSettings {
             concurrent_turns: 4,
             worktrees: false,
             recall: 0,
+            mcp: Vec::new(),
         }
     }
 }

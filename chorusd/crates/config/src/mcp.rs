@@ -84,6 +84,15 @@ impl McpServer {
         matches!(self.transport, McpTransport::Program(_))
     }
 
+    /// Returns the file with its token.
+    #[must_use]
+    pub fn token_file(&self) -> Option<&Path> {
+        match &self.transport {
+            McpTransport::Program(_) => None,
+            McpTransport::Http(http) => http.token.file(),
+        }
+    }
+
     /// Lists the keys of its table with their values, without secrets.
     pub(crate) fn to_entries(&self) -> Vec<(&'static str, Value)> {
         let mut entries = match &self.transport {

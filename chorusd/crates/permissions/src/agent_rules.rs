@@ -165,15 +165,26 @@ impl Profile {
         self.agent_rules.iter()
     }
 
-    /// Returns the rules of the agent with these added, unless they are there already.
+    /// Returns the rules of the agent with these added, unless they are there already. A rule for another definition of a
+    /// server's tool is replaced.
     #[must_use]
-    pub fn extended_agent_rules(&self, kind: AgentRuleKind, new: &[String], at: Timestamp, by: &str) -> Vec<AgentRule> {
+    pub fn extended_agent_rules(
+        &self,
+        kind: AgentRuleKind,
+        new: &[String],
+        (at, by): (Timestamp, &str),
+        definition: Option<&str>,
+    ) -> Vec<AgentRule> {
         let mut rules: Vec<AgentRule> = self.agent_rules().cloned().collect();
         for text in new {
-            if !rules.iter().any(|rule| rule.kind == kind && rule.rule == *text) {
-                let number = rules.len() as u64 + 1;
-                let rule = text.clone();
-                rules.push(AgentRule { number, kind, rule, created_at: at, created_by: by.to_owned() });
+            let known = rules.iter().position(|rule| rule.kind == kind && rule.rule == *text);
+            let number = known.unwrap_or(rules.len()) as u64 + 1;
+            let (rule, definition) = (text.clone(), definition.map(str::to_owned));
+            let rule = AgentRule { number, kind, rule, created_at: at, created_by: by.to_owned(), definition };
+            match known {
+                Some(known) if rules[known].definition == rule.definition => {}
+                Some(known) => rules[known] = rule,
+                None => rules.push(rule),
             }
         }
         rules
@@ -207,7 +218,7 @@ impl Profile {
                 patterns.push(pattern);
             }
         }
-        let rules = self.extended_agent_rules(AgentRuleKind::Command, &patterns, Timestamp::UNIX_EPOCH, "");
+        let rules = self.extended_agent_rules(AgentRuleKind::Command, &patterns, (Timestamp::UNIX_EPOCH, ""), None);
         if patterns.len() > MAX_OFFERED || rules.len() > MAX_RULES {
             return None;
         }

@@ -47,8 +47,12 @@ mod tests {
     /// The decision on `action` after `rule` was approved for good.
     fn decision(permissions: &Value, rule: &str, action: &str) -> Decision {
         let profile = Profiles::default().resolve(permissions).unwrap();
-        let rules =
-            profile.extended_agent_rules(AgentRuleKind::Action, &[rule.to_owned()], Timestamp::UNIX_EPOCH, "owner");
+        let rules = profile.extended_agent_rules(
+            AgentRuleKind::Action,
+            &[rule.to_owned()],
+            (Timestamp::UNIX_EPOCH, "owner"),
+            None,
+        );
         profile.with_agent_rules(rules).judge(action).decision
     }
 

@@ -32,6 +32,7 @@ pub(crate) fn preset(name: &str) -> Option<ProfileSpec> {
                 "tool:self_edit:(system_prompt|permissions:.*|model:.*)",
                 "tool:remember:.*",
                 "tool:send_to_agent:.*",
+                "tool:mcp:.*",
             ]),
             ..ProfileSpec::default()
         },

@@ -104,7 +104,8 @@ async fn check(call: &Invocation) -> Result<Response> {
     let params = CheckParams { agent: Some(agent.settings.name.clone()), action };
     let ops = call.caller.ops();
     let verdict =
-        with_expected_agent(agent.settings.id, check::check(&ops.agent_resolver, &ops.sandbox, params)).await?;
+        with_expected_agent(agent.settings.id, check::check(&ops.agent_resolver, &ops.sandbox, &ops.mcp, params))
+            .await?;
     let name = inline_text(call, &agent.settings.name, 64);
     let what = match verdict.decision {
         Decision::Allow => "may run this without asking",

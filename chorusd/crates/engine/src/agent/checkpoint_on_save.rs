@@ -189,6 +189,7 @@ pub fn workspace_context(
         message: None,
         requester: Requester::Nobody,
         profile,
+        mcp_servers: Vec::new(),
         current_profile: Box::new(move || now.clone()),
         redactor: settings.redact.then(|| registry.redactor.clone()),
         cancel,

@@ -124,7 +124,7 @@ mod tests {
             assert!(said.starts_with(due) && said.ends_with("or choose a model with a larger context"), "{said}");
         }
         let everything = Profile::new(ProfileSpec { allow: vec![".*".into()], ..ProfileSpec::default() }).unwrap();
-        let tools = crate::tools::offer_tools(&everything, None);
+        let tools = crate::tools::offer_tools(&everything, &[], None);
         assert!(of(4, 4, 4, tools).starts_with("the largest part is tools"));
     }
 }

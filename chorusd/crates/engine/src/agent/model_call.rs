@@ -82,11 +82,12 @@ async fn try_call(
     .map_err(failure_before_call)?
     .pop()
     .flatten();
+    let servers = registry.tools.start_mcp_servers(&settings.mcp).await;
     let asked = Arc::new(call);
     let call = asked.clone();
     let (counter, named) = (registry.token_counter.clone(), target.clone());
     let built = chorus_runtime::spawn_blocking(move || {
-        let built = build_request(&call, remembered, accepts);
+        let built = build_request(&call, remembered, &servers, accepts);
         let print = match &built {
             BuildOutcome::Prompt(prompt) => Some(counter.fingerprint(&named, &prompt.request)),
             BuildOutcome::NeedsCompaction(_) => None,

@@ -224,6 +224,7 @@ impl ToolRunner {
             message: self.message.clone(),
             requester: self.requester.clone(),
             profile: settings.profile.clone().unwrap_or_default(),
+            mcp_servers: settings.mcp.clone(),
             current_profile: Box::new(move || directory.by_id(agent)?.settings.profile.clone().ok()),
             redactor: settings.redact.then(|| self.registry.redactor.clone()),
             cancel: self.turn.cancel.clone(),

@@ -46,6 +46,12 @@ impl<'a> Claim<'a> {
         &self.question.approval
     }
 
+    /// Returns the definition of a server's tool, which a permanent approval covers.
+    #[must_use]
+    pub fn definition(&self) -> Option<&str> {
+        self.question.definition.as_deref()
+    }
+
     #[must_use]
     pub fn agent(&self) -> Uuid {
         self.question.agent

@@ -259,6 +259,7 @@ impl Approvals {
             let open = OpenQuestion {
                 approval: approval.clone(),
                 agent: question.agent,
+                definition: question.definition.clone(),
                 requester: question.requester.clone(),
             };
             // Inserted before it is recorded, so that it counts towards the limit. Until then it cannot be answered.

@@ -19,6 +19,8 @@ use super::question::ApprovalAnswer;
 pub(super) struct OpenQuestion {
     pub approval: Approval,
     pub agent: Uuid,
+    /// See [`Question::definition`](super::Question::definition).
+    pub definition: Option<String>,
     pub requester: Requester,
 }
 
@@ -165,7 +167,7 @@ mod tests {
 
     fn open(id: usize, agent: u128) -> OpenQuestion {
         let approval = test_support::sample_approval(&id.to_string());
-        OpenQuestion { approval, agent: Uuid::from_u128(agent), requester: Requester::Owner }
+        OpenQuestion { approval, agent: Uuid::from_u128(agent), definition: None, requester: Requester::Owner }
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub struct Question {
     pub action: String,
     /// Effects that the action itself does not show.
     pub details: Vec<Detail>,
+    /// The definition of a server's tool, which a permanent approval covers.
+    pub definition: Option<String>,
     pub verdict: Verdict,
     /// Why the action cannot be approved permanently; `None` if it can.
     pub not_always: Option<String>,
@@ -128,6 +130,7 @@ mod tests {
             call_id: "c".into(),
             action: "tool:bash:ls".into(),
             details: Vec::new(),
+            definition: None,
             verdict,
             not_always: None,
             patterns: Vec::new(),

@@ -121,7 +121,9 @@ impl ContextMeter {
             let ModelLimits { context_length: window, calibration: ratio } = *limits;
             // The same limits as when the prompt is built for a model with a short context.
             let takes = window.map(|window| to_estimated_tokens(window, ratio));
-            let tools = tools::offer_tools(settings.permission_profile(), max_tool_tokens(takes, fixed));
+            let servers = self.registry.tools.mcp.tools(&settings.mcp);
+            let room = max_tool_tokens(takes, fixed);
+            let tools = tools::offer_tools(settings.permission_profile(), &servers, room);
             let shown = shown.min(conversation_budget(&settings, takes, fixed + tools.tokens));
             let due = fixed + tools.tokens + shown;
             // Far below the integers that a float represents exactly.
@@ -160,8 +162,10 @@ impl ContextMeter {
         let call = self.registry.ask(conversation, command::window()).await.ok()?;
         let accepts = model_limits::ModelLimits::for_target(&self.models, target, ratio);
         let target = target.clone();
+        let servers = self.registry.tools.mcp.tools(&call.settings.mcp);
         let count = run_blocking(move || {
-            let BuildOutcome::Prompt(prompt) = build_request(&call, remembered, accepts) else { return Ok(None) };
+            let built = build_request(&call, remembered, &servers, accepts);
+            let BuildOutcome::Prompt(prompt) = built else { return Ok(None) };
             let print = counter.fingerprint(&target, &prompt.request);
             Ok(Some(counter.count(agent, &target, (&prompt.request, &print), ratio, true)))
         });

@@ -46,6 +46,7 @@ use std::sync::Arc;
 use chorus_clock::Clock;
 use chorus_config::Config;
 use chorus_llm::Models;
+use chorus_mcp_client::McpServers;
 use chorus_redact::Redactor;
 use chorus_sandbox::Sandbox;
 use chorus_store::Store;
@@ -78,6 +79,8 @@ pub struct Ops {
     pub approvals: Arc<Approvals>,
     pub tasks: Tasks,
     pub sandbox: Arc<Sandbox>,
+    /// MCP servers whose tools agents use.
+    pub mcp: Arc<McpServers>,
     /// Admits one git command at a time per workspace.
     pub git_locks: Arc<KeyedMutex<Uuid>>,
     /// Finds the daemon's own keys and secrets of others.

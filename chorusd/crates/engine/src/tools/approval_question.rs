@@ -40,7 +40,8 @@ pub(super) async fn build(
         action: prepared.action.clone(),
         reason: plain_reason(&verdict, &prepared.action, ctx.profile.guard_reason(&prepared.action)),
         verdict,
-        details: call_details(call, &prepared.action, leads_to),
+        details: prepared.details.iter().cloned().chain(call_details(call, &prepared.action, leads_to)).collect(),
+        definition: prepared.definition.clone(),
         patterns: find_patterns(prepared, ctx).await,
         not_always,
         turn_allowed: is_covered_by_turn(prepared),
@@ -72,14 +73,14 @@ fn not_always_reason(PreparedCall { action, always, .. }: &PreparedCall, ctx: &T
         AlwaysApproval::Never => return Some("its effect depends on more than the action shows".into()),
         AlwaysApproval::NotThisCall(why) => return Some((*why).to_owned()),
     }
-    let unconfined = unsandboxed_approval::unconfined_reason(action, &ctx.services.sandbox);
+    let unconfined = unsandboxed_approval::unconfined_reason(action, (&ctx.services.sandbox, &ctx.services.mcp));
     let secret = ctx.has_secret(action).then(|| "it contains a secret, which would be stored in agent.json".to_owned());
     ctx.profile.ensure_always_allowable(action).err().or(unconfined).or(secret)
 }
 
 /// Returns the patterns that would allow the call from now on.
 async fn find_patterns(PreparedCall { action, always, .. }: &PreparedCall, ctx: &ToolContext) -> Vec<String> {
-    let unconfined = unsandboxed_approval::unconfined_reason(action, &ctx.services.sandbox);
+    let unconfined = unsandboxed_approval::unconfined_reason(action, (&ctx.services.sandbox, &ctx.services.mcp));
     if *always != AlwaysApproval::Allowed || unconfined.is_some() {
         return Vec::new();
     }
@@ -95,7 +96,8 @@ fn command_reach(action: &str, ctx: &ToolContext) -> Option<Reach> {
     if !action.starts_with("tool:bash:") {
         return None;
     }
-    let sandboxed = unsandboxed_approval::unconfined_reason(action, &ctx.services.sandbox).is_none();
+    let sandboxed =
+        unsandboxed_approval::unconfined_reason(action, (&ctx.services.sandbox, &ctx.services.mcp)).is_none();
     let workspace: PathBuf = ctx.workspace();
     Some(Reach {
         sandboxed,

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use chorus_base::requester::Requester;
 use chorus_clock::Clock;
 use chorus_llm::Models;
+use chorus_mcp_client::McpServers;
 use chorus_permissions::Profile;
 use chorus_proto::methods::send::TurnEvent;
 use chorus_redact::Redactor;
@@ -41,6 +42,8 @@ pub struct ToolServices {
     pub approvals: Arc<Approvals>,
     pub sandbox: Arc<Sandbox>,
     pub redactor: Arc<Redactor>,
+    /// MCP servers whose tools agents use.
+    pub mcp: Arc<McpServers>,
     /// Locks of files that are being written.
     pub file_locks: FileLocks,
     /// The versions of files that conversations have seen.
@@ -78,6 +81,8 @@ pub struct ToolContext {
     pub requester: Requester,
     /// The profile at the time of the call; a change in this turn applies from the next call on.
     pub profile: Arc<Profile>,
+    /// The MCP servers whose tools the agent has.
+    pub mcp_servers: Vec<String>,
     /// Reads the current profile; returns `None` if the agent does not exist any more.
     pub current_profile: Box<dyn Fn() -> Option<Arc<Profile>> + Send + Sync>,
     /// Replaces secrets in what is stored; `None` if this agent may store them.
@@ -115,7 +120,7 @@ impl ToolServices {
         clock: Clock,
         approvals: Arc<Approvals>,
         tasks: Tasks,
-        (sandbox, redactor): (Arc<Sandbox>, Arc<Redactor>),
+        (sandbox, redactor, mcp): (Arc<Sandbox>, Arc<Redactor>, Arc<McpServers>),
         file_versions: Arc<FileVersions>,
     ) -> Arc<Self> {
         Arc::new(Self {
@@ -125,6 +130,7 @@ impl ToolServices {
             approvals,
             sandbox,
             redactor,
+            mcp,
             file_locks: FileLocks::default(),
             file_versions,
             tasks,

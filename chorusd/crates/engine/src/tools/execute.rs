@@ -11,7 +11,7 @@ use chorus_store::catalog::AuditDecision;
 
 use super::files::workspace_paths;
 use super::tool::{AlwaysApproval, PreparedCall, ToolOutcome};
-use super::{ToolContext, WorkingDirectory, approval_question, registry, unsandboxed_approval};
+use super::{ToolContext, WorkingDirectory, approval_question, mcp, registry, unsandboxed_approval};
 use crate::approvals::{ApprovalAnswer, ApprovalScope, TurnApproval, rule_reason};
 
 /// Returns true if a call needs approval, as far as is known before the calls in front of it have run.
@@ -36,7 +36,7 @@ pub fn uses_workspace(tool: &str) -> bool {
 }
 
 /// Judges a call by the agent's profile.
-async fn judge_call(PreparedCall { action, always, .. }: &PreparedCall, ctx: &ToolContext) -> Verdict {
+async fn judge_call(PreparedCall { action, always, definition, .. }: &PreparedCall, ctx: &ToolContext) -> Verdict {
     let (profile, judged, workspace) = (Arc::clone(&ctx.profile), action.clone(), ctx.workspace());
     let mut verdict = judge_blocking(move || profile.judge_in_workspace(&judged, &workspace_paths(&workspace)))
         .await
@@ -51,7 +51,11 @@ async fn judge_call(PreparedCall { action, always, .. }: &PreparedCall, ctx: &To
         verdict.decision = Decision::Ask;
         verdict.rule = Rule::Shell { reason: (*why).to_owned() };
     }
-    unsandboxed_approval::require_sandbox_or_approval(&mut verdict, action, &ctx.services.sandbox).await;
+    if let Some(definition) = definition {
+        mcp::require_same_definition(&mut verdict, definition, &ctx.profile);
+    }
+    let (sandbox, servers) = (&ctx.services.sandbox, &ctx.services.mcp);
+    unsandboxed_approval::require_sandbox_or_approval(&mut verdict, action, (sandbox, servers)).await;
     verdict
 }
 
@@ -63,7 +67,11 @@ async fn judge_blocking<T: Send + 'static>(judge: impl FnOnce() -> T + Send + 's
 /// Finds the tool and parses the arguments.
 fn prepare_call(call: &ToolCall, ctx: &ToolContext) -> Result<PreparedCall, String> {
     let Some(tool) = registry::find_tool(&call.name) else {
-        let names = registry::visible_names(&ctx.profile).join(", ");
+        if let Some(prepared) = mcp::prepare_call(call, ctx) {
+            return prepared;
+        }
+        let own = registry::visible_names(&ctx.profile).into_iter().map(str::to_owned);
+        let names = own.chain(mcp::visible_names(ctx)).collect::<Vec<_>>().join(", ");
         let there = if names.is_empty() { "no tools are available".into() } else { format!("available: {names}") };
         return Err(format!("unknown tool {:?}; {there}", call.name));
     };

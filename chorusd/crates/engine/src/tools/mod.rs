@@ -11,6 +11,7 @@ mod git;
 mod host;
 mod list_agents;
 mod list_models;
+mod mcp;
 mod registry;
 mod remember;
 mod result_message;
@@ -30,6 +31,7 @@ pub use files::{
 };
 pub use git::{checkpoint, settings as git_settings, variables as git_variables, worktree};
 pub use host::{SelfEdit, SessionQuestion, ToolCaller, ToolHost};
+pub use mcp::McpTools;
 pub use registry::{OfferedTools, offer_tools, visible_specs};
 pub use result_message::tool_result_message;
 pub(crate) use search_sessions::search_action;

@@ -3,6 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use chorus_llm::ToolSpec;
+use chorus_mcp_client::McpTool;
 use chorus_permissions::Profile;
 use chorus_proto::ToolsShown;
 
@@ -14,6 +15,7 @@ use super::files::view::View;
 use super::git::{GitBranch, GitCheckout, GitCommit, GitDiff, GitInit, GitLog, GitMergeRequest, GitPush};
 use super::list_agents::ListAgents;
 use super::list_models::ListModels;
+use super::mcp;
 use super::remember::Remember;
 use super::search_sessions::SearchSessions;
 use super::self_edit::{SelfEditDocs, SelfEditModel, SelfEditPermissions, SelfEditSystemPrompt};
@@ -89,12 +91,21 @@ pub struct OfferedTools {
     pub reduced_to: Option<ToolsShown>,
 }
 
-/// Returns the tools of `profile` that fit into `room` tokens: all, the essential ones, or none. Without a limit, all.
+/// Returns the tools of `profile` that fit into `room` tokens: all, the essential ones, or none. Without a limit, all. Those
+/// of MCP servers are the first to be left out, the last ones first.
 #[must_use]
-pub fn offer_tools(profile: &Profile, room: Option<u64>) -> OfferedTools {
+pub fn offer_tools(profile: &Profile, servers: &[Arc<McpTool>], room: Option<u64>) -> OfferedTools {
     let room = room.unwrap_or(u64::MAX);
-    let all = OfferedTools::from_tools(visible_tools(profile), None);
+    let mut all = OfferedTools::from_tools(visible_tools(profile), None);
     if all.tokens <= room {
+        for (spec, tokens) in mcp::visible_specs(profile, servers) {
+            if all.tokens + tokens > room {
+                all.reduced_to = Some(ToolsShown::Few);
+                break;
+            }
+            all.specs.push(spec);
+            all.tokens += tokens;
+        }
         return all;
     }
     let few = visible_tools(profile).filter(|(spec, _)| ESSENTIAL_TOOLS.contains(&&*spec.name));
@@ -127,7 +138,7 @@ mod tests {
 
     #[test]
     fn what_every_request_has_stays_short() {
-        let all = offer_tools(&profile(".*"), None);
+        let all = offer_tools(&profile(".*"), &[], None);
         assert_eq!((all.specs.len(), all.reduced_to), (TOOLS.len(), None));
         assert!(all.tokens < 2200, "{} tokens", all.tokens);
         for (spec, tokens) in TOOL_SPECS.iter() {
@@ -138,21 +149,22 @@ mod tests {
     #[test]
     fn a_small_window_has_few_tools_or_none() {
         let everything = profile(".*");
-        let named =
-            |room| offer_tools(&everything, Some(room)).specs.iter().map(|spec| spec.name.clone()).collect::<Vec<_>>();
-        let all = offer_tools(&everything, None).tokens;
+        let named = |room| {
+            offer_tools(&everything, &[], Some(room)).specs.iter().map(|spec| spec.name.clone()).collect::<Vec<_>>()
+        };
+        let all = offer_tools(&everything, &[], None).tokens;
         assert_eq!(named(all).len(), TOOLS.len());
         assert_eq!(named(all - 1), ESSENTIAL_TOOLS);
-        let few = offer_tools(&everything, Some(all - 1));
+        let few = offer_tools(&everything, &[], Some(all - 1));
         assert_eq!(
-            (few.reduced_to, offer_tools(&everything, Some(few.tokens)).specs.len()),
+            (few.reduced_to, offer_tools(&everything, &[], Some(few.tokens)).specs.len()),
             (Some(ToolsShown::Few), ESSENTIAL_TOOLS.len())
         );
-        let none = offer_tools(&everything, Some(few.tokens - 1));
+        let none = offer_tools(&everything, &[], Some(few.tokens - 1));
         assert_eq!((none.reduced_to, none.tokens, none.specs.len()), (Some(ToolsShown::None), 0, 0));
         assert!(few.tokens < 2048 / 3, "a window of 2,048 has the few: {}", few.tokens);
         // If the profile has only few tools, all of them are offered.
-        let view = offer_tools(&profile("tool:view:.*"), Some(500));
+        let view = offer_tools(&profile("tool:view:.*"), &[], Some(500));
         assert_eq!((view.specs.len(), view.reduced_to), (1, None));
     }
 }

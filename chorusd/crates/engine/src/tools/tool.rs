@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use chorus_base::error::Error;
 use chorus_llm::ToolSpec;
+use chorus_proto::methods::approvals::Detail;
 use chorus_redact::Redactor;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use schemars::JsonSchema;
@@ -96,6 +97,10 @@ pub(super) struct PreparedCall {
     pub action: String,
     /// Whether the action can be allowed for good.
     pub always: AlwaysApproval,
+    /// The definition of a server's tool, for which a permanent approval holds.
+    pub definition: Option<String>,
+    /// What a person should know besides the arguments.
+    pub details: Vec<Detail>,
     pub call: Box<dyn BoundTool>,
 }
 
@@ -199,5 +204,6 @@ fn prepare_params<T: Tool>(params: &RawValue, ctx: &ToolContext) -> Result<Prepa
         Some(why) => AlwaysApproval::NotThisCall(why),
         None => AlwaysApproval::Allowed,
     };
-    Ok(PreparedCall { action, always, call: Box::new(ToolWithParams::<T>(params)) })
+    let call = Box::new(ToolWithParams::<T>(params));
+    Ok(PreparedCall { action, always, definition: None, details: Vec::new(), call })
 }

@@ -1,22 +1,34 @@
-//! Policy for machines without a sandbox: commands need approval there, even if the profile allows them.
+//! Policy for machines without a sandbox: commands need approval there, even if the profile allows them. So do the tools of
+//! MCP servers that are programs.
 
+use chorus_mcp_client::McpServers;
 use chorus_proto::methods::permissions::{Decision, Rule, Verdict};
 use chorus_sandbox::Sandbox;
 
 /// Changes the verdict on an allowed command to `ask` if it cannot be confined.
-pub async fn require_sandbox_or_approval(verdict: &mut Verdict, action: &str, sandbox: &Sandbox) {
-    if runs_commands(action) {
+pub async fn require_sandbox_or_approval(
+    verdict: &mut Verdict,
+    action: &str,
+    (sandbox, servers): (&Sandbox, &McpServers),
+) {
+    if runs_programs(action, servers) {
         sandbox.level_or_probe().await;
-        downgrade_to_ask(verdict, unconfined_reason(action, sandbox));
+        downgrade_to_ask(verdict, unconfined_reason(action, (sandbox, servers)));
     }
 }
 
-/// Returns the reason, for people, why an action must be approved each time: it runs a command, and there is no
-/// sandbox.
+/// Returns the reason, for people, why an action must be approved each time: it runs a command or is done by a program,
+/// and there is no sandbox.
 #[must_use]
-pub fn unconfined_reason(action: &str, sandbox: &Sandbox) -> Option<String> {
-    let missing = sandbox.unconfined_reason().filter(|_| runs_commands(action))?;
+pub fn unconfined_reason(action: &str, (sandbox, servers): (&Sandbox, &McpServers)) -> Option<String> {
+    let missing = sandbox.unconfined_reason().filter(|_| runs_programs(action, servers))?;
     Some(format!("no sandbox for commands: {missing}"))
+}
+
+/// Returns true if an action runs a command or is done by a server that is a program.
+fn runs_programs(action: &str, servers: &McpServers) -> bool {
+    let server = action.strip_prefix("tool:mcp:").and_then(|tool| tool.split_once('.'));
+    runs_commands(action) || server.is_some_and(|(server, _)| servers.is_program(server))
 }
 
 /// Returns true if an action runs a command.

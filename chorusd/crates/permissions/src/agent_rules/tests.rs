@@ -23,8 +23,8 @@ fn with(profile: &Profile, patterns: &[&str]) -> Profile {
     profile.with_agent_rules(profile.extended_agent_rules(
         AgentRuleKind::Command,
         &patterns,
-        Timestamp::UNIX_EPOCH,
-        "owner",
+        (Timestamp::UNIX_EPOCH, "owner"),
+        None,
     ))
 }
 

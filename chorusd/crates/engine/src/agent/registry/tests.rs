@@ -1,5 +1,6 @@
 //! Tests of eviction and of agents whose task has died.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicI64;
 
@@ -7,6 +8,7 @@ use chorus_base::{Durability, Ticks, new_id};
 use chorus_clock::TimeSource;
 use chorus_config::Config;
 use chorus_llm::Models;
+use chorus_mcp_client::McpServers;
 use chorus_proto::{NewMessage, Role};
 use chorus_redact::Redactor;
 use chorus_sandbox::Sandbox;
@@ -40,13 +42,18 @@ fn test_registry(home: &Path, clock: Clock) -> (Arc<Registry>, Arc<AgentSettings
     let usage = Arc::new(UsageTracker::new(store.clone(), clock.clone(), TimeZone::UTC));
     let models = Arc::new(Models::new(&Config::default(), home, clock.clone(), redactor.clone()));
     let approvals = Arc::new(Approvals::new(store.clone(), clock.clone(), Duration::ZERO, redactor.clone()));
+    let sandbox = Arc::new(Sandbox::new(home, home));
     let tools = ToolServices::new(
         store.clone(),
         models.clone(),
         clock.clone(),
         approvals,
         Tasks::new(store.clone(), clock.clone()),
-        (Arc::new(Sandbox::new(home, home)), redactor.clone()),
+        (
+            sandbox.clone(),
+            redactor.clone(),
+            Arc::new(McpServers::new(&BTreeMap::new(), home, sandbox, redactor.clone())),
+        ),
         FileVersions::new(store.catalog.file_writes.clone(), agents.clone(), 0),
     );
     let summaries = Summaries::new(SummaryServices {

@@ -61,6 +61,7 @@ pub fn agent_entry(home: &Path, dir: &str, config: &AgentConfig, stamp: String) 
             concurrent_turns: config.concurrent_turns,
             worktrees: config.workspace == WorkspaceMode::Worktree,
             recall: config.recall,
+            mcp: config.mcp.clone(),
             limits: UsageLimits { daily_tokens: config.daily_token_limit, daily_cost: config.daily_cost_limit },
         }),
         permissions: config.permissions.clone(),

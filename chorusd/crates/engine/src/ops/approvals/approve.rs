@@ -132,7 +132,7 @@ async fn approve_permanently(
     let claim = ensure_not_denied(&agent, claim).await?;
     let profile = usable_profile(&agent.settings)?;
     let before: Vec<AgentRule> = profile.agent_rules().cloned().collect();
-    let after = rules_with(&agent, profile, claim.approval(), by, scope, editor.clock.now()).await?;
+    let after = rules_with(&agent, profile, &claim, by, scope, editor.clock.now()).await?;
     let (old, new) = (agent_rules_to_json(&before), agent_rules_to_json(&after));
     // Recorded before the change.
     let change = PermissionsChange { old: old.to_string(), new: new.to_string() };
@@ -167,7 +167,7 @@ async fn approve_permanently(
 async fn rules_with(
     agent: &AgentEntry,
     profile: &Arc<Profile>,
-    approval: &Approval,
+    claim: &Claim<'_>,
     by: &Requester,
     scope: ApprovalScope,
     at: Timestamp,
@@ -175,7 +175,7 @@ async fn rules_with(
     let refused = |why: String| {
         Error::new(ErrorKind::Denied, format!("cannot approve it permanently: {why}")).hint(hints::APPROVE_ONCE)
     };
-    let by = by.to_string();
+    let (by, approval) = (by.to_string(), claim.approval());
     if scope == ApprovalScope::Action {
         let possible =
             approval.not_always.clone().map_or_else(|| profile.ensure_always_allowable(&approval.action), Err);
@@ -183,14 +183,14 @@ async fn rules_with(
         return Ok(profile.extended_agent_rules(
             AgentRuleKind::Action,
             std::slice::from_ref(&approval.action),
-            at,
-            &by,
+            (at, &by),
+            claim.definition(),
         ));
     }
     if approval.patterns.is_empty() {
         return Err(refused("no pattern is proven to cover no other program".into()));
     }
-    let rules = profile.extended_agent_rules(AgentRuleKind::Command, &approval.patterns, at, &by);
+    let rules = profile.extended_agent_rules(AgentRuleKind::Command, &approval.patterns, (at, &by), None);
     // The file may have changed since the question: what is kept must allow the command.
     let (with_rules, action) = (profile.with_agent_rules(rules.clone()), approval.action.clone());
     let dir = working_directory(agent, approval);

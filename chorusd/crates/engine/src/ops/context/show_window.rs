@@ -24,6 +24,7 @@ use crate::agent::model_limits::ModelLimits;
 use crate::agent::prompt::Prompt;
 use crate::agent::request_builder::{BuildOutcome, build_request};
 use crate::ops::context_meter::ContextMeter;
+use crate::tools::McpTools;
 
 /// Bytes of a reply that surround a window.
 const REPLY_OVERHEAD_BYTES: usize = 16 << 10;
@@ -57,8 +58,9 @@ pub(super) async fn describe_window(
         .flatten();
     let messages = call.settings.window.messages;
     let tight = call.reduced;
+    let servers = meter.registry.tools.mcp.tools(&settings.mcp);
     let (prompt, compacts) = run_blocking(move || {
-        let (mut prompt, compacts) = build_prompt(call, &remembered, accepts);
+        let (mut prompt, compacts) = build_prompt(call, &remembered, &servers, accepts);
         if let Some(longest) = longest {
             prompt.limit_reply(longest, accepts.tokens, tight);
         }
@@ -148,10 +150,15 @@ impl std::io::Write for ByteCounter {
 }
 
 /// Builds the prompt, after the compaction that would precede the call if the prompt is too long.
-fn build_prompt(mut call: CallModel, remembered: &Option<String>, accepts: ModelLimits) -> (Prompt, Option<Receipt>) {
+fn build_prompt(
+    mut call: CallModel,
+    remembered: &Option<String>,
+    servers: &McpTools,
+    accepts: ModelLimits,
+) -> (Prompt, Option<Receipt>) {
     let mut receipt = None;
     loop {
-        match build_request(&call, remembered.clone(), accepts) {
+        match build_request(&call, remembered.clone(), servers, accepts) {
             BuildOutcome::Prompt(prompt) => return (*prompt, receipt),
             BuildOutcome::NeedsCompaction(plan) => {
                 let compaction = plan.compact_by_rules(&call.messages, &call.working_set, None);

@@ -1,6 +1,7 @@
 //! The operation `permissions.check`.
 
 use chorus_base::error::{Error, Result};
+use chorus_mcp_client::McpServers;
 use chorus_proto::methods::permissions::{CheckParams, Verdict};
 use chorus_runtime::run_blocking;
 use chorus_sandbox::Sandbox;
@@ -13,7 +14,12 @@ use crate::tools::{normalize_file_action, unsandboxed_approval, workspace_paths}
 ///
 /// # Errors
 /// `agent_not_found`, `invalid_config`, and `invalid_params` for a malformed action.
-pub async fn check(agents: &AgentResolver, sandbox: &Sandbox, params: CheckParams) -> Result<Verdict> {
+pub async fn check(
+    agents: &AgentResolver,
+    sandbox: &Sandbox,
+    servers: &McpServers,
+    params: CheckParams,
+) -> Result<Verdict> {
     let named = params
         .action
         .strip_prefix("tool:")
@@ -34,6 +40,6 @@ pub async fn check(agents: &AgentResolver, sandbox: &Sandbox, params: CheckParam
         Ok((profile.judge_in_workspace(&action, &workspace_paths(&dir)), action))
     })
     .await?;
-    unsandboxed_approval::require_sandbox_or_approval(&mut verdict, &action, sandbox).await;
+    unsandboxed_approval::require_sandbox_or_approval(&mut verdict, &action, (sandbox, servers)).await;
     Ok(verdict)
 }
