@@ -3,4 +3,5 @@
 mod conversations;
 mod files;
 pub mod git;
+mod mcp;
 pub mod self_edit;

@@ -22,6 +22,9 @@ const END_GRACE: Duration = Duration::from_secs(1);
 /// How long a program may take to be ended.
 const END_TIMEOUT: Duration = Duration::from_secs(4);
 
+/// Directory of the home for what can be downloaded again; backups leave it out.
+const CACHE_DIR: &str = "cache";
+
 /// A running program and the connection to it.
 pub(crate) struct RunningProgram {
     pub connection: Connection,
@@ -176,9 +179,12 @@ fn start_in_sandbox(sandbox: &Sandbox, spec: &CommandSpec) -> io::Result<(Sandbo
 
 /// Returns the command as it runs in the sandbox, and creates the directory that the server may write to.
 fn command_spec(program: &McpProgram, place: &ProgramPlace<'_>) -> Result<CommandSpec, String> {
-    let dir = place.home.join("mcp").join(place.server);
-    private_fs::create_private(&dir).map_err(|e| format!("cannot create {}: {e}", dir.display()))?;
-    let cache = dir.join(".cache");
+    let create =
+        |dir: &Path| private_fs::create_private(dir).map_err(|e| format!("cannot create {}: {e}", dir.display()));
+    let dir = place.home.join("mcp").join(place.server).join("workspace");
+    let cache = place.home.join(CACHE_DIR).join("mcp").join(place.server);
+    create(&dir)?;
+    create(&cache)?;
     let mut env: Vec<(OsString, OsString)> = vec![
         // What a package runner downloads is there at the next start.
         ("XDG_CACHE_HOME".into(), cache.clone().into()),
@@ -192,6 +198,7 @@ fn command_spec(program: &McpProgram, place: &ProgramPlace<'_>) -> Result<Comman
     let read = program.read.iter().map(|path| shared(path, PathAccess::ReadOnly));
     let write = program.write.iter().map(|path| shared(path, PathAccess::Writable));
     let mut shared = read.chain(write).collect::<Result<Vec<_>, _>>()?;
+    shared.push(SharedPath { path: cache.canonicalize().map_err(|e| e.to_string())?, access: PathAccess::Writable });
     // Outer directories first, so that none covers another.
     shared.sort_by(|one, other| one.path.cmp(&other.path));
     // A server has no time limit.

@@ -76,6 +76,11 @@ const TABLES: [(&str, &str); 9] = [
          (`ANTHROPIC_API_KEY`, `OPENAI_API_KEY`) is sent to that service only.",
     ),
     (
+        "mcp.NAME",
+        "A server of the Model Context Protocol, see [TOOLS.md](TOOLS.md#tools-of-mcp-servers). Set either `command` or `url`. `env`, `network`, `read` and \
+         `write` belong to `command`; the token and the headers belong to `url`. The name has lower-case letters, digits and `-`.",
+    ),
+    (
         "prices.\"PROVIDER/MODEL\"",
         "US dollars per million tokens. A price here replaces the one that the provider tells.",
     ),

@@ -23,7 +23,7 @@ use super::walk::{self, ItemKind, Visitor, WalkItem};
 use crate::lifecycle::home_dir::RESTORE_STAGING_DIR;
 
 /// Directories that a backup leaves out: they belong to the running daemon, hold its log, or can be built again.
-const EXCLUDED_DIRS: [&str; 4] = ["run", "log", "index", "embeddings"];
+const EXCLUDED_DIRS: [&str; 5] = ["run", "log", "index", "embeddings", "cache"];
 
 /// Directories of the home whose omission must be reported, because they hold most of its data.
 const DATA_DIRS: [&str; 3] = ["agents", "trash", DB_DIR];

@@ -15,12 +15,12 @@ const LOW_SPACE_BYTES: u64 = 512 << 20;
 /// Less free space than this in bytes is a failure.
 const NO_SPACE_BYTES: u64 = 16 << 20;
 
-/// Checks that only the owner can access the home, except for the contents of workspaces.
+/// Checks that only the owner can access the home, except for the contents of workspaces and of the cache.
 pub(super) fn check_permissions(home: &Path) -> Check {
     const NAME: &str = "permissions";
     let (mut open, mut writable) = (Vec::new(), false);
     let mut looked_at = 0_u64;
-    let mut folders = vec![home.to_owned()];
+    let (mut folders, cache) = (vec![home.to_owned()], home.join("cache"));
     let mut look = |path: &Path| -> Option<bool> {
         let metadata = path.symlink_metadata().ok().filter(|metadata| !metadata.is_symlink())?;
         looked_at += 1;
@@ -37,7 +37,7 @@ pub(super) fn check_permissions(home: &Path) -> Check {
         let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
         paths.sort();
         for path in paths {
-            let is_workspace = path.file_name() == Some("workspace".as_ref()) || is_worktree(&path);
+            let is_workspace = path.file_name() == Some("workspace".as_ref()) || is_worktree(&path) || path == cache;
             if look(&path) == Some(true) && !is_workspace {
                 folders.push(path);
             }

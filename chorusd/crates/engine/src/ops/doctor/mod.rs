@@ -7,6 +7,7 @@ mod databases;
 mod discord;
 mod home;
 mod journal;
+mod mcp;
 mod models;
 mod permission_rules;
 mod programs;
@@ -55,6 +56,7 @@ pub fn doctor<'a>(ops: &'a Ops, params: DoctorParams) -> BoxFuture<'a, Result<Do
         );
         checks.push(check_config_file(&ops.effective_config.current().file));
         checks.extend(models::checks(ops).await?);
+        checks.extend(mcp::checks(ops));
         checks.extend(search::checks(ops));
         checks.extend(capture::checks(ops).await?);
         checks.extend(discord::checks(ops).await?);
