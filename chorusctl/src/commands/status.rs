@@ -3,7 +3,8 @@
 
 use chorus_proto::methods::conversations::Conversation;
 use chorus_proto::methods::daemon::{
-    AgentTotals, DaemonInfo, DiscordInfo, DiscordState, SandboxInfo, Status, StatusParams, StatusResult,
+    AgentTotals, DaemonInfo, DiscordInfo, DiscordState, McpServerInfo, McpServerState, SandboxInfo, Status,
+    StatusParams, StatusResult,
 };
 use chorus_proto::methods::search::SearchIndexState;
 use chorus_proto::methods::tasks::{List, ListParams, TaskStatus};
@@ -104,6 +105,20 @@ fn describe_discord(out: &mut Stdout, info: &DiscordInfo) -> Option<String> {
     }
 }
 
+/// Describes an MCP server with its state.
+fn describe_server(server: &McpServerInfo) -> String {
+    let state = match server.state {
+        McpServerState::Idle => "not needed yet".to_owned(),
+        McpServerState::Starting => "starting".to_owned(),
+        McpServerState::Running => pluralize(server.tools, "tool"),
+        McpServerState::Failed => {
+            format!("not running: {}", sanitize::one_line(server.error.as_deref().unwrap_or("unknown reason")))
+        }
+        McpServerState::Stopped => "stopped".to_owned(),
+    };
+    format!("{} ({state})", sanitize::one_line(&server.name))
+}
+
 fn print_status(out: &mut Stdout, status: &StatusResult) -> Result<(), Error> {
     let first = daemon_line(out, &status.daemon);
     writeln!(out, "{first}")?;
@@ -125,6 +140,10 @@ fn print_status(out: &mut Stdout, status: &StatusResult) -> Result<(), Error> {
     }
     if let Some(line) = status.search_model.as_ref().and_then(search::model::progress_line) {
         writeln!(out, "{line}")?;
+    }
+    if !status.mcp.is_empty() {
+        let servers: Vec<String> = status.mcp.iter().map(describe_server).collect();
+        writeln!(out, "MCP {}", servers.join(", "))?;
     }
     let shown = || status.agents.iter().map(|agent| agent.approvals).sum();
     let waiting = status.totals.map_or_else(shown, |totals| totals.approvals);

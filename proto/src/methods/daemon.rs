@@ -57,9 +57,36 @@ pub struct StatusResult {
     /// The model by which messages are found by meaning, if one is chosen.
     #[omit_empty]
     pub search_model: Option<EmbeddingModel>,
+    /// The MCP servers of the configuration.
+    #[omit_empty]
+    pub mcp: Vec<McpServerInfo>,
     /// Counts of all agents, if `limit` was given.
     #[omit_empty]
     pub totals: Option<AgentTotals>,
+}
+
+/// An MCP server whose tools agents may use.
+#[wire(PartialEq, Eq)]
+pub struct McpServerInfo {
+    pub name: String,
+    pub state: McpServerState,
+    /// Tools that it offers, or last offered.
+    pub tools: u64,
+    /// Why it does not run.
+    #[omit_empty]
+    pub error: Option<String>,
+}
+
+/// What an MCP server is doing.
+#[wire(Copy, PartialEq, Eq)]
+pub enum McpServerState {
+    /// No agent has needed it yet.
+    Idle,
+    Starting,
+    Running,
+    /// It could not be started, or has ended. It is tried again.
+    Failed,
+    Stopped,
 }
 
 /// Counts of all agents.

@@ -1,5 +1,7 @@
 //! A server ends with the daemon, and is started again after a crash.
 
+use chorus_tests::ctl::chorusctl;
+
 use super::*;
 
 /// Whether a process of the server is there.
@@ -54,4 +56,8 @@ fn a_program_that_does_not_exist_is_reported_and_the_turn_goes_on() {
     assert!(offered(&fixture).is_empty());
     let log = fixture.daemon().read_log();
     assert!(log.contains("the MCP server is not running: cannot run no-such-program-4711"), "{log}");
+    let shown = chorusctl(&fixture.home, ["status"]).expect_success();
+    assert!(shown.contains("MCP test (not running: cannot run no-such-program-4711"), "{shown}");
+    let found = chorusctl(&fixture.home, ["doctor"]);
+    assert!(found.stdout.contains("test (not running: cannot run no-such-program-4711"), "{}", found.stdout);
 }

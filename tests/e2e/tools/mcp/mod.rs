@@ -7,11 +7,11 @@ mod lifecycle;
 mod sandbox;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::methods::permissions::{Check, CheckParams, Decision};
-use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::ctl::chorusctl;
 use chorus_tests::fixture::Builder;
 use chorus_tests::model_server::Response;
 use chorus_tests::{DEADLINE, Fixture, Home, wait_until};
@@ -136,6 +136,8 @@ fn an_agent_uses_the_tools_of_the_servers_that_it_names() {
     fixture.send("c", "Hello.").expect("a turn");
     assert!(!offered(&fixture).is_empty());
     assert_eq!(place.lines("starts").len(), 1);
+    let shown = chorusctl(&fixture.home, ["status"]).expect_success();
+    assert!(shown.contains("MCP test (7 tools)"), "{shown}");
 }
 
 #[test]
@@ -151,6 +153,8 @@ fn an_unknown_server_is_ignored_and_a_wrong_name_refused() {
     fixture.reply("Hi.");
     fixture.send("a", "Hello.").expect("a turn");
     assert!(offered(&fixture).is_empty());
+    let found = chorusctl(&fixture.home, ["doctor"]);
+    assert!(found.stdout.contains("not configured: gone of a"), "{}", found.stdout);
     for wrong in [json!(["a_b"]), json!("{}"), json!([3]), json!(true)] {
         assert!(set(wrong.clone()).is_err(), "{wrong}");
     }

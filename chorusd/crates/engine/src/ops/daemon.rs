@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use chorus_base::error::Result;
+use chorus_mcp_client::{ServerState, ServerStatus};
 use chorus_proto::methods::daemon::{
-    AgentTotals, DaemonInfo, DiscordInfo, DiscordState, HelloParams, HelloResult, ModelCounts, SandboxInfo,
-    StatusParams, StatusResult, StopParams, StopResult, TaskCounts,
+    AgentTotals, DaemonInfo, DiscordInfo, DiscordState, HelloParams, HelloResult, McpServerInfo, McpServerState,
+    ModelCounts, SandboxInfo, StatusParams, StatusResult, StopParams, StopResult, TaskCounts,
 };
 use chorus_proto::pluralize::pluralize;
 use chorus_proto::{Agent, Blocked, PROTOCOL};
@@ -87,8 +88,20 @@ pub async fn status(ops: &Ops, params: StatusParams) -> Result<StatusResult> {
         models: ModelCounts { available: ops.models.model_count() },
         search: ops.search.progress(),
         search_model: ops.semantic.describe(),
+        mcp: ops.mcp.statuses().into_iter().map(server_info).collect(),
         totals,
     })
+}
+
+fn server_info(server: ServerStatus) -> McpServerInfo {
+    let (state, error) = match server.state {
+        ServerState::Idle => (McpServerState::Idle, None),
+        ServerState::Starting => (McpServerState::Starting, None),
+        ServerState::Running => (McpServerState::Running, None),
+        ServerState::Failed { why, .. } => (McpServerState::Failed, Some(why)),
+        ServerState::Stopped => (McpServerState::Stopped, None),
+    };
+    McpServerInfo { name: server.name, state, tools: server.tools as u64, error }
 }
 
 /// Returns why an agent's model would not answer a message now; `None` if nothing is in the way.

@@ -40,8 +40,8 @@ pub(super) fn visible_specs(profile: &Profile, tools: &[Arc<McpTool>]) -> Vec<(A
     let visible = tools.iter().filter(|tool| is_visible(profile, tool));
     let shown = |tool: &Arc<McpTool>| {
         let spec = ToolSpec {
-            name: tool.model_name.clone().into(),
-            description: tool.description.clone().into(),
+            name: tool.model_name.clone(),
+            description: tool.description.clone(),
             parameters: tool.parameters.clone(),
         };
         let tokens = chorus_llm::tokens_of_tool(&spec);
