@@ -25,6 +25,8 @@ fn every_tool_has_its_row_with_parameters_and_action() {
     let rows: Vec<Vec<&str>> =
         table.lines().take_while(|line| line.starts_with('|')).map(|line| line.split('|').collect()).collect();
     let tools = visible_specs(&allowing(".*"));
+    // The tools of MCP servers differ between homes.
+    let rows: Vec<Vec<&str>> = rows.into_iter().filter(|row| !row[1].contains("mcp__")).collect();
     let listed: Vec<&str> = rows.iter().map(|row| codes(row[1])[0]).collect();
     let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
     assert_eq!(listed, names);

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::Config;
-use super::mcp::check_mcp_name;
+use super::mcp::{check_agent_servers, servers_of_agent};
 use super::raw_value::parse_idle_timeout;
 use super::workspace_mode::WorkspaceMode;
 
@@ -231,14 +231,7 @@ impl AgentConfig {
                 None => defaults.defaults.workspace,
             },
             recall: number("recall").unwrap_or(0),
-            mcp: map
-                .get("mcp")
-                .and_then(Value::as_array)
-                .into_iter()
-                .flatten()
-                .filter_map(Value::as_str)
-                .map(str::to_owned)
-                .collect(),
+            mcp: servers_of_agent(map.get("mcp")),
             map,
         })
     }
@@ -314,11 +307,7 @@ fn check_value(key: &str, value: &Value) -> Result<(), String> {
         "daily_cost_limit" => value.as_f64().is_some_and(|limit| limit.is_finite() && limit >= 0.0),
         "redact" | "checkpoint_workspace" => value.is_boolean(),
         "mcp" => {
-            let names = value.as_array().ok_or("has an `mcp` that is not a list of names")?;
-            for name in names {
-                let name = name.as_str().ok_or("has an `mcp` that is not a list of names")?;
-                check_mcp_name(name).map_err(|e| format!("has an `mcp` with {name:?}, which {e}"))?;
-            }
+            check_agent_servers(value)?;
             true
         }
         "running_tasks" | PERMISSION_RULES_KEY => value.is_array(),

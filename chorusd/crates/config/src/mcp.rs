@@ -205,7 +205,7 @@ pub(crate) const MCP_KEYS: &[NamedTableKey<McpServerBuilder>] = &[
                 return Err("must be a list, such as [\"program\", \"argument\"]".into());
             };
             if command.first().is_none_or(String::is_empty) || command.iter().any(|word| word.contains('\0')) {
-                return Err("must begin with a program".into());
+                return Err("must start with a program".into());
             }
             server.command = Some(command.clone());
             Ok(())
@@ -356,6 +356,25 @@ pub fn check_mcp_name(name: &str) -> Result<(), String> {
     Err(format!(
         "is not a valid server name: use lower-case letters, digits and `-` (at most {MAX_NAME_CHARS} characters)"
     ))
+}
+
+/// Returns the servers that an agent's `mcp` names.
+pub(crate) fn servers_of_agent(value: Option<&Value>) -> Vec<String> {
+    let names = value.and_then(Value::as_array).into_iter().flatten();
+    names.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// Validates an agent's `mcp`.
+///
+/// # Errors
+/// A message that follows the agent's name.
+pub(crate) fn check_agent_servers(value: &Value) -> Result<(), String> {
+    let no_list = "has an `mcp` that is not a list of names";
+    for name in value.as_array().ok_or(no_list)? {
+        let name = name.as_str().ok_or(no_list)?;
+        check_mcp_name(name).map_err(|e| format!("has an `mcp` with {name:?}, which {e}"))?;
+    }
+    Ok(())
 }
 
 /// Validates the address of a server. Keys do not belong into it, because it is shown.

@@ -240,7 +240,11 @@ impl Server {
                 () = services.stop.cancelled() => return "stopped".into(),
             }
             // However often a server says that its tools have changed, they are listed once in this time.
-            tokio::time::sleep(MIN_LIST_INTERVAL).await;
+            tokio::select! {
+                () = tokio::time::sleep(MIN_LIST_INTERVAL) => {}
+                why = link.ended() => return why,
+                () = services.stop.cancelled() => return "stopped".into(),
+            }
         }
     }
 

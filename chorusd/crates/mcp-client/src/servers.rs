@@ -82,7 +82,7 @@ impl McpServers {
     ) -> Result<ToolResult, String> {
         match self.servers.get(&tool.server) {
             Some(server) => server.call(tool, arguments, cancel).await,
-            None => Err(format!("there is no MCP server {}", tool.server)),
+            None => Err(format!("unknown MCP server {}", tool.server)),
         }
     }
 

@@ -48,7 +48,7 @@ fn it_gets_its_token_and_headers_and_nobody_sees_them() {
     assert_eq!(body(&call(&fixture, "echo", "hello")), "said: hello");
     let all = |name: &str, value: &str| place.lines(name).iter().all(|line| line == value);
     assert!(all("authorization", "Bearer token-of-the-server-4711") && all("key", "key-of-the-server-4711"));
-    let shown = chorus_tests::ctl::chorusctl(&fixture.home, ["settings", "show"]).expect_success();
+    let shown = chorusctl(&fixture.home, ["settings", "show"]).expect_success();
     assert!(shown.contains("TOKEN_4711") && shown.contains("X-Key=KEY_4711"), "{shown}");
     assert!(!shown.contains("of-the-server-4711"), "{shown}");
 }
