@@ -1,9 +1,9 @@
 //! A connection to a server: the handshake, its tools, calls.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::{BoxFuture, FutureExt as _, Shared};
 use rmcp::model::{CallToolRequestParams, CallToolResponse, PaginatedRequestParams, ProtocolVersion, Tool};
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, Peer, RoleClient, RunningServiceCancellationToken, ServiceError,
@@ -46,8 +46,8 @@ pub(crate) struct Connection {
     peer: Peer<RoleClient>,
     pub tools_changed: Arc<Notify>,
     cancellation: RunningServiceCancellationToken,
-    /// Ends when the connection is closed, by either side.
-    ended: Pin<Box<dyn Future<Output = ()> + Send>>,
+    /// Ends when the connection is closed, by either side. Several places wait for it, one after the other.
+    ended: Shared<BoxFuture<'static, ()>>,
 }
 
 /// Calls tools over a connection.
@@ -82,7 +82,7 @@ impl Connection {
             message: error_text(&e),
         })?;
         let (peer, cancellation) = (running.peer().clone(), running.cancellation_token());
-        let ended = Box::pin(async move { drop(running.waiting().await) });
+        let ended = async move { drop(running.waiting().await) }.boxed().shared();
         Ok(Self { peer, tools_changed, cancellation, ended })
     }
 
@@ -91,8 +91,8 @@ impl Connection {
     }
 
     /// Waits until the server has closed the connection. Cancel safe.
-    pub(crate) async fn closed(&mut self) {
-        (&mut self.ended).await;
+    pub(crate) async fn closed(&self) {
+        self.ended.clone().await;
     }
 
     /// Closes the connection, and waits for at most `limit`.
