@@ -50,7 +50,7 @@ fn model_call(record: &Arc<Vec<StoredMessage>>) -> CallModel {
 
 fn time_window(record: &Arc<Vec<StoredMessage>>) -> Duration {
     let accepts = ModelLimits { tokens: Some(200_000), ..ModelLimits::default() };
-    time(|| match build_request(&model_call(record), None, accepts) {
+    time(|| match build_request(&model_call(record), None, &Vec::new(), accepts) {
         BuildOutcome::Prompt(prompt) => assert_eq!(black_box(prompt).request.messages.len(), 50),
         BuildOutcome::NeedsCompaction(plan) => panic!("{plan:?}"),
     })

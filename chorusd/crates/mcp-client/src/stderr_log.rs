@@ -58,7 +58,8 @@ impl LineLog {
 
     fn finish_line(&mut self) {
         let text = String::from_utf8_lossy(&self.line);
-        let text: String = text.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let text = text.trim().to_owned();
         self.line.clear();
         if text.is_empty() {
             return;
