@@ -30,21 +30,20 @@ struct Results {
     way: String,
     /// Of each fact, whether it was found.
     found: Vec<(Kind, Place, bool)>,
-    /// Of each conversation, about a quarter of the bytes.
+    /// Of each conversation, a quarter of the bytes.
     tokens: Vec<usize>,
 }
 
 impl Results {
     fn add(&mut self, facts: &[Fact], texts: &Texts) {
         let lines: Vec<&str> = texts.iter().flat_map(|text| text.lines()).collect();
-        self.found.extend(facts.iter().map(|fact| {
-            (fact.kind, fact.place, lines.iter().any(|line| fact.is_in(line)))
-        }));
+        self.found.extend(facts.iter().map(|fact| (fact.kind, fact.place, lines.iter().any(|line| fact.is_in(line)))));
         self.tokens.push(texts.iter().map(String::len).sum::<usize>() / 4);
     }
 
     fn share(&self, counts: impl Fn(Kind, Place) -> bool) -> f64 {
-        let of: Vec<bool> = self.found.iter().filter(|(kind, place, _)| counts(*kind, *place)).map(|found| found.2).collect();
+        let of: Vec<bool> =
+            self.found.iter().filter(|(kind, place, _)| counts(*kind, *place)).map(|found| found.2).collect();
         of.iter().filter(|found| **found).count() as f64 / of.len() as f64
     }
 
@@ -52,16 +51,20 @@ impl Results {
         let places = Place::ALL.map(|place| self.share(|_, other| other == place));
         let kinds = Kind::ALL.map(|kind| self.share(|other, _| other == kind));
         let shares = [self.share(|_, _| true)].into_iter().chain(places).chain(kinds);
-        let shares: String = shares.map(|share| format!("{share:>11.2}")).collect();
+        let shares: String =
+            shares.zip(columns()).map(|(share, name)| format!("  {share:>0$.2}", name.len())).collect();
         self.tokens.sort_unstable();
-        print_report(format_args!("{:<42}{shares}{:>9}", self.way, self.tokens[self.tokens.len() / 2]));
+        print_report(format_args!("{:<39}{shares}{:>8}", self.way, self.tokens[self.tokens.len() / 2]));
     }
 }
 
+fn columns() -> impl Iterator<Item = &'static str> {
+    [" all"].into_iter().chain(Place::ALL.map(Place::name)).chain(Kind::ALL.map(Kind::name))
+}
+
 fn print_head() {
-    let names = ["all"].into_iter().chain(Place::ALL.map(Place::name)).chain(Kind::ALL.map(Kind::name));
-    let names: String = names.map(|name| format!("{name:>11}")).collect();
-    print_report(format_args!("{:<42}{names}{:>9}", "share of the facts that are found", "tokens"));
+    let names: String = columns().map(|name| format!("  {name}")).collect();
+    print_report(format_args!("{:<39}{names}{:>8}", "facts found", "tokens"));
 }
 
 /// Panics unless each fact is in the conversation, in one message or in that of its path.

@@ -186,7 +186,8 @@ impl Writer {
             _ => (planted, None),
         };
         self.push(NewMessage { tool_calls: vec![call], ..NewMessage::text(Role::Assistant, said) }, in_call);
-        let mut lines: Vec<String> = (0..8 + self.rng.below(60)).map(|_| (*pick(&mut self.rng, &CODE)).to_owned()).collect();
+        let mut lines: Vec<String> =
+            (0..8 + self.rng.below(60)).map(|_| (*pick(&mut self.rng, &CODE)).to_owned()).collect();
         if let (Some(Kind::Output), Some(line)) = (kind, text) {
             let at = self.rng.below(lines.len() as u64) as usize;
             lines.insert(at, line);

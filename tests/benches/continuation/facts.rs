@@ -21,15 +21,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Self; 7] = [
-        Self::Decision,
-        Self::Task,
-        Self::Preference,
-        Self::Detail,
-        Self::Path,
-        Self::Command,
-        Self::Output,
-    ];
+    pub const ALL: [Self; 7] =
+        [Self::Decision, Self::Task, Self::Preference, Self::Detail, Self::Path, Self::Command, Self::Output];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -163,16 +156,44 @@ const ADJECTIVES: [&str; 14] = [
     "payroll", "shipping", "search", "audit",
 ];
 const NOUNS: [&str; 14] = [
-    "import", "export", "ledger", "gateway", "dashboard", "queue", "mailer", "cache", "report", "crawler", "resolver",
-    "scheduler", "uploader", "catalogue",
+    "import",
+    "export",
+    "ledger",
+    "gateway",
+    "dashboard",
+    "queue",
+    "mailer",
+    "cache",
+    "report",
+    "crawler",
+    "resolver",
+    "scheduler",
+    "uploader",
+    "catalogue",
 ];
 const PRODUCTS: [&str; 10] = [
-    "PostgreSQL", "zstd level", "plan", "Debian", "schema version", "Redis", "Node", "tier", "protocol version",
+    "PostgreSQL",
+    "zstd level",
+    "plan",
+    "Debian",
+    "schema version",
+    "Redis",
+    "Node",
+    "tier",
+    "protocol version",
     "template",
 ];
 const HABITS: [&str; 10] = [
-    "snake_case names", "early returns", "British spelling", "double quotes", "short subjects", "named exports",
-    "table-driven tests", "absolute paths", "plain SQL", "two-space tabs",
+    "snake_case names",
+    "early returns",
+    "British spelling",
+    "double quotes",
+    "short subjects",
+    "named exports",
+    "table-driven tests",
+    "absolute paths",
+    "plain SQL",
+    "two-space tabs",
 ];
 const FILES: [&str; 8] = ["loader", "parser", "retry", "schema", "limits", "pager", "totals", "session"];
 
@@ -195,7 +216,9 @@ pub fn shuffle<T>(rng: &mut Rng, all: &mut [T]) {
 pub fn make(rng: &mut Rng, kind: Kind, subject: &str) -> Saying {
     let number = 1000 + rng.below(9000);
     let (templates, about, value): (&[&str], String, String) = match kind {
-        Kind::Decision => (&DECISIONS, format!("the {subject}"), format!("{} {}", pick(rng, &PRODUCTS), number % 90 + 7)),
+        Kind::Decision => {
+            (&DECISIONS, format!("the {subject}"), format!("{} {}", pick(rng, &PRODUCTS), number % 90 + 7))
+        }
         Kind::Task => (&TASKS, format!("the {subject}"), format!("OPS-{number}")),
         Kind::Preference => (&PREFERENCES, format!("the {subject}"), (*pick(rng, &HABITS)).to_owned()),
         Kind::Detail => (&DETAILS, format!("the {subject}"), number.to_string()),

@@ -147,12 +147,8 @@ fn init_with_model(client: &mut Client, agent: &str) {
 }
 
 fn resume(client: &mut Client, agent: &str, session: &str) {
-    let params = ResumeParams {
-        agent: Some(agent.into()),
-        conversation: None,
-        session: session.into(),
-        as_conversation: None,
-    };
+    let params =
+        ResumeParams { agent: Some(agent.into()), conversation: None, session: session.into(), as_conversation: None };
     client.call::<Resume>(&params).expect("context.resume");
 }
 
