@@ -291,13 +291,18 @@ fn a_compaction_stays_one_in_the_other_program() {
 #[test]
 fn a_working_set_stands_before_a_conversation_that_continues_another() {
     let mut file = session_of(&[json!({"role": "user", "content": "Go on"})]);
-    let fact = json!({"id": "1", "text": "The owl sleeps in barn 3", "source": "hand"});
-    let set = json!({"background": "Birds.", "pinned_facts": [fact], "open_tasks": []});
+    let item = |text: &str| json!([{"id": "1", "text": text, "source": "hand"}]);
+    let set = json!({
+        "background": "Birds.", "pinned_facts": item("The owl sleeps in barn 3"), "open_tasks": [],
+        "conflicts": item("It is barn 3, or barn 4"), "topics": item("owls"), "files_touched": item("barn.rs"),
+    });
     file.header.working_set = serde_json::from_value(set).expect("a working set");
     let lines = export(&file, ExportFormat::ClaudeCode);
     assert_eq!((&lines[0]["subtype"], &lines[1]["isCompactSummary"]), (&json!("compact_boundary"), &json!(true)));
     let text = lines[1]["message"]["content"].as_str().expect("a text");
-    assert!(text.ends_with("Background: Birds.\n\nPinned facts:\n- The owl sleeps in barn 3"), "{text}");
+    let known = "Background: Birds.\n\nPinned facts:\n- The owl sleeps in barn 3\n\n\
+        Contradictions:\n- It is barn 3, or barn 4\n\nTopics:\n- owls\n\nFiles touched:\n- barn.rs";
+    assert!(text.ends_with(known), "{text}");
     assert_eq!(lines[2]["parentUuid"], lines[1]["uuid"]);
 }
 

@@ -23,6 +23,9 @@ pub(super) fn render(header: &SessionHeader) -> Option<String> {
         ("Facts", &set.facts),
         ("Decisions", &set.decisions),
         ("Open tasks", &set.open_tasks),
+        ("Contradictions", &set.conflicts),
+        ("Topics", &set.topics),
+        ("Files touched", &set.files_touched),
     ] {
         write_items(&mut text, name, items);
     }
