@@ -1,7 +1,7 @@
 //! A daemon that is killed while a conversation grows loses and doubles nothing.
 
 use chorus_tests::Daemon;
-use chorus_tests::rng::Rng;
+use chorus_tests::rng::{Rng, rounds_from_env};
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn kills_while_a_conversation_grows_lose_and_double_nothing() {
     talk.say("message 0");
     let mut daemon = Daemon::start(&home);
     chorusctl(&home, ["capture", "on"]).expect_success();
-    for round in 0..12 {
+    for round in 0..rounds_from_env("CHORUS_CAPTURE_KILLS", 12) {
         for n in 0..=rng.below(20) {
             talk.say(&format!("round {round}, message {n}"));
         }
