@@ -13,7 +13,8 @@ pub fn import_transcript(
     text: &str,
     chunk: usize,
 ) -> Result<CommitResult, CallError> {
-    let begin = BeginParams { agent: Some(agent.into()), from, file: Some("transcript".into()) };
+    let begin =
+        BeginParams { agent: Some(agent.into()), from, file: Some("transcript".into()), ..BeginParams::default() };
     let import = client.call::<Begin>(&begin)?.import;
     let (mut rest, mut sent) = (text, 0);
     while !rest.is_empty() {

@@ -74,6 +74,10 @@ pub struct BeginParams {
     pub from: ImportFormat,
     /// The file's name, for messages.
     pub file: Option<String>,
+    /// The directory that the conversations were held in. Used only if the transcript does not name it.
+    pub project: Option<String>,
+    /// The title of the conversation. Used only if the transcript does not have it.
+    pub title: Option<String>,
 }
 
 #[wire(PartialEq, Eq)]

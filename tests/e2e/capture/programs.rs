@@ -139,6 +139,40 @@ fn what_programs_write_is_kept() {
     }
 }
 
+#[test]
+fn what_stands_beside_a_transcript_is_kept_and_excludes_it() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    let programs = programs_with_lines();
+    let write = |path: &str, text: &str| {
+        let path = home.user_home.join(path);
+        fs::create_dir_all(path.parent().expect("a directory")).expect("created");
+        fs::write(&path, text).expect("written");
+    };
+    let id = "7d444840-9dc0-41d1-b245-5ffdce74fad2";
+    write(".codex/session_index.jsonl", &format!("{{\"id\":\"{id}\",\"thread_name\":\"The files\"}}\n"));
+    write(&format!(".copilot/session-state/{id}/workspace.yaml"), "cwd: /srv/other\nname: The files\n");
+    let list = json!({"agent:main:main": {"sessionId": id, "label": "The files"}});
+    write(".openclaw/agents/main/sessions/sessions.json", &list.to_string());
+    write(".gemini/tmp/shop/.project_root", "/srv/shop");
+    write(".gemini/tmp/diary/.project_root", "/srv/diary");
+    for (_, path, begin, more) in &programs {
+        write(path, &(lines(begin) + &lines(more)));
+    }
+    let (_, path, begin, more) = programs.iter().find(|(name, ..)| *name == "gemini").expect("Gemini CLI");
+    let diary = lines(begin).replace(id, "39297bd7-7b95-4d7c-9d48-64bcd97e4e82");
+    write(&path.replace("/shop/", "/diary/"), &(diary + &lines(more)));
+    chorusctl(&home, ["capture", "exclude", "/srv/diary"]).expect_success();
+    chorusctl(&home, ["capture", "on"]).expect_success();
+    for name in ["codex", "copilot", "openclaw", "gemini"] {
+        let header = wait_until_has(&mut client, name, &["List them", "a.py"]).header;
+        assert_eq!(header.source.and_then(|source| source.project).as_deref(), Some("/srv/shop"), "{name}");
+        let title = if name == "gemini" { "List them" } else { "The files" };
+        assert_eq!(header.description.as_deref(), Some(title), "{name}");
+    }
+}
+
 /// The database of a program, open as the program has it: what was written last is only in its log.
 struct Database {
     path: PathBuf,

@@ -59,7 +59,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("mcp", &["base", "proto"]),
     ("mcp-client", &["base", "config", "redact", "runtime", "sandbox", "tls"]),
     ("search", &["base", "embeddings", "proto"]),
-    ("session", &["base", "proto"]),
+    ("session", &["base", "proto", "tool-files"]),
     ("config", &["base", "permissions", "proto"]),
     ("llm", &["base", "clock", "config", "proto", "redact", "runtime", "session", "tls"]),
     ("store", &["base", "proto", "redact", "runtime", "session"]),
@@ -83,11 +83,13 @@ const CRATES: &[(&str, &[&str])] = &[
             "session",
             "store",
             "tool-databases",
+            "tool-files",
         ],
     ),
     ("discord", &["agent-core", "base", "config", "engine", "permissions", "proto", "redact", "runtime", "tls"]),
     ("tls", &[]),
     ("tool-databases", &[]),
+    ("tool-files", &[]),
 ];
 
 /// Libraries that only these crates below chorusd may use.

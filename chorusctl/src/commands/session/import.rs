@@ -11,6 +11,7 @@ use chorus_proto::methods::import::{
     Add, Begin, BeginParams, Commit, CommitParams, CommitResult, ImportFormat, ImportOutcome, ImportedConversation,
     Skipped,
 };
+use chorus_tool_files::{ConversationInfo, read_info};
 use clap::ValueEnum;
 use serde_json::value::RawValue;
 
@@ -320,7 +321,11 @@ fn upload(
     let ImportOptions { from, redact, skip_known, as_capture, has_progress_bar } = options;
     let name = (file != "-").then(|| file.to_owned());
     let agent = app.named_agent();
-    let import = app.call::<Begin>(&BeginParams { agent, from, file: name })?.import;
+    // Each conversation of a database says what it is.
+    let is_transcript = name.is_some() && !databases::is_database(file);
+    let ConversationInfo { project, title } =
+        if is_transcript { read_info(Path::new(file)) } else { Default::default() };
+    let import = app.call::<Begin>(&BeginParams { agent, from, file: name, project, title })?.import;
     let label = if file == "-" { "standard input" } else { file.rsplit('/').next().unwrap_or(file) };
     let mut progress =
         ProgressBar::new(sanitize::one_line(label), &["sending", "reading"], has_progress_bar && !app.global.quiet);

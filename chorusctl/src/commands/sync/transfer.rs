@@ -23,7 +23,7 @@ pub(super) fn copy_session(
 ) -> Result<CommitResult, Error> {
     let mut attempt = 1;
     loop {
-        let params = BeginParams { agent: agent.clone(), from: ImportFormat::Chorus, file: None };
+        let params = BeginParams { agent: agent.clone(), from: ImportFormat::Chorus, ..BeginParams::default() };
         let import = to.call::<Begin>(&params)?.import;
         match copy_text(from, to, session, import) {
             // Its summary or tags changed between two pieces.

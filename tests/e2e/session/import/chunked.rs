@@ -10,7 +10,7 @@ use chorus_tests::{Daemon, process};
 use crate::home;
 
 fn begin(client: &mut Client) -> u64 {
-    let params = BeginParams { agent: Some("a".into()), from: ImportFormat::Openai, file: None };
+    let params = BeginParams { agent: Some("a".into()), from: ImportFormat::Openai, ..BeginParams::default() };
     client.call::<Begin>(&params).expect("begun").import
 }
 
@@ -159,7 +159,7 @@ fn a_hundred_thousand_messages_of_markdown_come_back_in_little_memory() {
     let daemon = Daemon::start_with(&home, WITHOUT_INDEX);
     let mut client = daemon.client();
     client.init("b");
-    let params = BeginParams { agent: Some("b".into()), from: ImportFormat::Auto, file: None };
+    let params = BeginParams { agent: Some("b".into()), from: ImportFormat::Auto, ..BeginParams::default() };
     let import = client.call::<Begin>(&params).expect("begun").import;
     let before = process::peak_rss(daemon.pid);
     let mut rest = text.as_str();

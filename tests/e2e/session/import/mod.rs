@@ -9,6 +9,7 @@ mod codex;
 mod coding_tools;
 mod command;
 mod concurrent;
+mod conversation_info;
 mod databases;
 mod listing;
 mod openai;

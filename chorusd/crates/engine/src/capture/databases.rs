@@ -8,6 +8,7 @@ use chorus_base::error::{Error, Result};
 use chorus_runtime::run_blocking;
 use chorus_store::catalog::CapturedFile;
 use chorus_tool_databases::{ConversationDatabase, ConversationEntry, DatabaseError};
+use chorus_tool_files::ConversationInfo;
 use tokio::sync::watch;
 
 use super::file_scan::TranscriptFile;
@@ -67,7 +68,7 @@ impl Reader {
         let document = run_blocking(move || write_document(&database, &id, &dir).map_err(|e| failed(&e)));
         let (document, bytes) = document.await?;
         let document = BufReader::with_capacity(READ_BUFFER_BYTES, document);
-        let outcome = self.import(file.source, document, bytes, key).await?;
+        let outcome = self.import(file.source, (document, bytes), key, ConversationInfo::default()).await?;
         Ok(outcome.add_to(CapturedFile { path: key.to_owned(), ..row_of(file, None, None) }))
     }
 }

@@ -10,6 +10,7 @@ use chorus_base::error::{Error, Result};
 use chorus_proto::methods::import::CommitResult;
 use chorus_runtime::run_blocking;
 use chorus_store::catalog::CapturedFile;
+use chorus_tool_files::{ConversationInfo, read_info};
 use tokio::sync::watch;
 
 use super::complete_lines::CompleteLines;
@@ -109,19 +110,21 @@ impl Reader {
             return Ok(Some(CapturedFile { read_bytes, ..row_of(&file, before.as_ref(), None) }));
         }
         let source = BufReader::with_capacity(READ_BUFFER_BYTES, lines);
-        let outcome = self.import(file.source, source, read_bytes, &file.path).await?;
+        let path = file.path.clone();
+        let info = run_blocking(move || Ok(read_info(&path))).await?;
+        let outcome = self.import(file.source, (source, read_bytes), &file.path, info).await?;
         // A later look tries again, perhaps by a later release.
         let inode = if outcome.unreadable.is_some() { 0 } else { file.inode };
         Ok(Some(CapturedFile { read_bytes, ..outcome.add_to(CapturedFile { inode, ..row_of(&file, None, None) }) }))
     }
 
-    /// Imports a transcript of `bytes`. `name` tells it from all others.
+    /// Imports a transcript, given with its length. `name` tells it from all others; `info` is used for what it does not say.
     pub(super) async fn import<R>(
         &self,
         source: CaptureSource,
-        transcript: BufReader<R>,
-        bytes: u64,
+        (transcript, bytes): (BufReader<R>, u64),
         name: &Path,
+        info: ConversationInfo,
     ) -> Result<Outcome>
     where
         R: io::Read + io::Seek + Send + 'static,
@@ -130,6 +133,7 @@ impl Reader {
             source: transcript,
             bytes,
             name: name.to_string_lossy().into_owned(),
+            info,
             format: source.format(),
             agent: None,
             redact: self.redact,

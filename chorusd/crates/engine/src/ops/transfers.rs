@@ -10,6 +10,7 @@ use chorus_base::error::{Error, Result};
 use chorus_base::sync::Mutex;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::import::ImportFormat;
+use chorus_tool_files::ConversationInfo;
 use uuid::Uuid;
 
 /// A file with its description.
@@ -28,6 +29,7 @@ pub struct TranscriptUpload {
     pub agent: Option<Uuid>,
     pub format: ImportFormat,
     pub file: String,
+    pub info: ConversationInfo,
 }
 
 /// The transfers of all kinds.

@@ -163,19 +163,6 @@ pub(super) fn output_text(value: &RawValue) -> String {
     named.or_else(|| string_value(value)).map_or_else(|| minify_value(value).get().to_owned(), String::from)
 }
 
-/// Returns the path of a URL `file:///…` on this machine.
-pub(super) fn path_of_file_url(url: &str) -> Option<String> {
-    let encoded = url.strip_prefix("file://").filter(|path| path.starts_with('/'))?.as_bytes();
-    let (mut path, mut at) = (Vec::with_capacity(encoded.len()), 0);
-    while let Some(byte) = encoded.get(at) {
-        let hex = encoded.get(at + 1..at + 3).and_then(|hex| std::str::from_utf8(hex).ok());
-        let decoded = hex.filter(|_| *byte == b'%').and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        path.push(decoded.unwrap_or(*byte));
-        at += if decoded.is_some() { 3 } else { 1 };
-    }
-    String::from_utf8(path).ok()
-}
-
 /// Builds the attachment for a file of which the text is known.
 pub(super) fn text_attachment(name: impl Into<String>, text: &str) -> Attachment {
     Attachment {
@@ -246,14 +233,6 @@ mod tests {
         assert_eq!(add_provider_field(None, "x", &value).unwrap().get(), r#"{"x":{"a":1.10}}"#);
         let before = provider_object("openai", &[("b".into(), raw("2"))]);
         assert_eq!(add_provider_field(before, "x", &value).unwrap().get(), r#"{"openai":{"b":2},"x":{"a":1.10}}"#);
-    }
-
-    #[test]
-    fn file_urls_are_paths() {
-        assert_eq!(path_of_file_url("file:///srv/a%20b%C3%A9").as_deref(), Some("/srv/a bé"));
-        assert_eq!(path_of_file_url("file:///srv/100%").as_deref(), Some("/srv/100%"));
-        assert_eq!(path_of_file_url("file:///srv/%ff"), None);
-        assert_eq!(path_of_file_url("vscode-remote://wsl/srv"), None);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use chorus_base::error::{Error, Result};
 use chorus_proto::methods::import::{AddParams, AddResult, BeginParams, BeginResult, CommitParams, CommitResult};
 use chorus_runtime::run_blocking;
+use chorus_tool_files::ConversationInfo;
 
 pub use conversation_lookup::ConversationKey;
 pub use importer::{OnProgress, SessionImporter, Transcript};
@@ -39,8 +40,12 @@ pub async fn begin(
     };
     let dir = home.join("db");
     let spool = run_blocking(move || create_spool(&dir).map_err(|e| Error::io("cannot start an import", &e))).await?;
-    let transcript =
-        TranscriptUpload { agent, format: params.from, file: params.file.unwrap_or_else(|| "the file".into()) };
+    let transcript = TranscriptUpload {
+        agent,
+        format: params.from,
+        file: params.file.unwrap_or_else(|| "the file".into()),
+        info: ConversationInfo { project: params.project, title: params.title },
+    };
     Ok(BeginResult { import: transfers.transcript_uploads.open(connection, transcript, spool)? })
 }
 
@@ -72,12 +77,13 @@ pub async fn commit(
     params: CommitParams,
     progress: OnProgress,
 ) -> Result<CommitResult> {
-    let Transfer { description: TranscriptUpload { agent, format, file }, file: spool, received } =
+    let Transfer { description: TranscriptUpload { agent, format, file, info }, file: spool, received } =
         transfers.transcript_uploads.remove(connection, params.import)?;
     let transcript = Transcript {
         source: BufReader::with_capacity(READ_BUFFER_BYTES, spool),
         bytes: received,
         name: file,
+        info,
         format,
         agent,
         redact: params.redact,

@@ -5,10 +5,11 @@ mod message;
 
 use std::io::{self, BufRead, Seek};
 
+use chorus_tool_files::path_of_file_url;
 use uuid::Uuid;
 
 use super::error::ImportError;
-use super::json_values::{parse_timestamp, path_of_file_url};
+use super::json_values::parse_timestamp;
 use super::object_list::for_each_object;
 use super::raw_object::{RawObject, list_entries};
 use super::sink::ImportedMetadata;

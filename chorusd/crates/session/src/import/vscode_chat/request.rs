@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 
 use chorus_proto::{Attachment, Role, ToolCall, Usage};
+use chorus_tool_files::path_of_file_url;
 use serde_json::value::RawValue;
 
 use super::PROGRAM;
-use crate::import::json_values::{json_string, minify_value, parse_timestamp, path_of_file_url};
+use crate::import::json_values::{json_string, minify_value, parse_timestamp};
 use crate::import::raw_object::{RawObject, list_entries, string_value};
 use crate::import::sink::ImportedMetadata;
 use crate::import::turn_entry::{CallResult, TurnEntry, TurnSequence};

@@ -11,8 +11,9 @@ use chorus_proto::Session;
 use chorus_proto::methods::import::{CommitResult, ImportFormat, ImportOutcome, ImportedConversation};
 use chorus_redact::Redactor;
 use chorus_runtime::run_blocking;
-use chorus_session::import;
+use chorus_session::import::{self, ImportedMetadata};
 use chorus_store::Store;
+use chorus_tool_files::ConversationInfo;
 use tokio::sync::{RwLock, mpsc};
 use uuid::Uuid;
 
@@ -58,6 +59,8 @@ pub struct Transcript<R> {
     pub bytes: u64,
     /// The file's name, for messages and for programs that put the id of a conversation there.
     pub name: String,
+    /// What is known besides it, for what it does not say.
+    pub info: ConversationInfo,
     pub format: ImportFormat,
     /// Looks only in this agent for earlier imports, and saves new ones there. Otherwise the agent of the program gets them.
     pub agent: Option<Uuid>,
@@ -86,6 +89,8 @@ pub(super) struct ImportTarget<'a> {
     pub format: ImportFormat,
     /// The file's name.
     pub name: &'a str,
+    /// What is known besides the transcript.
+    pub info: &'a ConversationInfo,
     pub agent: Option<Uuid>,
     pub redact: bool,
     pub rules: Option<&'a CaptureRules>,
@@ -102,7 +107,7 @@ impl SessionImporter {
         transcript: Transcript<R>,
         mut progress: OnProgress,
     ) -> Result<CommitResult> {
-        let Transcript { mut source, bytes, name: file, format, agent, redact, only_changed, rules } = transcript;
+        let Transcript { mut source, bytes, name: file, info, format, agent, redact, only_changed, rules } = transcript;
         // Known before the import, because it says whose conversations they are.
         let detected = run_blocking(move || {
             let detected = match format {
@@ -123,7 +128,7 @@ impl SessionImporter {
             let read = import::import(&mut source, format, now, &mut new_id, &mut collector);
             Ok::<_, import::ImportError>((read, collector.into_result()))
         });
-        let target = ImportTarget { format, name: &file, agent, redact, rules: rules.as_deref() };
+        let target = ImportTarget { format, name: &file, info: &info, agent, redact, rules: rules.as_deref() };
         let mut saved = SavedConversations::default();
         while let Some(imported) = complete.recv().await {
             if let Err(failure) = saved.add(self, target, imported).await {
@@ -225,6 +230,7 @@ impl SavedConversations {
         mut imported: ImportedSession,
     ) -> Result<()> {
         let side_chain = imported.about.side_chain;
+        add_info(&mut imported.about, target.info);
         if side_chain {
             // The main conversation may have another id here than in the file.
             imported.about.parent_id = self.main.or(imported.about.parent_id);
@@ -237,6 +243,15 @@ impl SavedConversations {
         }
         self.all.push(saved);
         Ok(())
+    }
+}
+
+/// Completes what a transcript says of a conversation by what is known besides it. A subagent has no title there.
+fn add_info(about: &mut ImportedMetadata, info: &ConversationInfo) {
+    let given = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
+    about.project = about.project.take().or_else(|| given(&info.project));
+    if !about.side_chain {
+        about.description = about.description.take().or_else(|| given(&info.title));
     }
 }
 
