@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use chorus_tests::{DEADLINE, Daemon, wait_until};
 use rusqlite::Connection;
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
 use super::*;
 
@@ -171,6 +172,45 @@ fn what_stands_beside_a_transcript_is_kept_and_excludes_it() {
         let title = if name == "gemini" { "List them" } else { "The files" };
         assert_eq!(header.description.as_deref(), Some(title), "{name}");
     }
+}
+
+#[test]
+fn a_transcript_of_codex_that_is_compressed_and_decompressed_is_one_conversation() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    let (_, path, begin, more) = programs_with_lines().remove(0);
+    let plain = home.user_home.join(path);
+    let compressed = PathBuf::from(format!("{}.zst", plain.display()));
+    fs::create_dir_all(plain.parent().expect("a directory")).expect("created");
+    let compress = |text: String| {
+        // As Codex does it: under another name first.
+        let new = compressed.with_extension("tmp");
+        fs::write(&new, compress_to_vec(text.as_bytes(), CompressionLevel::Fastest)).expect("written");
+        fs::rename(&new, &compressed).expect("renamed");
+    };
+    compress(lines(&begin));
+    chorusctl(&home, ["capture", "on", "codex"]).expect_success();
+    let before = wait_until_has(&mut client, "codex", &["List them"]);
+    wait_until_counted(&mut client, "codex", 1);
+    // It continues.
+    fs::write(&plain, lines(&begin)).expect("written");
+    fs::remove_file(&compressed).expect("removed");
+    append(&plain, &lines(&more));
+    let after = wait_until_has(&mut client, "codex", &["List them", "a.py"]);
+    assert_eq!(before.header.id, after.header.id);
+    wait_until_counted(&mut client, "codex", 2);
+    // It is compressed again, with a line that only the compressed file has.
+    fs::remove_file(&plain).expect("removed");
+    let thanks = serde_json::to_string(&more[0]).expect("JSON").replace("a.py", "Bye");
+    compress(lines(&begin) + &lines(&more) + &thanks + "\n");
+    wait_until_has(&mut client, "codex", &["List them", "a.py", "Bye"]);
+    wait_until_counted(&mut client, "codex", 3);
+    fs::write(&compressed, b"\x28\xb5\x2f\xfd damaged").expect("written");
+    wait_until("the failure", DEADLINE, || {
+        let status = status_of(&mut client, "codex");
+        status.failure.filter(|failure| failure.reason.contains("cannot decompress")).map(|_| ())
+    });
 }
 
 /// The database of a program, open as the program has it: what was written last is only in its log.

@@ -1,7 +1,7 @@
 //! `chorusctl session import`: imports conversations of other programs.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::Path;
 
 use chorus_proto::Session;
@@ -11,7 +11,7 @@ use chorus_proto::methods::import::{
     Add, Begin, BeginParams, Commit, CommitParams, CommitResult, ImportFormat, ImportOutcome, ImportedConversation,
     Skipped,
 };
-use chorus_tool_files::{ConversationInfo, read_info};
+use chorus_tool_files::{ConversationInfo, MAX_TRANSCRIPT_BYTES, ZstdReader, is_compressed, read_info};
 use clap::ValueEnum;
 use serde_json::value::RawValue;
 
@@ -345,7 +345,7 @@ fn upload(
     Ok(result?)
 }
 
-/// Opens a file and returns its length in bytes. `-` is standard input, with length 0 for unknown.
+/// Opens a file, or what is compressed in it, and returns the length in bytes; 0 if that is unknown. `-` is standard input.
 pub fn open_source(file: &str) -> Result<(Box<dyn Read>, u64), Error> {
     if file == "-" {
         return Ok((Box::new(io::stdin()), 0));
@@ -355,6 +355,10 @@ pub fn open_source(file: &str) -> Result<(Box<dyn Read>, u64), Error> {
     let metadata = opened.metadata().map_err(failed)?;
     if metadata.is_dir() {
         return Err(Error::usage(format!("{file} is a directory")).with_hint("give the name of a file"));
+    }
+    let mut opened = BufReader::new(opened);
+    if is_compressed(opened.fill_buf().map_err(failed)?) {
+        return Ok((Box::new(ZstdReader::new(opened, MAX_TRANSCRIPT_BYTES)), 0));
     }
     Ok((Box::new(opened), metadata.len()))
 }

@@ -40,7 +40,7 @@ const PROGRAMS: [Program; 15] = [
         name: "Codex",
         dirs: &[".codex/sessions", ".codex/archived_sessions"],
         redirections: &[("CODEX_HOME", "sessions"), ("CODEX_HOME", "archived_sessions")],
-        is_transcript: is_jsonl,
+        is_transcript: |path| is_jsonl(path) || is_compressed_rollout(path),
     },
     Program {
         name: "Gemini CLI",
@@ -169,6 +169,12 @@ fn is_jsonl(path: &Path) -> bool {
     has_extension(path, "jsonl")
 }
 
+/// Codex compresses a rollout that it has not written for a while, and decompresses it to write to it again.
+fn is_compressed_rollout(path: &Path) -> bool {
+    let plain = path.with_extension("");
+    has_extension(path, "zst") && is_jsonl(&plain) && !plain.exists()
+}
+
 /// Gemini CLI writes a second file with the same id, and without a message, when a chat is resumed. A chat of an older
 /// version that was resumed is in a new file beside the old one.
 fn is_gemini_chat(path: &Path) -> bool {
@@ -270,6 +276,7 @@ fn collect(dir: &Path, depth: usize, files: &mut Vec<PathBuf>) {
         } else if kind.is_file()
             && !task_files::is_part(&path)
             && (["jsonl", "json", "md"].iter().any(|extension| has_extension(&path, extension))
+                || is_compressed_rollout(&path)
                 || DATABASES.iter().any(|name| is_named(&path, name)))
         {
             files.push(path);

@@ -1,10 +1,10 @@
-//! Reads what coding tools keep beside a transcript: the project and the title of a conversation that only the path of the transcript or
-//! another file of the tool tells.
+//! Reads what coding tools keep in files: the project and the title of a conversation that only the path of its transcript or another
+//! file of the tool tells, and transcripts that the tool compressed.
 //!
-//! Only files in the directories of the tool that the transcript is in are read: regular ones, and at most 1 MiB of each. What is
-//! missing, broken or too long is left out; no file of a tool makes an import fail.
+//! Of other files than a transcript, only regular ones in the directory of the tool are read, and at most 1 MiB of each. What is missing,
+//! broken or too long there is left out, and makes no import fail.
 //!
-//! Absent on purpose: the transcripts themselves, which crate `chorus-session` imports, and any write.
+//! Absent on purpose: the formats of transcripts, which crate `chorus-session` imports, and any write.
 
 #![warn(unreachable_pub)]
 
@@ -16,6 +16,8 @@ mod file_url;
 mod gemini;
 mod openclaw;
 mod vscode;
+mod zstd;
 
 pub use conversation_info::{ConversationInfo, read_info};
 pub use file_url::path_of_file_url;
+pub use zstd::{MAX_TRANSCRIPT_BYTES, ZstdReader, is_compressed};

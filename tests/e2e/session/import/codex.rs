@@ -1,11 +1,14 @@
 //! Codex rollouts, found out by themselves.
 
+use std::fs;
+
 use chorus_proto::Role;
 use chorus_proto::methods::send::{Send, SendParams};
 use chorus_tests::Daemon;
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::{chorusctl, chorusctl_with};
 use chorus_tests::model_server::{ModelServer, Response};
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
 use crate::home;
 
@@ -85,4 +88,34 @@ fn a_rollout_goes_on_with_any_model() {
         let sent = server.requests().pop().expect("a request").text;
         assert!(sent.contains("*** Begin Patch") && sent.contains("mcp_files_read"), "{sent}");
     }
+}
+
+#[test]
+fn a_rollout_that_codex_compressed_is_the_same_conversation() {
+    let home = home();
+    let _daemon = Daemon::start(&home);
+    let dir = home.user_home.join(".codex/sessions/2025/11/02");
+    fs::create_dir_all(&dir).expect("created");
+    let plain = dir.join("rollout-2025-11-02T09-59-59-7d444840-9dc0-41d1-b245-5ffdce74fad2.jsonl");
+    let compressed = plain.with_extension("jsonl.zst");
+    let import = |arguments: &[&str]| chorusctl(&home, [&["import"], arguments].concat());
+    let compress = |text: &str| compress_to_vec(text.as_bytes(), CompressionLevel::Fastest);
+    let (begin, _) = ROLLOUT.split_at(ROLLOUT.rfind("{\"timestamp\"").expect("the last line"));
+    fs::write(&compressed, compress(begin)).expect("written");
+    // It is found where Codex keeps it.
+    let told = import(&["--yes"]).expect_success();
+    assert!(told.contains("imported 1 conversation (3 messages)"), "{told}");
+    fs::write(&plain, ROLLOUT).expect("written");
+    let told = import(&["--yes"]).expect_success();
+    assert!(told.contains("added 1 message to 1 conversation"), "{told}");
+    fs::remove_file(&plain).expect("removed");
+    fs::write(&compressed, compress(ROLLOUT)).expect("written");
+    let told = import(&["--yes"]).expect_success();
+    assert!(told.contains("1 conversation up to date"), "{told}");
+    let cut = dir.join("cut.jsonl.zst");
+    let bytes = compress(ROLLOUT);
+    fs::write(&cut, &bytes[..bytes.len() - 9]).expect("written");
+    let failure = import(&[cut.to_str().expect("UTF-8")]);
+    assert!(failure.stderr.contains("cannot decompress"), "{failure:?}");
+    assert_ne!(failure.status, 0, "{failure:?}");
 }

@@ -1,7 +1,7 @@
 //! Projects and titles that only the path of a transcript, or a file beside it, tells.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use chorus_proto::Client;
 use chorus_proto::methods::import::{Add, AddParams, Begin, BeginParams, Commit, CommitParams, CommitResult};
@@ -21,7 +21,7 @@ fn write(home: &Home, name: &str, text: &str) -> PathBuf {
 }
 
 /// Imports a file, and returns the only session of its program.
-fn import(home: &Home, path: &PathBuf, program: &str) -> Value {
+fn import(home: &Home, path: &Path, program: &str) -> Value {
     chorusctl(home, ["import", path.to_str().expect("UTF-8")]).expect_success();
     let listed = chorusctl(home, ["history", "--json", "--source", program]).expect_json();
     let sessions = listed["sessions"].as_array().expect("a list");

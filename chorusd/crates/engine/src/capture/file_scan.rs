@@ -63,6 +63,14 @@ impl TranscriptFile {
         self
     }
 
+    /// Returns the path by which the row of the file is known: the same whether it is compressed or not.
+    pub(super) fn row_path(&self) -> PathBuf {
+        match self.kind {
+            FileKind::CompressedLines => self.path.with_extension(""),
+            FileKind::Lines | FileKind::Document | FileKind::Database => self.path.clone(),
+        }
+    }
+
     /// Returns true if the file is as it was when it was read.
     pub(super) fn is_as_read(&self, read: &CapturedFile) -> bool {
         (self.device, self.inode, self.size) == (read.device, read.inode, read.size)

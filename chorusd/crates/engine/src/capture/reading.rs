@@ -10,7 +10,7 @@ use chorus_base::error::{Error, Result};
 use chorus_proto::methods::import::CommitResult;
 use chorus_runtime::run_blocking;
 use chorus_store::catalog::CapturedFile;
-use chorus_tool_files::{ConversationInfo, read_info};
+use chorus_tool_files::{ConversationInfo, MAX_TRANSCRIPT_BYTES, ZstdReader, read_info};
 use tokio::sync::watch;
 
 use super::complete_lines::CompleteLines;
@@ -20,6 +20,7 @@ use super::settings::CaptureSettings;
 use super::source::CaptureSource;
 use super::sources::FileKind;
 use crate::ops::Ops;
+use crate::ops::import_sink::create_spool;
 use crate::ops::session::import::Transcript;
 
 /// Buffer size for reading a transcript, in bytes.
@@ -52,14 +53,14 @@ impl Reader {
         let began = Instant::now();
         let path = file.path.clone();
         let read = match file.kind {
-            FileKind::Lines | FileKind::Document => self.read_transcript(&file, held).await,
+            FileKind::Lines | FileKind::CompressedLines | FileKind::Document => self.read_transcript(&file, held).await,
             FileKind::Database => self.read_database(&file, settings).await,
         };
         let row = match read {
             Ok(row) => row,
             Err(failure) => {
                 tracing::warn!(path = %path.display(), %failure, "cannot capture a transcript");
-                let before = self.ops.capture.files.lock().get(&path).cloned();
+                let before = self.ops.capture.files.lock().get(&file.row_path()).cloned();
                 // Without its inode, so that the next look tries again.
                 Some(CapturedFile { inode: 0, ..row_of(&file, before.as_ref(), Some(failure.to_string())) })
             }
@@ -77,7 +78,7 @@ impl Reader {
         file: &TranscriptFile,
         held: Option<Arc<File>>,
     ) -> Result<Option<CapturedFile>> {
-        let (path, kind) = (file.path.clone(), file.kind);
+        let (path, kind, dir) = (file.path.clone(), file.kind, self.ops.session_importer.spool_dir());
         let opened = run_blocking(move || {
             let failed = |e: &io::Error| Error::io("cannot read the transcript", e);
             let file = match File::open(&path) {
@@ -91,6 +92,7 @@ impl Reader {
             let metadata = file.metadata().map_err(|e| failed(&e))?;
             let complete = match kind {
                 FileKind::Document => CompleteLines::whole(file, metadata.len()),
+                FileKind::CompressedLines => decompress(file, &dir).map_err(|e| failed(&e))?,
                 FileKind::Lines | FileKind::Database => {
                     CompleteLines::new(file, metadata.len()).map_err(|e| failed(&e))?
                 }
@@ -99,7 +101,7 @@ impl Reader {
         });
         let Some((lines, metadata)) = opened.await? else { return Ok(None) };
         let Some(file) = TranscriptFile::new(file.source, file.path.clone(), &metadata) else { return Ok(None) };
-        let before = self.ops.capture.files.lock().get(&file.path).cloned();
+        let before = self.ops.capture.files.lock().get(&file.row_path()).cloned();
         let read_bytes = lines.len();
         let is_torn_only = before.as_ref().is_some_and(|before| {
             before.failure.is_none()
@@ -150,6 +152,14 @@ impl Reader {
     }
 }
 
+/// Decompresses a transcript into an unnamed file in `dir`. Blocks.
+fn decompress(file: File, dir: &Path) -> io::Result<CompleteLines> {
+    let mut lines = create_spool(dir)?;
+    let compressed = BufReader::with_capacity(READ_BUFFER_BYTES, file);
+    let length = io::copy(&mut ZstdReader::new(compressed, MAX_TRANSCRIPT_BYTES), &mut lines)?;
+    CompleteLines::new(lines, length)
+}
+
 /// The counts of an import.
 #[derive(Debug)]
 pub(super) struct Outcome {
@@ -172,7 +182,7 @@ impl Outcome {
 pub(super) fn row_of(file: &TranscriptFile, before: Option<&CapturedFile>, failure: Option<String>) -> CapturedFile {
     CapturedFile {
         source: file.source.name().into(),
-        path: file.path.clone(),
+        path: file.row_path(),
         device: file.device,
         inode: file.inode,
         read_bytes: before.map_or(0, |before| before.read_bytes),

@@ -151,13 +151,15 @@ mod tests {
     #[test]
     fn only_conversations_are_read() {
         use CaptureSource as Source;
-        use FileKind::{Database, Document, Lines};
+        use FileKind::{CompressedLines, Database, Document, Lines};
         for (source, path, kind) in [
             (Source::ClaudeCode, "/p/-home-mara/7d444840.jsonl", Some(Lines)),
             (Source::ClaudeCode, "/p/-home-mara/7d444840/subagents/agent-0123.jsonl", Some(Lines)),
             (Source::ClaudeCode, "/p/-home-mara/7d444840/subagents/agent-0123.meta.json", None),
             (Source::ClaudeCode, "/p/-home-mara/7d444840/tool-results/x.jsonl", None),
             (Source::Codex, "/s/2026/11/26/rollout-2026-11-26T10-00-00-0197.jsonl", Some(Lines)),
+            (Source::Codex, "/s/2026/11/26/rollout-2026-11-26T10-00-00-0197.jsonl.zst", Some(CompressedLines)),
+            (Source::Codex, "/s/2026/11/26/rollout-2026-11-26T10-00-00-0197.json.zst", None),
             (Source::Codex, "/s/history.jsonl", None),
             (Source::Gemini, "/t/shop/chats/session-1.jsonl", Some(Lines)),
             (Source::Gemini, "/t/shop/chats/session-1.json", Some(Document)),

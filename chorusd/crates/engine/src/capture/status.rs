@@ -9,7 +9,7 @@ use chorus_runtime::run_blocking;
 use chorus_store::catalog::CapturedFile;
 use jiff::{Timestamp, ToSpan as _};
 
-use super::file_scan::find_transcripts;
+use super::file_scan::{TranscriptFile, find_transcripts};
 use super::service::CaptureService;
 use super::source::CaptureSource;
 use super::sources::{FileKind, Root};
@@ -100,12 +100,13 @@ fn forecast(
     let before = now.checked_sub(hours.hours()).ok()?;
     let found = find_transcripts(source, roots);
     let doomed: Vec<_> = found.iter().filter(|file| file.modified_at <= before).collect();
-    let is_captured =
-        |path: &PathBuf| files.get(path).is_some_and(|file| file.failure.is_none() && file.conversations > 0);
+    let is_captured = |file: &TranscriptFile| {
+        files.get(&file.row_path()).is_some_and(|read| read.failure.is_none() && read.conversations > 0)
+    };
     (!doomed.is_empty()).then(|| UpcomingDeletion {
         after_days,
         within_days: FORECAST_DAYS,
         transcripts: doomed.len() as u64,
-        not_captured: doomed.iter().filter(|file| !is_captured(&file.path)).count() as u64,
+        not_captured: doomed.iter().filter(|file| !is_captured(file)).count() as u64,
     })
 }

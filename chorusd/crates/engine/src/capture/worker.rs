@@ -165,7 +165,7 @@ impl Follower {
         let now = Instant::now();
         let mut new_bytes = 0;
         for file in changes.files {
-            let before = self.capture().files.lock().get(&file.path).cloned();
+            let before = self.capture().files.lock().get(&file.row_path()).cloned();
             let is_known = before.is_some_and(|read| file.is_as_read(&read));
             if !is_known && !self.reader.rules.excludes(&file.path) {
                 new_bytes += file.size;

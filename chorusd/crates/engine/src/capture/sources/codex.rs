@@ -1,4 +1,5 @@
-//! Codex: `sessions/<year>/<month>/<day>/rollout-<time>-<id>.jsonl`.
+//! Codex: `sessions/<year>/<month>/<day>/rollout-<time>-<id>.jsonl`. A rollout that was not written for a while is compressed, to
+//! the same name with `.zst`, and decompressed to be written again.
 
 use std::path::Path;
 
@@ -21,5 +22,11 @@ fn roots(places: &UserPlaces) -> Vec<Root> {
 }
 
 fn kind(path: &Path) -> Option<FileKind> {
-    lines_if(has_extension(path, "jsonl") && name_of(path).as_encoded_bytes().starts_with(b"rollout-"))
+    let is_rollout =
+        |path: &Path| has_extension(path, "jsonl") && name_of(path).as_encoded_bytes().starts_with(b"rollout-");
+    if has_extension(path, "zst") {
+        let plain = path.with_extension("");
+        return (is_rollout(&plain) && !plain.exists()).then_some(FileKind::CompressedLines);
+    }
+    lines_if(is_rollout(path))
 }

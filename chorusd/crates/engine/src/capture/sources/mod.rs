@@ -54,6 +54,8 @@ impl Root {
 pub(super) enum FileKind {
     /// Lines are added to it. The last one may be torn.
     Lines,
+    /// Lines that are compressed with zstd, in a file with the name of the plain one and one extension more. It is written as a whole.
+    CompressedLines,
     /// It is written as a whole.
     Document,
     /// An SQLite database with all conversations.
