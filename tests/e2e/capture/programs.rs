@@ -1,5 +1,6 @@
 //! Every program that can be captured, from files of the shape that it writes, in the places where it writes them.
 
+use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 
 use chorus_tests::{DEADLINE, Daemon, wait_until};
@@ -278,6 +279,40 @@ fn what_programs_write_into_databases_is_kept() {
         assert_eq!(after.header.description.as_deref(), Some("The files"));
         wait_until_counted(&mut client, name, 2);
     }
+}
+
+/// A program writes into its log, waits for the disk, and only then says in the `-shm` file that the log has more.
+#[test]
+fn what_a_program_shows_after_it_wrote_its_log_is_kept() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    let database = Database::create(&home, ".hermes/state.db", HERMES);
+    chorusctl(&home, ["capture", "on", "hermes"]).expect_success();
+    wait_until_has(&mut client, "hermes", &["List them"]);
+    let file = |of: &Path, suffix: &str| PathBuf::from(format!("{}{suffix}", of.display()));
+    // What the program will write is made in a copy of its database.
+    let copy = home.temp_dir().join("state.db");
+    for suffix in ["", "-wal"] {
+        fs::copy(file(&database.path, suffix), file(&copy, suffix)).expect("copied");
+    }
+    let writer = Connection::open(&copy).expect("a database");
+    writer.execute_batch(&format!("pragma wal_autocheckpoint = 0; {HERMES_REPLY}")).expect("written");
+    let log = fs::read(file(&copy, "-wal")).expect("the log");
+    let index = fs::read(file(&copy, "-shm")).expect("the index of the log");
+    let known = fs::read(file(&database.path, "-wal")).expect("the log");
+    let more = log.strip_prefix(&known[..]).expect("the log has more");
+    let before = status_of(&mut client, "hermes").last_written_at;
+    let mut out = OpenOptions::new().append(true).open(file(&database.path, "-wal")).expect("the log");
+    out.write_all(more).expect("written");
+    wait_until("the log is read", DEADLINE, || {
+        (status_of(&mut client, "hermes").last_written_at > before).then_some(())
+    });
+    let kept = captured(&mut client).iter().map(kept).collect::<Vec<_>>();
+    assert_eq!(kept, [["List them"]], "the program does not show it yet");
+    let out = OpenOptions::new().write(true).open(file(&database.path, "-shm")).expect("the index");
+    out.write_all_at(&index, 0).expect("written");
+    wait_until_has(&mut client, "hermes", &["List them", "a.py"]);
 }
 
 #[test]

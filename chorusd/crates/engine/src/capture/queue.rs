@@ -17,6 +17,9 @@ const MIN_PAUSE: Duration = Duration::from_millis(200);
 /// A file that grows is read at most this share of the time: one fifth.
 const PAUSE_FACTOR: u32 = 4;
 
+/// The time until a file is read again whose last change may not have been visible.
+const UNSETTLED_PAUSE: Duration = Duration::from_millis(500);
+
 /// The longest time between two reads of a file that grows.
 const MAX_PAUSE: Duration = Duration::from_secs(60);
 
@@ -90,12 +93,17 @@ impl ChangedFiles {
         self.waiting.insert(path, (now + UNTIL_READ, None));
     }
 
-    /// Lets a file that was read wait before it is read again, for longer the more time that took.
-    pub(super) fn set_read(&mut self, path: PathBuf, took: Duration, now: Instant) {
+    /// Lets a file that was read wait before it is read again, for longer the more time that took. An `unsettled` one is read again in
+    /// any case.
+    pub(super) fn set_read(&mut self, path: PathBuf, took: Duration, unsettled: Option<TranscriptFile>, now: Instant) {
         let pause = took.saturating_mul(PAUSE_FACTOR).clamp(MIN_PAUSE, MAX_PAUSE);
         // It may have grown meanwhile.
         let grown = self.waiting.remove(&path).and_then(|(_, grown)| grown);
-        self.waiting.insert(path, (now + pause, grown));
+        let waiting = match (grown, unsettled) {
+            (None, Some(file)) => (now + pause.max(UNSETTLED_PAUSE), Some(file)),
+            (grown, _) => (now + pause, grown),
+        };
+        self.waiting.insert(path, waiting);
     }
 
     /// Returns when a file that waits is to be read.
@@ -147,9 +155,25 @@ mod tests {
         queue.push(file("a", 2), now);
         queue.push(file("agent-x", 9), now);
         assert_eq!(queue.pop(now + Duration::from_secs(60), true), None);
-        queue.set_read("a".into(), Duration::ZERO, now);
+        queue.set_read("a".into(), Duration::ZERO, None, now);
         assert_eq!(queue.pop(now + MIN_PAUSE, false), Some(file("a", 2)));
         assert_eq!(queue.pop(now + MIN_PAUSE, false), Some(file("agent-x", 9)));
+    }
+
+    #[test]
+    fn a_file_that_is_not_settled_is_read_again() {
+        let now = Instant::now();
+        let mut queue = ChangedFiles::default();
+        queue.set_reading("a".into(), now);
+        queue.set_read("a".into(), Duration::ZERO, Some(file("a", 1)), now);
+        assert_eq!(queue.next_due(), Some(now + UNSETTLED_PAUSE));
+        queue.push(file("a", 2), now);
+        assert_eq!(queue.pop(now + UNSETTLED_PAUSE, false), Some(file("a", 2)));
+        // What it wrote meanwhile does not wait for longer.
+        queue.set_reading("a".into(), now);
+        queue.push(file("a", 3), now);
+        queue.set_read("a".into(), Duration::ZERO, Some(file("a", 2)), now);
+        assert_eq!(queue.pop(now + MIN_PAUSE, false), Some(file("a", 3)));
     }
 
     #[test]
@@ -160,7 +184,7 @@ mod tests {
         let now = Instant::now();
         let mut queue = ChangedFiles::default();
         queue.set_reading(path.clone(), now);
-        queue.set_read(path.clone(), Duration::from_secs(1), now);
+        queue.set_read(path.clone(), Duration::from_secs(1), None, now);
         queue.push(file(path.to_str().unwrap(), 2), now);
         std::fs::remove_file(&path).unwrap();
         assert!(queue.pop(now + Duration::from_secs(60), false).is_some());
@@ -175,7 +199,7 @@ mod tests {
     fn a_file_that_grows_is_read_a_fifth_of_the_time() {
         let now = Instant::now();
         let mut queue = ChangedFiles::default();
-        queue.set_read("a".into(), Duration::from_secs(1), now);
+        queue.set_read("a".into(), Duration::from_secs(1), None, now);
         assert_eq!(queue.next_due(), None);
         queue.push(file("a", 2), now);
         assert_eq!(queue.pop(now, false), None);

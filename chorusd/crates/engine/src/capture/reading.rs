@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use chorus_base::error::{Error, Result};
 use chorus_proto::methods::import::CommitResult;
@@ -26,6 +26,9 @@ use crate::ops::session::import::Transcript;
 /// Buffer size for reading a transcript, in bytes.
 pub(super) const READ_BUFFER_BYTES: usize = 1 << 20;
 
+/// How long a program may take to show in a database what it has written into its log: between the two it waits for the disk.
+const DATABASE_SETTLES: Duration = Duration::from_secs(2);
+
 /// Reads what has changed, with settings that do not change.
 pub(super) struct Reader {
     pub ops: Arc<Ops>,
@@ -39,6 +42,8 @@ pub(super) struct ReadFile {
     pub path: PathBuf,
     pub bytes: u64,
     pub took: Duration,
+    /// The file, if its last change may not be visible yet, so that it must be read again.
+    pub unsettled: Option<TranscriptFile>,
 }
 
 impl Reader {
@@ -51,6 +56,9 @@ impl Reader {
         settings: &watch::Receiver<CaptureSettings>,
     ) -> ReadFile {
         let began = Instant::now();
+        let age = SystemTime::now().duration_since(file.modified_at.into());
+        let is_unsettled = file.kind == FileKind::Database && age.is_ok_and(|age| age < DATABASE_SETTLES);
+        let unsettled = is_unsettled.then(|| file.clone());
         let path = file.path.clone();
         let read = match file.kind {
             FileKind::Lines | FileKind::CompressedLines | FileKind::Document => self.read_transcript(&file, held).await,
@@ -69,7 +77,7 @@ impl Reader {
         if let Some(row) = row {
             self.ops.capture.record(row).await;
         }
-        ReadFile { path, bytes: file.size, took: began.elapsed() }
+        ReadFile { path, bytes: file.size, took: began.elapsed(), unsettled }
     }
 
     /// Imports a transcript, up to its last complete line if it consists of lines. Returns `None` if it is gone.

@@ -85,7 +85,7 @@ impl Follower {
                     reading.push(async move { reader.read(file, held, &settings).await });
                 }
                 let Some(read) = reading.next().await else { break };
-                self.changed.set_read(read.path, read.took, Instant::now());
+                self.changed.set_read(read.path, read.took, read.unsettled, Instant::now());
                 self.count_read(read.bytes);
                 if settings.has_changed().unwrap_or(true) {
                     // What is being read is completed with the settings that it began with.
