@@ -10,7 +10,7 @@ use chorus_proto::methods::agent_transfer::{
 };
 
 use crate::app::{App, parse_result};
-use crate::commands::session::import::open_source;
+use crate::commands::session::transcript_source::open_source;
 use crate::error::{Error, os_error_text};
 use crate::ui::progress_bar::ProgressBar;
 use crate::ui::stdout::OutputFormat;

@@ -1,7 +1,6 @@
 //! `chorusctl session import`: imports conversations of other programs.
 
-use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Read};
+use std::io::Read;
 use std::path::Path;
 
 use chorus_proto::Session;
@@ -11,7 +10,7 @@ use chorus_proto::methods::import::{
     Add, Begin, BeginParams, Commit, CommitParams, CommitResult, ImportFormat, ImportOutcome, ImportedConversation,
     Skipped,
 };
-use chorus_tool_files::{ConversationInfo, MAX_TRANSCRIPT_BYTES, ZstdReader, is_compressed, read_info};
+use chorus_tool_files::{ConversationInfo, read_info};
 use clap::ValueEnum;
 use serde_json::value::RawValue;
 
@@ -20,6 +19,7 @@ use super::databases;
 use super::import_chunks::ImportChunks;
 use super::import_totals::ImportTotals;
 use super::imported_files::FileState;
+use super::transcript_source::open_source;
 use super::{task_files, transcripts};
 use crate::app::{App, parse_result};
 use crate::commands::format;
@@ -343,24 +343,6 @@ fn upload(
     let result = app.client()?.call_raw(Commit::NAME, &commit, &mut |at| progress.update(at.done, at.total, &at.unit));
     progress.finish();
     Ok(result?)
-}
-
-/// Opens a file, or what is compressed in it, and returns the length in bytes; 0 if that is unknown. `-` is standard input.
-pub fn open_source(file: &str) -> Result<(Box<dyn Read>, u64), Error> {
-    if file == "-" {
-        return Ok((Box::new(io::stdin()), 0));
-    }
-    let failed = |error| Error::for_file(file, &error);
-    let opened = File::open(file).map_err(failed)?;
-    let metadata = opened.metadata().map_err(failed)?;
-    if metadata.is_dir() {
-        return Err(Error::usage(format!("{file} is a directory")).with_hint("give the name of a file"));
-    }
-    let mut opened = BufReader::new(opened);
-    if is_compressed(opened.fill_buf().map_err(failed)?) {
-        return Ok((Box::new(ZstdReader::new(opened, MAX_TRANSCRIPT_BYTES)), 0));
-    }
-    Ok((Box::new(opened), metadata.len()))
 }
 
 fn print_result(

@@ -16,6 +16,7 @@ pub mod purge;
 pub mod show;
 pub mod tag;
 mod task_files;
+pub mod transcript_source;
 mod transcripts;
 pub mod tree;
 pub mod untag;

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use chorus_tool_files::{is_opencode_part, is_opencode_session};
 use jiff::Timestamp;
 
 use super::task_files;
@@ -52,7 +53,7 @@ const PROGRAMS: [Program; 15] = [
         name: "opencode",
         dirs: &[".local/share/opencode"],
         redirections: &[("XDG_DATA_HOME", "opencode")],
-        is_transcript: |path| is_named(path, "opencode.db"),
+        is_transcript: |path| is_named(path, "opencode.db") || is_opencode_session(path),
     },
     Program {
         name: "GitHub Copilot CLI",
@@ -275,6 +276,7 @@ fn collect(dir: &Path, depth: usize, files: &mut Vec<PathBuf>) {
             collect(&path, depth + 1, files);
         } else if kind.is_file()
             && !task_files::is_part(&path)
+            && !is_opencode_part(&path)
             && (["jsonl", "json", "md"].iter().any(|extension| has_extension(&path, extension))
                 || is_compressed_rollout(&path)
                 || DATABASES.iter().any(|name| is_named(&path, name)))
@@ -350,6 +352,9 @@ mod tests {
             (".openclaw/agents/main/agent/openclaw-agent.sqlite", true),
             (".local/share/opencode/opencode.db", true),
             (".local/share/opencode/other.db", false),
+            (".local/share/opencode/storage/session/7d44/ses_1.json", true),
+            (".local/share/opencode/storage/message/ses_1/msg_1.json", false),
+            (".local/share/opencode/storage/session_diff/ses_1.json", false),
             (".hermes/state.db", true),
             (".local/share/goose/sessions/sessions.db", true),
             (".config/Code/User/globalStorage/saoudrizwan.claude-dev/tasks/1/api_conversation_history.json", true),

@@ -7,17 +7,17 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// The limit on the bytes of a file that are read.
+/// The limit on the bytes of a file that stands beside a transcript.
 pub(crate) const MAX_BYTES: u64 = 1 << 20;
 
-/// Reads a file; `None` if it is too long, or no regular file of UTF-8.
-pub(crate) fn read_text(path: &Path) -> Option<String> {
+/// Reads a file; `None` if it is longer than `limit`, or no regular file of UTF-8.
+pub(crate) fn read_text(path: &Path, limit: u64) -> Option<String> {
     let (file, length) = open(path)?;
-    if length > MAX_BYTES {
+    if length > limit {
         return None;
     }
     let mut text = String::new();
-    file.take(MAX_BYTES).read_to_string(&mut text).ok()?;
+    file.take(limit).read_to_string(&mut text).ok()?;
     Some(text)
 }
 

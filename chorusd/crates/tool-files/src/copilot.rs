@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::bounded_read::read_text;
+use crate::bounded_read::{MAX_BYTES, read_text};
 use crate::conversation_info::ConversationInfo;
 
 pub(crate) const TRANSCRIPT: &str = "events.jsonl";
@@ -14,7 +14,7 @@ const TITLE_KEYS: [&str; 2] = ["name", "summary"];
 
 /// Reads what is known of the session in `dir`.
 pub(crate) fn read_info(dir: &Path) -> ConversationInfo {
-    let text = read_text(&dir.join(WORKSPACE)).unwrap_or_default();
+    let text = read_text(&dir.join(WORKSPACE), MAX_BYTES).unwrap_or_default();
     let title = TITLE_KEYS.into_iter().find_map(|key| scalar(&text, key));
     let project = ConversationInfo::with_project(scalar(&text, "cwd")).project;
     ConversationInfo { project, ..ConversationInfo::with_title(title) }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::bounded_read::read_text;
+use crate::bounded_read::{MAX_BYTES, read_text};
 use crate::conversation_info::ConversationInfo;
 
 const CHATS: &str = "chats";
@@ -15,6 +15,6 @@ pub(crate) fn chats_dir(dir: &Path) -> Option<&Path> {
 }
 
 pub(crate) fn read_info(chats: &Path) -> ConversationInfo {
-    let text = read_text(&chats.with_file_name(PROJECT_ROOT));
+    let text = read_text(&chats.with_file_name(PROJECT_ROOT), MAX_BYTES);
     ConversationInfo::with_project(text.map(|text| text.trim_end_matches(['\r', '\n']).to_owned()))
 }

@@ -1,5 +1,5 @@
 //! Reads what coding tools keep in files: the project and the title of a conversation that only the path of its transcript or another
-//! file of the tool tells, and transcripts that the tool compressed.
+//! file of the tool tells, transcripts that the tool compressed, and conversations that it keeps in many files.
 //!
 //! Of other files than a transcript, only regular ones in the directory of the tool are read, and at most 1 MiB of each. What is missing,
 //! broken or too long there is left out, and makes no import fail.
@@ -14,10 +14,15 @@ mod conversation_info;
 mod copilot;
 mod file_url;
 mod gemini;
+mod object_fields;
 mod openclaw;
+mod opencode_storage;
 mod vscode;
 mod zstd;
 
 pub use conversation_info::{ConversationInfo, read_info};
 pub use file_url::path_of_file_url;
+pub use opencode_storage::{
+    is_opencode_part, is_opencode_session, message_files, session_of_message, write_opencode_session,
+};
 pub use zstd::{MAX_TRANSCRIPT_BYTES, ZstdReader, is_compressed};

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::bounded_read::read_text;
+use crate::bounded_read::{MAX_BYTES, read_text};
 use crate::conversation_info::ConversationInfo;
 
 const SESSIONS: &str = "sessions";
@@ -30,7 +30,7 @@ pub(crate) fn session_id<'a>(dir: &Path, name: &'a str) -> Option<&'a str> {
 }
 
 pub(crate) fn read_info(dir: &Path, id: &str) -> ConversationInfo {
-    let text = read_text(&dir.join(SESSION_LIST)).unwrap_or_default();
+    let text = read_text(&dir.join(SESSION_LIST), MAX_BYTES).unwrap_or_default();
     let entries: BTreeMap<String, &RawValue> = serde_json::from_str(&text).unwrap_or_default();
     let mut entries = entries.into_values().filter_map(|entry| serde_json::from_str::<Entry>(entry.get()).ok());
     let entry = entries.find(|entry| entry.session_id == id);

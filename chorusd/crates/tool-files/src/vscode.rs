@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::bounded_read::read_text;
+use crate::bounded_read::{MAX_BYTES, read_text};
 use crate::conversation_info::ConversationInfo;
 use crate::file_url::path_of_file_url;
 
@@ -23,7 +23,7 @@ pub(crate) fn is_chat_dir(dir: &Path) -> bool {
 }
 
 pub(crate) fn read_info(chats: &Path) -> ConversationInfo {
-    let text = read_text(&chats.with_file_name(WORKSPACE));
+    let text = read_text(&chats.with_file_name(WORKSPACE), MAX_BYTES);
     let workspace = text.and_then(|text| serde_json::from_str::<Workspace>(&text).ok());
     ConversationInfo::with_project(workspace.and_then(|workspace| path_of_file_url(&workspace.folder?)))
 }

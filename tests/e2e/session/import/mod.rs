@@ -13,5 +13,6 @@ mod conversation_info;
 mod databases;
 mod listing;
 mod openai;
+mod opencode_files;
 mod samples;
 mod task_files;

@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use chorus_store::catalog::CapturedFile;
+use chorus_tool_files::{message_files, session_of_message};
 use jiff::Timestamp;
 
 use super::source::CaptureSource;
@@ -22,9 +23,9 @@ pub(super) struct TranscriptFile {
     pub path: PathBuf,
     pub device: u64,
     pub inode: u64,
-    /// Of a database, with the log of its last writes.
+    /// Of a database, with the log of its last writes; of a conversation in many files, with its messages.
     pub size: u64,
-    /// Of a database, when that or the log of its last writes was written.
+    /// When it, or what counts in its size, was written.
     pub modified_at: Timestamp,
 }
 
@@ -35,14 +36,15 @@ impl TranscriptFile {
         let modified_at = Timestamp::try_from(metadata.modified().ok()?).ok()?;
         let (device, inode, size) = (metadata.dev(), metadata.ino(), metadata.len());
         let file = Self { source, kind, path, device, inode, size, modified_at };
-        metadata.is_file().then(|| file.with_log())
+        metadata.is_file().then(|| file.with_log().with_messages())
     }
 
     /// Describes the file whose conversations change when `path`, which is below a root, is written. Blocks.
     pub(super) fn of_written(source: CaptureSource, path: PathBuf) -> Option<Self> {
         let logged = path.to_str().and_then(|path| path.strip_suffix(WAL_SUFFIX)).map(PathBuf::from);
         let database = logged.filter(|path| source.kind(path) == Some(FileKind::Database));
-        let path = database.or_else(|| source.kind(&path).map(|_| path.clone()))?;
+        let session = || session_of_message(&path).filter(|path| source.kind(path) == Some(FileKind::MessageFiles));
+        let path = database.or_else(|| source.kind(&path).map(|_| path.clone())).or_else(session)?;
         let metadata = path.symlink_metadata().ok()?;
         Self::new(source, path, &metadata)
     }
@@ -63,11 +65,23 @@ impl TranscriptFile {
         self
     }
 
+    /// Adds the files of messages.
+    fn with_messages(mut self) -> Self {
+        if self.kind == FileKind::MessageFiles {
+            for message in message_files(&self.path) {
+                self.size += message.len();
+                let written = message.modified().ok().and_then(|at| Timestamp::try_from(at).ok());
+                self.modified_at = written.map_or(self.modified_at, |at| at.max(self.modified_at));
+            }
+        }
+        self
+    }
+
     /// Returns the path by which the row of the file is known: the same whether it is compressed or not.
     pub(super) fn row_path(&self) -> PathBuf {
         match self.kind {
             FileKind::CompressedLines => self.path.with_extension(""),
-            FileKind::Lines | FileKind::Document | FileKind::Database => self.path.clone(),
+            FileKind::Lines | FileKind::Document | FileKind::MessageFiles | FileKind::Database => self.path.clone(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Reads what has changed, and imports it.
 
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, BufWriter, Seek as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -10,7 +10,7 @@ use chorus_base::error::{Error, Result};
 use chorus_proto::methods::import::CommitResult;
 use chorus_runtime::run_blocking;
 use chorus_store::catalog::CapturedFile;
-use chorus_tool_files::{ConversationInfo, MAX_TRANSCRIPT_BYTES, ZstdReader, read_info};
+use chorus_tool_files::{ConversationInfo, MAX_TRANSCRIPT_BYTES, ZstdReader, read_info, write_opencode_session};
 use tokio::sync::watch;
 
 use super::complete_lines::CompleteLines;
@@ -61,7 +61,9 @@ impl Reader {
         let unsettled = is_unsettled.then(|| file.clone());
         let path = file.path.clone();
         let read = match file.kind {
-            FileKind::Lines | FileKind::CompressedLines | FileKind::Document => self.read_transcript(&file, held).await,
+            FileKind::Lines | FileKind::CompressedLines | FileKind::MessageFiles | FileKind::Document => {
+                self.read_transcript(&file, held).await
+            }
             FileKind::Database => self.read_database(&file, settings).await,
         };
         let row = match read {
@@ -101,6 +103,7 @@ impl Reader {
             let complete = match kind {
                 FileKind::Document => CompleteLines::whole(file, metadata.len()),
                 FileKind::CompressedLines => decompress(file, &dir).map_err(|e| failed(&e))?,
+                FileKind::MessageFiles => write_session(&path, &dir).map_err(|e| failed(&e))?,
                 FileKind::Lines | FileKind::Database => {
                     CompleteLines::new(file, metadata.len()).map_err(|e| failed(&e))?
                 }
@@ -112,7 +115,8 @@ impl Reader {
         let before = self.ops.capture.files.lock().get(&file.row_path()).cloned();
         let read_bytes = lines.len();
         let is_torn_only = before.as_ref().is_some_and(|before| {
-            before.failure.is_none()
+            kind == FileKind::Lines
+                && before.failure.is_none()
                 && (before.device, before.inode, before.read_bytes) == (file.device, file.inode, read_bytes)
                 && before.size < file.size
         });
@@ -166,6 +170,15 @@ fn decompress(file: File, dir: &Path) -> io::Result<CompleteLines> {
     let compressed = BufReader::with_capacity(READ_BUFFER_BYTES, file);
     let length = io::copy(&mut ZstdReader::new(compressed, MAX_TRANSCRIPT_BYTES), &mut lines)?;
     CompleteLines::new(lines, length)
+}
+
+/// Writes a conversation of many files into an unnamed file in `dir`, as one document. Blocks.
+fn write_session(path: &Path, dir: &Path) -> io::Result<CompleteLines> {
+    let mut out = BufWriter::with_capacity(READ_BUFFER_BYTES, create_spool(dir)?);
+    write_opencode_session(path, &mut out)?;
+    let mut document = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+    let length = document.stream_position()?;
+    Ok(CompleteLines::whole(document, length))
 }
 
 /// The counts of an import.

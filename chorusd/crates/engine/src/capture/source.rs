@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn only_conversations_are_read() {
         use CaptureSource as Source;
-        use FileKind::{CompressedLines, Database, Document, Lines};
+        use FileKind::{CompressedLines, Database, Document, Lines, MessageFiles};
         for (source, path, kind) in [
             (Source::ClaudeCode, "/p/-home-mara/7d444840.jsonl", Some(Lines)),
             (Source::ClaudeCode, "/p/-home-mara/7d444840/subagents/agent-0123.jsonl", Some(Lines)),
@@ -166,6 +166,10 @@ mod tests {
             (Source::Gemini, "/t/shop/logs.json", None),
             (Source::Opencode, "/o/opencode.db", Some(Database)),
             (Source::Opencode, "/o/auth.json", None),
+            (Source::Opencode, "/o/storage/session/7d44/ses_1.json", Some(MessageFiles)),
+            (Source::Opencode, "/o/project/srv-shop/storage/session/info/ses_1.json", Some(MessageFiles)),
+            (Source::Opencode, "/o/storage/session_diff/ses_1.json", None),
+            (Source::Opencode, "/o/storage/message/ses_1/msg_1.json", None),
             (Source::Copilot, "/s/session-state/1/events.jsonl", Some(Lines)),
             (Source::Copilot, "/s/session-state/1/data.jsonl", None),
             (Source::Goose, "/g/sessions/20250614_101500.jsonl", Some(Lines)),

@@ -56,6 +56,8 @@ pub(super) enum FileKind {
     Lines,
     /// Lines that are compressed with zstd, in a file with the name of the plain one and one extension more. It is written as a whole.
     CompressedLines,
+    /// It describes a conversation whose messages are in files of their own.
+    MessageFiles,
     /// It is written as a whole.
     Document,
     /// An SQLite database with all conversations.
