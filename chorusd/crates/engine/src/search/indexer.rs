@@ -57,8 +57,8 @@ const PURGE_AGAIN: Duration = Duration::from_millis(100);
 /// Memory of the writer for documents that are not written yet, in bytes.
 const WRITER_MEMORY: usize = 15 << 20;
 
-/// Niceness of the thread, and of those that the index starts from it.
-const NICE: i32 = 10;
+/// Niceness of the thread, and of those that the index starts from it. Higher than that of capture: what is being kept comes first.
+const NICE: i32 = 15;
 
 /// The parts of a page of a live context: a few megabytes at once, and messages of any length.
 const PAGE: PageBudget = PageBudget { page_bytes: 4 << 20, message_bytes: usize::MAX };

@@ -47,7 +47,7 @@ pub(super) fn find_outcome(
 /// Scores a sentence. Returns `None` if it cannot be an outcome.
 fn score_sentence(sentence: &Sentence, topic: &HashSet<&str>) -> Option<f64> {
     let words = &sentence.words;
-    if (sentence.content_word_count() < 3 && lexicon::count_outcome_words(words) == 0)
+    if (!sentence.has_content_words(3) && lexicon::count_outcome_words(words) == 0)
         || lexicon::is_offer(words)
         || lexicon::is_closing(words)
     {
@@ -78,7 +78,7 @@ pub(super) fn find_left_open(digest: &ConversationSample, reading: &SentenceCach
         .rev()
         .find(|said| matches!(said.role, Role::User | Role::Assistant) && !said.text.trim().is_empty())?;
     let said = reading.sentences(&head_and_tail(&last.text, EDGE_BYTES, EDGE_BYTES));
-    let mut said = said.into_iter().filter(|sentence| sentence.content_word_count() > 0);
+    let mut said = said.into_iter().filter(|sentence| sentence.has_content_words(1));
     let heavier = |a: &Rc<Sentence>, b: &Rc<Sentence>| a.weight().total_cmp(&b.weight());
     match last.role {
         Role::User => said

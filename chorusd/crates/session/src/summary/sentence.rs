@@ -23,8 +23,8 @@ pub(super) struct Sentence {
     pub text: String,
     /// The words in lower case, in order. Of a very long sentence, only the first ones.
     pub words: Words,
-    /// Indices of the words that carry meaning, without duplicates.
-    content: Vec<usize>,
+    /// Indices of the words that carry meaning, without duplicates. Cached; most sentences are only asked for a few of them.
+    content: OnceCell<Vec<usize>>,
     /// Cached, because sentences are compared repeatedly.
     weight: OnceCell<f64>,
 }
@@ -32,24 +32,32 @@ pub(super) struct Sentence {
 impl Sentence {
     pub(super) fn new(text: &str) -> Self {
         let words: Words = split_at_char(text, MAX_ANALYZED_BYTES).0.unicode_words().collect();
-        let mut content: Vec<usize> = Vec::with_capacity(words.len());
-        for (at, word) in words.iter().enumerate() {
-            let is_known = || content.iter().any(|known| words.get(*known) == Some(word));
-            if word.len() > 1 && !lexicon::is_stop_word(word) && !is_known() {
+        Self { text: text.to_owned(), words, content: OnceCell::new(), weight: OnceCell::new() }
+    }
+
+    /// Finds the first words that carry meaning, without duplicates, at most so many. Returns their indices.
+    fn find_content(&self, most: usize) -> Vec<usize> {
+        let mut content: Vec<usize> = Vec::new();
+        for (at, word) in self.words.iter().enumerate().filter(|(_, word)| carries_meaning(word)) {
+            if content.len() == most {
+                break;
+            }
+            if !content.iter().any(|known| self.words.get(*known) == Some(word)) {
                 content.push(at);
             }
         }
-        Self { text: text.to_owned(), words, content, weight: OnceCell::new() }
+        content
     }
 
     /// Iterates over the words that carry meaning, without duplicates.
     pub(super) fn content_words(&self) -> impl Iterator<Item = &str> {
-        self.content.iter().filter_map(|at| self.words.get(*at))
+        let content = self.content.get_or_init(|| self.find_content(usize::MAX));
+        content.iter().filter_map(|at| self.words.get(*at))
     }
 
-    /// Number of words that carry meaning, without duplicates.
-    pub(super) fn content_word_count(&self) -> usize {
-        self.content.len()
+    /// Returns whether at least so many different words carry meaning.
+    pub(super) fn has_content_words(&self, least: usize) -> bool {
+        self.find_content(least).len() >= least
     }
 
     /// Returns the names, numbers and ids in the sentence.
@@ -71,7 +79,7 @@ impl Sentence {
     /// Returns how specific the sentence is to its conversation.
     pub(super) fn weight(&self) -> f64 {
         *self.weight.get_or_init(|| {
-            self.distinctive_tokens().len().min(5) as f64 * 0.7 + self.content.len().min(12) as f64 * 0.5
+            self.distinctive_tokens().len().min(5) as f64 * 0.7 + self.find_content(12).len() as f64 * 0.5
         })
     }
 
@@ -84,11 +92,15 @@ impl Sentence {
 
     /// Returns whether it adds nothing to `other`: that contains most of its words, and all its names and numbers.
     pub(super) fn repeats(&self, other: &Self) -> bool {
-        let own = self.content.len();
+        let own = self.content_words().count();
         let shared = || self.content_words().filter(|word| other.content_words().any(|known| known == *word)).count();
         let new_mark = || self.distinctive_tokens().iter().any(|mark| !other.text.contains(mark));
         self.text == other.text || (own > 0 && shared() * 10 >= own * 7 && !new_mark())
     }
+}
+
+fn carries_meaning(word: &str) -> bool {
+    word.len() > 1 && !lexicon::is_stop_word(word)
 }
 
 /// A unit of prose, split into sentences.

@@ -75,5 +75,5 @@ fn is_telling(sentence: &Rc<Sentence>) -> bool {
     !(lexicon::is_greeting(words)
         || lexicon::is_closing(words)
         || lexicon::is_introduction(words, &sentence.text)
-        || sentence.content_word_count() == 0)
+        || !sentence.has_content_words(1))
 }
