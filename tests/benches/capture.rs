@@ -13,7 +13,7 @@ use chorus_proto::Client;
 use chorus_proto::methods::context::{History, HistoryParams};
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::measure::{print_report, time};
-use chorus_tests::{Daemon, Home, home};
+use chorus_tests::{DEADLINE, Daemon, Home, home, wait_until};
 use serde_json::{Value, json};
 
 /// Lines of each transcript of the first run; about 3 MB.
@@ -61,6 +61,7 @@ impl Random {
 /// A transcript of Claude Code to which lines are added: question, call of a tool, result, reply.
 struct ClaudeCode {
     id: String,
+    day: u64,
     lines: u64,
 }
 
@@ -90,7 +91,7 @@ impl ClaudeCode {
         let line = json!({
             "parentUuid": n.checked_sub(1).map(uuid), "isSidechain": false, "userType": "external", "cwd": "/srv/shop", "sessionId": self.id,
             "version": "2.1.332", "gitBranch": "main", "type": role, "message": message, "uuid": uuid(n),
-            "timestamp": format!("2026-03-01T{:02}:{:02}:{:02}.000Z", n / 3600 % 24, n / 60 % 60, n % 60),
+            "timestamp": format!("2026-03-{:02}T{:02}:{:02}:{:02}.000Z", self.day, n / 3600 % 24, n / 60 % 60, n % 60),
         });
         format!("{line}\n")
     }
@@ -125,9 +126,9 @@ fn claude_code_path(home: &Home, id: &str) -> PathBuf {
     dir.join(format!("{id}.jsonl"))
 }
 
-/// Writes a transcript of Claude Code with about so many bytes.
-fn write_claude_code(home: &Home, n: u64, bytes: u64, random: &mut Random) -> (PathBuf, ClaudeCode) {
-    let mut talk = ClaudeCode { id: id(n), lines: 0 };
+/// Writes a transcript of Claude Code with about so many bytes, of this day of a month.
+fn write_claude_code(home: &Home, (n, day): (u64, u64), bytes: u64, random: &mut Random) -> (PathBuf, ClaudeCode) {
+    let mut talk = ClaudeCode { id: id(n), day, lines: 0 };
     let path = claude_code_path(home, &talk.id);
     let mut out = BufWriter::new(File::create(&path).expect("created"));
     let mut written = 0;
@@ -154,7 +155,7 @@ fn write_transcripts(home: &Home, bytes: u64) -> Vec<PathBuf> {
                 .for_each(|line| out.write_all(codex_line(&id(n), line, &mut random).as_bytes()).expect("written"));
             path
         } else {
-            write_claude_code(home, n, 3_000_000, &mut random).0
+            write_claude_code(home, (n, 1), 3_000_000, &mut random).0
         };
         written += path.metadata().expect("a file").len();
         paths.push(path);
@@ -257,10 +258,8 @@ fn main() {
     let mut client = daemon.client();
     let mut random = Random(26);
     for (n, bytes) in [(1, 300_000), (2, 3_000_000), (3, 20_000_000)] {
-        let (path, mut talk) = write_claude_code(&home, n, bytes, &mut random);
-        while messages_of(&mut client, &talk.id) == 0 {
-            sleep(Duration::from_millis(50));
-        }
+        let (path, mut talk) = write_claude_code(&home, (n, n + 1), bytes, &mut random);
+        wait_until("the transcript", DEADLINE, || (messages_of(&mut client, &talk.id) > 0).then_some(()));
         let times = growth(&mut client, &path, &mut talk, &mut random);
         print_report(format!(
             "a line of a transcript of {:.1} MB is durable after p50 {:.2} s, p99 {:.2} s",
@@ -277,7 +276,7 @@ fn main() {
 fn long_transcript(bytes: u64) {
     let home = home!();
     home.write_config("[search]\nindex = false\n");
-    let (path, talk) = write_claude_code(&home, 7, bytes, &mut Random(27));
+    let (path, talk) = write_claude_code(&home, (7, 1), bytes, &mut Random(27));
     let daemon = Daemon::start(&home);
     let pid = daemon.pid;
     let mut client = daemon.client();

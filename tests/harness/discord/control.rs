@@ -88,6 +88,11 @@ impl FakeDiscord {
         self.shared.change(|state| state.heartbeat = every);
     }
 
+    /// Returns the longest time between two heartbeats of a connection since the last call.
+    pub fn take_longest_heartbeat_gap(&self) -> Duration {
+        self.shared.change(|state| std::mem::take(&mut state.longest_heartbeat_gap))
+    }
+
     /// Sets how long an interaction waits for its initial response; 3 s by default.
     pub fn set_interaction_timeout(&self, time: Duration) {
         self.shared.change(|state| state.interaction_timeout = time);

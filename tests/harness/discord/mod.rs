@@ -183,6 +183,7 @@ fn initial_state(base: String, gateway: String) -> State {
         is_refusing: false,
         message_content: true,
         heartbeat: Duration::from_millis(41_250),
+        longest_heartbeat_gap: Duration::ZERO,
         interaction_timeout: Duration::from_secs(3),
         start_limit: StartLimit { total: 1000, remaining: 1000, reset_after: Duration::from_secs(14_400) },
         identify_interval: Duration::from_secs(5),

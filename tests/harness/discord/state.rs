@@ -77,6 +77,8 @@ pub struct State {
     pub is_refusing: bool,
     pub message_content: bool,
     pub heartbeat: Duration,
+    /// The longest time between two heartbeats of a connection.
+    pub longest_heartbeat_gap: Duration,
     /// How long an interaction waits for its initial response.
     pub interaction_timeout: Duration,
     pub start_limit: StartLimit,

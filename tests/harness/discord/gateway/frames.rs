@@ -58,7 +58,9 @@ pub fn close_connection(state: &mut State, id: u64, code: u16, why: &'static str
 
 fn handle_heartbeat(state: &mut State, id: u64, data: &Value) {
     let Some(connection) = state.connections.get_mut(&id) else { return };
+    let gap = connection.last_heartbeat.elapsed();
     connection.last_heartbeat = Instant::now();
+    state.longest_heartbeat_gap = state.longest_heartbeat_gap.max(gap);
     connection.send_op(11, Value::Null);
     let session = connection.session.as_ref().and_then(|session| state.sessions.get(session));
     // A session that could not be resumed is still named until its refusal has arrived.
