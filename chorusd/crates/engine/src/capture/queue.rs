@@ -17,6 +17,9 @@ const MIN_PAUSE: Duration = Duration::from_millis(200);
 /// A file that grows is read at most this share of the time: one fifth.
 const PAUSE_FACTOR: u32 = 4;
 
+/// What is written is saved within this time, if a file is read fast enough: a read that has just begun, a pause and another read.
+const SAVED_WITHIN: Duration = Duration::from_millis(900);
+
 /// The time until a file is read again whose last change may not have been visible.
 const UNSETTLED_PAUSE: Duration = Duration::from_millis(500);
 
@@ -96,7 +99,7 @@ impl ChangedFiles {
     /// Lets a file that was read wait before it is read again, for longer the more time that took. An `unsettled` one is read again in
     /// any case.
     pub(super) fn set_read(&mut self, path: PathBuf, took: Duration, unsettled: Option<TranscriptFile>, now: Instant) {
-        let pause = took.saturating_mul(PAUSE_FACTOR).clamp(MIN_PAUSE, MAX_PAUSE);
+        let pause = pause_after(took);
         // It may have grown meanwhile.
         let grown = self.waiting.remove(&path).and_then(|(_, grown)| grown);
         let waiting = match (grown, unsettled) {
@@ -109,6 +112,15 @@ impl ChangedFiles {
     /// Returns when a file that waits is to be read.
     pub(super) fn next_due(&self) -> Option<Instant> {
         self.waiting.values().filter(|(_, file)| file.is_some()).map(|(until, _)| *until).min()
+    }
+}
+
+/// Returns the time between a read that took so long and the next.
+fn pause_after(took: Duration) -> Duration {
+    let rare = took.saturating_mul(PAUSE_FACTOR).clamp(MIN_PAUSE, MAX_PAUSE);
+    match SAVED_WITHIN.checked_sub(took * 2) {
+        Some(soon) if soon >= MIN_PAUSE => rare.min(soon),
+        _ => rare,
     }
 }
 
@@ -193,6 +205,13 @@ mod tests {
         held.read_to_string(&mut text).unwrap();
         assert_eq!(text, "one\n");
         assert!(queue.take_held(&path).is_none());
+    }
+
+    #[test]
+    fn pauses_are_short_as_long_as_what_is_written_is_then_saved_within_a_second() {
+        for (took, pause) in [(0, 200), (50, 200), (100, 400), (200, 500), (350, 200), (351, 1404), (60_000, 60_000)] {
+            assert_eq!(pause_after(Duration::from_millis(took)), Duration::from_millis(pause), "{took}");
+        }
     }
 
     #[test]

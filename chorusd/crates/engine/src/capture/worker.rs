@@ -27,8 +27,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(10 * 60);
 /// Niceness of the thread.
 const NICE: i32 = 10;
 
-/// How many files are read at once: while one is written to the disk, another is parsed.
-const AT_ONCE: usize = 2;
+/// How many files are read at once: while some wait for the disk, others are parsed.
+const AT_ONCE: usize = 6;
 
 /// Captures until the daemon stops.
 pub async fn run(ops: Arc<Ops>, stop: CancellationToken) {

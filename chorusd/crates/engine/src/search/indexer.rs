@@ -58,7 +58,7 @@ const PURGE_AGAIN: Duration = Duration::from_millis(100);
 const WRITER_MEMORY: usize = 15 << 20;
 
 /// Niceness of the thread, and of those that the index starts from it. Higher than that of capture: what is being kept comes first.
-const NICE: i32 = 15;
+const NICE: i32 = 18;
 
 /// The parts of a page of a live context: a few megabytes at once, and messages of any length.
 const PAGE: PageBudget = PageBudget { page_bytes: 4 << 20, message_bytes: usize::MAX };

@@ -28,7 +28,7 @@ const REMOVE_AFTER: Duration = Duration::from_secs(1);
 const RETRY_AFTER: Duration = Duration::from_secs(60);
 
 /// Niceness of the thread, and of those that a model starts from it.
-const NICE: i32 = 17;
+const NICE: i32 = 19;
 
 /// Makes vectors until `stop`. Returns when its thread has ended.
 pub async fn run(service: Arc<SemanticService>, search: Arc<SearchService>, stop: CancellationToken) {
