@@ -225,7 +225,8 @@ fn growth(client: &mut Client, path: &Path, talk: &mut ClaudeCode, random: &mut 
             let began = Instant::now();
             while messages_of(client, &talk.id) == before {
                 assert!(began.elapsed() < Duration::from_secs(120), "the line never came");
-                sleep(Duration::from_millis(2));
+                // Asking costs time of the processor, too.
+                sleep(Duration::from_millis(10));
             }
             let took = began.elapsed();
             // As tools do, at any time.

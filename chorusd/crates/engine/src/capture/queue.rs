@@ -115,13 +115,13 @@ impl ChangedFiles {
     }
 }
 
-/// Returns the time between a read that took so long and the next.
+/// Returns the time between a read that took so long and the next. Between the two limits it grows, so that a read that was slow for once
+/// does not hold up what follows.
 fn pause_after(took: Duration) -> Duration {
     let rare = took.saturating_mul(PAUSE_FACTOR).clamp(MIN_PAUSE, MAX_PAUSE);
-    match SAVED_WITHIN.checked_sub(took * 2) {
-        Some(soon) if soon >= MIN_PAUSE => rare.min(soon),
-        _ => rare,
-    }
+    let soon = SAVED_WITHIN.saturating_sub(took * 2);
+    let between = MIN_PAUSE + (took * 2).saturating_sub(SAVED_WITHIN - MIN_PAUSE).saturating_mul(PAUSE_FACTOR);
+    rare.min(soon.max(between))
 }
 
 fn position(file: &TranscriptFile) -> Position {
@@ -209,7 +209,18 @@ mod tests {
 
     #[test]
     fn pauses_are_short_as_long_as_what_is_written_is_then_saved_within_a_second() {
-        for (took, pause) in [(0, 200), (50, 200), (100, 400), (200, 500), (350, 200), (351, 1404), (60_000, 60_000)] {
+        for (took, pause) in [
+            (0, 200),
+            (50, 200),
+            (100, 400),
+            (200, 500),
+            (350, 200),
+            (400, 600),
+            (500, 1400),
+            (650, 2600),
+            (1000, 4000),
+            (60_000, 60_000),
+        ] {
             assert_eq!(pause_after(Duration::from_millis(took)), Duration::from_millis(pause), "{took}");
         }
     }
