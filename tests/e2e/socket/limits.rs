@@ -78,7 +78,7 @@ fn the_command_line_says_busy_too() {
 #[test]
 fn five_hundred_connections_are_no_trouble() {
     let home = home();
-    let mut daemon = Daemon::start_with(&home, "max_connections = 100\n");
+    let daemon = Daemon::start_with(&home, "max_connections = 100\n");
     let mut all: Vec<RawConnection> = (0..500).map(|_| daemon.raw_connection()).collect();
     let busy = all
         .iter_mut()
@@ -87,8 +87,8 @@ fn five_hundred_connections_are_no_trouble() {
         .count();
     assert!((400..=401).contains(&busy), "{busy} of 500 were refused at a limit of 100");
     drop(all);
+    // The places become free one by one.
     counted(&daemon).check_hello();
-    daemon.assert_alive();
 }
 
 #[test]
