@@ -13,9 +13,10 @@ const fn switch(name: &'static str, long: &'static str) -> Switch {
 }
 
 /// `CONTRIBUTING.md` explains them; `CHORUS_DISCORD_SCRIPTS` follows from `CHORUS_FAULTS`.
-pub const LONG: [Switch; 10] = [
+pub const LONG: [Switch; 11] = [
     switch("CHORUS_FAULTS", "all"),
     switch("CHORUS_BASH_ROUNDS", "3000"),
+    switch("CHORUS_CAPTURE_KILLS", "100"),
     switch("CHORUS_CRASH_ROUNDS", "300"),
     switch("CHORUS_FILL_CYCLES", "100"),
     switch("CHORUS_FUZZ_ROUNDS", "30000"),
