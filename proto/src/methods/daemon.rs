@@ -77,7 +77,7 @@ pub struct McpServerInfo {
     pub error: Option<String>,
 }
 
-/// What an MCP server is doing.
+/// The state of an MCP server.
 #[wire(Copy, PartialEq, Eq)]
 pub enum McpServerState {
     /// No agent has needed it yet.

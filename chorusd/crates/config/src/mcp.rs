@@ -78,7 +78,7 @@ impl EnvVariable {
 }
 
 impl McpServer {
-    /// Whether the server is a program.
+    /// Returns true if the server is a program.
     #[must_use]
     pub fn is_program(&self) -> bool {
         matches!(self.transport, McpTransport::Program(_))

@@ -39,7 +39,7 @@ struct Process {
     last_line: LastLine,
 }
 
-/// What a program needs to run.
+/// The place in which a program runs.
 pub(crate) struct ProgramPlace<'a> {
     pub server: &'a str,
     /// The home of Chorus.

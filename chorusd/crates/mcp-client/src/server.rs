@@ -30,7 +30,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 const MIN_LIST_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What a server is doing.
+/// The state of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerState {
     /// No agent has needed it yet.
@@ -72,7 +72,7 @@ pub(crate) struct Server {
     snapshot: watch::Sender<Snapshot>,
 }
 
-/// What the task of a server needs.
+/// The services that the task of a server uses.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerServices {
     pub home: Arc<std::path::Path>,

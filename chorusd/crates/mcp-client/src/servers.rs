@@ -58,13 +58,13 @@ impl McpServers {
         self.named(names).flat_map(|server| server.tools().to_vec()).collect()
     }
 
-    /// Whether a server is configured.
+    /// Returns true if a server is configured.
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {
         self.servers.contains_key(name)
     }
 
-    /// Whether a server is a program on this machine.
+    /// Returns true if a server is a program on this machine.
     #[must_use]
     pub fn is_program(&self, name: &str) -> bool {
         self.servers.get(name).is_some_and(|server| server.config.is_program())

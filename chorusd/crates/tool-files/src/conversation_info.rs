@@ -1,4 +1,4 @@
-//! What the path of a transcript, and the files beside it, tell of its conversation.
+//! Reads the title and project of a conversation from the path of its transcript and the files beside it.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -12,7 +12,7 @@ const MAX_TITLE_CHARS: usize = 200;
 /// aider appends every run in a directory to this file there.
 const AIDER_HISTORY: &str = ".aider.chat.history.md";
 
-/// What is known of a conversation besides its transcript.
+/// Title and project of a conversation, from elsewhere than its transcript.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConversationInfo {
     /// The directory that it was held in.

@@ -21,7 +21,7 @@ fn directory(files: &[(&str, &str)]) -> TempDir {
     dir
 }
 
-/// What is known of a transcript beside which these files are.
+/// Title and project for a transcript beside which these files are.
 fn info(transcript: &str, files: &[(&str, &str)]) -> ConversationInfo {
     let dir = directory(&[&[(transcript, "")], files].concat());
     read_info(&dir.path().join(transcript))

@@ -1,4 +1,4 @@
-//! Who may use a tool: asked about by default, allowed for good, and asked about again once the server says something else of it.
+//! Calls of a tool need approval by default, can be allowed permanently, and need it again after the server has changed the tool.
 
 use chorus_proto::methods::approvals::{Approve, ApproveParams};
 use chorus_proto::methods::permissions::{Rules, RulesParams};

@@ -1,4 +1,4 @@
-//! What a server sends is bounded, and a server that does not answer holds nobody up.
+//! Answers of a server are bounded, and a server that does not answer holds nobody up.
 
 use std::time::{Duration, Instant};
 

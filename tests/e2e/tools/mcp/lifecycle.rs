@@ -4,7 +4,7 @@ use chorus_tests::ctl::chorusctl;
 
 use super::*;
 
-/// Whether a process of the server is there.
+/// Returns true if a process of the server is there.
 fn is_running(place: &Place) -> bool {
     let marker = place.path().to_string_lossy().into_owned();
     let lines = fs::read_dir("/proc").expect("/proc").flatten().map(|entry| entry.path().join("cmdline"));

@@ -17,7 +17,7 @@ const MIN_PAUSE: Duration = Duration::from_millis(200);
 /// A file that grows is read at most this share of the time: one fifth.
 const PAUSE_FACTOR: u32 = 4;
 
-/// What is written is saved within this time, if a file is read fast enough: a read that has just begun, a pause and another read.
+/// Time within which new lines are saved if a file is read fast enough: a read that has just begun, a pause and another read.
 const SAVED_WITHIN: Duration = Duration::from_millis(900);
 
 /// The time until a file is read again whose last change may not have been visible.

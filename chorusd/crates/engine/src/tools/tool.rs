@@ -99,7 +99,7 @@ pub(super) struct PreparedCall {
     pub always: AlwaysApproval,
     /// The definition of a server's tool, for which a permanent approval holds.
     pub definition: Option<String>,
-    /// What a person should know besides the arguments.
+    /// Details that a person should know besides the arguments.
     pub details: Vec<Detail>,
     pub call: Box<dyn BoundTool>,
 }

@@ -59,7 +59,7 @@ pub struct Transcript<R> {
     pub bytes: u64,
     /// The file's name, for messages and for programs that put the id of a conversation there.
     pub name: String,
-    /// What is known besides it, for what it does not say.
+    /// Title and project from other sources, for what it does not say.
     pub info: ConversationInfo,
     pub format: ImportFormat,
     /// Looks only in this agent for earlier imports, and saves new ones there. Otherwise the agent of the program gets them.
@@ -89,7 +89,7 @@ pub(super) struct ImportTarget<'a> {
     pub format: ImportFormat,
     /// The file's name.
     pub name: &'a str,
-    /// What is known besides the transcript.
+    /// Title and project from other sources than the transcript.
     pub info: &'a ConversationInfo,
     pub agent: Option<Uuid>,
     pub redact: bool,
