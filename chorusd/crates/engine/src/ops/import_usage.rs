@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use chorus_session::import::ImportedCall;
-use chorus_store::catalog::{ImportedCallRow, ImportedSums, ImportedUsage};
+use chorus_store::catalog::{ImportedCallRow, ImportedUsage};
 
 /// Maximum plausible tokens of a call. Larger numbers from a file could overflow the sums.
 const MAX_TOKENS: u64 = 1 << 40;
 
 /// Maximum plausible number of calls that are recorded together.
-const MAX_CALLS: u64 = 1 << 20;
+const MAX_CALLS: u32 = 1 << 20;
 
 /// Stands for a model that the program does not name.
 const UNKNOWN_MODEL: &str = "unknown";
@@ -23,7 +23,7 @@ pub(super) struct UsageBuilder {
     /// The empty name stands for the model of the conversation.
     models: Vec<String>,
     calls: Vec<ImportedCallRow>,
-    by_key: HashMap<u64, usize>,
+    by_key: HashMap<u64, u32>,
 }
 
 impl UsageBuilder {
@@ -35,31 +35,33 @@ impl UsageBuilder {
             self.models.len() - 1
         });
         let count = |tokens: u64| tokens.min(MAX_TOKENS);
-        let calls = call.calls.clamp(1, MAX_CALLS);
-        let sums = ImportedSums {
+        let calls = u32::try_from(call.calls).unwrap_or(MAX_CALLS).clamp(1, MAX_CALLS);
+        let row = ImportedCallRow {
+            key: call.key,
+            at: call.at,
+            model: model as u32,
             calls,
+            with_cost: if call.cost_usd.is_some() { calls } else { 0 },
+            lower_bound: if call.is_lower_bound { calls } else { 0 },
             input: count(call.input_tokens),
             output: count(call.output_tokens),
             cache_read: count(call.cache_read_tokens),
             cache_write: count(call.cache_write_tokens),
             cost: call.cost_usd.unwrap_or(0.0),
-            with_cost: if call.cost_usd.is_some() { calls } else { 0 },
-            lower_bound: if call.is_lower_bound { calls } else { 0 },
         };
-        let Some(known) = self.by_key.get(&call.key).and_then(|at| self.calls.get_mut(*at)) else {
-            self.by_key.insert(call.key, self.calls.len());
-            self.calls.push(ImportedCallRow { key: call.key, at: call.at, model, sums });
+        let Some(known) = self.by_key.get(&call.key).and_then(|at| self.calls.get_mut(*at as usize)) else {
+            self.by_key.insert(call.key, self.calls.len() as u32);
+            self.calls.push(row);
             return;
         };
-        let before = &mut known.sums;
-        before.calls = before.calls.max(sums.calls);
-        before.input = before.input.max(sums.input);
-        before.output = before.output.max(sums.output);
-        before.cache_read = before.cache_read.max(sums.cache_read);
-        before.cache_write = before.cache_write.max(sums.cache_write);
-        before.cost = before.cost.max(sums.cost);
-        before.with_cost = before.with_cost.max(sums.with_cost);
-        before.lower_bound = before.lower_bound.min(sums.lower_bound);
+        known.calls = known.calls.max(row.calls);
+        known.input = known.input.max(row.input);
+        known.output = known.output.max(row.output);
+        known.cache_read = known.cache_read.max(row.cache_read);
+        known.cache_write = known.cache_write.max(row.cache_write);
+        known.cost = known.cost.max(row.cost);
+        known.with_cost = known.with_cost.max(row.with_cost);
+        known.lower_bound = known.lower_bound.min(row.lower_bound);
     }
 
     /// Returns the usage of a conversation whose model is `model`, as far as its calls do not name one.

@@ -75,20 +75,6 @@ impl ImportedCall {
         };
         (call.input_tokens > 0 || call.output_tokens > 0 || call.cost_usd.is_some()).then_some(call)
     }
-
-    /// Takes over the counts of another record of this call: the larger ones are the later ones.
-    pub fn merge(&mut self, other: &Self) {
-        self.input_tokens = self.input_tokens.max(other.input_tokens);
-        self.output_tokens = self.output_tokens.max(other.output_tokens);
-        self.cache_read_tokens = self.cache_read_tokens.max(other.cache_read_tokens);
-        self.cache_write_tokens = self.cache_write_tokens.max(other.cache_write_tokens);
-        self.cost_usd = self.cost_usd.into_iter().chain(other.cost_usd).reduce(f64::max);
-        self.is_lower_bound &= other.is_lower_bound;
-        self.calls = self.calls.max(other.calls);
-        if self.model.is_none() {
-            self.model.clone_from(&other.model);
-        }
-    }
 }
 
 /// Returns the key of the call that these parts identify. Equal in all runs and on all machines.
@@ -129,14 +115,5 @@ mod tests {
         assert_eq!(call("2026-01-01T10:00:00Z", "hello", Some(Usage::default())), None);
         let free = Usage { input_tokens: Some(0), cost_usd: Some(-1.0), ..Usage::default() };
         assert_eq!(call("2026-01-01T10:00:00Z", "hello", Some(free)), None);
-    }
-
-    #[test]
-    fn of_several_records_of_a_call_the_largest_counts_stay() {
-        let mut call = ImportedCall { output_tokens: 1, is_lower_bound: true, ..ImportedCall::default() };
-        call.merge(&ImportedCall { output_tokens: 42, input_tokens: 5, ..ImportedCall::default() });
-        call.merge(&ImportedCall { output_tokens: 3, model: Some("m".into()), is_lower_bound: true, ..call.clone() });
-        assert_eq!((call.input_tokens, call.output_tokens, call.is_lower_bound), (5, 42, false));
-        assert_eq!(call.model.as_deref(), Some("m"));
     }
 }

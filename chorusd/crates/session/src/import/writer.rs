@@ -92,7 +92,14 @@ impl<'a> SessionWriter<'a> {
     /// Reports model calls of the open session. Without one, they stay in the list.
     pub(super) fn report_calls(&mut self, calls: &mut Vec<ImportedCall>) {
         if self.open {
-            calls.drain(..).for_each(|call| self.sink.add_call(call));
+            self.report_each(calls.drain(..));
+        }
+    }
+
+    /// Reports model calls of the open session. Without one, they are dropped.
+    pub(super) fn report_each(&mut self, calls: impl Iterator<Item = ImportedCall>) {
+        if self.open {
+            calls.for_each(|call| self.sink.add_call(call));
         }
     }
 

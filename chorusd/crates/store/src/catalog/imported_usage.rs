@@ -35,8 +35,35 @@ pub struct ImportedCallRow {
     pub key: u64,
     pub at: Timestamp,
     /// Index of the model.
-    pub model: usize,
-    pub sums: ImportedSums,
+    pub model: u32,
+    /// Number of calls: several if their usage is known only together.
+    pub calls: u32,
+    /// Number of calls with a recorded cost.
+    pub with_cost: u32,
+    /// Number of calls that had more output tokens than were recorded.
+    pub lower_bound: u32,
+    /// Tokens of the whole input, including those that were read from the cache or written to it.
+    pub input: u64,
+    pub output: u64,
+    pub cache_read: u64,
+    pub cache_write: u64,
+    /// The cost that the program recorded, in US dollars.
+    pub cost: f64,
+}
+
+impl ImportedCallRow {
+    fn sums(&self) -> ImportedSums {
+        ImportedSums {
+            calls: self.calls.into(),
+            input: self.input,
+            output: self.output,
+            cache_read: self.cache_read,
+            cache_write: self.cache_write,
+            cost: self.cost,
+            with_cost: self.with_cost.into(),
+            lower_bound: self.lower_bound.into(),
+        }
+    }
 }
 
 /// Sums over calls of other programs.
@@ -71,14 +98,18 @@ impl ImportedSums {
 }
 
 impl ImportedUsage {
+    fn model_name(&self, number: u32) -> &str {
+        self.models.get(number as usize).map_or("", |model| model)
+    }
+
     /// Returns a hash of all calls.
     fn digest(&self) -> Vec<u8> {
         let mut hash = Sha256::new();
         for call in &self.calls {
-            let sums = &call.sums;
+            let sums = call.sums();
             hash.update(call.key.to_le_bytes());
             hash.update(to_nanos(call.at).to_le_bytes());
-            hash.update(self.models.get(call.model).map_or("", |model| model));
+            hash.update(self.model_name(call.model));
             for count in [sums.input, sums.output, sums.cache_read, sums.cache_write, sums.calls, sums.lower_bound] {
                 hash.update(count.to_le_bytes());
             }
@@ -192,7 +223,7 @@ pub(super) fn record(conn: &Connection, session: Uuid, usage: &ImportedUsage) ->
     let (mut keys, mut sums) = (Vec::with_capacity(usage.calls.len() * 8), BTreeMap::<_, ImportedSums>::new());
     for call in usage.calls.iter().filter(|call| !counted_elsewhere.contains(&call.key)) {
         keys.extend_from_slice(&call.key.to_le_bytes());
-        sums.entry((call.model, to_nanos(call.at) / QUARTER_HOUR_NANOS)).or_default().add(&call.sums);
+        sums.entry((call.model, to_nanos(call.at) / QUARTER_HOUR_NANOS)).or_default().add(&call.sums());
     }
     conn.prepare_cached(
         "INSERT INTO imported_calls (session_id, agent_id, first, digest, calls)
@@ -207,7 +238,7 @@ pub(super) fn record(conn: &Connection, session: Uuid, usage: &ImportedUsage) ->
     for ((model, quarter_hour), sums) in sums {
         insert.execute(params![
             session.as_bytes(),
-            usage.models.get(model).map_or("", |model| model),
+            usage.model_name(model),
             quarter_hour,
             sums.calls.cast_signed(),
             sums.input.cast_signed(),
@@ -374,7 +405,14 @@ mod tests {
             key: *key,
             at: "2026-01-01T23:50:00Z".parse().unwrap(),
             model: 0,
-            sums: ImportedSums { calls: 1, input: 10, output: *key, ..ImportedSums::default() },
+            calls: 1,
+            with_cost: 0,
+            lower_bound: 0,
+            input: 10,
+            output: *key,
+            cache_read: 0,
+            cache_write: 0,
+            cost: 0.0,
         };
         ImportedUsage { models: vec!["m".into()], calls: keys.iter().map(call).collect() }
     }

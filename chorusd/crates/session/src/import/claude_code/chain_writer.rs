@@ -31,7 +31,7 @@ pub(super) fn write_chain<S: BufRead + Seek>(
     reader: &mut LineSeeker<'_, S>,
     index: &TranscriptIndex,
     chain: &Chain,
-    path: &BranchPath,
+    path: BranchPath,
     named_agents: &mut HashSet<String>,
     writer: &mut SessionWriter<'_>,
 ) -> io::Result<()> {
@@ -60,6 +60,7 @@ pub(super) fn write_chain<S: BufRead + Seek>(
         session.add_line(*talk, uuid, unit)?;
     }
     session.flush_reply()?;
+    drop(path);
     let ChainWriter { mut about, first_words, .. } = session;
     about.description = index.titles.description(!chain.side, |leaf| summary_owner(index, chain, leaf));
     if chain.side {
@@ -73,17 +74,17 @@ pub(super) fn write_chain<S: BufRead + Seek>(
         about.id = about.parent_id.zip(first_uuid).map(|(parent, first)| derived_id(&format!("{parent}/{first}")));
         about.description = about.description.or(first_words);
     }
-    writer.report_calls(&mut calls_of(index, chain));
+    writer.report_each(calls_of(index, chain));
     writer.end_session(about)
 }
 
 /// Returns the model calls of a chain, also those on abandoned branches.
-fn calls_of(index: &TranscriptIndex, chain: &Chain) -> Vec<ImportedCall> {
+fn calls_of(index: &TranscriptIndex, chain: &Chain) -> impl Iterator<Item = ImportedCall> {
     let of_chain = chain.members.iter().filter_map(|node| index.usage.get(*node));
     // Lines that are repeated are in no chain.
     let is_repeated = |node: u32| !chain.side && index.nodes[node as usize].has_flag(FLAG_DUPLICATE);
-    let repeated = index.usage.iter().filter_map(|(node, call)| is_repeated(node).then_some(call));
-    of_chain.chain(repeated).cloned().collect()
+    let repeated = index.usage.iter().filter_map(move |(node, call)| is_repeated(node).then_some(call));
+    of_chain.chain(repeated)
 }
 
 fn summary_owner(index: &TranscriptIndex, chain: &Chain, leaf: u64) -> LeafOwner {

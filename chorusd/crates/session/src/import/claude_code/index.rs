@@ -56,7 +56,7 @@ impl LineNode {
 pub(super) struct TranscriptIndex {
     /// In the order of the file.
     pub nodes: Vec<LineNode>,
-    /// uuid and node, sorted once the parents are resolved.
+    /// uuid and node. Once the parents are resolved, sorted, and only those that summaries refer to.
     pub uuids: Vec<(u64, u32)>,
     /// The uuid of each node's parent, or 0 if it names none. Emptied when the parents are resolved.
     pub parents: Vec<u64>,
@@ -129,6 +129,7 @@ impl TranscriptIndex {
         }
         // [`Self::find_call`] searches by the id of the call.
         index.calls.sort_unstable();
+        index.usage.finish();
         Ok(index)
     }
 

@@ -45,7 +45,7 @@ pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut SessionWri
         for node in &path.off_path {
             writer.skip(u64::from(index.nodes[*node as usize].line), "on a branch that was abandoned");
         }
-        chain_writer::write_chain(&mut reader, &index, &chain, &path, &mut named_agents, writer)?;
+        chain_writer::write_chain(&mut reader, &index, &chain, path, &mut named_agents, writer)?;
     }
     Ok(())
 }

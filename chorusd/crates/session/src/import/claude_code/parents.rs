@@ -27,10 +27,14 @@ pub(super) fn resolve(index: &mut TranscriptIndex) -> Vec<(u64, u32)> {
     if forward {
         break_cycles(index);
     }
+    // From here on only the leaves of summaries are looked up.
+    let leaves = index.titles.leaves();
+    index.uuids.retain(|(uuid, _)| leaves.binary_search(uuid).is_ok());
+    index.uuids.shrink_to_fit();
     copies
 }
 
-/// Returns the node with the given uuid.
+/// Returns the node with the given uuid. Once the parents are resolved, only those of leaves are found.
 pub(super) fn find_node(index: &TranscriptIndex, uuid: u64) -> Option<u32> {
     let at = index.uuids.binary_search_by_key(&uuid, |entry| entry.0).ok()?;
     Some(index.uuids[at].1)

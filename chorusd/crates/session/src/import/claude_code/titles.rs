@@ -39,6 +39,13 @@ impl Titles {
         }
     }
 
+    /// Returns the hashes of the leaves that summaries refer to, sorted.
+    pub(super) fn leaves(&self) -> Vec<u64> {
+        let mut leaves: Vec<u64> = self.summaries.iter().map(|(leaf, _)| *leaf).collect();
+        leaves.sort_unstable();
+        leaves
+    }
+
     /// Returns the description of a conversation. For a side chain that is the last summary of one of its lines. For
     /// the main conversation it is the first of: the user's title, its last summary, a generated title, and the only
     /// summary whose leaf is not in the file, since resuming the conversation may have rewritten the lines.
