@@ -1,5 +1,6 @@
 //! `session.import.*`: upload a transcript in chunks, then commit it as sessions.
 
+use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::{method, wire};
@@ -63,7 +64,7 @@ pub enum ImportFormat {
     GeminiApps,
     /// A chat session of VS Code (JSON, or JSONL of changes).
     VscodeChat,
-    /// A conversation of the editor Cursor, as Chorus reads it from its database.
+    /// A transcript of Cursor's agent (JSONL), or a conversation of the editor, as Chorus reads it from its database.
     Cursor,
 }
 
@@ -78,6 +79,8 @@ pub struct BeginParams {
     pub project: Option<String>,
     /// The title of the conversation. Used only if the transcript does not have it.
     pub title: Option<String>,
+    /// When the file was last written. It is the time of messages for which the transcript has none; otherwise they get that of the import.
+    pub written_at: Option<Timestamp>,
 }
 
 #[wire(PartialEq, Eq)]

@@ -12,6 +12,7 @@ use chorus_proto::methods::import::{
 };
 use chorus_tool_files::{ConversationInfo, read_info};
 use clap::ValueEnum;
+use jiff::Timestamp;
 use serde_json::value::RawValue;
 
 use super::bulk_import::{self, FileChoice};
@@ -103,7 +104,7 @@ enum SourceFormat {
     GeminiApps,
     /// A chat session of VS Code (JSON, or JSONL of changes)
     VscodeChat,
-    /// A conversation of the editor Cursor, as Chorus reads it from its database
+    /// A transcript of Cursor's agent, or a conversation of the editor, as Chorus reads it from its database
     Cursor,
 }
 
@@ -325,7 +326,8 @@ fn upload(
     let is_transcript = name.is_some() && !databases::is_database(file);
     let ConversationInfo { project, title } =
         if is_transcript { read_info(Path::new(file)) } else { Default::default() };
-    let import = app.call::<Begin>(&BeginParams { agent, from, file: name, project, title })?.import;
+    let written_at = if is_transcript { written_at(file) } else { None };
+    let import = app.call::<Begin>(&BeginParams { agent, from, file: name, project, title, written_at })?.import;
     let label = if file == "-" { "standard input" } else { file.rsplit('/').next().unwrap_or(file) };
     let mut progress =
         ProgressBar::new(sanitize::one_line(label), &["sending", "reading"], has_progress_bar && !app.global.quiet);
@@ -343,6 +345,11 @@ fn upload(
     let result = app.client()?.call_raw(Commit::NAME, &commit, &mut |at| progress.update(at.done, at.total, &at.unit));
     progress.finish();
     Ok(result?)
+}
+
+/// Returns when a file was last written.
+fn written_at(file: &str) -> Option<Timestamp> {
+    Timestamp::try_from(std::fs::metadata(file).ok()?.modified().ok()?).ok()
 }
 
 fn print_result(

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use chorus_tool_files::{is_opencode_part, is_opencode_session};
+use chorus_tool_files::{CursorTranscript, is_opencode_part, is_opencode_session};
 use jiff::Timestamp;
 
 use super::task_files;
@@ -152,9 +152,13 @@ const PROGRAMS: [Program; 15] = [
     },
     Program {
         name: "Cursor",
-        dirs: &[".config/Cursor/User/globalStorage"],
-        redirections: &[],
-        is_transcript: |path| is_named(path, "state.vscdb"),
+        dirs: &[".cursor/projects", ".config/cursor/projects", ".config/Cursor/User/globalStorage"],
+        redirections: &[
+            ("CURSOR_DATA_DIR", "projects"),
+            ("CURSOR_CONFIG_DIR", "projects"),
+            ("XDG_CONFIG_HOME", "cursor/projects"),
+        ],
+        is_transcript: |path| is_named(path, "state.vscdb") || CursorTranscript::from_path(path).is_some(),
     },
 ];
 
@@ -370,6 +374,10 @@ mod tests {
             (".config/Code/User/workspaceStorage/1/state.vscdb", false),
             (".config/Code/User/globalStorage/emptyWindowChatSessions/2.json", true),
             (".config/Cursor/User/globalStorage/state.vscdb", true),
+            (".cursor/projects/srv-shop/agent-transcripts/7d44/7d44.jsonl", true),
+            (".cursor/projects/srv-shop/agent-transcripts/7d44/subagents/8e55.jsonl", true),
+            (".cursor/projects/srv-shop/agent-transcripts/7d44/hooks.jsonl", false),
+            (".cursor/projects/srv-shop/mcps/cache.json", false),
             ("elsewhere/sessions/rollout-1.jsonl", true),
         ];
         for (file, _) in files {

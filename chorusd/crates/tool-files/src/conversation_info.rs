@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 
+use crate::cursor::{self, CursorTranscript};
 use crate::{codex, copilot, gemini, openclaw, vscode};
 
 /// The limit on the characters of a title. Some tools take the first prompt.
@@ -58,6 +59,9 @@ pub fn read_info(transcript: &Path) -> ConversationInfo {
     }
     if let Some(chats) = gemini::chats_dir(dir) {
         return gemini::read_info(chats);
+    }
+    if let Some(transcript) = CursorTranscript::from_path(&dir.join(name)) {
+        return cursor::read_info(transcript);
     }
     match openclaw::session_id(dir, name) {
         Some(id) => openclaw::read_info(dir, id),

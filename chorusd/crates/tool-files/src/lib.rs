@@ -2,7 +2,8 @@
 //! file of the tool tells, transcripts that the tool compressed, and conversations that it keeps in many files.
 //!
 //! Of other files than a transcript, only regular ones in the directory of the tool are read, and at most 1 MiB of each. What is missing,
-//! broken or too long there is left out, and makes no import fail.
+//! broken or too long there is left out, and makes no import fail. Elsewhere, only the names of directories are looked at, to find the project
+//! that Cursor names by its path.
 //!
 //! Absent on purpose: the formats of transcripts, which crate `chorus-session` imports, and any write.
 
@@ -12,6 +13,7 @@ mod bounded_read;
 mod codex;
 mod conversation_info;
 mod copilot;
+mod cursor;
 mod file_url;
 mod gemini;
 mod object_fields;
@@ -21,6 +23,7 @@ mod vscode;
 mod zstd;
 
 pub use conversation_info::{ConversationInfo, read_info};
+pub use cursor::CursorTranscript;
 pub use file_url::path_of_file_url;
 pub use opencode_storage::{
     is_opencode_part, is_opencode_session, message_files, session_of_message, write_opencode_session,

@@ -58,6 +58,15 @@ fn each_tool_has_its_own_place() {
     ] {
         assert_eq!(info(&rollout, &[("session_index.jsonl", &index)]), title, "{rollout}");
     }
+    let trusted = ("projects/srv-shop/.workspace-trusted", r#"{"trustedAt":"x","workspacePath":"/srv/the shop"}"#);
+    let meta = format!("chats/2b8c/{ID}/meta.json");
+    for transcript in [format!("{ID}.jsonl"), format!("{ID}/{ID}.jsonl"), format!("1/subagents/{ID}.jsonl")] {
+        let transcript = format!("projects/srv-shop/agent-transcripts/{transcript}");
+        assert_eq!(info(&transcript, &[trusted]), project, "{transcript}");
+        assert_eq!(info(&transcript, &[trusted, (&meta, r#"{"title":"The retry"}"#)]), both, "{transcript}");
+        let meta = [(&*meta, r#"{"cwd":"/srv/the shop","title":"New Agent"}"#)];
+        assert_eq!(info(&transcript, &meta), project, "{transcript}");
+    }
 }
 
 #[test]

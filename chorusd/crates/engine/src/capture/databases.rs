@@ -68,7 +68,7 @@ impl Reader {
         let document = run_blocking(move || write_document(&database, &id, &dir).map_err(|e| failed(&e)));
         let (document, bytes) = document.await?;
         let document = BufReader::with_capacity(READ_BUFFER_BYTES, document);
-        let outcome = self.import(file.source, (document, bytes), key, ConversationInfo::default()).await?;
+        let outcome = self.import(file.source, (document, bytes), key, (ConversationInfo::default(), None)).await?;
         Ok(outcome.add_to(CapturedFile { path: key.to_owned(), ..row_of(file, None, None) }))
     }
 }

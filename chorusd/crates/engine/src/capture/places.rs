@@ -4,10 +4,12 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 /// The variables with which users move the directories of programs.
-const VARIABLES: [&str; 13] = [
+const VARIABLES: [&str; 15] = [
     "CLAUDE_CONFIG_DIR",
     "CODEX_HOME",
     "COPILOT_HOME",
+    "CURSOR_CONFIG_DIR",
+    "CURSOR_DATA_DIR",
     "GEMINI_CLI_HOME",
     "GOOSE_PATH_ROOT",
     "HERMES_HOME",

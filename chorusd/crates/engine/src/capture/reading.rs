@@ -11,6 +11,7 @@ use chorus_proto::methods::import::CommitResult;
 use chorus_runtime::run_blocking;
 use chorus_store::catalog::CapturedFile;
 use chorus_tool_files::{ConversationInfo, MAX_TRANSCRIPT_BYTES, ZstdReader, read_info, write_opencode_session};
+use jiff::Timestamp;
 use tokio::sync::watch;
 
 use super::complete_lines::CompleteLines;
@@ -126,19 +127,21 @@ impl Reader {
         let source = BufReader::with_capacity(READ_BUFFER_BYTES, lines);
         let path = file.path.clone();
         let info = run_blocking(move || Ok(read_info(&path))).await?;
-        let outcome = self.import(file.source, (source, read_bytes), &file.path, info).await?;
+        let about = (info, Some(file.modified_at));
+        let outcome = self.import(file.source, (source, read_bytes), &file.path, about).await?;
         // A later look tries again, perhaps by a later release.
         let inode = if outcome.unreadable.is_some() { 0 } else { file.inode };
         Ok(Some(CapturedFile { read_bytes, ..outcome.add_to(CapturedFile { inode, ..row_of(&file, None, None) }) }))
     }
 
-    /// Imports a transcript, given with its length. `name` tells it from all others; `info` is used for what it does not say.
+    /// Imports a transcript, given with its length. `name` tells it from all others; `info`, and when it was written, are used for what it
+    /// does not say.
     pub(super) async fn import<R>(
         &self,
         source: CaptureSource,
         (transcript, bytes): (BufReader<R>, u64),
         name: &Path,
-        info: ConversationInfo,
+        (info, written_at): (ConversationInfo, Option<Timestamp>),
     ) -> Result<Outcome>
     where
         R: io::Read + io::Seek + Send + 'static,
@@ -148,6 +151,7 @@ impl Reader {
             bytes,
             name: name.to_string_lossy().into_owned(),
             info,
+            written_at,
             format: source.format(),
             agent: None,
             redact: self.redact,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::places::UserPlaces;
 use super::sources::{
-    FileKind, Program, Root, claude_code, codex, copilot, gemini, goose, hermes, openclaw, opencode, pi,
+    FileKind, Program, Root, claude_code, codex, copilot, cursor, gemini, goose, hermes, openclaw, opencode, pi,
 };
 
 /// A program whose conversations can be captured.
@@ -26,11 +26,12 @@ pub enum CaptureSource {
     #[serde(rename = "openclaw")]
     OpenClaw,
     Hermes,
+    Cursor,
 }
 
 impl CaptureSource {
     /// All sources, in the order in which they are shown.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::ClaudeCode,
         Self::Codex,
         Self::Gemini,
@@ -40,6 +41,7 @@ impl CaptureSource {
         Self::Pi,
         Self::OpenClaw,
         Self::Hermes,
+        Self::Cursor,
     ];
 
     fn program(self) -> &'static Program {
@@ -53,6 +55,7 @@ impl CaptureSource {
             Self::Pi => &pi::PROGRAM,
             Self::OpenClaw => &openclaw::PROGRAM,
             Self::Hermes => &hermes::PROGRAM,
+            Self::Cursor => &cursor::PROGRAM,
         }
     }
 
@@ -130,6 +133,7 @@ mod tests {
         let moved = [
             ("CLAUDE_CONFIG_DIR", "/data/cc"),
             ("CODEX_HOME", "/data/cx"),
+            ("CURSOR_DATA_DIR", "/data/cu"),
             ("OPENCODE_DB", "/data/oc/opencode.db"),
             ("XDG_DATA_HOME", "/data/share"),
         ];
@@ -142,6 +146,7 @@ mod tests {
             (CaptureSource::Gemini, "/home/mara/.gemini/tmp", "/home/mara/.gemini/tmp"),
             (CaptureSource::Opencode, "/home/mara/.local/share/opencode", "/data/oc"),
             (CaptureSource::Goose, "/home/mara/.local/share/goose/sessions", "/data/share/goose/sessions"),
+            (CaptureSource::Cursor, "/home/mara/.cursor/projects", "/data/cu/projects"),
             (CaptureSource::Pi, "/home/mara/.pi/agent/sessions", "/home/mara/.pi/agent/sessions"),
         ] {
             assert_eq!((first(source, &usual), first(source, &moved)), (here.into(), there.into()), "{source:?}");
@@ -178,12 +183,18 @@ mod tests {
             (Source::OpenClaw, "/a/main/sessions/1.trajectory.jsonl", None),
             (Source::OpenClaw, "/a/main/agent/openclaw-agent.sqlite", Some(Database)),
             (Source::Hermes, "/h/state.db", Some(Database)),
+            (Source::Cursor, "/c/projects/srv-shop/agent-transcripts/7d44/7d44.jsonl", Some(Lines)),
+            (Source::Cursor, "/c/projects/srv-shop/agent-transcripts/7d44/subagents/8e55.jsonl", Some(Lines)),
+            (Source::Cursor, "/c/projects/srv-shop/agent-transcripts/7d44/hooks.jsonl", None),
+            (Source::Cursor, "/c/projects/srv-shop/terminals/1.jsonl", None),
         ] {
             assert_eq!(source.kind(Path::new(path)), kind, "{path}");
         }
         assert!(Source::ClaudeCode.is_subagent(Path::new("/p/x/agent-0123.jsonl")));
         assert!(Source::Gemini.is_subagent(Path::new("/t/shop/chats/7d444840/1.jsonl")));
         assert!(!Source::Gemini.is_subagent(Path::new("/t/shop/chats/1.jsonl")));
+        assert!(Source::Cursor.is_subagent(Path::new("/p/shop/agent-transcripts/7d44/subagents/8e55.jsonl")));
+        assert!(!Source::Cursor.is_subagent(Path::new("/p/shop/agent-transcripts/7d44/7d44.jsonl")));
     }
 
     #[test]

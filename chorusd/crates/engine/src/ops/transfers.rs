@@ -11,6 +11,7 @@ use chorus_base::sync::Mutex;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::import::ImportFormat;
 use chorus_tool_files::ConversationInfo;
+use jiff::Timestamp;
 use uuid::Uuid;
 
 /// A file with its description.
@@ -30,6 +31,7 @@ pub struct TranscriptUpload {
     pub format: ImportFormat,
     pub file: String,
     pub info: ConversationInfo,
+    pub written_at: Option<Timestamp>,
 }
 
 /// The transfers of all kinds.

@@ -10,7 +10,7 @@ use super::line_reader::LineReader;
 use super::object_keys::detect_object;
 use super::raw_object::RawObject;
 use super::{
-    aider, chatgpt, chorus, claude_ai, cline, codex, copilot, gemini, gemini_apps, goose, hermes, librechat,
+    aider, chatgpt, chorus, claude_ai, cline, codex, copilot, cursor, gemini, gemini_apps, goose, hermes, librechat,
     open_webui, openai, pi, vscode_chat,
 };
 use crate::markdown::message_heading::Heading;
@@ -130,6 +130,7 @@ fn detect_lines(source: &mut impl BufRead) -> Result<Option<ImportFormat>, Impor
             (copilot::is_event(&fields), ImportFormat::Copilot),
             (pi::is_start(&fields), ImportFormat::Pi),
             (hermes::is_session(&fields), ImportFormat::Hermes),
+            (cursor::is_message(&fields), ImportFormat::Cursor),
             (vscode_chat::is_change(&fields), ImportFormat::VscodeChat),
         ];
         if let Some((_, format)) = coding_tool.into_iter().find(|(found, _)| *found) {
@@ -162,18 +163,16 @@ fn detect_lines(source: &mut impl BufRead) -> Result<Option<ImportFormat>, Impor
 
 #[cfg(test)]
 mod tests {
-    use std::io::Cursor;
-
     use super::*;
 
     fn guess(text: &str) -> Option<ImportFormat> {
-        detect(&mut Cursor::new(text)).ok()
+        detect(&mut io::Cursor::new(text)).ok()
     }
 
     #[test]
     fn each_format_is_known_by_its_start() {
         use ImportFormat::{
-            Aider, Amp, Chatgpt, Chorus, ClaudeAi, ClaudeCode, Cline, Codex, Copilot, Gemini, Goose, Librechat,
+            Aider, Amp, Chatgpt, Chorus, ClaudeAi, ClaudeCode, Cline, Codex, Copilot, Cursor, Gemini, Goose, Librechat,
             Markdown, OpenWebui, Openai, Opencode, Pi,
         };
         for (text, format) in [
@@ -227,6 +226,8 @@ mod tests {
             ("{\"v\":1,\"id\":\"T-x\",\"created\":1,\"messages\":[]}", Amp),
             ("\n# aider chat started at 2026-01-01 09:00:00\n\n## User\n", Aider),
             ("{\"type\":\"session.start\",\"data\":{},\"id\":\"x\",\"parentId\":null}", Copilot),
+            ("{\"role\":\"user\",\"message\":{\"content\":[]}}\n", Cursor),
+            ("{\"role\":\"user\",\"id\":\"x\",\"message\":{\"role\":\"user\",\"content\":\"x\"}}\n", Openai),
             ("{\"type\":\"session\",\"version\":3,\"id\":\"x\",\"cwd\":\"/w\"}", Pi),
         ] {
             assert_eq!(guess(text), Some(format), "{text}");
@@ -236,13 +237,13 @@ mod tests {
     #[test]
     fn the_unknown_is_refused_with_the_formats_named() {
         for text in ["Dear diary", "# Dear diary\n\n## Users", "{\"a\":1}", "{", "12", "[{\"a\":1}]", "[1]"] {
-            let error = detect(&mut Cursor::new(text)).unwrap_err();
+            let error = detect(&mut io::Cursor::new(text)).unwrap_err();
             assert!(error.hint().unwrap().contains("claude-code"), "{text}: {error}");
         }
-        assert!(matches!(detect(&mut Cursor::new(" \n")), Err(ImportError::NoMessages)));
-        let wide = detect(&mut Cursor::new(b"\xff\xfe{\0")).unwrap_err();
+        assert!(matches!(detect(&mut io::Cursor::new(" \n")), Err(ImportError::NoMessages)));
+        let wide = detect(&mut io::Cursor::new(b"\xff\xfe{\0")).unwrap_err();
         assert!(wide.hint().unwrap().contains("UTF-16"));
-        let packed = detect(&mut Cursor::new(b"PK\x03\x04x")).unwrap_err();
+        let packed = detect(&mut io::Cursor::new(b"PK\x03\x04x")).unwrap_err();
         assert!(packed.hint().unwrap().contains("conversations.json"));
     }
 }

@@ -4,6 +4,7 @@
 pub(super) mod claude_code;
 pub(super) mod codex;
 pub(super) mod copilot;
+pub(super) mod cursor;
 pub(super) mod gemini;
 pub(super) mod goose;
 pub(super) mod hermes;

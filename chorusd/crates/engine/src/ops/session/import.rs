@@ -45,6 +45,7 @@ pub async fn begin(
         format: params.from,
         file: params.file.unwrap_or_else(|| "the file".into()),
         info: ConversationInfo { project: params.project, title: params.title },
+        written_at: params.written_at,
     };
     Ok(BeginResult { import: transfers.transcript_uploads.open(connection, transcript, spool)? })
 }
@@ -77,13 +78,14 @@ pub async fn commit(
     params: CommitParams,
     progress: OnProgress,
 ) -> Result<CommitResult> {
-    let Transfer { description: TranscriptUpload { agent, format, file, info }, file: spool, received } =
+    let Transfer { description: TranscriptUpload { agent, format, file, info, written_at }, file: spool, received } =
         transfers.transcript_uploads.remove(connection, params.import)?;
     let transcript = Transcript {
         source: BufReader::with_capacity(READ_BUFFER_BYTES, spool),
         bytes: received,
         name: file,
         info,
+        written_at,
         format,
         agent,
         redact: params.redact,

@@ -141,7 +141,7 @@ fn parse_known_block<'a>(fields: &RawObject<'a>) -> Option<ContentBlock<'a>> {
     match fields.get_text("type")?.as_ref() {
         "text" => Some(ContentBlock::Text(fields.get_text("text")?)),
         "tool_use" => {
-            // Cursor leaves out the ids.
+            // Cursor leaves out the id.
             let id = fields.get_text("id").unwrap_or_default();
             Some(ContentBlock::Call { id, name: fields.get_text("name")?, input: fields.get("input") })
         }

@@ -1,9 +1,10 @@
-//! Imports conversations of the editor Cursor, as the reader of its database writes them: `cursor` with what describes the
-//! conversation, and `bubbles` with its messages.
+//! Imports conversations of Cursor: transcripts of its agent, and those of the editor, as the reader of its database writes them:
+//! `cursor` with what describes the conversation, and `bubbles` with its messages.
 
+mod agent_transcript;
 mod bubble;
 
-use std::io::BufRead;
+use std::io::{self, BufRead, Seek};
 
 use super::error::ImportError;
 use super::json_splitter::Scanner;
@@ -14,12 +15,18 @@ use super::raw_object::RawObject;
 use super::sink::ImportedMetadata;
 use super::writer::SessionWriter;
 use crate::file::derived_id;
+pub(super) use agent_transcript::is_message;
 use bubble::BubbleReader;
 
 const PROGRAM: &str = "cursor";
 
 /// Imports one conversation.
-pub(super) fn import(source: &mut impl BufRead, writer: &mut SessionWriter<'_>) -> Result<(), ImportError> {
+pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut SessionWriter<'_>) -> Result<(), ImportError> {
+    if !is_document(source)? {
+        source.rewind()?;
+        return Ok(agent_transcript::import(source, writer)?);
+    }
+    source.rewind()?;
     let mut about = ImportedMetadata::default();
     let mut bubbles = BubbleReader::default();
     let (mut value, mut count) = (Vec::new(), 0);
@@ -53,6 +60,21 @@ pub(super) fn import(source: &mut impl BufRead, writer: &mut SessionWriter<'_>) 
     report_end(walked, count + 1, writer)?;
     writer.end_session(about)?;
     Ok(())
+}
+
+/// Returns whether the first object is a conversation of the database.
+fn is_document(source: &mut impl BufRead) -> Result<bool, ImportError> {
+    let mut first = None;
+    let walked = Scanner::new(source).for_each_field(|_, key| {
+        first = Some(matches!(key, "cursor" | "bubbles"));
+        Err(io::Error::from(io::ErrorKind::Interrupted).into())
+    });
+    match (first, walked) {
+        (Some(is_document), _) => Ok(is_document),
+        // A line that is broken, or none.
+        (None, Err(error)) => Ok(error.into_line_and_reason().map(|_| false)?),
+        (None, Ok(())) => Ok(false),
+    }
 }
 
 fn read_description(fields: &RawObject<'_>, about: &mut ImportedMetadata) {

@@ -3,7 +3,7 @@
 use super::super::raw_object::RawObject;
 
 /// Types of lines that programs write between messages and that are not part of the conversation.
-const IGNORED_TYPES: [&str; 3] = ["session_end", "todo_state", "turn_ended"];
+const IGNORED_TYPES: [&str; 2] = ["session_end", "todo_state"];
 
 /// The kind of an entry.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(super) enum EntryKind<'a> {
 }
 
 impl<'a> EntryKind<'a> {
-    /// Classifies an entry. Cursor and droid have the message of the API in the field `message`.
+    /// Classifies an entry. droid has the message of the API in the field `message`.
     pub(super) fn classify(fields: RawObject<'a>) -> Self {
         if let Some(message) = unwrap_message(&fields) {
             return Self::Message(message);

@@ -1,6 +1,6 @@
 //! Imports chat messages in the form of OpenAI's or Anthropic's API: a JSON list, an object with `messages` (the body
-//! of a request), or JSONL of either messages or such objects. Cline and Roo Code store such lists, Cursor and droid
-//! such lines.
+//! of a request), or JSONL of either messages or such objects. Cline and Roo Code store such lists, droid such
+//! lines.
 
 mod anthropic_messages;
 mod content;

@@ -1,7 +1,7 @@
 //! Imports the conversations of a transcript: each becomes a session, or grows the one that holds it already.
 
 use std::io::{BufRead, Seek};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
@@ -13,7 +13,8 @@ use chorus_redact::Redactor;
 use chorus_runtime::run_blocking;
 use chorus_session::import::{self, ImportedMetadata};
 use chorus_store::Store;
-use chorus_tool_files::ConversationInfo;
+use chorus_tool_files::{ConversationInfo, CursorTranscript};
+use jiff::Timestamp;
 use tokio::sync::{RwLock, mpsc};
 use uuid::Uuid;
 
@@ -61,6 +62,8 @@ pub struct Transcript<R> {
     pub name: String,
     /// Title and project from other sources, for what it does not say.
     pub info: ConversationInfo,
+    /// When it was last written: the time of messages that have none.
+    pub written_at: Option<Timestamp>,
     pub format: ImportFormat,
     /// Looks only in this agent for earlier imports, and saves new ones there. Otherwise the agent of the program gets them.
     pub agent: Option<Uuid>,
@@ -107,7 +110,8 @@ impl SessionImporter {
         transcript: Transcript<R>,
         mut progress: OnProgress,
     ) -> Result<CommitResult> {
-        let Transcript { mut source, bytes, name: file, info, format, agent, redact, only_changed, rules } = transcript;
+        let Transcript { mut source, bytes, name: file, info, written_at, format, agent, redact, only_changed, rules } =
+            transcript;
         // Known before the import, because it says whose conversations they are.
         let detected = run_blocking(move || {
             let detected = match format {
@@ -120,12 +124,13 @@ impl SessionImporter {
         let format = detected.map_err(|error| import_error(&file, &error))?;
         let (done, mut complete) = mpsc::channel(2);
         let (dir, now) = (self.spool_dir(), self.clock.now());
+        let written_at = written_at.map_or(now, |at| at.min(now));
         let redactor = self.redactor.clone();
         let reading = chorus_runtime::spawn_blocking(move || {
             let mut collector = SessionCollector::new(dir, done, Box::new(move |read| progress(read, bytes)), redactor);
             source.rewind().map_err(import::ImportError::Io)?;
             let mut new_id = || new_id().to_string();
-            let read = import::import(&mut source, format, now, &mut new_id, &mut collector);
+            let read = import::import(&mut source, format, written_at, &mut new_id, &mut collector);
             Ok::<_, import::ImportError>((read, collector.into_result()))
         });
         let target = ImportTarget { format, name: &file, info: &info, agent, redact, rules: rules.as_deref() };
@@ -229,6 +234,9 @@ impl SavedConversations {
         target: ImportTarget<'_>,
         mut imported: ImportedSession,
     ) -> Result<()> {
+        if target.format == ImportFormat::Cursor {
+            add_id_of_file(&mut imported.about, target.name);
+        }
         let side_chain = imported.about.side_chain;
         add_info(&mut imported.about, target.info);
         if side_chain {
@@ -243,6 +251,25 @@ impl SavedConversations {
         }
         self.all.push(saved);
         Ok(())
+    }
+}
+
+/// Cursor has the id of a conversation in the name of its transcript: `<id>.jsonl`.
+fn add_id_of_file(about: &mut ImportedMetadata, file: &str) {
+    if about.conversation.is_some() {
+        return;
+    }
+    let path = Path::new(file);
+    if let Some(transcript) = CursorTranscript::from_path(path) {
+        about.side_chain = transcript.parent.is_some();
+        about.id = transcript.id.parse().ok();
+        about.conversation = Some(
+            transcript.parent.map_or_else(|| transcript.id.into(), |parent| format!("{parent}/{}", transcript.id)),
+        );
+    } else if let Some(id) = path.file_stem().and_then(|name| name.to_str()?.parse::<Uuid>().ok()) {
+        // A copy that lies elsewhere.
+        about.id = Some(id);
+        about.conversation = Some(id.to_string());
     }
 }
 

@@ -80,27 +80,6 @@ fn the_history_of_cline_and_roo_is_such_a_list() {
     assert_eq!(found.messages[2].name.as_deref(), Some("read_file"));
 }
 
-/// Lines of `agent-transcripts/ID/ID.jsonl`: the message has no role of its own, tool calls and results have no ids,
-/// and turns end with a line of their own.
-#[test]
-fn transcripts_of_cursor_have_the_content_below_message() {
-    let found = one(concat!(
-        r#"{"role":"user","message":{"content":[{"type":"text","text":"<user_query>\nfix\n</user_query>"}]}}"#,
-        "\n",
-        r#"{"role":"assistant","message":{"content":[{"type":"tool_use","name":"Read","input":{"path":"a"}},{"type":"tool_use","name":"Grep","input":{}}]}}"#,
-        "\n",
-        r#"{"role":"user","message":{"content":[{"type":"tool_result","content":"1"},{"type":"tool_result","content":"2"}]}}"#,
-        "\n",
-        r#"{"type":"turn_ended"}"#,
-    ));
-    assert_eq!(
-        found.role_texts(),
-        ["user: <user_query>\nfix\n</user_query>", "assistant: ", "tool_result: 1", "tool_result: 2"]
-    );
-    let names: Vec<_> = found.messages.iter().filter_map(|said| said.name.as_deref()).collect();
-    assert_eq!(names, ["Read", "Grep"]);
-}
-
 /// `~/.factory/sessions/*/ID.jsonl` of droid: `session_start`, then lines of type `message` that contain the message of
 /// the API.
 #[test]
