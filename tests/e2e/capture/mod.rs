@@ -1,5 +1,6 @@
 //! `chorusctl capture`: what other coding agents say is kept as they write it. The oracle is the transcripts.
 
+mod cursor;
 mod databases;
 mod first_run;
 mod forget;

@@ -29,6 +29,10 @@ fn programs_with_lines() -> Vec<Lines> {
     };
     let codex_start = json!({"timestamp": at(0), "type": "session_meta", "payload": {"id": "7d444840-9dc0-41d1-b245-5ffdce74fad2", "timestamp": at(0), "cwd": "/srv/shop", "originator": "codex_cli_rs", "cli_version": "0.140.0"}});
     let goose = |role: &str, text: &str| json!({"role": role, "created": 1_772_355_600, "content": [{"type": "text", "text": text}]});
+    let cursor =
+        |role: &str, text: &str| json!({"role": role, "message": {"content": [{"type": "text", "text": text}]}});
+    let cursor_prompt =
+        "<timestamp>Sunday, Mar 1, 2026, 9:00 AM (UTC)</timestamp>\n<user_query>\nList them\n</user_query>";
     vec![
         (
             "codex",
@@ -84,6 +88,12 @@ fn programs_with_lines() -> Vec<Lines> {
                 goose("user", "List them"),
             ],
             vec![goose("assistant", "a.py")],
+        ),
+        (
+            "cursor",
+            ".cursor/projects/srv-shop/agent-transcripts/7d444840-9dc0-41d1-b245-5ffdce74fad2/7d444840-9dc0-41d1-b245-5ffdce74fad2.jsonl",
+            vec![cursor("user", cursor_prompt)],
+            vec![cursor("assistant", "a.py"), json!({"type": "turn_ended", "status": "success"})],
         ),
     ]
 }
@@ -155,6 +165,8 @@ fn what_stands_beside_a_transcript_is_kept_and_excludes_it() {
     write(&format!(".copilot/session-state/{id}/workspace.yaml"), "cwd: /srv/other\nname: The files\n");
     let list = json!({"agent:main:main": {"sessionId": id, "label": "The files"}});
     write(".openclaw/agents/main/sessions/sessions.json", &list.to_string());
+    write(&format!(".cursor/chats/2b8c/{id}/meta.json"), r#"{"schemaVersion":1,"title":"The files"}"#);
+    write(".cursor/projects/srv-shop/.workspace-trusted", r#"{"workspacePath":"/srv/shop"}"#);
     write(".gemini/tmp/shop/.project_root", "/srv/shop");
     write(".gemini/tmp/diary/.project_root", "/srv/diary");
     for (_, path, begin, more) in &programs {
@@ -165,7 +177,7 @@ fn what_stands_beside_a_transcript_is_kept_and_excludes_it() {
     write(&path.replace("/shop/", "/diary/"), &(diary + &lines(more)));
     chorusctl(&home, ["capture", "exclude", "/srv/diary"]).expect_success();
     chorusctl(&home, ["capture", "on"]).expect_success();
-    for name in ["codex", "copilot", "openclaw", "gemini"] {
+    for name in ["codex", "copilot", "openclaw", "gemini", "cursor"] {
         let header = wait_until_has(&mut client, name, &["List them", "a.py"]).header;
         assert_eq!(header.source.and_then(|source| source.project).as_deref(), Some("/srv/shop"), "{name}");
         let title = if name == "gemini" { "List them" } else { "The files" };

@@ -51,8 +51,9 @@ pub(super) fn run(
     let options = ImportOptions { from, redact, skip_known: is_search, as_capture: false, has_progress_bar: false };
     let mut files: Vec<&String> = files.iter().collect();
     if is_search {
-        // The newest comes last, so that it is the first in the history.
-        files.sort_by_cached_key(|file| transcripts::began_at(file));
+        // The newest comes last, so that it is the first in the history. Subagents of Cursor come after the conversations that they belong
+        // to: its transcripts do not say when they began.
+        files.sort_by_cached_key(|file| (transcripts::is_cursor_subagent(file), transcripts::began_at(file)));
     }
     let mut imported = imported_files(app)?;
     let mut progress = ProgressBar::new("import".to_owned(), &["importing"], !app.global.quiet);

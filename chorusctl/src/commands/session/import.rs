@@ -164,11 +164,12 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
 /// Imports the transcripts on this machine that are new or changed since they were imported, after a question. With
 /// --agent, imports all of them into that agent.
 fn import_found(args: &Args, app: &mut App) -> Result<(), Error> {
-    let found = transcripts::on_this_machine();
+    let mut found = transcripts::on_this_machine();
     if found.is_empty() {
         return Err(Error::new(exit::NOT_FOUND, format!("found no transcripts of {}", transcripts::program_names()))
             .with_hint("name the files: chorusctl import FILE"));
     }
+    found.iter_mut().for_each(|found| transcripts::leave_out_copies(&mut found.files));
     let imported = bulk_import::imported_files(app)?;
     let (mut files, mut known, mut list) = (Vec::new(), 0, Vec::new());
     for found in found {

@@ -1,5 +1,6 @@
 //! Finds the transcripts of other programs on this machine.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 use chorus_tool_files::{CursorTranscript, is_opencode_part, is_opencode_session};
 use jiff::Timestamp;
 
-use super::task_files;
+use super::{databases, task_files};
 use crate::ui::units::pluralize;
 
 /// The limit on nested directories.
@@ -288,6 +289,26 @@ fn collect(dir: &Path, depth: usize, files: &mut Vec<PathBuf>) {
             files.push(path);
         }
     }
+}
+
+/// Returns whether a file is the transcript of a subagent of Cursor.
+pub(super) fn is_cursor_subagent(file: &str) -> bool {
+    CursorTranscript::from_path(Path::new(file)).is_some_and(|transcript| transcript.parent.is_some())
+}
+
+/// Leaves out transcripts of Cursor's agent whose conversations are in the database of the editor, which has more of them.
+pub(super) fn leave_out_copies(files: &mut Vec<String>) {
+    if !files.iter().any(|file| CursorTranscript::from_path(Path::new(file)).is_some()) {
+        return;
+    }
+    let editor = files.iter().filter(|file| is_named(Path::new(file), "state.vscdb"));
+    let listed = editor.filter_map(|file| databases::list(file).ok()).flatten();
+    let ids: HashSet<String> = listed.map(|conversation| conversation.id).collect();
+    let is_copy = |file: &str| {
+        let path = Path::new(file);
+        CursorTranscript::from_path(path).is_some_and(|transcript| ids.contains(transcript.id))
+    };
+    files.retain(|file| !is_copy(file));
 }
 
 /// Returns when the conversation in a transcript began: the first `"timestamp"` near its beginning, as Claude Code and Codex

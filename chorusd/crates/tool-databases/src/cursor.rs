@@ -35,22 +35,31 @@ struct BubbleHeader {
     id: String,
 }
 
+fn bubble_key(conversation: &str, header: &BubbleHeader) -> String {
+    format!("bubbleId:{conversation}:{}", header.id)
+}
+
 /// Lists the conversations that have messages. Their row is replaced when a message is added, and while a reply is written.
 pub(crate) fn list(connection: &Connection) -> Result<Vec<ConversationEntry>> {
     let mut statement = connection
         .prepare("select key, cast(value as text) from cursorDiskKV where key >= ?1 and key < ?2 order by rowid")?;
+    let mut bubble = connection.prepare("select 1 from cursorDiskKV where key = ?1")?;
     let mut rows = statement.query([COMPOSER, COMPOSER_END])?;
     let mut entries = Vec::new();
     while let Some(row) = rows.next()? {
         let (key, value): (String, Option<String>) = (row.get(0)?, row.get(1)?);
         let Some(value) = value else { continue };
         let Ok(composer) = serde_json::from_str::<Composer<'_>>(&value) else { continue };
-        if composer.headers.is_empty() && composer.conversation.is_empty() {
+        let id = key.strip_prefix(COMPOSER).unwrap_or(&key).to_owned();
+        let mut is_empty = composer.conversation.is_empty();
+        for header in &composer.headers {
+            is_empty = is_empty && !bubble.exists([bubble_key(&id, header)])?;
+        }
+        if is_empty {
             continue;
         }
         let changed = composer.last_updated_at.map_or("", RawValue::get);
         let count = composer.headers.len() + composer.conversation.len();
-        let id = key.strip_prefix(COMPOSER).unwrap_or(&key).to_owned();
         entries.push(ConversationEntry { id, changed: format!("{changed}/{count}/{}", value.len()) });
     }
     Ok(entries)
@@ -75,7 +84,7 @@ pub(crate) fn write_document(connection: &Connection, id: &str, out: &mut dyn Wr
     }
     for header in composer.headers {
         // The list can name messages that do not exist.
-        if let Some(bubble) = value(format!("bubbleId:{id}:{}", header.id))?.filter(|bubble| is_json(bubble)) {
+        if let Some(bubble) = value(bubble_key(id, &header))?.filter(|bubble| is_json(bubble)) {
             write!(out, "{comma}\n{bubble}")?;
             comma = ",";
         }

@@ -166,3 +166,38 @@ fn sessions_of_pi_grow_and_a_new_branch_is_a_revision() {
     let listed = chorusctl(&home, ["history", "--json", "--source", "openclaw"]).expect_json();
     assert_eq!(listed["sessions"].as_array().map(Vec::len), Some(1));
 }
+
+#[test]
+fn transcripts_of_cursors_agent_grow_and_belong_to_cursor() {
+    let home = home();
+    let _daemon = Daemon::start(&home);
+    let said = |role: &str, content: Value| json!({"role": role, "message": {"content": content}});
+    let text = |text: &str| json!([{"type": "text", "text": text}]);
+    let time = "<timestamp>Sunday, Mar 1, 2026, 9:00 AM (UTC)</timestamp>\n";
+    let prompt = said("user", text(&format!("{time}<user_query>\nCount them\n</user_query>")));
+    let call = said("assistant", json!([{"type": "tool_use", "name": "Shell", "input": {"command": "ls"}}]));
+    let end = json!({"type": "turn_ended", "status": "success"});
+    let (part, whole) = ([prompt.clone(), call.clone()], [prompt, call, said("assistant", text("Three.")), end]);
+    write(&home, "projects/srv-shop/.workspace-trusted", r#"{"workspacePath":"/srv/shop"}"#);
+    let name = format!("projects/srv-shop/agent-transcripts/{ID}/{ID}.jsonl");
+    let (session, texts) = grows(&home, "cursor", &name, (&lines(&part), &lines(&whole)));
+    assert_eq!(texts, ["user: Count them", "assistant: ", "assistant: Three."]);
+    check_source(&session, "cursor", ID);
+    assert_eq!(session["started_at"], "2026-03-01T09:00:00Z");
+    // A copy that lies elsewhere is the same conversation.
+    assert!(import(&home, &write(&home, &format!("{ID}.jsonl"), &lines(&whole))).contains("up to date"));
+    // A subagent whose transcript is older than that of its conversation, which continued.
+    let (main, subagent) = ("9d1c6a2e-0f3b-4c55-8a70-5b6b1f1f0001", "39297bd7-7b95-4d7c-9d48-64bcd97e4e82");
+    let dir = "more/projects/srv-shop/agent-transcripts";
+    let other = [said("user", text("Count")), said("assistant", text("three"))];
+    let child = write(&home, &format!("{dir}/{main}/subagents/{subagent}.jsonl"), &lines(&other));
+    let file = fs::File::options().write(true).open(child).expect("the transcript");
+    let written = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_772_355_600);
+    file.set_modified(written).expect("the time");
+    write(&home, &format!("{dir}/{main}/{main}.jsonl"), &lines(&whole));
+    import(&home, &home.temp_dir().join("more"));
+    let listed = chorusctl(&home, ["history", "--json", "--source", "cursor"]).expect_json();
+    let sessions = listed["sessions"].as_array().expect("a list");
+    let child = sessions.iter().find(|one| one["id"] == subagent).expect("the subagent");
+    assert_eq!((&child["parent_id"], &child["started_at"]), (&json!(main), &json!("2026-03-01T09:00:00Z")));
+}

@@ -1,5 +1,6 @@
 //! Conversations in the databases of coding tools, which have what is new only in their write-ahead logs.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use chorus_tests::ctl::chorusctl;
@@ -129,6 +130,39 @@ fn conversations_of_cursor_are_read() {
     let found = sessions(&home, "cursor");
     assert_eq!((found.len(), found[0]["description"].as_str()), (1, Some("The files")));
     assert_eq!(found[0]["source"]["project"], "/srv/shop");
+}
+
+#[test]
+fn a_transcript_of_a_conversation_that_is_in_the_database_of_cursor_is_a_copy() {
+    let home = home();
+    let _daemon = Daemon::start(&home);
+    let editor = home.user_home.join(".config/Cursor/User/globalStorage");
+    fs::create_dir_all(&editor).expect("a directory");
+    let (in_editor, elsewhere) = ("7d444840-9dc0-41d1-b245-5ffdce74fad2", "39297bd7-7b95-4d7c-9d48-64bcd97e4e82");
+    let tool = Connection::open(editor.join("state.vscdb")).expect("a database");
+    // Of the other conversation, the messages are only in the transcript.
+    tool.execute_batch(&format!(
+        r#"create table ItemTable (key text unique on conflict replace, value blob);
+         create table cursorDiskKV (key text unique on conflict replace, value blob);
+         insert into cursorDiskKV values
+         ('composerData:{in_editor}', '{{"name":"The files","fullConversationHeadersOnly":[{{"bubbleId":"a","type":1}}]}}'),
+         ('composerData:{elsewhere}', '{{"name":"Others","fullConversationHeadersOnly":[{{"bubbleId":"b","type":1}}]}}'),
+         ('bubbleId:{in_editor}:a', '{{"type":1,"bubbleId":"a","text":"List them"}}');"#
+    ))
+    .expect("written");
+    for id in [in_editor, elsewhere] {
+        let dir = home.user_home.join(format!(".cursor/projects/srv-shop/agent-transcripts/{id}"));
+        fs::create_dir_all(&dir).expect("a directory");
+        let line =
+            r#"{"role":"user","message":{"content":[{"type":"text","text":"<user_query>List them</user_query>"}]}}"#;
+        fs::write(dir.join(format!("{id}.jsonl")), format!("{line}\n")).expect("written");
+    }
+    let told = chorusctl(&home, ["import", "--yes"]).expect_success();
+    assert!(told.contains("imported 2 conversations (2 messages) from 2 files"), "{told}");
+    let found = sessions(&home, "cursor");
+    let mut ids: Vec<_> = found.iter().filter_map(|session| session["source"]["conversation"].as_str()).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, [elsewhere, in_editor]);
 }
 
 #[test]
