@@ -51,6 +51,9 @@ struct Inner<K> {
     /// The timers that have not fired, by time.
     queue: BTreeSet<(Ticks, K)>,
     timers: HashMap<K, Timer>,
+    /// Until when the loop that fires the timers waits. Only an earlier timer wakes it: each append moves a deadline back,
+    /// and the loop looks again when the old one comes.
+    waits_until: Option<Ticks>,
 }
 
 #[derive(Debug)]
@@ -63,12 +66,12 @@ struct Timer {
 }
 
 impl<K: Copy + Ord + Hash> Inner<K> {
-    /// Sets a timer. Returns whether it is now the first to fire.
+    /// Sets a timer. Returns whether it fires before the loop looks again.
     fn schedule(&mut self, key: K, due: Ticks, rings: Ticks) -> bool {
         self.remove(key);
         self.timers.insert(key, Timer { due, fires_at: Some(rings) });
         self.queue.insert((rings, key));
-        self.queue.first() == Some(&(rings, key))
+        self.waits_until.is_some_and(|until| rings < until)
     }
 
     fn remove(&mut self, key: K) {
@@ -91,7 +94,7 @@ pub(super) fn shrink_if_sparse<K: Eq + Hash, V>(map: &mut HashMap<K, V>) {
 
 impl<K> Default for DeadlineTimers<K> {
     fn default() -> Self {
-        let inner = Inner { queue: BTreeSet::new(), timers: HashMap::new() };
+        let inner = Inner { queue: BTreeSet::new(), timers: HashMap::new(), waits_until: None };
         Self { inner: Mutex::new(inner), changed: Notify::new(), running_batches: watch::Sender::default() }
     }
 }
@@ -100,7 +103,7 @@ impl<K: Copy + Ord + Hash> DeadlineTimers<K> {
     /// Sets or removes a deadline. Setting the same deadline again changes nothing.
     pub fn set(&self, key: K, due: Option<Ticks>) {
         let mut inner = self.inner.lock();
-        let first = match due {
+        let wakes = match due {
             None => {
                 inner.remove(key);
                 false
@@ -108,7 +111,7 @@ impl<K: Copy + Ord + Hash> DeadlineTimers<K> {
             Some(due) => inner.due(key) != Some(due) && inner.schedule(key, due, due),
         };
         drop(inner);
-        if first {
+        if wakes {
             self.changed.notify_one();
         }
     }
@@ -116,9 +119,9 @@ impl<K: Copy + Ord + Hash> DeadlineTimers<K> {
     /// Makes the timer of a deadline fire again at `rings`, if that is still the deadline of the key.
     pub fn rearm(&self, key: K, due: Ticks, rings: Ticks) {
         let mut inner = self.inner.lock();
-        let first = inner.due(key) == Some(due) && inner.schedule(key, due, rings);
+        let wakes = inner.due(key) == Some(due) && inner.schedule(key, due, rings);
         drop(inner);
-        if first {
+        if wakes {
             self.changed.notify_one();
         }
     }
@@ -168,8 +171,12 @@ impl<K: Copy + Ord + Hash> DeadlineTimers<K> {
         let _ = self.running_batches.subscribe().wait_for(|batches| *batches == 0).await;
     }
 
+    /// Returns when the first timer fires, until which the caller waits.
     fn next_fire(&self) -> Option<Ticks> {
-        self.inner.lock().queue.first().map(|(rings, _)| *rings)
+        let mut inner = self.inner.lock();
+        let first = inner.queue.first().map(|(rings, _)| *rings);
+        inner.waits_until = Some(first.unwrap_or(Ticks(i64::MAX)));
+        first
     }
 
     /// Waits until a timer may be due.

@@ -4,6 +4,9 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use chorus_base::Ticks;
+use chorus_clock::{Clock, TimeSource};
+use futures_util::future::{BoxFuture, FutureExt as _};
+use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::rng::Rng;
@@ -86,4 +89,41 @@ fn another_try_gives_way_to_a_newer_deadline_and_to_the_end_of_the_context() {
     timers.rearm(agent(1), Ticks(20), Ticks(30));
     assert!(timers.take_due(Ticks(30)).is_empty());
     assert_eq!(timers.due(agent(1)), None);
+}
+
+/// A clock that stands still.
+struct StoppedClock;
+
+impl TimeSource for StoppedClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::UNIX_EPOCH
+    }
+
+    fn ticks(&self) -> Ticks {
+        Ticks(0)
+    }
+
+    fn sleep_until(&self, _: Ticks) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[test]
+fn only_a_deadline_before_the_one_that_is_waited_for_ends_the_wait() {
+    let (timers, clock) = (DeadlineTimers::default(), Clock::new(StoppedClock));
+    timers.set(agent(1), Some(Ticks(5)));
+    let mut wait = std::pin::pin!(timers.wait_for_timer(&clock));
+    assert!(wait.as_mut().now_or_never().is_none());
+    for (n, due) in [(1, 9), (2, 5), (3, 7)] {
+        timers.set(agent(n), Some(Ticks(due)));
+        assert!(wait.as_mut().now_or_never().is_none(), "{due}");
+    }
+    timers.set(agent(4), Some(Ticks(4)));
+    assert!(wait.now_or_never().is_some());
+    // The same for one that waits without any deadline.
+    let timers = DeadlineTimers::default();
+    let mut wait = std::pin::pin!(timers.wait_for_timer(&clock));
+    assert!(wait.as_mut().now_or_never().is_none());
+    timers.set(agent(1), Some(Ticks(9)));
+    assert!(wait.now_or_never().is_some());
 }
