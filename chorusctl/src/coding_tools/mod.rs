@@ -4,6 +4,7 @@
 mod claude_code;
 mod codex;
 pub mod config_file;
+mod derived_id;
 mod gemini;
 pub mod json_edit;
 mod opencode;
@@ -105,30 +106,6 @@ impl CodingTool {
             Self::Opencode => "--session",
         };
         [self.program(), verb, id].map(OsString::from).to_vec()
-    }
-
-    /// Returns the id for a conversation that the tool does not have yet: the same for the same session and number, so that
-    /// a conversation that is exported twice is one conversation there.
-    #[must_use]
-    pub fn new_id(self, session: &ToolSession, number: u32) -> String {
-        // The id of a session is random in these bytes. The conversation there must not be taken for the session.
-        let mut bytes = *session.base.id.as_bytes();
-        for (byte, of) in bytes[8..12].iter_mut().zip(self.format().as_str().as_bytes()) {
-            *byte ^= of;
-        }
-        for (byte, of) in bytes[12..].iter_mut().zip(number.to_be_bytes()) {
-            *byte ^= of;
-        }
-        let millis = u64::try_from(session.started_at.as_millisecond()).unwrap_or_default();
-        match self {
-            Self::ClaudeCode | Self::Gemini => uuid::Builder::from_random_bytes(bytes).into_uuid().to_string(),
-            Self::Codex => {
-                let mut random = [0; 10];
-                random.copy_from_slice(&bytes[6..]);
-                uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid().to_string()
-            }
-            Self::Opencode => opencode::conversation_id(millis, &bytes[2..]),
-        }
     }
 
     /// Returns the conversation as which a session is exported.

@@ -40,8 +40,17 @@ impl Placement {
 /// Writes the session, unless the tool already has a conversation that begins with it. Uses the conversation's own id if
 /// it came from that tool.
 pub fn place(app: &mut App, session: &ToolSession, tool: CodingTool, directory: &Path) -> Result<Placement, Error> {
+    // One that an earlier release wrote is continued.
+    let earlier = (0..MAX_COPIES).map(|number| tool.earlier_id(session, number));
+    let mut written = Vec::new();
+    for id in earlier {
+        match tool.find(directory, &id)? {
+            Some(_) => written.push(id),
+            None => break,
+        }
+    }
     let new = (0..MAX_COPIES).map(|number| tool.new_id(session, number));
-    for id in session.own_id(tool).into_iter().chain(new) {
+    for id in session.own_id(tool).into_iter().chain(written).chain(new) {
         let placed = |file, is_new| Placement { tool, id: id.clone(), directory: directory.to_owned(), file, is_new };
         let existing = match tool.find(directory, &id)? {
             Some(ExistingFile::Unusable) => continue,

@@ -68,7 +68,13 @@ routes! {
     inline session_branching::Tree => session::tree::tree(agent_resolver, sessions, registry, config);
     inline session_branching::Diff => session::diff::diff(agent_resolver, sessions, session_overlaps, config);
     inline export::Select => session::export::select(agent_resolver, sessions, clock);
-    inline export::Read => session::export::read(agent_resolver, sessions, export_positions, config);
+    inline export::Read => session::export::read(
+        agent_resolver,
+        sessions,
+        store.catalog.tool_exports,
+        export_positions,
+        config
+    );
     inline permissions::List => permissions::list::list(agent_resolver, config);
     inline permissions::Show => permissions::show::show(agent_resolver, config);
     inline permissions::Rules => permissions::rules::rules(agent_resolver);

@@ -107,7 +107,8 @@ pub struct ReadParams {
     /// Markdown without the block of data at its end, which an import needs to restore everything.
     #[omit_empty]
     pub plain: bool,
-    /// Only, and always, with the format of another program: the conversation that its file is to hold.
+    /// Only, and always, with the format of another program: the conversation that its file is to hold. Capture then recognizes the
+    /// conversation, and saves it once it has more.
     pub target: Option<ExportTarget>,
     /// Offset in the text: the `next` of the previous piece.
     pub offset: Option<u64>,

@@ -2,6 +2,7 @@
 
 mod cursor;
 mod databases;
+mod exports;
 mod first_run;
 mod forget;
 mod growth;

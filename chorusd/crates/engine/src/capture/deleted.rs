@@ -30,12 +30,17 @@ impl DeletedConversations {
     #[must_use]
     pub fn contains(&self, program: &str, ids: &[String]) -> bool {
         let hashes = self.hashes.lock();
-        !hashes.is_empty() && ids.iter().any(|id| hashes.contains(&hash(program, id)))
+        !hashes.is_empty() && ids.iter().any(|id| hashes.contains(&conversation_hash(program, id)))
+    }
+
+    /// Returns true if the conversation with this [`conversation_hash`] was deleted.
+    pub(crate) fn contains_hash(&self, hash: &str) -> bool {
+        self.hashes.lock().contains(hash)
     }
 
     /// Records that a conversation was deleted.
     pub(crate) async fn add(&self, program: &str, conversation: &str) -> Result<()> {
-        let hash = hash(program, conversation);
+        let hash = conversation_hash(program, conversation);
         self.table.add_tombstone(hash.clone()).await?;
         self.hashes.lock().insert(hash);
         Ok(())
@@ -58,7 +63,7 @@ impl DeletedConversations {
         if !self.contains(program, ids) {
             return Ok(());
         }
-        for hash in ids.iter().map(|id| hash(program, id)) {
+        for hash in ids.iter().map(|id| conversation_hash(program, id)) {
             self.table.remove_tombstone(hash.clone()).await?;
             self.hashes.lock().remove(&hash);
         }
@@ -77,6 +82,7 @@ pub(crate) fn identity(header: &SessionHeader) -> (String, String) {
     }
 }
 
-fn hash(program: &str, conversation: &str) -> String {
+/// Returns the hash by which a conversation of a program is known without its id.
+pub(crate) fn conversation_hash(program: &str, conversation: &str) -> String {
     hex(&Sha256::digest(format!("{program}\0{conversation}")))
 }

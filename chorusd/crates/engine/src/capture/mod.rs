@@ -27,7 +27,7 @@ mod watcher;
 mod worker;
 
 pub use deleted::DeletedConversations;
-pub(crate) use deleted::identity;
+pub(crate) use deleted::{conversation_hash, identity};
 pub use places::UserPlaces;
 pub use rules::CaptureRules;
 pub use service::CaptureService;

@@ -24,6 +24,7 @@ mod short_ids;
 mod stale_sessions;
 mod summary_queue;
 mod tasks;
+mod tool_exports;
 mod usage;
 
 use std::path::{Path, PathBuf};
@@ -58,6 +59,7 @@ pub use settings::SettingTable;
 pub use short_ids::ShortId;
 pub use summary_queue::{PendingSummary, SummaryQueue};
 pub use tasks::{TaskRow, TaskTable, TasksAtStart};
+pub use tool_exports::{ToolExport, ToolExportTable};
 pub use usage::{CallKind, DailyUsageRow, Spending, UsageFilter, UsageRow, UsageTable, UsageTotals};
 
 /// The catalog with its tables. Code that needs one table takes that table, not the catalog.
@@ -75,6 +77,7 @@ pub struct Catalog {
     pub imported_usage: ImportedUsageTable,
     pub settings: SettingTable,
     pub capture: CaptureTable,
+    pub tool_exports: ToolExportTable,
     pub discord: discord::DiscordTables,
     writer: DbThread,
     reader: DbThread,
@@ -137,6 +140,7 @@ impl Catalog {
             usage: UsageTable { db: db.clone() },
             imported_usage: ImportedUsageTable { db: db.clone() },
             capture: CaptureTable { db: db.clone() },
+            tool_exports: ToolExportTable { db: db.clone() },
             discord: discord::DiscordTables::new(&db, settings.clone()),
             settings,
             audit,

@@ -369,4 +369,16 @@ pub(crate) const MIGRATIONS: Migrations = &[
     -- of a conversation in a database of another program, the marker of its last change
     ALTER TABLE captured_files ADD COLUMN marker TEXT;
 ",
+    "
+    -- sessions that were written as conversations of other programs; of ids only hashes, as in capture_tombstones
+    CREATE TABLE tool_exports (
+        -- the conversation in the other program
+        conversation    TEXT NOT NULL PRIMARY KEY,
+        -- missing if it was a live conversation
+        session_id      BLOB,
+        -- the conversation that the session holds
+        origin          TEXT NOT NULL,
+        last_message_at INTEGER NOT NULL
+    ) WITHOUT ROWID;
+",
 ];

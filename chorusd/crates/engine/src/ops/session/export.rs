@@ -13,7 +13,8 @@ use chorus_runtime::run_blocking;
 use chorus_session::export::{ChunkWriter, Export, ImportedSession, MessageList, ParentSession};
 use chorus_session::stored_message::StoredMessage;
 use chorus_session::{FormatError, Selector};
-use chorus_store::catalog::SessionQuery;
+use chorus_store::catalog::{SessionQuery, ToolExport, ToolExportTable};
+use jiff::Timestamp;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
@@ -22,6 +23,7 @@ use super::export_offsets::{ExportPosition, ExportPositions};
 use super::get::corrupt_error;
 use super::message_source::MessageSource;
 use super::open_session::OpenSession;
+use crate::capture::{conversation_hash, identity};
 use crate::ops::agent::AgentResolver;
 use crate::ops::context::history::parse_since;
 use crate::ops::session::SessionReader;
@@ -98,6 +100,7 @@ async fn select_of_agents(
 pub async fn read(
     agents: &AgentResolver,
     sessions: &SessionReader,
+    exports: &ToolExportTable,
     positions: &ExportPositions,
     config: &Config,
     params: ReadParams,
@@ -116,7 +119,22 @@ pub async fn read(
             sessions.open_as(&Requester::Owner, &target, said, &params.session, "export NAME").await?
         }
     };
-    read_open(sessions, positions, config, open, params).await
+    let written = params.target.as_ref().map(|target| {
+        let (program, conversation) = identity(&open.header);
+        ToolExport {
+            conversation: conversation_hash(params.form.as_str(), &target.id),
+            session: (!open.is_live()).then_some(open.header.id),
+            origin: conversation_hash(&program, &conversation),
+            last_message_at: open.header.source.as_ref().map_or(Timestamp::MIN, |source| source.ended_at),
+        }
+    });
+    let Piece { result, last_message_at } = read_piece(sessions, positions, config, open, params).await?;
+    // Before the last piece, so that capture does not find the conversation first.
+    if let (Some(written), Some(last)) = (written, last_message_at) {
+        let last_message_at = written.last_message_at.max(last);
+        exports.record(ToolExport { last_message_at, ..written }).await?;
+    }
+    Ok(result)
 }
 
 /// Returns a piece of an open session as text; fails like [`read`].
@@ -127,6 +145,23 @@ pub async fn read_open(
     open: OpenSession,
     params: ReadParams,
 ) -> Result<ReadResult> {
+    Ok(read_piece(sessions, positions, config, open, params).await?.result)
+}
+
+/// A piece of a session as text.
+struct Piece {
+    result: ReadResult,
+    /// The time of the last message, if the text ends here.
+    last_message_at: Option<Timestamp>,
+}
+
+async fn read_piece(
+    sessions: &SessionReader,
+    positions: &ExportPositions,
+    config: &Config,
+    open: OpenSession,
+    params: ReadParams,
+) -> Result<Piece> {
     if params.plain && params.form != ExportFormat::Md {
         return Err(Error::invalid("`plain` requires the form `md`"));
     }
@@ -150,12 +185,15 @@ pub async fn read_open(
     let room = (config.max_frame / 2).min(MAX_PIECE_BYTES);
     let of = (fingerprint.clone(), params.form, params.plain);
     let begun = positions.before(&of, offset);
-    let (data, next, reached) = run_blocking(move || {
-        let first = open.messages.messages_from(0).read()?;
+    let (data, next, reached, last_message_at) = run_blocking(move || {
+        let time_of = |number| -> Result<Option<Timestamp>> {
+            let message = open.messages.messages_from(number).read()?;
+            Ok(message.and_then(|message| Some(message.to_message().ok()?.timestamp)))
+        };
         let text = Export {
             header: &open.header,
             parent: parent.as_ref(),
-            first_at: first.and_then(|message| Some(message.to_message().ok()?.timestamp)),
+            first_at: time_of(0)?,
             form: params.form,
             plain: params.plain,
             live: open.is_live(),
@@ -166,11 +204,16 @@ pub async fn read_open(
         let (data, next) = piece
             .finish(offset)
             .ok_or_else(|| Error::invalid("`offset` is not a value of `next`").hint("start without `offset`"))?;
-        Ok((data, next, reached))
+        let last_message_at = match (next, open.messages.count().checked_sub(1)) {
+            (None, Some(last)) => time_of(last)?,
+            _ => None,
+        };
+        Ok((data, next, reached, last_message_at))
     })
     .await?;
     positions.remember(of, reached);
-    Ok(ReadResult { session, data, next, fingerprint: Some(fingerprint) })
+    let result = ReadResult { session, data, next, fingerprint: Some(fingerprint) };
+    Ok(Piece { result, last_message_at })
 }
 
 /// Checks that there is a target if, and only if, the format needs one.

@@ -1,6 +1,7 @@
 //! `session.import.*`: imports transcripts and session files as sessions of an agent.
 
 mod conversation_lookup;
+mod exported_conversation;
 mod importer;
 mod new_session;
 

@@ -11,6 +11,7 @@ use chorus_store::catalog::SessionRow;
 use chorus_store::{ChangeGrown, GrowthResult, HeaderChange, PrepareMessage};
 use uuid::Uuid;
 
+use super::exported_conversation::ExportedConversation;
 use super::importer::{ImportTarget, SavedConversation, SessionImporter};
 use super::new_session::NewSession;
 use crate::ops::import_sink::ImportedSession;
@@ -91,16 +92,22 @@ impl SessionImporter {
         }
         let Some((conversation, mut source)) = chosen else { return Err(Error::internal("nothing to import")) };
         let former = earlier.revisions.first();
+        let exported = match self.find_export(&program, &ids, &raw, former.is_some(), target.rules.is_some()).await? {
+            ExportedConversation::HeldBy(row) => return self.describe_holder(*row).await.map(Some),
+            ExportedConversation::LeftOut => return Ok(None),
+            ExportedConversation::Continues(session) => Some(session),
+            ExportedConversation::Unknown => None,
+        };
         source.revision = former.map_or(1, |row| row.header.source.as_ref().map_or(1, |of| of.revision) + 1);
         let agent = match former.map(|row| row.header.agent_id).or(target.agent) {
             Some(agent) => agent,
             None => self.import_agents.find_or_create(target.format, &source.program).await?,
         };
         let secrets = conversation.secrets_after(0) + self.metadata_secrets(&raw);
-        let parent = former.map(|row| row.header.id);
+        let parent = former.map(|row| row.header.id).or(exported);
         let added = conversation.totals.messages;
-        let session = self.save_new(agent, NewSession { imported: conversation, source, revises: parent }).await?;
-        let outcome = if parent.is_some() { ImportOutcome::Revision } else { ImportOutcome::New };
+        let session = self.save_new(agent, NewSession { imported: conversation, source, parent }).await?;
+        let outcome = if former.is_some() { ImportOutcome::Revision } else { ImportOutcome::New };
         Ok(Some(SavedConversation { session, outcome, added, secrets }))
     }
 

@@ -20,8 +20,8 @@ use crate::ops::import_sink::ImportedSession;
 pub(super) struct NewSession {
     pub imported: Arc<ImportedSession>,
     pub source: SessionSource,
-    /// The session of which this is a new revision.
-    pub revises: Option<Uuid>,
+    /// The session of which this is a new revision, or which it continues.
+    pub parent: Option<Uuid>,
 }
 
 impl SessionImporter {
@@ -31,7 +31,7 @@ impl SessionImporter {
         let _stays = self.sessions_lock.read().await;
         let entry = self.agents.by_id(agent);
         let settings = &entry.map(|entry| entry.settings.clone()).ok_or_else(Error::agent_destroyed)?;
-        let NewSession { imported, source, revises } = new;
+        let NewSession { imported, source, parent } = new;
         let (about, usage) = (imported.about.clone(), imported.usage.clone());
         // Reserved until the row exists: of several concurrent imports of one id, one gets it.
         let reserved = about.id.and_then(|id| self.store.files.ids.try_reserve(id));
@@ -73,7 +73,7 @@ impl SessionImporter {
                 query_count: totals.queries,
                 token_estimate: totals.tokens(),
                 restoration_tokens: about.restoration_tokens.unwrap_or_default(),
-                parent_id: revises.or(about.parent_id),
+                parent_id: parent.or(about.parent_id),
                 workspace_commit: None,
                 tags: about.tags,
                 working_set: about.working_set.unwrap_or_default(),
