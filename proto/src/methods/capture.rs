@@ -119,19 +119,37 @@ pub struct SourceStatus {
     /// now.
     #[omit_empty]
     pub used_since: Option<Timestamp>,
-    /// Lines that could not be read.
+    /// Lines that could not be read. Those that are not part of a conversation do not count.
     pub skipped_lines: u64,
-    /// Transcripts that could not be read.
+    /// One of these lines, in the transcript that was written last.
+    #[omit_empty]
+    pub skipped: Option<UnreadLine>,
+    /// Transcripts that could not be captured.
     pub failed: u64,
-    /// The newest failure.
+    /// How many of them were read but could not be saved.
+    #[omit_empty]
+    pub unsaved: Option<u64>,
+    /// The newest failure, rather one of a transcript that could not be read.
     #[omit_empty]
     pub failure: Option<CaptureFailure>,
+    /// Directories of transcripts that could not be listed.
+    #[omit_empty]
+    pub unreadable: Vec<CaptureFailure>,
     /// The transcripts that the program will delete soon, if it deletes old ones.
     #[omit_empty]
     pub deletion: Option<UpcomingDeletion>,
 }
 
-/// A transcript that could not be read.
+/// A line of a transcript that could not be read.
+#[wire(PartialEq, Eq)]
+pub struct UnreadLine {
+    pub path: String,
+    /// Starts at 1.
+    pub line: u64,
+    pub reason: String,
+}
+
+/// A transcript that could not be captured, or a directory that could not be listed.
 #[wire(PartialEq, Eq)]
 pub struct CaptureFailure {
     pub path: String,

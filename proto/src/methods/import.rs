@@ -116,12 +116,15 @@ pub struct CommitParams {
     pub as_capture: bool,
 }
 
-/// A line that could not be imported.
+/// A line that was not imported.
 #[wire(PartialEq, Eq)]
 pub struct Skipped {
     /// Starts at 1; in a JSON list, the number of the entry.
     pub line: u64,
     pub reason: String,
+    /// It was read, but is not part of the conversation: a branch that was left, or notes of the program.
+    #[omit_empty]
+    pub left_out: bool,
 }
 
 /// The effect of an import on one session.
@@ -157,9 +160,12 @@ pub struct CommitResult {
     pub skipped: Vec<Skipped>,
     /// Number of all skipped lines.
     pub skipped_total: u64,
+    /// How many of them were read, but are not part of the conversation.
+    #[omit_empty]
+    pub left_out: Option<u64>,
     /// Number of secrets found; null if not checked.
     pub secrets_found: Option<u64>,
-    /// Set if more than a tenth of the file was skipped: it may have another format.
+    /// Set if more than a tenth of the file could not be read: it may have another format.
     #[omit_empty]
     pub warning: Option<String>,
     /// Number of conversations that are up to date and left out with `skip_known`.

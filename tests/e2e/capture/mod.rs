@@ -7,6 +7,7 @@ mod first_run;
 mod forget;
 mod growth;
 mod kill;
+mod problems;
 mod programs;
 mod rules;
 

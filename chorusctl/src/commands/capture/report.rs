@@ -1,6 +1,7 @@
 //! Prints what is captured, from where, and what could not be read.
 
-use chorus_proto::methods::capture::{SourceStatus, StatusResult};
+use chorus_proto::methods::capture::{CaptureFailure, SourceStatus, StatusResult, UnreadLine};
+use chorus_proto::shell_word::shell_word;
 
 use crate::app::App;
 use crate::error::Error;
@@ -92,13 +93,37 @@ fn print_problems(app: &mut App, source: &SourceStatus) {
         app.stderr.warning(&format!("{name}: used {used}, but its last transcript was written {written}"));
         app.stderr.hint("it may keep its conversations elsewhere now; see docs/CAPTURE.md");
     }
+    for CaptureFailure { path, reason } in &source.unreadable {
+        let (path, reason) = (sanitize::one_line(path), sanitize::one_line(reason));
+        app.stderr.warning(&format!("{name}: cannot list {path}: {reason}"));
+        app.stderr
+            .hint(&format!("allow it, then run: chorusctl capture on (for example: chmod u+rx {})", shell_word(&path)));
+    }
     if source.skipped_lines > 0 {
         let lines = pluralize(source.skipped_lines, "line");
-        app.stderr.warning(&format!("{name}: {lines} could not be read and not captured"));
+        let example = source.skipped.as_ref().map(|UnreadLine { path, line, reason }| {
+            format!(", for example {} line {line}: {}", sanitize::one_line(path), sanitize::one_line(reason))
+        });
+        app.stderr.warning(&format!("{name}: {lines} could not be read{}", example.unwrap_or_default()));
     }
-    if let Some(failure) = &source.failure {
-        let files = pluralize(source.failed, "transcript");
-        let (path, reason) = (sanitize::one_line(&failure.path), sanitize::one_line(&failure.reason));
-        app.stderr.warning(&format!("{name}: {files} could not be read, for example {path}: {reason}"));
+    print_failures(app, source, &name);
+}
+
+fn print_failures(app: &mut App, source: &SourceStatus, name: &str) {
+    let unsaved = source.unsaved.unwrap_or(0);
+    let unread = source.failed.saturating_sub(unsaved);
+    let example = source.failure.as_ref().map(|failure| {
+        format!(", for example {}: {}", sanitize::one_line(&failure.path), sanitize::one_line(&failure.reason))
+    });
+    let mut example = example.unwrap_or_default();
+    if unread > 0 {
+        let files = pluralize(unread, "transcript");
+        app.stderr.warning(&format!("{name}: {files} could not be read{}", std::mem::take(&mut example)));
+    }
+    if unsaved > 0 {
+        let files = pluralize(unsaved, "transcript");
+        app.stderr.warning(&format!("{name}: {files} could not be saved{example}"));
+        app.stderr
+            .hint("free disk space, then save them at once: chorusctl capture on (Chorus tries every 10 minutes)");
     }
 }

@@ -308,6 +308,7 @@ fn add_result(all: &mut CommitResult, more: CommitResult) {
     all.conversations.extend(more.conversations);
     all.skipped.extend(more.skipped);
     all.skipped_total += more.skipped_total;
+    all.left_out = all.left_out.into_iter().chain(more.left_out).reduce(|a, b| a + b);
     all.secrets_found = sum(all.secrets_found, more.secrets_found);
     all.known = sum(all.known, more.known);
     all.warning = all.warning.take().or(more.warning);
@@ -404,7 +405,7 @@ fn print_session(app: &mut App, session: &Session, imported: ImportedConversatio
 
 fn print_skipped(app: &App, name: Option<&str>, result: &CommitResult) {
     let file = name.map(|file| format!("{file}: ")).unwrap_or_default();
-    for Skipped { line, reason } in result.skipped.iter().take(MAX_SKIPPED_SHOWN) {
+    for Skipped { line, reason, .. } in result.skipped.iter().take(MAX_SKIPPED_SHOWN) {
         app.stderr.line(&format!("{file}skipped line {line}: {reason}"));
     }
     let told = result.skipped.len().min(MAX_SKIPPED_SHOWN) as u64;
@@ -427,17 +428,27 @@ pub fn print_warning(app: &App, file: Option<&str>, result: &CommitResult) {
 pub fn print_combined_json(app: &mut App, results: &[(&String, Box<RawValue>)]) -> Result<(), Error> {
     use serde_json::{Value, json};
     let (mut sessions, mut conversations, mut skipped) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut skipped_total, mut secrets, mut warnings) = (0, None, Vec::new());
+    let (mut skipped_total, mut left_out, mut secrets, mut warnings) = (0, 0, None, Vec::new());
     for (file, result) in results {
         let result: CommitResult = parse_result(result)?;
         sessions.extend(result.sessions);
         conversations.extend(result.conversations);
-        skipped.extend(result.skipped.iter().map(|at| json!({"file": file, "line": at.line, "reason": at.reason})));
+        skipped.extend(result.skipped.iter().map(|at| {
+            let mut skipped = json!({"file": file, "line": at.line, "reason": at.reason});
+            if at.left_out {
+                skipped["left_out"] = true.into();
+            }
+            skipped
+        }));
         skipped_total += result.skipped_total;
+        left_out += result.left_out.unwrap_or(0);
         secrets = secrets.into_iter().chain(result.secrets_found).reduce(|a, b| a + b);
         warnings.extend(result.warning.map(|warning| json!({"file": file, "warning": warning})));
     }
     let mut whole: Value = json!({"sessions": sessions, "conversations": conversations, "skipped": skipped, "skipped_total": skipped_total, "secrets_found": secrets});
+    if left_out > 0 {
+        whole["left_out"] = left_out.into();
+    }
     if !warnings.is_empty() {
         whole["warnings"] = warnings.into();
     }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use chorus_tool_files::{CursorTranscript, is_opencode_part, is_opencode_session};
@@ -13,6 +14,9 @@ use crate::ui::units::pluralize;
 
 /// The limit on nested directories.
 const MAX_DEPTH: usize = 8;
+
+/// How many directories below one that a link leads to are searched.
+const MAX_LINKED_DEPTH: usize = 3;
 
 /// The bytes of a transcript that are searched for its first time.
 const HEAD_BYTES: u64 = 64 * 1024;
@@ -266,26 +270,48 @@ fn find(home: &Path, variable: &dyn Fn(&str) -> Option<PathBuf>) -> Vec<Transcri
 
 /// Returns the files below `dir` whose extension is that of a transcript, sorted by path.
 pub(super) fn below(dir: &Path) -> Vec<String> {
-    let mut files = Vec::new();
-    collect(dir, 0, &mut files);
+    let (mut files, mut seen) = (Vec::new(), HashSet::new());
+    if let Ok(about) = dir.metadata() {
+        seen.insert((about.dev(), about.ino()));
+    }
+    let mut links = Vec::new();
+    collect((dir, 0), &mut seen, &mut links, &mut files);
+    // What links lead to comes last, each file and directory once, so that a circle ends.
+    while let Some((path, depth)) = links.pop() {
+        let Ok(about) = path.metadata() else { continue };
+        if !seen.insert((about.dev(), about.ino())) {
+            continue;
+        }
+        if about.is_dir() && depth < MAX_DEPTH {
+            collect((&path, (depth + 1).max(MAX_DEPTH - MAX_LINKED_DEPTH)), &mut seen, &mut links, &mut files);
+        } else if about.is_file() && is_transcript(&path) {
+            files.push(path);
+        }
+    }
     files.sort();
     files.into_iter().filter_map(|path| path.into_os_string().into_string().ok()).collect()
 }
 
-fn collect(dir: &Path, depth: usize, files: &mut Vec<PathBuf>) {
+/// Adds the transcripts below a directory to `files`, and links to `links`, which are not followed.
+fn collect(
+    (dir, depth): (&Path, usize),
+    seen: &mut HashSet<(u64, u64)>,
+    links: &mut Vec<(PathBuf, usize)>,
+    files: &mut Vec<PathBuf>,
+) {
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         let path = entry.path();
-        // Symbolic links are not followed: they could lead round in a circle.
-        let Ok(kind) = entry.file_type() else { continue };
-        if kind.is_dir() && depth < MAX_DEPTH {
-            collect(&path, depth + 1, files);
-        } else if kind.is_file()
-            && !task_files::is_part(&path)
-            && !is_opencode_part(&path)
-            && (["jsonl", "json", "md"].iter().any(|extension| has_extension(&path, extension))
-                || is_compressed_rollout(&path)
-                || DATABASES.iter().any(|name| is_named(&path, name)))
-        {
+        let Ok(about) = entry.metadata() else { continue };
+        if about.is_symlink() {
+            links.push((path, depth));
+            continue;
+        }
+        let is_first = seen.insert((about.dev(), about.ino()));
+        if about.is_dir() && depth < MAX_DEPTH {
+            if is_first {
+                collect((&path, depth + 1), seen, links, files);
+            }
+        } else if about.is_file() && is_transcript(&path) {
             files.push(path);
         }
     }
@@ -309,6 +335,14 @@ pub(super) fn leave_out_copies(files: &mut Vec<String>) {
         CursorTranscript::from_path(path).is_some_and(|transcript| ids.contains(transcript.id))
     };
     files.retain(|file| !is_copy(file));
+}
+
+fn is_transcript(path: &Path) -> bool {
+    !task_files::is_part(path)
+        && !is_opencode_part(path)
+        && (["jsonl", "json", "md"].iter().any(|extension| has_extension(path, extension))
+            || is_compressed_rollout(path)
+            || DATABASES.iter().any(|name| is_named(path, name)))
 }
 
 /// Returns when the conversation in a transcript began: the first `"timestamp"` near its beginning, as Claude Code and Codex

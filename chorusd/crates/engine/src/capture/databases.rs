@@ -12,7 +12,7 @@ use chorus_tool_files::ConversationInfo;
 use tokio::sync::watch;
 
 use super::file_scan::TranscriptFile;
-use super::reading::{READ_BUFFER_BYTES, Reader, row_of};
+use super::reading::{READ_BUFFER_BYTES, Reader, failed_row_of, row_of};
 use super::settings::CaptureSettings;
 use crate::ops::import_sink::create_spool;
 
@@ -49,7 +49,7 @@ impl Reader {
             let conversation = self.read_conversation(file, id, &key).await.unwrap_or_else(|failure| {
                 tracing::warn!(path = %key.display(), %failure, "cannot capture a conversation");
                 // Without its marker, so that the next look tries again.
-                CapturedFile { path: key, ..row_of(file, before.as_ref(), Some(failure.to_string())) }
+                CapturedFile { path: key, ..failed_row_of(file, before.as_ref(), &failure) }
             });
             let conversation = match conversation.failure {
                 None => CapturedFile { marker: Some(changed), ..conversation },

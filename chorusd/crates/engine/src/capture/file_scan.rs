@@ -1,9 +1,8 @@
 //! Finds the transcripts of a program, and the state of each.
 
 use std::fs::{self, Metadata};
-use std::io;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use chorus_store::catalog::CapturedFile;
 use chorus_tool_files::{message_files, session_of_message};
@@ -11,6 +10,7 @@ use jiff::Timestamp;
 
 use super::source::CaptureSource;
 use super::sources::{FileKind, Root};
+use super::walk::{WalkEntry, walk};
 
 /// SQLite adds this to the name of a database for the log of its last writes.
 const WAL_SUFFIX: &str = "-wal";
@@ -45,17 +45,21 @@ impl TranscriptFile {
         let database = logged.filter(|path| source.kind(path) == Some(FileKind::Database));
         let session = || session_of_message(&path).filter(|path| source.kind(path) == Some(FileKind::MessageFiles));
         let path = database.or_else(|| source.kind(&path).map(|_| path.clone())).or_else(session)?;
-        let metadata = path.symlink_metadata().ok()?;
+        // A transcript may be a link.
+        let metadata = path.metadata().ok()?;
         Self::new(source, path, &metadata)
     }
 
     /// Adds the log of a database, in which its last writes are.
     fn with_log(mut self) -> Self {
-        let mut log = self.path.clone().into_os_string();
+        if self.kind != FileKind::Database {
+            return self;
+        }
+        // It is beside the database, not beside a link to it.
+        let mut log = self.path.canonicalize().unwrap_or_else(|_| self.path.clone()).into_os_string();
         log.push(WAL_SUFFIX);
         // Reading a database creates an empty one.
-        if self.kind == FileKind::Database
-            && let Ok(log) = fs::symlink_metadata(log)
+        if let Ok(log) = fs::symlink_metadata(log)
             && log.len() > 0
         {
             self.size += log.len();
@@ -92,41 +96,28 @@ impl TranscriptFile {
     }
 }
 
-/// Finds all files with conversations of a source below its roots. Symbolic links are not followed. Blocks.
-pub(super) fn find_transcripts(source: CaptureSource, roots: &[Root]) -> Vec<TranscriptFile> {
-    let mut found = Vec::new();
+/// The files of a source.
+#[derive(Debug, Default)]
+pub(super) struct FoundFiles {
+    pub transcripts: Vec<TranscriptFile>,
+    /// Directories that could not be listed.
+    pub unreadable: Vec<PathBuf>,
+}
+
+/// Finds all files with conversations of a source below its roots. Symbolic links are followed. Blocks.
+pub(super) fn find_transcripts(source: CaptureSource, roots: &[Root]) -> FoundFiles {
+    let mut found = FoundFiles::default();
     for Root { dir, depth } in roots {
-        walk(dir, *depth, &mut |_, _| {}, &mut |path, metadata| {
-            found.extend(TranscriptFile::new(source, path, &metadata));
+        walk(dir, *depth, true, &mut |entry| match entry {
+            WalkEntry::File { path, metadata, .. } => {
+                found.transcripts.extend(TranscriptFile::new(source, path, &metadata));
+            }
+            WalkEntry::Unreadable { dir, error } => {
+                tracing::warn!(dir = %dir.display(), %error, "cannot list a directory of transcripts");
+                found.unreadable.push(dir);
+            }
+            WalkEntry::Dir { .. } | WalkEntry::Link => {}
         });
     }
     found
-}
-
-/// Calls `on_dir` for a directory and those up to `depth` below it, before their contents are read, with the depth that is left,
-/// and `on_file` for each file. Blocks.
-pub(super) fn walk(
-    dir: &Path,
-    depth: usize,
-    on_dir: &mut dyn FnMut(&Path, usize),
-    on_file: &mut dyn FnMut(PathBuf, Metadata),
-) {
-    on_dir(dir, depth);
-    let entries = match fs::read_dir(dir) {
-        Ok(entries) => entries,
-        Err(error) => {
-            if error.kind() != io::ErrorKind::NotFound {
-                tracing::warn!(dir = %dir.display(), %error, "cannot list a directory of transcripts");
-            }
-            return;
-        }
-    };
-    for entry in entries.flatten() {
-        let Ok(metadata) = entry.metadata() else { continue };
-        if metadata.is_dir() && depth > 0 {
-            walk(&entry.path(), depth - 1, on_dir, on_file);
-        } else if metadata.is_file() {
-            on_file(entry.path(), metadata);
-        }
-    }
 }

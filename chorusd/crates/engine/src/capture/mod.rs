@@ -23,6 +23,7 @@ mod settings;
 mod source;
 mod sources;
 mod status;
+mod walk;
 mod watcher;
 mod worker;
 

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use chorus_base::error::{Error, Result};
-use chorus_proto::methods::import::CommitResult;
+use chorus_proto::ErrorKind;
+use chorus_proto::methods::import::{CommitResult, Skipped};
 use chorus_runtime::run_blocking;
-use chorus_store::catalog::CapturedFile;
+use chorus_store::catalog::{CapturedFile, SkippedLine};
 use chorus_tool_files::{ConversationInfo, MAX_TRANSCRIPT_BYTES, ZstdReader, read_info, write_opencode_session};
 use jiff::Timestamp;
 use tokio::sync::watch;
@@ -73,7 +74,7 @@ impl Reader {
                 tracing::warn!(path = %path.display(), %failure, "cannot capture a transcript");
                 let before = self.ops.capture.files.lock().get(&file.row_path()).cloned();
                 // Without its inode, so that the next look tries again.
-                Some(CapturedFile { inode: 0, ..row_of(&file, before.as_ref(), Some(failure.to_string())) })
+                Some(CapturedFile { inode: 0, ..failed_row_of(&file, before.as_ref(), &failure) })
             }
         };
         // Of a file that is gone, what was captured stays.
@@ -91,7 +92,10 @@ impl Reader {
     ) -> Result<Option<CapturedFile>> {
         let (path, kind, dir) = (file.path.clone(), file.kind, self.ops.session_importer.spool_dir());
         let opened = run_blocking(move || {
-            let failed = |e: &io::Error| Error::io("cannot read the transcript", e);
+            let failed = |error: &io::Error| match Error::io("cannot read the transcript", error) {
+                failure if failure.kind == ErrorKind::DiskFull => failure,
+                failure => Error::invalid(failure.message),
+            };
             let file = match File::open(&path) {
                 Ok(file) => file,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => match held.as_deref().map(File::try_clone) {
@@ -158,13 +162,16 @@ impl Reader {
             only_changed: false,
             rules: Some(self.rules.clone()),
         };
-        let CommitResult { sessions, skipped_total, .. } =
+        let CommitResult { sessions, skipped, skipped_total, left_out, .. } =
             self.ops.session_importer.import_transcript(transcript, Box::new(|_, _| {})).await?;
-        let unreadable = (sessions.is_empty() && skipped_total > 0).then(|| {
-            format!("none of its {skipped_total} lines could be read; the format may be newer than this release")
+        let skipped_lines = skipped_total - left_out.unwrap_or(0);
+        let unreadable = (sessions.is_empty() && skipped_lines > 0).then(|| {
+            format!("none of its {skipped_lines} lines could be read; the format may be newer than this release")
         });
         let messages = sessions.iter().map(|session| session.header.message_count).sum();
-        Ok(Outcome { conversations: sessions.len() as u64, messages, skipped_lines: skipped_total, unreadable })
+        let skipped = skipped.into_iter().find(|skipped| !skipped.left_out);
+        let skipped = skipped.map(|Skipped { line, reason, .. }| SkippedLine { line, reason });
+        Ok(Outcome { conversations: sessions.len() as u64, messages, skipped_lines, skipped, unreadable })
     }
 }
 
@@ -191,6 +198,7 @@ pub(super) struct Outcome {
     pub conversations: u64,
     pub messages: u64,
     pub skipped_lines: u64,
+    pub skipped: Option<SkippedLine>,
     /// Why nothing could be read.
     pub unreadable: Option<String>,
 }
@@ -198,8 +206,8 @@ pub(super) struct Outcome {
 impl Outcome {
     /// Returns `row` with the counts of the import.
     pub(super) fn add_to(self, row: CapturedFile) -> CapturedFile {
-        let Self { conversations, messages, skipped_lines, unreadable } = self;
-        CapturedFile { conversations, messages, skipped_lines, failure: unreadable, ..row }
+        let Self { conversations, messages, skipped_lines, skipped, unreadable } = self;
+        CapturedFile { conversations, messages, skipped_lines, skipped, failure: unreadable, ..row }
     }
 }
 
@@ -216,7 +224,15 @@ pub(super) fn row_of(file: &TranscriptFile, before: Option<&CapturedFile>, failu
         conversations: before.map_or(0, |before| before.conversations),
         messages: before.map_or(0, |before| before.messages),
         skipped_lines: before.map_or(0, |before| before.skipped_lines),
+        skipped: before.and_then(|before| before.skipped.clone()),
         marker: None,
         failure,
+        unsaved: false,
     }
+}
+
+/// The row of a file that could not be captured.
+pub(super) fn failed_row_of(file: &TranscriptFile, before: Option<&CapturedFile>, failure: &Error) -> CapturedFile {
+    let unsaved = matches!(failure.kind, ErrorKind::DiskFull | ErrorKind::StorageFailed);
+    CapturedFile { unsaved, ..row_of(file, before, Some(failure.to_string())) }
 }

@@ -20,6 +20,12 @@ impl CaptureRules {
         !project.is_some_and(|project| self.excludes(Path::new(project))) && !self.deleted.contains(program, ids)
     }
 
+    /// Returns true if a transcript is in an excluded directory, also one that only a link leads to.
+    pub(super) fn excludes_file(&self, path: &Path) -> bool {
+        let real = || path.canonicalize().is_ok_and(|real| self.excludes(&real));
+        !self.excluded.is_empty() && (self.excludes(path) || real())
+    }
+
     /// Returns true if a path is excluded, or in a directory that is.
     pub(super) fn excludes(&self, path: &Path) -> bool {
         self.excluded.iter().any(|excluded| path.starts_with(excluded))

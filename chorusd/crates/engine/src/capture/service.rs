@@ -1,6 +1,6 @@
 //! The state of capture, which operations change and ask for.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,6 +45,8 @@ pub struct CaptureService {
     pub(super) progress: watch::Sender<Progress>,
     /// Not all directories could be watched.
     pub(super) is_watch_limited: AtomicBool,
+    /// The directories that could not be listed.
+    pub(super) unreadable_dirs: Mutex<BTreeMap<PathBuf, CaptureSource>>,
     /// The transcripts as they were when they were last read.
     pub(super) files: Mutex<HashMap<PathBuf, CapturedFile>>,
 }
@@ -80,6 +82,7 @@ impl CaptureService {
             changing: tokio::sync::Mutex::default(),
             progress: watch::Sender::new(Progress::default()),
             is_watch_limited: AtomicBool::new(false),
+            unreadable_dirs: Mutex::default(),
             files: Mutex::new(files),
         })
     }

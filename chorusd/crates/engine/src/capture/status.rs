@@ -1,10 +1,10 @@
 //! Describes the sources: how much was captured, and which transcripts could not be read.
 
-use std::collections::HashMap;
-use std::path::PathBuf;
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
 
 use chorus_base::error::Result;
-use chorus_proto::methods::capture::{CaptureFailure, SourceStatus, StatusResult, UpcomingDeletion};
+use chorus_proto::methods::capture::{CaptureFailure, SourceStatus, StatusResult, UnreadLine, UpcomingDeletion};
 use chorus_runtime::run_blocking;
 use chorus_store::catalog::CapturedFile;
 use jiff::{Timestamp, ToSpan as _};
@@ -13,6 +13,7 @@ use super::file_scan::{TranscriptFile, find_transcripts};
 use super::service::CaptureService;
 use super::source::CaptureSource;
 use super::sources::{FileKind, Root};
+use super::walk::list_error;
 
 /// The next days for which deletions are counted.
 const FORECAST_DAYS: u64 = 9;
@@ -25,10 +26,12 @@ impl CaptureService {
     pub(crate) async fn describe(&self, sources: Vec<CaptureSource>) -> Result<StatusResult> {
         let settings = self.settings.borrow().clone();
         let (files, places, now) = (self.files.lock().clone(), self.places.clone(), self.clock.now());
+        let unreadable = self.unreadable_dirs.lock().clone();
         let on = settings.sources();
         let sources = run_blocking(move || {
             let describe = |source: CaptureSource| {
-                describe_source(source, on.contains(&source), source.roots(&places), &files, now)
+                let known = KnownFiles { files: &files, unreadable: &unreadable };
+                describe_source(source, on.contains(&source), source.roots(&places), known, now)
             };
             Ok(sources.into_iter().map(describe).collect())
         })
@@ -43,16 +46,26 @@ impl CaptureService {
     }
 }
 
+/// The files as they were when they were last read, and the directories that could not be listed.
+#[derive(Clone, Copy)]
+struct KnownFiles<'a> {
+    files: &'a HashMap<PathBuf, CapturedFile>,
+    unreadable: &'a BTreeMap<PathBuf, CaptureSource>,
+}
+
 fn describe_source(
     source: CaptureSource,
     on: bool,
     roots: Vec<Root>,
-    files: &HashMap<PathBuf, CapturedFile>,
+    KnownFiles { files, unreadable }: KnownFiles<'_>,
     now: Timestamp,
 ) -> SourceStatus {
     let own = || files.values().filter(|file| file.source == source.name());
     let failed = || own().filter_map(|file| Some((file, file.failure.as_ref()?)));
-    let newest = failed().max_by_key(|(file, _)| file.modified_at);
+    let newest = failed().max_by_key(|(file, _)| (!file.unsaved, file.modified_at));
+    let unsaved = failed().filter(|(file, _)| file.unsaved).count() as u64;
+    let skipped = own().filter_map(|file| Some((file, file.skipped.as_ref()?)));
+    let skipped = skipped.filter(|(file, _)| file.skipped_lines > 0).max_by_key(|(file, _)| file.modified_at);
     let deletion = roots.iter().find_map(|root| source.deletes_after_days(&root.dir));
     let deletion = deletion.and_then(|days| forecast(source, &roots, files, (days, now)));
     let last_written_at = own().map(|file| file.modified_at).max();
@@ -67,7 +80,18 @@ fn describe_source(
         messages: own().map(|file| file.messages).sum(),
         last_written_at,
         skipped_lines: own().map(|file| file.skipped_lines).sum(),
+        skipped: skipped.map(|(file, skipped)| UnreadLine {
+            path: file.path.to_string_lossy().into_owned(),
+            line: skipped.line,
+            reason: skipped.reason.clone(),
+        }),
         failed: failed().count() as u64,
+        unsaved: Some(unsaved).filter(|count| *count > 0),
+        unreadable: unreadable
+            .iter()
+            .filter(|(_, of)| **of == source)
+            .filter_map(|(dir, _)| describe_dir(dir))
+            .collect(),
         failure: newest.map(|(file, reason)| CaptureFailure {
             path: file.path.to_string_lossy().into_owned(),
             reason: reason.clone(),
@@ -75,6 +99,12 @@ fn describe_source(
         deletion,
         places: roots.into_iter().map(|root| root.dir.to_string_lossy().into_owned()).collect(),
     }
+}
+
+/// Describes a directory that still cannot be listed.
+fn describe_dir(dir: &Path) -> Option<CaptureFailure> {
+    let reason = list_error(dir)?.kind().to_string();
+    Some(CaptureFailure { path: dir.to_string_lossy().into_owned(), reason })
 }
 
 /// Returns when a program was last used, if that is long after it wrote a transcript: by the files beside its transcripts.
@@ -98,7 +128,7 @@ fn forecast(
 ) -> Option<UpcomingDeletion> {
     let hours = i64::try_from(after_days.saturating_sub(FORECAST_DAYS)).ok()?.checked_mul(24)?;
     let before = now.checked_sub(hours.hours()).ok()?;
-    let found = find_transcripts(source, roots);
+    let found = find_transcripts(source, roots).transcripts;
     let doomed: Vec<_> = found.iter().filter(|file| file.modified_at <= before).collect();
     let is_captured = |file: &TranscriptFile| {
         files.get(&file.row_path()).is_some_and(|read| read.failure.is_none() && read.conversations > 0)

@@ -12,9 +12,10 @@ use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::io::Errno;
 use tokio::io::unix::AsyncFd;
 
-use super::file_scan::{TranscriptFile, walk};
+use super::file_scan::TranscriptFile;
 use super::source::CaptureSource;
 use super::sources::Root;
+use super::walk::{WalkEntry, walk};
 
 /// Size of the buffer for events, in bytes.
 const BUFFER_BYTES: usize = 16 * 1024;
@@ -32,6 +33,8 @@ pub(super) struct Changes {
 enum Watched {
     /// A directory of transcripts, and how many directories deep others are.
     Dir(CaptureSource, PathBuf, usize),
+    /// A transcript that a link leads to.
+    File(CaptureSource, PathBuf),
     /// The nearest directory above one that does not exist, and the names whose creation matters.
     Above(Vec<OsString>),
 }
@@ -63,7 +66,7 @@ impl Watcher {
             return;
         }
         self.roots.push(root.dir.clone());
-        self.add_tree(source, &root.dir, root.depth, &mut Vec::new());
+        self.add_tree(source, &root.dir, root.depth, None);
     }
 
     /// Returns true once if directories could not be watched because of a limit.
@@ -122,6 +125,12 @@ impl Watcher {
             changes.look_again |= match gone {
                 Some(Watched::Dir(_, dir, _)) => self.roots.contains(&dir),
                 Some(Watched::Above(_)) => true,
+                Some(Watched::File(source, path)) => {
+                    // It may have been replaced.
+                    self.watch_file(source, &path);
+                    changes.files.extend(TranscriptFile::of_written(source, path));
+                    false
+                }
                 None => false,
             };
             return;
@@ -131,6 +140,10 @@ impl Watcher {
             changes.look_again = true;
             return;
         }
+        if let Some(Watched::File(source, path)) = self.watches.get(&watch) {
+            changes.files.extend(TranscriptFile::of_written(*source, path.clone()));
+            return;
+        }
         let Some(name) = name else { return };
         let (source, path, depth) = match self.watches.get(&watch) {
             Some(Watched::Dir(source, dir, depth)) => (*source, dir.join(name), *depth),
@@ -138,43 +151,83 @@ impl Watcher {
                 changes.look_again |= names.contains(&name);
                 return;
             }
-            None => return,
+            Some(Watched::File(..)) | None => return,
         };
+        let is_new = flags.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO);
         if flags.contains(ReadFlags::ISDIR) {
-            if depth > 0 && flags.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO) {
+            if depth > 0 && is_new {
                 // It may have files already.
-                self.add_tree(source, &path, depth - 1, &mut changes.files);
+                self.add_tree(source, &path, depth - 1, Some(changes));
             }
+        } else if is_new && path.is_symlink() {
+            // Only a look at all directories tells whether it leads to something else than is known.
+            changes.look_again = true;
         } else {
             changes.files.extend(TranscriptFile::of_written(source, path));
         }
     }
 
-    /// Watches a directory and all below it. Each is watched before its files are listed, so that none is missed.
-    fn add_tree(&mut self, source: CaptureSource, dir: &Path, depth: usize, found: &mut Vec<TranscriptFile>) {
+    /// Watches a directory and all below it. Each is watched before its files are listed, so that none is missed. Those of a new
+    /// directory are added to `changes`.
+    fn add_tree(&mut self, source: CaptureSource, dir: &Path, depth: usize, mut changes: Option<&mut Changes>) {
+        walk(dir, depth, changes.is_none(), &mut |entry| match entry {
+            WalkEntry::Dir { path, depth, is_linked } => {
+                self.watch_dir(source, (path, depth), path == dir || is_linked, is_linked);
+            }
+            WalkEntry::File { path, metadata, is_linked } => {
+                if is_linked {
+                    self.watch_file(source, &path);
+                }
+                if let Some(changes) = &mut changes {
+                    changes.files.extend(TranscriptFile::new(source, path, &metadata));
+                }
+            }
+            WalkEntry::Link => {
+                if let Some(changes) = &mut changes {
+                    changes.look_again = true;
+                }
+            }
+            // A look at all directories reports it.
+            WalkEntry::Unreadable { .. } => {}
+        });
+    }
+
+    /// Watches a directory. One that only a link leads to does not take the place of another.
+    fn watch_dir(&mut self, source: CaptureSource, (dir, depth): (&Path, usize), follows: bool, is_linked: bool) {
         let flags = WatchFlags::CREATE
             | WatchFlags::MODIFY
             | WatchFlags::MOVED_TO
             | WatchFlags::MOVE_SELF
             | WatchFlags::EXCL_UNLINK
             | WatchFlags::ONLYDIR;
-        walk(
-            dir,
-            depth,
-            // The root itself may be a link.
-            &mut |at, depth| match inotify::add_watch(
-                self.fd.get_ref(),
-                at,
-                if at == dir { flags } else { flags | WatchFlags::DONT_FOLLOW },
-            ) {
-                Ok(watch) => {
-                    self.watches.insert(watch, Watched::Dir(source, at.to_owned(), depth));
-                }
-                Err(Errno::NOENT) => {}
-                Err(_) => self.is_incomplete = true,
-            },
-            &mut |path, metadata| found.extend(TranscriptFile::new(source, path, &metadata)),
-        );
+        let flags = if follows { flags } else { flags | WatchFlags::DONT_FOLLOW };
+        let Some(watch) = self.add_watch(dir, flags) else { return };
+        let watched = Watched::Dir(source, dir.to_owned(), depth);
+        if is_linked {
+            self.watches.entry(watch).or_insert(watched);
+        } else {
+            self.watches.insert(watch, watched);
+        }
+    }
+
+    /// Watches a file that a link leads to.
+    fn watch_file(&mut self, source: CaptureSource, path: &Path) {
+        let flags = WatchFlags::MODIFY | WatchFlags::MASK_ADD;
+        if source.kind(path).is_some()
+            && let Some(watch) = self.add_watch(path, flags)
+        {
+            self.watches.entry(watch).or_insert_with(|| Watched::File(source, path.to_owned()));
+        }
+    }
+
+    fn add_watch(&mut self, path: &Path, flags: WatchFlags) -> Option<i32> {
+        match inotify::add_watch(self.fd.get_ref(), path, flags) {
+            Ok(watch) => Some(watch),
+            Err(error) => {
+                self.is_incomplete |= error == Errno::NOSPC;
+                None
+            }
+        }
     }
 
     fn watch_above(&mut self, root: &Path) {
@@ -189,7 +242,7 @@ impl Watcher {
         let Ok(watch) = inotify::add_watch(self.fd.get_ref(), above, flags) else { return };
         match self.watches.entry(watch).or_insert_with(|| Watched::Above(Vec::new())) {
             Watched::Above(names) => names.push(name),
-            Watched::Dir(..) => {}
+            Watched::Dir(..) | Watched::File(..) => {}
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The thread of capture: follows the directories, and reads what has changed.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,6 +10,7 @@ use chorus_base::Ticks;
 use chorus_runtime::run_blocking;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use rustix::io::Errno;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -135,7 +137,10 @@ impl Follower {
 
     /// Looks at all directories, after they are watched.
     async fn look(&mut self) -> Option<Watcher> {
-        let mut watcher = Watcher::new()
+        let watcher = Watcher::new();
+        let is_limited = watcher.as_ref().is_err_and(|error| error.raw_os_error() == Some(Errno::MFILE.raw_os_error()));
+        self.capture().is_watch_limited.store(is_limited, Ordering::Relaxed);
+        let mut watcher = watcher
             .inspect_err(|error| tracing::warn!(%error, "cannot use inotify; checking transcripts every 10 minutes"))
             .ok();
         let roots: Vec<_> =
@@ -151,10 +156,19 @@ impl Follower {
             }
         }
         let found = run_blocking(move || {
-            Ok(roots.iter().flat_map(|(source, roots)| find_transcripts(*source, roots)).collect())
+            let found = roots.into_iter().map(|(source, roots)| (source, find_transcripts(source, &roots)));
+            Ok(found.collect::<Vec<_>>())
         });
         match found.await {
-            Ok(files) => self.push(Changes { files, look_again: false }),
+            Ok(found) => {
+                let (mut files, mut unreadable) = (Vec::new(), BTreeMap::new());
+                for (source, found) in found {
+                    files.extend(found.transcripts);
+                    unreadable.extend(found.unreadable.into_iter().map(|dir| (dir, source)));
+                }
+                *self.capture().unreadable_dirs.lock() = unreadable;
+                self.push(Changes { files, look_again: false });
+            }
             Err(failure) => tracing::warn!(%failure, "cannot look for transcripts"),
         }
         watcher
@@ -167,7 +181,7 @@ impl Follower {
         for file in changes.files {
             let before = self.capture().files.lock().get(&file.row_path()).cloned();
             let is_known = before.is_some_and(|read| file.is_as_read(&read));
-            if !is_known && !self.reader.rules.excludes(&file.path) {
+            if !is_known && !self.reader.rules.excludes_file(&file.path) {
                 new_bytes += file.size;
                 self.changed.push(file, now);
             }

@@ -194,6 +194,8 @@ pub(super) struct SessionCollector {
     progress: Box<dyn FnMut(u64) + Send>,
     pub skipped: Vec<Skipped>,
     pub skipped_total: u64,
+    /// How many of the skipped lines were read.
+    left_out: u64,
     messages: u64,
     redactor: Arc<Redactor>,
 }
@@ -206,29 +208,40 @@ impl SessionCollector {
         progress: Box<dyn FnMut(u64) + Send>,
         redactor: Arc<Redactor>,
     ) -> Self {
-        let (skipped, skipped_total, messages) = (Vec::new(), 0, 0);
-        Self { dir, current: None, complete_sessions, progress, skipped, skipped_total, messages, redactor }
+        Self {
+            dir,
+            current: None,
+            complete_sessions,
+            progress,
+            skipped: Vec::new(),
+            skipped_total: 0,
+            left_out: 0,
+            messages: 0,
+            redactor,
+        }
     }
 
     /// Returns the counts and warnings of the import, without the sessions.
     #[must_use]
     pub(super) fn into_result(self) -> CommitResult {
         let warning = self.warning();
-        let Self { skipped, skipped_total, .. } = self;
+        let Self { skipped, skipped_total, left_out, .. } = self;
         CommitResult {
             sessions: Vec::new(),
             conversations: Vec::new(),
             skipped,
             skipped_total,
+            left_out: Some(left_out).filter(|count| *count > 0),
             secrets_found: None,
             warning,
             known: None,
         }
     }
 
-    /// Returns a warning if more than a tenth of the entries were skipped.
+    /// Returns a warning if more than a tenth of the entries could not be read.
     fn warning(&self) -> Option<String> {
-        let (skipped, all) = (self.skipped_total, self.skipped_total + self.messages);
+        let skipped = self.skipped_total - self.left_out;
+        let all = skipped + self.messages;
         (skipped > all / 10).then(|| {
             let all = pluralize(all, "entry");
             format!(
@@ -271,14 +284,25 @@ impl ImportSink for SessionCollector {
     }
 
     fn report_skipped(&mut self, line: u64, reason: String) {
-        self.skipped_total += 1;
-        if self.skipped.len() < MAX_REPORTED_SKIPS {
-            self.skipped.push(Skipped { line, reason });
-        }
+        self.add_skipped(Skipped { line, reason, left_out: false });
+    }
+
+    fn report_left_out(&mut self, line: u64, reason: String) {
+        self.left_out += 1;
+        self.add_skipped(Skipped { line, reason, left_out: true });
     }
 
     fn report_progress(&mut self, bytes: u64) {
         (self.progress)(bytes);
+    }
+}
+
+impl SessionCollector {
+    fn add_skipped(&mut self, skipped: Skipped) {
+        self.skipped_total += 1;
+        if self.skipped.len() < MAX_REPORTED_SKIPS {
+            self.skipped.push(skipped);
+        }
     }
 }
 

@@ -54,7 +54,7 @@ pub(super) fn write_path(
         rest.write(writer)?;
     }
     if branch_messages > 0 {
-        writer.skip(number, branches_reason(branch_messages));
+        writer.leave_out(number, branches_reason(branch_messages));
     }
     writer.end_session(about)
 }

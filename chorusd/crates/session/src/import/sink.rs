@@ -26,6 +26,11 @@ pub trait ImportSink {
     /// Reports a line (counted from 1; in a JSON list the entry) that was skipped.
     fn report_skipped(&mut self, line: u64, reason: String);
 
+    /// Reports a line that was read, but is not part of the conversation: a branch that was left, or notes of the program.
+    fn report_left_out(&mut self, line: u64, reason: String) {
+        self.report_skipped(line, reason);
+    }
+
     /// Reports the bytes of the source read so far, at irregular intervals. Each pass over a source that is read twice
     /// counts half.
     fn report_progress(&mut self, _bytes: u64) {}

@@ -28,7 +28,10 @@ impl ImportedSession {
 #[derive(Debug, Default)]
 pub(super) struct RecordingSink {
     pub sessions: Vec<ImportedSession>,
+    /// All lines that were not imported.
     pub skipped: Vec<(u64, String)>,
+    /// How many of them were read.
+    pub left_out: usize,
     pub format: ImportFormat,
     open: bool,
 }
@@ -71,6 +74,11 @@ impl ImportSink for RecordingSink {
     }
 
     fn report_skipped(&mut self, line: u64, reason: String) {
+        self.skipped.push((line, reason));
+    }
+
+    fn report_left_out(&mut self, line: u64, reason: String) {
+        self.left_out += 1;
         self.skipped.push((line, reason));
     }
 }

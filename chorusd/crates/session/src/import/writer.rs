@@ -115,4 +115,9 @@ impl<'a> SessionWriter<'a> {
     pub(super) fn skip(&mut self, line: u64, reason: impl Into<String>) {
         self.sink.report_skipped(line, reason.into());
     }
+
+    /// Reports a line that was read, but is not part of the conversation.
+    pub(super) fn leave_out(&mut self, line: u64, reason: impl Into<String>) {
+        self.sink.report_left_out(line, reason.into());
+    }
 }

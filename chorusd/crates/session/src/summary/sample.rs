@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use chorus_proto::{Message, Role};
+use chorus_proto::{Message, Role, SourceKind};
 
 /// Number of messages kept from the start.
 const MAX_FIRST_MESSAGES: usize = 100;
@@ -18,6 +18,8 @@ pub struct ConversationSample {
     first: Vec<SampledMessage>,
     last: VecDeque<SampledMessage>,
     chars: usize,
+    /// A person has written something.
+    has_person: bool,
 }
 
 /// A message of a sample.
@@ -25,6 +27,8 @@ pub struct ConversationSample {
 pub(super) struct SampledMessage {
     pub role: Role,
     pub text: String,
+    /// A program wrote it in the user's name.
+    by_program: bool,
 }
 
 impl ConversationSample {
@@ -34,12 +38,22 @@ impl ConversationSample {
         Self::default()
     }
 
-    /// Adds the next message. Tool results and messages that Chorus generated count, but their text is left out.
+    /// Adds the next message. Tool results and messages that Chorus generated count, but their text is left out. So is what a program wrote
+    /// in the user's name, such as instructions and the output of hooks, unless no person has written anything.
     pub fn push(&mut self, message: &Message) {
-        let silent = message.generated || message.role == Role::ToolResult;
+        let by_program = is_by_program(message);
+        let by_person = message.role == Role::User && !by_program && !message.generated;
+        if by_person && !self.has_person && !message.content.trim().is_empty() {
+            self.has_person = true;
+            for earlier in self.first.iter_mut().chain(&mut self.last).filter(|earlier| earlier.by_program) {
+                self.chars -= earlier.text.chars().count();
+                earlier.text.clear();
+            }
+        }
+        let silent = message.generated || message.role == Role::ToolResult || by_program && self.has_person;
         let text = if silent { String::new() } else { head_and_tail(&message.content, MAX_START_BYTES, MAX_END_BYTES) };
         self.chars += text.chars().count();
-        let said = SampledMessage { role: message.role, text };
+        let said = SampledMessage { role: message.role, text, by_program };
         if self.first.len() < MAX_FIRST_MESSAGES {
             self.first.push(said);
             return;
@@ -65,6 +79,12 @@ impl ConversationSample {
     pub(super) fn chars(&self) -> usize {
         self.chars
     }
+}
+
+/// Returns true if another program wrote the message in the user's name.
+fn is_by_program(message: &Message) -> bool {
+    let of = message.source.as_ref();
+    message.role == Role::User && of.is_some_and(|of| of.kind == SourceKind::Agent && of.format.is_some())
 }
 
 /// Returns the start and the end of a text, up to the given number of bytes of each.

@@ -28,10 +28,22 @@ pub struct CapturedFile {
     pub messages: u64,
     /// Lines that could not be read.
     pub skipped_lines: u64,
+    /// The first of them.
+    pub skipped: Option<SkippedLine>,
     /// Of a conversation in a database, the marker of its last change. It has the path of the database with its id below.
     pub marker: Option<String>,
-    /// Why the file could not be read; what was read before stays.
+    /// Why the file could not be captured; what was captured before stays.
     pub failure: Option<String>,
+    /// It was read, but could not be saved.
+    pub unsaved: bool,
+}
+
+/// A line that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SkippedLine {
+    /// Starts at 1.
+    pub line: u64,
+    pub reason: String,
 }
 
 /// The tables of capture.
@@ -49,7 +61,7 @@ impl CaptureTable {
                 let rows = conn
                     .prepare_cached(
                         "SELECT source, path, device, inode, read_bytes, size, modified_at, conversations, messages,
-                             skipped_lines, failure, marker
+                             skipped_lines, failure, marker, skipped_line, skipped_reason, unsaved
                          FROM captured_files",
                     )?
                     .query_map([], read_file)?
@@ -64,8 +76,8 @@ impl CaptureTable {
         self.db.writer.submit(move |conn| {
             conn.prepare_cached(
                 "INSERT OR REPLACE INTO captured_files (source, path, device, inode, read_bytes, size, modified_at,
-                     conversations, messages, skipped_lines, failure, marker)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+                     conversations, messages, skipped_lines, failure, marker, skipped_line, skipped_reason, unsaved)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
             )?
             .execute(params![
                 file.source,
@@ -80,6 +92,9 @@ impl CaptureTable {
                 file.skipped_lines.cast_signed(),
                 file.failure,
                 file.marker,
+                file.skipped.as_ref().map(|skipped| skipped.line.cast_signed()),
+                file.skipped.as_ref().map(|skipped| &*skipped.reason),
+                file.unsaved,
             ])?;
             Ok(())
         })
@@ -148,5 +163,10 @@ fn read_file(row: &Row<'_>) -> rusqlite::Result<CapturedFile> {
         skipped_lines: number(9)?,
         failure: row.get(10)?,
         marker: row.get(11)?,
+        skipped: match (row.get::<_, Option<i64>>(12)?, row.get(13)?) {
+            (Some(line), Some(reason)) => Some(SkippedLine { line: line.cast_unsigned(), reason }),
+            _ => None,
+        },
+        unsaved: row.get(14)?,
     })
 }

@@ -44,7 +44,7 @@ pub use approvals::{ApprovalRow, ApprovalTable, DecidedApproval};
 pub use audit::{AuditDecision, AuditEntry, AuditFilter, AuditLog};
 pub(super) use audit::{for_each_after, insert as insert_audit, newest_head as newest_audit};
 pub use audit_chain::{AuditHead, ChainVerifier};
-pub use capture::{CaptureTable, CapturedFile};
+pub use capture::{CaptureTable, CapturedFile, SkippedLine};
 pub use file_writes::{FileHash, FileHistory, FileWriteRow, FileWriteTable};
 pub use imported_usage::{
     ImportedCallRow, ImportedDivision, ImportedSums, ImportedUsage, ImportedUsageFilter, ImportedUsageRow,

@@ -380,5 +380,12 @@ pub(crate) const MIGRATIONS: Migrations = &[
         origin          TEXT NOT NULL,
         last_message_at INTEGER NOT NULL
     ) WITHOUT ROWID;
+    -- the first line that could not be read
+    ALTER TABLE captured_files ADD COLUMN skipped_line INTEGER;
+    ALTER TABLE captured_files ADD COLUMN skipped_reason TEXT;
+    -- it was read, but could not be saved
+    ALTER TABLE captured_files ADD COLUMN unsaved INTEGER NOT NULL DEFAULT 0;
+    -- lines that are not part of the conversation counted as unreadable
+    UPDATE captured_files SET inode = 0, marker = NULL WHERE skipped_lines > 0;
 ",
 ];

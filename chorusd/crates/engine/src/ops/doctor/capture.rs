@@ -1,7 +1,7 @@
 //! Checks capture.
 
 use chorus_base::error::Result;
-use chorus_proto::methods::capture::SourceStatus;
+use chorus_proto::methods::capture::{CaptureFailure, SourceStatus, UnreadLine};
 use chorus_proto::methods::doctor::{Check, Verdict};
 use chorus_proto::pluralize::pluralize;
 
@@ -17,8 +17,8 @@ pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
         checks.push(check_with(
             "capture",
             Verdict::Warn,
-            "the system has no more inotify watches: some conversations are captured up to 10 minutes late",
-            "raise the limit: sudo sysctl fs.inotify.max_user_watches=524288",
+            "the limit on inotify watches is reached: some conversations are captured up to 10 minutes late",
+            "raise the limits: sudo sysctl fs.inotify.max_user_watches=524288 fs.inotify.max_user_instances=1024",
         ));
     }
     Ok(checks)
@@ -26,10 +26,29 @@ pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
 
 fn problems(source: &SourceStatus) -> Vec<Check> {
     let name = format!("capture of {}", source.source);
+    let unsaved = source.unsaved.unwrap_or(0);
     let failed = source.failure.as_ref().map(|failure| {
-        let files = pluralize(source.failed, "transcript");
-        let text = format!("{files} could not be read, for example {}: {}", failure.path, failure.reason);
-        check_with(&name, Verdict::Warn, text, "they are tried again every 10 minutes; see chorusctl capture status")
+        let example = format!("for example {}: {}", failure.path, failure.reason);
+        match source.failed - unsaved {
+            0 => {
+                let text = format!("{} could not be saved, {example}", pluralize(unsaved, "transcript"));
+                check_with(&name, Verdict::Warn, text, "free disk space, then run: chorusctl capture on")
+            }
+            unread => {
+                let text = format!("{} could not be read, {example}", pluralize(unread, "transcript"));
+                let hint = "they are tried again every 10 minutes; see chorusctl capture status";
+                check_with(&name, Verdict::Warn, text, hint)
+            }
+        }
+    });
+    let skipped = source.skipped.as_ref().map(|UnreadLine { path, line, reason }| {
+        let lines = pluralize(source.skipped_lines, "line");
+        let text = format!("{lines} could not be read, for example {path} line {line}: {reason}");
+        check_with(&name, Verdict::Warn, text, "the rest of the conversation was captured; see docs/CAPTURE.md")
+    });
+    let unreadable = source.unreadable.iter().map(|CaptureFailure { path, reason }| {
+        let hint = format!("allow it, then run: chorusctl capture on (for example chmod u+rx {path})");
+        check_with(&name, Verdict::Warn, format!("cannot list {path}: {reason}"), &hint)
     });
     let silent = source.used_since.zip(source.last_written_at).map(|(used, written)| {
         let text = format!(
@@ -39,5 +58,5 @@ fn problems(source: &SourceStatus) -> Vec<Check> {
         );
         check_with(&name, Verdict::Warn, text, "it may keep its conversations elsewhere now; see docs/CAPTURE.md")
     });
-    failed.into_iter().chain(silent).collect()
+    unreadable.chain(failed).chain(skipped).chain(silent).collect()
 }

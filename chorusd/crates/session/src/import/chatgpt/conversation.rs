@@ -129,7 +129,7 @@ impl ConversationReader {
             self.write_message(message, writer)?;
         }
         if self.branch_messages > 0 {
-            writer.skip(self.number, branches_reason(self.branch_messages));
+            writer.leave_out(self.number, branches_reason(self.branch_messages));
         }
         writer.end_session(self.about)
     }

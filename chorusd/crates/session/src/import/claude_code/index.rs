@@ -11,6 +11,7 @@ use super::call_index::CallIndex;
 use super::line::{self, LineKind, Speaker, TranscriptMessage, TreePosition};
 use super::queued_messages::{LinePosition, QueuedMessages};
 use super::titles::Titles;
+use super::unknown_types::UnknownTypes;
 
 /// Marks a missing node.
 pub(super) const NO_NODE: u32 = u32::MAX;
@@ -75,8 +76,10 @@ impl TranscriptIndex {
     pub(super) fn build(source: &mut (impl BufRead + Seek), writer: &mut SessionWriter<'_>) -> io::Result<Self> {
         let mut index = Self::default();
         let mut typed = QueuedMessages::default();
+        let (mut unknown, mut count) = (UnknownTypes::default(), 0);
         let mut lines = LineReader::new(source);
         while let Some(line) = lines.next()? {
+            count += 1;
             writer.sink.report_progress(line.offset / 2);
             let Some(bytes) = line.bytes else {
                 writer.skip(line.number, LINE_TOO_LONG);
@@ -104,6 +107,7 @@ impl TranscriptIndex {
             }
             match kind {
                 LineKind::Unknown(reason) => writer.skip(line.number, reason),
+                LineKind::UnknownType(reason) => unknown.add(line.number, reason),
                 LineKind::Title(title) => {
                     let hasher = &index.hasher;
                     index.titles.add(title, |uuid| hasher.hash_one(uuid) | 1);
@@ -120,11 +124,12 @@ impl TranscriptIndex {
                 LineKind::Message(_) | LineKind::QueuedMessage(_) | LineKind::Bookkeeping => {}
             }
         }
+        unknown.report(count, writer);
         for line in typed.taken_back() {
-            writer.skip(line, "removed before it was sent");
+            writer.leave_out(line, "removed before it was sent");
         }
         for (line, node) in typed.take_unsent(writer.now) {
-            writer.skip(line, "still waiting to be sent");
+            writer.leave_out(line, "still waiting to be sent");
             index.clear_queued_flags([node]);
         }
         // [`Self::find_call`] searches by the id of the call.

@@ -13,17 +13,21 @@ use super::queue_operation::{self, QueueOperation};
 use super::{authorship, qwen};
 
 /// Types of lines without a message. Those with a uuid are still part of the tree.
-const BOOKKEEPING_TYPES: [&str; 27] = [
+const BOOKKEEPING_TYPES: [&str; 32] = [
     "agent-color",
     "agent-name",
     "agent-setting",
     "ai-title",
+    "api-request",
+    "api-request-blob",
+    "api-request-shape",
     "artifact-autoreact-ledger",
     "artifact-comment-monitor",
     "atis-latch",
     "attribution-snapshot",
     "bridge-session",
     "content-replacement",
+    "cost-state",
     "custom-title",
     "file-history-delta",
     "file-history-snapshot",
@@ -40,6 +44,7 @@ const BOOKKEEPING_TYPES: [&str; 27] = [
     "summary",
     "tag",
     "task-summary",
+    "tools-used",
     "worktree-state",
 ];
 
@@ -146,6 +151,8 @@ pub(super) enum LineKind<'a> {
     Title(Title<'a>),
     /// A known line that is not part of a conversation.
     Bookkeeping,
+    /// A line of an unknown type without a message, probably bookkeeping of a newer version.
+    UnknownType(String),
     /// A line that cannot be parsed, and the reason.
     Unknown(String),
 }
@@ -168,7 +175,7 @@ pub(super) fn parse(bytes: &[u8]) -> (Option<TreePosition<'_>>, LineKind<'_>) {
         "system" => parse_system(&fields),
         "attachment" => queue_operation::parse_attachment(&fields),
         "queue-operation" => queue_operation::parse_operation(&fields),
-        other => parse_title(&fields, other).map_or_else(|| classify_other(other), LineKind::Title),
+        other => parse_title(&fields, other).map_or_else(|| classify_other(&fields, other), LineKind::Title),
     };
     let place = (uuid.is_some() || speaks || matches!(kind, LineKind::QueuedMessage(_))).then(|| TreePosition {
         uuid,
@@ -179,11 +186,12 @@ pub(super) fn parse(bytes: &[u8]) -> (Option<TreePosition<'_>>, LineKind<'_>) {
     (place, kind)
 }
 
-fn classify_other<'a>(name: &str) -> LineKind<'a> {
+fn classify_other<'a>(fields: &RawObject<'a>, name: &str) -> LineKind<'a> {
     if BOOKKEEPING_TYPES.contains(&name) {
         return LineKind::Bookkeeping;
     }
-    LineKind::Unknown(format!("unknown type of line {:?}", name.chars().take(40).collect::<String>()))
+    let reason = format!("unknown type of line {:?}", name.chars().take(40).collect::<String>());
+    if fields.has("message") { LineKind::Unknown(reason) } else { LineKind::UnknownType(reason) }
 }
 
 fn parse_title<'a>(fields: &RawObject<'a>, name: &str) -> Option<Title<'a>> {

@@ -19,6 +19,7 @@ mod queued_messages;
 mod qwen;
 mod sidechains;
 mod titles;
+mod unknown_types;
 
 use std::collections::HashSet;
 use std::io::{BufRead, Seek};
@@ -34,7 +35,7 @@ pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut SessionWri
     let mut index = TranscriptIndex::build(source, writer)?;
     let copies = parents::resolve(&mut index);
     for (copy, first) in copies {
-        writer.skip(copy, format!("the same uuid as line {first}"));
+        writer.leave_out(copy, format!("the same uuid as line {first}"));
     }
     let chains = sidechains::split_chains(&index);
     let mut reader = LineSeeker::new(source)?;
@@ -43,7 +44,7 @@ pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut SessionWri
     for chain in chains {
         let path = units.find_path(&index, &chain);
         for node in &path.off_path {
-            writer.skip(u64::from(index.nodes[*node as usize].line), "on a branch that was abandoned");
+            writer.leave_out(u64::from(index.nodes[*node as usize].line), "on a branch that was abandoned");
         }
         chain_writer::write_chain(&mut reader, &index, &chain, path, &mut named_agents, writer)?;
     }

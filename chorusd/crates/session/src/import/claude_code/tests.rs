@@ -280,12 +280,12 @@ fn bookkeeping_is_silent_and_carries_the_tree_and_the_unknown_is_named() {
     assert_eq!(
         reasons,
         [
-            r#"4 unknown type of line "novelty""#,
             "7 not a JSON object",
             "8 not a line of a transcript: it has no type",
             "9 broken JSON: EOF while parsing a value",
             "10 its message is empty",
-            "11 its content has no readable block"
+            "11 its content has no readable block",
+            r#"4 unknown type of line "novelty": 1 line without a message"#
         ]
     );
 }
@@ -414,4 +414,21 @@ fn thinking_alone_and_redacted_is_kept() {
     ]);
     assert_eq!(found.messages[1].role, Role::Assistant);
     assert!(found.messages[1].provider.as_ref().unwrap().get().contains(r#""data":"AAA=""#));
+}
+
+#[test]
+fn lines_of_unknown_types_without_a_message_are_no_alarm_unless_they_are_the_majority() {
+    let note = r#"{"type":"note-of-tomorrow","about":"x"}"#.to_owned();
+    let said = [line("user", "a", "", r#""q""#), line("assistant", "b", "a", r#""r""#)];
+    let memory = read(&[said[0].clone(), note.clone(), said[1].clone(), note.clone()]);
+    assert_eq!((memory.skipped.len(), memory.left_out), (1, 1), "once for each type: {:?}", memory.skipped);
+    assert!(memory.skipped[0].1.contains("2 lines"), "{:?}", memory.skipped);
+    let memory = read(&[said[0].clone(), note.clone(), said[1].clone(), note.clone(), note]);
+    assert_eq!((memory.skipped.len(), memory.left_out), (3, 0), "{:?}", memory.skipped);
+    let with_message = r#"{"type":"turn-of-tomorrow","message":{}}"#.to_owned();
+    let memory = read(&[said[0].clone(), with_message, said[1].clone()]);
+    assert_eq!((memory.skipped.len(), memory.left_out), (1, 0));
+    let known = ["api-request", "api-request-blob", "api-request-shape", "cost-state", "tools-used"]
+        .map(|name| format!(r#"{{"type":"{name}","message":{{}}}}"#));
+    assert_eq!(main_of(&[&said[..], &known].concat()).messages.len(), 2);
 }

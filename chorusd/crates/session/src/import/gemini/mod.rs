@@ -65,7 +65,7 @@ fn import_lines(source: &mut (impl BufRead + Seek), writer: &mut SessionWriter<'
         }
     }
     for line in &index.rewound {
-        writer.skip(*line, "on a branch that was abandoned");
+        writer.leave_out(*line, "on a branch that was abandoned");
     }
     let mut reader = LineSeeker::new(source)?;
     let mut entries = EntryReader::default();

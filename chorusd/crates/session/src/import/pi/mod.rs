@@ -61,7 +61,7 @@ pub(super) fn import(source: &mut (impl BufRead + Seek), writer: &mut SessionWri
     }
     let (order, left) = tree.into_path();
     for line in left {
-        writer.skip(line, "on a branch that was abandoned");
+        writer.leave_out(line, "on a branch that was abandoned");
     }
     let mut reader = LineSeeker::new(source)?;
     let mut entries = EntryReader::new(program);
