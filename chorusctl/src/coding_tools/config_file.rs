@@ -48,7 +48,8 @@ impl ConfigFile {
         self.old.as_deref()
     }
 
-    /// Shows the change, asks unless `yes`, and replaces the file, with a copy of what it was beside it.
+    /// Shows the change, asks unless `yes`, and replaces the file, with a copy of what it was before the first change
+    /// beside it.
     ///
     /// # Errors
     /// Not confirmed, the file was changed by another program, or cannot be written; then nothing was changed.
@@ -100,7 +101,12 @@ impl ConfigFile {
         if let Some(old) = &self.old {
             let mut backup = self.path.clone().into_os_string();
             backup.push(BACKUP_SUFFIX);
-            draft(old)?.persist(backup).map_err(|error| error.error)?;
+            // The first copy is what the user had before any change.
+            match draft(old)?.persist_noclobber(backup) {
+                Ok(_) => {}
+                Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error.error),
+            }
         }
         if read_text(&self.path)? != self.old {
             return Ok(false);

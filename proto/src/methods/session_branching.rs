@@ -30,6 +30,8 @@ pub struct TreeParams {
     pub agent: Option<String>,
     /// Its name or id: `main` by default, `@` for the one that `conversations.use` selected.
     pub conversation: Option<String>,
+    /// `agent` is the caller's current agent and was not named by a person, so imported conversations are in the tree, too.
+    pub own: bool,
     /// Index of the first session: the `next` of the previous page.
     pub offset: Option<u64>,
     /// Maximum number of sessions; fewer are returned if the frame would be too long.
@@ -60,6 +62,9 @@ pub struct TreeSession {
     pub short_id: String,
     pub session_id: String,
     pub saved_at: Timestamp,
+    /// Of an imported conversation, when it ended.
+    #[omit_empty]
+    pub ended_at: Option<Timestamp>,
     pub trigger: Trigger,
     pub message_count: u64,
     pub description: Option<String>,

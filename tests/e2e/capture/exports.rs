@@ -19,14 +19,14 @@ fn export(home: &Home, session: &str, tool: &str) -> (PathBuf, String) {
 fn continue_in(tool: &str, file: &Path, id: &str, text: &str) {
     let at = "2099-01-03T10:00:00.000Z";
     let before = fs::read_to_string(file).expect("the file");
-    let uuids =
+    let mut uuids =
         before.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()?["uuid"].as_str().map(str::to_owned));
     let line = match tool {
         "codex" => json!({"timestamp": at, "type": "response_item", "payload":
             {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}}),
         "gemini" => json!({"id": "99999999", "timestamp": at, "type": "user", "content": [{"text": text}]}),
         _ => {
-            json!({"type": "user", "uuid": "99999999-0000-4000-8000-000000000009", "parentUuid": uuids.last(), "sessionId": id,
+            json!({"type": "user", "uuid": "99999999-0000-4000-8000-000000000009", "parentUuid": uuids.next_back(), "sessionId": id,
             "isSidechain": false, "timestamp": at, "cwd": "/home/mara/shop", "message": {"role": "user", "content": text}})
         }
     };

@@ -95,7 +95,7 @@ fn a_directory_that_cannot_be_listed_is_named() {
     let mut talk = Transcript::claude_code(&home, "/hid", "aaaaaaaa");
     talk.say("one");
     let dir = talk.path.parent().expect("a directory").to_owned();
-    fs::set_permissions(&dir, fs::Permissions::from_mode(0)).expect("closed");
+    fs::set_permissions(&dir, fs::Permissions::from_mode(0o000)).expect("closed");
     let Some(command) = home.unprivileged_daemon() else { return };
     let daemon = Daemon::start_command(&home, command);
     let mut client = daemon.client();

@@ -82,6 +82,7 @@ fn an_entry_is_added_once_and_removed_without_a_trace() {
         let same =
             |text: &str| text.replacen("{\n  \"security", "{\"security", 1).replace("\n}", "}").replace("{}\n", "{}");
         assert_eq!(same(&after), same(before), "{tool}");
+        assert_eq!(fs::read_to_string(&backup).expect("a copy"), before, "the copy is what the user had");
         let said = run(&home, &["mcp", "uninstall", tool, "--yes"]).expect_success();
         assert!(said.starts_with("not installed in "), "{said}");
     }

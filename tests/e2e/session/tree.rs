@@ -189,7 +189,7 @@ fn a_long_history_comes_in_pages_and_from_the_catalog_alone() {
     fs::rename(&aside, &files).expect("renamed");
     let (mut paged, mut offset) = (Vec::new(), Some(0));
     while let Some(at) = offset {
-        let page = TreeParams { conversation: None, agent: Some("a".into()), offset: Some(at), limit: Some(500) };
+        let page = TreeParams { agent: Some("a".into()), offset: Some(at), limit: Some(500), ..TreeParams::default() };
         let page = client.call::<Tree>(&page).expect("a page");
         // What belongs to the whole tree comes once.
         assert_eq!(page.roots, if at == 0 { whole.roots.clone() } else { Vec::new() });

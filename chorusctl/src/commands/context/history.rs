@@ -58,7 +58,8 @@ pub struct Args {
     /// Only conversations imported from this program, e.g. claude-code
     #[arg(long, value_name = "PROGRAM")]
     source: Option<String>,
-    /// Only conversations held in this directory or below it (`.` is the current one), or sessions of agents of this project
+    /// Only conversations held in this directory or below it (`.` is the current one), in one of this name, or sessions of agents of this
+    /// project
     #[arg(long, value_name = "DIR|NAME")]
     project: Option<String>,
     /// Show the summary of each session

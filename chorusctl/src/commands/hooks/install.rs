@@ -11,8 +11,8 @@ use crate::ui::stdout::OutputFormat;
 
 /// Add the hooks to the settings of a coding tool
 ///
-/// Shows the change and asks. Other hooks and settings stay the same, and the previous file is saved next to it (with the suffix
-/// .before-chorus). Conversations that start afterwards use them.
+/// Shows the change and asks. Other hooks and settings stay the same, and the file as it was before the first change is saved next to it (with
+/// the suffix .before-chorus). Conversations that start afterwards use them.
 ///
 /// The tool runs this chorusctl, with the current values of CHORUS_HOME, CHORUS_SOCKET and CHORUS_CONFIG if they are set.
 #[derive(Debug, clap::Args)]

@@ -9,8 +9,8 @@ use crate::ui::stdout::OutputFormat;
 
 /// Remove the hooks from the settings of a coding tool
 ///
-/// Shows the change and asks. Other hooks and settings stay the same, and the previous file is saved next to it (with the suffix
-/// .before-chorus).
+/// Shows the change and asks. Other hooks and settings stay the same, and the file as it was before the first change stays next to it (with
+/// the suffix .before-chorus).
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Coding tool: claude-code

@@ -12,8 +12,8 @@ use crate::ui::stdout::OutputFormat;
 
 /// Add the server to the configuration of a coding tool
 ///
-/// Shows the change and asks. Only this entry changes; the rest of the file stays the same, and the previous file is saved next
-/// to it (with the suffix .before-chorus). If the entry exists with other options, it is replaced.
+/// Shows the change and asks. Only this entry changes; the rest of the file stays the same, and the file as it was before the first
+/// change is saved next to it (with the suffix .before-chorus). If the entry exists with other options, it is replaced.
 ///
 /// The tool runs this chorusctl, with the current values of CHORUS_HOME, CHORUS_SOCKET and CHORUS_CONFIG if they are set.
 #[derive(Debug, clap::Args)]

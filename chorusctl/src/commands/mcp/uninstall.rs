@@ -9,8 +9,8 @@ use crate::ui::stdout::OutputFormat;
 
 /// Remove the server from the configuration of a coding tool
 ///
-/// Shows the change and asks. The rest of the file stays the same, and the previous file is saved next to it (with the
-/// suffix .before-chorus).
+/// Shows the change and asks. The rest of the file stays the same, and the file as it was before the first change stays next to it
+/// (with the suffix .before-chorus).
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Coding tool

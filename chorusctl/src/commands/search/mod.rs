@@ -75,7 +75,8 @@ pub struct Args {
     /// Only sessions with this model
     #[arg(long)]
     model: Option<String>,
-    /// Only conversations held in this directory or below it (`.` is the current one), or agents of this project; searches all agents
+    /// Only conversations held in this directory or below it (`.` is the current one), in one of this name, or agents of this project;
+    /// searches all agents
     #[arg(long, value_name = "DIR|NAME")]
     project: Option<String>,
     /// Search by words, by meaning or by both [default: both with a model, see chorusctl search model]

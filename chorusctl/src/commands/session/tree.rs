@@ -34,8 +34,9 @@ pub struct Args {
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     app.page_if_long();
-    let (agent, conversation) = (app.agent(), app.conversation());
-    let params = |offset| TreeParams { conversation: conversation.clone(), agent: agent.clone(), offset, limit: None };
+    let (agent, conversation, own) = (app.agent(), app.conversation(), app.global.agent.is_none());
+    let params =
+        |offset| TreeParams { conversation: conversation.clone(), agent: agent.clone(), own, offset, limit: None };
     if app.stdout.format() != OutputFormat::Text {
         return print_pages::print_all_pages::<Tree, _>(app, "sessions", &params(None), |offset| params(Some(offset)));
     }
@@ -105,7 +106,7 @@ fn print_session(
     session: &TreeSession,
     point: Option<&BranchPoint>,
 ) -> Result<(), Error> {
-    let ago = out.clock().ago(session.saved_at);
+    let ago = out.clock().ago(session.ended_at.unwrap_or(session.saved_at));
     let leaves = point.map(|point| point.to_string());
     let count = pluralize(session.message_count, "message");
     let cycle = session.cycle.then(|| "cycle of parents".to_owned());

@@ -104,6 +104,16 @@ fn projects_and_programs_are_filters() {
     assert_eq!(listed(&shop.join("api"), ".."), ["Paint the shop", "Why is the api slow"]);
     assert_eq!(listed(&shop, "/srv/else"), ["Count the beans"]);
     assert_eq!(listed(&shop, "/srv/els"), [Value::Null; 0]);
+    // By the name that the column shows, too.
+    assert_eq!(listed(&shop, "api"), ["Why is the api slow"]);
+    assert_eq!(listed(&shop, "else"), ["Count the beans"]);
+    assert_eq!(listed(&shop, "ls"), [Value::Null; 0]);
+    for verb in [&["history"][..], &["search", "shop"]] {
+        let wrong = chorusctl(&home, verb.iter().chain(&["--source", "claude-cod"]));
+        assert!(wrong.expect_failure_with_hint(2).contains("did you mean `claude-code`?"), "{wrong:?}");
+        let wrong = chorusctl(&home, verb.iter().chain(&["--source", "nonsense"]));
+        assert!(wrong.expect_failure_with_hint(2).contains("sources here: claude-code, codex"), "{wrong:?}");
+    }
     assert_eq!(titles(&home, &["--source", "claude-code"]).len(), 2);
     assert_eq!(titles(&home, &["--source", "goose"]).len(), 0);
     let wide = of(&shop, &["history", "--project", "."]).expect_success();
@@ -122,6 +132,29 @@ fn projects_and_programs_are_filters() {
     let codex = of(&shop, &["search", "beans", "--source", "codex", "--json"]).expect_json();
     assert_eq!(codex["hits"].as_array().map(Vec::len), Some(1), "{codex}");
     drop(daemon);
+}
+
+#[test]
+fn the_tree_shows_imported_conversations_by_their_own_time() {
+    let (home, daemon) = imported();
+    let tree = |args: &[&str]| {
+        let listed = chorusctl(&home, args.iter().chain(&["session", "tree", "--json"])).expect_json();
+        let sessions = listed["sessions"].as_array().expect("a list").iter();
+        sessions.map(|one| (one["description"].clone(), one["ended_at"].clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(tree(&[]).len(), 3);
+    let mut client = daemon.client();
+    client.init("mine");
+    client.append("mine", "my own words");
+    client.save("mine", "own");
+    let all = tree(&[]);
+    assert_eq!(all.len(), 4, "{all:?}");
+    assert!(all.contains(&(json!("Paint the shop"), json!("2025-04-01T11:30:00Z"))), "{all:?}");
+    assert!(all.contains(&(json!("own"), Value::Null)), "{all:?}");
+    assert_eq!(tree(&["--agent", "mine"]).len(), 1);
+    let drawn = chorusctl(&home, ["session", "tree", "--all"]).expect_success();
+    let line = drawn.lines().find(|line| line.contains("Paint the shop")).expect("a line");
+    assert!(line.contains("months ago"), "{drawn}");
 }
 
 #[test]

@@ -44,6 +44,7 @@ fn after_a_crash_it_is_started_again() {
     assert_eq!(place.lines("starts").len(), 2);
     let log = fixture.daemon().read_log();
     assert!(log.contains("it ended with exit status 3: about to fail"), "{log}");
+    assert!(!log.contains("peer_info"), "no dump of values: {log}");
 }
 
 #[test]

@@ -9,7 +9,11 @@ use std::sync::Arc;
 use chorus_base::error::{Error, Result};
 use chorus_base::sync::Mutex;
 use chorus_redact::Redactor;
+use tracing::{Level, Metadata};
+use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 /// A log file of this size in bytes is renamed to `chorusd.log.1`.
 const ROTATE_AT_BYTES: u64 = 8 << 20;
@@ -29,7 +33,7 @@ struct LogState {
 
 /// Sets up logging for the process. Secrets that `redactor` finds are replaced in every line. With `echo`, lines also
 /// go to standard error. Fails if the log file cannot be opened.
-pub fn start(home: &Path, level: tracing::Level, echo: bool, redactor: Arc<Redactor>) -> Result<LogWriter> {
+pub fn start(home: &Path, level: Level, echo: bool, redactor: Arc<Redactor>) -> Result<LogWriter> {
     let path = home.join("log/chorusd.log");
     let (file, size) =
         open_log_file(&path).map_err(|e| Error::io(format_args!("cannot open {}", path.display()), &e))?;
@@ -42,9 +46,16 @@ pub fn start(home: &Path, level: tracing::Level, echo: bool, redactor: Arc<Redac
         // It would report a failed write to standard error, and panic if that is on the same full disk.
         .log_internal_errors(false)
         .with_writer(log.clone())
+        .finish()
+        .with(filter_fn(move |line| level > Level::INFO || !is_debug_output(line)))
         .try_init();
     std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
     Ok(log)
+}
+
+/// Returns true for lines at INFO that describe the inside of a library.
+fn is_debug_output(line: &Metadata<'_>) -> bool {
+    *line.level() == Level::INFO && line.target().starts_with("rmcp")
 }
 
 fn open_log_file(path: &Path) -> io::Result<(File, u64)> {

@@ -16,7 +16,7 @@ use jiff::tz::TimeZone;
 use uuid::Uuid;
 
 use super::agent::AgentResolver;
-use super::context::history::{parse_since, project_filter};
+use super::context::history::{check_source, parse_since, project_filter};
 use super::conversations::ConversationKey;
 use super::searched_conversations::{ConversationsRequest, SearchedConversations};
 use super::session::SessionReader;
@@ -199,6 +199,9 @@ async fn build_filter(
             .hint("an agent's project is in its settings: chorusctl agent config NAME project"));
         }
         among = Some(of_project);
+    }
+    if let Some(source) = &params.source {
+        check_source(sessions, source).await?;
     }
     let time = |text: &Option<String>| text.as_deref().map(|text| parse_since(text, clock.now())).transpose();
     let agent_name = agent.map(|agent| agent.settings.name.clone());

@@ -26,9 +26,18 @@ pub struct LineageRow {
     #[serde(default)]
     pub tags: Vec<String>,
     pub parent_id: Option<Uuid>,
+    /// The conversation of another program that it holds.
+    #[serde(default)]
+    pub source: Option<LineageSource>,
     /// Reason why the file cannot be read, if it cannot.
     #[serde(skip)]
     pub corrupt: Option<String>,
+}
+
+/// The field of a session's source that a tree needs.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub struct LineageSource {
+    pub ended_at: Timestamp,
 }
 
 /// The names of a session and of its agent.
@@ -43,16 +52,22 @@ const MAX_SESSIONS_SEARCHED: u32 = 20;
 
 impl SessionTable {
     /// Lists all sessions of an agent.
-    pub async fn lineage(&self, agent: Uuid) -> Result<Vec<LineageRow>> {
+    pub async fn lineage(&self, agents: Vec<Uuid>) -> Result<Vec<LineageRow>> {
         self.db
             .reader
             .submit(move |conn| {
                 let mut statement = conn.prepare_cached("SELECT header, corrupt FROM sessions WHERE agent_id = ?1")?;
-                let rows = statement.query_map([agent.as_bytes()], |row| {
-                    let read: LineageRow = parse_header(row.get_ref(0)?.as_str()?)?;
-                    Ok(LineageRow { corrupt: row.get(1)?, ..read })
-                })?;
-                Ok(rows.collect::<rusqlite::Result<_>>()?)
+                let mut all = Vec::new();
+                for agent in agents {
+                    let rows = statement.query_map([agent.as_bytes()], |row| {
+                        let read: LineageRow = parse_header(row.get_ref(0)?.as_str()?)?;
+                        Ok(LineageRow { corrupt: row.get(1)?, ..read })
+                    })?;
+                    for row in rows {
+                        all.push(row?);
+                    }
+                }
+                Ok(all)
             })
             .await
     }

@@ -50,7 +50,7 @@ pub use imported_usage::{
     ImportedCallRow, ImportedDivision, ImportedSums, ImportedUsage, ImportedUsageFilter, ImportedUsageRow,
     ImportedUsageTable,
 };
-pub use lineage::{LineageRow, SessionName};
+pub use lineage::{LineageRow, LineageSource, SessionName};
 pub use memories::{MemoryRow, MemoryScope, MemoryTable, RememberOutcome};
 pub use rebuild::DirectoryScan;
 pub use session_changes::{ChangedRows, SessionChanges, SessionStamp};

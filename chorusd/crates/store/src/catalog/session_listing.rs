@@ -134,6 +134,10 @@ pub(super) fn project_condition(project: &ProjectFilter) -> (String, Vec<Value>)
         condition = format!("({condition} OR project = ? OR (project > ? AND project < ?))");
         values.extend(["", "/", "0"].map(|end| Value::Text(format!("{directory}{end}"))));
     }
+    if let Some(name) = &project.name {
+        condition = format!("({condition} OR substr(project, -length(?) - 1) = '/' || ?)");
+        values.extend([name, name].map(|name| Value::Text(name.clone())));
+    }
     (condition, values)
 }
 
@@ -314,7 +318,7 @@ mod tests {
             conn.execute("INSERT INTO s VALUES (NULL, ?1)", [path]).unwrap();
         }
         let paths = |directory: &str| -> Vec<String> {
-            let project = ProjectFilter { directory: Some(directory.to_owned()), agents: Vec::new() };
+            let project = ProjectFilter { directory: Some(directory.to_owned()), ..ProjectFilter::default() };
             let (condition, values) = project_condition(&project);
             let mut statement = conn.prepare(&format!("SELECT project FROM s WHERE {condition}")).unwrap();
             let rows = statement.query_map(params_from_iter(values), |row| row.get(0)).unwrap();

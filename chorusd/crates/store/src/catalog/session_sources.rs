@@ -67,6 +67,27 @@ impl SessionTable {
             .await
     }
 
+    /// Returns the names of all programs whose conversations sessions hold, in order.
+    pub async fn source_programs(&self) -> Result<Vec<String>> {
+        self.db
+            .reader
+            .submit(|conn| {
+                // From one program to the next in the index, instead of over all sessions.
+                let mut statement = conn.prepare_cached(
+                    "SELECT min(source_program) FROM sessions WHERE source_program IS NOT NULL AND source_program > ?1",
+                )?;
+                let mut programs: Vec<String> = Vec::new();
+                let next = |after: &str, statement: &mut rusqlite::CachedStatement<'_>| {
+                    statement.query_row([after], |row| row.get::<_, Option<String>>(0))
+                };
+                while let Some(program) = next(programs.last().map_or("", String::as_str), &mut statement)? {
+                    programs.push(program);
+                }
+                Ok(programs)
+            })
+            .await
+    }
+
     /// Returns the ids of all sessions of a project.
     pub async fn ids_of_project(&self, project: ProjectFilter) -> Result<Vec<Uuid>> {
         self.db

@@ -1,5 +1,6 @@
 //! The operation `context.history`.
 
+use chorus_base::closest_match;
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
 use chorus_clock::Clock;
@@ -10,6 +11,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use crate::agent::agent_index::AgentIndex;
+use crate::capture::CaptureSource;
 use crate::ops::agent::AgentResolver;
 use crate::ops::conversations::{ConversationKey, SessionScope};
 use crate::ops::searched_conversations::{ConversationsRequest, SearchedConversations};
@@ -23,6 +25,25 @@ const MAX_PAGE: u64 = 1000;
 
 /// The limit on words that are looked for.
 const MAX_WORDS: usize = 16;
+
+/// The programs whose conversations can be imported, without those that can be captured.
+const IMPORTED_PROGRAMS: [&str; 15] = [
+    "aider",
+    "amp",
+    "chatgpt",
+    "chorus",
+    "claude-ai",
+    "cline",
+    "cursor",
+    "gemini-apps",
+    "librechat",
+    "markdown",
+    "open-webui",
+    "openai",
+    "qwen-code",
+    "roo-code",
+    "vscode-chat",
+];
 
 /// Lists saved sessions, newest first, and remembers their numbers.
 pub async fn history(
@@ -68,6 +89,9 @@ pub async fn history_as(
     let offset = (page - 1).saturating_mul(limit);
     let words = params.words.unwrap_or_default();
     let words: Vec<String> = words.split_whitespace().take(MAX_WORDS).map(str::to_owned).collect();
+    if let Some(source) = &params.source {
+        check_source(sessions, source).await?;
+    }
     let listing = SessionQuery {
         agent,
         also,
@@ -95,15 +119,35 @@ pub async fn history_as(
     })
 }
 
-/// Returns the filter for a project: the absolute path of a directory, or the name that agents have for it.
+/// Returns the filter for a project: the absolute path of a directory, the last part of one, or the name that agents have for it.
 #[must_use]
 pub fn project_filter(agents: &AgentIndex, project: &str) -> ProjectFilter {
     let all = agents.all().into_iter();
     let of_project = all.filter(|agent| agent.settings.project.as_deref() == Some(project));
     ProjectFilter {
         directory: project.starts_with('/').then(|| project.to_owned()),
+        name: (!project.is_empty() && !project.contains('/')).then(|| project.to_owned()),
         agents: of_project.map(|agent| agent.settings.id).collect(),
     }
+}
+
+/// Refuses a name that is not that of a program whose conversations can be here.
+///
+/// # Errors
+/// `invalid_params`, `storage_failed`.
+pub async fn check_source(sessions: &SessionReader, source: &str) -> Result<()> {
+    let here = sessions.table.source_programs().await?;
+    let captured = CaptureSource::ALL.map(CaptureSource::name);
+    let known = || here.iter().map(String::as_str).chain(captured).chain(IMPORTED_PROGRAMS);
+    if known().any(|name| name == source) {
+        return Ok(());
+    }
+    let failure = Error::invalid(format!("unknown source {source:?}"));
+    Err(match closest_match(source, known()) {
+        Some(meant) => failure.hint(format!("did you mean `{meant}`?")),
+        None if here.is_empty() => failure.hint("no conversations of other programs are here: chorusctl capture on"),
+        None => failure.hint(format!("sources here: {}", here.join(", "))),
+    })
 }
 
 /// Parses `7d`, `1h30m`, `today`, `yesterday`, a date (its beginning in local time) or a time.

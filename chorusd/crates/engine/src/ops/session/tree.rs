@@ -20,7 +20,7 @@ const MAX_PAGE: u64 = 5000;
 /// The limit on characters of a summary.
 const MAX_SUMMARY_CHARS: usize = 300;
 
-/// Returns the sessions of an agent as a tree. It uses only the catalog and reads no files.
+/// Returns the sessions of an agent as a tree, with imported conversations unless a person named the agent. It uses only the catalog and reads no files.
 pub async fn tree(
     agents: &AgentResolver,
     sessions: &SessionReader,
@@ -31,7 +31,9 @@ pub async fn tree(
     let target = agents.conversation_for_sessions(params.agent.as_deref(), params.conversation.as_deref()).await?;
     let info = registry.context_info(target.key);
     let leaf = info.as_ref().map(|info| Leaf { parent: info.parent_id, started_at: info.started_at });
-    let rows = sessions.table.lineage(target.key.agent).await?;
+    let is_named = params.agent.is_some() && !params.own;
+    let others = if is_named { Vec::new() } else { sessions.imported_by_others(Some(target.key.agent)) };
+    let rows = sessions.table.lineage(std::iter::once(target.key.agent).chain(others).collect()).await?;
     let (rows, tree) = run_blocking(move || {
         let nodes: Vec<Node> = rows.iter().map(to_node).collect();
         let tree = arrange(&nodes, leaf);
@@ -82,7 +84,7 @@ fn to_node(row: &LineageRow) -> Node {
     Node {
         id: row.id,
         parent: row.parent_id,
-        saved_at: row.saved_at,
+        saved_at: row.source.map_or(row.saved_at, |source| source.ended_at),
         started_at: row.started_at,
         imported: row.trigger == Trigger::Import,
     }
@@ -95,6 +97,7 @@ fn to_tree_session(row: &LineageRow, short_id: String) -> TreeSession {
         short_id,
         session_id: row.session_id.clone(),
         saved_at: row.saved_at,
+        ended_at: row.source.map(|source| source.ended_at),
         trigger: row.trigger,
         message_count: row.message_count,
         description: row.description.clone(),
