@@ -20,6 +20,8 @@ pub async fn on(capture: &CaptureService, params: OnParams, mut progress: OnProg
         settings.redact = params.redact.or(settings.redact);
     });
     let change = change.await?;
+    // Says that it is on, although files may still be read with the settings of before.
+    progress(0, 0);
     capture.wait_until_read(change, &mut progress).await;
     capture.describe(sources).await
 }
