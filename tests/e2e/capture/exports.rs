@@ -66,7 +66,10 @@ fn an_export_is_not_a_conversation_of_its_own_until_it_grows() {
     }
     let all = captured(&mut client);
     assert_eq!(all.len(), 3, "the two and the other: {all:#?}");
-    let found = chorusctl(&home, ["search", "kestrel", "--all-agents"]).expect_success();
+    let found = wait_until("the index", DEADLINE, || {
+        let found = chorusctl(&home, ["search", "kestrel", "--all-agents"]).expect_success();
+        found.contains("message 1 ").then_some(found)
+    });
     assert_eq!(found.matches("message 1 ").count(), 1, "{found}");
     assert_eq!(status_of(&mut client, "codex").skipped_lines, 0);
     for (of, tool, (file, id)) in &written {
