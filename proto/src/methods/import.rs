@@ -162,7 +162,7 @@ pub struct CommitResult {
     pub skipped_total: u64,
     /// How many of them were read, but are not part of the conversation.
     #[omit_empty]
-    pub left_out: Option<u64>,
+    pub lines_left_out: Option<u64>,
     /// Number of secrets found; null if not checked.
     pub secrets_found: Option<u64>,
     /// Set if more than a tenth of the file could not be read: it may have another format.

@@ -52,7 +52,7 @@ fn bookkeeping_and_abandoned_branches_are_no_unread_lines() {
     assert!(!imported.stderr.contains("warning"), "{imported:?}");
     let told = chorusctl(&home, ["--json", "import", path]).expect_json();
     assert_eq!(
-        (&told["skipped_total"], &told["left_out"], &told["warning"]),
+        (&told["skipped_total"], &told["lines_left_out"], &told["warning"]),
         (&json!(2), &json!(2), &Value::Null),
         "{told}"
     );

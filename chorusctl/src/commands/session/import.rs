@@ -308,7 +308,7 @@ fn add_result(all: &mut CommitResult, more: CommitResult) {
     all.conversations.extend(more.conversations);
     all.skipped.extend(more.skipped);
     all.skipped_total += more.skipped_total;
-    all.left_out = all.left_out.into_iter().chain(more.left_out).reduce(|a, b| a + b);
+    all.lines_left_out = all.lines_left_out.into_iter().chain(more.lines_left_out).reduce(|a, b| a + b);
     all.secrets_found = sum(all.secrets_found, more.secrets_found);
     all.known = sum(all.known, more.known);
     all.warning = all.warning.take().or(more.warning);
@@ -428,7 +428,7 @@ pub fn print_warning(app: &App, file: Option<&str>, result: &CommitResult) {
 pub fn print_combined_json(app: &mut App, results: &[(&String, Box<RawValue>)]) -> Result<(), Error> {
     use serde_json::{Value, json};
     let (mut sessions, mut conversations, mut skipped) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut skipped_total, mut left_out, mut secrets, mut warnings) = (0, 0, None, Vec::new());
+    let (mut skipped_total, mut lines_left_out, mut secrets, mut warnings) = (0, 0, None, Vec::new());
     for (file, result) in results {
         let result: CommitResult = parse_result(result)?;
         sessions.extend(result.sessions);
@@ -441,13 +441,13 @@ pub fn print_combined_json(app: &mut App, results: &[(&String, Box<RawValue>)]) 
             skipped
         }));
         skipped_total += result.skipped_total;
-        left_out += result.left_out.unwrap_or(0);
+        lines_left_out += result.lines_left_out.unwrap_or(0);
         secrets = secrets.into_iter().chain(result.secrets_found).reduce(|a, b| a + b);
         warnings.extend(result.warning.map(|warning| json!({"file": file, "warning": warning})));
     }
     let mut whole: Value = json!({"sessions": sessions, "conversations": conversations, "skipped": skipped, "skipped_total": skipped_total, "secrets_found": secrets});
-    if left_out > 0 {
-        whole["left_out"] = left_out.into();
+    if lines_left_out > 0 {
+        whole["lines_left_out"] = lines_left_out.into();
     }
     if !warnings.is_empty() {
         whole["warnings"] = warnings.into();

@@ -59,7 +59,7 @@ impl ImportTotals {
             }
         }
         self.up_to_date += result.known.unwrap_or(0);
-        self.skipped_lines += result.skipped_total - result.left_out.unwrap_or(0);
+        self.skipped_lines += result.skipped_total - result.lines_left_out.unwrap_or(0);
         self.secrets += result.secrets_found.unwrap_or(0);
     }
 

@@ -162,9 +162,9 @@ impl Reader {
             only_changed: false,
             rules: Some(self.rules.clone()),
         };
-        let CommitResult { sessions, skipped, skipped_total, left_out, .. } =
+        let CommitResult { sessions, skipped, skipped_total, lines_left_out, .. } =
             self.ops.session_importer.import_transcript(transcript, Box::new(|_, _| {})).await?;
-        let skipped_lines = skipped_total - left_out.unwrap_or(0);
+        let skipped_lines = skipped_total - lines_left_out.unwrap_or(0);
         let unreadable = (sessions.is_empty() && skipped_lines > 0).then(|| {
             format!("none of its {skipped_lines} lines could be read; the format may be newer than this release")
         });

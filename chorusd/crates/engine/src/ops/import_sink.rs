@@ -231,7 +231,7 @@ impl SessionCollector {
             conversations: Vec::new(),
             skipped,
             skipped_total,
-            left_out: Some(left_out).filter(|count| *count > 0),
+            lines_left_out: Some(left_out).filter(|count| *count > 0),
             secrets_found: None,
             warning,
             known: None,
