@@ -171,6 +171,12 @@ pub struct CommitResult {
     /// Number of conversations that are up to date and left out with `skip_known`.
     #[omit_empty]
     pub known: Option<u64>,
+    /// The sessions of these.
+    #[omit_empty]
+    pub known_sessions: Vec<Uuid>,
+    /// Number of conversations that `as_capture` left out: forgotten, or excluded.
+    #[omit_empty]
+    pub left_out: Option<u64>,
 }
 
 impl CommitResult {

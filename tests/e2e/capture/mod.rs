@@ -2,6 +2,7 @@
 
 mod cursor;
 mod databases;
+mod discovered_imports;
 mod exports;
 mod first_run;
 mod forget;

@@ -1,14 +1,20 @@
 //! Imports many files: reports each cause of a failure once, and the totals at the end.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use chorus_proto::error::exit;
+use chorus_proto::methods::Method as _;
+use chorus_proto::methods::context::{History, HistoryParams, HistoryResult};
 use chorus_proto::methods::daemon::{Hello, HelloParams};
 use chorus_proto::methods::import::{CommitResult, ImportFormat};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use uuid::Uuid;
 
 use super::import::{self, ImportOptions};
 use super::import_totals::ImportTotals;
-use super::imported_files::{FileState, ImportedFiles};
+use super::imported_files::{FileLookup, FileState, ImportedFiles};
 use super::transcripts;
 use crate::app::{App, parse_result};
 use crate::error::Error;
@@ -18,6 +24,15 @@ use crate::ui::stdout::OutputFormat;
 
 /// More files than this are not reported one by one.
 pub(super) const MIN_FILES: usize = 20;
+
+/// Sessions per request.
+const SESSIONS_PER_REQUEST: u64 = 1_000;
+
+/// A session of the history.
+#[derive(Debug, Deserialize)]
+struct SessionId {
+    id: Uuid,
+}
 
 /// How the files of an import were chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +51,42 @@ pub(super) fn imported_files(app: &mut App) -> Result<ImportedFiles, Error> {
     Ok(ImportedFiles::open(Path::new(&home)))
 }
 
+/// Returns the ids of all sessions that there are; none if the record names none.
+pub(super) fn kept_sessions(app: &mut App, imported: &ImportedFiles) -> Result<HashSet<Uuid>, Error> {
+    let (mut kept, mut page) = (HashSet::new(), 1);
+    if !imported.names_sessions() {
+        return Ok(kept);
+    }
+    loop {
+        let limit = Some(SESSIONS_PER_REQUEST);
+        let params =
+            HistoryParams { all_agents: true, page: Some(page), limit, keep_numbers: true, ..HistoryParams::default() };
+        let raw = app.client()?.call_raw(History::NAME, &params, &mut |_| {})?;
+        let result: HistoryResult<SessionId> = parse_result(&raw)?;
+        kept.extend(result.sessions.iter().map(|session| session.id));
+        if result.page >= result.pages {
+            return Ok(kept);
+        }
+        page += 1;
+    }
+}
+
+/// Imports a file.
+///
+/// # Errors
+/// If nothing in it can be read, which is no error for capture; as [`import::import_file`].
+fn import_readable(app: &mut App, file: &str, options: ImportOptions) -> Result<(Box<RawValue>, CommitResult), Error> {
+    let raw = import::import_file(app, file, options)?;
+    let result: CommitResult = parse_result(&raw)?;
+    if result.sessions.is_empty() && result.known.is_none() && result.left_out.is_none() {
+        let failure = Error::usage(format!("cannot import {file}: the file has no readable messages"));
+        let reason = result.skipped.first().map(|skipped| format!("line {}: {}. ", skipped.line, skipped.reason));
+        let reason = reason.unwrap_or_default();
+        return Err(failure.with_hint(format!("{reason}if the detected format is wrong, set it with --from")));
+    }
+    Ok((raw, result))
+}
+
 /// Imports `files`. Those of a directory that have not changed since their import are not read, unless the user named an
 /// agent.
 ///
@@ -48,7 +99,8 @@ pub(super) fn run(
     choice: FileChoice,
 ) -> Result<(), Error> {
     let is_search = choice != FileChoice::Named;
-    let options = ImportOptions { from, redact, skip_known: is_search, as_capture: false, has_progress_bar: false };
+    // Only a file that the user names brings back what was deleted.
+    let options = ImportOptions { from, redact, skip_known: is_search, as_capture: is_search, has_progress_bar: false };
     let mut files: Vec<&String> = files.iter().collect();
     if is_search {
         // The newest comes last, so that it is the first in the history. Subagents of Cursor come after the conversations that they belong
@@ -60,23 +112,25 @@ pub(super) fn run(
     let mut totals = ImportTotals::default();
     match choice {
         FileChoice::Found { known } => totals.count_unchanged(known),
-        FileChoice::Below if app.named_agent().is_none() => files.retain(|file| match imported.conversations(file) {
-            Some(conversations) => {
-                totals.count_unchanged(conversations);
-                false
-            }
-            None => true,
-        }),
+        FileChoice::Below if app.named_agent().is_none() => {
+            let kept = kept_sessions(app, &imported)?;
+            files.retain(|file| match imported.look_up(file, &kept) {
+                FileLookup::Kept { conversations } => {
+                    totals.count_unchanged(conversations);
+                    false
+                }
+                FileLookup::New | FileLookup::NotKept => true,
+            });
+        }
         FileChoice::Below | FileChoice::Named => {}
     }
     let mut results = Vec::new();
     for (done, file) in files.iter().copied().enumerate() {
         progress.update(done as u64, files.len() as u64, "files");
         let state = FileState::of(Path::new(file));
-        match import::import_file(app, file, options) {
-            Ok(raw) => {
-                let result: CommitResult = parse_result(&raw)?;
-                imported.add(file, state, Some(result.sessions.len() as u64 + result.known.unwrap_or(0)));
+        match import_readable(app, file, options) {
+            Ok((raw, result)) => {
+                imported.add(file, state, Some(&result));
                 totals.add(&result);
                 match app.stdout.format() {
                     OutputFormat::Json => results.push((file, raw)),

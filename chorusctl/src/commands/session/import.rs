@@ -6,6 +6,7 @@ use std::path::Path;
 use chorus_proto::Session;
 use chorus_proto::error::exit;
 use chorus_proto::methods::Method;
+use chorus_proto::methods::capture::{Status, StatusParams};
 use chorus_proto::methods::import::{
     Add, Begin, BeginParams, Commit, CommitParams, CommitResult, ImportFormat, ImportOutcome, ImportedConversation,
     Skipped,
@@ -19,11 +20,11 @@ use super::bulk_import::{self, FileChoice};
 use super::databases;
 use super::import_chunks::ImportChunks;
 use super::import_totals::ImportTotals;
-use super::imported_files::FileState;
+use super::imported_files::{FileLookup, FileState};
 use super::transcript_source::open_source;
 use super::{task_files, transcripts};
 use crate::app::{App, parse_result};
-use crate::commands::format;
+use crate::commands::{format, project};
 use crate::error::{Error, os_error_text};
 use crate::print_pages;
 use crate::ui::confirm;
@@ -51,9 +52,13 @@ pub struct Args {
     /// claude-ai, librechat, open-webui, amp, aider, cline, gemini-apps, vscode-chat, cursor, openai, markdown
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", hide_possible_values = true)]
     from: SourceFormat,
-    /// Redact secrets (default: keep and report them); a conversation that was imported before stays redacted or not
-    #[arg(long)]
+    /// Redact secrets (default: keep and report them; while capture is on, redact in files that you do not name); a
+    /// conversation that was imported before stays redacted or not
+    #[arg(long, conflicts_with = "no_redact")]
     redact: bool,
+    /// Keep secrets, also while capture is on
+    #[arg(long)]
+    no_redact: bool,
     /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
@@ -149,11 +154,13 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         let mut files = Vec::new();
         for file in args.files {
             match Path::new(&file).is_dir() {
-                true => files.extend(transcripts::below(Path::new(&file))),
+                // The daemon, which has its own working directory, compares the paths with those that are excluded.
+                true => files.extend(transcripts::below(Path::new(&project::absolute(&format!("{file}/"))))),
                 false => files.push(file),
             }
         }
-        return bulk_import::run(app, &files, (args.from.into(), args.redact), FileChoice::Below);
+        let redact = redacts_found(args.redact, args.no_redact, app)?;
+        return bulk_import::run(app, &files, (args.from.into(), redact), FileChoice::Below);
     }
     if args.files.len() > bulk_import::MIN_FILES {
         return bulk_import::run(app, &args.files, (args.from.into(), args.redact), FileChoice::Named);
@@ -171,13 +178,16 @@ fn import_found(args: &Args, app: &mut App) -> Result<(), Error> {
     }
     found.iter_mut().for_each(|found| transcripts::leave_out_copies(&mut found.files));
     let imported = bulk_import::imported_files(app)?;
-    let (mut files, mut known, mut list) = (Vec::new(), 0, Vec::new());
+    let kept = bulk_import::kept_sessions(app, &imported)?;
+    let (mut files, mut not_kept, mut known, mut list) = (Vec::new(), Vec::new(), 0, Vec::new());
     for found in found {
         let before = files.len();
         for file in &found.files {
-            match imported.conversations(file).filter(|_| app.named_agent().is_none()) {
-                Some(conversations) => known += conversations,
-                None => files.push(file.clone()),
+            match imported.look_up(file, &kept) {
+                _ if app.named_agent().is_some() => files.push(file.clone()),
+                FileLookup::New => files.push(file.clone()),
+                FileLookup::NotKept => not_kept.push(file.clone()),
+                FileLookup::Kept { conversations } => known += conversations,
             }
         }
         list.push(found.describe(files.len() - before));
@@ -185,7 +195,18 @@ fn import_found(args: &Args, app: &mut App) -> Result<(), Error> {
     if !files.is_empty() && !args.yes {
         confirm::ask_about("import", &list, &format!("Import {}?", pluralize(files.len() as u64, "transcript")))?;
     }
-    bulk_import::run(app, &files, (args.from.into(), args.redact), FileChoice::Found { known })
+    files.append(&mut not_kept);
+    let redact = redacts_found(args.redact, args.no_redact, app)?;
+    bulk_import::run(app, &files, (args.from.into(), redact), FileChoice::Found { known })
+}
+
+/// Returns true if secrets are redacted in files that the user did not name: while capture is on, as capture does.
+fn redacts_found(redact: bool, no_redact: bool, app: &mut App) -> Result<bool, Error> {
+    if redact || no_redact {
+        return Ok(redact);
+    }
+    let status = app.call::<Status>(&StatusParams::default())?;
+    Ok(status.redact && status.sources.iter().any(|source| source.on))
 }
 
 /// Imports a few files that the user named, and prints each session.
@@ -210,7 +231,7 @@ fn import_named(args: &Args, app: &mut App) -> Result<(), Error> {
                     imported = Some(bulk_import::imported_files(app)?);
                 }
                 if let Some(imported) = &mut imported {
-                    imported.add(file, state, Some(result.sessions.len() as u64));
+                    imported.add(file, state, Some(&result));
                 }
                 if !several && app.stdout.format() == OutputFormat::Json {
                     print_warning(app, None, &result);
@@ -311,6 +332,8 @@ fn add_result(all: &mut CommitResult, more: CommitResult) {
     all.lines_left_out = all.lines_left_out.into_iter().chain(more.lines_left_out).reduce(|a, b| a + b);
     all.secrets_found = sum(all.secrets_found, more.secrets_found);
     all.known = sum(all.known, more.known);
+    all.known_sessions.extend(more.known_sessions);
+    all.left_out = sum(all.left_out, more.left_out);
     all.warning = all.warning.take().or(more.warning);
 }
 
@@ -428,7 +451,8 @@ pub fn print_warning(app: &App, file: Option<&str>, result: &CommitResult) {
 pub fn print_combined_json(app: &mut App, results: &[(&String, Box<RawValue>)]) -> Result<(), Error> {
     use serde_json::{Value, json};
     let (mut sessions, mut conversations, mut skipped) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut skipped_total, mut lines_left_out, mut secrets, mut warnings) = (0, 0, None, Vec::new());
+    let (mut skipped_total, mut lines_left_out, mut left_out) = (0, 0, 0);
+    let (mut secrets, mut warnings) = (None, Vec::new());
     for (file, result) in results {
         let result: CommitResult = parse_result(result)?;
         sessions.extend(result.sessions);
@@ -442,12 +466,15 @@ pub fn print_combined_json(app: &mut App, results: &[(&String, Box<RawValue>)]) 
         }));
         skipped_total += result.skipped_total;
         lines_left_out += result.lines_left_out.unwrap_or(0);
+        left_out += result.left_out.unwrap_or(0);
         secrets = secrets.into_iter().chain(result.secrets_found).reduce(|a, b| a + b);
         warnings.extend(result.warning.map(|warning| json!({"file": file, "warning": warning})));
     }
     let mut whole: Value = json!({"sessions": sessions, "conversations": conversations, "skipped": skipped, "skipped_total": skipped_total, "secrets_found": secrets});
-    if lines_left_out > 0 {
-        whole["lines_left_out"] = lines_left_out.into();
+    for (name, count) in [("lines_left_out", lines_left_out), ("left_out", left_out)] {
+        if count > 0 {
+            whole[name] = count.into();
+        }
     }
     if !warnings.is_empty() {
         whole["warnings"] = warnings.into();

@@ -20,6 +20,8 @@ pub(super) struct ImportTotals {
     grown: u64,
     revisions: u64,
     up_to_date: u64,
+    /// Conversations that were forgotten or excluded.
+    left_out: u64,
     /// Messages of the new conversations.
     messages: u64,
     /// Messages that were added to others.
@@ -59,6 +61,7 @@ impl ImportTotals {
             }
         }
         self.up_to_date += result.known.unwrap_or(0);
+        self.left_out += result.left_out.unwrap_or(0);
         self.skipped_lines += result.skipped_total - result.lines_left_out.unwrap_or(0);
         self.secrets += result.secrets_found.unwrap_or(0);
     }
@@ -112,8 +115,8 @@ impl ImportTotals {
         let files = pluralize(self.files, "file");
         let mut line = match (saved, self.grown, self.up_to_date, self.failed) {
             (0, 0, 1.., 0) => {
-                let skipped = self.skipped_line();
-                return format!("{} up to date{skipped}", pluralize(self.up_to_date, "conversation"));
+                let rest = self.left_out_part() + &self.skipped_line();
+                return format!("{} up to date{rest}", pluralize(self.up_to_date, "conversation"));
             }
             (0, 1.., ..) => {
                 format!(
@@ -137,10 +140,18 @@ impl ImportTotals {
         if self.up_to_date > 0 {
             line.push_str(&format!("; {} up to date", group_digits(self.up_to_date)));
         }
+        line.push_str(&self.left_out_part());
         if self.failed > 0 {
             line.push_str(&format!("; {} failed", pluralize(self.failed, "file")));
         }
         line + &self.skipped_line()
+    }
+
+    fn left_out_part(&self) -> String {
+        match self.left_out {
+            0 => String::new(),
+            count => format!("; {} left out: forgotten or excluded", group_digits(count)),
+        }
     }
 
     fn skipped_line(&self) -> String {
@@ -155,6 +166,9 @@ impl ImportTotals {
             return;
         }
         match self.new + self.revisions + self.grown {
+            0 if self.left_out > 0 => {
+                app.stderr.hint("name its file to import one that was forgotten: chorusctl import FILE");
+            }
             0 if self.up_to_date == 0 => {}
             0 | 1 if !self.last_id.is_empty() => {
                 app.stderr.hint(&format!("continue it: chorusctl restore {}", sanitize::one_line(&self.last_id)));
@@ -184,5 +198,7 @@ mod tests {
         assert_eq!(grown.line(), "added 2 messages to 1 conversation from 1 file");
         let known = ImportTotals { files: 1, up_to_date: 1, ..ImportTotals::default() };
         assert_eq!(known.line(), "1 conversation up to date");
+        let left_out = ImportTotals { left_out: 2, ..known };
+        assert_eq!(left_out.line(), "1 conversation up to date; 2 left out: forgotten or excluded");
     }
 }

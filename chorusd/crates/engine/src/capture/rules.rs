@@ -14,10 +14,12 @@ pub struct CaptureRules {
 }
 
 impl CaptureRules {
-    /// Returns true if a conversation that was held in `project` and is known by one of these ids is captured.
+    /// Returns true if a conversation that is known by one of these ids is captured. It was held in `project`, and its
+    /// transcript is `file`.
     #[must_use]
-    pub fn admits(&self, program: &str, ids: &[String], project: Option<&str>) -> bool {
-        !project.is_some_and(|project| self.excludes(Path::new(project))) && !self.deleted.contains(program, ids)
+    pub fn admits(&self, program: &str, ids: &[String], (project, file): (Option<&str>, &str)) -> bool {
+        let mut paths = project.into_iter().chain([file]).map(Path::new);
+        !paths.any(|path| self.excludes(path)) && !self.deleted.contains(program, ids)
     }
 
     /// Returns true if a transcript is in an excluded directory, also one that only a link leads to.

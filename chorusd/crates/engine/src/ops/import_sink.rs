@@ -235,6 +235,8 @@ impl SessionCollector {
             secrets_found: None,
             warning,
             known: None,
+            known_sessions: Vec::new(),
+            left_out: None,
         }
     }
 

@@ -47,7 +47,9 @@ impl SessionImporter {
         }
         let ids = conversation_ids(&program, target.name, &imported);
         match target.rules {
-            Some(rules) if !rules.admits(&program, &ids, imported.about.project.as_deref()) => return Ok(None),
+            Some(rules) if !rules.admits(&program, &ids, (imported.about.project.as_deref(), target.name)) => {
+                return Ok(None);
+            }
             Some(_) => {}
             None => self.deleted.remove(&program, &ids).await?,
         }

@@ -175,11 +175,11 @@ impl SessionImporter {
     ) -> CommitResult {
         // A rename may have moved the files of the first sessions meanwhile.
         let _stays = self.sessions_lock.read().await;
-        let (mut known, mut secrets) = (0, 0);
+        let mut secrets = 0;
         for SavedConversation { mut session, outcome, added, secrets: found } in saved.all {
             secrets += found;
             if only_changed && outcome == ImportOutcome::UpToDate {
-                known += 1;
+                result.known_sessions.push(session.header.id);
                 continue;
             }
             if let Ok(path) = self.sessions.path(&session.header).await {
@@ -188,7 +188,10 @@ impl SessionImporter {
             result.conversations.push(ImportedConversation { id: session.header.id, outcome, added });
             result.sessions.push(session);
         }
-        (result.secrets_found, result.known) = (Some(secrets), Some(known).filter(|known| *known > 0));
+        let known = result.known_sessions.len() as u64;
+        let unless_none = |count: u64| Some(count).filter(|count| *count > 0);
+        (result.known, result.left_out) = (unless_none(known), unless_none(saved.left_out));
+        result.secrets_found = Some(secrets);
         let name = result.sessions.first().map_or("", |session| &*session.header.agent_name);
         let (sessions, skipped_total) = (result.sessions.len(), result.skipped_total);
         // Capture reads a conversation again each time that it grows.
@@ -224,6 +227,8 @@ struct SavedConversations {
     all: Vec<SavedConversation>,
     /// The session of the conversation that the following side chains belong to.
     main: Option<Uuid>,
+    /// Number of conversations that the rules of capture leave out.
+    left_out: u64,
     failure: Option<Error>,
 }
 
@@ -244,6 +249,7 @@ impl SavedConversations {
             imported.about.parent_id = self.main.or(imported.about.parent_id);
         }
         let Some(saved) = importer.save_conversation(target, imported, side_chain && self.main.is_none()).await? else {
+            self.left_out += 1;
             return Ok(());
         };
         if !side_chain {
