@@ -175,6 +175,7 @@ pub(super) async fn make_services(
         store: store.clone(),
         config: config.clone(),
         sessions_lock: sessions_lock.clone(),
+        deleted: deleted.clone(),
         clock: clock.clone(),
     });
     let agent_exporter = AgentExporter {

@@ -67,19 +67,23 @@ pub struct ExcludeParams {
 
 #[wire(params)]
 pub struct ForgetParams {
-    /// A session of a conversation, or the id that its program gives it. Without one, `undo` lifts all.
+    /// A session of a conversation, or the id that its program gives it; with `undo`, also a session in the trash. Without one,
+    /// `undo` lifts all.
     pub conversation: Option<String>,
     /// Capture it again.
     #[serde(default)]
     pub undo: bool,
 }
 
-#[wire(Copy, PartialEq, Eq)]
+#[wire(PartialEq, Eq)]
 pub struct ForgetResult {
     /// Conversations that are not captured any more, or again.
     pub conversations: u64,
     /// Sessions that were moved to the trash.
     pub sessions: u64,
+    /// The id that its program gives the conversation, if there is one. `undo` takes it.
+    #[omit_empty]
+    pub conversation: Option<String>,
 }
 
 #[wire(params)]

@@ -70,6 +70,9 @@ pub struct RestoreResult {
     /// The restored memory.
     #[omit_empty]
     pub memory: Option<MemoryEntry>,
+    /// Sessions of an agent that stay in the trash: another agent has their conversations again.
+    #[omit_empty]
+    pub left: Option<u64>,
 }
 
 #[wire(params)]

@@ -193,13 +193,13 @@ fn an_import_of_what_was_found_asks_once_with_a_list_unless_all_of_it_is_known()
     assert!(shown.contains("hint: continue it: chorusctl restore "), "{shown}");
     // What cannot be read is not asked about again.
     assert_eq!(import(&[]).stdout, "2 conversations up to date\n");
-    // A conversation that was deleted stays so, until its file is named or changes.
+    // A conversation that was deleted stays so, until its file is named.
     chorusctl(&home, ["rm", "alpha"]).expect_success();
-    assert_eq!(import(&["--yes"]).stdout, "2 conversations up to date\n");
+    assert_eq!(import(&[]).stdout, "1 conversation up to date; 1 left out: forgotten or excluded\n");
     fs::write(claude.join("b.jsonl"), line("beta") + &line("beta again")).expect("written");
     let (_, shown) = on_terminal("y\n");
     assert!(shown.contains("Import 1 transcript? [y/N] "), "{shown}");
-    assert!(shown.contains("added 1 message to 1 conversation from 1 file; 1 up to date\n"), "{shown}");
+    assert!(shown.contains("added 1 message to 1 conversation from 2 files; 1 left out"), "{shown}");
     // An agent that is named gets all of them, so all of them are asked about.
     chorusctl(&home, ["agent", "init", "mine"]).expect_success();
     assert_eq!(import(&["--agent", "mine"]).status, 6);

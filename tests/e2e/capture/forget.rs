@@ -32,6 +32,41 @@ fn a_forgotten_conversation_stays_away_until_that_is_undone() {
     let told = chorusctl(&home, ["capture", "forget", "--undo"]).expect_success();
     assert!(told.contains("2 conversations"), "{told}");
     wait_until_kept(&mut client, &other);
+    let told = chorusctl(&home, ["capture", "forget", "--undo"]).expect_success();
+    assert!(told.starts_with("nothing to undo"), "{told}");
+}
+
+#[test]
+fn what_was_forgotten_is_named_by_each_of_its_ids() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    let mut talk = Transcript::claude_code(&home, "/home/mara/shop", "aaaaaaaa");
+    talk.say("one");
+    chorusctl(&home, ["capture", "on"]).expect_success();
+    let session = wait_until_kept(&mut client, &talk);
+    let told = chorusctl(&home, ["capture", "forget", &session.short_id]).expect_success();
+    // The line that it prints works.
+    let undo = told.lines().find_map(|line| line.trim().strip_prefix("undo: chorusctl ")).expect("the way back");
+    assert_eq!(undo, format!("capture forget --undo {}", talk.id));
+    chorusctl(&home, undo.split(' ')).expect_success();
+    for destroyed in [false, true] {
+        for of in [
+            |session: &Session| session.short_id.clone(),
+            |session: &Session| session.header.session_id.clone(),
+            |session: &Session| session.header.id.to_string(),
+        ] {
+            let session = wait_until_kept(&mut client, &talk);
+            match destroyed {
+                true => chorusctl(&home, ["agent", "destroy", "claude-code", "--yes"]).expect_success(),
+                false => chorusctl(&home, ["rm", &session.short_id]).expect_success(),
+            };
+            chorusctl(&home, ["capture", "on"]).expect_success();
+            assert!(captured(&mut client).is_empty());
+            chorusctl(&home, ["capture", "forget", "--undo", &of(&session)]).expect_success();
+            wait_until_kept(&mut client, &talk);
+        }
+    }
 }
 
 #[test]

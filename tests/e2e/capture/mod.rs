@@ -2,6 +2,7 @@
 
 mod cursor;
 mod databases;
+mod destroyed_agent;
 mod discovered_imports;
 mod exports;
 mod first_run;
@@ -18,6 +19,7 @@ use std::path::{Path, PathBuf};
 
 use chorus_proto::Client;
 use chorus_proto::Session;
+use chorus_proto::methods::agent::{List, ListParams};
 use chorus_proto::methods::capture::{SourceStatus, Status, StatusParams};
 use chorus_proto::methods::context::{History, HistoryParams};
 use chorus_tests::ctl::chorusctl;
@@ -89,10 +91,13 @@ fn kept(session: &Session) -> Vec<String> {
     messages.iter().map(|message| message["content"].as_str().expect("a text").to_owned()).collect()
 }
 
-/// Returns the sessions of all captured conversations, the newest first.
+/// Returns the sessions of all captured conversations, the newest first, without those of agents that were destroyed.
 fn captured(client: &mut Client) -> Vec<Session> {
     let params = HistoryParams { all_agents: true, limit: Some(100), ..HistoryParams::default() };
-    client.call::<History>(&params).expect("the history").sessions
+    let mut sessions = client.call::<History>(&params).expect("the history").sessions;
+    let agents = client.call::<List>(&ListParams::default()).expect("the agents").agents;
+    sessions.retain(|session| agents.iter().any(|agent| agent.id == session.header.agent_id));
+    sessions
 }
 
 /// Waits until the session of a conversation has what its transcript has.

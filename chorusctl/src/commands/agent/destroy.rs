@@ -10,7 +10,8 @@ use crate::ui::{Style, confirm, sanitize, terminal, units};
 /// Save an agent's conversation and delete the agent
 ///
 /// Saves the live conversation first, then moves the agent's directory to the trash, unless you keep or purge it. The name can be
-/// used again.
+/// used again. Its sessions count as deleted: conversations of other programs among them are not captured again, until the agent is
+/// restored or `chorusctl capture forget --undo` allows it.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Agent
@@ -41,6 +42,13 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         for warning in &destroyed.warnings {
             app.stderr.warning(warning);
         }
+        if destroyed.agent.import_source.is_some() && !app.stdout.is_quiet() {
+            let allow = if purge { "" } else { ", or the agent is restored" };
+            writeln!(
+                app.stdout,
+                "  its conversations are not captured again, until you allow it (chorusctl capture forget --undo){allow}"
+            )?;
+        }
         match destroyed.files {
             Some(files) if keep_files && !app.stdout.is_quiet() => {
                 writeln!(app.stdout, "  kept its files in {}", sanitize::one_line(&files))
@@ -66,5 +74,10 @@ fn confirm(args: &Args, app: &mut App) -> Result<(), Error> {
         _ => "and move its files to the trash",
     };
     let sessions = units::pluralize(shown.sessions, "session");
-    confirm::ask("agent destroy", &format!("Delete {} ({sessions}) {what}?", shown.agent.name))
+    let captured = shown.agent.import_source.is_some().then(|| {
+        let conversations = "It holds the captured and imported conversations of its program";
+        format!("{conversations}. They will count as deleted, and not be captured again.")
+    });
+    let captured: Vec<_> = captured.into_iter().collect();
+    confirm::ask_about("agent destroy", &captured, &format!("Delete {} ({sessions}) {what}?", shown.agent.name))
 }

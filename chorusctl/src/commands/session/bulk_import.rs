@@ -5,6 +5,7 @@ use std::path::Path;
 
 use chorus_proto::error::exit;
 use chorus_proto::methods::Method as _;
+use chorus_proto::methods::agent::{List, ListParams};
 use chorus_proto::methods::context::{History, HistoryParams, HistoryResult};
 use chorus_proto::methods::daemon::{Hello, HelloParams};
 use chorus_proto::methods::import::{CommitResult, ImportFormat};
@@ -32,6 +33,7 @@ const SESSIONS_PER_REQUEST: u64 = 1_000;
 #[derive(Debug, Deserialize)]
 struct SessionId {
     id: Uuid,
+    agent_id: Uuid,
 }
 
 /// How the files of an import were chosen.
@@ -57,13 +59,17 @@ pub(super) fn kept_sessions(app: &mut App, imported: &ImportedFiles) -> Result<H
     if !imported.names_sessions() {
         return Ok(kept);
     }
+    // The history also has the sessions of agents that were destroyed.
+    let agents = app.call::<List>(&ListParams::default())?.agents;
+    let agents: HashSet<Uuid> = agents.iter().map(|agent| agent.id).collect();
     loop {
         let limit = Some(SESSIONS_PER_REQUEST);
         let params =
             HistoryParams { all_agents: true, page: Some(page), limit, keep_numbers: true, ..HistoryParams::default() };
         let raw = app.client()?.call_raw(History::NAME, &params, &mut |_| {})?;
         let result: HistoryResult<SessionId> = parse_result(&raw)?;
-        kept.extend(result.sessions.iter().map(|session| session.id));
+        let present = result.sessions.iter().filter(|session| agents.contains(&session.agent_id));
+        kept.extend(present.map(|session| session.id));
         if result.page >= result.pages {
             return Ok(kept);
         }

@@ -5,11 +5,13 @@ use chorus_proto::methods::trash::{Restore, RestoreParams};
 use crate::app::App;
 use crate::commands::format;
 use crate::error::Error;
+use crate::ui::units::pluralize;
 use crate::ui::{Style, sanitize};
 
 /// Restore an agent, a session or a memory
 ///
-/// An agent is restored with its ID and sessions. If its name is in use by another agent now, nothing is changed. A session whose name
+/// An agent is restored with its ID and sessions. If its name is in use by another agent now, nothing is changed; but if
+/// both hold the captured conversations of the same program, the sessions move to that agent. A session whose name
 /// is taken gets a free one, such as `NAME-2`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -23,6 +25,10 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         if let Some(agent) = &back.agent {
             let line = format!("restored agent {}", app.stdout.style(Style::Strong, &sanitize::one_line(&agent.name)));
             app.stdout.status_line(&line)?;
+            if let Some(left) = back.left {
+                let left = pluralize(left, "session");
+                app.stdout.status_line(&format!("{left} left in the trash: their conversations are there again"))?;
+            }
         }
         if let Some(session) = &back.session {
             let named = format::session(&app.stdout, session);

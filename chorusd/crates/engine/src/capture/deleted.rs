@@ -48,14 +48,29 @@ impl DeletedConversations {
 
     /// Lets capture take all conversations again. Returns their number.
     pub(crate) async fn remove_all(&self) -> Result<u64> {
-        let hashes: Vec<String> = self.hashes.lock().iter().cloned().collect();
-        for hash in &hashes {
-            self.table.remove_tombstone(hash.clone()).await?;
-            self.hashes.lock().remove(hash);
-        }
+        let hashes = self.hashes.lock().clone();
+        let count = hashes.len() as u64;
+        self.remove_hashes(hashes).await?;
+        Ok(count)
+    }
+
+    /// Adds hashes that are in the catalog already.
+    pub(crate) fn add_stored(&self, hashes: Vec<String>) {
+        self.hashes.lock().extend(hashes);
+    }
+
+    /// Lets capture take these conversations again, because they were restored.
+    pub(crate) async fn remove_identities(&self, identities: &[(String, String)]) -> Result<()> {
+        let hashes = identities.iter().map(|(program, conversation)| conversation_hash(program, conversation)).collect();
+        self.remove_hashes(hashes).await
+    }
+
+    async fn remove_hashes(&self, hashes: HashSet<String>) -> Result<()> {
+        self.table.remove_tombstones(hashes.iter().cloned().collect()).await?;
+        self.hashes.lock().retain(|hash| !hashes.contains(hash));
         self.table.forget_held_back().await?;
         self.restored.notify_one();
-        Ok(hashes.len() as u64)
+        Ok(())
     }
 
     /// Lets capture take a conversation again, because the user brought it back.
@@ -63,13 +78,7 @@ impl DeletedConversations {
         if !self.contains(program, ids) {
             return Ok(());
         }
-        for hash in ids.iter().map(|id| conversation_hash(program, id)) {
-            self.table.remove_tombstone(hash.clone()).await?;
-            self.hashes.lock().remove(&hash);
-        }
-        self.table.forget_held_back().await?;
-        self.restored.notify_one();
-        Ok(())
+        self.remove_hashes(ids.iter().map(|id| conversation_hash(program, id)).collect()).await
     }
 }
 

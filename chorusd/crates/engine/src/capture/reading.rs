@@ -14,6 +14,7 @@ use chorus_store::catalog::{CapturedFile, SkippedLine};
 use chorus_tool_files::{ConversationInfo, MAX_TRANSCRIPT_BYTES, ZstdReader, read_info, write_opencode_session};
 use jiff::Timestamp;
 use tokio::sync::watch;
+use uuid::Uuid;
 
 use super::complete_lines::CompleteLines;
 use super::file_scan::TranscriptFile;
@@ -171,7 +172,8 @@ impl Reader {
         let messages = sessions.iter().map(|session| session.header.message_count).sum();
         let skipped = skipped.into_iter().find(|skipped| !skipped.left_out);
         let skipped = skipped.map(|Skipped { line, reason, .. }| SkippedLine { line, reason });
-        Ok(Outcome { conversations: sessions.len() as u64, messages, skipped_lines, skipped, unreadable })
+        let sessions = sessions.iter().map(|session| session.header.id).collect();
+        Ok(Outcome { sessions, messages, skipped_lines, skipped, unreadable })
     }
 }
 
@@ -195,7 +197,7 @@ fn write_session(path: &Path, dir: &Path) -> io::Result<CompleteLines> {
 /// The counts of an import.
 #[derive(Debug)]
 pub(super) struct Outcome {
-    pub conversations: u64,
+    pub sessions: Vec<Uuid>,
     pub messages: u64,
     pub skipped_lines: u64,
     pub skipped: Option<SkippedLine>,
@@ -206,8 +208,10 @@ pub(super) struct Outcome {
 impl Outcome {
     /// Returns `row` with the counts of the import.
     pub(super) fn add_to(self, row: CapturedFile) -> CapturedFile {
-        let Self { conversations, messages, skipped_lines, skipped, unreadable } = self;
-        CapturedFile { conversations, messages, skipped_lines, skipped, failure: unreadable, ..row }
+        let Self { sessions, messages, skipped_lines, skipped, unreadable } = self;
+        let conversations = sessions.len() as u64;
+        let sessions = Some(sessions);
+        CapturedFile { conversations, messages, sessions, skipped_lines, skipped, failure: unreadable, ..row }
     }
 }
 
@@ -223,6 +227,7 @@ pub(super) fn row_of(file: &TranscriptFile, before: Option<&CapturedFile>, failu
         modified_at: file.modified_at,
         conversations: before.map_or(0, |before| before.conversations),
         messages: before.map_or(0, |before| before.messages),
+        sessions: before.and_then(|before| before.sessions.clone()),
         skipped_lines: before.map_or(0, |before| before.skipped_lines),
         skipped: before.and_then(|before| before.skipped.clone()),
         marker: None,

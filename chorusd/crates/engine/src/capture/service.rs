@@ -10,7 +10,7 @@ use chorus_base::sync::Mutex;
 use chorus_clock::Clock;
 use chorus_config::CaptureConfig;
 use chorus_store::Catalog;
-use chorus_store::catalog::{CaptureTable, CapturedFile, SettingTable};
+use chorus_store::catalog::{CaptureTable, CapturedFile, SessionTable, SettingTable};
 use tokio::sync::watch;
 
 use super::deleted::DeletedConversations;
@@ -35,6 +35,7 @@ pub(super) struct Progress {
 #[derive(Debug)]
 pub struct CaptureService {
     pub(super) table: CaptureTable,
+    pub(super) sessions: SessionTable,
     setting: SettingTable,
     pub(super) clock: Clock,
     pub(super) places: UserPlaces,
@@ -74,6 +75,7 @@ impl CaptureService {
         let files = catalog.capture.files().await?.into_iter().map(|file| (file.path.clone(), file)).collect();
         Ok(Self {
             table: catalog.capture.clone(),
+            sessions: catalog.sessions.clone(),
             setting: catalog.settings.clone(),
             clock,
             places,

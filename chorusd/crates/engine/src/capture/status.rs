@@ -1,6 +1,6 @@
 //! Describes the sources: how much was captured, and which transcripts could not be read.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use chorus_base::error::Result;
@@ -8,6 +8,7 @@ use chorus_proto::methods::capture::{CaptureFailure, SourceStatus, StatusResult,
 use chorus_runtime::run_blocking;
 use chorus_store::catalog::CapturedFile;
 use jiff::{Timestamp, ToSpan as _};
+use uuid::Uuid;
 
 use super::file_scan::{TranscriptFile, find_transcripts};
 use super::service::CaptureService;
@@ -21,6 +22,14 @@ const FORECAST_DAYS: u64 = 9;
 /// A program that was used so many days after it last wrote a transcript is said to be silent.
 const SILENT_DAYS: i64 = 14;
 
+/// The conversations that agents hold.
+#[derive(Debug)]
+struct Kept {
+    /// Conversations and their messages, by program.
+    counts: HashMap<String, (u64, u64)>,
+    sessions: HashSet<Uuid>,
+}
+
 impl CaptureService {
     /// Describes these sources.
     pub(crate) async fn describe(&self, sources: Vec<CaptureSource>) -> Result<StatusResult> {
@@ -28,9 +37,11 @@ impl CaptureService {
         let (files, places, now) = (self.files.lock().clone(), self.places.clone(), self.clock.now());
         let unreadable = self.unreadable_dirs.lock().clone();
         let on = settings.sources();
+        let (counts, sessions) = (self.sessions.count_by_program().await?, self.sessions.ids_with_source().await?);
+        let kept = Kept { counts, sessions };
         let sources = run_blocking(move || {
             let describe = |source: CaptureSource| {
-                let known = KnownFiles { files: &files, unreadable: &unreadable };
+                let known = KnownFiles { files: &files, unreadable: &unreadable, kept: &kept };
                 describe_source(source, on.contains(&source), source.roots(&places), known, now)
             };
             Ok(sources.into_iter().map(describe).collect())
@@ -46,18 +57,19 @@ impl CaptureService {
     }
 }
 
-/// The files as they were when they were last read, and the directories that could not be listed.
+/// The files as they were when they were last read, the directories that could not be listed, and what is kept.
 #[derive(Clone, Copy)]
 struct KnownFiles<'a> {
     files: &'a HashMap<PathBuf, CapturedFile>,
     unreadable: &'a BTreeMap<PathBuf, CaptureSource>,
+    kept: &'a Kept,
 }
 
 fn describe_source(
     source: CaptureSource,
     on: bool,
     roots: Vec<Root>,
-    KnownFiles { files, unreadable }: KnownFiles<'_>,
+    KnownFiles { files, unreadable, kept }: KnownFiles<'_>,
     now: Timestamp,
 ) -> SourceStatus {
     let own = || files.values().filter(|file| file.source == source.name());
@@ -67,7 +79,8 @@ fn describe_source(
     let skipped = own().filter_map(|file| Some((file, file.skipped.as_ref()?)));
     let skipped = skipped.filter(|(file, _)| file.skipped_lines > 0).max_by_key(|(file, _)| file.modified_at);
     let deletion = roots.iter().find_map(|root| source.deletes_after_days(&root.dir));
-    let deletion = deletion.and_then(|days| forecast(source, &roots, files, (days, now)));
+    let deletion = deletion.and_then(|days| forecast(source, &roots, (files, kept), (days, now)));
+    let (conversations, messages) = kept.counts.get(source.name()).copied().unwrap_or_default();
     let last_written_at = own().map(|file| file.modified_at).max();
     SourceStatus {
         source: source.name().into(),
@@ -76,8 +89,8 @@ fn describe_source(
         used_since: last_written_at.filter(|_| on).and_then(|written| used_since(&roots, written, now)),
         // A database has rows for its conversations.
         files: own().filter(|file| source.kind(&file.path) != Some(FileKind::Database)).count() as u64,
-        conversations: own().map(|file| file.conversations).sum(),
-        messages: own().map(|file| file.messages).sum(),
+        conversations,
+        messages,
         last_written_at,
         skipped_lines: own().map(|file| file.skipped_lines).sum(),
         skipped: skipped.map(|(file, skipped)| UnreadLine {
@@ -123,7 +136,7 @@ fn used_since(roots: &[Root], written: Timestamp, now: Timestamp) -> Option<Time
 fn forecast(
     source: CaptureSource,
     roots: &[Root],
-    files: &HashMap<PathBuf, CapturedFile>,
+    (files, kept): (&HashMap<PathBuf, CapturedFile>, &Kept),
     (after_days, now): (u64, Timestamp),
 ) -> Option<UpcomingDeletion> {
     let hours = i64::try_from(after_days.saturating_sub(FORECAST_DAYS)).ok()?.checked_mul(24)?;
@@ -131,7 +144,12 @@ fn forecast(
     let found = find_transcripts(source, roots).transcripts;
     let doomed: Vec<_> = found.iter().filter(|file| file.modified_at <= before).collect();
     let is_captured = |file: &TranscriptFile| {
-        files.get(&file.row_path()).is_some_and(|read| read.failure.is_none() && read.conversations > 0)
+        files.get(&file.row_path()).is_some_and(|read| {
+            let sessions = read.sessions.as_deref().unwrap_or_default();
+            read.failure.is_none()
+                && read.conversations > 0
+                && sessions.iter().all(|session| kept.sessions.contains(session))
+        })
     };
     (!doomed.is_empty()).then(|| UpcomingDeletion {
         after_days,

@@ -9,6 +9,7 @@ use rusqlite::{Connection, Row, params};
 use uuid::Uuid;
 
 use super::CatalogDb;
+use super::capture;
 use super::memories::{self, MemoryRow, RememberOutcome};
 use crate::journal::{from_nanos, to_nanos};
 use crate::sqlite::StoreResult;
@@ -130,18 +131,21 @@ impl AgentTable {
         })
     }
 
-    /// Marks the agent as destroyed and records the directory that its files were moved to.
+    /// Marks the agent as destroyed and records the directory that its files were moved to. Its conversations are not
+    /// captured again: `tombstones` are their hashes.
     pub fn mark_destroyed(
         &self,
         id: Uuid,
         at: Timestamp,
         dir: String,
+        tombstones: Vec<String>,
     ) -> impl Future<Output = Result<()>> + Send + use<> {
         self.db.writer.submit(move |conn| {
             conn.execute(
                 "UPDATE agents SET status = 'destroyed', destroyed_at = ?2, dir = ?3 WHERE id = ?1",
                 params![id.as_bytes(), to_nanos(at), dir],
             )?;
+            tombstones.iter().try_for_each(|hash| capture::insert_tombstone(conn, hash))?;
             Ok(())
         })
     }

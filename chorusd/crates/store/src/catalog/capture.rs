@@ -7,10 +7,12 @@ use std::path::PathBuf;
 
 use chorus_base::error::Result;
 use jiff::Timestamp;
-use rusqlite::{Row, params};
+use rusqlite::{Connection, Row, params};
+use uuid::Uuid;
 
 use super::CatalogDb;
 use crate::journal::{from_nanos, to_nanos};
+use crate::sqlite::StoreResult;
 
 /// A transcript, or a conversation in a database, as it was when it was last read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +28,8 @@ pub struct CapturedFile {
     pub modified_at: Timestamp,
     pub conversations: u64,
     pub messages: u64,
+    /// The sessions that hold its conversations; `None` if an earlier version read it.
+    pub sessions: Option<Vec<Uuid>>,
     /// Lines that could not be read.
     pub skipped_lines: u64,
     /// The first of them.
@@ -61,7 +65,7 @@ impl CaptureTable {
                 let rows = conn
                     .prepare_cached(
                         "SELECT source, path, device, inode, read_bytes, size, modified_at, conversations, messages,
-                             skipped_lines, failure, marker, skipped_line, skipped_reason, unsaved
+                             skipped_lines, failure, marker, skipped_line, skipped_reason, unsaved, sessions
                          FROM captured_files",
                     )?
                     .query_map([], read_file)?
@@ -76,8 +80,8 @@ impl CaptureTable {
         self.db.writer.submit(move |conn| {
             conn.prepare_cached(
                 "INSERT OR REPLACE INTO captured_files (source, path, device, inode, read_bytes, size, modified_at,
-                     conversations, messages, skipped_lines, failure, marker, skipped_line, skipped_reason, unsaved)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+                     conversations, messages, skipped_lines, failure, marker, skipped_line, skipped_reason, unsaved, sessions)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
             )?
             .execute(params![
                 file.source,
@@ -95,6 +99,7 @@ impl CaptureTable {
                 file.skipped.as_ref().map(|skipped| skipped.line.cast_signed()),
                 file.skipped.as_ref().map(|skipped| &*skipped.reason),
                 file.unsaved,
+                file.sessions.map(|sessions| sessions.iter().flat_map(Uuid::as_bytes).copied().collect::<Vec<u8>>()),
             ])?;
             Ok(())
         })
@@ -132,20 +137,24 @@ impl CaptureTable {
 
     /// Adds the hash of a conversation that is not captured again.
     pub fn add_tombstone(&self, hash: String) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.db.writer.submit(move |conn| {
-            conn.prepare_cached("INSERT OR IGNORE INTO capture_tombstones (conversation) VALUES (?1)")?
-                .execute([hash])?;
-            Ok(())
-        })
+        self.db.writer.submit(move |conn| insert_tombstone(conn, &hash))
     }
 
-    /// Removes the hash of a conversation, which is captured again.
-    pub fn remove_tombstone(&self, hash: String) -> impl Future<Output = Result<()>> + Send + use<> {
+    /// Removes the hashes of conversations, which are captured again.
+    pub fn remove_tombstones(&self, hashes: Vec<String>) -> impl Future<Output = Result<()>> + Send + use<> {
         self.db.writer.submit(move |conn| {
-            conn.prepare_cached("DELETE FROM capture_tombstones WHERE conversation = ?1")?.execute([hash])?;
+            let mut statement = conn.prepare_cached("DELETE FROM capture_tombstones WHERE conversation = ?1")?;
+            for hash in hashes {
+                statement.execute([hash])?;
+            }
             Ok(())
         })
     }
+}
+
+pub(super) fn insert_tombstone(conn: &Connection, hash: &str) -> StoreResult<()> {
+    conn.prepare_cached("INSERT OR IGNORE INTO capture_tombstones (conversation) VALUES (?1)")?.execute([hash])?;
+    Ok(())
 }
 
 fn read_file(row: &Row<'_>) -> rusqlite::Result<CapturedFile> {
@@ -168,5 +177,8 @@ fn read_file(row: &Row<'_>) -> rusqlite::Result<CapturedFile> {
             _ => None,
         },
         unsaved: row.get(14)?,
+        sessions: row
+            .get::<_, Option<Vec<u8>>>(15)?
+            .map(|bytes| bytes.as_chunks().0.iter().copied().map(Uuid::from_bytes).collect()),
     })
 }

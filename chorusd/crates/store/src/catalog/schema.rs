@@ -388,4 +388,10 @@ pub(crate) const MIGRATIONS: Migrations = &[
     -- lines that are not part of the conversation counted as unreadable
     UPDATE captured_files SET inode = 0, marker = NULL WHERE skipped_lines > 0;
 ",
+    "
+    -- the sessions that hold its conversations, 16 bytes each; NULL if it was last read before this column was there
+    ALTER TABLE captured_files ADD COLUMN sessions BLOB;
+    -- read again
+    UPDATE captured_files SET inode = 0, marker = NULL;
+",
 ];

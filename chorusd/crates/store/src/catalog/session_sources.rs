@@ -1,5 +1,6 @@
 //! Finds the sessions that hold a conversation of another program.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
@@ -9,7 +10,7 @@ use uuid::Uuid;
 
 use super::imported_usage::{self, ImportedUsage};
 use super::session_listing::project_condition;
-use super::sessions::{COLUMNS, ProjectFilter, SessionRow, SessionTable, read_session};
+use super::sessions::{COLUMNS, ProjectFilter, SessionRow, SessionTable, insert, read_session};
 
 /// The limit on sessions of one conversation that are looked at.
 const MAX_REVISIONS: u64 = 16;
@@ -86,6 +87,76 @@ impl SessionTable {
                 Ok(programs)
             })
             .await
+    }
+
+    /// Returns the identities of the conversations that the sessions of an agent hold: the program and the id there, which
+    /// for its own sessions are `chorus` and the session's id.
+    pub async fn identities_of_agent(&self, agent: Uuid) -> Result<Vec<(String, String)>> {
+        self.db
+            .reader
+            .submit(move |conn| {
+                let mut statement = conn.prepare_cached(
+                    "SELECT source_program, source_conversation, id FROM sessions WHERE agent_id = ?1",
+                )?;
+                let identities = statement.query_map([agent.as_bytes()], |row| {
+                    let (program, conversation): (Option<String>, Option<String>) = (row.get(0)?, row.get(1)?);
+                    let id = row.get(2).map(Uuid::from_bytes)?;
+                    Ok(program.zip(conversation).unwrap_or_else(|| ("chorus".to_owned(), id.to_string())))
+                })?;
+                Ok(identities.collect::<rusqlite::Result<_>>()?)
+            })
+            .await
+    }
+
+    /// Counts the conversations of each program that agents hold, and their messages: those of the newest revision.
+    pub async fn count_by_program(&self) -> Result<HashMap<String, (u64, u64)>> {
+        self.db
+            .reader
+            .submit(|conn| {
+                // The number of messages is that of the row with the highest revision.
+                let mut statement = conn.prepare_cached(
+                    "SELECT source_program, count(*), sum(messages) FROM (
+                         SELECT source_program, json_extract(header, '$.message_count') AS messages,
+                             max(json_extract(header, '$.source.revision'))
+                         FROM sessions
+                         WHERE source_program IS NOT NULL
+                             AND agent_id IN (SELECT id FROM agents WHERE status = 'active')
+                         GROUP BY source_program, source_conversation)
+                     GROUP BY source_program",
+                )?;
+                let counts = statement.query_map([], |row| {
+                    Ok((row.get(0)?, (row.get(1)?, row.get::<_, Option<u64>>(2)?.unwrap_or(0))))
+                })?;
+                Ok(counts.collect::<rusqlite::Result<_>>()?)
+            })
+            .await
+    }
+
+    /// Returns the ids of the sessions of other programs' conversations that agents hold.
+    pub async fn ids_with_source(&self) -> Result<HashSet<Uuid>> {
+        self.db
+            .reader
+            .submit(|conn| {
+                let mut statement = conn.prepare_cached(
+                    "SELECT id FROM sessions WHERE source_program IS NOT NULL
+                         AND agent_id IN (SELECT id FROM agents WHERE status = 'active')",
+                )?;
+                let ids = statement.query_map([], |row| row.get(0).map(Uuid::from_bytes))?;
+                Ok(ids.collect::<rusqlite::Result<_>>()?)
+            })
+            .await
+    }
+
+    /// Gives a session to the agent that its new row names, with its usage.
+    pub fn move_to_agent(&self, row: SessionRow) -> impl Future<Output = Result<()>> + Send + use<> {
+        self.db.writer.submit(move |conn| {
+            let (id, agent) = (row.header.id, row.header.agent_id);
+            conn.prepare_cached("DELETE FROM sessions WHERE id = ?1")?.execute([id.as_bytes()])?;
+            insert(conn, &row)?;
+            conn.prepare_cached("UPDATE imported_calls SET agent_id = ?2 WHERE session_id = ?1")?
+                .execute([id.as_bytes(), agent.as_bytes()])?;
+            Ok(())
+        })
     }
 
     /// Returns the ids of all sessions of a project.

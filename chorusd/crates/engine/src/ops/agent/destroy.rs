@@ -23,13 +23,15 @@ use super::{AgentEditor, discord_channel};
 use crate::agent::agent_index::AgentEntry;
 use crate::agent::command;
 use crate::agent::registry::Registry;
+use crate::capture::conversation_hash;
 use crate::ops::trash as ops_trash;
 use crate::tasks::{EndedTask, Tasks};
 
 /// The time limit for appending notices about ended tasks to the context of an agent that is being destroyed.
 const NOTICE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Saves the live context, then removes the agent. Its directory goes to the trash, stays, or is deleted.
+/// Saves the live context, then removes the agent. Its directory goes to the trash, stays, or is deleted. Its conversations are
+/// not captured again until the agent is restored.
 ///
 /// # Errors
 /// `agent_not_found`, `invalid_params`, `disk_full`, `storage_failed`; the agent is unchanged then.
@@ -167,7 +169,16 @@ fn remove_agent<'a>(
         let trashed = if params.keep_files { None } else { Some(move_to_trash(editor, &settings).await?) };
         let dir = trashed.as_ref().map_or_else(|| from.clone(), TrashItem::settled_content);
         let dir = dir.strip_prefix(&editor.agents.home).unwrap_or(&from).to_string_lossy().into_owned();
-        if let Err(failure) = editor.store.catalog.agents.mark_destroyed(settings.id, editor.clock.now(), dir).await {
+        let marked = async {
+            let catalog = &editor.store.catalog;
+            let identities = catalog.sessions.identities_of_agent(settings.id).await?;
+            let tombstones: Vec<_> =
+                identities.iter().map(|(program, conversation)| conversation_hash(program, conversation)).collect();
+            catalog.agents.mark_destroyed(settings.id, editor.clock.now(), dir, tombstones.clone()).await?;
+            editor.deleted.add_stored(tombstones);
+            Ok(())
+        };
+        if let Err(failure) = marked.await {
             if let Some(entry) = trashed {
                 let back = run_blocking(move || {
                     trash::restore_to(&entry, &from).map_err(|e| Error::io("cannot undo a destroy", &e))

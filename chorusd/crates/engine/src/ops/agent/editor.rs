@@ -23,6 +23,7 @@ use super::init::write_config;
 use super::{AgentDescriber, AgentResolver, agent_entry, agent_row};
 use crate::agent::agent_index::AgentEntry;
 use crate::agent::registry::Registry;
+use crate::capture::DeletedConversations;
 
 /// The services that create, change and destroy agents. An operation that does so holds the lock of `agents`.
 #[derive(Debug)]
@@ -35,6 +36,8 @@ pub struct AgentEditor {
     pub config: Arc<Config>,
     /// Locked for writing while the directory of an agent moves.
     pub sessions_lock: Arc<RwLock<()>>,
+    /// Keeps capture from bringing back the conversations of an agent that is destroyed.
+    pub deleted: Arc<DeletedConversations>,
     pub clock: Clock,
 }
 

@@ -136,6 +136,11 @@ async fn init_locked(
     if revived {
         // So that sessions in the directory appear in the history immediately.
         catalog_sync.try_sync_sessions(&new.settings).await;
+        let identities = editor.store.catalog.sessions.identities_of_agent(new.settings.id).await;
+        let restored = async { editor.deleted.remove_identities(&identities?).await };
+        if let Err(failure) = restored.await {
+            tracing::warn!(agent = %name, %failure, "its conversations are not captured again yet");
+        }
     }
     Ok(InitResult { agent: editor.describer.describe_changed(&new).await, revived, warnings: Vec::new() })
 }

@@ -2,6 +2,7 @@
 
 pub mod empty;
 pub mod list;
+mod merge_agent;
 pub mod recovery;
 pub mod restore;
 

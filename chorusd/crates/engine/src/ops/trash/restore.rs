@@ -16,6 +16,7 @@ use chorus_store::trash::{EntryMetadata, SessionMetadata, TrashItem};
 use chorus_store::{session_files, trash};
 
 use super::Trash;
+use super::merge_agent::merge_agent;
 use crate::agent::agent_index::AgentEntry;
 use crate::capture::identity;
 use crate::ops::agent::{AGENTS_DIR, AgentDescriber, agent_entry, agent_row, discord_channel};
@@ -23,7 +24,8 @@ use crate::ops::catalog_sync::CatalogSync;
 use crate::ops::session::SessionReader;
 use crate::ops::{catalog_sync, memory as ops_memory};
 
-/// Restores an agent, a session or a memory to its original place.
+/// Restores an agent, a session or a memory to its original place. If capture has created another agent for the same program since,
+/// the sessions go there.
 ///
 /// # Errors
 /// `not_found`, `ambiguous`, `already_exists` if the name of an agent is taken or a session exists already; the entry stays in the trash then.
@@ -45,17 +47,38 @@ pub async fn restore(
         )
         .hint(format!("inspect {}", entry.dir.display())));
     };
-    let mut restored = RestoreResult { agent: None, session: None, former_name: None, memory: None };
+    let mut restored = RestoreResult { agent: None, session: None, former_name: None, memory: None, left: None };
     match (note.kind, &note.session, &note.memory) {
         (TrashKind::Memory, _, Some(row)) => restored.memory = restore_memory(trash, &entry, row.clone()).await?,
         (TrashKind::Session, Some(of), _) => {
             let (session, former_name) = restore_session(trash, sessions, &entry, &note, of).await?;
             (restored.session, restored.former_name) = (Some(session), former_name);
         }
-        _ => restored.agent = Some(restore_agent(trash, describer, catalog_sync, &entry, &note).await?),
+        _ => match place_taker(trash, &entry, &note).await? {
+            Some(into) => {
+                let left = merge_agent(trash, &entry, &note, &into).await?;
+                restored.left = Some(left).filter(|left| *left > 0);
+                restored.agent = Some(describer.describe_changed(&into).await);
+            }
+            None => restored.agent = Some(restore_agent(trash, describer, catalog_sync, &entry, &note).await?),
+        },
     }
     tracing::info!(entry = %entry.id, kind = ?note.kind, "restored from the trash");
     Ok(restored)
+}
+
+/// Returns the agent that has the name of one in the trash, and holds the conversations of the same program: capture has created
+/// it since.
+async fn place_taker(trash: &Trash, entry: &TrashItem, note: &EntryMetadata) -> Result<Option<Arc<AgentEntry>>> {
+    let other = trash.agents.index.by_name(&note.name).filter(|other| other.settings.id != note.agent_id);
+    let Some((other, source)) = other.and_then(|other| Some((other.clone(), other.settings.import_source.clone()?)))
+    else {
+        return Ok(None);
+    };
+    let file = entry.content().join(AGENT_FILE);
+    let config = run_blocking(move || Ok(std::fs::read(file).unwrap_or_default())).await?;
+    let config: serde_json::Value = serde_json::from_slice(&config).unwrap_or_default();
+    Ok((config["import_source"] == source).then_some(other))
 }
 
 /// Restores an agent with its id, row and sessions.
@@ -106,6 +129,8 @@ async fn restore_agent(
     }
     discard_entry(entry).await;
     let agent = trash.agents.index.insert(agent_entry(&trash.home, &dir, &config, stamp));
+    let identities = trash.store.catalog.sessions.identities_of_agent(config.id).await?;
+    trash.deleted.remove_identities(&identities).await?;
     discord_channel::sync_if_changed(&trash.agents.discord, None, &agent);
     // Sessions may have been changed in the trash; sync them before the first request.
     catalog_sync.try_sync_sessions(&agent.settings).await;
@@ -220,7 +245,7 @@ fn already_exists(what: String) -> Error {
     Error::new(ErrorKind::AlreadyExists, what)
 }
 
-async fn hide_entry(entry: &TrashItem) -> Result<TrashItem> {
+pub(super) async fn hide_entry(entry: &TrashItem) -> Result<TrashItem> {
     let entry = entry.clone();
     run_blocking(move || {
         trash::begin_move(&entry)

@@ -105,6 +105,11 @@ impl SessionImporter {
             Some(agent) => agent,
             None => self.import_agents.find_or_create(target.format, &source.program).await?,
         };
+        // An agent may have been destroyed meanwhile.
+        let project = raw.about.project.as_deref();
+        if target.rules.is_some_and(|rules| !rules.admits(&program, &ids, (project, target.name))) {
+            return Ok(None);
+        }
         let secrets = conversation.secrets_after(0) + self.metadata_secrets(&raw);
         let parent = former.map(|row| row.header.id).or(exported);
         let added = conversation.totals.messages;
