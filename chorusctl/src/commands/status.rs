@@ -51,7 +51,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     if status.agents.is_empty() {
         app.stdout.flush()?;
         app.stderr.line("no agents yet");
-        app.stderr.hint("start a conversation: chorusctl chat (or keep those of other tools: chorusctl import)");
+        app.stderr.hint("start a conversation: chorusctl chat (or keep those of other tools: chorusctl capture on)");
     }
     Ok(())
 }

@@ -99,6 +99,11 @@ pub(super) async fn make_services(
         usage: usage.clone(),
         counts: Default::default(),
     });
+    let deleted = Arc::new(DeletedConversations::load(store.catalog.capture.clone()).await?);
+    let capture =
+        CaptureService::load(&store.catalog, deleted.clone(), UserPlaces::from_env(), &config.capture, clock.clone())
+            .await?;
+    let capture = Arc::new(capture);
     let agent_resolver = Arc::new(AgentResolver {
         index: agents.clone(),
         table: store.catalog.agents.clone(),
@@ -110,6 +115,7 @@ pub(super) async fn make_services(
         registry: registry.clone(),
         conversation_locks: KeyedMutex::default(),
         starting_conversations: Default::default(),
+        capture: capture.clone(),
     });
     let sessions = Arc::new(SessionReader {
         table: store.catalog.sessions.clone(),
@@ -118,10 +124,6 @@ pub(super) async fn make_services(
         registry: registry.clone(),
         history_numbers: ops::history_numbers::HistoryNumbers::take_stored(&places.home),
     });
-    let deleted = Arc::new(DeletedConversations::load(store.catalog.capture.clone()).await?);
-    let capture =
-        CaptureService::load(&store.catalog, deleted.clone(), UserPlaces::from_env(), &config.capture, clock.clone())
-            .await?;
     let session_trash = Arc::new(SessionTrash {
         store: store.clone(),
         agents: agents.clone(),
@@ -226,7 +228,7 @@ pub(super) async fn make_services(
     let started_at = clock.now();
     let ops = Arc::new(Ops {
         effective_config,
-        capture: Arc::new(capture),
+        capture,
         agent_resolver,
         agent_describer,
         agent_editor,

@@ -59,6 +59,60 @@ fn the_first_command_saves_what_is_there() {
 }
 
 #[test]
+fn status_counts_conversations_and_not_copies_of_their_transcripts() {
+    let home = home();
+    let rollout = codex_rollout(&home);
+    let mut claude = Transcript::claude_code(&home, "/home/mara/shop", "aaaaaaaa");
+    claude.say("why is checkout slow");
+    claude.say("the cart is loaded twice");
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    for copy in 1..=3 {
+        let dir = home.user_home.join(format!(".claude/projects/copy-{copy}"));
+        fs::create_dir_all(&dir).expect("created");
+        fs::copy(&claude.path, dir.join(claude.path.file_name().expect("a name"))).expect("copied");
+        fs::copy(&rollout, rollout.with_file_name(format!("rollout-copy-{copy}.jsonl"))).expect("copied");
+    }
+    chorusctl(&home, ["capture", "on"]).expect_success();
+    let mut counts = |source: &str| {
+        let status = status_of(&mut client, source);
+        (status.conversations, status.messages)
+    };
+    assert_eq!((counts("claude-code"), counts("codex")), ((1, 2), (1, 2)));
+    claude.say("fix it");
+    fs::remove_dir_all(home.user_home.join(".codex/sessions")).expect("removed");
+    wait_until("the growth", DEADLINE, || (counts("claude-code") == (1, 3)).then_some(()));
+    assert_eq!(counts("codex"), (1, 2));
+    // The newest revision counts.
+    let text = fs::read_to_string(&claude.path).expect("the transcript").replace("why is", "since when is");
+    fs::write(&claude.path, text.lines().take(2).map(|line| format!("{line}\n")).collect::<String>()).expect("written");
+    wait_until("the revision", DEADLINE, || (counts("claude-code") == (1, 2)).then_some(()));
+}
+
+#[test]
+fn a_first_user_is_told_of_agents_and_of_capture() {
+    let home = home();
+    let _daemon = Daemon::start(&home);
+    let refused = |args: &[&str]| chorusctl(&home, args).expect_failure_with_hint(3).to_owned();
+    let commands: [&[&str]; 3] = [&["history"], &["show"], &["save"]];
+    for &command in &commands {
+        let hint = refused(command);
+        assert!(hint.contains("chorusctl agent init NAME") && hint.contains("chorusctl capture on"), "{hint}");
+        let told = chorusctl(&home, command).stderr;
+        assert!(told.contains("no agents and no captured conversations yet"), "{told}");
+    }
+    chorusctl(&home, ["capture", "on"]).expect_success();
+    let hint = refused(&["history"]);
+    assert!(hint.contains("appear as they are written") && !hint.contains("capture on"), "{hint}");
+    codex_rollout(&home);
+    wait_until("the conversation", DEADLINE, || (chorusctl(&home, ["history"]).status == 0).then_some(()));
+    for &command in &commands[1..] {
+        let told = chorusctl(&home, command).stderr;
+        assert!(told.contains("only conversations of codex"), "{command:?}: {told}");
+    }
+}
+
+#[test]
 fn it_is_off_until_it_is_turned_on() {
     let home = home();
     Transcript::claude_code(&home, "/home/mara/shop", "aaaaaaaa").say("hello");

@@ -1,5 +1,7 @@
 //! Conversations that are not captured: excluded projects, a pause, sources that are off, deleted conversations, and secrets.
 
+use std::os::unix::fs::symlink;
+
 use chorus_tests::Daemon;
 
 use super::*;
@@ -28,6 +30,45 @@ fn excluded_projects_are_left_out_until_they_are_included_again() {
     secret.say("and so on");
     wait_until_kept(&mut client, &secret);
     chorusctl(&home, ["capture", "exclude", "--remove", "/home/mara/diary"]).expect_failure_with_hint(3);
+}
+
+#[test]
+fn an_excluded_directory_is_known_by_each_path_that_leads_to_it() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    let (diary, link) = (home.user_home.join("diary"), home.user_home.join("link"));
+    fs::create_dir(&diary).expect("created");
+    symlink(&diary, &link).expect("linked");
+    let text = |path: &Path| path.to_str().expect("UTF-8").to_owned();
+    let (diary, link) = (text(&diary), text(&link));
+    let mut talks = vec![
+        Transcript::claude_code(&home, &diary, "aaaaaaaa"),
+        Transcript::claude_code(&home, &link, "bbbbbbbb"),
+        Transcript::claude_code(&home, &format!("{link}/2026/may"), "cccccccc"),
+    ];
+    talks.iter_mut().for_each(|talk| talk.say("dear diary"));
+    let mut shop = Transcript::claude_code(&home, "/home/mara/shop", "dddddddd");
+    shop.say("about the shop");
+    let status = || chorusctl(&home, ["capture", "status"]).expect_success();
+    for excluded in [&diary, &link] {
+        chorusctl(&home, ["capture", "exclude", excluded]).expect_success();
+        assert!(status().contains(&format!("excluded: {excluded}\n")), "{}", status());
+        chorusctl(&home, ["capture", "on"]).expect_success();
+        wait_until_kept(&mut client, &shop);
+        assert_eq!(captured(&mut client).len(), 1, "{excluded}");
+        if excluded == &diary {
+            // By its other path.
+            chorusctl(&home, ["capture", "off"]).expect_success();
+            chorusctl(&home, ["capture", "exclude", "--remove", &link]).expect_success();
+            assert!(!status().contains("excluded"), "{}", status());
+        }
+    }
+    // It stays excluded when the link is gone.
+    fs::remove_file(&link).expect("removed");
+    talks[0].say("and so on");
+    capture_another(&home, &mut client);
+    assert_eq!(captured(&mut client).len(), 2);
 }
 
 #[test]

@@ -30,7 +30,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
             if list.agents.is_empty() {
                 app.stderr.line("no agents yet");
                 app.stderr
-                    .hint("start a conversation: chorusctl chat (or keep those of other tools: chorusctl import)");
+                    .hint("start a conversation: chorusctl chat (or keep those of other tools: chorusctl capture on)");
                 return Ok(());
             }
             write_table(&mut app.stdout, &list)

@@ -31,6 +31,7 @@ pub use deleted::DeletedConversations;
 pub(crate) use deleted::{conversation_hash, identity};
 pub use places::UserPlaces;
 pub use rules::CaptureRules;
+pub(crate) use rules::real_path;
 pub use service::CaptureService;
 pub use source::CaptureSource;
 pub use worker::run;

@@ -1,7 +1,7 @@
 //! The state of capture, which operations change and ask for.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 use super::deleted::DeletedConversations;
 use super::places::UserPlaces;
-use super::rules::CaptureRules;
+use super::rules::{CaptureRules, real_path};
 use super::settings::{CaptureSettings, FileSettings, SETTING};
 use super::source::CaptureSource;
 
@@ -146,9 +146,21 @@ impl CaptureService {
         Ok(())
     }
 
-    /// Returns true if exactly this path is excluded.
-    pub(crate) fn is_excluded(&self, path: &str) -> bool {
-        self.settings.borrow().excluded.contains(path)
+    /// Returns the paths that are excluded and lead to the same directory as this one.
+    pub(crate) fn excluded_as(&self, path: &str) -> Vec<String> {
+        let real = real_path(Path::new(path));
+        let settings = self.settings.borrow().clone();
+        let mut excluded = settings.excluded;
+        excluded.retain(|other| {
+            let stored = settings.real_paths.get(other).map(Path::new);
+            other == path || stored == Some(&real) || real_path(Path::new(other)) == real
+        });
+        excluded.into_iter().collect()
+    }
+
+    /// Returns true if capture is on for a program.
+    pub(crate) fn is_on(&self) -> bool {
+        !self.settings.borrow().sources().is_empty()
     }
 
     /// Returns true if the system has too few watches for all directories.
@@ -174,7 +186,9 @@ impl CaptureService {
 
     /// Returns the rules for conversations with the current settings.
     pub(crate) fn rules(&self) -> CaptureRules {
-        let excluded = self.settings.borrow().all_excluded().into_iter().map(PathBuf::from).collect();
-        CaptureRules { excluded, deleted: self.deleted.clone() }
+        let settings = self.settings.borrow().clone();
+        let real_paths = settings.real_paths.into_values();
+        let excluded = settings.excluded.into_iter().chain(settings.from_file.excluded).chain(real_paths);
+        CaptureRules::new(excluded.map(PathBuf::from), self.deleted.clone())
     }
 }

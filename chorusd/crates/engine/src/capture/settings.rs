@@ -1,7 +1,7 @@
 //! The choices of the user: sources, exclusions, redaction. They are a setting in the catalog, and the configuration file adds to
 //! them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chorus_base::error::{Error, Result};
 use chorus_config::CaptureConfig;
@@ -18,6 +18,9 @@ pub(crate) struct CaptureSettings {
     pub on: BTreeSet<CaptureSource>,
     #[serde(default)]
     pub excluded: BTreeSet<String>,
+    /// Paths that were excluded by a symbolic link, with those that they led to then.
+    #[serde(default)]
+    pub real_paths: BTreeMap<String, String>,
     #[serde(default)]
     pub paused: bool,
     /// Unset: as the configuration file says.

@@ -45,10 +45,22 @@ pub fn unknown_agent_error(agents: &AgentIndex, name: &str) -> Error {
     }
 }
 
-pub(super) fn no_agent_error(agents: &AgentIndex) -> Error {
+/// Returns the error if no agent is named, and none is implied. `captures` tells if capture is on.
+pub(super) fn no_agent_error(agents: &AgentIndex, captures: bool) -> Error {
     let names = agents.own_names();
+    let imported: Vec<_> = agents.import_agents().into_iter().map(|agent| agent.settings.name.clone()).collect();
+    if names.is_empty() && !imported.is_empty() {
+        let message = format!("no agent yet that could do this, only conversations of {}", join_names(&imported));
+        return Error::new(ErrorKind::NoAgent, message)
+            .hint("list them: chorusctl history; or create an agent: chorusctl agent init NAME");
+    }
     if names.is_empty() {
-        return Error::new(ErrorKind::NoAgent, "no agents yet").hint("create one: chorusctl agent init NAME");
+        let capture = match captures {
+            true => "conversations with other coding agents appear as they are written",
+            false => "keep conversations with other coding agents: chorusctl capture on",
+        };
+        return Error::new(ErrorKind::NoAgent, "no agents and no captured conversations yet")
+            .hint(format!("create an agent: chorusctl agent init NAME; or {capture}"));
     }
     Error::new(ErrorKind::NoAgent, format!("several agents ({}): which one?", join_names(&names)))
         .hint(hints::NAME_AGENT)

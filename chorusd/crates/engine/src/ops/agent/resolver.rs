@@ -18,6 +18,7 @@ use crate::KeyedMutex;
 use crate::agent::agent_index::{AgentEntry, AgentIndex};
 use crate::agent::registry::Registry;
 use crate::approvals::Approvals;
+use crate::capture::CaptureService;
 use crate::ops::approvals::deny_outdated;
 use crate::ops::conversations::StartingConversations;
 use crate::ops::discord::DiscordHandle;
@@ -39,6 +40,7 @@ pub struct AgentResolver {
     /// Serialises creating, renaming, opening and closing conversations of an agent.
     pub conversation_locks: KeyedMutex<Uuid>,
     pub starting_conversations: StartingConversations,
+    pub capture: Arc<CaptureService>,
 }
 
 impl AgentResolver {
@@ -49,7 +51,7 @@ impl AgentResolver {
     pub async fn resolve(&self, name: Option<&str>) -> Result<Arc<AgentEntry>> {
         let entry = match name {
             Some(name) => self.index.by_name(name).ok_or_else(|| unknown_agent_error(&self.index, name))?,
-            None => self.index.default_agent().ok_or_else(|| no_agent_error(&self.index))?,
+            None => self.index.default_agent().ok_or_else(|| no_agent_error(&self.index, self.capture.is_on()))?,
         };
         check_expected_agent(self.reload_if_changed(entry).await?)
     }
