@@ -42,7 +42,7 @@ fn an_excluded_directory_is_known_by_each_path_that_leads_to_it() {
     symlink(&diary, &link).expect("linked");
     let text = |path: &Path| path.to_str().expect("UTF-8").to_owned();
     let (diary, link) = (text(&diary), text(&link));
-    let mut talks = vec![
+    let mut talks = [
         Transcript::claude_code(&home, &diary, "aaaaaaaa"),
         Transcript::claude_code(&home, &link, "bbbbbbbb"),
         Transcript::claude_code(&home, &format!("{link}/2026/may"), "cccccccc"),
