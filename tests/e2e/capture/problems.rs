@@ -190,7 +190,7 @@ fn links_are_followed_and_each_conversation_is_captured_once() {
     assert!(!captured(&mut client).iter().any(|session| kept(session).contains(&"secret".to_owned())));
     // The import finds the same.
     let found = chorusctl(&home, ["import", projects.to_str().expect("a path")]).expect_success();
-    assert!(found.contains("3 up to date"), "{found}");
+    assert!(found.contains("3 conversations up to date; 1 left out"), "{found}");
 }
 
 #[test]

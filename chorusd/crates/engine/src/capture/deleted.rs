@@ -61,7 +61,8 @@ impl DeletedConversations {
 
     /// Lets capture take these conversations again, because they were restored.
     pub(crate) async fn remove_identities(&self, identities: &[(String, String)]) -> Result<()> {
-        let hashes = identities.iter().map(|(program, conversation)| conversation_hash(program, conversation)).collect();
+        let hashes =
+            identities.iter().map(|(program, conversation)| conversation_hash(program, conversation)).collect();
         self.remove_hashes(hashes).await
     }
 

@@ -45,7 +45,7 @@ impl CaptureRules {
     }
 
     /// Returns true if a directory is excluded, or in one that is, also by another path that leads to it.
-    pub(super) fn excludes(&self, dir: &Path) -> bool {
+    fn excludes(&self, dir: &Path) -> bool {
         if self.excluded.is_empty() || !dir.is_absolute() {
             return false;
         }
