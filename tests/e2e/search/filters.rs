@@ -37,7 +37,9 @@ fn filters_narrow_what_is_found() {
     assert_eq!(count(&mut client, SearchParams { since: Some("1h".into()), ..of("web") }), 1);
     assert_eq!(count(&mut client, SearchParams { until: Some("1h".into()), ..of("web") }), 0);
     assert_eq!(count(&mut client, SearchParams { tag: Some("zoo".into()), ..all() }), 0);
-    assert_eq!(count(&mut client, SearchParams { source: Some("discord".into()), ..all() }), 0);
+    for source in ["cli", "discord", "agent", "import", "Discord", "claude-code", "chatgpt"] {
+        assert_eq!(count(&mut client, SearchParams { source: Some(source.into()), ..all() }), 0, "{source}");
+    }
     let run = |args: &[&str]| chorus_tests::ctl::chorusctl(&home, args.iter().copied()).expect_success();
     run(&["--agent", "api", "save", "marsupials", "--tag", "zoo"]);
     let tagged = find_with(&mut client, &SearchParams { tag: Some("zoo".into()), ..all() });

@@ -26,6 +26,9 @@ use crate::semantic::SemanticService;
 const DEFAULT_LIMIT: u64 = 10;
 const MAX_LIMIT: u64 = 100;
 
+/// What else messages come from than other programs.
+const MESSAGE_SOURCES: [&str; 4] = ["cli", "discord", "agent", "import"];
+
 /// Longest query in bytes.
 const MAX_QUERY_BYTES: usize = 4096;
 
@@ -201,7 +204,7 @@ async fn build_filter(
         among = Some(of_project);
     }
     if let Some(source) = &params.source {
-        check_source(sessions, source).await?;
+        check_source(sessions, &source.to_lowercase(), &MESSAGE_SOURCES).await?;
     }
     let time = |text: &Option<String>| text.as_deref().map(|text| parse_since(text, clock.now())).transpose();
     let agent_name = agent.map(|agent| agent.settings.name.clone());

@@ -27,14 +27,13 @@ const MAX_PAGE: u64 = 1000;
 const MAX_WORDS: usize = 16;
 
 /// The programs whose conversations can be imported, without those that can be captured.
-const IMPORTED_PROGRAMS: [&str; 15] = [
+const IMPORTED_PROGRAMS: [&str; 14] = [
     "aider",
     "amp",
     "chatgpt",
     "chorus",
     "claude-ai",
     "cline",
-    "cursor",
     "gemini-apps",
     "librechat",
     "markdown",
@@ -90,7 +89,7 @@ pub async fn history_as(
     let words = params.words.unwrap_or_default();
     let words: Vec<String> = words.split_whitespace().take(MAX_WORDS).map(str::to_owned).collect();
     if let Some(source) = &params.source {
-        check_source(sessions, source).await?;
+        check_source(sessions, source, &[]).await?;
     }
     let listing = SessionQuery {
         agent,
@@ -135,10 +134,11 @@ pub fn project_filter(agents: &AgentIndex, project: &str) -> ProjectFilter {
 ///
 /// # Errors
 /// `invalid_params`, `storage_failed`.
-pub async fn check_source(sessions: &SessionReader, source: &str) -> Result<()> {
+pub async fn check_source(sessions: &SessionReader, source: &str, others: &[&str]) -> Result<()> {
     let here = sessions.table.source_programs().await?;
     let captured = CaptureSource::ALL.map(CaptureSource::name);
-    let known = || here.iter().map(String::as_str).chain(captured).chain(IMPORTED_PROGRAMS);
+    let known =
+        || here.iter().map(String::as_str).chain(captured).chain(IMPORTED_PROGRAMS).chain(others.iter().copied());
     if known().any(|name| name == source) {
         return Ok(());
     }
