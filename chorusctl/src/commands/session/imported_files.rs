@@ -163,6 +163,7 @@ mod tests {
             warning: None,
             known: Some(1),
             known_sessions: vec![session],
+            lines_left_out: None,
             left_out,
         }
     }
