@@ -1,4 +1,4 @@
-//! What `capture status` and `doctor` say if something cannot be captured, and that they say nothing otherwise.
+//! The problems that `capture status` and `doctor` name if something cannot be captured, and only then.
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 

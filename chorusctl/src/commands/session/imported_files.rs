@@ -45,7 +45,7 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// What the record says of a file.
+/// A file's state in the record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileLookup {
     /// It was not imported, or has changed since.

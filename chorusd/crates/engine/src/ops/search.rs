@@ -26,7 +26,7 @@ use crate::semantic::SemanticService;
 const DEFAULT_LIMIT: u64 = 10;
 const MAX_LIMIT: u64 = 100;
 
-/// What else messages come from than other programs.
+/// Sources of messages besides other programs.
 const MESSAGE_SOURCES: [&str; 4] = ["cli", "discord", "agent", "import"];
 
 /// Longest query in bytes.
