@@ -35,12 +35,7 @@ fn continue_in(tool: &str, file: &Path, id: &str, text: &str) {
 
 /// A Claude Code conversation of two messages that was captured.
 fn with_talk(home: &Home, client: &mut Client) -> (Transcript, Session) {
-    let mut talk = Transcript::claude_code(home, "/home/mara/shop", "aaaaaaaa");
-    talk.say("Where does the kestrel nest?");
-    talk.say("In tower 7.");
-    chorusctl(home, ["capture", "on"]).expect_success();
-    let session = wait_until_kept(client, &talk);
-    (talk, session)
+    captured_talk(home, client, &["Where does the kestrel nest?", "In tower 7."])
 }
 
 #[test]

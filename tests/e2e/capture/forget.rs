@@ -9,10 +9,7 @@ fn a_forgotten_conversation_stays_away_until_that_is_undone() {
     let home = home();
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
-    let mut talk = Transcript::claude_code(&home, "/home/mara/shop", "aaaaaaaa");
-    talk.say("one");
-    chorusctl(&home, ["capture", "on"]).expect_success();
-    wait_until_kept(&mut client, &talk);
+    let (mut talk, _) = captured_talk(&home, &mut client, &["one"]);
     let text = fs::read_to_string(&talk.path).expect("the transcript").replace("one", "another beginning");
     fs::write(&talk.path, text).expect("rewritten");
     let revision = wait_until_kept(&mut client, &talk);
@@ -41,10 +38,7 @@ fn what_was_forgotten_is_named_by_each_of_its_ids() {
     let home = home();
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
-    let mut talk = Transcript::claude_code(&home, "/home/mara/shop", "aaaaaaaa");
-    talk.say("one");
-    chorusctl(&home, ["capture", "on"]).expect_success();
-    let session = wait_until_kept(&mut client, &talk);
+    let (talk, session) = captured_talk(&home, &mut client, &["one"]);
     let told = chorusctl(&home, ["capture", "forget", &session.short_id]).expect_success();
     // The line that it prints works.
     let undo = told.lines().find_map(|line| line.trim().strip_prefix("undo: chorusctl ")).expect("the way back");

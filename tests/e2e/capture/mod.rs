@@ -100,6 +100,15 @@ fn captured(client: &mut Client) -> Vec<Session> {
     sessions
 }
 
+/// A conversation with Claude Code that was captured, with these messages.
+fn captured_talk(home: &Home, client: &mut Client, said: &[&str]) -> (Transcript, Session) {
+    let mut talk = Transcript::claude_code(home, "/home/mara/shop", "aaaaaaaa");
+    said.iter().for_each(|text| talk.say(text));
+    chorusctl(home, ["capture", "on"]).expect_success();
+    let session = wait_until_kept(client, &talk);
+    (talk, session)
+}
+
 /// Waits until the session of a conversation has what its transcript has.
 fn wait_until_kept(client: &mut Client, transcript: &Transcript) -> Session {
     wait_until("the conversation as it was written", DEADLINE, || {

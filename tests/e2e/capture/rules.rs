@@ -76,10 +76,7 @@ fn nothing_is_captured_in_a_pause_or_after_off() {
     let home = home();
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
-    let mut talk = Transcript::claude_code(&home, "/home/mara/shop", "aaaaaaaa");
-    talk.say("one");
-    chorusctl(&home, ["capture", "on"]).expect_success();
-    let before = wait_until_kept(&mut client, &talk);
+    let (mut talk, before) = captured_talk(&home, &mut client, &["one"]);
     for (stop, go) in [("pause", "resume"), ("off", "on")] {
         chorusctl(&home, ["capture", stop]).expect_success();
         let had = kept(&before);
@@ -97,10 +94,7 @@ fn a_deleted_conversation_does_not_come_back_until_it_is_restored() {
     let home = home();
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
-    let mut talk = Transcript::claude_code(&home, "/home/mara/shop", "aaaaaaaa");
-    talk.say("one");
-    chorusctl(&home, ["capture", "on"]).expect_success();
-    let session = wait_until_kept(&mut client, &talk);
+    let (mut talk, session) = captured_talk(&home, &mut client, &["one"]);
     let deleted = chorusctl(&home, ["--json", "rm", &session.short_id]).expect_json();
     talk.say("two");
     capture_another(&home, &mut client);
@@ -117,10 +111,7 @@ fn a_deleted_revision_does_not_come_back() {
     let home = home();
     let daemon = Daemon::start(&home);
     let mut client = daemon.client();
-    let mut talk = Transcript::claude_code(&home, "/home/mara/shop", "aaaaaaaa");
-    talk.say("one");
-    chorusctl(&home, ["capture", "on"]).expect_success();
-    wait_until_kept(&mut client, &talk);
+    let (mut talk, _) = captured_talk(&home, &mut client, &["one"]);
     let text = fs::read_to_string(&talk.path).expect("the transcript").replace("one", "another beginning");
     fs::write(&talk.path, text).expect("rewritten");
     let revision = wait_until_kept(&mut client, &talk);
