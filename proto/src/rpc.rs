@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use crate::error::RpcError;
@@ -17,7 +17,8 @@ pub const VERSION: &str = "2.0";
 pub struct Request<'a> {
     #[serde(borrow)]
     pub jsonrpc: Cow<'a, str>,
-    #[serde(borrow, default)]
+    /// `null` is an id as well.
+    #[serde(borrow, default, deserialize_with = "deserialize_id")]
     pub id: Option<&'a RawValue>,
     #[serde(borrow)]
     pub method: Cow<'a, str>,
@@ -26,6 +27,18 @@ pub struct Request<'a> {
     /// Protocol version of the sender; the daemon refuses versions newer than its own.
     #[serde(default)]
     pub protocol: Option<u32>,
+}
+
+/// Reads an id that is there, also if it is `null`.
+fn deserialize_id<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// The id of a frame that may be no request.
+#[derive(Debug, Deserialize)]
+pub struct FrameId<'a> {
+    #[serde(borrow, default)]
+    pub id: Option<&'a RawValue>,
 }
 
 /// A request as it is sent.

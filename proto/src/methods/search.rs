@@ -144,8 +144,10 @@ pub struct SearchIndexState {
     pub messages: u64,
 }
 
-/// Conversations that wait to be indexed without that much is missing: those in which something was said just now.
+/// Numbers of conversations that may wait to be indexed without that much is missing: those in which something was said just now. More
+/// than `FEW_WAITING` must be at most a tenth of all.
 const FEW_WAITING: u64 = 4;
+const MAX_FEW_WAITING: u64 = 64;
 
 impl SearchIndexState {
     /// Returns how much of the conversations is indexed, rounded down; `None` if next to nothing is missing. While turns run,
@@ -153,7 +155,8 @@ impl SearchIndexState {
     #[must_use]
     pub fn percent_indexed(self) -> Option<u64> {
         let waiting = self.total.saturating_sub(self.indexed);
-        if self.complete || (self.indexed > 0 && waiting <= FEW_WAITING) {
+        let is_small_share = waiting <= MAX_FEW_WAITING && self.indexed >= waiting.saturating_mul(9);
+        if self.complete || (self.indexed > 0 && (waiting <= FEW_WAITING || is_small_share)) {
             return None;
         }
         Some(self.indexed.saturating_mul(100).checked_div(self.total).unwrap_or(0))

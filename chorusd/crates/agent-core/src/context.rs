@@ -301,7 +301,8 @@ impl PageBuilder {
     }
 }
 
-/// Returns the messages of a page and the offset of the next one. The page ends before it exceeds its bytes.
+/// Returns the messages of a page and the offset of the next one; none after a page that was to have no messages. The page ends
+/// before it exceeds its bytes.
 #[must_use]
 pub fn read_page(messages: &[StoredMessage], pick: PageRange, room: PageBudget) -> (Vec<StoredMessage>, Option<u64>) {
     let count = messages.len() as u64;
@@ -313,7 +314,7 @@ pub fn read_page(messages: &[StoredMessage], pick: PageRange, room: PageBudget) 
     let mut page = PageBuilder::new(room);
     let _ = messages[index(start)..index(end)].iter().all(|message| page.push(message));
     let next = start + page.messages.len() as u64;
-    (page.messages, (next < count).then_some(next))
+    (page.messages, (next < count && start < end).then_some(next))
 }
 
 /// Returns the message, or a placeholder if it is too long for a frame, as one from an import may be.

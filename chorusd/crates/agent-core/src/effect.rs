@@ -29,6 +29,8 @@ pub enum Effect {
     WriteSession(Box<SessionDraft>),
     /// Record the end of a context in the journal.
     EndContext(ContextNo),
+    /// Free the messages of a large context that has ended, which takes a while.
+    FreeMessages(Arc<Vec<StoredMessage>>),
     /// End the old context and start one that refers to a session, in one commit.
     ReplaceWithSession {
         old: Option<ContextNo>,

@@ -236,9 +236,11 @@ impl State {
         // any.
         let first = if restoration.is_zero() { 2 } else { 3 };
         let next_record = u32::try_from(added.len()).unwrap_or(u32::MAX).saturating_add(first);
+        let mut totals = Totals::count(&added);
+        totals.merge(held);
         messages.extend(added);
         let context = Context {
-            totals: Totals::count(&messages),
+            totals,
             messages: Arc::new(messages),
             saved: held.messages,
             saved_session: Some(session),

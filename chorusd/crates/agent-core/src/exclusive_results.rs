@@ -14,6 +14,9 @@ use super::effect::Effect;
 use super::event::{CommandOutcome, CompactedContext, CompactionSave, RestoredContext, SavedContext, WrittenSession};
 use super::state::{AfterSave, ExclusiveOp, State};
 
+/// From this number on, freeing messages takes longer than a thread switch.
+const MANY_MESSAGES: usize = 4096;
+
 impl State {
     pub(super) fn on_session_written(&mut self, result: Result<WrittenSession>, effects: &mut Vec<Effect>) {
         let Some(ExclusiveOp::Writing { request, after: then }) = self.exclusive.take() else { return };
@@ -100,7 +103,7 @@ impl State {
             let discarded = self.context.as_ref().map_or(0, |context| context.totals.messages);
             effects.push(Effect::EmitEvent(EventType::ContextCleared, json!({"discarded": discarded})));
             effects.extend(notice);
-            self.reset();
+            self.end_and_reset(effects);
         }
         effects.push(Effect::Reply(request, result.map(|()| reply)));
     }
@@ -116,7 +119,7 @@ impl State {
                 let data = json!({"id": id, "session_id": session_id, "messages": messages});
                 effects.push(Effect::EmitEvent(EventType::ContextRestored, data));
             }
-            self.reset();
+            self.end_and_reset(effects);
             self.context = Some(*context);
             self.next_record = by.next_record;
         }
@@ -125,6 +128,13 @@ impl State {
             None => CommandOutcome::Restored(RestoredContext { messages, saved_first }),
         };
         effects.push(Effect::Reply(request, result.map(|()| reply)));
+    }
+
+    /// Drops the context, and what is large of it where it delays no request.
+    fn end_and_reset(&mut self, effects: &mut Vec<Effect>) {
+        let ended = self.context.take().map(|context| context.messages);
+        effects.extend(ended.filter(|messages| messages.len() >= MANY_MESSAGES).map(Effect::FreeMessages));
+        self.reset();
     }
 
     pub(super) fn on_messages_materialised(&mut self, result: Result<()>, effects: &mut Vec<Effect>) {

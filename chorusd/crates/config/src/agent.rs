@@ -177,18 +177,18 @@ impl AgentConfig {
         for (key, value) in &map {
             check_value(key, value)?;
         }
-        let text = |key: &str| map.get(key).and_then(Value::as_str).map(str::to_owned);
-        let number = |key: &str| map.get(key).and_then(Value::as_u64);
+        // A few keys are found sooner by looking at each than by hashing; a start reads the files of all agents.
+        let get = |key: &str| map.iter().find_map(|(name, value)| (name == key).then_some(value));
+        let text = |key: &str| get(key).and_then(Value::as_str).map(str::to_owned);
+        let number = |key: &str| get(key).and_then(Value::as_u64);
         let required = |key: &str| text(key).filter(|v| !v.is_empty()).ok_or_else(|| format!("has no `{key}`"));
-        let permissions = match map.get("permissions") {
+        let permissions = match get("permissions") {
             None | Some(Value::Null) => Value::String(defaults.defaults.permissions.clone()),
             Some(given) => given.clone(),
         };
         let profile = defaults.profiles.resolve(&permissions);
         let mut profile = profile.map_err(|e| format!("has invalid `permissions`: {e}"));
-        if let (Ok(profile), Some(rules)) =
-            (&mut profile, map.get(PERMISSION_RULES_KEY).filter(|rules| !rules.is_null()))
-        {
+        if let (Ok(profile), Some(rules)) = (&mut profile, get(PERMISSION_RULES_KEY).filter(|rules| !rules.is_null())) {
             let rules = parse_agent_rules(rules).map_err(|e| format!("has {e}"))?;
             if !rules.is_empty() {
                 *profile = Arc::new(profile.with_agent_rules(rules));
@@ -213,13 +213,11 @@ impl AgentConfig {
             window_messages: number("window_messages").unwrap_or(defaults.defaults.window_messages),
             compact_at_tokens: number("compact_at_tokens").unwrap_or(defaults.defaults.compact_at_tokens),
             daily_token_limit: number("daily_token_limit").unwrap_or(defaults.defaults.daily_token_limit),
-            daily_cost_limit: map
-                .get("daily_cost_limit")
+            daily_cost_limit: get("daily_cost_limit")
                 .and_then(Value::as_f64)
                 .unwrap_or(defaults.defaults.daily_cost_limit),
-            redact: map.get("redact").and_then(Value::as_bool).unwrap_or(defaults.defaults.redact),
-            checkpoint_workspace: map
-                .get("checkpoint_workspace")
+            redact: get("redact").and_then(Value::as_bool).unwrap_or(defaults.defaults.redact),
+            checkpoint_workspace: get("checkpoint_workspace")
                 .and_then(Value::as_bool)
                 .unwrap_or(defaults.defaults.checkpoint_workspace),
             project: text("project").map(|project| project.trim().to_owned()).filter(|project| !project.is_empty()),
@@ -231,7 +229,7 @@ impl AgentConfig {
                 None => defaults.defaults.workspace,
             },
             recall: number("recall").unwrap_or(0),
-            mcp: servers_of_agent(map.get("mcp")),
+            mcp: servers_of_agent(get("mcp")),
             map,
         })
     }

@@ -61,11 +61,15 @@ impl CallContext {
         }
     }
 
-    /// Creates the first agent. Returns false if there are agents already: then a person must choose one.
+    /// Creates the first agent, unless another client has just done so. Returns false if there are several agents: then a person
+    /// must choose one.
     async fn create_first_agent(&self) -> Result<bool> {
         let agents = self.daemon.call::<List>(&ListParams::default()).await?.agents;
-        if agents.iter().any(|agent| agent.import_source.is_none()) {
-            return Ok(false);
+        match agents.iter().filter(|agent| agent.import_source.is_none()).count() {
+            0 => {}
+            // Since the request, another client has created it.
+            1 => return Ok(true),
+            _ => return Ok(false),
         }
         let is_taken = agents.iter().any(|agent| agent.name == self.scope.first_agent);
         let name = if is_taken { DEFAULT_NAME } else { &self.scope.first_agent };

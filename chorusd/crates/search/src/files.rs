@@ -84,6 +84,14 @@ fn open_existing(dir: &Path, options: IndexOptions) -> Result<(Index, Fields), O
     open_whole(dir, options).map_err(Some)
 }
 
+/// Opens an index that is open already, with mappings of its files of its own.
+pub(crate) fn open_again(dir: &Path, options: IndexOptions) -> Result<Index, SearchError> {
+    let directory = MmapDirectory::open(dir).map_err(tantivy::TantivyError::from)?;
+    let mut index = Index::open(directory)?;
+    index.set_tokenizers(analysis::tokenizers(options));
+    Ok(index)
+}
+
 fn open_whole(dir: &Path, options: IndexOptions) -> Result<(Index, Fields), String> {
     let note = match fs::read(dir.join(OPTIONS_FILE)) {
         Ok(note) => note,

@@ -97,6 +97,18 @@ impl SearchIndex {
         Ok((Self { shared: Arc::new(Shared::new(dir, index, fields, options)?) }, opened))
     }
 
+    /// Opens the index again, while nobody writes to it: the last writer was [finished](IndexWriter::finish). The pages of its files that work on it has mapped leave memory when this one
+    /// is dropped. Those of the new one are mapped when they are needed, mostly from the system's cache.
+    ///
+    /// # Errors
+    /// Fails if a file cannot be read.
+    pub fn reopen(&self) -> Result<Self, SearchError> {
+        let Shared { dir, fields, options, .. } = &*self.shared;
+        let shared = Shared::new(dir, files::open_again(dir, *options)?, *fields, *options)?;
+        *shared.counts.lock() = *self.shared.counts.lock();
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
     /// Returns the files that are not as they were written. Reads all of them.
     ///
     /// # Errors

@@ -31,6 +31,8 @@ const PURGE_PASSES: u8 = 2;
 pub struct IndexWriter {
     shared: Arc<Shared>,
     writer: TantivyWriter,
+    /// Declared after the writer: it goes last.
+    note: WritingNote,
     pending: Pending,
     lengths: GroupLengths,
     /// The parts of the index that are to be rid of deleted entries, and how often they are looked for.
@@ -61,18 +63,34 @@ impl std::fmt::Debug for IndexWriter {
     }
 }
 
-impl Drop for IndexWriter {
+/// The note that the index is written, which is there as long as this value.
+struct WritingNote(Arc<Shared>);
+
+impl Drop for WritingNote {
     fn drop(&mut self) {
         // Merges go on after this, into files that are not part of the index before they are complete.
         // If the note stays, the next start checks the files.
-        let _ = files::set_writing(&self.shared.dir, false);
+        let _ = files::set_writing(&self.0.dir, false);
     }
 }
 
 impl IndexWriter {
     pub(crate) fn new(shared: Arc<Shared>, writer: TantivyWriter) -> Self {
         let (pending, lengths) = (Pending::default(), GroupLengths::default());
-        Self { shared, writer, pending, lengths, purging: HashSet::new(), passes_left: 0 }
+        let note = WritingNote(shared.clone());
+        Self { shared, writer, note, pending, lengths, purging: HashSet::new(), passes_left: 0 }
+    }
+
+    /// Ends the writer once the merges that it has started have ended. If it is dropped instead, they go on for nothing, and hold the
+    /// files that they read. Blocks.
+    ///
+    /// # Errors
+    /// Fails if a merge does.
+    pub fn finish(self) -> Result<(), SearchError> {
+        let Self { writer, note, .. } = self;
+        writer.wait_merging_threads()?;
+        drop(note);
+        Ok(())
     }
 
     /// Puts a source with all of its messages, from number 1 on. Returns true if messages that it held before were deleted.

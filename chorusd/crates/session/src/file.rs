@@ -4,7 +4,6 @@
 use std::io::{self, Write};
 
 use bytes::Bytes;
-use chorus_base::json_minify::minify_json;
 use chorus_base::parallel::run_parallel;
 use chorus_proto::session::SESSION_SCHEMA;
 use chorus_proto::{ConversationRef, SessionHeader, SessionSource, SummarySource, TokenPair, Trigger, WorkingSet};
@@ -16,6 +15,7 @@ use uuid::Uuid;
 
 use super::hash::MessageHash;
 pub use super::header_lines::write_header_over;
+use crate::message_defaults::MessageDefaults;
 use crate::stored_message::{StoredMessage, Totals};
 
 /// Writes everything before the first message.
@@ -91,7 +91,7 @@ pub fn write_with_header(out: &mut impl Write, before: &[u8], file: &SessionFile
 pub const MESSAGES_LINE: &[u8] = b"  \"messages\": [\n";
 
 /// Separates the header from the first message.
-const MESSAGES_OPENING: &[u8] = b"\n  \"messages\": [\n";
+pub(super) const MESSAGES_OPENING: &[u8] = b"\n  \"messages\": [\n";
 /// The end of the native layout.
 pub const FOOTER: &[u8] = b"\n  ]\n}\n";
 
@@ -187,26 +187,57 @@ pub fn parse(bytes: &Bytes) -> Result<SessionFile, FormatError> {
     }
 }
 
+/// A parsed session file, whose messages were hashed only if the file is not in the native layout; see
+/// [`read_unhashed`](crate::block_reader::read_unhashed).
+#[derive(Debug)]
+pub struct UnhashedSessionFile {
+    pub header: SessionHeader,
+    pub messages: Vec<StoredMessage>,
+    pub sha256: Option<String>,
+}
+
 /// Fast path for the native layout, which [`write_header`], [`write_message`] and [`write_end`] produce. Returns `None`
 /// for any other layout and for any error; [`parse_any_layout`] handles both.
 fn parse_native(bytes: &Bytes) -> Option<SessionFile> {
-    let open = memchr::memmem::find(bytes, MESSAGES_OPENING)?;
-    let body_start = open + MESSAGES_OPENING.len();
-    let body_end = bytes.len().checked_sub(FOOTER.len()).filter(|end| *end >= body_start)?;
-    if &bytes[body_end..] != FOOTER {
-        return None;
-    }
-    let mut head = bytes[..open].to_vec();
-    head.push(b'\n');
-    let lines = split_message_lines(bytes, body_start, body_end)?;
+    let native = NativeLayout::find(bytes)?;
     let (hash, messages) = run_parallel(
-        body_end - body_start,
-        || MessageHash::from_messages(lines.iter().copied()),
-        || lines.iter().map(|line| StoredMessage::parse(bytes.slice_ref(line)).ok()).collect::<Option<Vec<_>>>(),
+        bytes.len(),
+        || MessageHash::from_messages(native.lines.iter().copied()),
+        || native.parse_messages(bytes),
     );
-    let messages = messages?;
-    let header = parse_native_header(head, Totals::count(&messages))?;
+    let (header, messages) = native.parse(bytes, messages?)?;
     Some(SessionFile { header, messages, sha256: hash.finish() })
+}
+
+/// The parts of a file in the native layout.
+struct NativeLayout<'a> {
+    /// Length of the header, without the last newline.
+    head_bytes: usize,
+    /// The messages, without indentation and commas.
+    lines: Vec<&'a [u8]>,
+}
+
+impl<'a> NativeLayout<'a> {
+    fn find(bytes: &'a [u8]) -> Option<Self> {
+        let open = memchr::memmem::find(bytes, MESSAGES_OPENING)?;
+        let body_start = open + MESSAGES_OPENING.len();
+        let body_end = bytes.len().checked_sub(FOOTER.len()).filter(|end| *end >= body_start)?;
+        if &bytes[body_end..] != FOOTER {
+            return None;
+        }
+        Some(Self { head_bytes: open, lines: split_message_lines(bytes, body_start, body_end)? })
+    }
+
+    fn parse_messages(&self, bytes: &Bytes) -> Option<Vec<StoredMessage>> {
+        self.lines.iter().map(|line| StoredMessage::parse(bytes.slice_ref(line)).ok()).collect()
+    }
+
+    /// Parses the header, and returns it with the messages that belong to it.
+    fn parse(&self, bytes: &[u8], messages: Vec<StoredMessage>) -> Option<(SessionHeader, Vec<StoredMessage>)> {
+        let mut head = bytes[..self.head_bytes].to_vec();
+        head.push(b'\n');
+        Some((parse_native_header(head, Totals::count(&messages))?, messages))
+    }
 }
 
 /// Parses the header of a file in the native layout. `head` is everything before the line of `messages`; `totals` are
@@ -283,47 +314,6 @@ pub(super) fn scan_any_layout(
         take(start, message);
     }
     Ok(FileMetadata { header: build_header(any, totals)?, sha256: hash.finish(), defaults: filling, end })
-}
-
-/// Defaults for fields that messages lack: a message of schema 1 without a time gets the time of the save.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct MessageDefaults(Option<Timestamp>);
-
-impl MessageDefaults {
-    /// Parses the message at `index` from its JSON in the file, filling in what it lacks.
-    pub(crate) fn parse_message(self, json: Bytes, index: u64) -> Result<StoredMessage, FormatError> {
-        let wrong = |reason: String| FormatError::Message { number: index + 1, reason };
-        let json = match json.contains(&b'\n') {
-            true => Bytes::from(minify_json(std::str::from_utf8(&json).map_err(|e| wrong(e.to_string()))?)),
-            false => json,
-        };
-        let json = match self.0 {
-            Some(saved_at) => add_missing_fields(json, index, saved_at),
-            None => json,
-        };
-        StoredMessage::parse(json).map_err(|e| wrong(e.to_string()))
-    }
-}
-
-/// Adds the fields that schema 1 does not require: the message's number as its id, and the time of the save.
-fn add_missing_fields(json: Bytes, index: u64, saved_at: Timestamp) -> Bytes {
-    #[derive(Deserialize)]
-    struct Has {
-        id: Option<serde::de::IgnoredAny>,
-        timestamp: Option<serde::de::IgnoredAny>,
-    }
-    let Ok(has) = serde_json::from_slice::<Has>(&json) else { return json };
-    let mut start = String::from("{");
-    if has.id.is_none() {
-        start.push_str(&format!("\"id\":\"{}\",", index + 1));
-    }
-    if has.timestamp.is_none() {
-        start.push_str(&format!("\"timestamp\":\"{saved_at}\","));
-    }
-    let mut whole = start.into_bytes();
-    // White space around tokens is gone by now, so a JSON object begins with its brace.
-    whole.extend_from_slice(json.strip_prefix(b"{").unwrap_or(&json));
-    whole.into()
 }
 
 fn build_header(any: AnySchema<'_>, totals: Totals) -> Result<SessionHeader, FormatError> {

@@ -1,10 +1,32 @@
-//! Rewrites the header lines of a session file, and keeps those that only a later version knows.
+//! Reads the header lines of a session file, and rewrites them: those that only a later version knows stay.
 
-use std::io::{self, Write};
+use std::io::{self, BufRead, Read as _, Write};
 
 use chorus_proto::SessionHeader;
 
-use crate::file::write_header;
+use crate::file::{MESSAGES_LINE, write_header};
+
+/// Largest header in the native layout. A file with a larger one is read as a whole.
+const MAX_HEADER_BYTES: usize = 16 << 20;
+
+/// Reads everything before the line of `messages`, and that line. Returns `None` if the file has another layout.
+///
+/// # Errors
+/// An I/O error.
+pub fn read_header_lines(source: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
+    let mut head = Vec::new();
+    while head.len() < MAX_HEADER_BYTES {
+        let start = head.len();
+        if source.by_ref().take((MAX_HEADER_BYTES - start) as u64).read_until(b'\n', &mut head)? == 0 {
+            return Ok(None);
+        }
+        if head[start..] == *MESSAGES_LINE {
+            head.truncate(start);
+            return Ok(Some(head));
+        }
+    }
+    Ok(None)
+}
 
 /// Writes the header lines of `before`, the start of a file of the native layout up to the line of `messages`, with the
 /// fields of `header`. Fields that only a later version knows stay; those that `before` lacks are inserted.

@@ -40,6 +40,7 @@
 #![warn(unreachable_pub)]
 
 pub mod attachment_text;
+pub mod block_reader;
 pub mod content_eq;
 pub mod conversation;
 pub mod export;
@@ -50,8 +51,11 @@ mod header_lines;
 pub mod import;
 pub mod index;
 pub mod markdown;
+mod message_defaults;
 pub mod message_lines;
+mod message_skim;
 pub mod notes;
+mod read_buffer;
 pub mod selector;
 pub mod session_tree;
 pub mod slug;
@@ -61,5 +65,6 @@ pub mod token_estimate;
 
 pub use file::{FormatError, SessionFile};
 pub use hash::MessageHash;
+pub use header_lines::read_header_lines;
 pub use index::SessionIndex;
 pub use selector::Selector;

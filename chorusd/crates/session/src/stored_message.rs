@@ -10,6 +10,7 @@ use serde::ser::Error as _;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
+use crate::message_skim::skim;
 use crate::token_estimate::{MessageSize, tokens_of_bytes};
 
 /// A message in its serialised form: one line of JSON, shared and immutable.
@@ -114,13 +115,13 @@ struct AttachmentProbe<'a> {
 }
 
 #[derive(Deserialize)]
-struct CallProbe<'a> {
+pub(crate) struct CallProbe<'a> {
     #[serde(borrow, rename = "id")]
     _id: Cow<'a, str>,
     #[serde(borrow)]
     name: Cow<'a, str>,
     #[serde(borrow)]
-    params: &'a RawValue,
+    pub(crate) params: &'a RawValue,
 }
 
 impl StoredMessage {
@@ -154,9 +155,17 @@ impl StoredMessage {
 
     /// Parses the bytes of one message, which must be on one line.
     pub fn parse(json: Bytes) -> serde_json::Result<Self> {
-        let skim: MessageProbe<'_> = serde_json::from_slice(&json)?;
-        let params: u64 = skim.tool_calls.iter().map(|call| count_chars(call.params.get())).sum();
-        let (role, chars) = (skim.role, count_json_chars(skim.content.get())? + params);
+        match skim(&json) {
+            Some((role, chars)) => Ok(Self::with_chars(json, role, chars)),
+            None => Self::parse_whole(json),
+        }
+    }
+
+    /// Does the same for a message in any form.
+    pub(crate) fn parse_whole(json: Bytes) -> serde_json::Result<Self> {
+        let probe: MessageProbe<'_> = serde_json::from_slice(&json)?;
+        let params: u64 = probe.tool_calls.iter().map(|call| count_chars(call.params.get())).sum();
+        let (role, chars) = (probe.role, count_json_chars(probe.content.get())? + params);
         Ok(Self::with_chars(json, role, chars))
     }
 

@@ -14,7 +14,7 @@ impl Store {
     /// Stores each new row as the anchor from now on. Does not wait for the write, so after a crash the anchor may name
     /// an earlier row.
     pub(super) fn start_audit_anchor(&self) {
-        let mark = self.journal.value_writer(ANCHOR_KEY);
+        let mark = self.sqlite_journal.value_writer(ANCHOR_KEY);
         self.catalog.audit.on_row(move |head| mark(format_anchor(head)));
     }
 
@@ -55,13 +55,13 @@ impl Store {
         self.catalog.audit.append(row).await?;
         // Wait for the new anchor: otherwise the next start could report the same loss again.
         match self.catalog.audit.head().await? {
-            Some(head) => self.journal.set_value(ANCHOR_KEY, format_anchor(head)).await,
+            Some(head) => self.sqlite_journal.set_value(ANCHOR_KEY, format_anchor(head)).await,
             None => Ok(()),
         }
     }
 
     async fn audit_anchor(&self) -> Result<Option<AuditHead>> {
-        Ok(self.journal.value(ANCHOR_KEY).await?.and_then(|text| parse_anchor(&text)))
+        Ok(self.sqlite_journal.value(ANCHOR_KEY).await?.and_then(|text| parse_anchor(&text)))
     }
 }
 

@@ -125,12 +125,19 @@ impl DbThread {
     /// Spawns a thread that commits jobs in batches.
     pub(crate) fn writer(name: &str, conn: Connection, on_fatal: OnFatal, files: FileGuards) -> Result<Self> {
         let broken = Poison::default();
-        Self::spawn(name, broken.clone(), move |jobs| WriterThread { conn, on_fatal, broken, files }.run(&jobs))
+        Self::spawn(name, MAX_QUEUED_JOBS, broken.clone(), move |jobs| {
+            WriterThread { conn, on_fatal, broken, files }.run(&jobs)
+        })
     }
 
     /// Spawns a thread that only reads.
     pub(crate) fn reader(name: &str, conn: Connection) -> Result<Self> {
-        Self::spawn(name, Poison::default(), move |jobs| {
+        Self::reader_with_queue(name, conn, MAX_QUEUED_JOBS)
+    }
+
+    /// As [`DbThread::reader`], with at most `queued` waiting jobs.
+    pub(crate) fn reader_with_queue(name: &str, conn: Connection, queued: usize) -> Result<Self> {
+        Self::spawn(name, queued, Poison::default(), move |jobs| {
             while let Ok(message) = jobs.recv() {
                 match message {
                     Message::Job(job)
@@ -149,8 +156,13 @@ impl DbThread {
         })
     }
 
-    fn spawn(name: &str, broken: Poison, body: impl FnOnce(Receiver<Message>) + Send + 'static) -> Result<Self> {
-        let (queue, jobs) = mpsc::sync_channel(MAX_QUEUED_JOBS);
+    fn spawn(
+        name: &str,
+        queued: usize,
+        broken: Poison,
+        body: impl FnOnce(Receiver<Message>) + Send + 'static,
+    ) -> Result<Self> {
+        let (queue, jobs) = mpsc::sync_channel(queued);
         thread::Builder::new()
             .name(name.to_owned())
             .spawn(move || body(jobs))

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 
 use chorus_base::error::{Error, Result};
 use chorus_base::private_fs::sync_dir;
+use chorus_journal::ContextRow;
 use jiff::Timestamp;
 use rusqlite::Connection;
 
 use super::catalog::schema::MIGRATIONS;
-use super::journal::{self, CheckReport, ContextRow, SalvagedContent};
+use super::journal::{self, CheckReport, SalvagedContent};
 use super::recovery::{Incident, evidence_of_journal};
 use super::{CATALOG_FILE, DB_DIR, JOURNAL_FILE, catalog_salvage, sqlite};
 use crate::sqlite::{StoreError, StoreResult};

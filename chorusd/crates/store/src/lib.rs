@@ -14,6 +14,7 @@ pub mod index_cache;
 pub mod integrity;
 pub mod journal;
 pub mod message_spool;
+mod paced_file;
 pub mod recovery;
 pub(crate) mod reservations;
 mod session_file_fsync;
@@ -23,17 +24,19 @@ mod session_header_update;
 mod snapshot;
 mod sqlite;
 pub mod trash;
+pub mod unverified_session;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chorus_base::Durability;
 use chorus_base::error::{Error, Result};
+use chorus_journal::Journal;
 use chorus_redact::Redactor;
 use jiff::Timestamp;
 
 pub use catalog::Catalog;
-pub use journal::Journal;
+pub use journal::SqliteJournal;
 pub use session_file_fsync::syncfs_covers as syncs_whole_file_system;
 pub use session_files::SessionFiles;
 pub use session_growth::{ChangeGrown, GrowthResult, HeaderChange, PrepareMessage};
@@ -53,7 +56,9 @@ pub const CATALOG_FILE: &str = "chorus.db";
 
 /// The databases and session files of one home.
 pub struct Store {
-    pub journal: Journal,
+    pub journal: Arc<dyn Journal>,
+    /// The same, for what concerns its files.
+    sqlite_journal: Arc<SqliteJournal>,
     pub catalog: Catalog,
     pub files: SessionFiles,
     on_fatal: OnFatal,
@@ -80,13 +85,19 @@ impl Store {
     ) -> Result<Self> {
         let db = home.join(DB_DIR);
         recovery::refuse_missing(home)?;
-        let journal = Journal::open(&db.join(JOURNAL_FILE), durability, on_fatal, now)?;
+        let journal = Arc::new(SqliteJournal::open(&db.join(JOURNAL_FILE), durability, on_fatal, now)?);
         let (catalog, damaged) = Catalog::open(&db.join(CATALOG_FILE), on_fatal, now, redactor)?;
         if let Some(text) = damaged {
             tracing::error!("{text}");
             journal.emit_notice(&text, now);
         }
-        let store = Self { journal, catalog, files: SessionFiles::default(), on_fatal: on_fatal.clone() };
+        let store = Self {
+            journal: journal.clone(),
+            sqlite_journal: journal,
+            catalog,
+            files: SessionFiles::default(),
+            on_fatal: on_fatal.clone(),
+        };
         store.start_audit_anchor();
         Ok(store)
     }
@@ -96,7 +107,7 @@ impl Store {
     pub fn escalate_fatal<T>(&self, result: Result<T>) -> Result<T> {
         result.inspect_err(|failure| {
             if failure.fatal {
-                drop(self.journal.poison(failure.clone()));
+                drop(self.sqlite_journal.poison(failure.clone()));
                 drop(self.catalog.poison(failure.clone()));
                 (self.on_fatal)(failure.clone());
             }
@@ -106,21 +117,32 @@ impl Store {
     /// Overwrites what deleted rows left behind in both database files.
     pub async fn purge_deleted(&self) -> Result<()> {
         self.journal.trim(self.journal.ended_contexts().await?).await?;
-        self.journal.vacuum().await?;
+        self.sqlite_journal.vacuum().await?;
         self.catalog.purge_deleted().await
+    }
+
+    /// Copies the journal as of the last commit to `path`, which must not exist.
+    pub async fn copy_journal_to(&self, path: PathBuf) -> Result<()> {
+        self.sqlite_journal.copy_to(path).await
+    }
+
+    /// Deletes the records of the journal with these row ids, which are in no chain. Must run before contexts are trimmed,
+    /// because trimming frees row ids for new records.
+    pub async fn delete_unchained_records(&self, rows: Vec<i64>) -> Result<()> {
+        self.sqlite_journal.delete_unchained(rows).await
     }
 
     /// Begins snapshots of both databases, in unnamed files in `dir`. Commits continue meanwhile.
     pub async fn begin_snapshots(&self, dir: &Path) -> Result<PendingSnapshots> {
         Ok(PendingSnapshots {
-            journal: self.journal.begin_snapshot(dir).await?,
+            journal: self.sqlite_journal.begin_snapshot(dir).await?,
             catalog: self.catalog.begin_snapshot(dir).await?,
         })
     }
 
     /// Frees the pages of the databases that SQLite caches in memory.
     pub async fn release_page_caches(&self) {
-        tokio::join!(self.journal.release_page_caches(), self.catalog.release_page_caches());
+        tokio::join!(self.sqlite_journal.release_page_caches(), self.catalog.release_page_caches());
     }
 
     /// Stops the database threads after the queued jobs, and writes a copy of the catalog.
@@ -128,7 +150,7 @@ impl Store {
     /// # Errors
     /// Fails if the copy cannot be written; the databases are closed all the same.
     pub async fn close(&self) -> Result<()> {
-        self.journal.close().await;
+        self.sqlite_journal.close().await;
         self.catalog.close().await
     }
 }

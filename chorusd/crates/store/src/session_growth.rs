@@ -2,7 +2,7 @@
 //! was verified; the bytes of its messages stay.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,6 +14,7 @@ use chorus_runtime::run_blocking;
 use chorus_session::file::{self, FOOTER, MESSAGES_LINE};
 use chorus_session::growth::{Comparison, Growth, Relation, Side, compare};
 use chorus_session::message_lines::MessageLines;
+use chorus_session::read_header_lines;
 use uuid::Uuid;
 
 use super::Store;
@@ -235,18 +236,8 @@ impl StoredSession {
         let file = File::open(path).map_err(failed)?;
         let stamp = session_files::stamp(&file.metadata().map_err(failed)?);
         let mut source = BufReader::with_capacity(BUFFER_BYTES, file);
-        let (mut head, mut line) = (Vec::new(), Vec::new());
-        loop {
-            line.clear();
-            if source.read_until(b'\n', &mut line).map_err(failed)? == 0 || head.len() > BUFFER_BYTES * 16 {
-                return Self::convert(path, stamp);
-            }
-            if line == MESSAGES_LINE {
-                break;
-            }
-            head.extend_from_slice(&line);
-        }
-        let body_start = (head.len() + line.len()) as u64;
+        let Some(head) = read_header_lines(&mut source).map_err(failed)? else { return Self::convert(path, stamp) };
+        let body_start = (head.len() + MESSAGES_LINE.len()) as u64;
         match file::parse_native_header_only(head.clone()) {
             Some(header) => Ok(Self { head, header, stamp, body: Body::File(source.into_inner()), body_start }),
             None => Self::convert(path, stamp),

@@ -2,11 +2,11 @@
 
 use crate::test_support::sample_session;
 use chorus_base::Ticks;
-use chorus_proto::{ErrorKind, EventType, Trigger};
+use chorus_proto::{ErrorKind, EventType, Role, Trigger};
 use chorus_session::notes::{NoteEdit, NoteRef};
 use uuid::Uuid;
 
-use super::{Fixture, only_draft, only_reply, pin, restore_command, save_command, test_error};
+use super::{Fixture, only_draft, only_reply, pin, restore_command, save_command, stored, test_error};
 use crate::effect::{Effect, SessionDraft};
 use crate::event::{AgentCommand, CommandOutcome, Event, RewoundContext};
 
@@ -41,6 +41,24 @@ fn an_idle_context_that_a_session_holds_is_not_saved_again() {
     let effects = bench.handle(Event::ContextEnded(Ok(())));
     let held_by = Uuid::from_u128(5);
     assert!(matches!(&effects[..], [Effect::PostIdleNotice { session, written: None, .. }, _] if *session == held_by));
+}
+
+#[test]
+fn the_messages_of_a_long_context_that_ends_are_freed_elsewhere() {
+    for (count, is_long) in [(4095, false), (4096, true)] {
+        let mut bench = Fixture::new();
+        let messages = (0..count).map(|number| stored(Role::User, &number.to_string())).collect();
+        bench.ask(AgentCommand::Append { messages, key: None });
+        bench.complete_append(count);
+        bench.ask(AgentCommand::Clear { save: false });
+        let effects = bench.handle(Event::ContextEnded(Ok(())));
+        let freed = effects.iter().filter_map(|effect| match effect {
+            Effect::FreeMessages(messages) => Some(messages.len() as u64),
+            _ => None,
+        });
+        assert_eq!(freed.collect::<Vec<_>>(), if is_long { vec![count] } else { Vec::new() });
+        assert!(bench.state.is_empty());
+    }
 }
 
 #[test]

@@ -13,9 +13,9 @@ use chorus_agent_core::window::WindowBudget;
 use chorus_agent_core::{AgentSettings, continuation};
 use chorus_base::Ticks;
 use chorus_base::error::{Error, Result};
+use chorus_journal::{ContextRow, Continuation, JournalAppendOutcome, NewEvent, SessionReference};
 use chorus_proto::EventType;
 use chorus_session::conversation::ConversationKey;
-use chorus_store::journal::{ContextRow, Continuation, JournalAppendOutcome, NewEvent, SessionReference};
 use futures_util::StreamExt as _;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use futures_util::stream::{FuturesOrdered, FuturesUnordered};
@@ -300,6 +300,7 @@ impl Actor {
                 };
                 self.running.push(ended.boxed());
             }
+            Effect::FreeMessages(messages) => drop(chorus_runtime::spawn_blocking(move || drop(messages))),
             Effect::ReplaceWithSession { old, new, session, totals, appended: added, working_set, restoration } => {
                 let (context, head, working_set) =
                     (new.context, to_journal_head(&new, self.conversation), to_json_bytes(&working_set));

@@ -1,6 +1,6 @@
 //! The in-memory index of all agents. Every request starts here, so looking up an agent costs no query.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use chorus_agent_core::AgentSettings;
@@ -132,6 +132,20 @@ impl AgentIndex {
     pub fn all(&self) -> Vec<Arc<AgentEntry>> {
         let inner = self.inner.read();
         inner.names.values().filter_map(|id| inner.entries.get(id)).cloned().collect()
+    }
+
+    /// Returns the settings of the agents that `is_wanted` is true of.
+    #[must_use]
+    pub fn settings_where(&self, is_wanted: impl Fn(&AgentSettings) -> bool) -> Vec<Arc<AgentSettings>> {
+        let inner = self.inner.read();
+        let settings = inner.entries.values().map(|entry| &entry.settings);
+        settings.filter(|settings| is_wanted(settings)).cloned().collect()
+    }
+
+    /// Removes the names of agents from `names`.
+    pub fn retain_unknown(&self, names: &mut HashSet<String>) {
+        let inner = self.inner.read();
+        names.retain(|name| !inner.names.contains_key(name));
     }
 
     /// Returns all names, sorted.

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use chorus_base::sync::RwLock;
+use chorus_journal::ConversationRow;
 use chorus_proto::ConversationRef;
 use chorus_session::conversation::ConversationKey;
-use chorus_store::journal::ConversationRow;
 use uuid::Uuid;
 
 /// The conversations of all agents, open and closed, without `main`.

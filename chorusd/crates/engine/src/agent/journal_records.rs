@@ -4,10 +4,10 @@ use bytes::Bytes;
 use chorus_agent_core::context::Context;
 use chorus_agent_core::effect::{Append, ContextEdit, ContextHead, Edit, TurnMarker};
 use chorus_agent_core::event::{AppendOutcome, PriorTurn};
+use chorus_journal as journal;
+use chorus_journal::{EditRecord, NewContextRow, TrailingRecords, TurnMark};
 use chorus_proto::TokenPair;
 use chorus_session::conversation::ConversationKey;
-use chorus_store::journal;
-use chorus_store::journal::{EditRecord, NewContextRow, TrailingRecords, TurnMark};
 use serde::Serialize;
 
 pub(super) fn to_json_bytes(what: &impl Serialize) -> Bytes {

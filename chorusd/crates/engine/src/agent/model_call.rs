@@ -9,13 +9,13 @@ use chorus_agent_core::turn::{EventTime, ModelFailure, ModelReply};
 use chorus_agent_core::turn_sink::TurnSinks;
 use chorus_base::error::Error;
 use chorus_base::new_id;
+use chorus_journal::NewEvent;
 use chorus_llm::{CallError, ErrorClass, ModelRef, Models, Reply, SETUP_HINT, StopReason, StreamEvent};
 use chorus_proto::methods::send::TurnEvent;
 use chorus_proto::shell_word::shell_word;
 use chorus_proto::{ErrorKind, EventType, Message, NewMessage, Recall, Role, ToolCall, Usage};
 use chorus_session::conversation::ConversationKey;
 use chorus_session::stored_message::StoredMessage;
-use chorus_store::journal::NewEvent;
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
@@ -194,7 +194,7 @@ fn forward_output(
         StreamEvent::ToolCall { .. } => return,
     };
     sinks.send(&said);
-    registry.store.journal.broadcast_transient(|| {
+    registry.store.journal.publisher().publish_transient(|| {
         let data = match said {
             TurnEvent::Thinking(text) => json!({"turn_id": turn, "thinking": text}),
             TurnEvent::Note(text) => json!({"turn_id": turn, "note": text}),

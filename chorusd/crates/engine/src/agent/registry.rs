@@ -12,6 +12,7 @@ use chorus_base::Ticks;
 use chorus_base::error::{Error, Result};
 use chorus_base::sync::Mutex;
 use chorus_clock::Clock;
+use chorus_journal::{ContextRow, Journal, NewEvent};
 use chorus_llm::Models;
 use chorus_proto::EventType;
 use chorus_redact::Redactor;
@@ -20,7 +21,6 @@ use chorus_session::conversation::ConversationKey;
 use chorus_session::stored_message::ContextNo;
 use chorus_store::Store;
 use chorus_store::catalog::SessionTable;
-use chorus_store::journal::{ContextRow, Journal, NewEvent};
 use futures_util::future::BoxFuture;
 use futures_util::future::join_all;
 use jiff::Timestamp;
@@ -45,7 +45,7 @@ use super::recall::PassageFinder;
 use super::summaries::Summaries;
 use super::turn_slots::TurnSlots;
 use super::turn_status::RunningTurns;
-use crate::search::LiveChanges;
+use crate::search::{LiveChanges, Novelty};
 use crate::tools::ToolServices;
 use crate::usage::{TokenCounter, UsageTracker};
 pub use live_contexts::LiveHead;
@@ -206,8 +206,8 @@ impl Registry {
 
     /// Returns the journal of the live contexts.
     #[must_use]
-    pub fn journal(&self) -> &Journal {
-        &self.store.journal
+    pub fn journal(&self) -> &dyn Journal {
+        &*self.store.journal
     }
 
     /// Returns the table of sessions.
@@ -323,7 +323,7 @@ impl Registry {
                 inner.prompt_sizes.remove(&conversation);
                 self.running.set(conversation, None);
                 self.attached.forget_turn(conversation);
-                self.live_changes.note(conversation);
+                self.live_changes.note(conversation, Novelty::Changed);
                 head.into_iter().for_each(|head| inner.live.insert(head));
             }
             Ok(())
@@ -338,7 +338,7 @@ impl Registry {
         }
         inner.actors.remove(&conversation);
         if inner.live.get(conversation).is_some() {
-            self.live_changes.note(conversation);
+            self.live_changes.note(conversation, Novelty::Changed);
         }
         inner.live.remove(conversation);
         inner.prompt_sizes.remove(&conversation);
@@ -373,7 +373,8 @@ impl Registry {
             None => inner.live.remove(conversation),
         };
         if before != inner.live.get(conversation).map(measure) {
-            self.live_changes.note(conversation);
+            let is_new = before.is_none_or(|(_, totals)| totals.messages == 0);
+            self.live_changes.note(conversation, if is_new { Novelty::New } else { Novelty::Changed });
         }
         match prompt_size {
             Some(size) => inner.prompt_sizes.insert(conversation, size),

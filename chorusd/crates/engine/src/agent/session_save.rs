@@ -1,20 +1,19 @@
 //! Writes sessions: first the file, then the row of the catalog, then the reply.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use chorus_agent_core::AgentSettings;
 use chorus_agent_core::effect::SessionDraft;
 use chorus_agent_core::event::WrittenSession;
 use chorus_base::error::{Error, Result};
-use chorus_base::parallel::run_parallel;
 use chorus_proto::session::SESSION_SCHEMA;
 use chorus_proto::{Session, SessionHeader, SummarySource, Trigger};
 use chorus_runtime::run_blocking;
 use chorus_session::conversation::ConversationKey;
 use chorus_session::stored_message::StoredMessage;
 use chorus_session::summary::{ConversationSample, ExtractiveSummary};
-use chorus_session::{MessageHash, notes, slug, summary};
+use chorus_session::{notes, slug, summary};
 use chorus_store::catalog::{ImportedUsage, PendingSummary, SessionPlacement, SessionRow, place_of};
 use chorus_store::session_files::StagedFile;
 use chorus_store::{Store, session_files};
@@ -42,13 +41,23 @@ pub(super) async fn save(
     // If the journal is poisoned it cannot record a save, so do not make one.
     store.journal.ensure_healthy()?;
     let (newest, known) = store.catalog.sessions.newest_and_names(conversation, wanted.clone()).await?;
-    let identical = find_identical_session(store, &draft, newest).await?;
-    let (identical, unchanged_since) = match draft.trigger {
-        // A save that a user asked for always writes.
-        Trigger::ManualSave => (None, identical.map(Box::new)),
-        _ => (identical, None),
+    let (mut same_notes, newest_sha256) = match find_similar_session(store, &draft, newest).await? {
+        Some((session, sha256)) => (Some(session), sha256),
+        None => (None, String::new()),
     };
-    if let Some(session) = identical {
+    // A save that a user asked for always writes, and hashes meanwhile.
+    let manual = draft.trigger == Trigger::ManualSave;
+    let sha256 = if manual || same_notes.is_none() { None } else { Some(hash_in_background(&draft).await?) };
+    if sha256.as_ref() == Some(&newest_sha256)
+        && let Some(similar) = &same_notes
+        && !has_messages(&similar.file_path, &newest_sha256).await
+    {
+        tracing::warn!(session = %similar.header.session_id, "the file of the session is damaged; saving again");
+        same_notes = None;
+    }
+    if let Some(session) = same_notes.clone()
+        && sha256.as_ref() == Some(&newest_sha256)
+    {
         let unfinished = summary.filter(|_| has_no_model_summary(&session.header));
         if let Some(wanted) = unfinished {
             let described = wanted.described || session.header.description != extract_summary(&draft.messages).title;
@@ -58,7 +67,7 @@ pub(super) async fn save(
             store.journal.mark_saved(context, count, session.header.id).await?;
         }
         return Ok(WrittenSession {
-            session: Box::new(session),
+            session,
             summarise_with: unfinished.map(|_| settings),
             unchanged_since: None,
             warning: None,
@@ -68,11 +77,19 @@ pub(super) async fn save(
     let ends = draft.ends_context;
     // Contexts may expire by the thousand: sync their files together.
     let together = draft.trigger == Trigger::IdleTimeout;
+    let written_sha256 = Arc::new(OnceLock::new());
+    let hashed = written_sha256.clone();
     let make = move |dir: &Path, session_id: &str| {
-        let bytes = draft.messages.iter().map(|message| message.json().len()).sum();
-        let (sha256, header) =
-            run_parallel(bytes, || hash_messages(&draft.messages), || build_header(&draft, id, session_id, commit));
-        let filled = session_files::stage(dir, &header, &draft.messages, sha256)?;
+        let header = || build_header(&draft, id, session_id, commit);
+        let (header, filled) = if together {
+            let header = header();
+            let sha256 = sha256.unwrap_or_else(|| session_files::hash_messages(&draft.messages));
+            let filled = session_files::stage(dir, &header, &draft.messages, sha256)?;
+            (header, filled)
+        } else {
+            session_files::stage_and_sync(dir, &draft.messages, sha256, header)?
+        };
+        let _ = hashed.set(filled.sha256().to_owned());
         Ok((header, filled))
     };
     // The journal comes last. It must not refer to a session that was rolled back.
@@ -92,6 +109,7 @@ pub(super) async fn save(
         mark,
     )
     .await?;
+    let unchanged_since = same_notes.filter(|_| written_sha256.get() == Some(&newest_sha256));
     let summarise_with = summary.map(|_| settings);
     Ok(WrittenSession { session: Box::new(session), summarise_with, unchanged_since, warning })
 }
@@ -138,32 +156,47 @@ fn has_no_model_summary(header: &SessionHeader) -> bool {
     matches!(header.summary_source, SummarySource::Extractive | SummarySource::None)
 }
 
-/// Returns the newest session if it holds exactly these messages and notes: nothing has changed since, or a crash
-/// interrupted a save before it was recorded.
-async fn find_identical_session(
+/// Returns the newest session, with the hash of its messages, if it holds as many messages and the same notes. If the hash is
+/// that of the messages of `draft`, nothing has changed since, or a crash interrupted a save before it was recorded.
+async fn find_similar_session(
     store: &Arc<Store>,
     draft: &SessionDraft,
     newest: Option<SessionRow>,
-) -> Result<Option<Session>> {
+) -> Result<Option<(Box<Session>, String)>> {
     let Some(row) = newest.filter(|row| row.corrupt.is_none() && row.header.message_count == draft.totals.messages)
     else {
         return Ok(None);
     };
     let path = session_files::path_of(&draft.settings.dir, &row.header.session_id);
     let untouched = path.metadata().is_ok_and(|metadata| session_files::stamp(&metadata) == row.file_stamp);
-    if !untouched || hash_messages(&draft.messages) != row.sha256 || !has_same_notes(path.clone(), draft).await? {
+    if !untouched || !has_same_notes(path.clone(), draft).await? {
         return Ok(None);
     }
     let short_id = store.catalog.sessions.short_ids(vec![row.header.id]).await?.pop().unwrap_or_default();
     let file_path = path.to_string_lossy().into_owned();
-    Ok(Some(Session { header: row.header, short_id, unique_prefix: None, file_path, available: true, corrupt: None }))
+    let (header, sha256) = (row.header, row.sha256);
+    let session = Session { header, short_id, unique_prefix: None, file_path, available: true, corrupt: None };
+    Ok(Some((Box::new(session), sha256)))
 }
 
-/// Whether the file has the same notes; they are not in the catalog.
+/// Returns true if the file has the same notes; they are not in the catalog.
 async fn has_same_notes(path: PathBuf, draft: &SessionDraft) -> Result<bool> {
-    let found = run_blocking(move || session_files::read(&path)).await?;
-    let header = found.file.ok().map(|file| file.header);
+    let header = run_blocking(move || session_files::read_header(&path)).await?;
     Ok(header.is_some_and(|header| notes::has_same_notes(&header.working_set, &draft.working_set)))
+}
+
+/// Returns true if the file has the messages with that hash. Its size and time say nothing about damage by the disk, and what it holds is
+/// about to be the only copy.
+async fn has_messages(path: &str, sha256: &str) -> bool {
+    let path = PathBuf::from(path);
+    let read = run_blocking(move || session_files::read(&path)).await;
+    read.is_ok_and(|read| read.file.is_ok_and(|file| file.sha256 == sha256))
+}
+
+/// Hashes the messages on a thread where it delays no other request.
+async fn hash_in_background(draft: &SessionDraft) -> Result<String> {
+    let messages = draft.messages.clone();
+    run_blocking(move || Ok(session_files::hash_messages(&messages))).await
 }
 
 /// Where a session is written and how.
@@ -260,10 +293,6 @@ pub async fn write_session<After: Future<Output = Result<()>>>(
     }
 }
 
-fn hash_messages(messages: &[StoredMessage]) -> String {
-    MessageHash::from_messages(messages.iter().map(|message| &message.json()[..])).finish()
-}
-
 /// Returns the content of the first message, empty if there is none.
 fn first_content(messages: &[StoredMessage]) -> String {
     messages.first().and_then(|m| m.to_message().ok()).map(|m| m.content).unwrap_or_default()
@@ -314,4 +343,44 @@ fn extract_summary(messages: &[StoredMessage]) -> ExtractiveSummary {
         }
     }
     summary::extract_summary(&digest)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+
+    use chorus_proto::{NewMessage, Role};
+    use jiff::Timestamp;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_damaged_file_has_no_messages_that_a_save_may_rely_on() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("sessions")).unwrap();
+        let message = NewMessage::text(Role::User, "one").complete(|| "1".to_owned(), Timestamp::UNIX_EPOCH);
+        let messages = [StoredMessage::new(&message).unwrap()];
+        let sha256 = session_files::hash_messages(&messages);
+        let empty = r#"{"schema":2,"session_id":"2026-02-12_x","timestamp":"2026-02-12T14:30:00Z","messages":[]}"#;
+        let header = chorus_session::file::parse(&empty.as_bytes().to_vec().into()).unwrap().header;
+        let header = SessionHeader { message_count: 1, ..header };
+        let written = session_files::stage(dir.path(), &header, &messages, sha256.clone()).unwrap().persist().unwrap();
+        let path = written.path.to_str().unwrap();
+        assert!(has_messages(path, &sha256).await);
+        assert!(!has_messages(path, "another").await);
+        let time = fs::metadata(path).unwrap().modified().unwrap();
+        let text = fs::read_to_string(path).unwrap();
+        for damage in ["\"two\"", "\"\0\0\0\""] {
+            let damaged = text.replace("\"one\"", damage);
+            assert_eq!(damaged.len(), text.len());
+            fs::write(path, damaged).unwrap();
+            File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
+            assert_eq!(session_files::stamp(&fs::metadata(path).unwrap()), written.stamp);
+            assert!(!has_messages(path, &sha256).await, "{damage}");
+        }
+        fs::write(path, text).unwrap();
+        assert!(has_messages(path, &sha256).await);
+        fs::remove_file(path).unwrap();
+        assert!(!has_messages(path, &sha256).await);
+    }
 }

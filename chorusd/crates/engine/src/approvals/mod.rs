@@ -16,6 +16,7 @@ use chorus_base::error::{Error, Result};
 use chorus_base::hex;
 use chorus_base::requester::{Answerer, Requester};
 use chorus_clock::Clock;
+use chorus_journal::NewEvent;
 use chorus_proto::methods::approvals::{Approval, Detail, Status};
 use chorus_proto::methods::permissions::{Part, Rule};
 use chorus_proto::methods::send::TurnEvent;
@@ -23,7 +24,6 @@ use chorus_proto::{ErrorKind, EventType};
 use chorus_redact::Redactor;
 use chorus_store::Store;
 use chorus_store::catalog::ApprovalRow;
-use chorus_store::journal::NewEvent;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 

@@ -9,6 +9,7 @@ pub mod instance_lock;
 pub mod instance_watch;
 pub mod log;
 pub mod malloc_trim;
+mod program_pages;
 pub mod signals;
 pub mod socket;
 pub mod socket_activation;

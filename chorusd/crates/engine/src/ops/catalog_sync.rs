@@ -1,6 +1,7 @@
 //! Catalog sync: the rows of agents and sessions follow the directories and files.
 
 use std::collections::{HashMap, HashSet};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -10,13 +11,13 @@ use chorus_base::error::{Error, Result};
 use chorus_base::private_fs::{TEMPORARY_PREFIX, move_dir};
 use chorus_clock::Clock;
 use chorus_config::agent::{AGENT_FILE, AgentConfig, check_name};
+use chorus_journal::to_nanos;
 use chorus_proto::session::SESSION_SCHEMA;
 use chorus_proto::{SessionHeader, SummarySource, TokenPair, Trigger, WorkingSet};
 use chorus_runtime::run_blocking;
 use chorus_session::SessionFile;
 use chorus_session::file::derived_id;
 use chorus_store::catalog::{SessionRow, place_of};
-use chorus_store::journal::to_nanos;
 use chorus_store::session_files::{ParsedSessionFile, stamp};
 use chorus_store::{Store, session_files};
 use futures_util::future::BoxFuture;
@@ -116,25 +117,19 @@ impl CatalogSync {
     pub fn sync_agents(&self) -> BoxFuture<'_, Result<()>> {
         Box::pin(async move {
             let dir = self.home.join(super::agent::AGENTS_DIR);
-            let all: Vec<_> = self.agents.all().into_iter().map(|entry| entry.settings.clone()).collect();
-            let names = run_blocking(move || {
-                let without_dir: Vec<_> =
-                    all.into_iter().filter(|settings| settings.dir.symlink_metadata().is_err()).collect();
-                complete_imports(&dir, &without_dir);
-                remove_unfinished_dirs(&dir);
-                let failed = |e: std::io::Error| Error::io(format_args!("cannot read {}", dir.display()), &e);
-                let mut names = Vec::new();
-                for entry in std::fs::read_dir(&dir).map_err(failed)? {
-                    let entry = entry.map_err(failed)?;
-                    let name = entry.file_name().to_string_lossy().into_owned();
-                    if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                        names.push(name);
-                    }
+            let agents = self.agents.clone();
+            let unknown = run_blocking(move || {
+                let mut names = list_dirs(&dir)?;
+                let without_dir = agents_without_dir(&agents, &dir, &names);
+                if !without_dir.is_empty() || names.iter().any(|name| name.starts_with(TEMPORARY_PREFIX)) {
+                    complete_imports(&dir, &without_dir);
+                    remove_unfinished_dirs(&dir);
+                    names = list_dirs(&dir)?;
                 }
+                agents.retain_unknown(&mut names);
                 Ok(names)
             })
             .await?;
-            let unknown: Vec<String> = names.into_iter().filter(|name| self.agents.by_name(name).is_none()).collect();
             if unknown.is_empty() {
                 return Ok(());
             }
@@ -198,6 +193,30 @@ impl CatalogSync {
         })
         .await
     }
+}
+
+/// Returns the names of the directories in `dir`. What is not UTF-8 in them is replaced.
+fn list_dirs(dir: &Path) -> Result<HashSet<String>> {
+    let failed = |e: std::io::Error| Error::io(format_args!("cannot read {}", dir.display()), &e);
+    let mut names = HashSet::new();
+    for entry in std::fs::read_dir(dir).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            names.insert(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    Ok(names)
+}
+
+/// Returns the agents whose directory is missing. Those in `dir`, of which `names` are the directories, need no look at
+/// each.
+fn agents_without_dir(agents: &AgentIndex, dir: &Path, names: &HashSet<String>) -> Vec<Arc<AgentSettings>> {
+    let dir = dir.as_os_str().as_bytes();
+    let is_listed = |path: &Path| {
+        let name = path.as_os_str().as_bytes().strip_prefix(dir).and_then(|rest| rest.strip_prefix(b"/"));
+        name.and_then(|name| str::from_utf8(name).ok()).is_some_and(|name| names.contains(name))
+    };
+    agents.settings_where(|settings| !is_listed(&settings.dir) && settings.dir.symlink_metadata().is_err())
 }
 
 fn with_id(mut row: SessionRow, id: uuid::Uuid) -> SessionRow {

@@ -7,11 +7,12 @@ use chorus_agent_core::recall::MAX_PASSAGE_TOKENS;
 use chorus_base::error::{Error, Result};
 use chorus_proto::{ErrorKind, RecalledPassage, Role};
 use chorus_runtime::run_blocking;
-use chorus_search::{Filter, Hit, Mode, SearchIndex, SearchQuery, SourceId, SourceKind};
+use chorus_search::{Filter, Hit, Mode, SearchQuery, SourceId, SourceKind};
 use chorus_session::conversation::ConversationKey;
 use chorus_session::stored_message::ContextNo;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use jiff::tz::TimeZone;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::Ops;
@@ -36,8 +37,7 @@ impl PassageFinder for Ops {
 
 async fn find_passages(ops: &Ops, request: PassageRequest) -> Result<Vec<RecalledPassage>> {
     let PassageRequest { conversation, context, text, limit, without } = request;
-    let index = ops.search.index()?;
-    wait_for_index(ops, &index, conversation, context).await?;
+    wait_for_index(ops, conversation, context).await?;
     let scope = SessionScope::of(&ops.agents.conversations, conversation);
     let filter = Filter {
         without: without.into_iter().map(SourceId::from).chain([live_source_id(conversation)]).collect(),
@@ -60,6 +60,8 @@ async fn find_passages(ops: &Ops, request: PassageRequest) -> Result<Vec<Recalle
         meaning,
         now: ops.clock.now().to_zoned(TimeZone::system()),
     };
+    // Last: one that was opened before the waits may have been replaced, and sees no later commit.
+    let index = ops.search.index()?;
     let found = run_blocking(move || {
         let found = index.search_passages(&query, PASSAGE_CHARS);
         found.map_err(|error| Error::new(ErrorKind::StorageFailed, format!("cannot search: {error}")))
@@ -94,21 +96,18 @@ async fn find_passages(ops: &Ops, request: PassageRequest) -> Result<Vec<Recalle
 /// Waits a moment if something other than the asking conversation is to be indexed.
 ///
 /// # Errors
-/// `busy` if much is not indexed yet, or if the index still has an earlier context of the conversation.
-async fn wait_for_index(
-    ops: &Ops,
-    index: &SearchIndex,
-    conversation: ConversationKey,
-    context: ContextNo,
-) -> Result<()> {
-    let waiting =
-        || ops.search.progress().map_or(0, |state| if state.complete { 0 } else { state.total - state.indexed });
-    let is_behind = || is_of_earlier_context(index, conversation, context);
-    if waiting() > 1 || is_behind() {
-        let _ = tokio::time::timeout(SETTLE, ops.search.settle()).await;
+/// `busy` if much is not indexed yet, or if the index still has an earlier context of the conversation; those of
+/// [`SearchService::index`](crate::search::SearchService::index).
+async fn wait_for_index(ops: &Ops, conversation: ConversationKey, context: ContextNo) -> Result<()> {
+    let waiting = || ops.search.waiting();
+    let is_behind = || Ok::<_, Error>(is_of_earlier_context(&*ops.search.index()?, conversation, context));
+    let has_ended_context = is_behind()?;
+    if waiting() > 1 || has_ended_context {
+        let own_change = has_ended_context.then(Instant::now);
+        let _ = tokio::time::timeout(SETTLE, ops.search.settle(own_change)).await;
     }
     let is_building = ops.search.progress().is_some_and(|state| state.indexed < state.total / 10 * 9);
-    if (is_building && waiting() > MAX_UNINDEXED) || is_behind() {
+    if (is_building && waiting() > MAX_UNINDEXED) || is_behind()? {
         return Err(Error::new(ErrorKind::Busy, "the search index is not up to date yet"));
     }
     Ok(())

@@ -13,6 +13,7 @@ use chorus_search::{Filter, Hit, Mode, SearchQuery, SourceId, SourceKind};
 use chorus_store::catalog::SessionRow;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::agent::AgentResolver;
@@ -32,7 +33,8 @@ const MESSAGE_SOURCES: [&str; 4] = ["cli", "discord", "agent", "import"];
 /// Longest query in bytes.
 const MAX_QUERY_BYTES: usize = 4096;
 
-/// Finds messages by their words and their meaning.
+/// Finds messages by their words and their meaning, after a wait for what there was at `last_change`, when the client last may have
+/// changed something.
 ///
 /// # Errors
 /// `invalid_params`, `agent_not_found`, `no_agent`, `busy` while the index is being opened, `storage_failed` if it cannot be used.
@@ -42,6 +44,7 @@ pub async fn search(
     service: &SearchService,
     semantic: &SemanticService,
     clock: &Clock,
+    last_change: Option<Instant>,
     params: SearchParams,
 ) -> Result<SearchResult> {
     let limit = params.limit.unwrap_or(DEFAULT_LIMIT);
@@ -55,7 +58,7 @@ pub async fn search(
         return Err(Error::invalid(format!("the query has more than {MAX_QUERY_BYTES} bytes")).hint("use fewer words"));
     }
     let (filter, agent_name) = build_filter(agents, sessions, clock, &params).await?;
-    service.settle().await;
+    service.settle(last_change).await;
     let mode = choose_mode(semantic, params.mode)?;
     let request = FindRequest { text: params.query, filter, limit, mode, explain: params.explain, now: clock.now() };
     let Found { hits, meaning_failure } = find(agents, sessions, service, semantic, request).await?;
@@ -125,7 +128,6 @@ pub async fn find(
     semantic: &SemanticService,
     request: FindRequest,
 ) -> Result<Found> {
-    let index = service.index()?;
     let (meaning, failure) = match request.mode {
         SearchMode::Text => (None, None),
         SearchMode::Semantic | SearchMode::Hybrid => match semantic.view(&request.text).await {
@@ -147,6 +149,8 @@ pub async fn find(
         meaning,
         now: request.now.to_zoned(TimeZone::system()),
     };
+    // Last: one that was opened before the waits may have been replaced, and sees no later commit.
+    let index = service.index()?;
     let found = run_blocking(move || {
         index.search(&query).map_err(|error| Error::new(ErrorKind::StorageFailed, error.to_string()))
     })

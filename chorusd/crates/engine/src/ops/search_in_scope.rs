@@ -8,6 +8,7 @@ use chorus_proto::{ErrorKind, Message};
 use chorus_runtime::run_blocking;
 use chorus_search::Filter;
 use chorus_session::conversation::MAIN_CONVERSATION;
+use tokio::time::Instant;
 
 use super::agent::AgentResolver;
 use super::conversations::{ConversationKey, ConversationTarget, SessionScope};
@@ -57,7 +58,8 @@ pub async fn find_in_scope(
         hidden: scope.hidden(),
         ..Filter::default()
     };
-    service.settle().await;
+    // What was just said in the conversation is part of it.
+    service.settle(Some(Instant::now())).await;
     let mode = best_mode(semantic);
     let request = FindRequest { text: text.to_owned(), filter, limit, mode, explain: false, now: clock.now() };
     let Found { mut hits, .. } = find(agents, sessions, service, semantic, request).await?;
@@ -129,7 +131,11 @@ mod tests {
         assert_eq!(note(false, 0, 3), "0 % indexed; results may be missing");
         assert_eq!(note(false, 7, 9), "the last messages may be missing");
         assert_eq!(note(false, 80, 100), "80 % indexed; results may be missing");
-        assert_eq!(note(false, 1994, 2000), "99 % indexed; results may be missing");
+        assert_eq!(note(false, 6, 51), "11 % indexed; results may be missing");
+        assert_eq!(note(false, 45, 50), "the last messages may be missing");
+        assert_eq!(note(false, 44, 50), "88 % indexed; results may be missing");
+        assert_eq!(note(false, 1994, 2000), "the last messages may be missing");
+        assert_eq!(note(false, 1900, 2000), "95 % indexed; results may be missing");
         assert_eq!(note(false, 1, 5), "the last messages may be missing");
         assert_eq!(
             note(false, 0, 0),

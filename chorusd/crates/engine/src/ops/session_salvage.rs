@@ -5,6 +5,7 @@ use std::path::Path;
 
 use chorus_agent_core::event::Restore;
 use chorus_base::error::{Error, Result};
+use chorus_journal::ContextRow;
 use chorus_proto::methods::doctor::Salvaged;
 use chorus_proto::pluralize::pluralize;
 use chorus_proto::session::SESSION_SCHEMA;
@@ -14,7 +15,7 @@ use chorus_session::stored_message::{StoredMessage, Totals};
 use chorus_session::summary::ConversationSample;
 use chorus_session::{MessageHash, slug, summary};
 use chorus_store::catalog::SessionPlacement;
-use chorus_store::journal::{ContextRow, SalvagedContent};
+use chorus_store::journal::SalvagedContent;
 use chorus_store::recovery::{Incident, SalvagedJournal, list_incidents, salvage_journal};
 use chorus_store::{DB_DIR, JOURNAL_FILE, integrity, session_files};
 use futures_util::future::BoxFuture;
@@ -125,7 +126,7 @@ async fn has_whole_context(ops: &Ops, lost: &ContextRow) -> Result<bool> {
 async fn copy_journal_aside(ops: &Ops, journal: &Path, contexts: usize) -> Result<Incident> {
     let what = format!("{}: cannot read {}", journal.display(), pluralize(contexts as u64, "context"));
     let mut incident = Incident::begin(journal.parent().unwrap_or(journal), ops.clock.now(), what)?;
-    ops.store.journal.copy_to(incident.dir.join(JOURNAL_FILE)).await?;
+    ops.store.copy_journal_to(incident.dir.join(JOURNAL_FILE)).await?;
     // Until everything was read.
     (incident.facts.salvaged, incident.facts.incomplete) = (true, true);
     let noted = incident.clone();
@@ -195,7 +196,7 @@ fn salvage_context<'a>(
         }
         if broken {
             // Both the session and the copy that was set aside have them.
-            ops.store.journal.delete_unchained(outside).await?;
+            ops.store.delete_unchained_records(outside).await?;
         }
         let restore = |discard| {
             command::restore(Restore {

@@ -15,11 +15,13 @@ use chorus_session::conversation::ConversationKey;
 use chorus_session::stored_message::StoredMessage;
 use chorus_store::Store;
 use futures_util::FutureExt as _;
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::backlog::Backlog;
 use super::failure::Failure;
+use super::live_changes::{self, Novelty};
 use super::service::{IndexProgress, SearchService};
 use super::timer::Timer;
 use super::{message_text, source};
@@ -29,8 +31,13 @@ use crate::agent::registry::Registry;
 use crate::background_thread::run_at_low_priority;
 use crate::semantic::SemanticService;
 
-/// How long changes are collected before they are indexed together.
+/// How long changes are collected before they are indexed together, unless a search waits for them. Each commit of the index costs
+/// as much as hundreds of messages in it, so the time grows with that of the last round: while messages arrive without a pause, at
+/// most a part in `PAUSE_FACTOR` of the time goes to the index, or there is one commit in `MAX_COLLECT`. While something searches, it
+/// is the shortest time.
 const COLLECT_FOR: Duration = Duration::from_millis(50);
+const MAX_COLLECT: Duration = Duration::from_secs(5);
+const PAUSE_FACTOR: u32 = 20;
 
 /// How long a round indexes before it commits and looks for newer changes. With the commit, a message is found within a second
 /// even while a large home is indexed.
@@ -95,6 +102,7 @@ pub async fn run(
             stop,
             backlog: Backlog::default(),
             writer: None,
+            round_time: Duration::ZERO,
             must_purge: false,
         };
         indexer.run().await;
@@ -112,8 +120,30 @@ struct Indexer {
     stop: CancellationToken,
     backlog: Backlog,
     writer: Option<IndexWriter>,
+    /// How long the last round took.
+    round_time: Duration,
     /// True while deleted texts are in the files of the index.
     must_purge: bool,
+}
+
+/// Numbers of sources that are being indexed and are not committed yet.
+#[derive(Debug, Clone, Copy, Default)]
+struct InWork {
+    sources: u64,
+    /// Those of which the index has nothing.
+    missing: u64,
+}
+
+impl InWork {
+    /// Adds live contexts, all of them and those that are new, to a number of sessions.
+    fn of(sessions: u64, (live, new_live): (u64, u64)) -> Self {
+        Self { sources: sessions + live, missing: sessions + new_live }
+    }
+
+    fn add_sessions(&mut self, sessions: u64) {
+        self.sources += sessions;
+        self.missing += sessions;
+    }
 }
 
 impl Indexer {
@@ -121,7 +151,7 @@ impl Indexer {
         let (mut damage, mut rebuilt) = (None, None::<Instant>);
         while !self.stop.is_cancelled() {
             let failure = match self.open(damage.take()) {
-                Ok(index) => match self.serve(&index).await {
+                Ok(mut index) => match self.serve(&mut index).await {
                     Ok(()) => return,
                     Err(failure) => {
                         let is_damaged = matches!(failure, Failure::Index(_) | Failure::Search)
@@ -177,16 +207,46 @@ impl Indexer {
         Ok(index)
     }
 
+    /// Drops the writer once its merges have ended, and opens the index again.
+    async fn finish_writer(&mut self, index: &mut Arc<SearchIndex>) {
+        let Some(writer) = self.writer.take() else { return };
+        // On a thread of its own: a stop does not wait for large merges.
+        let (sender, ended) = oneshot::channel();
+        let finish = move || _ = sender.send(writer.finish());
+        if let Err(error) = std::thread::Builder::new().name("search-merges".into()).spawn(finish) {
+            return tracing::warn!(%error, "cannot start a thread");
+        }
+        tokio::select! {
+            () = self.stop.cancelled() => return,
+            ended = ended => if let Ok(Err(error)) = ended {
+                tracing::debug!(%error, "a merge of the search index failed");
+            },
+        }
+        self.reopen(index);
+    }
+
+    /// Opens the index again: the work on it has mapped all of its files into memory.
+    fn reopen(&self, index: &mut Arc<SearchIndex>) {
+        match index.reopen() {
+            Ok(again) => {
+                *index = Arc::new(again);
+                self.service.replace_open(index.clone());
+            }
+            Err(error) => tracing::debug!(%error, "cannot open the search index again"),
+        }
+    }
+
     /// Indexes whatever changes, until the daemon stops.
-    async fn serve(&mut self, index: &Arc<SearchIndex>) -> Result<(), Failure> {
+    async fn serve(&mut self, index: &mut Arc<SearchIndex>) -> Result<(), Failure> {
         self.backlog = Backlog::default();
         // A failure of the index before this one.
         let _ = self.service.failed_search.notified().now_or_never();
         self.compare_with_catalog(index).await?;
         let changes = self.store.catalog.sessions.changes();
         while !self.stop.is_cancelled() {
-            self.report(index, 0, false);
+            self.report(index, InWork::default(), false);
             if self.backlog.is_empty() {
+                let idle_since = Instant::now();
                 tokio::select! {
                     () = self.stop.cancelled() => return Ok(()),
                     () = changes.wait() => {}
@@ -194,22 +254,43 @@ impl Indexer {
                     () = self.service.failed_search.notified() => return Err(Failure::Search),
                     () = Timer::start(PURGE_AGAIN).fired(), if self.must_purge => {}
                     () = Timer::start(KEEP_WRITER).fired(), if self.writer.is_some() && !self.must_purge => {
-                        self.writer = None;
+                        self.finish_writer(index).await;
                         crate::lifecycle::malloc_trim::schedule_trim(&self.store);
                         continue;
                     }
                 }
-                self.sleep(COLLECT_FOR).await;
+                let pause = self.round_time * PAUSE_FACTOR;
+                self.collect(pause.min(MAX_COLLECT).saturating_sub(idle_since.elapsed())).await;
             }
+            let begun = Instant::now();
+            self.service.begin_round();
             self.round(index).await?;
+            self.service.end_round();
+            self.round_time = begun.elapsed();
         }
         Ok(())
     }
 
-    /// Tells how far it is; `in_work` sources are not committed yet.
-    fn report(&self, index: &SearchIndex, in_work: usize, is_starting: bool) {
-        let waiting = (self.backlog.len() + in_work) as u64;
-        self.service.set_progress(IndexProgress { indexed: index.source_count(), waiting, is_starting });
+    /// Waits for `pause`, or a little if that is less or if something searches. Returns early if a search waits or the daemon stops.
+    async fn collect(&self, pause: Duration) {
+        let collected = async {
+            self.sleep(COLLECT_FOR).await;
+            tokio::select! {
+                () = self.service.wait_until_passed_over() => {}
+                () = self.sleep(pause.saturating_sub(COLLECT_FOR)) => {}
+            }
+        };
+        tokio::select! {
+            () = self.service.wait_until_awaited() => {}
+            () = collected => {}
+        }
+    }
+
+    /// Tells how far it is.
+    fn report(&self, index: &SearchIndex, in_work: InWork, is_starting: bool) {
+        let (indexed, backlog) = (index.source_count(), self.backlog.len() as u64);
+        let (waiting, missing) = (backlog + in_work.sources, backlog + in_work.missing);
+        self.service.set_progress(IndexProgress { indexed, waiting, missing, is_starting });
     }
 
     /// Finds what changed while nobody looked.
@@ -227,13 +308,14 @@ impl Indexer {
                     self.backlog.push(stamp.id);
                 }
             }
-            self.report(index, 0, true);
+            self.report(index, InWork::default(), true);
         }
         for (key, head) in self.registry.live_heads() {
             let indexed = known.remove(&source::live_id(key));
             let is_of_context = |stamp: &str| stamp.starts_with(&format!("{}-", head.context.0));
+            let novelty = if indexed.is_none() { Novelty::New } else { Novelty::Changed };
             if indexed.is_none_or(|source| source.messages != head.messages || !is_of_context(&source.stamp)) {
-                self.registry.live_changes.note(key);
+                self.registry.live_changes.note(key, novelty);
             }
         }
         if !known.is_empty() {
@@ -260,9 +342,13 @@ impl Indexer {
     async fn round(&mut self, index: &Arc<SearchIndex>) -> Result<(), Failure> {
         let begun = Instant::now();
         let end = begun + ROUND;
+        // Before they are taken, so that at no moment nothing seems to wait.
+        let (sessions, agents) = self.store.catalog.sessions.changes().counts();
+        self.report(index, InWork::of(sessions + agents, self.registry.live_changes.counts()), false);
         let changed = self.store.catalog.sessions.changes().take();
         let live = self.registry.live_changes.take();
-        let mut in_work = live.len() + changed.agents.len() + changed.sessions.len();
+        let changed_rows = (changed.agents.len() + changed.sessions.len()) as u64;
+        let mut in_work = InWork::of(changed_rows, (live.len() as u64, live_changes::count_new(&live)));
         self.report(index, in_work, false);
         if !changed.is_empty() {
             self.store.catalog.sessions.commit_changes().await?;
@@ -276,7 +362,7 @@ impl Indexer {
         let mut sessions: Vec<Uuid> = changed.sessions.into_iter().collect();
         sessions.drain(sessions.len().min(ROWS_AT_ONCE)..).for_each(|id| self.backlog.push(id));
         must_purge |= self.index_sessions(index, sessions, begun + BEFORE_LIVE).await?;
-        for conversation in live {
+        for conversation in live.into_keys() {
             must_purge |= self.index_live(index, conversation).await?;
             if self.stop.is_cancelled() {
                 return Ok(());
@@ -284,7 +370,7 @@ impl Indexer {
         }
         while !self.backlog.is_empty() && Instant::now() < end && !self.stop.is_cancelled() {
             let ids = self.backlog.take(ROWS_AT_ONCE);
-            in_work += ids.len();
+            in_work.add_sessions(ids.len() as u64);
             self.report(index, in_work, false);
             must_purge |= self.index_sessions(index, ids, end).await?;
         }
@@ -354,7 +440,7 @@ impl Indexer {
                 }
                 Err(failure) => {
                     if failure.kind == ErrorKind::Busy {
-                        self.registry.live_changes.note(key);
+                        self.registry.live_changes.note(key, Novelty::Changed);
                     }
                     return None;
                 }

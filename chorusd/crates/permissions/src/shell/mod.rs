@@ -8,6 +8,7 @@ mod hidden_chars;
 mod named_output_files;
 mod normalize;
 mod paths;
+mod plain_commands;
 mod safe_programs;
 mod strict_parser;
 mod syntax_tree;
@@ -19,7 +20,7 @@ pub(crate) use command_kinds::kind_len;
 use paths::PossibleDirectories;
 pub use paths::WorkspacePaths;
 pub(crate) use safe_programs::check as reviewed;
-use strict_parser::{SimpleCommand, Word};
+use strict_parser::{RefusalReason, SimpleCommand, Word};
 
 /// Longest command that is parsed, in bytes.
 const MAX_COMMAND_LEN: usize = 64 << 10;
@@ -77,16 +78,34 @@ pub(crate) fn analyze(command: &str, workspace: &WorkspacePaths) -> CommandAnaly
     if command.len() > MAX_COMMAND_LEN {
         return analyze_unparsed(command, TOO_LONG, workspace);
     }
-    let found = match syntax_tree::find_commands(command) {
-        Ok(found) => found,
-        Err(why) => return analyze_unparsed(command, why, workspace),
+    let simple = strict_parser::parse(command);
+    let mut script = match simple {
+        Ok(simple) if plain_commands::are_plain(command) => analyze_plain(command, simple, workspace),
+        simple => match syntax_tree::find_commands(command) {
+            Ok(found) => analyze_with_both(command, simple, &found, workspace),
+            Err(why) => return analyze_unparsed(command, why, workspace),
+        },
     };
-    let mut script = match strict_parser::parse(command) {
+    // Add the text between the parts too. Without quoting, normalising would yield the text as typed.
+    if command.contains(['\'', '"', '\\', '$', '`', '{']) || script.ask_reason.is_some() {
+        script.possible_actions.push([BASH_PREFIX, &normalize::normalize_command(command)].concat());
+    }
+    script
+}
+
+/// Analyses a command by what both parsers found in it. Only if they agree can it be allowed.
+fn analyze_with_both(
+    command: &str,
+    simple: Result<Vec<SimpleCommand>, RefusalReason>,
+    found: &syntax_tree::CommandSpans,
+    workspace: &WorkspacePaths,
+) -> CommandAnalysis {
+    match simple {
         Ok(simple) if simple.iter().filter_map(|simple| simple.span.clone()).eq(found.commands.iter().cloned()) => {
             analyze_plain(command, simple, workspace)
         }
         Ok(simple) => {
-            let mut script = analyze_syntax_tree(command, &found, AMBIGUOUS, workspace);
+            let mut script = analyze_syntax_tree(command, found, AMBIGUOUS, workspace);
             let other = analyze_plain(command, simple, workspace);
             script.possible_actions.extend(other.possible_actions);
             script
@@ -94,13 +113,8 @@ pub(crate) fn analyze(command: &str, workspace: &WorkspacePaths) -> CommandAnaly
                 .extend(other.parts.into_iter().flat_map(|piece| [vec![piece.action], piece.alternatives]).flatten());
             script
         }
-        Err(why) => analyze_syntax_tree(command, &found, why, workspace),
-    };
-    // Add the text between the parts too. Without quoting, normalising would yield the text as typed.
-    if command.contains(['\'', '"', '\\', '$', '`', '{']) || script.ask_reason.is_some() {
-        script.possible_actions.push([BASH_PREFIX, &normalize::normalize_command(command)].concat());
+        Err(why) => analyze_syntax_tree(command, found, why, workspace),
     }
-    script
 }
 
 /// Analyses a command that both parsers understood alike.

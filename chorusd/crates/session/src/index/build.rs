@@ -8,17 +8,14 @@ use chorus_base::parallel::run_parallel;
 use chorus_proto::SessionHeader;
 
 use super::{Layout, Offsets, SessionIndex};
-use crate::file::{FileMetadata, parse_native_header, scan_any_layout};
+use crate::file::{FileMetadata, MESSAGES_LINE, parse_native_header, scan_any_layout};
+use crate::header_lines::read_header_lines;
 use crate::stored_message::{StoredMessage, Totals};
 use crate::{FormatError, MessageHash};
 
-/// The line after the header, and the lines after the last message.
-const MESSAGES_OPENING: &[u8] = b"  \"messages\": [\n";
+/// The lines after the last message.
 const MESSAGES_CLOSING: &[u8] = b"  ]\n";
 const OBJECT_CLOSING: &[u8] = b"}\n";
-
-/// Largest header in the native layout. A file with a larger one is read as a whole.
-const MAX_HEADER_BYTES: usize = 16 << 20;
 
 /// Bytes of messages that are processed together.
 const BATCH_BYTES: usize = 1 << 20;
@@ -50,8 +47,8 @@ fn index_any_layout(bytes: &Bytes) -> Result<SessionIndex, FormatError> {
 
 /// Indexes a file in the native layout. Returns `None` if it has another layout or any error.
 fn index_native(source: &mut impl BufRead) -> io::Result<Option<SessionIndex>> {
-    let Some(head) = read_header(source)? else { return Ok(None) };
-    let mut at = (head.len() + MESSAGES_OPENING.len()) as u64;
+    let Some(head) = read_header_lines(source)? else { return Ok(None) };
+    let mut at = (head.len() + MESSAGES_LINE.len()) as u64;
     let (mut marks, mut batch, mut totals, mut hash) =
         (Offsets::default(), Vec::new(), Totals::default(), MessageHash::default());
     let (mut number, mut ended) = (0, false);
@@ -81,22 +78,6 @@ fn index_native(source: &mut impl BufRead) -> io::Result<Option<SessionIndex>> {
     let header: Option<SessionHeader> = if whole { parse_native_header(head, totals) } else { None };
     let sha256 = hash.finish();
     Ok(header.map(|header| SessionIndex { header, sha256, layout: Layout::Native, offsets: marks, end: at }))
-}
-
-/// Reads everything before the line of `messages`.
-fn read_header(source: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
-    let mut head = Vec::new();
-    while head.len() < MAX_HEADER_BYTES {
-        let start = head.len();
-        if source.by_ref().take((MAX_HEADER_BYTES - start) as u64).read_until(b'\n', &mut head)? == 0 {
-            return Ok(None);
-        }
-        if head[start..] == *MESSAGES_OPENING {
-            head.truncate(start);
-            return Ok(Some(head));
-        }
-    }
-    Ok(None)
 }
 
 /// Validates, counts and hashes the messages in `batch`, one on each line, and empties it. Returns false if one is

@@ -6,7 +6,7 @@ mod reader;
 
 use chorus_proto::SessionHeader;
 
-use super::file::MessageDefaults;
+use super::message_defaults::MessageDefaults;
 pub use build::build;
 pub use reader::SessionReader;
 

@@ -1,7 +1,7 @@
 //! Builds a summary from sentences of the conversation itself.
 
 use std::collections::HashSet;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use chorus_proto::{Role, SummarySource};
 
@@ -10,7 +10,7 @@ use super::outcome::{find_left_open, find_outcome};
 use super::sample::ConversationSample;
 use super::sentence::{Sentence, SentenceCache};
 use super::text_limit::{end_sentence, truncate_chars};
-use super::user_goal::{UserGoal, find_user_goal};
+use super::user_goal::{UserGoal, find_user_goal, texts_to_parse};
 
 /// Length of the longest title, in characters.
 const MAX_TITLE_CHARS: usize = 72;
@@ -41,7 +41,7 @@ impl ExtractiveSummary {
 /// Chooses the sentences: the request, its details, the outcome, and what was left open.
 #[must_use]
 pub fn extract_summary(digest: &ConversationSample) -> ExtractiveSummary {
-    let reading = SentenceCache::default();
+    let reading = SentenceCache::with_texts(&texts_to_parse(digest));
     let request = find_user_goal(digest, &reading);
     let asked = request.first.iter().find(|sentence| sentence.words.len() > 1).or(request.first.first());
     let topic: HashSet<&str> = request.first.iter().flat_map(|sentence| sentence.content_words()).collect();
@@ -62,11 +62,11 @@ pub fn extract_summary(digest: &ConversationSample) -> ExtractiveSummary {
 }
 
 /// Returns the other sentences of the first request in order, and the later sentences by descending weight.
-fn rank_details(request: &UserGoal) -> (Vec<&Rc<Sentence>>, Vec<&Rc<Sentence>>) {
+fn rank_details(request: &UserGoal) -> (Vec<&Arc<Sentence>>, Vec<&Arc<Sentence>>) {
     let early =
         request.first.iter().filter(|sentence| sentence.weight() > 2.0 && sentence.is_fluent()).take(3).collect();
     let weighed = request.later.iter().map(|sentence| (sentence.weight(), sentence));
-    let mut later: Vec<(f64, &Rc<Sentence>)> = weighed
+    let mut later: Vec<(f64, &Arc<Sentence>)> = weighed
         .filter(|(weight, sentence)| *weight > 2.0 && sentence.is_fluent() && !lexicon::is_bare_answer(&sentence.words))
         .collect();
     // The sort is stable: of equal sentences the earlier one comes first.
@@ -90,14 +90,14 @@ fn first_line(digest: &ConversationSample) -> Option<String> {
 
 /// Sentences, each with its position in the summary.
 #[derive(Default)]
-struct ChosenSentences(Vec<(u8, Rc<Sentence>)>);
+struct ChosenSentences(Vec<(u8, Arc<Sentence>)>);
 
 impl ChosenSentences {
     fn is_new(&self, sentence: &Sentence) -> bool {
         !self.0.iter().any(|(_, chosen)| sentence.repeats(chosen))
     }
 
-    fn add(&mut self, place: u8, sentence: Option<&Rc<Sentence>>) {
+    fn add(&mut self, place: u8, sentence: Option<&Arc<Sentence>>) {
         if let Some(sentence) = sentence.filter(|sentence| self.0.len() < MAX_SENTENCES && self.is_new(sentence)) {
             self.0.push((place, sentence.clone()));
         }

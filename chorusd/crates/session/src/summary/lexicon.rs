@@ -13,9 +13,10 @@ pub(super) fn is_stop_word(word: &str) -> bool {
         "this", "to", "up", "us", "want", "was", "we", "we'll", "were", "what", "when", "which", "will", "with",
         "would", "yes", "you", "your",
     ];
-    /// Length of the longest of them, in bytes.
-    const LONGEST: usize = 6;
-    word.len() <= LONGEST && WORDS.binary_search(&word).is_ok()
+    const RANGES: [(usize, usize); 26] = ranges_by_initial(WORDS);
+    let Some(initial) = word.bytes().next().filter(u8::is_ascii_lowercase) else { return false };
+    let (start, end) = RANGES[usize::from(initial - b'a')];
+    WORDS[start..end].contains(&word)
 }
 
 /// Returns whether a word is an abbreviation, after which the sentence continues.
@@ -332,8 +333,30 @@ fn has_same_first_byte(word: &str, phrase: &str) -> bool {
 }
 
 fn matches_phrase(words: &Words, index: usize, phrase: &str) -> bool {
-    let mut words = words.iter_from(index);
-    phrase.split(' ').all(|part| words.next() == Some(part))
+    let mut rest = phrase;
+    for word in words.iter_from(index) {
+        match rest.strip_prefix(word) {
+            Some("") => return true,
+            Some(after) if after.starts_with(' ') => rest = &after[1..],
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// Returns the range of the words that begin with each letter from `a` to `z`, in a sorted list of words in lower case.
+const fn ranges_by_initial(words: &[&str]) -> [(usize, usize); 26] {
+    let mut ranges = [(0, 0); 26];
+    let mut at = 0;
+    while at < words.len() {
+        let initial = (words[at].as_bytes()[0] - b'a') as usize;
+        if ranges[initial].1 == 0 {
+            ranges[initial].0 = at;
+        }
+        at += 1;
+        ranges[initial].1 = at;
+    }
+    ranges
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ mod prompt;
 mod prompt_quote;
 mod sample;
 mod sentence;
+mod sentence_bounds;
 mod strip_markup;
 mod structured;
 mod text_limit;

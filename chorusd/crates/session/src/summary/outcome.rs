@@ -1,7 +1,7 @@
 //! Finds the outcome of a conversation and the question that it left open.
 
 use std::collections::HashSet;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use chorus_proto::Role;
 
@@ -23,14 +23,14 @@ pub(super) fn find_outcome(
     digest: &ConversationSample,
     topic: &HashSet<&str>,
     reading: &SentenceCache,
-) -> Option<Rc<Sentence>> {
+) -> Option<Arc<Sentence>> {
     let late: Vec<&SampledMessage> = digest
         .messages()
         .rev()
         .filter(|said| said.role == Role::Assistant && !said.text.trim().is_empty())
         .take(MAX_LATE_MESSAGES)
         .collect();
-    let mut best: Option<(f64, Rc<Sentence>)> = None;
+    let mut best: Option<(f64, Arc<Sentence>)> = None;
     for (age, said) in late.iter().enumerate() {
         let recent = 5.0 * 0.75_f64.powi(age as i32);
         for sentence in reading.sentences(&head_and_tail(&said.text, EDGE_BYTES, EDGE_BYTES)) {
@@ -72,14 +72,14 @@ fn score_sentence(sentence: &Sentence, topic: &HashSet<&str>) -> Option<f64> {
 }
 
 /// Finds what was left open: the user's last sentence, or the last question to the user.
-pub(super) fn find_left_open(digest: &ConversationSample, reading: &SentenceCache) -> Option<Rc<Sentence>> {
+pub(super) fn find_left_open(digest: &ConversationSample, reading: &SentenceCache) -> Option<Arc<Sentence>> {
     let last = digest
         .messages()
         .rev()
         .find(|said| matches!(said.role, Role::User | Role::Assistant) && !said.text.trim().is_empty())?;
     let said = reading.sentences(&head_and_tail(&last.text, EDGE_BYTES, EDGE_BYTES));
     let mut said = said.into_iter().filter(|sentence| sentence.has_content_words(1));
-    let heavier = |a: &Rc<Sentence>, b: &Rc<Sentence>| a.weight().total_cmp(&b.weight());
+    let heavier = |a: &Arc<Sentence>, b: &Arc<Sentence>| a.weight().total_cmp(&b.weight());
     match last.role {
         Role::User => said
             .filter(|sentence| !lexicon::is_closing(&sentence.words) && !lexicon::is_greeting(&sentence.words))

@@ -1,13 +1,15 @@
 //! Splits prose into sentences and analyses their words.
 
-use std::cell::{OnceCell, RefCell};
-use std::collections::HashSet;
-use std::rc::Rc;
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, OnceLock};
 
+use chorus_base::parallel::run_parallel;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::lexicon;
 use super::sample::split_at_char;
+use super::sentence_bounds::split_sentence_bounds;
 use super::strip_markup::{ProseUnit, split_prose};
 use super::words::Words;
 
@@ -17,6 +19,9 @@ const MAX_SENTENCE_BYTES: usize = 1000;
 /// Bytes of a sentence that are analysed. No person writes longer sentences.
 const MAX_ANALYZED_BYTES: usize = 500;
 
+/// Parsing a text takes about as many times as long as hashing it.
+const PARSING_COST: usize = 32;
+
 /// A sentence.
 #[derive(Debug, Clone)]
 pub(super) struct Sentence {
@@ -24,15 +29,15 @@ pub(super) struct Sentence {
     /// The words in lower case, in order. Of a very long sentence, only the first ones.
     pub words: Words,
     /// Indices of the words that carry meaning, without duplicates. Cached; most sentences are only asked for a few of them.
-    content: OnceCell<Vec<usize>>,
+    content: OnceLock<Vec<usize>>,
     /// Cached, because sentences are compared repeatedly.
-    weight: OnceCell<f64>,
+    weight: OnceLock<f64>,
 }
 
 impl Sentence {
     pub(super) fn new(text: &str) -> Self {
         let words: Words = split_at_char(text, MAX_ANALYZED_BYTES).0.unicode_words().collect();
-        Self { text: text.to_owned(), words, content: OnceCell::new(), weight: OnceCell::new() }
+        Self { text: text.to_owned(), words, content: OnceLock::new(), weight: OnceLock::new() }
     }
 
     /// Finds the first words that carry meaning, without duplicates, at most so many. Returns their indices.
@@ -108,27 +113,37 @@ fn carries_meaning(word: &str) -> bool {
 pub(super) struct ParsedUnit {
     /// As in [`ProseUnit`].
     pub opens_section: bool,
-    pub sentences: Vec<Rc<Sentence>>,
+    pub sentences: Vec<Arc<Sentence>>,
 }
 
 /// Cache of parsed texts. The last text of a conversation is examined for the outcome, for what was left open and, if
 /// it is also the first, for the request.
 #[derive(Debug, Default)]
-pub(super) struct SentenceCache(RefCell<Vec<(String, Rc<[ParsedUnit]>)>>);
+pub(super) struct SentenceCache(RefCell<HashMap<String, Arc<[ParsedUnit]>>>);
 
 impl SentenceCache {
+    /// Creates a cache that has these texts, which it parses in parallel if they are long.
+    pub(super) fn with_texts(texts: &[&str]) -> Self {
+        let parse_all =
+            |texts: &[&str]| -> Vec<_> { texts.iter().map(|text| ((*text).to_owned(), parse_text(text))).collect() };
+        let bytes: usize = texts.iter().map(|text| text.len()).sum();
+        let (here, other) = texts.split_at(texts.len() / 2);
+        let (other, here) = run_parallel(bytes * PARSING_COST, || parse_all(other), || parse_all(here));
+        Self(RefCell::new(here.into_iter().chain(other).collect()))
+    }
+
     /// Returns the units of a text.
-    pub(super) fn parse(&self, text: &str) -> Rc<[ParsedUnit]> {
-        if let Some((_, pieces)) = self.0.borrow().iter().find(|(known, _)| known == text) {
+    pub(super) fn parse(&self, text: &str) -> Arc<[ParsedUnit]> {
+        if let Some(pieces) = self.0.borrow().get(text) {
             return pieces.clone();
         }
-        let pieces: Rc<[ParsedUnit]> = split_prose(text).iter().map(parse_unit).collect();
-        self.0.borrow_mut().push((text.to_owned(), pieces.clone()));
+        let pieces = parse_text(text);
+        self.0.borrow_mut().insert(text.to_owned(), pieces.clone());
         pieces
     }
 
     /// Returns all sentences of a text in order.
-    pub(super) fn sentences(&self, text: &str) -> Vec<Rc<Sentence>> {
+    pub(super) fn sentences(&self, text: &str) -> Vec<Arc<Sentence>> {
         self.parse(text).iter().flat_map(|piece| &piece.sentences).cloned().collect()
     }
 }
@@ -138,8 +153,12 @@ pub(super) fn parse_sentences(text: &str) -> Vec<Sentence> {
     split_prose(text).iter().flat_map(|unit| split_sentences(&unit.text)).map(|text| Sentence::new(&text)).collect()
 }
 
+fn parse_text(text: &str) -> Arc<[ParsedUnit]> {
+    split_prose(text).iter().map(parse_unit).collect()
+}
+
 fn parse_unit(unit: &ProseUnit) -> ParsedUnit {
-    let sentences = split_sentences(&unit.text).iter().map(|text| Rc::new(Sentence::new(text))).collect();
+    let sentences = split_sentences(&unit.text).iter().map(|text| Arc::new(Sentence::new(text))).collect();
     ParsedUnit { opens_section: unit.opens_section, sentences }
 }
 
@@ -147,7 +166,7 @@ fn parse_unit(unit: &ProseUnit) -> ParsedUnit {
 pub(super) fn split_sentences(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut open = String::new();
-    for mut part in text.split_sentence_bounds() {
+    for mut part in split_sentence_bounds(text) {
         while let Some(at) = missing_space_end(part) {
             open.push_str(&part[..at]);
             push_sentence(&mut found, &open);

@@ -1,6 +1,6 @@
 //! Finds what the user wanted: the first real request, and later details.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use chorus_proto::Role;
 
@@ -15,9 +15,9 @@ const MAX_LATER_BYTES: usize = 600;
 #[derive(Debug, Default)]
 pub(super) struct UserGoal {
     /// The sentences of the first message that asks for something.
-    pub first: Vec<Rc<Sentence>>,
+    pub first: Vec<Arc<Sentence>>,
     /// Sentences of later messages, in order.
-    pub later: Vec<Rc<Sentence>>,
+    pub later: Vec<Arc<Sentence>>,
 }
 
 /// Finds the sentences of the user's request.
@@ -44,13 +44,23 @@ pub(super) fn find_user_goal(digest: &ConversationSample, reading: &SentenceCach
     request
 }
 
+/// Returns the texts that [`find_user_goal`] will parse, and perhaps some more.
+pub(super) fn texts_to_parse(digest: &ConversationSample) -> Vec<&str> {
+    let said = digest.messages().filter(|said| said.role == Role::User && !is_terminal_output(said));
+    said.map(|said| split_at_char(&said.text, MAX_LATER_BYTES).0).collect()
+}
+
 /// Returns whether a user message is the output of a terminal: it ends with a prompt.
 fn is_terminal_output(said: &SampledMessage) -> bool {
     said.text.trim_end().ends_with(['$', '#']) && !said.text.trim_end().ends_with("###")
 }
 
 /// Returns the sentences of a message that ask or tell something, and the others.
-fn read_message(said: &SampledMessage, first: bool, reading: &SentenceCache) -> (Vec<Rc<Sentence>>, Vec<Rc<Sentence>>) {
+fn read_message(
+    said: &SampledMessage,
+    first: bool,
+    reading: &SentenceCache,
+) -> (Vec<Arc<Sentence>>, Vec<Arc<Sentence>>) {
     let text = if first { &said.text } else { split_at_char(&said.text, MAX_LATER_BYTES).0 };
     let pieces = reading.parse(text);
     // A section with a heading in capitals contains general instructions if other text precedes it.
@@ -70,7 +80,7 @@ fn read_message(said: &SampledMessage, first: bool, reading: &SentenceCache) -> 
 }
 
 /// Returns whether a sentence says something about the subject.
-fn is_telling(sentence: &Rc<Sentence>) -> bool {
+fn is_telling(sentence: &Arc<Sentence>) -> bool {
     let words = &sentence.words;
     !(lexicon::is_greeting(words)
         || lexicon::is_closing(words)

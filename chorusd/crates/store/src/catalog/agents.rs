@@ -3,6 +3,7 @@
 use std::path::{Component, Path};
 
 use chorus_base::error::Result;
+use chorus_journal::{from_nanos, to_nanos};
 use chorus_proto::AgentStatus;
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
@@ -11,7 +12,6 @@ use uuid::Uuid;
 use super::CatalogDb;
 use super::capture;
 use super::memories::{self, MemoryRow, RememberOutcome};
-use crate::journal::{from_nanos, to_nanos};
 use crate::sqlite::StoreResult;
 
 /// A row of the table `agents`.
@@ -77,6 +77,22 @@ impl AgentTable {
                 Ok(rows)
             })
             .await
+    }
+
+    /// Reads all agents that are not destroyed, as they are stored: by name, each row would be looked up and sorted by
+    /// the database, which takes longer.
+    ///
+    /// # Errors
+    /// Fails if the catalog cannot be read.
+    pub async fn load_active(&self) -> Result<Vec<AgentRow>> {
+        let rows = self.db.reader.submit(|conn| {
+            // The `+` keeps the query from the index by name.
+            let mut statement = conn.prepare(&format!("SELECT {COLUMNS} FROM agents WHERE +status = 'active'"))?;
+            Ok(statement.query_map([], read_agent)?.collect::<rusqlite::Result<Vec<_>>>()?)
+        });
+        let mut rows = rows.await?;
+        rows.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+        Ok(rows)
     }
 
     /// Returns the agents with these ids, in no particular order; skips unknown ids.

@@ -2,6 +2,7 @@
 
 use chorus_base::error::{Error, Result};
 use chorus_base::hex;
+use chorus_journal::{from_nanos, to_nanos};
 use chorus_proto::methods::approvals::{Approval, Status};
 use chorus_proto::methods::permissions::Verdict;
 use jiff::Timestamp;
@@ -10,7 +11,6 @@ use uuid::Uuid;
 
 use super::CatalogDb;
 use super::audit::{self, AuditDecision, AuditLog};
-use crate::journal::{from_nanos, to_nanos};
 use crate::sqlite::StoreResult;
 
 /// A row of the table `approvals`.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
+use chorus_journal::{from_nanos, to_nanos};
 use chorus_proto::ErrorKind;
 use chorus_redact::Redactor;
 use jiff::Timestamp;
@@ -12,7 +13,6 @@ use uuid::Uuid;
 
 use super::CatalogDb;
 use super::audit_chain::{self, AuditHead, ChainVerifier};
-use crate::journal::{from_nanos, to_nanos};
 use crate::sqlite::StoreResult;
 
 /// A decision to be logged.

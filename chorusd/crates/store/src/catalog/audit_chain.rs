@@ -3,10 +3,10 @@
 use std::sync::{Arc, OnceLock};
 
 use chorus_base::hex;
+use chorus_journal::to_nanos;
 use sha2::{Digest as _, Sha256};
 
 use super::audit::{AuditDecision, AuditEntry};
-use crate::journal::to_nanos;
 
 /// Number and hash of the newest row of an audit log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

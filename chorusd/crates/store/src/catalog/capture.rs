@@ -6,12 +6,12 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::PathBuf;
 
 use chorus_base::error::Result;
+use chorus_journal::{from_nanos, to_nanos};
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 use uuid::Uuid;
 
 use super::CatalogDb;
-use crate::journal::{from_nanos, to_nanos};
 use crate::sqlite::StoreResult;
 
 /// A transcript, or a conversation in a database, as it was when it was last read.

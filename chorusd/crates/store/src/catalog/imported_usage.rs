@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use chorus_base::error::Result;
+use chorus_journal::{from_nanos, to_nanos};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -16,7 +17,6 @@ use uuid::Uuid;
 
 use super::CatalogDb;
 use super::usage::QUARTER_HOUR_NANOS;
-use crate::journal::{from_nanos, to_nanos};
 use crate::sqlite::StoreResult;
 
 /// The model calls of a session.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use chorus_base::error::Result;
+use chorus_journal::to_nanos;
 use chorus_proto::{SessionHeader, Trigger};
 use jiff::Timestamp;
 use rusqlite::{OptionalExtension as _, params};
@@ -10,7 +11,6 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::SessionTable;
-use crate::journal::to_nanos;
 
 /// A session with the fields that a session tree shows.
 #[derive(Debug, Clone, Deserialize)]

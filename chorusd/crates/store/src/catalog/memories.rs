@@ -1,6 +1,7 @@
 //! Memories of agents: their own, and those that the agents of a project share.
 
 use chorus_base::error::{Error, Result};
+use chorus_journal::{from_nanos, to_nanos};
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::memory::MemorySource;
 use jiff::Timestamp;
@@ -9,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::CatalogDb;
-use crate::journal::{from_nanos, to_nanos};
 use crate::sqlite::StoreResult;
 
 /// Limit of a memory's text, in bytes.

@@ -1,5 +1,6 @@
 //! Lists sessions in pages, filtered by time, tag and words.
 
+use chorus_journal::to_nanos;
 use std::borrow::Cow;
 
 use chorus_proto::Trigger;
@@ -10,7 +11,6 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::sessions::{COLUMNS, ProjectFilter, SessionQuery, SessionRow, read_session};
-use crate::journal::to_nanos;
 use crate::sqlite::StoreResult;
 
 /// The fields of a header by which sessions are found. To parse all of it takes several times as long.

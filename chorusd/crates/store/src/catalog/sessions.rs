@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
+use chorus_journal::{from_nanos, to_nanos};
 use chorus_proto::{ErrorKind, SessionHeader};
 use chorus_session::conversation::ConversationKey;
 use jiff::Timestamp;
@@ -16,7 +17,6 @@ use super::session_changes::SessionChanges;
 use super::session_listing::{read_page, select_page};
 use super::short_ids::{ShortId, select_short_ids};
 use super::summary_queue::{self, PendingSummary};
-use crate::journal::{from_nanos, to_nanos};
 use crate::sqlite::{StoreError, StoreResult};
 
 /// A row of the table `sessions`.
@@ -438,10 +438,10 @@ pub(super) fn insert(conn: &Connection, row: &SessionRow) -> StoreResult<()> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn found(stamp: &str) -> SessionRow {
+    pub(in crate::catalog) fn row_with_stamp(stamp: &str) -> SessionRow {
         let header = serde_json::json!({
             "schema": 2, "id": "1f3a9c02-1111-4000-8000-000000000000", "session_id": "s",
             "agent_id": "00000000-0000-4000-8000-000000000001", "agent_name": "a", "description": null, "summary": null,
@@ -468,13 +468,13 @@ mod tests {
         let (catalog, _) =
             super::super::Catalog::open(&dir.path().join("chorus.db"), &on_fatal, Timestamp::UNIX_EPOCH, redactor)
                 .unwrap();
-        let id = found("1").header.id;
+        let id = row_with_stamp("1").header.id;
         let wanted = Some(PendingSummary { described: true });
-        catalog.sessions.insert(found("1"), SessionPlacement::Last, wanted).await.unwrap();
-        catalog.sessions.upsert(found("1")).await.unwrap();
+        catalog.sessions.insert(row_with_stamp("1"), SessionPlacement::Last, wanted).await.unwrap();
+        catalog.sessions.upsert(row_with_stamp("1")).await.unwrap();
         assert!(catalog.summary_queue.get(id).await.unwrap().is_some());
         // The file was changed by hand since: what it holds now is another text.
-        catalog.sessions.upsert(found("2")).await.unwrap();
+        catalog.sessions.upsert(row_with_stamp("2")).await.unwrap();
         assert_eq!(catalog.sessions.get(id).await.unwrap().unwrap().file_stamp, "2");
         catalog.close().await.unwrap();
     }

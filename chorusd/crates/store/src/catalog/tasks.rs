@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use chorus_base::error::Result;
+use chorus_journal::{from_nanos, to_nanos};
 use chorus_proto::methods::tasks::TaskStatus;
 use jiff::Timestamp;
 use rusqlite::{OptionalExtension as _, Row, params};
 use uuid::Uuid;
 
 use super::CatalogDb;
-use crate::journal::{from_nanos, to_nanos};
 
 /// A row of the table `tasks`.
 #[derive(Debug, Clone, PartialEq, Eq)]

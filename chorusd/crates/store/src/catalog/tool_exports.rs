@@ -1,12 +1,12 @@
 //! Rows of exports: the conversations of other programs as which sessions were written, so that capture recognizes them.
 
 use chorus_base::error::Result;
+use chorus_journal::{from_nanos, to_nanos};
 use jiff::Timestamp;
 use rusqlite::{OptionalExtension as _, params};
 use uuid::Uuid;
 
 use super::CatalogDb;
-use crate::journal::{from_nanos, to_nanos};
 
 /// A session that was written as a conversation of another program.
 #[derive(Debug, Clone, PartialEq, Eq)]

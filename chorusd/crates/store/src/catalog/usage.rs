@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use chorus_base::error::Result;
+use chorus_journal::{from_nanos, to_nanos};
 use chorus_session::stored_message::ContextNo;
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -12,7 +13,6 @@ use rusqlite::{Row, params, params_from_iter};
 use uuid::Uuid;
 
 use super::CatalogDb;
-use crate::journal::{from_nanos, to_nanos};
 
 /// Purpose of a model call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

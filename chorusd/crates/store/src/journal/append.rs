@@ -2,51 +2,17 @@
 
 use std::sync::Arc;
 
+use chorus_journal::{AppendRequest, JournalAppendOutcome, NewEvent, message_records, to_nanos};
 use chorus_proto::methods::context::AppendResult;
 use chorus_proto::{Event, EventType};
 use chorus_session::conversation::ConversationKey;
-use chorus_session::stored_message::{ContextNo, StoredMessage, Totals};
-use jiff::Timestamp;
+use chorus_session::stored_message::Totals;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use serde_json::json;
 
-use super::contexts_table::{self, NewContextRow, to_nanos};
-use super::events::{self, NewEvent};
-use super::record::Record;
 use super::record_list::RecordChain;
-use super::turn_marks_and_keys::{self, KnownTurn, TurnMark};
+use super::{contexts_table, events, turn_marks_and_keys};
 use crate::sqlite::StoreResult;
-
-/// Messages to append to a live context.
-#[derive(Debug)]
-pub struct AppendRequest {
-    pub conversation: ConversationKey,
-    pub agent_name: String,
-    /// Name of the conversation; `None` for `main`.
-    pub conversation_name: Option<String>,
-    pub context: ContextNo,
-    /// Row to insert if this is the first append to the context.
-    pub begin: NewContextRow,
-    /// Number of the first record.
-    pub first: u32,
-    pub messages: Vec<StoredMessage>,
-    pub at: Timestamp,
-    pub deadline: Option<Timestamp>,
-    /// Idempotency key: an append with a known key returns the first result.
-    pub key: Option<String>,
-    /// Start or end of a turn to store in the same commit.
-    pub mark: Option<TurnMark>,
-}
-
-/// Outcome of an [`AppendRequest`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum JournalAppendOutcome {
-    Added(AppendResult),
-    /// The key was known: nothing was added.
-    RepeatedAppend(AppendResult),
-    /// The turn's key was known: nothing was added.
-    RepeatedTurn(KnownTurn),
-}
 
 pub(super) fn append_in_transaction(
     conn: &Connection,
@@ -61,9 +27,7 @@ pub(super) fn append_in_transaction(
         return Ok((JournalAppendOutcome::RepeatedTurn(known), None));
     }
     let mut chain = RecordChain::open_or_create(conn, append.context, &append.begin)?;
-    for (number, message) in (append.first..).zip(&append.messages) {
-        chain.append(conn, number, &Record::Message { json: message.json() })?;
-    }
+    chain.append_all(conn, append.first, message_records(&append.messages))?;
     let totals = Totals::count(&append.messages);
     let messages =
         contexts_table::add_totals(conn, append.context, totals, append.at, append.deadline, chain.newest())?;

@@ -5,12 +5,12 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
+use chorus_journal::{ContextRow, DecodedRecord, RecordPosition, decode_record};
 use chorus_session::stored_message::ContextNo;
 use rusqlite::{Connection, Row};
 
-use super::contexts_table::{self, ContextRow};
-use super::record::RecordPosition;
-use super::record_list::{DecodedRecord, decode_record};
+use super::contexts_table;
+
 use crate::sqlite::StoreResult;
 
 /// Result of a check.

@@ -1,6 +1,7 @@
 //! Salvages the readable content of a context, whether its chain is intact or not.
 
 use bytes::Bytes;
+use chorus_journal::{DecodedRecord, RecordPosition, decode_record};
 use chorus_proto::WorkingSet;
 use chorus_session::notes::apply_changes;
 use chorus_session::stored_message::StoredMessage;
@@ -8,8 +9,7 @@ use rusqlite::{Connection, OptionalExtension as _};
 use uuid::Uuid;
 
 use super::check::CheckedContext;
-use super::record::RecordPosition;
-use super::record_list::{DecodedRecord, decode_record};
+
 use crate::sqlite::StoreResult;
 
 /// The salvaged content of a context, in order of arrival.

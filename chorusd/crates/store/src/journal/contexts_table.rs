@@ -1,5 +1,6 @@
 //! Rows of the table `contexts`: the totals and metadata of a context, without its messages.
 
+use chorus_journal::{ContextRow, NewContextRow, from_nanos, to_nanos};
 use chorus_proto::TokenPair;
 use chorus_session::conversation::ConversationKey;
 use chorus_session::stored_message::{ContextNo, Totals};
@@ -10,64 +11,21 @@ use uuid::Uuid;
 
 use crate::sqlite::StoreResult;
 
-/// Row of a new context.
-#[derive(Debug, Clone)]
-pub struct NewContextRow {
-    pub conversation: ConversationKey,
-    pub started_at: Timestamp,
-    pub idle_deadline_at: Option<Timestamp>,
-    pub parent: Option<Uuid>,
-}
-
-/// Row of a live context.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ContextRow {
-    pub context: ContextNo,
-    pub conversation: ConversationKey,
-    pub started_at: Timestamp,
-    pub last_activity_at: Timestamp,
-    pub idle_deadline_at: Option<Timestamp>,
-    pub totals: Totals,
-    pub parent: Option<Uuid>,
-    /// Number of messages, from the first on, that `saved_session` holds.
-    pub saved_messages: u64,
-    pub saved_session: Option<Uuid>,
-    /// The session that the first record refers to.
-    pub base_session: Option<Uuid>,
-    /// The turn that the context is in, or was in when the daemon ended.
-    pub turn: Option<Uuid>,
-    /// Cost of resuming.
-    pub restoration: TokenPair,
-}
-
-/// Nanoseconds since 1970; works until 2262.
-pub fn to_nanos(at: Timestamp) -> i64 {
-    let nanos = at.as_nanosecond();
-    i64::try_from(nanos).unwrap_or(if nanos < 0 { i64::MIN } else { i64::MAX })
-}
-
-/// Inverse of [`to_nanos`].
-pub fn from_nanos(nanos: i64) -> Timestamp {
-    Timestamp::from_nanosecond(i128::from(nanos)).unwrap_or_default()
-}
-
-impl NewContextRow {
-    /// Inserts the row.
-    pub fn insert(&self, conn: &Connection, context: ContextNo) -> StoreResult<()> {
-        conn.prepare_cached(
-            "INSERT INTO contexts (id, agent_id, started_at, last_activity_at, idle_deadline_at, parent_id, conversation_id)
-             VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6)",
-        )?
-        .execute(params![
-            context.0,
-            self.conversation.agent.as_bytes(),
-            to_nanos(self.started_at),
-            self.idle_deadline_at.map(to_nanos),
-            self.parent.as_ref().map(Uuid::as_bytes),
-            self.conversation.stored_id().as_ref().map(Uuid::as_bytes),
-        ])?;
-        Ok(())
-    }
+/// Inserts the row of a new context.
+pub(super) fn insert(conn: &Connection, context: ContextNo, row: &NewContextRow) -> StoreResult<()> {
+    conn.prepare_cached(
+        "INSERT INTO contexts (id, agent_id, started_at, last_activity_at, idle_deadline_at, parent_id, conversation_id)
+         VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6)",
+    )?
+    .execute(params![
+        context.0,
+        row.conversation.agent.as_bytes(),
+        to_nanos(row.started_at),
+        row.idle_deadline_at.map(to_nanos),
+        row.parent.as_ref().map(Uuid::as_bytes),
+        row.conversation.stored_id().as_ref().map(Uuid::as_bytes),
+    ])?;
+    Ok(())
 }
 
 /// Adds the totals of appended messages, the last of them in the row `newest`. Returns the new number of messages.

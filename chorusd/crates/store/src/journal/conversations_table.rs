@@ -1,31 +1,12 @@
 //! The table `conversations`: the conversations of agents beside `main`, which has no row.
 
+use chorus_journal::{ConversationRow, from_nanos, to_nanos};
 use chorus_session::conversation::ConversationKey;
-use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 use uuid::Uuid;
 
-use super::contexts_table::{from_nanos, read_uuid, to_nanos};
+use super::contexts_table::read_uuid;
 use crate::sqlite::StoreResult;
-
-/// A conversation other than `main`. It exists from the first request for it; closing it does not remove it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConversationRow {
-    pub key: ConversationKey,
-    /// Unique among the agent's conversations.
-    pub name: String,
-    /// What made it, for example a Discord thread, unique within the agent; `None` if somebody made it by name.
-    pub origin: Option<String>,
-    /// A title that it was given; `None` if it has the one of its newest session.
-    pub title: Option<String>,
-    pub created_at: Timestamp,
-    /// `None` while it is open.
-    pub closed_at: Option<Timestamp>,
-    /// True if requests that ask for the selected conversation mean this one.
-    pub is_selected: bool,
-    /// The name of the git worktree and branch that it has or is about to get, unique among the agent's conversations.
-    pub worktree: Option<String>,
-}
 
 /// Inserts the row, or replaces the one with its id. If it is selected, no other conversation of the agent stays so.
 pub(super) fn upsert(conn: &Connection, row: &ConversationRow) -> StoreResult<()> {

@@ -1,32 +1,19 @@
 //! The event log: numbered without gaps across restarts. The last 10,000 events can be replayed.
 
 use chorus_base::error::Error;
+use chorus_journal::{MAX_REPLAYED_EVENTS, NewEvent, from_nanos, to_nanos};
 use chorus_proto::event::{Event, EventType};
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{from_nanos, to_nanos};
 use crate::sqlite::StoreResult;
 
-/// Number of events that can be replayed.
-pub(crate) const MAX_REPLAYED_EVENTS: i64 = 10_000;
+const REPLAYED: i64 = MAX_REPLAYED_EVENTS.cast_signed();
 
 /// Old events are deleted in batches of this size, so up to this many more are stored.
 const EVENTS_PER_DELETE: i64 = 1_000;
-
-/// An event without a number.
-#[derive(Debug, Clone)]
-pub struct NewEvent {
-    pub at: Timestamp,
-    pub kind: EventType,
-    /// Name of the agent.
-    pub agent: Option<String>,
-    /// Name of the conversation; `None` for `main`.
-    pub conversation: Option<String>,
-    pub data: Value,
-}
 
 /// Stores an event and returns it with its number.
 pub(crate) fn insert(conn: &Connection, event: NewEvent) -> StoreResult<Event> {
@@ -35,7 +22,7 @@ pub(crate) fn insert(conn: &Connection, event: NewEvent) -> StoreResult<Event> {
         .execute(params![to_nanos(event.at), event.kind.as_str(), event.agent, data, event.conversation])?;
     let seq = conn.last_insert_rowid();
     if seq % EVENTS_PER_DELETE == 0 {
-        conn.prepare_cached("DELETE FROM events WHERE seq <= ?1")?.execute([seq - MAX_REPLAYED_EVENTS])?;
+        conn.prepare_cached("DELETE FROM events WHERE seq <= ?1")?.execute([seq - REPLAYED])?;
     }
     Ok(Event {
         seq: u64::try_from(seq).unwrap_or(0),
@@ -68,7 +55,7 @@ pub(crate) fn list_after(conn: &Connection, after: u64, limit: u64) -> StoreResu
     let newest = last_seq(conn)?;
     // Clamp numbers beyond SQLite's greatest integer; no event follows them anyway.
     let after = after.min(i64::MAX as u64 - 1);
-    let oldest = newest.saturating_sub(MAX_REPLAYED_EVENTS as u64) + 1;
+    let oldest = newest.saturating_sub(MAX_REPLAYED_EVENTS) + 1;
     let missed = oldest.saturating_sub(after + 1).min(newest.saturating_sub(after));
     let from = after.max(oldest - 1);
     let mut statement = conn.prepare_cached(

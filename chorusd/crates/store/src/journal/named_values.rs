@@ -3,10 +3,10 @@
 use chorus_base::error::Result;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::Journal;
+use super::SqliteJournal;
 use crate::sqlite::StoreResult;
 
-impl Journal {
+impl SqliteJournal {
     /// Returns a function that stores values under `name` without waiting for the commit.
     pub(crate) fn value_writer(&self, name: &'static str) -> impl Fn(String) + Send + Sync + 'static {
         let writer = self.writer.clone();

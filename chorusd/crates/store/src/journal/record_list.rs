@@ -2,14 +2,13 @@
 
 use bytes::Bytes;
 use chorus_base::error::{Error, Result};
-use chorus_proto::WorkingSet;
-use chorus_session::notes::NoteChange;
-use chorus_session::stored_message::{ContextNo, StoredMessage};
+use chorus_journal::{
+    NewContextRow, NumberedRecords, Record, RecordCursor, RecordPosition, decode_record, unreadable_record,
+};
+use chorus_session::stored_message::ContextNo;
 use rusqlite::{Connection, OptionalExtension as _, params};
-use uuid::Uuid;
 
-use super::record::RecordPosition;
-use super::{NewContextRow, Record, unreadable_record};
+use super::contexts_table;
 use crate::sqlite::StoreResult;
 
 /// Appends records to a context. The caller must write [`RecordChain::newest`] into the context's row.
@@ -17,34 +16,6 @@ use crate::sqlite::StoreResult;
 pub(super) struct RecordChain {
     context: ContextNo,
     newest: Option<i64>,
-}
-
-/// A decoded record.
-#[derive(Debug, Clone)]
-pub enum DecodedRecord {
-    Message(StoredMessage),
-    /// Refers to the first messages of a session.
-    Session {
-        id: Uuid,
-        messages: u64,
-    },
-    WorkingSet(Box<WorkingSet>),
-    Rewind {
-        keep: u64,
-        saved: u64,
-    },
-    Unrewind,
-    /// JSON of a compaction.
-    Compact(Bytes),
-    Uncompact,
-    Restoration {
-        input: u64,
-        output: u64,
-    },
-    /// Edits of the notes.
-    Notes(Vec<NoteChange>),
-    /// The context began by a compaction by hand: JSON about that.
-    Compacted(Bytes),
 }
 
 impl RecordChain {
@@ -58,7 +29,7 @@ impl RecordChain {
         if let Some(chain) = find_chain(conn, context)? {
             return Ok(chain);
         }
-        begin.insert(conn, context)?;
+        contexts_table::insert(conn, context, begin)?;
         Ok(Self::new(context))
     }
 
@@ -82,6 +53,16 @@ impl RecordChain {
         self.newest = Some(conn.last_insert_rowid());
         Ok(())
     }
+
+    /// Appends records, numbered from `first`.
+    pub(super) fn append_all<'a>(
+        &mut self,
+        conn: &Connection,
+        first: u32,
+        records: impl IntoIterator<Item = Record<'a>>,
+    ) -> StoreResult<()> {
+        (first..).zip(records).try_for_each(|(number, record)| self.append(conn, number, &record))
+    }
 }
 
 fn find_chain(conn: &Connection, context: ContextNo) -> StoreResult<Option<RecordChain>> {
@@ -100,23 +81,13 @@ pub(super) const MAX_BATCH_RECORDS: usize = 4096;
 const FULL_BATCH_BYTES: usize = 768 << 10;
 
 /// Limit of records of other contexts that a scan skips in a row before the next record is looked up by its id.
-const MAX_SKIPPED_RECORDS: usize = 16;
+pub(super) const MAX_SKIPPED_RECORDS: usize = 16;
 
-/// Position in the records of a context on the way from the newest back to the first.
-#[derive(Debug, Clone, Copy)]
-pub struct RecordCursor {
-    /// Row id of the record to read next.
-    next: i64,
-    /// Number of the record that was read last.
-    after: Option<u32>,
-}
-
-impl RecordCursor {
-    /// Creates a cursor at the newest record of `context`, or returns `None` if the context has no records.
-    pub(crate) fn at_newest(conn: &Connection, context: ContextNo) -> Result<Option<Self>> {
-        let newest = find_chain(conn, context)?.and_then(|chain| chain.newest);
-        Ok(newest.map(|next| Self { next, after: None }))
-    }
+/// Creates a cursor at the newest record of `context`, or returns `None` if the context has no records. `next` of a cursor
+/// is a row id.
+pub(super) fn cursor_at_newest(conn: &Connection, context: ContextNo) -> Result<Option<RecordCursor>> {
+    let newest = find_chain(conn, context)?.and_then(|chain| chain.newest);
+    Ok(newest.map(|next| RecordCursor { next, after: None }))
 }
 
 /// Encoded records of a context, the newest first.
@@ -127,12 +98,13 @@ pub(super) struct RecordBatch {
     envelopes: Vec<u8>,
 }
 
-/// Reads at most `limit` records from `cursor` backwards. Also returns the cursor of the record before them, if there
-/// is one.
+/// Reads at most `limit` records from `cursor` backwards, but none of the rows up to `stop`. Also returns the cursor of the
+/// record before them, if there is one.
 pub(super) fn read_batch(
     conn: &Connection,
     cursor: RecordCursor,
     limit: usize,
+    stop: i64,
 ) -> StoreResult<(RecordBatch, Option<RecordCursor>)> {
     // Stepping to the previous row costs a fraction of a lookup, and that row is usually the one wanted.
     let mut statement =
@@ -146,11 +118,13 @@ pub(super) fn read_batch(
     let has_room = |batch: &RecordBatch| batch.records.len() < limit && batch.envelopes.len() < FULL_BATCH_BYTES;
     while let Some(start) = cursor
         && has_room(&batch)
+        && start.next > stop
     {
         let mut rows = statement.query([start.next])?;
         let mut skipped = 0;
         while let Some(RecordCursor { next, after }) = cursor
             && has_room(&batch)
+            && next > stop
             && skipped < MAX_SKIPPED_RECORDS
         {
             let row = rows.next()?.ok_or_else(missing_record_error)?;
@@ -188,7 +162,7 @@ fn missing_record_error() -> Error {
 
 /// Decodes the records of a batch and returns them in order, each with its number. Their messages share the memory of
 /// the batch.
-pub(super) fn decode_batch(context: ContextNo, batch: RecordBatch) -> Result<Vec<(u32, DecodedRecord)>> {
+pub(super) fn decode_batch(context: ContextNo, batch: RecordBatch) -> Result<NumberedRecords> {
     let RecordBatch { records, envelopes } = batch;
     let (envelopes, mut begin) = (Bytes::from(envelopes), 0);
     let mut entries = Vec::with_capacity(records.len());
@@ -202,40 +176,6 @@ pub(super) fn decode_batch(context: ContextNo, batch: RecordBatch) -> Result<Vec
     }
     entries.reverse();
     Ok(entries)
-}
-
-/// Decodes a record, and the context that it names. `to_bytes` makes the JSON that the decoded record keeps from its
-/// part of `envelope`: by copying it, or by sharing its memory.
-pub(super) fn decode_record(
-    envelope: &[u8],
-    place: RecordPosition,
-    to_bytes: impl Fn(&[u8]) -> Bytes,
-) -> Result<(Option<ContextNo>, DecodedRecord)> {
-    let (context, record) = Record::decode(envelope, place)?;
-    let entry = match record {
-        Record::Message { json } => {
-            let message = StoredMessage::parse(to_bytes(json));
-            DecodedRecord::Message(
-                message.map_err(|e| unreadable_record(format_args!("message {}: {e}", place.number)))?,
-            )
-        }
-        Record::Session { id, messages } => DecodedRecord::Session { id: Uuid::from_bytes(id), messages },
-        Record::WorkingSet { json } => {
-            let set = serde_json::from_slice(json).map_err(|e| unreadable_record(format_args!("pins: {e}")))?;
-            DecodedRecord::WorkingSet(Box::new(set))
-        }
-        Record::Rewind { keep, saved } => DecodedRecord::Rewind { keep, saved },
-        Record::Unrewind => DecodedRecord::Unrewind,
-        Record::Compact { json } => DecodedRecord::Compact(to_bytes(json)),
-        Record::Uncompact => DecodedRecord::Uncompact,
-        Record::Restoration { input, output } => DecodedRecord::Restoration { input, output },
-        Record::Notes { json } => {
-            let changes = serde_json::from_slice(json).map_err(|e| unreadable_record(format_args!("notes: {e}")))?;
-            DecodedRecord::Notes(changes)
-        }
-        Record::Compacted { json } => DecodedRecord::Compacted(to_bytes(json)),
-    };
-    Ok((context, entry))
 }
 
 /// Marks a context as ended; its records are trimmed later.
@@ -290,12 +230,13 @@ fn delete_newest(conn: &Connection, newest: &mut Option<i64>, most: &mut usize) 
 
 #[cfg(test)]
 mod tests {
+    use chorus_journal::DecodedRecord;
     use chorus_session::conversation::ConversationKey;
 
     use super::*;
-    use crate::journal::contexts_table;
     use crate::journal::schema::MIGRATIONS;
     use jiff::Timestamp;
+    use uuid::Uuid;
 
     fn database() -> Connection {
         let conn = Connection::open_in_memory().unwrap();
@@ -328,9 +269,9 @@ mod tests {
 
     /// Reads all records, at most `limit` at a time.
     fn load(conn: &Connection, context: ContextNo, limit: usize) -> Result<Vec<(u32, DecodedRecord)>> {
-        let (mut cursor, mut batches) = (RecordCursor::at_newest(conn, context)?, Vec::new());
+        let (mut cursor, mut batches) = (cursor_at_newest(conn, context)?, Vec::new());
         while let Some(from) = cursor {
-            let (batch, before) = read_batch(conn, from, limit)?;
+            let (batch, before) = read_batch(conn, from, limit, i64::MIN)?;
             batches.push(decode_batch(context, batch)?);
             cursor = before;
         }

@@ -1,36 +1,13 @@
 //! Turns in the journal: which context is in a turn, and the answers to idempotency keys of turns.
 
+use chorus_journal::{KnownTurn, TurnMark, to_nanos};
 use chorus_session::conversation::ConversationKey;
 use chorus_session::stored_message::ContextNo;
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use uuid::Uuid;
 
-use super::contexts_table::to_nanos;
 use crate::sqlite::StoreResult;
-
-/// Start or end of a turn, stored in the same commit as messages.
-#[derive(Debug, Clone)]
-pub enum TurnMark {
-    Open {
-        turn: Uuid,
-        key: Option<String>,
-    },
-    /// `answer` is JSON.
-    Close {
-        turn: Uuid,
-        key: Option<String>,
-        answer: Option<String>,
-    },
-}
-
-/// A turn that was started with the same key before.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KnownTurn {
-    pub turn: Uuid,
-    /// JSON; `None` if the turn ended without an answer or has not ended.
-    pub answer: Option<String>,
-}
 
 /// Returns the earlier turn if `mark` opens a turn whose key is known.
 pub(super) fn find_repeated(

@@ -12,8 +12,9 @@ use std::sync::Arc;
 use chorus_base::Durability;
 use chorus_base::private_fs::sync;
 use chorus_base::sync::Mutex;
+use chorus_journal::crc32;
 
-use super::super::journal::{JournalPosition, crc32};
+use super::super::journal::JournalPosition;
 
 /// Name of the file, beside live.db.
 pub(super) const POSITION_FILE: &str = "live.newest";

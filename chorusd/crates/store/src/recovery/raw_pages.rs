@@ -258,7 +258,7 @@ mod tests {
 
     use super::super::super::integrity;
     use super::*;
-    use crate::journal::{Record, RecordPosition};
+    use chorus_journal::{Record, RecordPosition};
 
     #[test]
     fn rows_are_read_without_a_header_and_without_a_schema() {

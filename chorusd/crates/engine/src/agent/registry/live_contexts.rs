@@ -3,10 +3,10 @@
 use std::collections::{HashMap, HashSet};
 
 use chorus_agent_core::window::WindowBudget;
+use chorus_journal::ContextRow;
 use chorus_proto::ContextInfo;
 use chorus_session::conversation::ConversationKey;
 use chorus_session::stored_message::{ContextNo, StoredMessage};
-use chorus_store::journal::ContextRow;
 use jiff::Timestamp;
 use uuid::Uuid;
 

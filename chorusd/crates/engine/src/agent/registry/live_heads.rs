@@ -3,8 +3,8 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
+use chorus_journal::ContextRow;
 use chorus_session::conversation::ConversationKey;
-use chorus_store::journal::ContextRow;
 use uuid::Uuid;
 
 /// The heads of the live contexts. Those of one agent are found without a look at those of others.

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use chorus_agent_core::AgentSettings;
 use chorus_base::error::{Error, Result};
+use chorus_journal::ContextRow;
 use chorus_proto::methods::agent::{DestroyParams, DestroyResult};
 use chorus_proto::methods::trash::TrashKind;
 use chorus_proto::{AgentState, AgentStatus, EventType, Trigger};
 use chorus_runtime::run_blocking;
-use chorus_store::journal::ContextRow;
 use chorus_store::trash::{EntryMetadata, TrashItem};
 use chorus_store::{Store, trash};
 use futures_util::future::{BoxFuture, join_all};

@@ -50,7 +50,7 @@ pub fn restore_as<'a>(
         let _no_deletes = lock.read().await;
         let said = params.agent.is_some() && !params.own;
         let row = sessions.resolve_as(by, &target, said, &params.session, "restore NAME").await?;
-        let mut taken = SessionPrefix::read(sessions, &row, params.at).await?;
+        let (mut taken, check) = SessionPrefix::read(sessions, &row, params.at).await?;
         let mut warnings = std::mem::take(&mut taken.warnings);
         if !said && *by == Requester::Owner {
             warnings.extend(sessions.same_name_warning(&row, &params.session).await?);
@@ -61,7 +61,9 @@ pub fn restore_as<'a>(
         };
         let restore = taken.into_command(&row, params.discard);
         let target = agents.destination(target, new).await?;
-        let RestoredContext { messages, saved_first } = registry.ask(target.key, restore).await?;
+        // What the answer says of the session is looked up meanwhile.
+        let (restored, session) = tokio::join!(registry.ask(target.key, restore), sessions.describe(row.clone()));
+        let RestoredContext { messages, saved_first } = restored?;
         // Not awaited: only retention uses the time of last use.
         drop(sessions.table.touch(row.header.id, clock.now()));
         let mut files_commit = None;
@@ -74,8 +76,11 @@ pub fn restore_as<'a>(
                 }
             }
         }
+        if let Some(warning) = check.warning(&row).await {
+            warnings.insert(0, warning);
+        }
         Ok(RestoreResult {
-            session: sessions.describe(row).await?,
+            session: session?,
             messages,
             saved_first: saved_first.map(|session| *session),
             files_commit,

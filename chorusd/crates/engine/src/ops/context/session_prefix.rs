@@ -9,6 +9,7 @@ use chorus_proto::pluralize::pluralize;
 use chorus_proto::{ErrorKind, Item, ItemSource, WorkingSet};
 use chorus_session::stored_message::StoredMessage;
 use chorus_store::catalog::SessionRow;
+use chorus_store::unverified_session::UnverifiedSession;
 use serde::Deserialize;
 
 use crate::agent::command::{self, Command};
@@ -20,24 +21,36 @@ use crate::ops::session::get::changed_warning;
 pub struct SessionPrefix {
     pub messages: Vec<StoredMessage>,
     pub working_set: WorkingSet,
-    /// Warnings for a person.
+    /// Warnings for a person. That the session was changed is not among them; see [`SessionPrefix::read`].
     pub warnings: Vec<String>,
 }
 
+/// The check that the messages of a session are those that were saved, which goes on while they are used.
+#[derive(Debug)]
+pub struct PendingCheck(UnverifiedSession);
+
+impl PendingCheck {
+    /// Returns the warning for a person if the messages are other ones.
+    pub async fn warning(self, row: &SessionRow) -> Option<String> {
+        let header = self.0.file.header.clone();
+        let sha256 = self.0.sha256().await?;
+        (!row.has_saved(&header, &sha256)).then(|| changed_warning(row))
+    }
+}
+
 impl SessionPrefix {
-    /// Reads a session; with `at`, only its first messages, shortened until every tool call has its result.
+    /// Reads a session; with `at`, only its first messages, shortened until every tool call has its result. A changed session is
+    /// no error, so its messages can be used before the check has ended.
     ///
     /// # Errors
     /// `session_not_found`, `corrupt_session`; `invalid_params` if it has fewer messages, `nothing_to_save` if none is
     /// left.
-    pub async fn read(sessions: &SessionReader, row: &SessionRow, at: Option<u64>) -> Result<Self> {
-        let (file, changed) = sessions.read_file(row).await?;
+    pub async fn read(sessions: &SessionReader, row: &SessionRow, at: Option<u64>) -> Result<(Self, PendingCheck)> {
+        let mut session = sessions.read_unverified(row).await?;
         let name = &row.header.session_id;
         let mut warnings = Vec::new();
-        if changed {
-            warnings.push(changed_warning(row));
-        }
-        let (mut messages, mut working_set) = (file.messages, file.header.working_set);
+        let mut messages = std::mem::take(&mut session.file.messages);
+        let mut working_set = session.file.header.working_set.clone();
         if let Some(at) = at {
             let wanted = usize::try_from(at).unwrap_or(usize::MAX);
             if wanted > messages.len() {
@@ -59,7 +72,7 @@ impl SessionPrefix {
             return Err(Error::new(ErrorKind::NothingToSave, "the conversation would have no messages")
                 .hint("to clear the conversation: chorusctl context clear"));
         }
-        Ok(Self { messages, working_set, warnings })
+        Ok((Self { messages, working_set, warnings }, PendingCheck(session)))
     }
 
     /// Returns the command that replaces the live context by these messages of the session in `row`.

@@ -1,10 +1,10 @@
 //! The operation `conversations.close`.
 
 use chorus_base::error::{Error, Result};
+use chorus_journal::ConversationRow;
 use chorus_proto::methods::conversations::{CloseParams, CloseResult};
 use chorus_proto::{ErrorKind, Session};
 use chorus_session::conversation::ConversationKey;
-use chorus_store::journal::ConversationRow;
 
 use super::target::find;
 use crate::agent::command;

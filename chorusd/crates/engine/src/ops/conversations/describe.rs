@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use chorus_journal::ConversationRow;
 use chorus_proto::methods::conversations::Conversation;
 use chorus_proto::{ContextInfo, SessionRef};
 use chorus_session::conversation::{ConversationKey, MAIN_CONVERSATION};
-use chorus_store::journal::ConversationRow;
 
 use super::worktrees::describe_worktree;
 use crate::agent::agent_index::AgentEntry;

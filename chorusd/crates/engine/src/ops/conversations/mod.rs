@@ -14,8 +14,8 @@ pub mod use_;
 mod worktrees;
 mod write_target;
 
+pub use chorus_journal::ConversationRow;
 pub use chorus_session::conversation::ConversationKey;
-pub use chorus_store::journal::ConversationRow;
 pub use describe::describe_live;
 pub use new::Opener;
 pub use session_scope::SessionScope;

@@ -3,11 +3,11 @@
 use chorus_base::error::{Error, Result};
 use chorus_base::new_id;
 use chorus_config::agent::check_name;
+use chorus_journal::ConversationRow;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::conversations::{NewParams, NewResult};
 use chorus_session::conversation::{ConversationKey, MAIN_CONVERSATION};
 use chorus_session::slug;
-use chorus_store::journal::ConversationRow;
 use uuid::Uuid;
 
 use crate::agent::agent_index::AgentEntry;

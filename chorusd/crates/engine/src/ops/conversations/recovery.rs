@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use chorus_base::error::Result;
+use chorus_journal::{ContextRow, ConversationRow};
 use chorus_session::conversation::ConversationKey;
 use chorus_store::Store;
-use chorus_store::journal::{ContextRow, ConversationRow};
 use jiff::Timestamp;
 
 use crate::agent::conversation_index::ConversationIndex;

@@ -1,10 +1,10 @@
 //! The operation `conversations.rename`.
 
 use chorus_base::error::{Error, Result};
+use chorus_journal::ConversationRow;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::conversations::{RenameParams, RenameResult};
 use chorus_session::conversation::ConversationKey;
-use chorus_store::journal::ConversationRow;
 
 use super::new::{check_conversation_name, exists_error};
 use super::target::find;

@@ -3,9 +3,9 @@
 
 use std::collections::HashSet;
 
+use chorus_journal::ConversationRow;
 use chorus_proto::SessionHeader;
 use chorus_session::conversation::ConversationKey;
-use chorus_store::journal::ConversationRow;
 use uuid::Uuid;
 
 use crate::agent::conversation_index::ConversationIndex;

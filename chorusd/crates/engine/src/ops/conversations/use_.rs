@@ -1,8 +1,8 @@
 //! The operation `conversations.use`.
 
 use chorus_base::error::Result;
+use chorus_journal::ConversationRow;
 use chorus_proto::methods::conversations::{UseParams, UseResult};
-use chorus_store::journal::ConversationRow;
 
 use super::target::find;
 use crate::ops::agent::{AgentDescriber, AgentResolver};

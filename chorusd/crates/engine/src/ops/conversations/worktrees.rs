@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use chorus_agent_core::AgentSettings;
 use chorus_base::error::{Error, Result};
+use chorus_journal::ConversationRow;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::conversations::{ClosedWorktree, ConversationWorktree};
 use chorus_runtime::run_blocking;
 use chorus_session::conversation::ConversationKey;
 use chorus_session::slug;
-use chorus_store::journal::ConversationRow;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::agent_index::AgentEntry;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
 use chorus_base::sync::Mutex;
+use chorus_journal::ConversationRow;
 use chorus_proto::{ErrorKind, EventType};
 use chorus_session::conversation::ConversationKey;
-use chorus_store::journal::ConversationRow;
 use serde_json::json;
 
 use super::new::{Opener, check_conversation_name, exists_error};

@@ -1,8 +1,10 @@
 //! The operation `events.list`.
 
+use std::sync::Arc;
+
 use chorus_base::error::{Error, Result};
+use chorus_journal::Journal;
 use chorus_proto::methods::events::{ListParams, ListResult};
-use chorus_store::Journal;
 
 use super::DEFAULT_PAGE;
 
@@ -10,7 +12,7 @@ use super::DEFAULT_PAGE;
 const MAX_PAGE: u64 = 10_000;
 
 /// Lists stored events, oldest first.
-pub async fn list(journal: &Journal, params: ListParams) -> Result<ListResult> {
+pub async fn list(journal: &Arc<dyn Journal>, params: ListParams) -> Result<ListResult> {
     let limit = params.limit.unwrap_or(DEFAULT_PAGE);
     if !(1..=MAX_PAGE).contains(&limit) {
         return Err(Error::invalid(format!("`limit` must be 1 to {MAX_PAGE}")).hint("use `after` for more events"));

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use chorus_base::error::Result;
+use chorus_journal::Journal;
 use chorus_proto::methods::events::{SubscribeParams, SubscribeResult};
 use chorus_proto::{Event, EventType};
-use chorus_store::Journal;
 use tokio::sync::broadcast;
 
 use super::DEFAULT_PAGE;
@@ -31,7 +31,7 @@ pub enum SubscriptionItem {
 }
 
 /// Begins a subscription.
-pub async fn subscribe(journal: &Journal, params: SubscribeParams) -> Result<(SubscribeResult, Subscription)> {
+pub async fn subscribe(journal: &Arc<dyn Journal>, params: SubscribeParams) -> Result<(SubscribeResult, Subscription)> {
     // Subscribes before it reads the last number, so that no event is missed in between.
     let live = journal.subscribe();
     let seq = journal.last_event().await?;
@@ -42,7 +42,7 @@ pub async fn subscribe(journal: &Journal, params: SubscribeParams) -> Result<(Su
 
 impl Subscription {
     /// Returns the next item; `None` when the daemon stops. May be dropped and called again.
-    pub async fn next(&mut self, journal: &Journal) -> Option<SubscriptionItem> {
+    pub async fn next(&mut self, journal: &Arc<dyn Journal>) -> Option<SubscriptionItem> {
         loop {
             if let Some(event) = self.replayed.pop_front() {
                 self.last_seq = event.seq;

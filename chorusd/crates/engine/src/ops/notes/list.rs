@@ -62,7 +62,7 @@ pub async fn list(
         summary: set.summary,
         notes,
         total: total as u64,
-        next: (end < total).then_some(end as u64),
+        next: (end < total && limit > 0).then_some(end as u64),
     })
 }
 

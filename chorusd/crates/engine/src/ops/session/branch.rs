@@ -40,7 +40,7 @@ pub async fn branch(
     let _no_deletes = lock.read().await;
     let said = params.agent.is_some() && !params.own;
     let row = sessions.resolve(&of, said, &params.session, "session branch NAME").await?;
-    let mut taken = SessionPrefix::read(sessions, &row, params.at).await?;
+    let (mut taken, check) = SessionPrefix::read(sessions, &row, params.at).await?;
     let mut warnings = std::mem::take(&mut taken.warnings);
     if !said {
         warnings.extend(sessions.same_name_warning(&row, &params.session).await?);
@@ -50,6 +50,9 @@ pub async fn branch(
     let RestoredContext { messages, saved_first } = registry.ask(goes_on.key, restore).await?;
     // Not awaited: only retention uses the time of last use.
     drop(sessions.table.touch(row.header.id, clock.now()));
+    if let Some(warning) = check.warning(&row).await {
+        warnings.insert(0, warning);
+    }
     Ok(BranchResult {
         agent: goes_on.agent.settings.name.clone(),
         session: sessions.describe(row).await?,

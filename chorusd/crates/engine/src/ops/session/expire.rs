@@ -108,9 +108,8 @@ async fn expire_session(trash: &SessionTrash, id: Uuid, before: Timestamp) -> Re
     // The locks are acquired for each session, so that other requests wait for one session only.
     let _no_restores = trash.sessions_lock.write().await;
     let _no_changes = trash.store.files.change_lock.lock().await;
-    let Some(row) = trash.store.catalog.sessions.get(id).await? else { return Ok(None) };
-    let used = row.last_used_at >= before || trash.registry.sessions_in_use().contains(&id);
-    if used || trash.agents.by_id(row.header.agent_id).is_none() {
+    let Some(row) = trash.store.catalog.sessions.get_unused_since(id, before).await? else { return Ok(None) };
+    if trash.registry.sessions_in_use().contains(&id) || trash.agents.by_id(row.header.agent_id).is_none() {
         return Ok(None);
     }
     let trashed = trash.move_in(&row, || trash.store.catalog.sessions.delete(id)).await?;

@@ -51,11 +51,12 @@ pub async fn select(
     if params.all_agents || params.since.is_some() {
         return Err(Error::invalid("`session` cannot be combined with `all_agents` or `since`"));
     }
-    let target = agents.conversation_for_sessions(params.agent.as_deref(), params.conversation.as_deref()).await?;
+    let (agent, conversation) = (params.agent.as_deref(), params.conversation.as_deref());
     let (by, said, command) = (&Requester::Owner, params.agent.is_some(), "export NAME");
     let mut selected = Vec::new();
     let skipped = usize::try_from(offset).unwrap_or(usize::MAX);
     for session in params.session.iter().skip(skipped).take(MAX_PAGE as usize) {
+        let target = sessions.target_to_read(agent, conversation, session).await?;
         selected.push(match Selector::parse(session) {
             Selector::Live | Selector::LiveOf(_) => {
                 let live = sessions.open_as(by, &target, said, session, command).await?;
@@ -98,7 +99,6 @@ async fn select_of_agents(
 /// `session_not_found`, `ambiguous`, `denied`, `corrupt_session`, `invalid_params`, `conflict` if the session has
 /// changed since the piece that the fingerprint came with.
 pub async fn read(
-    agents: &AgentResolver,
     sessions: &SessionReader,
     exports: &ToolExportTable,
     positions: &ExportPositions,
@@ -113,8 +113,8 @@ pub async fn read(
     let open = match row {
         Some(row) => sessions.open_row(row).await?,
         None => {
-            let target =
-                agents.conversation_for_sessions(params.agent.as_deref(), params.conversation.as_deref()).await?;
+            let (agent, conversation) = (params.agent.as_deref(), params.conversation.as_deref());
+            let target = sessions.target_to_read(agent, conversation, &params.session).await?;
             let said = params.agent.is_some();
             sessions.open_as(&Requester::Owner, &target, said, &params.session, "export NAME").await?
         }

@@ -13,18 +13,17 @@ use chorus_store::catalog::SessionRow;
 use chorus_store::index_cache::IndexedFile;
 
 use crate::agent::summaries::Summaries;
-use crate::ops::agent::AgentResolver;
 use crate::ops::session::SessionReader;
 
 /// Returns a saved session with a page of its messages.
 pub async fn get(
-    agents: &AgentResolver,
     sessions: &SessionReader,
     summaries: &Summaries,
     config: &Config,
     params: GetParams,
 ) -> Result<GetResult<StoredMessage>> {
-    let target = agents.conversation_for_sessions(params.agent.as_deref(), params.conversation.as_deref()).await?;
+    let (agent, conversation) = (params.agent.as_deref(), params.conversation.as_deref());
+    let target = sessions.target_to_read(agent, conversation, &params.session).await?;
     let agent_said = params.agent.is_some() && !params.own;
     let by = &Requester::Owner;
     let row = sessions.resolve_to_read(by, &target, agent_said, &params.session, "show NAME").await?;
@@ -61,7 +60,7 @@ fn read_page(
     {
         next += 1;
     }
-    Ok((page.messages, (next < count).then_some(next)))
+    Ok((page.messages, (next < count && limit > 0).then_some(next)))
 }
 
 /// Returns the warning that the messages of a session differ from those that were saved.

@@ -13,6 +13,7 @@ use chorus_session::selector::{MIN_PREFIX, MIN_WORD};
 use chorus_session::{Selector, SessionFile};
 use chorus_store::catalog::{SessionQuery, SessionRow, SessionTable, ShortId};
 use chorus_store::index_cache::IndexedFile;
+use chorus_store::unverified_session::UnverifiedSession;
 use chorus_store::{Store, session_files};
 use jiff::tz::TimeZone;
 use uuid::Uuid;
@@ -88,6 +89,43 @@ impl SessionReader {
             _ => false,
         };
         self.resolve_as(by, target, agent_said || is_listed, text, command).await
+    }
+
+    /// Returns the agent and conversation of a request that only reads the session `text`. If no agent is named and none is implied,
+    /// it is the agent of the session, which its ID or name tells if no other has it.
+    ///
+    /// # Errors
+    /// `agent_not_found`, `conversation_not_found`, `no_agent`.
+    pub async fn target_to_read(
+        &self,
+        agent: Option<&str>,
+        conversation: Option<&str>,
+        text: &str,
+    ) -> Result<ConversationTarget> {
+        let error = match self.agents.conversation_for_sessions(agent, conversation).await {
+            Err(error) if error.kind == ErrorKind::NoAgent => error,
+            resolved => return resolved,
+        };
+        let Some(row) = self.find_of_any_agent(text).await? else { return Err(error) };
+        let owner = self.agents.resolve_by_id(row.header.agent_id).await.map_err(|_| error)?;
+        let key = ConversationKey::main(owner.settings.id);
+        Ok(ConversationTarget::new(owner, key))
+    }
+
+    /// Returns the only session of any agent with this ID or name, or whose ID or name begins so.
+    async fn find_of_any_agent(&self, text: &str) -> Result<Option<SessionRow>> {
+        let text = match Selector::parse(text) {
+            Selector::Id(id) => return self.table.get(id).await,
+            Selector::Text(text) => text,
+            // A number of the history otherwise.
+            Selector::Number(_, digits) if digits.len() >= MIN_PREFIX => digits,
+            _ => return Ok(None),
+        };
+        let mut found = self.table.list_named(None, text.clone()).await?;
+        if found.is_empty() && text.chars().count() >= MIN_PREFIX {
+            found = self.table.list_with_prefix(None, text).await?;
+        }
+        Ok(if found.len() == 1 { found.pop() } else { None })
     }
 
     /// Returns true for a session of `agent`, and for an imported one, which all agents find.
@@ -413,6 +451,13 @@ impl SessionReader {
         let file = found.file.map_err(|e| corrupt_error(&row.header.session_id, &e))?;
         let changed = !row.has_saved(&file.header, &file.sha256);
         Ok((file, changed))
+    }
+
+    /// Reads the file of a session without waiting until its messages are hashed. Fails like [`SessionReader::read_file`].
+    pub async fn read_unverified(&self, row: &SessionRow) -> Result<UnverifiedSession> {
+        let path = self.path(&row.header).await?;
+        let read = run_blocking(move || UnverifiedSession::read(&path)).await?;
+        read.map_err(|e| corrupt_error(&row.header.session_id, &e))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Claims: messages from channels that were taken for processing, each exactly once.
 
 use chorus_base::error::{Error, Result};
+use chorus_journal::{KEY_RETENTION_DAYS, to_nanos};
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 use uuid::Uuid;
@@ -8,7 +9,7 @@ use uuid::Uuid;
 use super::channels::{advance_seen, advance_skipped};
 use super::outbox::{self, NewPost};
 use crate::catalog::CatalogDb;
-use crate::journal::{KEY_RETENTION_DAYS, to_nanos};
+
 use crate::sqlite::StoreResult;
 
 /// A message to be claimed.

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use chorus_base::error::Result;
+use chorus_journal::{from_nanos, to_nanos};
 use jiff::Timestamp;
 use rusqlite::Connection;
 
 use crate::catalog::CatalogDb;
-use crate::journal::{from_nanos, to_nanos};
 use crate::sqlite::StoreResult;
 
 /// Identifies within a window.

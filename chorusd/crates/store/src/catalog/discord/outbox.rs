@@ -1,11 +1,11 @@
 //! The outbox: posts to Discord that are stored until they are delivered, in order within each channel.
 
 use chorus_base::error::Result;
+use chorus_journal::{from_nanos, to_nanos};
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use crate::catalog::CatalogDb;
-use crate::journal::{from_nanos, to_nanos};
 use crate::sqlite::StoreResult;
 
 /// A post to be queued.

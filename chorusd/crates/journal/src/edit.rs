@@ -1,13 +1,13 @@
-//! Records of edits of a live context: changes that are not messages, such as pins, rewinds and undone compactions.
+//! Edits of a live context: changes that are not messages, such as pins, rewinds and undone compactions.
 
 use bytes::Bytes;
 use chorus_session::stored_message::{ContextNo, Totals};
 use jiff::Timestamp;
 
-use super::{NewContextRow, Record};
+use crate::{NewContextRow, Record};
 
 /// An edit of a live context.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct JournalEdit {
     pub context: ContextNo,
     pub begin: NewContextRow,
@@ -19,7 +19,7 @@ pub struct JournalEdit {
     pub deadline: Option<Timestamp>,
 }
 
-/// The record of an [`JournalEdit`].
+/// The record of a [`JournalEdit`].
 #[derive(Debug, Clone)]
 pub enum EditRecord {
     WorkingSet(Bytes),
@@ -34,7 +34,9 @@ pub enum EditRecord {
 }
 
 impl EditRecord {
-    pub(super) fn as_record(&self) -> Record<'_> {
+    /// Returns the record to encode.
+    #[must_use]
+    pub fn as_record(&self) -> Record<'_> {
         match self {
             Self::WorkingSet(json) => Record::WorkingSet { json },
             Self::Notes(json) => Record::Notes { json },

@@ -10,7 +10,7 @@ use chorus_base::error::{Error, Result};
 use chorus_proto::ErrorKind;
 use chorus_session::stored_message::ContextNo;
 
-use super::crc::crc32;
+use crate::crc32;
 
 /// First byte of every new record: version 2 has a checksum and names its context.
 const VERSION: u8 = 2;

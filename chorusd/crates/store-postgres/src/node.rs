@@ -1,0 +1,118 @@
+//! This process as a node of the cluster: its boot number and its heartbeat.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use chorus_base::error::{Error, Result};
+use chorus_base::sync::Mutex;
+use chorus_proto::ErrorKind;
+use tokio_postgres::Client;
+
+use crate::OnFatal;
+use crate::connection::DatabaseUrl;
+use crate::errors::read_failed;
+use crate::writer::RECONNECT_DELAY;
+
+/// Time between two heartbeats of a node.
+pub const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(2);
+
+/// Age of a heartbeat, by the clock of the database, from which others may claim the agents of a node.
+pub const STALE_AFTER: Duration = Duration::from_secs(8);
+
+/// Time after the start of its last good heartbeat in which a node begins writes, by its monotonic clock.
+pub const HOLD_LIMIT: Duration = Duration::from_secs(6);
+
+/// Name of a node, unique in the cluster, and the address at which other nodes reach it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeName {
+    pub id: String,
+    pub address: String,
+}
+
+/// This process: the node and its boot number.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) id: String,
+    pub(crate) boot: i64,
+    /// Start of the last heartbeat that the database accepted.
+    last_heartbeat: Mutex<Instant>,
+}
+
+impl Node {
+    /// Registers this process. Writes that an earlier process of the node has sent are refused from here on.
+    pub(crate) async fn start(client: &Client, name: &NodeName, version: &str) -> Result<Arc<Self>> {
+        let begun = Instant::now();
+        let sql = "INSERT INTO nodes VALUES ($1, 1, $2, $3, clock_timestamp(), false)
+             ON CONFLICT (id) DO UPDATE SET boot = nodes.boot + 1, address = $2, version = $3,
+                 heartbeat = clock_timestamp(), stopped = false
+             RETURNING boot";
+        let row = client.query_one(sql, &[&name.id, &name.address, &version]).await.map_err(|e| read_failed(&e))?;
+        let boot = row.get(0);
+        let sql = "INSERT INTO writers VALUES ($1, $2, 0, 0, 0) ON CONFLICT (node) DO UPDATE SET boot = $2
+             WHERE writers.boot < $2";
+        if client.execute(sql, &[&name.id, &boot]).await.map_err(|e| read_failed(&e))? == 0 {
+            return Err(replaced(&name.id));
+        }
+        Ok(Arc::new(Self { id: name.id.clone(), boot, last_heartbeat: Mutex::new(begun) }))
+    }
+
+    /// Renews the heartbeat.
+    ///
+    /// # Errors
+    /// Fails with `conflict` if another process has started as this node, which must end this one.
+    pub(crate) async fn send_heartbeat(&self, client: &Client) -> Result<()> {
+        let begun = Instant::now();
+        let sql = "UPDATE nodes SET heartbeat = clock_timestamp() WHERE id = $1 AND boot = $2 AND NOT stopped";
+        if client.execute(sql, &[&self.id, &self.boot]).await.map_err(|e| read_failed(&e))? == 0 {
+            return Err(replaced(&self.id));
+        }
+        *self.last_heartbeat.lock() = begun;
+        Ok(())
+    }
+
+    /// Ends the heartbeat: others may claim what this process owns. The last statement of a process.
+    pub(crate) async fn stop(&self, client: &Client) -> Result<()> {
+        let sql = "UPDATE nodes SET stopped = true WHERE id = $1 AND boot = $2";
+        client.execute(sql, &[&self.id, &self.boot]).await.map_err(|e| read_failed(&e))?;
+        Ok(())
+    }
+
+    /// Returns whether the last good heartbeat is recent enough to begin something.
+    pub(crate) fn may_begin(&self) -> bool {
+        self.last_heartbeat.lock().elapsed() < HOLD_LIMIT
+    }
+}
+
+/// Renews the heartbeat until the task is aborted, or another process has started as this node.
+pub(crate) async fn send_heartbeats(url: DatabaseUrl, node: Arc<Node>, client: Client, on_fatal: OnFatal) {
+    let mut client = Some(client);
+    loop {
+        tokio::time::sleep(if client.is_some() { HEARTBEAT_INTERVAL } else { RECONNECT_DELAY }).await;
+        let renew = async {
+            let connected = match client.take() {
+                Some(connected) => connected,
+                None => url.connect().await?,
+            };
+            node.send_heartbeat(&connected).await.map(|()| connected)
+        };
+        match tokio::time::timeout(HEARTBEAT_INTERVAL, renew).await {
+            Ok(Ok(connected)) => client = Some(connected),
+            Ok(Err(failure)) if failure.kind == ErrorKind::Conflict => {
+                on_fatal(failure);
+                return;
+            }
+            Ok(Err(_)) | Err(_) => {}
+        }
+    }
+}
+
+/// The error of a process as whose node another one has started.
+pub(crate) fn replaced(node: &str) -> Error {
+    Error::new(ErrorKind::Conflict, format!("another chorusd has started as the node {node:?}"))
+        .hint("each daemon of a cluster needs a different name")
+}
+
+/// The error while the heartbeat is late.
+pub(crate) fn heartbeat_is_late() -> Error {
+    Error::new(ErrorKind::Busy, "this node has lost its connection to PostgreSQL").hint("try again in a moment")
+}

@@ -1,0 +1,150 @@
+//! Which agents this process owns, in which epoch, and how it claims and releases them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use chorus_base::error::Result;
+use chorus_base::sync::Mutex;
+use chorus_session::stored_message::ContextNo;
+use tokio_postgres::Client;
+use uuid::Uuid;
+
+use crate::errors::{overtaken, read_failed};
+use crate::node::{Node, STALE_AFTER};
+
+/// Ownership of an agent, from a claim until the next one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Grant {
+    pub(crate) agent: Uuid,
+    pub(crate) epoch: i64,
+}
+
+/// The process that owns an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owner {
+    pub node: String,
+    /// Address at which other nodes reach it.
+    pub address: String,
+}
+
+/// Outcome of a claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Claim {
+    /// This process owns the agent now, in this epoch.
+    Granted { epoch: i64 },
+    /// Another process owns it, and its heartbeat is fresh.
+    OwnedBy(Owner),
+}
+
+/// The agents that this process owns.
+#[derive(Debug, Default)]
+pub(crate) struct Grants {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    agents: HashMap<Uuid, i64>,
+    /// Each context with the ownership in which it was read or begun: a context that is still in memory after the
+    /// agent was away must not be written to in the next epoch.
+    contexts: HashMap<ContextNo, Grant>,
+}
+
+impl Grants {
+    /// Returns the ownership of an agent.
+    pub(crate) fn of_agent(&self, agent: Uuid) -> Result<Grant> {
+        let epoch = self.inner.lock().agents.get(&agent).copied();
+        epoch.map(|epoch| Grant { agent, epoch }).ok_or_else(overtaken)
+    }
+
+    /// Returns the ownership in which a context was read or begun.
+    pub(crate) fn of_context(&self, context: ContextNo) -> Result<Grant> {
+        self.inner.lock().contexts.get(&context).copied().ok_or_else(overtaken)
+    }
+
+    /// Returns the ownership for a record of a context. One with the number 0 begins the context, in the present
+    /// ownership of the agent.
+    pub(crate) fn of_append(&self, context: ContextNo, number: u32, agent: Uuid) -> Result<Grant> {
+        let mut inner = self.inner.lock();
+        if number > 0 || inner.contexts.contains_key(&context) {
+            return inner.contexts.get(&context).copied().ok_or_else(overtaken);
+        }
+        let epoch = *inner.agents.get(&agent).ok_or_else(overtaken)?;
+        let grant = Grant { agent, epoch };
+        inner.contexts.insert(context, grant);
+        Ok(grant)
+    }
+
+    /// Records a context that was read in an ownership.
+    pub(crate) fn add_context(&self, context: ContextNo, grant: Grant) {
+        self.inner.lock().contexts.insert(context, grant);
+    }
+
+    /// Forgets a context that is deleted.
+    pub(crate) fn remove_context(&self, context: ContextNo) {
+        self.inner.lock().contexts.remove(&context);
+    }
+
+    fn insert(&self, grant: Grant) {
+        self.inner.lock().agents.insert(grant.agent, grant.epoch);
+    }
+
+    /// Forgets an ownership that has ended, and its contexts.
+    pub(crate) fn remove(&self, grant: Grant) {
+        let mut inner = self.inner.lock();
+        if inner.agents.get(&grant.agent) == Some(&grant.epoch) {
+            inner.agents.remove(&grant.agent);
+        }
+        inner.contexts.retain(|_, held| *held != grant);
+    }
+
+    /// Returns all agents that this process owns.
+    pub(crate) fn agents(&self) -> Vec<Uuid> {
+        self.inner.lock().agents.keys().copied().collect()
+    }
+
+    /// Returns all present ownerships.
+    pub(crate) fn all(&self) -> Vec<Grant> {
+        self.inner.lock().agents.iter().map(|(agent, epoch)| Grant { agent: *agent, epoch: *epoch }).collect()
+    }
+}
+
+/// Claims an agent, unless this process owns it already, and tells who owns it if this process may not have it.
+pub(crate) async fn claim(client: &Client, node: &Arc<Node>, grants: &Grants, agent: Uuid) -> Result<Claim> {
+    let insert = "INSERT INTO heads (agent_id, epoch) VALUES ($1, 0) ON CONFLICT DO NOTHING";
+    let claim = "UPDATE heads SET owner_node = $2, owner_boot = $3, epoch = epoch + 1, wanted_by = NULL
+         WHERE agent_id = $1 AND (
+             owner_node IS NULL
+             OR (owner_node = $2 AND owner_boot <= $3)
+             OR (owner_node <> $2 AND NOT EXISTS (
+                 SELECT FROM nodes WHERE id = owner_node AND NOT stopped
+                     AND heartbeat > clock_timestamp() - make_interval(secs => $4))))
+         RETURNING epoch";
+    let owner = "SELECT n.id, n.address FROM heads h JOIN nodes n ON n.id = h.owner_node WHERE h.agent_id = $1";
+    // What is in memory belongs to this epoch; if it has passed, a write will say so.
+    if let Ok(Grant { epoch, .. }) = grants.of_agent(agent) {
+        return Ok(Claim::Granted { epoch });
+    }
+    loop {
+        let stale = STALE_AFTER.as_secs_f64();
+        let row =
+            client.query_opt(claim, &[&agent, &node.id, &node.boot, &stale]).await.map_err(|e| read_failed(&e))?;
+        if let Some(row) = row {
+            let epoch = row.get(0);
+            grants.insert(Grant { agent, epoch });
+            return Ok(Claim::Granted { epoch });
+        }
+        if let Some(row) = client.query_opt(owner, &[&agent]).await.map_err(|e| read_failed(&e))? {
+            return Ok(Claim::OwnedBy(Owner { node: row.get(0), address: row.get(1) }));
+        }
+        // There is no row yet, or its owner has just released it.
+        client.execute(insert, &[&agent]).await.map_err(|e| read_failed(&e))?;
+    }
+}
+
+/// Asks the owner of an agent to release it to this process.
+pub(crate) async fn want(client: &Client, node: &Node, agent: Uuid) -> Result<()> {
+    let sql = "UPDATE heads SET wanted_by = $2 WHERE agent_id = $1 AND owner_node <> $2";
+    client.execute(sql, &[&agent, &node.id]).await.map_err(|e| read_failed(&e))?;
+    Ok(())
+}

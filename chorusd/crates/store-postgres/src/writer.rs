@@ -1,0 +1,349 @@
+//! The task that writes: it commits the waiting jobs together, over one connection, so that all of a node have one order.
+//!
+//! If the connection ends during a commit, the next connection finds out whether that transaction was committed, by its
+//! number in the row of `writers`. What was not committed is sent once more.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chorus_base::error::{Error, Result};
+use chorus_base::sync::Mutex;
+use chorus_proto::ErrorKind;
+use futures_util::future::BoxFuture;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{mpsc, oneshot};
+use tokio_postgres::Client;
+
+use crate::OnFatal;
+use crate::batch::{self, BatchId, Job, JobRows};
+use crate::connection::DatabaseUrl;
+use crate::errors::{
+    TransactionError, is_other_writer, is_overtaken, is_transient, refused, unavailable, unknown_outcome,
+};
+use crate::node::{Node, heartbeat_is_late, replaced};
+use crate::ownership::{Grant, Grants};
+use crate::statement::{Call, Prepared};
+
+/// Limit of jobs that wait; further ones fail with `busy`.
+const MAX_QUEUED_JOBS: usize = 8192;
+
+/// Limit of jobs in a transaction.
+const MAX_JOBS_PER_COMMIT: usize = 256;
+
+/// Time between two attempts to connect.
+pub(crate) const RECONNECT_DELAY: Duration = Duration::from_millis(200);
+
+/// Time for which jobs that were not sent wait for the database to come back.
+const MAX_WAIT_FOR_DATABASE: Duration = Duration::from_secs(10);
+
+/// How often a transaction is tried that the database refused because of another one.
+const MAX_TRIES: u32 = 5;
+
+/// Runs once the connection was lost and all answers of the last transaction are known.
+pub(crate) type AfterReconnect = Box<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
+
+/// The queue of the writer.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    jobs: mpsc::Sender<Job>,
+    node: Arc<Node>,
+    health: Arc<Mutex<Option<Error>>>,
+}
+
+impl Writer {
+    /// Connects and starts the task. It ends after the jobs that wait when the writer is dropped.
+    pub(crate) async fn start(
+        url: DatabaseUrl,
+        node: Arc<Node>,
+        grants: Arc<Grants>,
+        on_fatal: OnFatal,
+        after_reconnect: AfterReconnect,
+    ) -> Result<Self> {
+        let (jobs, queue) = mpsc::channel(MAX_QUEUED_JOBS);
+        let health = Arc::new(Mutex::new(None));
+        let mut task = WriterTask {
+            url,
+            node: node.clone(),
+            grants,
+            on_fatal,
+            health: health.clone(),
+            after_reconnect,
+            session: None,
+            acknowledged: None,
+        };
+        task.session = Some(task.connect().await.map_err(ConnectError::into_error)?);
+        chorus_runtime::spawn(task.run(queue));
+        Ok(Self { jobs, node, health })
+    }
+
+    /// Queues `calls`, which need `grant`, and returns what `decode` makes of their rows after the commit. `then` runs
+    /// after the caller has its result; it gets the same rows. `confirm` is read instead if the rows were lost.
+    pub(crate) fn submit<T, D, P>(
+        &self,
+        grant: Result<Option<Grant>>,
+        calls: Vec<Call>,
+        confirm: Option<Call>,
+        decode: D,
+        then: P,
+    ) -> BoxFuture<'static, Result<T>>
+    where
+        T: Send + 'static,
+        D: FnOnce(&JobRows) -> Result<T> + Send + Sync + 'static,
+        P: FnOnce(&JobRows) + Send + Sync + 'static,
+    {
+        let (sender, receiver) = oneshot::channel();
+        let finish = move |rows: Result<JobRows>, confirmed: bool| {
+            let result = rows.and_then(|rows| Ok((decode(&rows)?, rows)));
+            let _ = match result {
+                Ok((value, rows)) => {
+                    let sent = sender.send(Ok(value));
+                    if !confirmed {
+                        then(&rows);
+                    }
+                    sent
+                }
+                Err(failure) => sender.send(Err(failure)),
+            };
+        };
+        let queued = self.check(grant).and_then(|grant| {
+            let job = Job { grant, calls, confirm, finish: Box::new(finish) };
+            self.jobs.try_send(job).map_err(|refused| match refused {
+                TrySendError::Full(_) => {
+                    Error::new(ErrorKind::Busy, "too many writes wait for PostgreSQL").hint("try again in a moment")
+                }
+                TrySendError::Closed(_) => self.health.lock().clone().unwrap_or_else(unknown_outcome),
+            })
+        });
+        Box::pin(async move {
+            queued?;
+            receiver.await.unwrap_or_else(|_| Err(unknown_outcome()))
+        })
+    }
+
+    fn check(&self, grant: Result<Option<Grant>>) -> Result<Option<Grant>> {
+        self.ensure_healthy()?;
+        if !self.node.may_begin() {
+            return Err(heartbeat_is_late());
+        }
+        grant
+    }
+
+    /// Returns the error after which nothing is acknowledged any more, if there was one.
+    pub(crate) fn ensure_healthy(&self) -> Result<()> {
+        self.health.lock().clone().map_or(Ok(()), Err)
+    }
+}
+
+/// A connection as which the row of `writers` knows this process.
+struct Session {
+    client: Client,
+    prepared: Prepared,
+    connection: i64,
+    /// Number of the last transaction that was committed.
+    batch: i64,
+}
+
+enum ConnectError {
+    /// Worth another attempt.
+    Unreachable(Error),
+    Fatal(Error),
+}
+
+impl ConnectError {
+    fn into_error(self) -> Error {
+        match self {
+            Self::Unreachable(failure) | Self::Fatal(failure) => failure,
+        }
+    }
+}
+
+struct WriterTask {
+    url: DatabaseUrl,
+    node: Arc<Node>,
+    grants: Arc<Grants>,
+    on_fatal: OnFatal,
+    health: Arc<Mutex<Option<Error>>>,
+    after_reconnect: AfterReconnect,
+    session: Option<Session>,
+    /// Number of the last transaction whose outcome was answered.
+    acknowledged: Option<i64>,
+}
+
+impl WriterTask {
+    async fn run(mut self, mut queue: mpsc::Receiver<Job>) {
+        while let Some(first) = queue.recv().await {
+            let mut jobs = vec![first];
+            while jobs.len() < MAX_JOBS_PER_COMMIT
+                && let Ok(job) = queue.try_recv()
+            {
+                jobs.push(job);
+            }
+            if let Err(failure) = self.run_batch(jobs).await {
+                queue.close();
+                while let Some(job) = queue.recv().await {
+                    job.fail(failure.clone());
+                }
+            }
+        }
+    }
+
+    /// Connects, and makes this connection the only one that writes for the node. Waits for a transaction of an earlier
+    /// connection that still runs.
+    async fn connect(&self) -> Result<Session, ConnectError> {
+        let client = self.url.connect().await.map_err(ConnectError::Unreachable)?;
+        let sql = "UPDATE writers SET connection = connection + 1 WHERE node = $1 AND boot = $2
+             RETURNING connection, batch";
+        let row = client
+            .query_opt(sql, &[&self.node.id, &self.node.boot])
+            .await
+            .map_err(|e| ConnectError::Unreachable(unavailable(e)))?
+            .ok_or_else(|| ConnectError::Fatal(replaced(&self.node.id)))?;
+        let session = Session { client, prepared: Prepared::default(), connection: row.get(0), batch: row.get(1) };
+        if self.acknowledged.is_some_and(|acknowledged| session.batch < acknowledged) {
+            return Err(ConnectError::Fatal(lost_commits()));
+        }
+        Ok(session)
+    }
+
+    /// Connects however long it takes. Jobs that were not sent fail once they have waited long enough.
+    async fn reconnect(&mut self, mut waiting: Option<&mut Vec<Job>>) -> Result<()> {
+        let begun = tokio::time::Instant::now();
+        loop {
+            match self.connect().await {
+                Ok(session) => {
+                    self.session = Some(session);
+                    return Ok(());
+                }
+                Err(ConnectError::Fatal(failure)) => return Err(failure),
+                Err(ConnectError::Unreachable(failure)) => {
+                    if begun.elapsed() >= MAX_WAIT_FOR_DATABASE
+                        && let Some(jobs) = waiting.take()
+                    {
+                        jobs.drain(..).for_each(|job| job.fail(failure.clone()));
+                        return Ok(());
+                    }
+                    tokio::time::sleep(RECONNECT_DELAY).await;
+                }
+            }
+        }
+    }
+
+    /// Commits jobs and answers them.
+    ///
+    /// # Errors
+    /// Fails if this process may write nothing more; the jobs are answered.
+    async fn run_batch(&mut self, mut jobs: Vec<Job>) -> Result<()> {
+        let mut tries = 0;
+        while !jobs.is_empty() {
+            if self.session.is_none() {
+                if let Err(failure) = self.reconnect(Some(&mut jobs)).await {
+                    return Err(self.give_up(failure, jobs));
+                }
+                continue;
+            }
+            match self.commit(&jobs).await {
+                Ok(rows) => {
+                    jobs.drain(..).zip(rows).for_each(|(job, rows)| (job.finish)(Ok(rows), false));
+                }
+                Err(TransactionError::Disconnected(cause)) => {
+                    tracing::warn!("the connection to PostgreSQL ended during a commit: {cause}");
+                    match self.was_committed().await {
+                        Ok(true) => self.confirm(std::mem::take(&mut jobs)).await,
+                        Ok(false) => {}
+                        Err(failure) => return Err(self.give_up(failure, jobs)),
+                    }
+                }
+                Err(TransactionError::Refused(failure)) => {
+                    if is_other_writer(&failure) {
+                        return Err(self.give_up(replaced(&self.node.id), jobs));
+                    }
+                    tries += 1;
+                    if is_transient(&failure) && tries < MAX_TRIES {
+                        continue;
+                    }
+                    self.refuse(&mut jobs, &failure).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets nothing more be written, reports why, and answers `jobs`.
+    fn give_up(&self, failure: Error, jobs: Vec<Job>) -> Error {
+        *self.health.lock() = Some(failure.clone());
+        (self.on_fatal)(failure.clone());
+        jobs.into_iter().for_each(|job| job.fail(failure.clone()));
+        failure
+    }
+
+    /// Answers the only job with `failure`; of several, runs each alone, so that only those fail that have to.
+    async fn refuse(&mut self, jobs: &mut Vec<Job>, failure: &tokio_postgres::Error) -> Result<()> {
+        if jobs.len() > 1 {
+            let mut alone = jobs.drain(..);
+            while let Some(job) = alone.next() {
+                if let Err(failure) = Box::pin(self.run_batch(vec![job])).await {
+                    alone.for_each(|job| job.fail(failure.clone()));
+                    return Err(failure);
+                }
+            }
+            return Ok(());
+        }
+        for job in jobs.drain(..) {
+            if is_overtaken(failure)
+                && let Some(grant) = job.grant
+            {
+                self.grants.remove(grant);
+            }
+            job.fail(refused(failure));
+        }
+        Ok(())
+    }
+
+    async fn commit(&mut self, jobs: &[Job]) -> Result<Vec<JobRows>, TransactionError> {
+        let Some(Session { client, prepared, connection, batch }) = &mut self.session else { return Ok(Vec::new()) };
+        let id = BatchId { node: &self.node.id, boot: self.node.boot, connection: *connection, batch: *batch + 1 };
+        let rows = batch::commit(client, prepared, id, jobs).await?;
+        *batch += 1;
+        self.acknowledged = Some(*batch);
+        Ok(rows)
+    }
+
+    /// Connects again, and returns whether the transaction that was sent last was committed.
+    async fn was_committed(&mut self) -> Result<bool> {
+        let sent = self.session.take().map_or(0, |session| session.batch + 1);
+        self.reconnect(None).await?;
+        Ok(self.session.as_ref().is_some_and(|session| session.batch >= sent))
+    }
+
+    /// Answers jobs that were committed while their rows were lost.
+    async fn confirm(&mut self, jobs: Vec<Job>) {
+        for job in jobs {
+            let Some(call) = &job.confirm else {
+                (job.finish)(Ok(Vec::new()), true);
+                continue;
+            };
+            let rows = loop {
+                if self.session.is_none()
+                    && let Err(failure) = self.reconnect(None).await
+                {
+                    break Err(failure);
+                }
+                let Some(Session { client, prepared, .. }) = &mut self.session else { continue };
+                match prepared.send_all(client, std::iter::once(call)).await.map_err(TransactionError::new) {
+                    Ok(rows) => break Ok(rows),
+                    Err(TransactionError::Refused(failure)) => break Err(refused(&failure)),
+                    Err(TransactionError::Disconnected(_)) => self.session = None,
+                }
+            };
+            (job.finish)(rows, true);
+        }
+        self.acknowledged = self.session.as_ref().map(|session| session.batch);
+        (self.after_reconnect)().await;
+    }
+}
+
+/// The error when the database is at an earlier state than one that was acknowledged.
+fn lost_commits() -> Error {
+    Error::new(ErrorKind::StorageFailed, "PostgreSQL has lost transactions that it had committed")
+        .hint("was a standby promoted that had not received them? Set synchronous_standby_names, see docs/SCALING.md")
+}
