@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use chorus_base::error::{Error, Result};
 use chorus_engine::backup;
+use chorus_proto::error::exit;
 use chorus_proto::methods::doctor::DoctorParams;
 use chorus_proto::paths::{InstancePaths, is_runtime_dir, resolve};
 use clap::Parser;
@@ -60,11 +61,24 @@ pub fn main() -> ExitCode {
     if let Some(ended) = crate::read_database::run_if_asked() {
         return ended;
     }
-    let args = Args::parse();
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return print_usage(&error),
+    };
     chorus_engine::lifecycle::malloc_trim::set_malloc_thresholds();
     match run(&args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => print_error(&failure),
+    }
+}
+
+/// Prints help and version to standard output, usage errors to standard error, and returns the exit status.
+fn print_usage(error: &clap::Error) -> ExitCode {
+    match error.print().and_then(|()| std::io::stdout().flush()) {
+        Err(e) if !error.use_stderr() && e.kind() != std::io::ErrorKind::BrokenPipe => {
+            print_error(&Error::internal(format!("failed to write the output: {e}")))
+        }
+        _ => ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(exit::USAGE)),
     }
 }
 

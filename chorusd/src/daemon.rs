@@ -352,10 +352,13 @@ impl Daemon {
 
 /// Fills the agent index from the catalog.
 async fn load_agents(ops: &Ops) -> Result<()> {
-    for row in ops.store.catalog.agents.list(false).await? {
-        match AgentConfig::parse(&row.config, &ops.defaults()) {
+    let defaults = ops.defaults();
+    for row in ops.store.catalog.agents.load_active().await? {
+        match AgentConfig::parse(&row.config, &defaults) {
             Ok(config) => {
-                let mut entry = ops::agent::agent_entry(&ops.home, &row.dir, &config, row.stamp);
+                // A copy: what stays of the rows would keep the memory of all of them from being returned.
+                let stamp = row.stamp.as_str().to_owned();
+                let mut entry = ops::agent::agent_entry(&ops.home, &row.dir, &config, stamp);
                 if config.name != row.name {
                     entry.settings =
                         Arc::new(chorus_agent_core::AgentSettings { name: row.name, ..(*entry.settings).clone() });

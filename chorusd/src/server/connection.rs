@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
+use chorus_base::sync::Mutex;
 use chorus_engine::ops::Ops;
 use chorus_engine::ops::events::subscribe::{Subscription, SubscriptionItem};
 use chorus_proto::error::CODE_INVALID_REQUEST;
@@ -52,8 +53,13 @@ pub(super) fn serve(
         };
         let line = Arc::new(ClientWriter::new(socket.get_ref().clone()));
         let (to_client, for_client) = mpsc::channel(16);
-        let caller =
-            ClientHandle { connection, writer: line.clone(), to_client, reading_ended: CancellationToken::new() };
+        let caller = ClientHandle {
+            connection,
+            writer: line.clone(),
+            to_client,
+            last_change: Arc::new(Mutex::new(Some(Instant::now()))),
+            reading_ended: CancellationToken::new(),
+        };
         let mut connection = Connection {
             codec: FrameCodec::new(ops.config.max_frame),
             incoming_frame: IncomingFrame::new(room, ops.config.frame_timeout),
@@ -115,9 +121,13 @@ impl Connection {
                     Ok(Some(body)) => {
                         self.incoming_frame.finish();
                         let mut request = dispatch(self.ops.clone(), self.caller.clone(), body).boxed();
-                        // Write replies that are ready immediately without another turn of the loop.
+                        // Replies that are ready immediately are written without another turn of the loop.
                         match request.as_mut().now_or_never() {
-                            Some(Some(frame)) => self.writer.write(frame).await?,
+                            Some(Some(frame)) => {
+                                if self.writer.enqueue_for_flush(frame) {
+                                    self.writer.flush().await?;
+                                }
+                            }
                             Some(None) => {}
                             None => self.running.push(request),
                         }
@@ -130,6 +140,7 @@ impl Connection {
                     }
                 }
             }
+            self.incoming_frame.run_write(self.writer.flush()).await?;
             if !open && self.running.is_empty() {
                 return Ok(());
             }
@@ -159,10 +170,10 @@ impl Connection {
                 self.incoming_frame.count_wait(began.elapsed());
             }
             match next {
-                ConnectionEvent::Reply(Some(frame)) | ConnectionEvent::ToClient(ToClient::Notification(frame)) => {
+                ConnectionEvent::Reply(reply) => self.write_replies(reply).await?,
+                ConnectionEvent::ToClient(ToClient::Notification(frame)) => {
                     self.incoming_frame.run_write(self.writer.write(frame)).await?
                 }
-                ConnectionEvent::Reply(None) => {}
                 ConnectionEvent::FramesQueued => self.incoming_frame.run_write(self.writer.flush()).await?,
                 ConnectionEvent::ToClient(ToClient::Events(subscription)) => {
                     self.subscription = Some(Box::new(subscription))
@@ -190,6 +201,16 @@ impl Connection {
                 ConnectionEvent::Stop => open = self.stop_reading(),
             }
         }
+    }
+
+    /// Writes a reply, if it is one, and with it those that are ready now: one commit may answer many requests.
+    async fn write_replies(&mut self, first: Option<Frame>) -> io::Result<()> {
+        let mut next = Some(first);
+        while let Some(reply) = next {
+            let must_flush = reply.is_some_and(|frame| self.writer.enqueue_for_flush(frame));
+            next = if must_flush { None } else { self.running.next().now_or_never().flatten() };
+        }
+        self.incoming_frame.run_write(self.writer.flush()).await
     }
 
     /// Drops the received part of the next frame. Running requests are still answered, then the connection ends.

@@ -14,6 +14,7 @@ use chorus_proto::{ErrorKind, RpcError};
 use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 mod method_runner;
@@ -22,12 +23,13 @@ mod routes_macro;
 
 use chorus_base::closest_match;
 use chorus_base::error::{Error, Result};
+use chorus_base::sync::Mutex;
 use chorus_engine::ops;
 use chorus_engine::ops::Ops;
 use chorus_engine::ops::events::subscribe::Subscription;
 
 use self::method_runner::Responder;
-use self::request_check::{check_request, is_id, not_a_request_error};
+use self::request_check::{check_request, find_id, is_id, not_a_request_error};
 use self::routes_macro::routes;
 use super::notifications::{progress_callback, progress_listener, turn_listener};
 use super::reply::{self, Frame, to_rpc_error};
@@ -41,6 +43,9 @@ pub(super) struct ClientHandle {
     pub writer: Arc<ClientWriter>,
     /// Takes what the connection sends besides responses.
     pub to_client: mpsc::Sender<Box<ToClient>>,
+    /// When the client last may have changed something: when it connected, or got the last reply to a request that may have. `None`
+    /// if a search has waited for that.
+    pub last_change: Arc<Mutex<Option<Instant>>>,
     /// Cancelled once no more requests are read, because the client has closed the connection or the daemon stops.
     pub reading_ended: CancellationToken,
 }
@@ -54,7 +59,7 @@ pub(super) enum ToClient {
     Events(Subscription),
 }
 
-// Every method but `events.subscribe`, `send` and `context.attach`.
+// Every method but `events.subscribe`, `send`, `context.attach` and `search`.
 routes! {
     // These change nothing, or they are done by somebody else once they are requested (an actor, a task): they may be dropped when
     // the client disconnects.
@@ -64,12 +69,11 @@ routes! {
     inline agent::Show => agent::show::show(agent_resolver, agent_describer, store.catalog.agents, effective_config);
     inline context::Show => context::show::show(agent_resolver, registry, context_meter, config);
     inline context::History => context::history::history(agent_resolver, sessions, clock);
-    inline session::Get => session::get::get(agent_resolver, sessions, summaries, config);
+    inline session::Get => session::get::get(sessions, summaries, config);
     inline session_branching::Tree => session::tree::tree(agent_resolver, sessions, registry, config);
     inline session_branching::Diff => session::diff::diff(agent_resolver, sessions, session_overlaps, config);
     inline export::Select => session::export::select(agent_resolver, sessions, clock);
     inline export::Read => session::export::read(
-        agent_resolver,
         sessions,
         store.catalog.tool_exports,
         export_positions,
@@ -90,7 +94,6 @@ routes! {
     inline tasks::Show => tasks::show::show(agent_resolver, store.catalog.tasks);
     inline tasks::Logs => tasks::logs::logs(agent_resolver, store.catalog.tasks, tasks, config);
     inline tasks::Stop => tasks::stop::stop(agent_resolver, store.catalog.tasks, tasks);
-    inline search::Search => search::search(agent_resolver, sessions, search, semantic, clock);
     inline memory::List => memory::list::list(agent_resolver, store.catalog.memories, store.catalog.sessions);
     inline memory::Search => memory::search::search(agent_resolver, store.catalog.memories, store.catalog.sessions);
     inline notes::List => notes::list::list(agent_resolver, registry, store.catalog, config);
@@ -165,11 +168,28 @@ routes! {
 pub(super) async fn dispatch(ops: Arc<Ops>, caller: ClientHandle, body: Bytes) -> Option<Frame> {
     let request: Request<'_> = match serde_json::from_slice(&body) {
         Ok(request) => request,
-        Err(e) => return Some(reply::error_frame(None, &not_a_request_error(&body, &e))),
+        Err(e) => return Some(reply::error_frame(find_id(&body), &not_a_request_error(&body, &e))),
     };
     if let Err(error) = check_request(&request) {
         return Some(reply::error_frame(request.id.filter(|id| is_id(id)), &error));
     }
+    let last_change = (!changes_nothing(&request.method)).then(|| caller.last_change.clone());
+    let frame = answer(ops, caller, request).await;
+    if let Some(last_change) = last_change {
+        *last_change.lock() = Some(Instant::now());
+    }
+    frame
+}
+
+/// Returns true for requests that clients send between searches and that change nothing.
+fn changes_nothing(method: &str) -> bool {
+    let methods =
+        [search::Search::NAME, daemon::Hello::NAME, daemon::Status::NAME, session::Get::NAME, context::History::NAME];
+    methods.contains(&method)
+}
+
+/// Runs the operation of a request.
+async fn answer(ops: Arc<Ops>, caller: ClientHandle, request: Request<'_>) -> Option<Frame> {
     let id = request.id.map(ToOwned::to_owned);
     let answer = Responder { id: id.as_deref(), limit: ops.config.max_frame };
     let params = request.params;
@@ -201,6 +221,17 @@ pub(super) async fn dispatch(ops: Arc<Ops>, caller: ClientHandle, body: Bytes) -
             };
             answer.run_inline::<conversations::Attach, _, _>(params, attach).await
         }
+        search::Search::NAME => {
+            let last_change = *caller.last_change.lock();
+            let (agents, sessions, index, semantic) = (&ops.agent_resolver, &ops.sessions, &ops.search, &ops.semantic);
+            let reply = answer.run_inline::<search::Search, _, _>(params, |p| async {
+                let result = ops::search::search(agents, sessions, index, semantic, &ops.clock, last_change, p).await?;
+                // One wait is enough, even if it was in vain.
+                caller.last_change.lock().take_if(|newest| Some(*newest) == last_change);
+                Ok(result)
+            });
+            Box::pin(reply).await
+        }
         name => route((name, params), answer, ops, caller).await,
     }
 }
@@ -214,7 +245,12 @@ pub fn parse_request(body: &[u8]) -> Result<Request<'_>, RpcError> {
 
 /// Returns the names of all methods.
 fn method_names() -> impl Iterator<Item = &'static str> {
-    ROUTED_NAMES.iter().copied().chain([events::Subscribe::NAME, send::Send::NAME, conversations::Attach::NAME])
+    ROUTED_NAMES.iter().copied().chain([
+        events::Subscribe::NAME,
+        send::Send::NAME,
+        conversations::Attach::NAME,
+        search::Search::NAME,
+    ])
 }
 
 fn unknown_method_error(name: &str) -> RpcError {

@@ -3,14 +3,14 @@
 //! streamed token, which would cost more than everything else about a token.
 
 use std::collections::VecDeque;
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chorus_base::sync::Mutex;
 use rustix::io::Errno;
-use rustix::net::{SendFlags, send};
+use rustix::net::{SendAncillaryBuffer, SendFlags, send, sendmsg};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::Notify;
@@ -20,6 +20,12 @@ use super::reply::Frame;
 
 /// A client that does not accept a frame within this time is disconnected.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The limit on frames that one system call writes.
+const MAX_FRAMES_PER_CALL: usize = 64;
+
+/// The limit on bytes that [`ClientWriter::enqueue_for_flush`] lets wait for others.
+const MAX_UNFLUSHED_BYTES: usize = 64 << 10;
 
 /// The polling interval for a writable socket when no descriptor is left to wait with.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
@@ -84,7 +90,7 @@ impl ClientWriter {
         }
     }
 
-    /// Queues a frame for [`ClientWriter::flush`].
+    /// Queues a frame, and wakes the connection's task to write it.
     pub(super) fn enqueue(&self, frame: Frame) {
         let mut out = self.state.lock();
         if out.socket.is_some() {
@@ -92,6 +98,15 @@ impl ClientWriter {
             drop(out);
             self.queued.notify_one();
         }
+    }
+
+    /// Queues a frame that a [`ClientWriter::flush`] of the caller follows, so that it is written with others. Returns true
+    /// if enough waits: then the caller flushes now.
+    pub(super) fn enqueue_for_flush(&self, frame: Frame) -> bool {
+        let mut out = self.state.lock();
+        out.queue.push_back(frame);
+        let bytes: usize = out.queue.iter().map(Vec::len).sum();
+        bytes >= MAX_UNFLUSHED_BYTES || out.queue.len() >= MAX_FRAMES_PER_CALL
     }
 
     /// Waits until there may be frames to flush.
@@ -140,20 +155,31 @@ impl ClientWriter {
     fn write_queued(&self) -> io::Result<Option<SocketFull>> {
         let mut out = self.state.lock();
         let Some(socket) = out.socket.clone() else { return Ok(None) };
-        let mut moved = false;
-        while let Some(frame) = out.queue.front() {
-            match send_nonblocking(&socket, &frame[out.first_written..]) {
-                Ok(part) if out.first_written + part < frame.len() => out.first_written += part,
-                Ok(_) => {
-                    out.queue.pop_front();
-                    out.first_written = 0;
-                    moved = true;
-                }
-                Err(Errno::AGAIN) => return Ok(Some(SocketFull { socket, completed_frame: moved })),
+        let mut completed_frame = false;
+        while !out.queue.is_empty() {
+            match send_queued(&socket, &out) {
+                Ok(sent) => completed_frame |= out.remove_sent(sent),
+                Err(Errno::AGAIN) => return Ok(Some(SocketFull { socket, completed_frame })),
                 Err(e) => return Err(e.into()),
             }
         }
         Ok(None)
+    }
+}
+
+impl WriterState {
+    /// Removes the next `sent` bytes; returns true if that completes a frame.
+    fn remove_sent(&mut self, sent: usize) -> bool {
+        self.first_written += sent;
+        let mut completed = false;
+        while let Some(frame) = self.queue.front()
+            && self.first_written >= frame.len()
+        {
+            self.first_written -= frame.len();
+            self.queue.pop_front();
+            completed = true;
+        }
+        completed
     }
 }
 
@@ -169,4 +195,16 @@ pub(super) fn register_socket(socket: Arc<OwnedFd>, interest: Interest) -> io::R
 
 fn send_nonblocking(socket: &OwnedFd, bytes: &[u8]) -> rustix::io::Result<usize> {
     rustix::io::retry_on_intr(|| send(socket, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL))
+}
+
+/// Sends the first queued frames. Returns the number of bytes that the socket took.
+fn send_queued(socket: &OwnedFd, out: &WriterState) -> rustix::io::Result<usize> {
+    let mut frames = out.queue.iter().take(MAX_FRAMES_PER_CALL);
+    let Some(first) = frames.next().map(|frame| &frame[out.first_written..]) else { return Ok(0) };
+    if out.queue.len() == 1 {
+        return send_nonblocking(socket, first);
+    }
+    let slices: Vec<_> = std::iter::once(first).chain(frames.map(Vec::as_slice)).map(IoSlice::new).collect();
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    rustix::io::retry_on_intr(|| sendmsg(socket, &slices, &mut SendAncillaryBuffer::default(), flags))
 }

@@ -2,7 +2,7 @@
 
 use chorus_base::error::{Error, Result};
 use chorus_proto::error::{CODE_INVALID_REQUEST, CODE_PARSE};
-use chorus_proto::rpc::{Request, VERSION};
+use chorus_proto::rpc::{FrameId, Request, VERSION};
 use chorus_proto::{ErrorKind, PROTOCOL, RpcError};
 use serde_json::value::RawValue;
 
@@ -41,6 +41,11 @@ pub(super) fn check_request(request: &Request<'_>) -> Result<(), RpcError> {
 /// Returns true for a valid id of a request: a number, a string or null.
 pub(super) fn is_id(id: &RawValue) -> bool {
     matches!(id.get().as_bytes().first(), Some(b'0'..=b'9' | b'-' | b'"' | b'n'))
+}
+
+/// Returns the id of a frame that is an object but not a request.
+pub(super) fn find_id(body: &[u8]) -> Option<&RawValue> {
+    serde_json::from_slice::<FrameId<'_>>(body).ok()?.id.filter(|id| is_id(id))
 }
 
 /// Returns the error for a frame that is not a request.
