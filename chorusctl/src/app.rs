@@ -12,7 +12,7 @@ use crate::cli::GlobalOptions;
 use crate::error::Error;
 use crate::ui::stdout::OutputFormat;
 use crate::ui::{ChatCommands, CommandText, Stderr, Stdout};
-use crate::{agent_select, connect, conversation_select, first_agent, new_conversation, older_daemon};
+use crate::{agent_select, connect, conversation_select, done_report, first_agent, new_conversation, older_daemon};
 
 /// How often a request is sent again because what it lacked was created, or what the daemon does not know left out.
 const MAX_REPEATS: usize = 3;
@@ -27,6 +27,8 @@ pub struct App {
     pub begins_conversation: bool,
     /// The saved conversation that the next request needs: without it no first agent is created.
     pub needed_session: Option<String>,
+    /// The last change that the daemon acknowledged, as the beginning of a sentence.
+    pub done: Option<&'static str>,
     paths: OnceCell<InstancePaths>,
     client: Option<Client>,
     /// Agent set by [`App::set_agent`]. It stays the same even if another client changes the chosen agent.
@@ -78,6 +80,7 @@ impl App {
             stderr,
             begins_conversation: false,
             needed_session: None,
+            done: None,
             paths: OnceCell::new(),
             client: None,
             fixed_agent: None,
@@ -191,11 +194,21 @@ impl App {
     pub fn call_raw<M: Method>(&mut self, params: &(impl Serialize + ?Sized)) -> Result<Box<RawValue>, Error> {
         for _ in 0..MAX_REPEATS {
             match self.call_raw_once::<M>(params)? {
-                Ok(answer) => return Ok(answer),
+                Ok(answer) => {
+                    self.note_done::<M>();
+                    return Ok(answer);
+                }
                 Err(error) => self.prepare_repeat::<M>(error)?,
             }
         }
-        Ok(self.call_raw_once::<M>(params)??)
+        let answer = self.call_raw_once::<M>(params)??;
+        self.note_done::<M>();
+        Ok(answer)
+    }
+
+    /// Remembers that `M` was carried out, for an error about what comes after it.
+    fn note_done<M: Method>(&mut self) {
+        self.done = done_report::sentence(M::NAME).or(self.done);
     }
 
     fn call_raw_once<M: Method>(
@@ -265,6 +278,9 @@ impl App {
         };
         client.set_deadline(None);
         // If `on_progress` failed, the rest of this answer would arrive before the next one: drop the connection.
+        if answer.is_ok() {
+            self.note_done::<M>();
+        }
         if matches!(answer, Ok(_) | Err(StreamingError::Call(CallError::Rpc(_)))) {
             let _ = client.set_timeout(timeout);
             self.client = Some(client);

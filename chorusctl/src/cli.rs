@@ -24,7 +24,8 @@ Examples:
   chorusctl restore latest              continue where you left off
   chorusctl send 'what is left to do?'  ask the agent's model
 
-chorusctl starts the daemon if none is running.";
+chorusctl starts the daemon if none is running.
+Everything is in ~/.chorus-agents, or in $CHORUS_HOME.";
 
 /// Save, search and resume AI agents' conversations
 #[derive(Debug, Parser)]

@@ -2,11 +2,12 @@
 //! after `--`. Errors are silent, because they would appear in the middle of a prompt.
 
 use std::ffi::{OsStr, OsString};
-use std::process::ExitCode;
 
 use clap::{Arg, Command, ValueHint};
 use clap_complete::env::CompleteEnv;
 use clap_complete::{ArgValueCompleter, CompletionCandidate};
+
+use chorus_proto::error::exit;
 
 use crate::cli;
 
@@ -21,9 +22,9 @@ pub const COMPLETE_VARIABLE: &str = "CHORUSCTL_COMPLETE";
 /// An option that changes no completion.
 const FILLER: &str = "--no-pager";
 
-/// Prints completions if a shell asks for them, and returns the exit code; otherwise `None`.
+/// Prints completions if a shell asks for them, and returns the exit status; otherwise `None`.
 #[must_use]
-pub fn complete_if_requested() -> Option<ExitCode> {
+pub fn complete_if_requested() -> Option<u8> {
     let shell = std::env::var_os(COMPLETE_VARIABLE).filter(|shell| !shell.is_empty())?;
     let current = std::env::current_dir().ok();
     let mut words: Vec<OsString> = std::env::args_os().collect();
@@ -33,7 +34,7 @@ pub fn complete_if_requested() -> Option<ExitCode> {
     let completed = CompleteEnv::with_factory(command_with_completers)
         .var(COMPLETE_VARIABLE)
         .try_complete(words, current.as_deref());
-    Some(if completed.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Some(if completed.is_ok() { exit::SUCCESS } else { exit::FAILED })
 }
 
 /// Returns the command line with completers for names that the daemon knows.

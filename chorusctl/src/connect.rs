@@ -22,8 +22,12 @@ pub use spawn::{check_config, daemon_program, program_error, read_config, run_re
 
 /// How long a daemon may take to start unless `--timeout` is given.
 pub const START_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long to wait for a daemon that another process is starting.
+/// How long to wait for a daemon that holds the lock of the home and says that it listens.
 const RIVAL_START_TIMEOUT: Duration = Duration::from_secs(5);
+/// How often a daemon is started again because the one that held the lock of the home has gone.
+const MAX_STARTS: u32 = 5;
+/// How many attempts to connect are made for each look at the lock, which a daemon that starts has to wait for.
+const ATTEMPTS_PER_LOOK: u32 = 5;
 /// Longest path of a Unix socket, in bytes.
 const MAX_SOCKET_PATH_BYTES: usize = 107;
 
@@ -115,38 +119,61 @@ pub struct StartedDaemon {
 /// Starts a daemon and connects to it.
 pub fn start(places: &InstancePaths, global: &GlobalOptions) -> Result<StartedDaemon, Error> {
     let deadline = Instant::now() + global.timeout.unwrap_or(START_TIMEOUT);
-    let daemon = StartingDaemon::new(global.socket.as_deref())?;
-    match daemon.wait_until_ready(deadline) {
-        Ok(()) => match connect_if_running(places, global)? {
-            Some(client) => Ok(StartedDaemon { client, is_ours: true }),
-            None => {
-                let what = format!("the daemon started, but does not listen on {}", places.socket.display());
-                Err(Error::no_daemon(what).with_hint("chorusctl daemon logs"))
-            }
-        },
-        Err(StartError::Exited { status, failure }) if status == exit::CONFLICT => {
-            let client = wait_for_rival(places, global, deadline)?.ok_or(failure)?;
-            Ok(StartedDaemon { client, is_ours: false })
+    let mut starts = 0;
+    loop {
+        starts += 1;
+        let daemon = StartingDaemon::new(global.socket.as_deref())?;
+        let failure = match daemon.wait_until_ready(deadline) {
+            Ok(()) => match connect_if_running(places, global)? {
+                Some(client) => return Ok(StartedDaemon { client, is_ours: true }),
+                None => {
+                    let what = format!("the daemon started, but does not listen on {}", places.socket.display());
+                    return Err(Error::no_daemon(what).with_hint("chorusctl daemon logs"));
+                }
+            },
+            Err(StartError::Exited { status, failure }) if status == exit::CONFLICT => failure,
+            Err(StartError::Exited { failure, .. } | StartError::TimedOut(failure)) => return Err(failure),
+        };
+        match wait_for_rival(places, global, deadline)? {
+            Rival::Listens(client) => return Ok(StartedDaemon { client, is_ours: false }),
+            Rival::Gone if starts < MAX_STARTS => {}
+            Rival::Gone | Rival::Unreachable => return Err(failure),
         }
-        Err(StartError::Exited { failure, .. } | StartError::TimedOut(failure)) => Err(failure),
     }
 }
 
-/// Waits for the daemon that another process started at the same moment; `None` if it does not listen in time.
-fn wait_for_rival(places: &InstancePaths, global: &GlobalOptions, deadline: Instant) -> Result<Option<Client>, Error> {
-    let deadline = deadline.min(Instant::now() + RIVAL_START_TIMEOUT);
-    loop {
+/// The daemon that held the lock of the home when another one was started.
+enum Rival {
+    Listens(Client),
+    /// It was ending, for example after a `kill -9`, or failed to start.
+    Gone,
+    Unreachable,
+}
+
+/// Waits for the daemon that another process started at the same moment. One that holds the lock and names no socket is starting or
+/// stopping, which may take as long as the start of a daemon of our own.
+fn wait_for_rival(places: &InstancePaths, global: &GlobalOptions, deadline: Instant) -> Result<Rival, Error> {
+    let listening_deadline = deadline.min(Instant::now() + RIVAL_START_TIMEOUT);
+    for attempt in 1.. {
         if let Some(client) = connect_if_running(places, global)? {
-            return Ok(Some(client));
+            return Ok(Rival::Listens(client));
         }
         // Give up early if the path is not a socket, or the daemon of the home listens elsewhere.
         let hopeless = places.socket.symlink_metadata().is_ok_and(|there| !there.file_type().is_socket())
             || (places.socket_is_explicit && listens_elsewhere(places));
         if hopeless || Instant::now() >= deadline {
-            return Ok(None);
+            return Ok(Rival::Unreachable);
+        }
+        if attempt % ATTEMPTS_PER_LOOK == 0 {
+            match lock_file::lock_holder(&places.home) {
+                None => return Ok(Rival::Gone),
+                Some(holder) if holder.socket.is_some() && Instant::now() >= listening_deadline => break,
+                Some(_) => {}
+            }
         }
         std::thread::sleep(Duration::from_millis(10));
     }
+    Ok(Rival::Unreachable)
 }
 
 /// Returns true if the daemon of the home listens on another socket than that of `places`.

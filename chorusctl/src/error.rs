@@ -23,6 +23,8 @@ enum Reason {
         status: u8,
         /// The kind that the daemon reported.
         kind: Option<ErrorKind>,
+        /// Standard output cannot be written.
+        is_output: bool,
     },
     /// The user answered no to a confirmation.
     Cancelled,
@@ -58,7 +60,7 @@ impl Error {
     /// Creates an error with this exit status.
     #[must_use]
     pub fn new(status: u8, what: impl Into<Cow<'static, str>>) -> Self {
-        Self(Box::new(Reason::Message { what: what.into(), hint: None, status, kind: None }))
+        Self(Box::new(Reason::Message { what: what.into(), hint: None, status, kind: None, is_output: false }))
     }
 
     /// The operation failed: exit status 1.
@@ -117,7 +119,11 @@ impl Error {
         if error.kind() == io::ErrorKind::BrokenPipe {
             Self(Box::new(Reason::StdoutClosed))
         } else {
-            Self::failed(format!("failed to write the output: {}", os_error_text(&error)))
+            let mut failure = Self::failed(format!("failed to write the output: {}", os_error_text(&error)));
+            if let Reason::Message { is_output, .. } = &mut *failure.0 {
+                *is_output = true;
+            }
+            failure
         }
     }
 
@@ -144,6 +150,15 @@ impl Error {
     pub fn with_detail(mut self, more: &str) -> Self {
         if let Reason::Message { what, .. } = &mut *self.0 {
             *what = format!("{what}; {more}").into();
+        }
+        self
+    }
+
+    /// If standard output cannot be written, puts before the message what was done all the same.
+    #[must_use]
+    pub fn with_done(mut self, done: Option<&str>) -> Self {
+        if let (Reason::Message { what, is_output: true, .. }, Some(done)) = (&mut *self.0, done) {
+            *what = format!("{done}, but chorusctl {what}").into();
         }
         self
     }

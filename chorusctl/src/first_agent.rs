@@ -31,15 +31,18 @@ pub(crate) fn is_needed(app: &App, method: &str, error: &CallError) -> bool {
         && matches!(error, CallError::Rpc(error) if error.kind() == ErrorKind::NoAgent)
 }
 
-/// Creates an agent, named after the git repository around the current directory, and says so. Returns false if there
-/// are agents already: then the user must choose one.
+/// Creates an agent, named after the git repository around the current directory, and says so; one that another request has
+/// just created counts as well. Returns false if there are several agents already: then the user must choose one.
 ///
 /// # Errors
 /// The agent cannot be created.
 pub(crate) fn create(app: &mut App) -> Result<bool, Error> {
     let agents = app.client()?.call::<List>(&ListParams::default())?.agents;
-    if agents.iter().any(|agent| agent.import_source.is_none()) {
-        return Ok(false);
+    match agents.iter().filter(|agent| agent.import_source.is_none()).count() {
+        0 => {}
+        // Since the request, another one has created it.
+        1 => return Ok(true),
+        _ => return Ok(false),
     }
     if let Some(session) = app.needed_session.clone() {
         // Nothing is created for a conversation that does not exist.

@@ -6,16 +6,17 @@
 
 #![warn(unreachable_pub)]
 
-use std::process::ExitCode;
-
 pub mod agent_select;
 pub mod app;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub mod c_main;
 pub mod cli;
 pub mod coding_tools;
 pub mod commands;
 pub mod complete;
 pub mod connect;
 pub mod conversation_select;
+mod done_report;
 pub mod error;
 mod first_agent;
 mod new_conversation;
@@ -24,14 +25,17 @@ pub mod print_pages;
 pub mod ui;
 mod unknown_command;
 
+use std::io::Write as _;
+
 use app::App;
+use chorus_proto::error::exit;
 use cli::GlobalOptions;
 use error::Error;
 use unknown_command::UnknownCommand;
 
-/// Runs the program.
+/// Runs the program and returns its exit status.
 #[must_use]
-pub fn main() -> ExitCode {
+pub fn main() -> u8 {
     if let Some(ended) = complete::complete_if_requested() {
         return ended;
     }
@@ -44,16 +48,17 @@ pub fn main() -> ExitCode {
     let done = commands::run(cli.command, &mut app);
     // Flush output that was written before an error, then print the error.
     let flushed = app.stdout.finish();
-    exit_code(done.and(flushed), &app)
+    exit_code(done.and(flushed).map_err(|error| error.with_done(app.done)), &app)
 }
 
-/// Prints help to standard output and usage errors to standard error; ignores it if either is closed.
-fn report_usage_error(error: &clap::Error) -> ExitCode {
-    if !error.use_stderr() {
-        let _ = error.print();
-        return ExitCode::SUCCESS;
-    }
+/// Prints help and version to standard output and usage errors to standard error; ignores it if either is closed.
+fn report_usage_error(error: &clap::Error) -> u8 {
     let arguments: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    if !error.use_stderr() {
+        let printed = error.print().and_then(|()| std::io::stdout().flush()).map_err(Error::for_stdout);
+        let app = App::new(GlobalOptions { json: cli::asks_for_json(&arguments), ..GlobalOptions::default() });
+        return exit_code(printed, &app);
+    }
     let tree = cli::command_tree();
     let mut app = App::new(GlobalOptions { json: cli::asks_for_json(&arguments), ..GlobalOptions::default() });
     if let Some(plain) = cli::number_error(error) {
@@ -64,7 +69,7 @@ fn report_usage_error(error: &clap::Error) -> ExitCode {
             return exit_code(Err(Error::from(error)), &app);
         }
         let _ = error.print();
-        return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(chorus_proto::error::exit::USAGE));
+        return u8::try_from(error.exit_code()).unwrap_or(exit::USAGE);
     };
     let printed = if word == "help" {
         // `chorusctl context help save` is `chorusctl help context save`.
@@ -76,13 +81,13 @@ fn report_usage_error(error: &clap::Error) -> ExitCode {
     exit_code(printed, &app)
 }
 
-/// Prints the error, if any, and returns the exit code.
-fn exit_code(result: Result<(), Error>, app: &App) -> ExitCode {
+/// Prints the error, if any, and returns the exit status.
+fn exit_code(result: Result<(), Error>, app: &App) -> u8 {
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => exit::SUCCESS,
         Err(error) => {
             error.print(app.stderr);
-            ExitCode::from(error.exit_status())
+            error.exit_status()
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use chorus_proto::Message;
 use chorus_proto::error::exit;
+use chorus_proto::shell_word::shell_word;
 
 use crate::commands::transcript::TranscriptPrinter;
 use crate::error::Error;
@@ -56,10 +57,11 @@ impl MessageRange {
 }
 
 impl Excerpt {
-    /// Prints its messages, of a conversation of `count`: only one in full, several with the one of `number` marked.
-    pub fn print(self, out: &mut Stdout, messages: &[Message], count: u64) -> Result<(), Error> {
+    /// Prints its messages, of a conversation of `count`: only one in full, several with the one of `number` marked. `named` is
+    /// what the user called the conversation, if not the live one.
+    pub fn print(self, out: &mut Stdout, messages: &[Message], count: u64, named: Option<&str>) -> Result<(), Error> {
         if self.number > count || messages.is_empty() {
-            return Err(no_message_error(self.number, count));
+            return Err(no_message_error(self.number, count, named));
         }
         let printer = TranscriptPrinter::new(self.offset);
         let mut printer = if self.limit == 1 { printer.in_full() } else { printer.marking(self.number) };
@@ -69,9 +71,10 @@ impl Excerpt {
 
 /// Returns the error for a message number that the conversation does not have.
 #[must_use]
-fn no_message_error(number: u64, count: u64) -> Error {
+fn no_message_error(number: u64, count: u64, named: Option<&str>) -> Error {
+    let named = named.map_or_else(String::new, |named| format!(" {}", shell_word(named)));
     Error::new(exit::NOT_FOUND, format!("no message {number}: the conversation has {}", pluralize(count, "message")))
-        .with_hint("list the messages with their numbers: chorusctl show")
+        .with_hint(format!("list the messages with their numbers: chorusctl show{named}"))
 }
 
 #[cfg(test)]

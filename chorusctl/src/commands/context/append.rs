@@ -72,7 +72,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         params.text = Some(&text);
         params.role = Some(args.role.into());
     }
-    app.call_and_print::<Append>(&params, |app, result| {
+    let printed = app.call_and_print::<Append>(&params, |app, result| {
         let line = format!("appended {} ({} total)", pluralize(result.appended, "message"), result.messages);
         app.stdout.status_line(&line)?;
         if let Some(note) = result.note.filter(|_| !app.global.quiet) {
@@ -86,7 +86,11 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
             None => {}
         }
         Ok(())
-    })
+    });
+    if args.jsonl {
+        app.done = app.done.map(|_| "the messages were appended");
+    }
+    printed
 }
 
 /// Parses one message per line; skips empty lines.

@@ -35,16 +35,22 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
 /// Prints the messages of the live conversation.
 pub fn show(app: &mut App, range: MessageRange) -> Result<(), Error> {
     let conversation = app.conversation();
-    show_conversation(app, conversation, range)
+    show_conversation(app, conversation, range, None)
 }
 
 /// Prints the messages of the live conversation `name`, whichever the command line names.
 pub fn show_named(app: &mut App, name: &str, range: MessageRange) -> Result<(), Error> {
-    show_conversation(app, Some(name.to_owned()), range)
+    show_conversation(app, Some(name.to_owned()), range, Some(&format!("@{name}")))
 }
 
-/// Prints the messages of one of the agent's live conversations.
-fn show_conversation(app: &mut App, conversation: Option<String>, range: MessageRange) -> Result<(), Error> {
+/// Prints the messages of one of the agent's live conversations. `named` is what a hint calls it, if the command does not mean it
+/// anyway.
+fn show_conversation(
+    app: &mut App,
+    conversation: Option<String>,
+    range: MessageRange,
+    named: Option<&str>,
+) -> Result<(), Error> {
     app.page_if_long();
     let all = ShowParams { agent: app.agent(), conversation, ..ShowParams::default() };
     let following = |offset, limit| ShowParams { offset: Some(offset), limit, ..all.clone() };
@@ -72,7 +78,7 @@ fn show_conversation(app: &mut App, conversation: Option<String>, range: Message
         return Ok(());
     };
     if let Some(excerpt) = excerpt {
-        return excerpt.print(&mut app.stdout, &page.messages, context.messages);
+        return excerpt.print(&mut app.stdout, &page.messages, context.messages, named);
     }
     print_heading(app, &page, &context)?;
     write_working_set(app, &page.working_set, MAX_NOTES)?;

@@ -48,7 +48,7 @@ fn show(app: &mut App, session: &str, range: MessageRange) -> Result<(), Error> 
         let session = session.to_owned();
         GetParams { conversation: conversation.clone(), agent: agent.clone(), session, own, offset, limit }
     };
-    let excerpt = range.excerpt();
+    let (excerpt, named) = (range.excerpt(), session);
     let (session, offset) = match range.last {
         Some(last) => {
             let header = app.call::<Get>(&get(session, None, Some(0)))?.session.header;
@@ -74,7 +74,7 @@ fn show(app: &mut App, session: &str, range: MessageRange) -> Result<(), Error> 
         app.stderr.warning(warning);
     }
     if let Some(excerpt) = excerpt {
-        return excerpt.print(&mut app.stdout, &page.messages, page.session.header.message_count);
+        return excerpt.print(&mut app.stdout, &page.messages, page.session.header.message_count, Some(named));
     }
     print_heading(&mut app.stdout, &page.session)?;
     let mut transcript = TranscriptPrinter::new(offset.unwrap_or(0));

@@ -28,6 +28,7 @@ mod coding_tool;
 mod html_index;
 mod parallel_writer;
 mod selected_session;
+mod session_file_check;
 mod session_text;
 
 pub use selected_session::ExportSession;

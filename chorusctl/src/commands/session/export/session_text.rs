@@ -6,6 +6,7 @@ use chorus_proto::methods::export::{ExportFormat, ExportTarget, Read, ReadParams
 use chorus_proto::{CallError, ErrorKind};
 
 use super::selected_session::ExportSession;
+use super::session_file_check;
 use crate::app::App;
 use crate::error::Error;
 
@@ -86,14 +87,12 @@ fn fetch_with(
     }
 }
 
-/// Reads the session file directly, if it is readable here and has the form that Chorus writes. Others, for example of
-/// schema 1, must be converted by the daemon.
+/// Reads the session file directly, if it is readable here, has the form that Chorus writes and is not damaged. Others, for
+/// example of schema 1, must be converted by the daemon, which also says what is wrong with a damaged one.
 pub(super) fn read_session_file(session: &ExportSession, form: TextForm) -> Option<Vec<u8>> {
-    let bytes = match form.form {
-        ExportFormat::Json => fs::read(&session.file_path).ok()?,
-        _ => return None,
-    };
-    let start = format!("{{\n  \"schema\": 2,\n  \"id\": \"{}\",\n", session.id);
-    let ours = session.available && bytes.starts_with(start.as_bytes()) && bytes.ends_with(b"\n  ]\n}\n");
-    ours.then_some(bytes)
+    if form.form != ExportFormat::Json || !session.available {
+        return None;
+    }
+    let bytes = fs::read(&session.file_path).ok()?;
+    session_file_check::is_intact(&bytes, session.id).then_some(bytes)
 }
