@@ -2,10 +2,12 @@
 
 mod bench;
 mod bless;
+mod chart;
 mod error;
 mod fuzz;
 mod long;
 mod new_verb;
+mod profile;
 mod retrieval;
 mod shell;
 mod suites;
@@ -40,6 +42,8 @@ enum Chore {
     Fuzz(fuzz::Args),
     /// Run all benches, or some of them
     Bench(bench::Args),
+    /// Show where the time of an operation goes
+    Profile(profile::Args),
     /// Run the tests that take more rounds on request, with many rounds
     Long(long::Args),
     /// Write the skeleton of a new verb: wire type, op, command, golden files, test
@@ -68,6 +72,7 @@ fn run(cli: &Cli) -> Result<()> {
         Chore::Bless => bless::run(&shell),
         Chore::Fuzz(args) => fuzz::run(args, &shell),
         Chore::Bench(args) => bench::run(args, &shell),
+        Chore::Profile(args) => profile::run(args, &shell),
         Chore::Long(args) => long::run(args, &shell),
         Chore::NewVerb(args) => new_verb::run(args, &shell),
         Chore::Retrieval(args) => retrieval::run(args, &shell),

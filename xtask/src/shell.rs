@@ -1,8 +1,8 @@
 //! Runs commands in the root of the workspace and prints each before it runs.
 
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 use crate::error::{Error, Result};
 
@@ -40,8 +40,26 @@ impl Shell {
         if status.success() {
             return Ok(());
         }
-        Err(Error::new(format!("`{}` failed ({status})", step.words[0..step.words.len().min(3)].join(" ")))
-            .hint("its output above says why; run the printed command in the root of the workspace to repeat it"))
+        Err(has_failed(step, status))
+    }
+
+    /// As [`Shell::run`]; returns what the command wrote on standard output, which is also printed line by line.
+    pub fn run_and_read(&self, step: &Step) -> Result<String> {
+        self.say(&format!("$ {step}"));
+        let mut text = String::new();
+        if self.dry_run {
+            return Ok(text);
+        }
+        let failed = |error: &std::io::Error| cannot_start(step, error);
+        let mut child = self.command(step).stdout(Stdio::piped()).spawn().map_err(|error| failed(&error))?;
+        for line in BufReader::new(child.stdout.take().expect("it is piped")).lines() {
+            let line = line.map_err(|error| failed(&error))?;
+            self.say(&line);
+            text.push_str(&line);
+            text.push('\n');
+        }
+        let status = child.wait().map_err(|error| failed(&error))?;
+        if status.success() { Ok(text) } else { Err(has_failed(step, status)) }
     }
 
     /// Returns true if a command exists and succeeds; nothing of it is printed.
@@ -57,6 +75,11 @@ impl Shell {
         command.envs(step.environment.iter().map(|(name, value)| (name, value)));
         command
     }
+}
+
+fn has_failed(step: &Step, status: ExitStatus) -> Error {
+    Error::new(format!("`{}` failed ({status})", step.words[0..step.words.len().min(3)].join(" ")))
+        .hint("its output above says why; run the printed command in the root of the workspace to repeat it")
 }
 
 fn cannot_start(step: &Step, error: &std::io::Error) -> Error {
