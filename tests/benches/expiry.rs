@@ -10,15 +10,15 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
 use chorus_proto::Client;
-use chorus_proto::methods::context::{Append, AppendParams, History, HistoryParams};
-use chorus_tests::bulk_data::create_agents;
+use chorus_proto::methods::context::{Append, AppendParams};
+use chorus_tests::bulk_data::{create_agents, wait_for_saves};
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::measure::{Measurement, median, print_report, time};
-use chorus_tests::{DEADLINE, Daemon, home, wait_until};
+use chorus_tests::{Daemon, home};
 
 const CONTEXTS: usize = 10_000;
 const CLIENTS: usize = 16;
-const TARGET: Duration = Duration::from_secs(5);
+const TARGET: Duration = Duration::from_secs(2);
 /// As in the daemon: threads that write files, and files for which the file system is synced once.
 const WRITERS: usize = 2;
 const FILES_PER_SYNC: usize = 256;
@@ -64,7 +64,9 @@ fn main() {
     let (first, done, appended) = std::thread::scope(|scope| {
         let (mut client, stop) = (daemon.client(), &stop);
         let appending = scope.spawn(move || append_until_stopped(&mut client, stop));
-        let (first, done) = wait_for_saves(&mut daemon.client());
+        let mut history = daemon.client();
+        let (first, done) = wait_for_saves(&mut history, CONTEXTS);
+        assert_eq!(history.history("agent-1").len(), 1);
         stop.store(true, Ordering::Relaxed);
         (first, done, appending.join().expect("the appends"))
     });
@@ -86,7 +88,7 @@ fn main() {
         name: "p50 of others' appends, over before".into(),
         floor: p50(before),
         ours: p50(during),
-        target: 3.0,
+        target: 1.5,
     });
 }
 
@@ -130,24 +132,4 @@ fn rename_durably(files: &Receiver<(File, &PathBuf)>) {
         }
     }
     rustix::fs::sync();
-}
-
-/// Returns when the first context was saved, and when all were.
-fn wait_for_saves(client: &mut Client) -> (Instant, Instant) {
-    let params = HistoryParams { all_agents: true, limit: Some(1), ..HistoryParams::default() };
-    let (mut first, mut asked) = (None, Instant::now());
-    let ended = wait_until("every context to be saved", DEADLINE * 4, || {
-        // Poll every 20 ms: precise enough, and hardly any load.
-        if asked.elapsed() < Duration::from_millis(20) {
-            return None;
-        }
-        asked = Instant::now();
-        let total = client.call::<History>(&params).expect("a page").total;
-        if total > 0 {
-            first.get_or_insert_with(Instant::now);
-        }
-        (total >= CONTEXTS as u64).then(Instant::now)
-    });
-    assert_eq!(client.history("agent-1").len(), 1);
-    (first.expect("a first one"), ended)
 }

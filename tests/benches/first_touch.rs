@@ -3,30 +3,17 @@
 
 use std::time::{Duration, Instant};
 
+use chorus_proto::Client;
 use chorus_proto::methods::context::{Append, AppendParams, Show, ShowParams};
-use chorus_proto::{Client, NewMessage, Role};
-use chorus_tests::client_ext::ClientExt as _;
-use chorus_tests::measure::{Measurement, median, print_report, time, use_realtime_scheduler};
+use chorus_tests::bulk_data::{fill_context, message_count, usual_text};
+use chorus_tests::measure::{Measurement, median, print_report, time, use_ordinary_scheduler};
+use chorus_tests::redis::Redis;
 use chorus_tests::{Daemon, Home, home};
 use rusqlite::{Connection, OpenFlags};
 
 const ROUNDS: usize = 5;
-
-/// Returns the number of messages, which `CHORUS_MESSAGES` can set.
-fn message_count() -> usize {
-    std::env::var("CHORUS_MESSAGES").ok().and_then(|count| count.parse().ok()).unwrap_or(1_000_000)
-}
-
-/// Appends `count` messages of a length that is usual in transcripts.
-fn fill_context(client: &mut Client, count: usize) {
-    client.init("a");
-    let text = "The nightly import dropped every row whose country was empty, \"quoted\" or not.\n".repeat(6);
-    for batch in 0..count / 1000 {
-        let role = |n: usize| if n.is_multiple_of(2) { Role::User } else { Role::Assistant };
-        let messages = (0..1000).map(|n| NewMessage::text(role(n), format!("{batch} {n} {text}")));
-        client.append_all("a", messages.collect());
-    }
-}
+/// Until all messages are indexed.
+const INDEXING: Duration = Duration::from_secs(600);
 
 fn count_shown(client: &mut Client, params: ShowParams) -> usize {
     client.call::<Show>(&ShowParams { agent: Some("a".into()), ..params }).expect("shown").messages.len()
@@ -52,29 +39,65 @@ fn time_table_scan(home: &Home) -> Duration {
     })
 }
 
+/// Starts Redis with as many messages of the same length; `None` if it is not installed.
+fn start_redis(home: &Home) -> Option<Redis> {
+    let redis = Redis::start(&home.temp_dir().join("redis"))?;
+    redis.client().push_all("a", &usual_text(), message_count());
+    Some(redis)
+}
+
+/// The first request to a daemon that has just started.
+#[derive(Default)]
+struct First {
+    /// Times of the request alone.
+    requests: Vec<Duration>,
+    /// Times from the start of the daemon's process.
+    from_start: Vec<Duration>,
+}
+
+impl First {
+    fn measure(&mut self, begun: Instant, request: impl FnOnce()) {
+        self.requests.push(time(request));
+        self.from_start.push(begun.elapsed());
+    }
+
+    fn report(self, name: &str) {
+        let request = Duration::from_millis(50);
+        let ours = median(self.requests);
+        print_report(Measurement { name: format!("{name}, first"), floor: request, ours, target: 1.0 });
+        let (whole, ours) = (Duration::from_millis(200), median(self.from_start));
+        print_report(Measurement { name: format!("{name}, from the daemon's start"), floor: whole, ours, target: 1.0 });
+    }
+}
+
 fn main() {
+    // With the real-time one, threads that read on every core would keep the kernel's own from the syncs of others.
+    use_ordinary_scheduler();
     let home = home!();
-    use_realtime_scheduler();
+    let mut redis = start_redis(&home);
     let mut daemon = Daemon::start(&home);
-    fill_context(&mut daemon.client(), message_count());
-    let (mut pages, mut appends, mut behind, mut all, mut floors) = (vec![], vec![], vec![], vec![], vec![]);
+    fill_context(&mut daemon.client(), "a", message_count());
+    // What is measured is not to share the machine with the index.
+    daemon.wait_until_calm(INDEXING);
+    let (mut page, mut append, mut behind) = (First::default(), First::default(), vec![]);
+    let (mut all, mut loads, mut floors) = (vec![], vec![], vec![]);
     for round in 0..2 * ROUNDS {
         daemon.kill9();
         floors.push(time_table_scan(&home));
+        loads.extend(redis.as_mut().map(Redis::time_reload));
+        // As for Redis, from before the process starts.
+        let begun = Instant::now();
         daemon = Daemon::start(&home);
         let mut client = daemon.client();
-        let begun = Instant::now();
         if round % 2 == 0 {
-            let page = ShowParams { last: Some(50), ..ShowParams::default() };
-            pages.push(time(|| assert_eq!(count_shown(&mut client, page), 50)));
+            let last = ShowParams { last: Some(50), ..ShowParams::default() };
+            page.measure(begun, || assert_eq!(count_shown(&mut client, last), 50));
             behind.push(time(|| append_one(&mut client)));
         } else {
-            appends.push(time(|| append_one(&mut client)));
+            append.measure(begun, || append_one(&mut client));
         }
-        assert_eq!(
-            count_shown(&mut client, ShowParams { offset: Some(0), limit: Some(1), ..ShowParams::default() }),
-            1
-        );
+        let first = ShowParams { offset: Some(0), limit: Some(1), ..ShowParams::default() };
+        assert_eq!(count_shown(&mut client, first), 1);
         all.push(begun.elapsed());
     }
     let mut client = daemon.client();
@@ -85,13 +108,14 @@ fn main() {
         })
     };
     let (first_window, next_window) = (show_window(), show_window());
-    let target = Duration::from_millis(50);
-    let report_first = |name: &str, times| {
-        print_report(Measurement { name: name.into(), floor: target, ours: median(times), target: 1.0 })
-    };
-    report_first("the last 50, first", pages);
-    report_first("an append behind them", behind);
-    report_first("an append, first", appends);
+    page.report("the last 50");
+    append.report("an append");
+    let (name, floor) = ("an append behind the last 50".to_owned(), Duration::from_millis(50));
+    print_report(Measurement { name, floor, ours: median(behind), target: 1.0 });
+    if !loads.is_empty() {
+        let name = format!("all {} messages, over Redis loading its log", message_count());
+        print_report(Measurement { name, floor: median(loads), ours: median(all.clone()), target: 1.0 });
+    }
     let name = format!("all {} messages, over reading the rows", message_count());
     print_report(Measurement { name, floor: median(floors), ours: median(all), target: f64::INFINITY });
     print_report(format_args!(

@@ -1,5 +1,6 @@
 //! Bench: what a durable append of 1 KB costs in storage alone, in one thread: SQLite as the journal uses it, with fewer
-//! tables and without file locks, and a log in front of it. Time and processor time, over a plain write and sync.
+//! tables, without file locks, with other pages and a longer log, and a log in front of it. Time and processor time, over a
+//! plain write and sync.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -74,13 +75,27 @@ impl Log {
     }
 }
 
-fn open_database(path: &Path, vfs: Option<&str>) -> Connection {
+/// The options that differ from those of the journal.
+#[derive(Clone, Copy, Default)]
+struct Options {
+    vfs: Option<&'static str>,
+    page_bytes: Option<u32>,
+    checkpoint_pages: Option<u32>,
+}
+
+fn open_database(path: &Path, options: Options) -> Connection {
     let flags = OpenFlags::default();
-    let conn = match vfs {
+    let conn = match options.vfs {
         Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs),
         None => Connection::open_with_flags(path, flags),
     }
     .expect("a database");
+    if let Some(bytes) = options.page_bytes {
+        conn.pragma_update(None, "page_size", bytes).expect("a size of pages");
+    }
+    if let Some(pages) = options.checkpoint_pages {
+        conn.pragma_update(None, "wal_autocheckpoint", pages).expect("a length of the log");
+    }
     conn.execute_batch(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
          CREATE TABLE contexts (id INTEGER PRIMARY KEY, messages INTEGER, at INTEGER, last_record INTEGER);
@@ -128,14 +143,14 @@ fn transaction(conn: &Connection, work: impl FnOnce()) {
     conn.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([])).expect("committed");
 }
 
-fn in_database(path: &Path, vfs: Option<&str>, rows: Rows) -> impl FnMut() + use<> {
-    let conn = open_database(path, vfs);
+fn in_database(path: &Path, options: Options, rows: Rows) -> impl FnMut() + use<> {
+    let conn = open_database(path, options);
     move || transaction(&conn, || insert(&conn, rows))
 }
 
 /// Each append goes to the log; a batch of them goes to the database.
 fn log_in_front(dir: &Path) -> impl FnMut() + use<> {
-    let (mut log, conn) = (Log::create(&dir.join("front")), open_database(&dir.join("behind.db"), None));
+    let (mut log, conn) = (Log::create(&dir.join("front")), open_database(&dir.join("behind.db"), Options::default()));
     let (bytes, mut waiting) = ([b'x'; 1100], 0);
     move || {
         log.append(&bytes);
@@ -152,15 +167,28 @@ fn main() {
     use_realtime_scheduler();
     let dir = home.temp_dir();
     let mut log = Log::create(&dir.join("log"));
+    let usual = Options::default();
     let mut ways = [
         Way::new("write + fdatasync, growing file", growing_file(dir)),
         Way::new("write + fdatasync, file of fixed size", move || log.append(&[b'x'; 1024])),
-        Way::new("SQLite, three tables", in_database(&dir.join("three.db"), None, Rows::All)),
-        Way::new("SQLite, two tables", in_database(&dir.join("two.db"), None, Rows::RecordAndContext)),
-        Way::new("SQLite, one table", in_database(&dir.join("one.db"), None, Rows::Record)),
+        Way::new("SQLite, three tables", in_database(&dir.join("three.db"), usual, Rows::All)),
+        Way::new("SQLite, two tables", in_database(&dir.join("two.db"), usual, Rows::RecordAndContext)),
+        Way::new("SQLite, one table", in_database(&dir.join("one.db"), usual, Rows::Record)),
         Way::new(
             "SQLite, three tables, no file locks",
-            in_database(&dir.join("excl.db"), Some("unix-excl"), Rows::All),
+            in_database(&dir.join("excl.db"), Options { vfs: Some("unix-excl"), ..usual }, Rows::All),
+        ),
+        Way::new(
+            "SQLite, three tables, pages of 8 KiB",
+            in_database(&dir.join("pages8.db"), Options { page_bytes: Some(8192), ..usual }, Rows::All),
+        ),
+        Way::new(
+            "SQLite, three tables, pages of 2 KiB",
+            in_database(&dir.join("pages2.db"), Options { page_bytes: Some(2048), ..usual }, Rows::All),
+        ),
+        Way::new(
+            "SQLite, three tables, log of 4,000 pages",
+            in_database(&dir.join("log.db"), Options { checkpoint_pages: Some(4000), ..usual }, Rows::All),
         ),
         Way::new("log in front of three tables", log_in_front(dir)),
     ];

@@ -1,16 +1,16 @@
-//! Bench: start of a daemon with 2,000 live contexts, compared with a start without any.
+//! Bench: start of a daemon with 2,000 live contexts, compared with a start without any, and the same with 8,000 more agents.
 
 use std::time::Duration;
 
-use chorus_proto::{NewMessage, Role};
+use chorus_tests::bulk_data::{append_to_agents, create_agents};
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::measure::{Measurement, measure_paired, median, print_report, time, use_realtime_scheduler};
 use chorus_tests::{Daemon, Home, home};
 
+const AGENTS: usize = 10_000;
 const CONTEXTS: usize = 2000;
 const MESSAGES: usize = 50;
 const ROUNDS: usize = 21;
-const TARGET: Duration = Duration::from_millis(150);
 
 fn time_start(home: &Home) -> Duration {
     let mut daemon = None;
@@ -19,40 +19,41 @@ fn time_start(home: &Home) -> Duration {
     took
 }
 
-fn main() {
-    let (empty, full) = (home!(), home!());
-    let daemon = Daemon::start(&full);
-    std::thread::scope(|scope| {
-        for part in 0..4 {
-            let mut client = daemon.client();
-            scope.spawn(move || {
-                for n in (part..CONTEXTS).step_by(4) {
-                    let agent = format!("agent-{n}");
-                    client.init(&agent);
-                    let text = |n| NewMessage::text(Role::User, format!("message {n} {}", "word ".repeat(60)));
-                    client.append_all(&agent, (0..MESSAGES).map(text).collect());
-                }
-            });
-        }
-    });
+/// Makes the contexts of the first agents.
+fn fill(home: &Home) {
+    let daemon = Daemon::start(home);
+    append_to_agents(&daemon, CONTEXTS, MESSAGES);
     daemon.kill9();
-    use_realtime_scheduler();
-    time_start(&empty);
+}
+
+/// Measures starts of `full`, alternating with those of `empty`.
+fn measure(what: &str, target: Duration, empty: &Home, full: &Home) {
     let mut times = Vec::new();
     let ratio = measure_paired(
-        "start, 2,000 contexts over none",
+        format!("start, {what} over none"),
         f64::INFINITY,
         ROUNDS,
-        || time_start(&empty),
+        || time_start(empty),
         || {
-            let took = time_start(&full);
+            let took = time_start(full);
             times.push(took);
             took
         },
     );
     print_report(&ratio);
-    let name = "start, 2,000 contexts of 50 messages".to_owned();
-    print_report(Measurement { name, floor: TARGET, ours: median(times), target: 1.0 });
-    let daemon = Daemon::start(&full);
+    print_report(Measurement { name: format!("start, {what}"), floor: target, ours: median(times), target: 1.0 });
+    let daemon = Daemon::start(full);
     assert_eq!(daemon.client().message_texts("agent-1999").len(), MESSAGES, "and they are all there");
+}
+
+fn main() {
+    let (empty, full, large) = (home!(), home!(), home!());
+    for (home, agents) in [(&full, CONTEXTS), (&large, AGENTS)] {
+        create_agents(home, agents);
+        fill(home);
+    }
+    use_realtime_scheduler();
+    time_start(&empty);
+    measure("2,000 contexts of 50 messages", Duration::from_millis(150), &empty, &full);
+    measure("10,000 agents, 2,000 of them live with 50 messages", Duration::from_millis(100), &empty, &large);
 }

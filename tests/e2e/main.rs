@@ -8,6 +8,7 @@ mod cancel;
 mod capture;
 mod chat;
 mod cli;
+mod cluster;
 mod compatibility;
 mod context;
 mod conversations;

@@ -5,14 +5,17 @@ use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 use chorus_proto::Client;
+use chorus_proto::methods::daemon::{Status, StatusParams};
 use rustix::process::Signal;
 
 use crate::home::Home;
+use crate::measure::is_machine_busy;
 use crate::process;
 use crate::raw::RawConnection;
-use crate::wait::DEADLINE;
+use crate::wait::{DEADLINE, wait_until};
 
 /// A running daemon. Dropping it sends SIGKILL.
 #[derive(Debug)]
@@ -99,6 +102,27 @@ impl Daemon {
     #[must_use]
     pub fn rss(&self) -> u64 {
         process::rss(self.pid)
+    }
+
+    /// Waits until everything is indexed and the processor time that this takes is over: what follows from requests that are
+    /// answered already. For a large home that takes longer than any deadline of a test, so the caller says how long it may.
+    /// Does not wait on a machine that is kept busy: there the index, with its low priority, would take hours.
+    pub fn wait_until_calm(&self, deadline: Duration) {
+        if is_machine_busy() {
+            return;
+        }
+        const BETWEEN: Duration = Duration::from_millis(200);
+        let (mut client, mut asked) = (self.client(), Instant::now());
+        wait_until("the search index", deadline, || {
+            // Each question costs the daemon some of the processor time that is measured.
+            if asked.elapsed() < BETWEEN {
+                return None;
+            }
+            asked = Instant::now();
+            let status = client.call::<Status>(&StatusParams { agent: None, limit: Some(0) }).expect("a status");
+            status.search.is_some_and(|index| index.complete).then_some(())
+        });
+        process::wait_for_calm_second(self.pid);
     }
 
     /// Returns the standard error of all daemons that were started in this home.

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 
 use chorus_proto::Client;
 use chorus_proto::methods::daemon::{Hello, HelloParams};
@@ -19,6 +20,9 @@ pub struct Bins {
     pub chorusd: &'static str,
     pub chorusctl: &'static str,
 }
+
+/// An older daemon to be measured in place of the one of this tree, for figures from before a change.
+static OTHER_CHORUSD: LazyLock<Option<String>> = LazyLock::new(|| std::env::var("CHORUS_OTHER_CHORUSD").ok());
 
 /// Creates an empty home for the binaries of the package. A macro, because only the package's tests and benches know
 /// their paths.
@@ -49,6 +53,7 @@ impl Home {
     #[must_use]
     pub fn new(bins: Bins) -> Self {
         process::reset_signals_of_children();
+        let bins = Bins { chorusd: OTHER_CHORUSD.as_deref().unwrap_or(bins.chorusd), ..bins };
         let temp = tempfile::Builder::new().prefix("chorus").tempdir().expect("a temporary directory");
         let (path, user_home) = (temp.path().join("home"), temp.path().join("user"));
         fs::create_dir(&user_home).expect("a user directory");

@@ -71,12 +71,28 @@ pub fn print_report(line: impl fmt::Display) {
     println!("{line}");
 }
 
+/// Returns true if each core is kept computing meanwhile, as `cargo xtask bench --busy` does.
+#[must_use]
+pub fn is_machine_busy() -> bool {
+    std::env::var_os("CHORUS_BENCH_BUSY").is_some()
+}
+
 /// Switches this process and its children to a real-time scheduler, if permitted, so that other processes do not
-/// disturb the measurement.
+/// disturb the measurement. Not with `CHORUS_BENCH_BUSY`, where they are meant to.
 pub fn use_realtime_scheduler() {
+    if is_machine_busy() {
+        return print_report("(on a busy machine)");
+    }
     let pid = std::process::id().to_string();
     let chrt = std::process::Command::new("chrt").args(["-f", "-p", "20", &pid]).output();
     if chrt.is_ok_and(|done| done.status.success()) {
         print_report("(under chrt -f 20)");
     }
+}
+
+/// Switches this process and its children to the ordinary scheduler, under which all threads share the processors.
+pub fn use_ordinary_scheduler() {
+    let pid = std::process::id().to_string();
+    // Without chrt it has the ordinary one already.
+    let _ = std::process::Command::new("chrt").args(["-o", "-p", "0", &pid]).output();
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Child, ExitStatus};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Once};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -75,6 +75,18 @@ pub fn cpu_time(pid: u32) -> Duration {
     let ticks = |field: usize| fields[field - 3].parse::<u64>().expect("a number");
     let per_second = rustix::param::clock_ticks_per_second();
     Duration::from_millis((ticks(14) + ticks(15)) * 1000 / per_second)
+}
+
+/// Waits until `pid` takes no processor time for a second, that is, less than a tick of the kernel's clock.
+pub fn wait_for_calm_second(pid: u32) {
+    let (mut before, mut calm) = (cpu_time(pid), Instant::now());
+    wait_until("a calm second", DEADLINE * 4, || {
+        let now = cpu_time(pid);
+        if now != before {
+            (before, calm) = (now, Instant::now());
+        }
+        (calm.elapsed() >= Duration::from_secs(1)).then_some(())
+    });
 }
 
 fn read_status_bytes(pid: u32, what: &str) -> u64 {

@@ -21,3 +21,8 @@ pub fn wait_until<T>(what: &str, deadline: Duration, mut condition: impl FnMut()
 fn sleep_between_polls() {
     std::thread::sleep(Duration::from_millis(2));
 }
+
+/// The time that a fault lasts, or between two attempts of a client. Nothing may be expected to have happened after it.
+pub async fn pause(time: Duration) {
+    tokio::time::sleep(time).await;
+}

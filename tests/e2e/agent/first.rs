@@ -33,6 +33,24 @@ fn the_first_append_creates_an_agent_and_says_so_once() {
     assert!(chorusctl(&home, ["show"]).expect_success().contains("again"));
 }
 
+/// `chorusctl context append TEXT &`, many times, in a home without an agent.
+#[test]
+fn first_appends_at_the_same_moment_create_one_agent_and_all_of_them_count() {
+    let home = home();
+    let _daemon = Daemon::start(&home);
+    let append = |n: usize| chorusctl(&home, ["context", "append", &format!("d {n}")]);
+    let failed: Vec<_> = std::thread::scope(|scope| {
+        let append = &append;
+        let threads: Vec<_> = (0..64).map(|n| scope.spawn(move || append(n))).collect();
+        let outputs = threads.into_iter().map(|thread| thread.join().expect("a command"));
+        outputs.filter(|output| output.status != 0).collect()
+    });
+    assert!(failed.is_empty(), "{failed:?}");
+    assert_eq!(agents(&home), ["\"default\""]);
+    let shown = chorusctl(&home, ["show", "--json"]).expect_json();
+    assert_eq!(shown["messages"].as_array().map(Vec::len), Some(64));
+}
+
 #[test]
 fn it_is_named_after_the_repository_that_one_is_in() {
     let home = home();

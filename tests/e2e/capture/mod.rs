@@ -117,7 +117,9 @@ fn wait_until_kept(client: &mut Client, transcript: &Transcript) -> Session {
             session.header.source.as_ref().is_some_and(|source| source.conversation == transcript.id)
         };
         let session = sessions.iter().find(is_it)?;
-        (kept(session) == texts(&transcript.path)).then(|| session.clone())
+        // The file is written before the row that is counted.
+        let kept = kept(session);
+        (kept == texts(&transcript.path) && session.header.message_count == kept.len() as u64).then(|| session.clone())
     })
 }
 

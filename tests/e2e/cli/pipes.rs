@@ -64,3 +64,35 @@ fn quiet_says_only_what_was_asked_for() {
         assert_eq!(chorusctl(&home, args.iter().copied()).stderr, "");
     }
 }
+
+/// A full disk, for example.
+#[test]
+fn output_that_cannot_be_written_is_a_failure_that_says_what_was_done() {
+    let home = home();
+    let _daemon = Daemon::start(&home);
+    chorusctl(&home, ["agent", "init", "a"]).expect_success();
+    let write_to_full = |args: &[&str], stdin: &[u8]| {
+        let mut command = home.command("sh");
+        command.args(["-c", "exec \"$0\" \"$@\" >/dev/full", home.bins.chorusctl]).args(args);
+        let output = run_command(command, stdin);
+        (output.status, output.stderr)
+    };
+    let failure = |done: &str| (1, format!("error: {done}failed to write the output: no space left on device\n"));
+    assert_eq!(write_to_full(&["context", "append", "hi"], b""), failure("the message was appended, but chorusctl "));
+    let lines = b"{\"content\":\"a\"}\n{\"content\":\"b\"}\n";
+    let appended = write_to_full(&["context", "append", "--jsonl"], lines);
+    assert_eq!(appended, failure("the messages were appended, but chorusctl "));
+    assert_eq!(write_to_full(&["save", "three"], b""), failure("the conversation was saved, but chorusctl "));
+    assert_eq!(chorusctl(&home, ["show", "--json"]).expect_json()["messages"].as_array().map(Vec::len), Some(3));
+    for args in [&["show"][..], &["history"], &["--help"], &["--version"], &["save", "--help"], &["help", "save"]] {
+        assert_eq!(write_to_full(args, b""), failure(""), "{args:?}");
+    }
+    for option in ["--help", "--version"] {
+        let mut daemon = home.command("sh");
+        daemon.args(["-c", "exec \"$0\" \"$@\" >/dev/full", home.bins.chorusd, option]);
+        let output = run_command(daemon, b"");
+        assert!(output.expect_failure(1).starts_with("error: failed to write the output: "), "{output:?}");
+    }
+    let (status, told) = write_to_full(&["--json", "context", "append", "hi"], b"");
+    assert!(status == 1 && told.contains("\"message\":\"the message was appended, but "), "{told}");
+}

@@ -5,6 +5,7 @@ use chorus_proto::methods::context::{Append, AppendParams, Show, ShowParams};
 use chorus_tests::Daemon;
 use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::ctl::chorusctl;
+use serde_json::json;
 
 use crate::home;
 
@@ -66,4 +67,41 @@ fn an_imported_message_that_no_frame_holds_has_a_stand_in_and_is_exported_whole(
     }
     assert!(chorusctl(&home, ["session", "show", "latest"]).expect_success().contains("export the session"));
     assert!(chorusctl(&home, ["session", "export", "latest"]).expect_success().contains(&long));
+}
+
+/// A client that repeats until `next` is null comes to an end.
+#[test]
+fn a_page_without_messages_is_the_last_one() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    client.append("a", "one");
+    client.append("a", "two");
+    client.save("a", "both");
+    chorusctl(&home, ["notes", "add", "a fact"]).expect_success();
+    let mut raw = daemon.raw_connection();
+    for (method, params, list) in [
+        ("context.show", json!({"agent": "a", "limit": 0}), "messages"),
+        ("context.show", json!({"agent": "a", "offset": 1, "limit": 0}), "messages"),
+        ("session.get", json!({"agent": "a", "session": "latest", "limit": 0}), "messages"),
+        ("session.diff", json!({"agent": "a", "a": "latest", "b": "@", "limit": 0}), "lines"),
+        ("session.tree", json!({"agent": "a", "limit": 0}), "sessions"),
+        ("notes.list", json!({"agent": "a", "limit": 0}), "notes"),
+        ("memory.list", json!({"agent": "a", "limit": 0}), "entries"),
+    ] {
+        let answer = raw.call(method, params);
+        let result = &answer["result"];
+        assert!(result[list].as_array().is_some_and(Vec::is_empty) && result["next"].is_null(), "{method}: {answer}");
+    }
+    for (method, params) in [
+        ("context.history", json!({"agent": "a", "limit": 0})),
+        ("conversations.list", json!({"agent": "a", "limit": 0})),
+        ("approvals.list", json!({"limit": 0})),
+        ("tasks.list", json!({"agent": "a", "limit": 0})),
+        ("events.list", json!({"limit": 0})),
+    ] {
+        let answer = raw.call(method, params);
+        assert_eq!(answer["error"]["data"]["kind"], "invalid_params", "{method}: {answer}");
+    }
 }

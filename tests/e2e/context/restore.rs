@@ -266,3 +266,43 @@ fn a_session_whose_messages_were_changed_is_shown_with_a_warning() {
     let json = chorusctl(&home, ["session", "show", "latest", "--json"]).expect_json();
     assert!(json["warnings"][0].as_str().is_some_and(|text| text.contains("was changed")), "{json}");
 }
+
+#[test]
+fn a_restore_of_a_long_session_says_if_a_message_in_the_middle_was_changed() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("a");
+    let text = |n: usize| format!("{n} the original words. {}", "A line of a usual length, \"quoted\".\n".repeat(20));
+    client.append_all("a", (0..1000).map(|n| NewMessage::text(Role::User, text(n))).collect());
+    let saved = client.save("a", "long");
+    let before = client.message_texts("a");
+    let discarding = RestoreParams { discard: true, ..latest() };
+    let back = restore(&mut client, &discarding);
+    assert_eq!((back.messages, back.warnings), (1000, Vec::<String>::new()));
+    assert_eq!(client.message_texts("a"), before);
+
+    let file = std::fs::read_to_string(&saved.file_path).expect("the file");
+    std::fs::write(&saved.file_path, file.replace("500 the original", "500 the forged")).expect("changed by hand");
+    let back = restore(&mut client, &discarding);
+    assert_eq!(back.messages, 1000);
+    assert!(back.warnings.iter().any(|text| text.contains("was changed after it was saved")), "{:?}", back.warnings);
+    assert!(client.message_texts("a")[500].starts_with("500 the forged words"));
+
+    // In another layout, the messages are still those that were saved.
+    let value: serde_json::Value = serde_json::from_str(&file).expect("JSON");
+    std::fs::write(&saved.file_path, serde_json::to_string_pretty(&value).expect("JSON")).expect("reformatted");
+    let back = restore(&mut client, &discarding);
+    assert_eq!((back.messages, back.warnings), (1000, Vec::<String>::new()));
+
+    let damaged = file.replace("\"content\":\"500 ", "\"content\":\"\\x500 ");
+    assert_ne!(damaged, file);
+    std::fs::write(&saved.file_path, damaged).expect("damaged");
+    assert_eq!(expect_error_kind(client.call::<Restore>(&discarding)), ErrorKind::CorruptSession);
+    std::fs::write(&saved.file_path, &file[..file.len() / 2]).expect("cut");
+    assert_eq!(expect_error_kind(client.call::<Restore>(&discarding)), ErrorKind::CorruptSession);
+    std::fs::write(&saved.file_path, &file).expect("as it was");
+    let back = restore(&mut client, &discarding);
+    assert_eq!((back.messages, back.warnings), (1000, Vec::<String>::new()));
+    assert_eq!(client.message_texts("a"), before);
+}

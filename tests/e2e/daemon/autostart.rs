@@ -1,5 +1,8 @@
 //! The daemon that a command starts where none runs.
 
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt as _;
+
 use chorus_tests::ctl::{chorusctl, run_command};
 use chorus_tests::process::kill;
 use chorus_tests::{DEADLINE, Home, wait_until};
@@ -42,6 +45,33 @@ fn several_commands_at_once_start_one() {
     assert_eq!(statuses, [0; 8]);
     let pid = home.running_pid().expect("a daemon");
     gone(&home, pid);
+}
+
+/// After a `kill -9`, the lock is free only once the process is gone.
+#[test]
+fn a_daemon_that_is_just_ending_is_waited_for() {
+    let home = home();
+    home.create();
+    let ending = File::open(&home.path).expect("the home");
+    ending.lock().expect("its lock");
+    let runs = home.temp_dir().join("runs");
+    let program = home.temp_dir().join("chorusd");
+    let real = home.command(home.bins.chorusd);
+    let real = real.get_program().to_str().expect("a path");
+    let script = format!("#!/bin/sh\n{real} \"$@\"\nstatus=$?\necho $status >> {}\nexit $status\n", runs.display());
+    fs::write(&program, script).expect("a program");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).expect("permissions");
+    let mut command = home.command(home.bins.chorusctl);
+    command.env("CHORUSD", &program).args(["context", "append", "one"]);
+    let output = std::thread::scope(|scope| {
+        let appended = scope.spawn(|| run_command(command, b""));
+        let is_refused = || fs::read_to_string(&runs).is_ok_and(|text| !text.is_empty());
+        wait_until("a daemon to find the lock", DEADLINE, || is_refused().then_some(()));
+        drop(ending);
+        appended.join().expect("a command")
+    });
+    assert_eq!((output.status, &*output.stdout), (0, "appended 1 message (1 total)\n"), "{output:?}");
+    gone(&home, home.running_pid().expect("a daemon"));
 }
 
 #[test]

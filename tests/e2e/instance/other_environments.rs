@@ -1,7 +1,7 @@
 //! A daemon that was started in one environment is found from every other: a login, cron, `su`, a service, a container.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Command;
@@ -42,6 +42,9 @@ impl Person {
             }
             mode(copy, 0o755);
         }
+        // Where `cargo install` puts them.
+        fs::create_dir(person.outside("user/.cargo")).expect("a directory");
+        symlink(person.outside("bin"), person.outside("user/.cargo/bin")).expect("a link");
         for (name, bits) in [("runtime", 0o700), ("runtime-of-root", 0o700), ("shared", 0o1777)] {
             fs::create_dir(person.outside(name)).expect("a directory");
             mode(person.outside(name), bits);
@@ -60,10 +63,18 @@ impl Person {
 
     /// A command line of the user's shell in an environment.
     fn shell(&self, line: &str, runtime: Option<&str>) -> Output {
-        let mut command = Command::new("sh");
         let path = std::env::var("PATH").unwrap_or_default();
-        command.args(["-c", line]).env_clear().current_dir("/").env("HOME", &self.home.user_home);
-        command.env("PATH", format!("{}:{path}", self.outside("bin").display()));
+        self.shell_with_path(line, runtime, &format!("{}:{path}", self.outside("bin").display()))
+    }
+
+    /// A line of the user's crontab, which has a PATH of its own.
+    fn cron(&self, line: &str, runtime: Option<&str>) -> Output {
+        self.shell_with_path(line, runtime, "/usr/bin:/bin")
+    }
+
+    fn shell_with_path(&self, line: &str, runtime: Option<&str>, path: &str) -> Output {
+        let mut command = Command::new("sh");
+        command.args(["-c", line]).env_clear().current_dir("/").env("HOME", &self.home.user_home).env("PATH", path);
         if let Some(runtime) = runtime {
             command.env("XDG_RUNTIME_DIR", self.outside(runtime));
         }
@@ -107,13 +118,13 @@ fn whoever_started_it_it_is_found_used_and_stopped_from_everywhere() {
         // The line starts it where none runs.
         let line = cron_line();
         assert!(!line.contains("XDG_RUNTIME_DIR"), "{line}");
-        person.shell(&line, started_in).expect_success();
+        person.cron(&line, started_in).expect_success();
         let exported: Vec<_> = fs::read_dir(person.home.user_home.join("chorus-backup")).expect("a backup").collect();
         assert!(!exported.is_empty(), "{starter}");
         let pid = person.pid(started_in);
         for (name, runtime) in ENVIRONMENTS {
             assert_eq!(person.pid(runtime), pid, "started in: {starter}; asked from: {name}");
-            person.shell(&line, runtime).expect_success();
+            person.cron(&line, runtime).expect_success();
             person.shell("chorusctl daemon start", runtime).expect_success();
             assert_eq!(person.pid(runtime), pid, "started in: {starter}; started again from: {name}");
         }

@@ -52,6 +52,24 @@ fn the_first_search_of_a_daemon_waits_until_the_index_is_open() {
 }
 
 #[test]
+fn an_index_that_was_opened_again_is_followed() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    client.init("api");
+    client.append("api", "a needle in the hay");
+    find(&mut client, "needle");
+    // Once nothing was written for ten seconds, the writer goes, and the index is opened again.
+    let is_written = || home.path.join("index/writing").exists();
+    wait_until("the writer to go", DEADLINE * 2, || (!is_written()).then_some(()));
+    client.append("api", "and a thimble");
+    assert_eq!(find(&mut client, "thimble")[0].message, Some(2));
+    client.append("api", "and a button");
+    assert_eq!(find(&mut client, "button")[0].message, Some(3));
+    assert_eq!(find(&mut client, "needle")[0].message, Some(1));
+}
+
+#[test]
 fn what_a_crash_left_out_is_indexed_at_the_next_start() {
     let home = home();
     let daemon = Daemon::start(&home);

@@ -54,5 +54,9 @@ fn index_state(client: &mut Client) -> SearchIndexState {
 }
 
 pub(crate) fn wait_until_complete(client: &mut Client) -> SearchIndexState {
-    wait_until("the index", DEADLINE, || Some(index_state(client)).filter(|state| state.complete))
+    wait_until("the index", DEADLINE, || {
+        // Nobody else is in a hurry.
+        let _ = found(client, &query("x"));
+        Some(index_state(client)).filter(|state| state.complete)
+    })
 }

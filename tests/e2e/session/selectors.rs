@@ -287,3 +287,65 @@ fn many_candidates_are_cut_to_the_terminal_and_the_rest_is_counted() {
     assert_eq!(lines.len(), 8, "{shown}");
     assert!(lines.iter().all(|line| line.chars().count() <= 60) && lines[2].ends_with('…'), "{shown}");
 }
+
+/// An ID that `search` prints says all that reading needs.
+#[test]
+fn one_session_of_all_agents_is_read_without_naming_its_agent() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    for agent in ["a", "b"] {
+        client.init(agent);
+        client.append(agent, &format!("words of {agent}"));
+    }
+    let (of_a, of_b) = (client.save("a", "both"), client.save("b", "both"));
+    client.append("b", "more");
+    let only = client.save("b", "only").header;
+    let prefix = of_a.header.id.to_string();
+    for (id, agent) in [(&*of_a.short_id, "a"), (&prefix, "a"), (&of_b.short_id, "b"), (&only.session_id, "b")] {
+        let words = format!("words of {agent}");
+        for args in [
+            &["show", id][..],
+            &["show", id, "--last", "9"],
+            &["show", "--format", "jsonl", id],
+            &["export", id],
+            &["export", id, "--as", "md"],
+            &["session", "show", id],
+        ] {
+            let shown = chorusctl(&home, args).expect_success();
+            assert!(shown.contains(&words), "{args:?}: {shown}");
+        }
+    }
+    // What is not unique, or says nothing of the agent, still asks for it; so does everything that changes something.
+    for args in [
+        &["show", &of_a.header.session_id][..],
+        &["show", "latest"],
+        &["show", "nothing-like-it"],
+        &["show"],
+        &["history"],
+        &["restore", &of_a.short_id],
+        &["rm", &of_a.short_id],
+    ] {
+        let told = chorusctl(&home, args);
+        assert!(told.expect_failure(3).contains("several agents (a, b): which one?"), "{args:?}: {told:?}");
+    }
+}
+
+#[test]
+fn the_hint_about_a_message_number_names_the_conversation() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut client = daemon.client();
+    let sessions = saved(&mut client, 1);
+    let id = &*sessions[0].short_id;
+    for (args, command) in [
+        (&["show", id, "--at", "300"][..], format!("chorusctl show {id}")),
+        (&["show", "latest", "--around", "300"], "chorusctl show latest".to_owned()),
+        (&["show", "@main", "--at", "300"], "chorusctl show @main".to_owned()),
+        (&["show", "--at", "300"], "chorusctl show".to_owned()),
+    ] {
+        let told = chorusctl(&home, args);
+        let hint = format!("hint: list the messages with their numbers: {command}\n");
+        assert!(told.expect_failure(3).ends_with(&hint), "{args:?}: {told:?}");
+    }
+}

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use chorus_proto::PROTOCOL;
 use chorus_tests::Daemon;
+use chorus_tests::client_ext::ClientExt as _;
 use serde_json::{Value, json};
 
 use crate::home;
@@ -104,6 +105,63 @@ fn requests_overlap_and_each_answer_carries_its_id() {
     }
     let answered: BTreeSet<String> = ids.iter().map(|_| raw.receive_json()["id"].to_string()).collect();
     assert_eq!(answered, ids.iter().map(Value::to_string).collect());
+}
+
+#[test]
+fn requests_that_come_together_are_answered_whole_and_once_each() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut raw = daemon.raw_connection();
+    raw.call("agent.init", json!({"name": "a"}));
+    raw.call("agent.init", json!({"name": "long"}));
+    let text = "as long as a socket's buffer ".repeat(8_000);
+    raw.call("context.append", json!({"agent": "long", "text": text}));
+    let request = |id: u32| match id % 3 {
+        0 => {
+            json!({"jsonrpc": "2.0", "id": id, "method": "context.append", "params": {"agent": "a", "text": id.to_string()}})
+        }
+        1 => json!({"jsonrpc": "2.0", "id": id, "method": "context.show", "params": {"agent": "long"}}),
+        _ => json!({"jsonrpc": "2.0", "id": id, "method": "hello"}),
+    };
+    let bytes: Vec<u8> = (0..300)
+        .map(|id| request(id).to_string().into_bytes())
+        .flat_map(|body| [u32::try_from(body.len()).expect("a length").to_be_bytes().to_vec(), body].concat())
+        .collect();
+    raw.send_bytes(&bytes);
+    let mut left: BTreeSet<u64> = (0..300).collect();
+    while !left.is_empty() {
+        let answer = raw.receive_json();
+        let id = answer["id"].as_u64().expect("a number");
+        assert!(left.remove(&id), "{id} was answered twice");
+        match id % 3 {
+            0 => assert_eq!(answer["result"]["appended"], 1, "{answer}"),
+            1 => assert_eq!(answer["result"]["messages"][0]["content"], text.as_str()),
+            _ => assert!(answer["result"].is_object(), "{answer}"),
+        }
+    }
+    assert_eq!(daemon.client().message_texts("a").len(), 100);
+}
+
+#[test]
+fn null_is_an_id_and_an_error_has_the_id_of_what_is_no_request() {
+    let home = home();
+    let daemon = Daemon::start(&home);
+    let mut raw = daemon.raw_connection();
+    let answer = raw.exchange(r#"{"jsonrpc":"2.0","id":null,"method":"hello"}"#);
+    assert!(answer["result"].is_object() && answer.get("id") == Some(&Value::Null), "{answer}");
+    for (body, id) in [
+        (r#"{"id":7,"method":"hello"}"#, json!(7)),
+        (r#"{"jsonrpc":"1.0","id":"a","method":"hello"}"#, json!("a")),
+        (r#"{"jsonrpc":"2.0","id":8}"#, json!(8)),
+        (r#"{"jsonrpc":"2.0","id":9,"method":"hello","extra":1}"#, json!(9)),
+        (r#"{"id":null,"method":"hello"}"#, Value::Null),
+        (r#"{"id":[1],"method":"hello"}"#, Value::Null),
+        (r#"{"method":"hello"}"#, Value::Null),
+    ] {
+        let answer = raw.exchange(body);
+        assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(-32600), &id), "{body}: {answer}");
+    }
+    raw.check_hello();
 }
 
 #[test]

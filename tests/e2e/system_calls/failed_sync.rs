@@ -14,6 +14,12 @@ use super::{all, sample};
 /// Syncs that are made to fail, counted in each thread.
 const SYNCS: u32 = 50;
 
+/// Number of the first request that is a save.
+const FIRST_SAVE: u32 = 3;
+
+/// The sentence that long messages repeat.
+const FILLER: &str = "A message of a megabyte consists of lines. ";
+
 /// As many of them unless all are asked for.
 const SAMPLE: usize = 10;
 
@@ -24,9 +30,16 @@ struct Oracle {
     under_way: State,
 }
 
+/// How a request failed.
+struct Failure {
+    /// Its number.
+    request: u32,
+    error: CallError,
+}
+
 /// One request after the other until one fails; then a few more, none of which may be acknowledged.
-fn work(client: &mut Client) -> (Oracle, CallError) {
-    let mut oracle = Oracle::default();
+fn work(client: &mut Client, acked: State) -> (Oracle, Failure) {
+    let mut oracle = Oracle { acked, ..Oracle::default() };
     for n in 0.. {
         let answer = step(client, n, &oracle.acked);
         match answer {
@@ -37,7 +50,7 @@ fn work(client: &mut Client) -> (Oracle, CallError) {
                     let (_, answer) = step(client, later, &oracle.acked);
                     assert!(answer.is_err(), "request {later} was acknowledged after request {n} failed");
                 }
-                return (oracle, error);
+                return (oracle, Failure { request: n, error });
             }
         }
     }
@@ -49,7 +62,7 @@ fn step(client: &mut Client, n: u32, before: &State) -> (State, Result<(), CallE
     let agent = Some("a".to_owned());
     let mut after = before.clone();
     let answer = match n % 8 {
-        3 => {
+        FIRST_SAVE => {
             after = before.with_save();
             client.call::<Save>(&SaveParams { agent, ..Default::default() }).map(drop)
         }
@@ -66,35 +79,49 @@ fn step(client: &mut Client, n: u32, before: &State) -> (State, Result<(), CallE
     (after, answer)
 }
 
-/// Lets sync `number` of every thread of `roles` fail; whether what was asked was said to be in doubt.
-fn fail_at(number: u32, blocking_only: bool) -> bool {
+/// The outcome of a sync that failed.
+struct Outcome {
+    /// The number of the request that failed.
+    request: u32,
+    /// True if it was said to be in doubt.
+    is_in_doubt: bool,
+}
+
+/// Lets sync `number` of every thread fail, or only of those for blocking work.
+fn fail_at(number: u32, blocking_only: bool) -> Outcome {
+    fail_at_call("fsync,fdatasync", number, blocking_only, Vec::new())
+}
+
+/// The same for these system calls, once the agent has these messages.
+fn fail_at_call(calls: &str, number: u32, blocking_only: bool, messages: Vec<String>) -> Outcome {
     let home = home();
     let mut daemon = Daemon::start(&home);
     let mut client = daemon.client();
     client.init("a");
+    messages.iter().for_each(|text| _ = client.append("a", text));
     wait_until_quiet(daemon.pid);
-    let inject = format!("inject=fsync,fdatasync:error=EIO:when={number}");
+    let inject = format!("inject={calls}:error=EIO:when={number}");
     let struck: Vec<u32> = threads(daemon.pid)
         .into_iter()
         .filter(|(role, _)| !blocking_only || role == "blocking")
         .flat_map(|(_, threads)| threads)
         .collect();
-    let strace = Strace::attach(&home, &struck, &["-e", "trace=fsync,fdatasync", "-e", &inject]);
+    let strace = Strace::attach(&home, &struck, &["-e", &format!("trace={calls}"), "-e", &inject]);
     let strace = strace.expect("strace attaches");
-    let (oracle, error) = work(&mut client);
+    let (oracle, Failure { request, error }) = work(&mut client, State { live: messages, ..State::default() });
     let at = format!("sync {number}, answered with {error}");
     // A request that comes after the failure is certainly not kept, and is told so otherwise.
     let in_doubt = match &error {
         CallError::Rpc(error) => error.data.as_ref().and_then(|data| data.hint.as_ref()),
         _ => None,
     };
-    let in_doubt =
+    let is_in_doubt =
         in_doubt.is_some_and(|hint| hint.contains("may have been saved") && hint.contains("same idempotency key"));
     let status = daemon.wait();
     assert!(status.code().is_some_and(|code| code != 0), "{at}: ended with {status}: {}", daemon.read_log());
     drop(strace);
     assert_restart(&home, &oracle, &at);
-    in_doubt
+    Outcome { request, is_in_doubt }
 }
 
 fn assert_restart(home: &Home, oracle: &Oracle, at: &str) {
@@ -102,10 +129,15 @@ fn assert_restart(home: &Home, oracle: &Oracle, at: &str) {
     assert_catalog_fits_files(&daemon, home, "a");
     let found = State::of(&mut daemon.client(), "a");
     let allowed = [&oracle.acked, &oracle.under_way];
-    assert!(allowed.contains(&&found), "{at}: found {found:?}, {oracle:?}");
+    assert!(allowed.contains(&&found), "{at}: found {}, {}", shorten(&found), shorten(&oracle));
     assert!(!daemon.read_log().contains("panicked"), "{at}: {}", daemon.read_log());
     assert!(daemon.terminate().success(), "{at}: the next stop");
     assert_databases_whole(home);
+}
+
+/// Shows a value without most of its long texts.
+fn shorten(value: &impl std::fmt::Debug) -> String {
+    format!("{value:?}").replace(FILLER, "…")
 }
 
 #[test]
@@ -117,7 +149,7 @@ fn after_a_failed_sync_nothing_is_acknowledged_and_the_daemon_ends() {
     let most = if all() { numbers.len() } else { SAMPLE };
     let mut in_doubt = 0;
     for number in sample(&numbers, most, &mut Rng::new(4)) {
-        in_doubt += u32::from(fail_at(number, false));
+        in_doubt += u32::from(fail_at(number, false).is_in_doubt);
     }
     assert!(in_doubt > 0, "whoever asked when a sync failed does not know whether it was kept");
 }
@@ -130,6 +162,20 @@ fn a_failed_sync_of_a_session_file_ends_it_too() {
     }
     for number in 1..=4 {
         fail_at(number, true);
+    }
+}
+
+/// A large session file is synced while it is written, too: after 8 and 16 MiB.
+#[test]
+fn a_failed_sync_in_the_middle_of_a_session_file_ends_it_too() {
+    if !is_permitted(&home()) {
+        return;
+    }
+    let messages: Vec<String> = (0..18).map(|n| format!("{n} {}", FILLER.repeat((1 << 20) / FILLER.len()))).collect();
+    for number in 1..=2 {
+        // At its end it is synced by another system call.
+        let outcome = fail_at_call("fdatasync", number, true, messages.clone());
+        assert_eq!(outcome.request, FIRST_SAVE, "sync {number}");
     }
 }
 

@@ -62,7 +62,9 @@ const CRATES: &[(&str, &[&str])] = &[
     ("session", &["base", "proto", "tool-files"]),
     ("config", &["base", "permissions", "proto"]),
     ("llm", &["base", "clock", "config", "proto", "redact", "runtime", "session", "tls"]),
-    ("store", &["base", "proto", "redact", "runtime", "session"]),
+    ("journal", &["base", "proto", "session"]),
+    ("store", &["base", "journal", "proto", "redact", "runtime", "session"]),
+    ("store-postgres", &["base", "journal", "proto", "runtime", "session"]),
     ("agent-core", &["base", "permissions", "proto", "session"]),
     (
         "engine",
@@ -72,6 +74,7 @@ const CRATES: &[(&str, &[&str])] = &[
             "clock",
             "config",
             "embeddings",
+            "journal",
             "llm",
             "mcp-client",
             "permissions",
@@ -87,6 +90,7 @@ const CRATES: &[(&str, &[&str])] = &[
         ],
     ),
     ("discord", &["agent-core", "base", "config", "engine", "permissions", "proto", "redact", "runtime", "tls"]),
+    ("ownership-model", &[]),
     ("tls", &[]),
     ("tool-databases", &[]),
     ("tool-files", &[]),
@@ -97,7 +101,9 @@ const OWNERS: &[(&str, &[&str])] = &[
     // What `embeddings` keeps can be made again, and belongs to none of the databases of the store.
     // `tool-databases` only reads the databases of other programs.
     ("rusqlite", &["store", "embeddings", "tool-databases"]),
-    ("bincode", &["store"]),
+    ("bincode", &["journal"]),
+    ("tokio-postgres", &["store-postgres"]),
+    ("deadpool-postgres", &["store-postgres"]),
     ("serenity", &["discord"]),
     ("twilight-gateway", &["discord"]),
     ("tree-sitter", &["permissions"]),

@@ -11,6 +11,7 @@
 //! ```
 
 mod anthropic;
+mod bare_client;
 mod connection;
 mod http;
 mod openai;
@@ -24,6 +25,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tempfile::TempDir;
 
+pub use bare_client::BareClient;
 pub use response::{Response, Step};
 pub use state::RecordedRequest;
 use state::{Responder, SharedState, TextEmbedder, WireFormat};

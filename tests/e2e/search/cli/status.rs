@@ -21,10 +21,14 @@ fn with_index(home: &Home, index: Value) {
 
 #[test]
 fn it_is_shown_while_it_is_not_complete() {
-    let (part, last, all) = (home(), home(), home());
+    let (part, few, last, all) = (home(), home(), home(), home());
     with_index(&part, json!({"complete": false, "indexed": 964, "total": 1205, "messages": 70}));
     let text = chorusctl(&part, ["status"]).expect_success();
     assert!(text.contains("\nsearch index 80 % (964 of 1,205 conversations)\n"), "{text}");
+    // Most of a small home is missing.
+    with_index(&few, json!({"complete": false, "indexed": 6, "total": 51, "messages": 70}));
+    let text = chorusctl(&few, ["status"]).expect_success();
+    assert!(text.contains("\nsearch index 11 % (6 of 51 conversations)\n"), "{text}");
     // Something was said just now, in one of four conversations.
     with_index(&last, json!({"complete": false, "indexed": 3, "total": 4, "messages": 70}));
     let text = chorusctl(&last, ["status"]).expect_success();

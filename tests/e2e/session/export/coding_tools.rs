@@ -208,6 +208,20 @@ fn the_tool_is_started_in_the_project_with_the_terminal() {
 }
 
 #[test]
+fn a_tool_that_is_started_without_a_standard_input_reads_an_empty_one() {
+    let home = home();
+    let _daemon = with_chat(&home);
+    let bin = home.user_home.join("bin");
+    fs::create_dir(&bin).expect("a directory");
+    write_program(bin.join("claude"), "#!/bin/sh\nreadlink /proc/$$/fd/0 || echo closed\n");
+    let mut command = home.command("/bin/sh");
+    command.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
+    command.env("CLAUDE_CONFIG_DIR", home.user_home.join("elsewhere"));
+    command.args(["-c", "exec \"$0\" --agent birds resume-in claude-code latest <&-"]).arg(home.bins.chorusctl);
+    assert_eq!(run_command(command, b"").expect_success(), "/dev/null\n");
+}
+
+#[test]
 fn pieces_of_a_file_for_a_tool_make_the_whole() {
     let home = home();
     let daemon = Daemon::start_with(&home, "max_frame = \"64KiB\"\n");

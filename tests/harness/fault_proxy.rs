@@ -1,0 +1,132 @@
+//! A TCP proxy in front of the server, which puts faults into the connections of one node.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+/// Forwards everything.
+const OPEN: u8 = 0;
+/// Forwards nothing, and closes nothing: a cut cable.
+const SILENT: u8 = 1;
+/// Closes each new connection.
+const REFUSING: u8 = 2;
+
+/// A proxy on a port of its own.
+#[derive(Debug)]
+pub struct FaultProxy {
+    port: u16,
+    state: Arc<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    mode: AtomicU8,
+    /// Bytes of answers until all connections are cut; negative: never.
+    answer_bytes: AtomicI64,
+    /// Changes when all connections are to end.
+    cuts: watch::Sender<u64>,
+}
+
+impl FaultProxy {
+    /// Starts a proxy in front of the port.
+    pub async fn start(server_port: u16) -> std::io::Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let port = listener.local_addr()?.port();
+        let state = Arc::new(State {
+            mode: AtomicU8::new(OPEN),
+            answer_bytes: AtomicI64::new(-1),
+            cuts: watch::Sender::new(0),
+        });
+        let shared = state.clone();
+        chorus_runtime::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                if shared.mode.load(Ordering::SeqCst) == REFUSING {
+                    continue;
+                }
+                if let Ok(server) = TcpStream::connect(("127.0.0.1", server_port)).await {
+                    let (from_client, to_client) = client.into_split();
+                    let (from_server, to_server) = server.into_split();
+                    chorus_runtime::spawn(forward(shared.clone(), from_client, to_server, false));
+                    chorus_runtime::spawn(forward(shared.clone(), from_server, to_client, true));
+                }
+            }
+        });
+        Ok(Self { port, state })
+    }
+
+    /// The port on 127.0.0.1 that it listens on.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Cuts all connections now. New ones are accepted.
+    pub fn cut(&self) {
+        self.state.cuts.send_modify(|cuts| *cuts += 1);
+    }
+
+    /// Cuts all connections once `bytes` more of answers were forwarded.
+    pub fn cut_after_answer_bytes(&self, bytes: i64) {
+        self.state.answer_bytes.store(bytes, Ordering::SeqCst);
+    }
+
+    /// Forwards nothing from now on, and says nothing about it.
+    pub fn fall_silent(&self) {
+        self.state.mode.store(SILENT, Ordering::SeqCst);
+    }
+
+    /// Cuts all connections and accepts no new ones.
+    pub fn refuse(&self) {
+        self.state.mode.store(REFUSING, Ordering::SeqCst);
+        self.cut();
+    }
+
+    /// Cuts what is left from the time of faults, and forwards everything from now on.
+    pub fn heal(&self) {
+        self.state.answer_bytes.store(-1, Ordering::SeqCst);
+        self.cut();
+        self.state.mode.store(OPEN, Ordering::SeqCst);
+    }
+}
+
+impl State {
+    /// Counts bytes of answers. True if the connections are to be cut instead of forwarding these.
+    fn is_cut_by(&self, bytes: usize) -> bool {
+        if self.answer_bytes.load(Ordering::SeqCst) < 0 {
+            return false;
+        }
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        if self.answer_bytes.fetch_sub(bytes, Ordering::SeqCst) >= bytes {
+            return false;
+        }
+        self.answer_bytes.store(-1, Ordering::SeqCst);
+        self.cuts.send_modify(|cuts| *cuts += 1);
+        true
+    }
+}
+
+async fn forward(state: Arc<State>, mut from: OwnedReadHalf, mut to: OwnedWriteHalf, answers: bool) {
+    let mut cuts = state.cuts.subscribe();
+    let mut buffer = vec![0; 16 * 1024];
+    loop {
+        let read = tokio::select! {
+            _ = cuts.changed() => return,
+            read = from.read(&mut buffer) => read,
+        };
+        let Ok(count @ 1..) = read else { return };
+        if answers && state.is_cut_by(count) {
+            return;
+        }
+        if state.mode.load(Ordering::SeqCst) == SILENT {
+            continue;
+        }
+        let Some(bytes) = buffer.get(..count) else { return };
+        if to.write_all(bytes).await.is_err() {
+            return;
+        }
+    }
+}

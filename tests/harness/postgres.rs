@@ -1,0 +1,157 @@
+//! A real PostgreSQL server in a temporary directory, one for the whole process, and a database in it for each test.
+
+use std::net::TcpListener;
+use std::os::unix::fs::chown;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use tokio_postgres::{Client, NoTls};
+
+use crate::skip::skip;
+
+/// Any error of the server or of a client.
+pub type Result<T = (), E = Box<dyn std::error::Error + Send + Sync>> = std::result::Result<T, E>;
+
+/// User that owns the server if root runs the tests, because PostgreSQL refuses root.
+const SERVER_USER: &str = "postgres";
+
+/// A running server.
+#[derive(Debug)]
+pub struct Server {
+    dir: PathBuf,
+    bin: PathBuf,
+    port: u16,
+    /// The user that runs it, if that is not the user of the tests.
+    user: Option<&'static str>,
+    /// Stops the server and deletes its directory once the standard input that this process holds is closed, however
+    /// this process ends.
+    _janitor: Option<Child>,
+}
+
+/// A database that only one test uses.
+#[derive(Debug)]
+pub struct Database {
+    server: Arc<Server>,
+    name: String,
+}
+
+fn id(args: &[&str]) -> Result<u32> {
+    let output = Command::new("id").args(args).output()?;
+    Ok(String::from_utf8(output.stdout)?.trim().parse()?)
+}
+
+/// The directory with the programs of the newest version that a package of Debian or Ubuntu installed.
+fn find_programs() -> Option<PathBuf> {
+    let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?;
+    let bins = versions.filter_map(|entry| Some(entry.ok()?.path().join("bin")));
+    bins.filter(|bin| bin.join("initdb").exists()).max()
+}
+
+impl Server {
+    /// Starts a server; `None` if PostgreSQL is not installed.
+    pub fn start() -> Result<Option<Arc<Self>>> {
+        let Some(bin) = find_programs() else { return Ok(None) };
+        let dir = tempfile::Builder::new().prefix("chorus-postgres-").tempdir_in("/tmp")?.keep();
+        let user = (id(&["-u"])? == 0).then_some(SERVER_USER);
+        if let Some(user) = user {
+            chown(&dir, Some(id(&["-u", user])?), None)?;
+        }
+        let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
+        let mut server = Self { dir, bin, port, user, _janitor: None };
+        let data = server.data();
+        server
+            .run("initdb", &["-D", &data, "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync"])?;
+        let stop = format!(
+            "read -r _; '{}/pg_ctl' -D '{}' stop -m immediate; rm -rf '{}'",
+            server.bin.display(),
+            server.data(),
+            server.dir.display()
+        );
+        let mut janitor = server.command("sh");
+        janitor.args(["-c", &stop]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        server._janitor = Some(janitor.spawn()?);
+        server.control(&["start"])?;
+        Ok(Some(Arc::new(server)))
+    }
+
+    fn data(&self) -> String {
+        format!("{}/data", self.dir.display())
+    }
+
+    fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = match self.user {
+            Some(user) => {
+                let mut command = Command::new("runuser");
+                command.args(["-u", user, "--"]).arg(program);
+                command
+            }
+            None => Command::new(program),
+        };
+        command.current_dir("/");
+        command
+    }
+
+    fn run(&self, program: &str, args: &[&str]) -> Result {
+        let mut command = self.command(self.bin.join(program));
+        command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        if command.status()?.success() { Ok(()) } else { Err(format!("{command:?} failed").into()) }
+    }
+
+    /// Runs `pg_ctl` with an action, and waits for its end.
+    pub fn control(&self, action: &[&str]) -> Result {
+        let dir = self.dir.display();
+        let options = format!("-p {} -k {dir} -c listen_addresses=127.0.0.1 -c max_connections=200", self.port);
+        let (data, log) = (self.data(), format!("{dir}/log"));
+        self.run("pg_ctl", &[&["-D", &data, "-w", "-l", &log, "-o", &options], action].concat())
+    }
+}
+
+impl Database {
+    /// Creates an empty database on the server that all tests share; skips the test if PostgreSQL is not installed.
+    pub async fn create() -> Result<Option<Self>> {
+        static SHARED: OnceLock<Result<Option<Arc<Server>>, String>> = OnceLock::new();
+        match SHARED.get_or_init(|| Server::start().map_err(|e| e.to_string())).clone()? {
+            Some(server) => Self::create_on(server).await.map(Some),
+            None => {
+                skip("PostgreSQL is not installed here");
+                Ok(None)
+            }
+        }
+    }
+
+    /// Creates an empty database on a server.
+    pub async fn create_on(server: Arc<Server>) -> Result<Self> {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        let name = format!("test_{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        let database = Self { server, name };
+        let admin = database.connect_to("postgres").await?;
+        admin.batch_execute(&format!("CREATE DATABASE {}", database.name)).await?;
+        Ok(database)
+    }
+
+    /// The port of the server on 127.0.0.1.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.server.port
+    }
+
+    /// The URL of the database, over another port, such as that of a proxy.
+    #[must_use]
+    pub fn url_at(&self, port: u16) -> String {
+        format!("postgresql://postgres@127.0.0.1:{port}/{}", self.name)
+    }
+
+    /// Connects without anything of Chorus.
+    pub async fn connect(&self) -> Result<Client> {
+        self.connect_to(&self.name).await
+    }
+
+    async fn connect_to(&self, name: &str) -> Result<Client> {
+        let url = format!("postgresql://postgres@127.0.0.1:{}/{name}", self.server.port);
+        let (client, connection) = tokio_postgres::connect(&url, NoTls).await?;
+        chorus_runtime::spawn(async { drop(connection.await) });
+        Ok(client)
+    }
+}
