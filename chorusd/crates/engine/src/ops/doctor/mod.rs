@@ -40,12 +40,15 @@ pub fn doctor<'a>(ops: &'a Ops, params: DoctorParams) -> BoxFuture<'a, Result<Do
             None
         };
         if !journal_damaged {
-            checks.extend(journal::checks(ops).await?);
+            checks.extend(or_failed("journal", journal::checks(ops).await));
         }
         if !damaged {
-            checks.extend(catalog_drift::checks(ops).await?);
-            checks.extend(audit::checks(ops).await?);
-            checks.push(permission_rules::check_rules(ops).await?);
+            checks.extend(or_failed("agents", catalog_drift::checks(ops).await));
+            checks.extend(or_failed("audit log", audit::checks(ops).await));
+            checks.extend(or_failed(
+                "permission rules",
+                permission_rules::check_rules(ops).await.map(|check| vec![check]),
+            ));
         }
         let (home, socket) = (ops.home.clone(), ops.daemon.socket.get());
         checks.extend(
@@ -55,15 +58,21 @@ pub fn doctor<'a>(ops: &'a Ops, params: DoctorParams) -> BoxFuture<'a, Result<Do
             .await?,
         );
         checks.push(check_config_file(&ops.effective_config.current().file));
-        checks.extend(models::checks(ops).await?);
+        checks.extend(or_failed("models", models::checks(ops).await));
         checks.extend(mcp::checks(ops));
         checks.extend(search::checks(ops));
-        checks.extend(capture::checks(ops).await?);
-        checks.extend(discord::checks(ops).await?);
+        checks.extend(or_failed("capture", capture::checks(ops).await));
+        checks.extend(or_failed("Discord", discord::checks(ops).await));
         checks.extend(run_blocking(|| Ok(programs::checks())).await?);
         checks.extend(sandbox::checks(ops.sandbox.level_or_probe().await));
         Ok(DoctorResult { checks, rebuilt, salvaged })
     })
+}
+
+/// The checks `found`. If they could not be made, for example because a database became unreadable under the daemon, one
+/// failed check in their place: a report says as much as it can.
+fn or_failed(name: &str, found: Result<Vec<Check>>) -> Vec<Check> {
+    found.unwrap_or_else(|e| vec![Check { hint: e.hint, ..check(name, Verdict::Fail, e.message) }])
 }
 
 fn check(name: &str, verdict: Verdict, text: impl Into<String>) -> Check {
