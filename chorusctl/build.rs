@@ -2,7 +2,7 @@
 //!
 //! - at a fixed address: a program that can be loaded anywhere has 12,000 addresses to be corrected at each start, a twentieth
 //!   of `chorusctl status`. A static program (`-C target-feature=+crt-static`) has it with `-C relocation-model=static`;
-//! - with the part of GCC's library that unwinds the stack, which would otherwise be another file to find and map: a tenth.
+//! - with the part of GCC's library that unwinds the stack, which would otherwise be another file to find and map.
 
 use std::env;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Starts the program from the C library directly. Rust's runtime would first look for the guard page of the main
-//! thread's stack, for which glibc reads and parses `/proc/self/maps`, and install handlers that name a stack overflow:
-//! a tenth of the time of `chorusctl status` (docs/PERFORMANCE.md, Status). What else it does is done here.
+//! thread's stack, for which glibc reads and parses `/proc/self/maps`, and install handlers that name a stack overflow
+//! (docs/PERFORMANCE.md, Start of the client). Its other steps are done here.
 
 use std::ffi::c_int;
 use std::io::Write as _;
