@@ -63,7 +63,8 @@ const CRATES: &[(&str, &[&str])] = &[
     ("config", &["base", "permissions", "proto"]),
     ("llm", &["base", "clock", "config", "proto", "redact", "runtime", "session", "tls"]),
     ("journal", &["base", "proto", "session"]),
-    ("store", &["base", "journal", "proto", "redact", "runtime", "session"]),
+    ("catalog", &["base", "journal", "proto", "redact", "session"]),
+    ("store", &["base", "catalog", "journal", "proto", "redact", "runtime", "session"]),
     ("store-postgres", &["base", "journal", "proto", "runtime", "session"]),
     ("agent-core", &["base", "permissions", "proto", "session"]),
     (
@@ -71,6 +72,7 @@ const CRATES: &[(&str, &[&str])] = &[
         &[
             "agent-core",
             "base",
+            "catalog",
             "clock",
             "config",
             "embeddings",

@@ -1,0 +1,18 @@
+//! Settings: named values.
+
+use std::fmt::Debug;
+
+use crate::{AuditDecision, CatalogRead, CatalogWrite};
+
+/// The table of settings.
+pub trait SettingTable: Debug + Send + Sync {
+    /// Returns the value of `key`.
+    fn get(&self, key: &'static str) -> CatalogRead<'_, Option<String>>;
+
+    /// Sets `key`, or removes it if `value` is `None`.
+    fn set(&self, key: &'static str, value: Option<String>) -> CatalogWrite<()>;
+
+    /// Sets `key` to the `new` value of `row`, or removes it, and appends `row` to the audit log, redacted, in the same
+    /// commit.
+    fn set_audited(&self, key: &'static str, row: AuditDecision) -> CatalogWrite<()>;
+}
