@@ -353,7 +353,7 @@ impl Daemon {
 /// Fills the agent index from the catalog.
 async fn load_agents(ops: &Ops) -> Result<()> {
     let defaults = ops.defaults();
-    for row in ops.store.catalog.agents.load_active().await? {
+    for row in ops.store.catalog.agents.list(false).await? {
         match AgentConfig::parse(&row.config, &defaults) {
             Ok(config) => {
                 // A copy: what stays of the rows would keep the memory of all of them from being returned.

@@ -35,7 +35,7 @@ pub(super) async fn run_maintenance(ops: Arc<Ops>, stop: CancellationToken) {
     if let Err(failure) = store.catalog.discord.claims.prune(ops.clock.now()).await {
         tracing::warn!(%failure, "cannot delete old channel messages");
     }
-    match store.catalog.is_purge_due().await {
+    match store.is_purge_due().await {
         Ok(false) => {}
         Ok(true) => ops::session::purge::erase_purged(store).await,
         Err(failure) => tracing::warn!(%failure, "cannot check for data to purge"),

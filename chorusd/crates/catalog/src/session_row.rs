@@ -36,10 +36,7 @@ impl SessionRow {
     /// Error for a row whose id exists, or whose name the agent already has.
     #[must_use]
     pub fn name_taken_error(&self) -> Error {
-        Error::new(
-            ErrorKind::AlreadyExists,
-            format!("this agent already has a session {}", self.header.session_id),
-        )
+        Error::new(ErrorKind::AlreadyExists, format!("this agent already has a session {}", self.header.session_id))
     }
 }
 

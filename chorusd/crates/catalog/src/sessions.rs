@@ -92,10 +92,7 @@ pub trait SessionTable: Debug + Send + Sync {
     fn newest_of_each(&self, agents: Vec<Uuid>) -> CatalogRead<'_, Vec<Option<SessionRow>>>;
 
     /// Returns the newest session of each conversation, in the order of `conversations`.
-    fn newest_of_conversations(
-        &self,
-        conversations: Vec<ConversationKey>,
-    ) -> CatalogRead<'_, Vec<Option<SessionRow>>>;
+    fn newest_of_conversations(&self, conversations: Vec<ConversationKey>) -> CatalogRead<'_, Vec<Option<SessionRow>>>;
 
     /// Returns the ids of the conversations, other than `main`, under whose name `name` the agent has sessions.
     fn conversations_named(&self, agent: Uuid, name: String) -> CatalogRead<'_, Vec<Uuid>>;

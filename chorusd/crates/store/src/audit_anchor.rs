@@ -2,11 +2,11 @@
 //! at its end.
 
 use chorus_base::error::Result;
+use chorus_catalog::{AuditDecision, AuditHead, ChainVerifier};
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::Store;
-use super::catalog::{AuditDecision, AuditHead, ChainVerifier};
 
 const ANCHOR_KEY: &str = "audit_head";
 
@@ -15,7 +15,7 @@ impl Store {
     /// an earlier row.
     pub(super) fn start_audit_anchor(&self) {
         let mark = self.sqlite_journal.value_writer(ANCHOR_KEY);
-        self.catalog.audit.on_row(move |head| mark(format_anchor(head)));
+        self.sqlite_catalog.audit.on_row(move |head| mark(format_anchor(head)));
     }
 
     /// Verifies the hash chain of the audit log, up to the anchor at least.
@@ -29,10 +29,10 @@ impl Store {
     /// itself.
     pub async fn record_lost_audits(&self, now: Timestamp) -> Result<()> {
         let Some(known) = self.audit_anchor().await? else { return Ok(()) };
-        if self.catalog.audit.contains(known).await? {
+        if self.sqlite_catalog.audit.contains(known).await? {
             return Ok(());
         }
-        let there = self.catalog.audit.head().await?.unwrap_or(AuditHead::NONE);
+        let there = self.sqlite_catalog.audit.head().await?.unwrap_or(AuditHead::NONE);
         let rule = format!(
             "entry {} (hash {}) was written but is missing; the log ends with entry {}",
             known.id,
@@ -54,7 +54,7 @@ impl Store {
         };
         self.catalog.audit.append(row).await?;
         // Wait for the new anchor: otherwise the next start could report the same loss again.
-        match self.catalog.audit.head().await? {
+        match self.sqlite_catalog.audit.head().await? {
             Some(head) => self.sqlite_journal.set_value(ANCHOR_KEY, format_anchor(head)).await,
             None => Ok(()),
         }

@@ -4,10 +4,11 @@
 use std::path::Path;
 
 use chorus_base::error::Result;
+use chorus_catalog::{AuditHead, ChainVerifier};
 use rusqlite::types::Value;
 use rusqlite::{Connection, ErrorCode, params_from_iter};
 
-use super::catalog::{AuditHead, ChainVerifier, for_each_after, insert_audit, newest_audit};
+use super::catalog::{for_each_after, insert_audit, newest_audit};
 use super::sqlite;
 use crate::sqlite::StoreResult;
 

@@ -7,7 +7,7 @@
 
 mod audit_anchor;
 mod background_pool;
-pub mod catalog;
+mod catalog;
 mod catalog_salvage;
 mod db_thread;
 pub mod index_cache;
@@ -31,11 +31,13 @@ use std::sync::Arc;
 
 use chorus_base::Durability;
 use chorus_base::error::{Error, Result};
+use chorus_catalog::Catalog;
 use chorus_journal::Journal;
 use chorus_redact::Redactor;
 use jiff::Timestamp;
 
-pub use catalog::Catalog;
+pub use catalog::DirectoryScan;
+use catalog::SqliteCatalog;
 pub use journal::SqliteJournal;
 pub use session_file_fsync::syncfs_covers as syncs_whole_file_system;
 pub use session_files::SessionFiles;
@@ -60,6 +62,8 @@ pub struct Store {
     /// The same, for what concerns its files.
     sqlite_journal: Arc<SqliteJournal>,
     pub catalog: Catalog,
+    /// The same, for what concerns its files.
+    sqlite_catalog: SqliteCatalog,
     pub files: SessionFiles,
     on_fatal: OnFatal,
 }
@@ -86,7 +90,7 @@ impl Store {
         let db = home.join(DB_DIR);
         recovery::refuse_missing(home)?;
         let journal = Arc::new(SqliteJournal::open(&db.join(JOURNAL_FILE), durability, on_fatal, now)?);
-        let (catalog, damaged) = Catalog::open(&db.join(CATALOG_FILE), on_fatal, now, redactor)?;
+        let (catalog, damaged) = SqliteCatalog::open(&db.join(CATALOG_FILE), on_fatal, now, redactor)?;
         if let Some(text) = damaged {
             tracing::error!("{text}");
             journal.emit_notice(&text, now);
@@ -94,7 +98,8 @@ impl Store {
         let store = Self {
             journal: journal.clone(),
             sqlite_journal: journal,
-            catalog,
+            catalog: catalog.tables.clone(),
+            sqlite_catalog: catalog,
             files: SessionFiles::default(),
             on_fatal: on_fatal.clone(),
         };
@@ -108,17 +113,36 @@ impl Store {
         result.inspect_err(|failure| {
             if failure.fatal {
                 drop(self.sqlite_journal.poison(failure.clone()));
-                drop(self.catalog.poison(failure.clone()));
+                drop(self.sqlite_catalog.poison(failure.clone()));
                 (self.on_fatal)(failure.clone());
             }
         })
+    }
+
+    /// Returns whether the database files must be purged.
+    pub async fn is_purge_due(&self) -> Result<bool> {
+        self.sqlite_catalog.is_purge_due().await
     }
 
     /// Overwrites what deleted rows left behind in both database files.
     pub async fn purge_deleted(&self) -> Result<()> {
         self.journal.trim(self.journal.ended_contexts().await?).await?;
         self.sqlite_journal.vacuum().await?;
-        self.catalog.purge_deleted().await
+        self.sqlite_catalog.purge_deleted().await
+    }
+
+    /// Returns the highest row id of a session. Rows with higher ids are newer than files that are read from now on.
+    pub async fn newest_session_row(&self) -> Result<i64> {
+        self.sqlite_catalog.newest_session_row().await
+    }
+
+    /// Replaces the catalog's rows of the scanned agents by those of `truth`, in one commit. Keeps sessions with row ids
+    /// after `mark`, settings and destroyed agents.
+    ///
+    /// # Errors
+    /// Nothing is changed after an error.
+    pub async fn rebuild_catalog(&self, truth: DirectoryScan, mark: i64) -> Result<()> {
+        self.sqlite_catalog.rebuild(truth, mark).await
     }
 
     /// Copies the journal as of the last commit to `path`, which must not exist.
@@ -136,13 +160,13 @@ impl Store {
     pub async fn begin_snapshots(&self, dir: &Path) -> Result<PendingSnapshots> {
         Ok(PendingSnapshots {
             journal: self.sqlite_journal.begin_snapshot(dir).await?,
-            catalog: self.catalog.begin_snapshot(dir).await?,
+            catalog: self.sqlite_catalog.begin_snapshot(dir).await?,
         })
     }
 
     /// Frees the pages of the databases that SQLite caches in memory.
     pub async fn release_page_caches(&self) {
-        tokio::join!(self.sqlite_journal.release_page_caches(), self.catalog.release_page_caches());
+        tokio::join!(self.sqlite_journal.release_page_caches(), self.sqlite_catalog.release_page_caches());
     }
 
     /// Stops the database threads after the queued jobs, and writes a copy of the catalog.
@@ -151,6 +175,6 @@ impl Store {
     /// Fails if the copy cannot be written; the databases are closed all the same.
     pub async fn close(&self) -> Result<()> {
         self.sqlite_journal.close().await;
-        self.catalog.close().await
+        self.sqlite_catalog.close().await
     }
 }

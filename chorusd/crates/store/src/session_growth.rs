@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use chorus_base::error::{Error, Result};
 use chorus_base::private_fs::{TEMPORARY_PREFIX, sync_dir};
+use chorus_catalog::{ImportedUsage, SessionRow, place_of};
 use chorus_proto::{ErrorKind, SessionHeader};
 use chorus_runtime::run_blocking;
 use chorus_session::file::{self, FOOTER, MESSAGES_LINE};
@@ -18,7 +19,6 @@ use chorus_session::read_header_lines;
 use uuid::Uuid;
 
 use super::Store;
-use super::catalog::{self, ImportedUsage, SessionRow};
 use super::message_spool::SpooledMessages;
 use super::session_files::{self, StagedFile, WrittenFile, stage_file, write_error};
 
@@ -152,7 +152,7 @@ impl Store {
     async fn record_same(&self, row: SessionRow, agent_dir: PathBuf, change: HeaderChange) -> Result<GrowthResult> {
         let same = change.same;
         let mut row = self.update_row(row, agent_dir, move |header| same(header)).await?;
-        let place = catalog::place_of(&row.header);
+        let place = place_of(&row.header);
         if row.header.source.is_some() && row.place != place {
             // An import of a version that did not keep the source.
             row.place = place;
@@ -200,7 +200,7 @@ impl Store {
 fn row_of(row: SessionRow, header: SessionHeader) -> SessionRow {
     let SessionHeader { id, session_id, agent_id, .. } = row.header;
     let header = SessionHeader { id, session_id, agent_id, ..header };
-    SessionRow { place: catalog::place_of(&header), header, ..row }
+    SessionRow { place: place_of(&header), header, ..row }
 }
 
 /// The effect on the file of a session.

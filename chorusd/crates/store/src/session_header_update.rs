@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use chorus_base::error::{Error, Result};
+use chorus_catalog::SessionRow;
 use chorus_proto::{ErrorKind, SessionHeader};
 use chorus_runtime::run_blocking;
 use uuid::Uuid;
 
-use super::catalog::SessionRow;
 use super::{Store, session_files};
 
 impl Store {

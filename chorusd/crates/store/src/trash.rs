@@ -8,12 +8,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use chorus_base::private_fs::{create_private, move_dir, remove_dir, sync_dir, write_private};
+use chorus_catalog::MemoryRow;
 use chorus_proto::methods::trash::TrashKind;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
-
-use super::catalog::MemoryRow;
 
 /// Name of the trash directory below the home.
 pub(crate) const TRASH_DIR: &str = "trash";

@@ -41,7 +41,7 @@ pub(crate) struct Outbox(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    table: OutboxTable,
+    table: Arc<dyn OutboxTable>,
     ops: Arc<Ops>,
     rest: Arc<RestClient>,
     /// Ends the waits for retries.
@@ -60,7 +60,7 @@ struct Inner {
 impl Outbox {
     #[must_use]
     pub(crate) fn new(
-        table: OutboxTable,
+        table: Arc<dyn OutboxTable>,
         ops: Arc<Ops>,
         rest: Arc<RestClient>,
         stop: CancellationToken,

@@ -1,9 +1,11 @@
 //! The memory block of agents' prompts.
 
+use std::sync::Arc;
+
 use chorus_agent_core::AgentSettings;
 use chorus_agent_core::window::{MAX_SHOWN_MEMORIES, MemoryBlock, RememberedEntry, build_memory_block};
 use chorus_base::error::Result;
-use chorus_store::catalog::{MemoryRow, MemoryScope, MemoryTable};
+use chorus_catalog::{MemoryRow, MemoryScope, MemoryTable};
 
 /// Returns whose memory the agent's prompt has.
 #[must_use]
@@ -12,7 +14,10 @@ pub fn memory_scope(settings: &AgentSettings) -> MemoryScope {
 }
 
 /// Returns the memory block of each agent, in the given order, or `None` for one that remembers nothing.
-pub async fn load_memory_blocks(memories: &MemoryTable, agents: Vec<MemoryScope>) -> Result<Vec<Option<String>>> {
+pub async fn load_memory_blocks(
+    memories: &Arc<dyn MemoryTable>,
+    agents: Vec<MemoryScope>,
+) -> Result<Vec<Option<String>>> {
     let ids: Vec<_> = agents.iter().map(|whose| whose.agent).collect();
     // One more than are shown, so that the first of the others can be named.
     let all = memories.first_visible(agents, MAX_SHOWN_MEMORIES + 1).await?;

@@ -11,6 +11,7 @@ use chorus_agent_core::context::{Context, Deadline};
 use chorus_base::Ticks;
 use chorus_base::error::{Error, Result};
 use chorus_base::sync::Mutex;
+use chorus_catalog::SessionTable;
 use chorus_clock::Clock;
 use chorus_journal::{ContextRow, Journal, NewEvent};
 use chorus_llm::Models;
@@ -20,7 +21,6 @@ use chorus_runtime::SpawnTracked as _;
 use chorus_session::conversation::ConversationKey;
 use chorus_session::stored_message::ContextNo;
 use chorus_store::Store;
-use chorus_store::catalog::SessionTable;
 use futures_util::future::BoxFuture;
 use futures_util::future::join_all;
 use jiff::Timestamp;
@@ -212,7 +212,7 @@ impl Registry {
 
     /// Returns the table of sessions.
     #[must_use]
-    pub fn sessions(&self) -> &SessionTable {
+    pub fn sessions(&self) -> &Arc<dyn SessionTable> {
         &self.store.catalog.sessions
     }
 

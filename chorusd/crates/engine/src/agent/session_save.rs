@@ -7,6 +7,7 @@ use chorus_agent_core::AgentSettings;
 use chorus_agent_core::effect::SessionDraft;
 use chorus_agent_core::event::WrittenSession;
 use chorus_base::error::{Error, Result};
+use chorus_catalog::{ImportedUsage, NewSession, PendingSummary, SessionPlacement, SessionRow, place_of};
 use chorus_proto::session::SESSION_SCHEMA;
 use chorus_proto::{Session, SessionHeader, SummarySource, Trigger};
 use chorus_runtime::run_blocking;
@@ -14,7 +15,6 @@ use chorus_session::conversation::ConversationKey;
 use chorus_session::stored_message::StoredMessage;
 use chorus_session::summary::{ConversationSample, ExtractiveSummary};
 use chorus_session::{notes, slug, summary};
-use chorus_store::catalog::{ImportedUsage, PendingSummary, SessionPlacement, SessionRow, place_of};
 use chorus_store::session_files::StagedFile;
 use chorus_store::{Store, session_files};
 use tokio::sync::oneshot;
@@ -260,14 +260,10 @@ pub async fn write_session<After: Future<Output = Result<()>>>(
         place: place_of(&header),
         header: header.clone(),
     };
-    let rowed = if together {
-        let _permit = store.files.batch_sync.acquire_row_permit().await;
-        store.catalog.sessions.insert_deferred(row, order, summary).await
-    } else if let Some(usage) = usage {
-        store.catalog.sessions.insert_imported(row, order, usage).await
-    } else {
-        store.catalog.sessions.insert(row, order, summary).await
-    };
+    let permit = if together { Some(store.files.batch_sync.acquire_row_permit().await) } else { None };
+    let new = NewSession { row, placement: order, summary, usage, is_one_of_many: together };
+    let rowed = store.catalog.sessions.insert(new).await;
+    drop(permit);
     let inserted = rowed.is_ok();
     let done = match rowed {
         Ok(short_id) => after().await.map(|()| short_id),

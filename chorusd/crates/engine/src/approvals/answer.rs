@@ -2,9 +2,9 @@
 
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
+use chorus_catalog::{AuditDecision, DecidedApproval};
 use chorus_proto::methods::approvals::{Approval, Status};
 use chorus_proto::{ErrorKind, EventType};
-use chorus_store::catalog::{AuditDecision, DecidedApproval};
 use uuid::Uuid;
 
 use super::pending::{ApprovalOutcome, OpenQuestion};

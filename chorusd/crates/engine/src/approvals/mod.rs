@@ -5,6 +5,7 @@
 //! answers; no text of a message counts as an answer.
 
 mod answer;
+mod left_open;
 mod pending;
 mod question;
 mod whole_turns;
@@ -15,6 +16,7 @@ use std::time::Duration;
 use chorus_base::error::{Error, Result};
 use chorus_base::hex;
 use chorus_base::requester::{Answerer, Requester};
+use chorus_catalog::ApprovalRow;
 use chorus_clock::Clock;
 use chorus_journal::NewEvent;
 use chorus_proto::methods::approvals::{Approval, Detail, Status};
@@ -23,7 +25,6 @@ use chorus_proto::methods::send::TurnEvent;
 use chorus_proto::{ErrorKind, EventType};
 use chorus_redact::Redactor;
 use chorus_store::Store;
-use chorus_store::catalog::ApprovalRow;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -150,11 +151,7 @@ impl Approvals {
 
     /// Denies the questions that were open when the previous daemon ended. Even if this fails, nobody can approve them.
     pub async fn deny_left_open(&self) -> Result<()> {
-        match self.store.catalog.approvals.deny_open(self.clock.now()).await? {
-            0 => {}
-            count => tracing::info!(count, "denied the approvals that were pending before the start"),
-        }
-        Ok(())
+        left_open::deny_all(&*self.store.catalog.approvals, self.clock.now()).await
     }
 
     /// Claims the open question with this id in order to answer it. Only one claim can exist at a time; if it is

@@ -5,8 +5,8 @@ use std::io::{self, BufReader, BufWriter, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use chorus_base::error::{Error, Result};
+use chorus_catalog::CapturedFile;
 use chorus_runtime::run_blocking;
-use chorus_store::catalog::CapturedFile;
 use chorus_tool_databases::{ConversationDatabase, ConversationEntry, DatabaseError};
 use chorus_tool_files::ConversationInfo;
 use tokio::sync::watch;

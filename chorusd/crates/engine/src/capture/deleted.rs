@@ -1,19 +1,20 @@
 //! The conversations that were deleted here, so that capture does not bring them back.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use chorus_base::error::Result;
 use chorus_base::hex::hex;
 use chorus_base::sync::Mutex;
+use chorus_catalog::CaptureTable;
 use chorus_proto::SessionHeader;
-use chorus_store::catalog::CaptureTable;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::Notify;
 
 /// The conversations that were deleted here. Only hashes of their ids are stored.
 #[derive(Debug)]
 pub struct DeletedConversations {
-    table: CaptureTable,
+    table: Arc<dyn CaptureTable>,
     hashes: Mutex<HashSet<String>>,
     /// Is notified when a conversation may be captured again.
     pub(super) restored: Notify,
@@ -21,7 +22,7 @@ pub struct DeletedConversations {
 
 impl DeletedConversations {
     /// Loads them from the catalog.
-    pub async fn load(table: CaptureTable) -> Result<Self> {
+    pub async fn load(table: Arc<dyn CaptureTable>) -> Result<Self> {
         let hashes = table.deleted_conversations().await?.into_iter().collect();
         Ok(Self { table, hashes: Mutex::new(hashes), restored: Notify::new() })
     }

@@ -4,7 +4,7 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
-use chorus_store::catalog::CapturedFile;
+use chorus_catalog::CapturedFile;
 use chorus_tool_files::{message_files, session_of_message};
 use jiff::Timestamp;
 

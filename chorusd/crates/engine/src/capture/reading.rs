@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use chorus_base::error::{Error, Result};
+use chorus_catalog::{CapturedFile, SkippedLine};
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::import::{CommitResult, Skipped};
 use chorus_runtime::run_blocking;
-use chorus_store::catalog::{CapturedFile, SkippedLine};
 use chorus_tool_files::{ConversationInfo, MAX_TRANSCRIPT_BYTES, ZstdReader, read_info, write_opencode_session};
 use jiff::Timestamp;
 use tokio::sync::watch;

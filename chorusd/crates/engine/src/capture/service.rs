@@ -7,10 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use chorus_base::error::{Error, Result};
 use chorus_base::sync::Mutex;
+use chorus_catalog::{CaptureTable, CapturedFile, Catalog, SessionTable, SettingTable};
 use chorus_clock::Clock;
 use chorus_config::CaptureConfig;
-use chorus_store::Catalog;
-use chorus_store::catalog::{CaptureTable, CapturedFile, SessionTable, SettingTable};
 use tokio::sync::watch;
 
 use super::deleted::DeletedConversations;
@@ -34,9 +33,9 @@ pub(super) struct Progress {
 /// The state of capture.
 #[derive(Debug)]
 pub struct CaptureService {
-    pub(super) table: CaptureTable,
-    pub(super) sessions: SessionTable,
-    setting: SettingTable,
+    pub(super) table: Arc<dyn CaptureTable>,
+    pub(super) sessions: Arc<dyn SessionTable>,
+    setting: Arc<dyn SettingTable>,
     pub(super) clock: Clock,
     pub(super) places: UserPlaces,
     pub deleted: Arc<DeletedConversations>,

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use chorus_base::error::Result;
+use chorus_catalog::CapturedFile;
 use chorus_proto::methods::capture::{CaptureFailure, SourceStatus, StatusResult, UnreadLine, UpcomingDeletion};
 use chorus_runtime::run_blocking;
-use chorus_store::catalog::CapturedFile;
 use jiff::{Timestamp, ToSpan as _};
 use uuid::Uuid;
 

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use chorus_base::error::{Error, Result};
+use chorus_catalog::{AgentRow, SessionQuery, SessionRow};
 use chorus_config::agent::{AGENT_FILE, AgentConfig};
 use chorus_proto::methods::doctor::Rebuilt;
 use chorus_runtime::run_blocking;
-use chorus_store::catalog::{AgentRow, DirectoryScan, SessionQuery, SessionRow};
+use chorus_store::DirectoryScan;
 use chorus_store::session_files;
 use chorus_store::session_files::stamp;
 use futures_util::future::BoxFuture;
@@ -29,7 +30,7 @@ pub(super) fn rebuild_catalog<'a>(ops: &'a Ops) -> BoxFuture<'a, Result<Rebuilt>
         // Keeps agents from being created, renamed or destroyed.
         let _alone = ops.agent_resolver.lock.lock().await;
         ops.catalog_sync.sync_agents().await?;
-        let mark = ops.store.catalog.sessions.newest_rowid().await?;
+        let mark = ops.store.newest_session_row().await?;
         let entries = ops.agents.all();
         let mut truth = DirectoryScan::default();
         for entry in &entries {
@@ -46,7 +47,7 @@ pub(super) fn rebuild_catalog<'a>(ops: &'a Ops) -> BoxFuture<'a, Result<Rebuilt>
             corrupt: truth.sessions.iter().filter(|row| row.corrupt.is_some()).count() as u64,
             ..Rebuilt::default()
         };
-        ops.store.catalog.rebuild(truth, mark).await?;
+        ops.store.rebuild_catalog(truth, mark).await?;
         for entry in &entries {
             // Files that were written since they were read have another stamp, and are read again here.
             ops.catalog_sync.sync_sessions(&entry.settings).await?;

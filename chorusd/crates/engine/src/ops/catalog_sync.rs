@@ -9,6 +9,7 @@ use std::time::{Instant, SystemTime};
 use chorus_agent_core::AgentSettings;
 use chorus_base::error::{Error, Result};
 use chorus_base::private_fs::{TEMPORARY_PREFIX, move_dir};
+use chorus_catalog::{SessionRow, place_of};
 use chorus_clock::Clock;
 use chorus_config::agent::{AGENT_FILE, AgentConfig, check_name};
 use chorus_journal::to_nanos;
@@ -17,7 +18,6 @@ use chorus_proto::{SessionHeader, SummarySource, TokenPair, Trigger, WorkingSet}
 use chorus_runtime::run_blocking;
 use chorus_session::SessionFile;
 use chorus_session::file::derived_id;
-use chorus_store::catalog::{SessionRow, place_of};
 use chorus_store::session_files::{ParsedSessionFile, stamp};
 use chorus_store::{Store, session_files};
 use futures_util::future::BoxFuture;

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use chorus_agent_core::AgentSettings;
 use chorus_base::error::Result;
 use chorus_base::sync::Mutex;
+use chorus_catalog::MemoryTable;
 use chorus_llm::{ModelRef, Models};
 use chorus_proto::{Meter, TokenSource};
 use chorus_runtime::run_blocking;
 use chorus_session::conversation::ConversationKey;
-use chorus_store::catalog::MemoryTable;
 use uuid::Uuid;
 
 use crate::agent::agent_index::AgentEntry;
@@ -41,7 +41,7 @@ struct ModelLimits {
 #[derive(Debug)]
 pub struct ContextMeter {
     pub registry: Arc<Registry>,
-    pub memories: MemoryTable,
+    pub memories: Arc<dyn MemoryTable>,
     pub models: Arc<Models>,
     pub usage: Arc<UsageTracker>,
     pub counts: CountCache,

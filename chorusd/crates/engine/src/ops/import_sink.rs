@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chorus_base::hex::hex;
+use chorus_catalog::ImportedUsage;
 use chorus_proto::methods::import::{CommitResult, Skipped};
 use chorus_proto::pluralize::pluralize;
 use chorus_proto::{Message, Role};
@@ -15,7 +16,6 @@ use chorus_session::import::{ImportSink, ImportedCall, ImportedMetadata};
 use chorus_session::slug;
 use chorus_session::stored_message::Totals;
 use chorus_session::summary::ConversationSample;
-use chorus_store::catalog::ImportedUsage;
 use chorus_store::message_spool::{MessageSpool, SpooledMessages};
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use chorus_catalog::{ImportedCallRow, ImportedUsage};
 use chorus_session::import::ImportedCall;
-use chorus_store::catalog::{ImportedCallRow, ImportedUsage};
 
 /// Maximum plausible tokens of a call. Larger numbers from a file could overflow the sums.
 const MAX_TOKENS: u64 = 1 << 40;

@@ -5,12 +5,12 @@ pub mod model;
 use std::collections::HashMap;
 
 use chorus_base::error::{Error, Result};
+use chorus_catalog::SessionRow;
 use chorus_clock::Clock;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::search::{FoundSession, ScorePart, SearchHit, SearchMode, SearchParams, SearchResult};
 use chorus_runtime::run_blocking;
 use chorus_search::{Filter, Hit, Mode, SearchQuery, SourceId, SourceKind};
-use chorus_store::catalog::SessionRow;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use tokio::time::Instant;

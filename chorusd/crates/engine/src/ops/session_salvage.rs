@@ -5,6 +5,7 @@ use std::path::Path;
 
 use chorus_agent_core::event::Restore;
 use chorus_base::error::{Error, Result};
+use chorus_catalog::SessionPlacement;
 use chorus_journal::ContextRow;
 use chorus_proto::methods::doctor::Salvaged;
 use chorus_proto::pluralize::pluralize;
@@ -14,7 +15,6 @@ use chorus_runtime::run_blocking;
 use chorus_session::stored_message::{StoredMessage, Totals};
 use chorus_session::summary::ConversationSample;
 use chorus_session::{MessageHash, slug, summary};
-use chorus_store::catalog::SessionPlacement;
 use chorus_store::journal::SalvagedContent;
 use chorus_store::recovery::{Incident, SalvagedJournal, list_incidents, salvage_journal};
 use chorus_store::{DB_DIR, JOURNAL_FILE, integrity, session_files};

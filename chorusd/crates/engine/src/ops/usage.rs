@@ -2,12 +2,14 @@
 
 mod grouped;
 
+use std::sync::Arc;
+
 use chorus_base::error::Result;
+use chorus_catalog::{Catalog, UsageFilter, UsageTable, UsageTotals};
 use chorus_clock::Clock;
 use chorus_llm::Models;
 use chorus_proto::methods::usage::{UsageBy, UsageDay, UsageParams, UsageResult, UsageSums};
 use chorus_session::conversation::{ConversationKey, MAIN_CONVERSATION};
-use chorus_store::catalog::{Catalog, UsageFilter, UsageTable, UsageTotals};
 
 use super::context::history::parse_since;
 use super::resolve_agent;
@@ -56,7 +58,7 @@ pub async fn usage(
 }
 
 /// Returns the ids of the agent with this name, or of destroyed agents that had it, whose usage still counts.
-async fn agents_named(agents: &AgentIndex, table: &UsageTable, name: &str) -> Result<Vec<uuid::Uuid>> {
+async fn agents_named(agents: &AgentIndex, table: &Arc<dyn UsageTable>, name: &str) -> Result<Vec<uuid::Uuid>> {
     if let Some(entry) = agents.by_name(name) {
         return Ok(vec![entry.settings.id]);
     }

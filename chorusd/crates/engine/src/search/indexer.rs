@@ -300,7 +300,7 @@ impl Indexer {
         loop {
             let page = self.store.catalog.sessions.stamps_after(after, STAMPS_AT_ONCE).await?;
             let Some(last) = page.last() else { break };
-            after = last.rowid;
+            after = last.position;
             for stamp in page {
                 let indexed = known.remove(&SourceId::from(stamp.id));
                 if indexed.is_none_or(|source| source.header_stamp != stamp.file_stamp) {

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use chorus_base::error::{Error, Result};
 use chorus_base::sync::{Mutex, RwLock};
+use chorus_catalog::SessionChanges;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::search::SearchIndexState;
 use chorus_search::{IndexOptions, SearchIndex};
-use chorus_store::catalog::SessionChanges;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 

@@ -1,9 +1,9 @@
 //! Describes sessions and live contexts as sources of the search index.
 
+use chorus_catalog::SessionRow;
 use chorus_search::{SearchIndex, Source, SourceId, SourceKind};
 use chorus_session::conversation::{ConversationKey, MAIN_CONVERSATION};
 use chorus_session::stored_message::{ContextNo, StoredMessage};
-use chorus_store::catalog::SessionRow;
 use sha2::{Digest as _, Sha256};
 
 use super::message_text;

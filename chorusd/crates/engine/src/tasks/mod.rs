@@ -15,11 +15,11 @@ mod start;
 use std::sync::{Arc, OnceLock, Weak};
 
 use chorus_base::error::Result;
+use chorus_catalog::TaskRow;
 use chorus_clock::Clock;
 use chorus_session::conversation::ConversationKey;
 use chorus_session::stored_message::StoredMessage;
 use chorus_store::Store;
-use chorus_store::catalog::TaskRow;
 use futures_util::future::{BoxFuture, join_all};
 use jiff::Timestamp;
 use serde_json::{Value, json};

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use chorus_base::new_id;
+use chorus_catalog::TaskRow;
 use chorus_proto::message::{Source, SourceKind};
 use chorus_proto::methods::tasks::TaskStatus;
 use chorus_proto::{Message, NewMessage, Role};
 use chorus_session::stored_message::StoredMessage;
-use chorus_store::catalog::TaskRow;
 use jiff::Timestamp;
 
 /// Limit on the lines of output in the message.

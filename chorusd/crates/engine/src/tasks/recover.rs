@@ -4,8 +4,8 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
 use chorus_base::error::Result;
+use chorus_catalog::TaskRow;
 use chorus_proto::methods::tasks::TaskStatus;
-use chorus_store::catalog::TaskRow;
 
 use super::Tasks;
 use super::notice::{EXAMINED_OUTPUT_LEN, EndedTask};

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chorus_base::error::{Error, Result};
+use chorus_catalog::TaskRow;
 use chorus_proto::EventType;
 use chorus_proto::methods::tasks::TaskStatus;
 use chorus_sandbox::{Exit, SandboxChild};
 use chorus_session::conversation::ConversationKey;
 use chorus_session::stored_message::StoredMessage;
-use chorus_store::catalog::TaskRow;
 use futures_util::future::BoxFuture;
 use rustix::process::Signal;
 use serde_json::json;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use chorus_base::sync::Mutex;
-use chorus_store::catalog::TaskRow;
+use chorus_catalog::TaskRow;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;

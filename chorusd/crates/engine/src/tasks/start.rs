@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chorus_base::private_fs::create_private;
+use chorus_catalog::TaskRow;
 use chorus_proto::EventType;
 use chorus_proto::methods::tasks::TaskStatus;
 use chorus_redact::Redactor;
 use chorus_sandbox::{CommandSpec, Sandbox, SandboxChild};
 use chorus_session::conversation::ConversationKey;
-use chorus_store::catalog::TaskRow;
 use serde_json::json;
 use tokio::net::unix::pipe::Receiver;
 use uuid::Uuid;

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use chorus_base::error::Error;
+use chorus_catalog::AuditDecision;
 use chorus_permissions::{Profile, WorkspacePaths};
 use chorus_proto::ToolCall;
 use chorus_proto::methods::permissions::{Decision, Rule, Verdict};
-use chorus_store::catalog::AuditDecision;
 
 use super::files::workspace_paths;
 use super::tool::{AlwaysApproval, PreparedCall, ToolOutcome};

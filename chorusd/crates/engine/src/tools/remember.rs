@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use chorus_catalog::{MemoryRow, RememberOutcome, memories};
 use chorus_permissions::Action;
 use chorus_proto::methods::memory::MemorySource;
-use chorus_store::catalog::{MemoryRow, RememberOutcome, memories};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use uuid::Uuid;

@@ -11,7 +11,7 @@ mod token_counter;
 mod tracker;
 mod usage_row;
 
-pub use chorus_store::catalog::{CallKind, Spending, UsageRow};
+pub use chorus_catalog::{CallKind, Spending, UsageRow};
 
 pub use calibration::{Calibration, Sample};
 pub use day::Day;

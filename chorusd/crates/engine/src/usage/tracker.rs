@@ -152,8 +152,8 @@ mod tests {
     use crate::usage::CallKind;
     use chorus_agent_core::UsageLimits;
     use chorus_base::Durability;
+    use chorus_catalog::UsageFilter;
     use chorus_clock::TimeSource;
-    use chorus_store::catalog::UsageFilter;
 
     /// A wall clock that the test sets, in seconds.
     #[derive(Clone)]

@@ -1,114 +1,54 @@
-//! Rows of approvals. Open ones are also in memory; the table records the outcome of each.
+//! Rows of approvals.
 
-use chorus_base::error::{Error, Result};
+use chorus_base::error::Error;
 use chorus_base::hex;
+use chorus_catalog::{ApprovalRow, ApprovalTable, AuditDecision, CatalogRead, CatalogWrite, DecidedApproval};
 use chorus_journal::{from_nanos, to_nanos};
 use chorus_proto::methods::approvals::{Approval, Status};
 use chorus_proto::methods::permissions::Verdict;
-use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 use uuid::Uuid;
 
 use super::CatalogDb;
-use super::audit::{self, AuditDecision, AuditLog};
+use super::audit::SqliteAuditLog;
 use crate::sqlite::StoreResult;
-
-/// A row of the table `approvals`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ApprovalRow {
-    pub approval: Approval,
-    pub agent: Uuid,
-    pub hash: [u8; 32],
-    pub nonce: Uuid,
-}
-
-/// Outcome of an approval.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DecidedApproval {
-    pub id: String,
-    pub status: Status,
-    pub at: Timestamp,
-    pub by: Option<String>,
-}
 
 const COLUMNS: &str = "id, agent_name, turn_id, call_id, action, action_hash, verdict, requester, asked_at, expires_at,
     status, not_always, decided_at, decided_by, agent_id, conversation";
 
-/// The table of approvals.
-#[derive(Debug, Clone)]
-pub struct ApprovalTable {
+/// The table in SQLite.
+#[derive(Debug)]
+pub(super) struct SqliteApprovalTable {
     pub(super) db: CatalogDb,
-    pub(super) audit: AuditLog,
+    pub(super) audit: SqliteAuditLog,
 }
 
-impl ApprovalTable {
-    /// Inserts an approval; returns false if its id exists already.
-    pub fn insert(&self, row: ApprovalRow) -> impl Future<Output = Result<bool>> + Send + use<> {
-        self.db.writer.submit(move |conn| insert(conn, &row))
+impl ApprovalTable for SqliteApprovalTable {
+    fn insert(&self, row: ApprovalRow) -> CatalogWrite<bool> {
+        self.db.write(move |conn| insert(conn, &row))
     }
 
-    /// Records the outcome of an open approval, and appends `row` to the audit log, redacted, in the same commit.
-    /// Returns false if the approval was not open; nothing is stored then.
-    pub fn record_outcome(
-        &self,
-        decided: DecidedApproval,
-        row: AuditDecision,
-    ) -> impl Future<Output = Result<bool>> + Send + use<> {
-        let row = self.audit.redact_row(row);
-        let listener = self.audit.listener.clone();
-        let decide = move |conn: &Connection| {
-            if !update_outcome(conn, &decided)? {
-                return Ok(None);
-            }
-            Ok(Some(audit::append(conn, &row)?))
-        };
-        let done = self.db.writer.submit_with_callback(decide, move |head| {
-            if let Some(head) = head {
-                listener.notify(*head);
-            }
-        });
-        async move { Ok(done.await?.is_some()) }
+    fn record_outcome(&self, decided: DecidedApproval, row: AuditDecision) -> CatalogWrite<bool> {
+        let decide = move |conn: &Connection| update_outcome(conn, &decided);
+        self.audit.append_if(row, decide)
     }
 
-    /// Denies approvals that are open in the table although no turn waits for them any more. Returns their number.
-    pub async fn deny_open(&self, now: Timestamp) -> Result<usize> {
-        let open = self
-            .db
-            .reader
-            .submit(|conn| select_approvals(conn, "status = 'open' ORDER BY asked_at", params![]))
-            .await?;
-        let count = open.len();
-        for (approval, agent) in open {
-            let decided = DecidedApproval { id: approval.id, status: Status::Denied, at: now, by: None };
-            let row = AuditDecision {
-                at: now,
-                agent,
-                agent_name: approval.agent,
-                turn: Some(approval.turn_id),
-                action: approval.action,
-                decision: "withdrawn".into(),
-                rule: "the daemon restarted".into(),
-                user: "nobody".into(),
-                old: None,
-                new: None,
-            };
-            self.record_outcome(decided, row).await?;
-        }
-        Ok(count)
+    fn list_open(&self) -> CatalogRead<'_, Vec<(Approval, Uuid)>> {
+        self.db.read(|conn| select_approvals(conn, "status = 'open' ORDER BY asked_at", params![]))
     }
 
-    /// Returns the approval with this id.
-    pub async fn get(&self, id: String) -> Result<Option<Approval>> {
-        let mut found = self.db.reader.submit(move |conn| select_approvals(conn, "id = ?1", params![id])).await?;
-        Ok(found.pop().map(|(approval, _)| approval))
+    fn get(&self, id: String) -> CatalogRead<'_, Option<Approval>> {
+        self.db
+            .read(move |conn| Ok(select_approvals(conn, "id = ?1", params![id])?.pop().map(|(approval, _)| approval)))
     }
 
-    /// Returns the newest `most` decided approvals, oldest first.
-    pub async fn list_decided(&self, agent: Option<Uuid>, most: u32) -> Result<Vec<Approval>> {
+    fn list_decided(&self, agent: Option<Uuid>, most: u32) -> CatalogRead<'_, Vec<Approval>> {
         let wanted = "status <> 'open' AND (?1 IS NULL OR agent_id = ?1) ORDER BY asked_at DESC LIMIT ?2";
         let agent = agent.map(|agent| agent.as_bytes().to_vec());
-        let found = self.db.reader.submit(move |conn| select_approvals(conn, wanted, params![agent, most])).await?;
-        Ok(found.into_iter().rev().map(|(approval, _)| approval).collect())
+        self.db.read(move |conn| {
+            let found = select_approvals(conn, wanted, params![agent, most])?;
+            Ok(found.into_iter().rev().map(|(approval, _)| approval).collect())
+        })
     }
 }
 

@@ -1,83 +1,39 @@
-//! Rows of capture: the transcripts of other programs as they were when they were last read, and the conversations that
-//! must not come back because they were deleted here.
+//! Rows of capture.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::PathBuf;
 
-use chorus_base::error::Result;
+use chorus_catalog::{CaptureTable, CapturedFile, CatalogRead, CatalogWrite, SkippedLine};
 use chorus_journal::{from_nanos, to_nanos};
-use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 use uuid::Uuid;
 
 use super::CatalogDb;
 use crate::sqlite::StoreResult;
 
-/// A transcript, or a conversation in a database, as it was when it was last read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CapturedFile {
-    /// The name of the program.
-    pub source: String,
-    pub path: PathBuf,
-    pub device: u64,
-    pub inode: u64,
-    /// The bytes that were read, up to the end of the last complete line.
-    pub read_bytes: u64,
-    pub size: u64,
-    pub modified_at: Timestamp,
-    pub conversations: u64,
-    pub messages: u64,
-    /// The sessions that hold its conversations; `None` if an earlier version read it.
-    pub sessions: Option<Vec<Uuid>>,
-    /// Lines that could not be read.
-    pub skipped_lines: u64,
-    /// The first of them.
-    pub skipped: Option<SkippedLine>,
-    /// Of a conversation in a database, the marker of its last change. It has the path of the database with its id below.
-    pub marker: Option<String>,
-    /// Why the file could not be captured; what was captured before stays.
-    pub failure: Option<String>,
-    /// It was read, but could not be saved.
-    pub unsaved: bool,
-}
-
-/// A line that could not be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SkippedLine {
-    /// Starts at 1.
-    pub line: u64,
-    pub reason: String,
-}
-
-/// The tables of capture.
-#[derive(Debug, Clone)]
-pub struct CaptureTable {
+/// The table in SQLite.
+#[derive(Debug)]
+pub(super) struct SqliteCaptureTable {
     pub(super) db: CatalogDb,
 }
 
-impl CaptureTable {
-    /// Returns all transcripts that were read.
-    pub async fn files(&self) -> Result<Vec<CapturedFile>> {
-        self.db
-            .reader
-            .submit(|conn| {
-                let rows = conn
-                    .prepare_cached(
-                        "SELECT source, path, device, inode, read_bytes, size, modified_at, conversations, messages,
+impl CaptureTable for SqliteCaptureTable {
+    fn files(&self) -> CatalogRead<'_, Vec<CapturedFile>> {
+        self.db.read(|conn| {
+            let rows = conn
+                .prepare_cached(
+                    "SELECT source, path, device, inode, read_bytes, size, modified_at, conversations, messages,
                              skipped_lines, failure, marker, skipped_line, skipped_reason, unsaved, sessions
                          FROM captured_files",
-                    )?
-                    .query_map([], read_file)?
-                    .collect::<rusqlite::Result<_>>()?;
-                Ok(rows)
-            })
-            .await
+                )?
+                .query_map([], read_file)?
+                .collect::<rusqlite::Result<_>>()?;
+            Ok(rows)
+        })
     }
 
-    /// Records that a transcript was read.
-    pub fn record(&self, file: CapturedFile) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.db.writer.submit(move |conn| {
+    fn record(&self, file: CapturedFile) -> CatalogWrite<()> {
+        self.db.write(move |conn| {
             conn.prepare_cached(
                 "INSERT OR REPLACE INTO captured_files (source, path, device, inode, read_bytes, size, modified_at,
                      conversations, messages, skipped_lines, failure, marker, skipped_line, skipped_reason, unsaved, sessions)
@@ -105,44 +61,36 @@ impl CaptureTable {
         })
     }
 
-    /// Forgets the state of transcripts of which nothing was captured, so that they are read again.
-    pub fn forget_held_back(&self) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.db.writer.submit(|conn| {
+    fn forget_held_back(&self) -> CatalogWrite<()> {
+        self.db.write(|conn| {
             conn.execute("UPDATE captured_files SET inode = 0, marker = NULL WHERE conversations = 0", [])?;
             Ok(())
         })
     }
 
-    /// Forgets the state of all transcripts, so that they are read again.
-    pub fn read_all_again(&self) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.db.writer.submit(|conn| {
+    fn read_all_again(&self) -> CatalogWrite<()> {
+        self.db.write(|conn| {
             conn.execute("UPDATE captured_files SET inode = 0, marker = NULL", [])?;
             Ok(())
         })
     }
 
-    /// Returns the hashes of the conversations that are not captured again.
-    pub async fn deleted_conversations(&self) -> Result<Vec<String>> {
-        self.db
-            .reader
-            .submit(|conn| {
-                let rows = conn
-                    .prepare_cached("SELECT conversation FROM capture_tombstones")?
-                    .query_map([], |row| row.get(0))?
-                    .collect::<rusqlite::Result<_>>()?;
-                Ok(rows)
-            })
-            .await
+    fn deleted_conversations(&self) -> CatalogRead<'_, Vec<String>> {
+        self.db.read(|conn| {
+            let rows = conn
+                .prepare_cached("SELECT conversation FROM capture_tombstones")?
+                .query_map([], |row| row.get(0))?
+                .collect::<rusqlite::Result<_>>()?;
+            Ok(rows)
+        })
     }
 
-    /// Adds the hash of a conversation that is not captured again.
-    pub fn add_tombstone(&self, hash: String) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.db.writer.submit(move |conn| insert_tombstone(conn, &hash))
+    fn add_tombstone(&self, hash: String) -> CatalogWrite<()> {
+        self.db.write(move |conn| insert_tombstone(conn, &hash))
     }
 
-    /// Removes the hashes of conversations, which are captured again.
-    pub fn remove_tombstones(&self, hashes: Vec<String>) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.db.writer.submit(move |conn| {
+    fn remove_tombstones(&self, hashes: Vec<String>) -> CatalogWrite<()> {
+        self.db.write(move |conn| {
             let mut statement = conn.prepare_cached("DELETE FROM capture_tombstones WHERE conversation = ?1")?;
             for hash in hashes {
                 statement.execute([hash])?;

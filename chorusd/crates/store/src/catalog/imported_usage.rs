@@ -1,183 +1,45 @@
-//! Usage of conversations of other programs, as their transcripts record it. A call that several transcripts contain, for
-//! example after a fork, counts for the session that was saved first.
+//! Usage of conversations of other programs.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use chorus_base::error::Result;
+use chorus_catalog::{
+    CatalogRead, CatalogWrite, ImportedDivision, ImportedSums, ImportedUsage, ImportedUsageFilter, ImportedUsageRow,
+    ImportedUsageTable, QUARTER_HOUR_NANOS,
+};
 use chorus_journal::{from_nanos, to_nanos};
-use jiff::Timestamp;
-use jiff::civil::Date;
-use jiff::tz::TimeZone;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter};
-use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use super::CatalogDb;
-use super::usage::QUARTER_HOUR_NANOS;
 use crate::sqlite::StoreResult;
 
-/// The model calls of a session.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct ImportedUsage {
-    /// Names of the models, as the program gives them.
-    pub models: Vec<String>,
-    /// Each call once.
-    pub calls: Vec<ImportedCallRow>,
-}
-
-/// A model call of a session.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ImportedCallRow {
-    /// The same in all transcripts that contain the call.
-    pub key: u64,
-    pub at: Timestamp,
-    /// Index of the model.
-    pub model: u32,
-    /// Number of calls: several if their usage is known only together.
-    pub calls: u32,
-    /// Number of calls with a recorded cost.
-    pub with_cost: u32,
-    /// Number of calls that had more output tokens than were recorded.
-    pub lower_bound: u32,
-    /// Tokens of the whole input, including those that were read from the cache or written to it.
-    pub input: u64,
-    pub output: u64,
-    pub cache_read: u64,
-    pub cache_write: u64,
-    /// The cost that the program recorded, in US dollars.
-    pub cost: f64,
-}
-
-impl ImportedCallRow {
-    fn sums(&self) -> ImportedSums {
-        ImportedSums {
-            calls: self.calls.into(),
-            input: self.input,
-            output: self.output,
-            cache_read: self.cache_read,
-            cache_write: self.cache_write,
-            cost: self.cost,
-            with_cost: self.with_cost.into(),
-            lower_bound: self.lower_bound.into(),
-        }
-    }
-}
-
-/// Sums over calls of other programs.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct ImportedSums {
-    pub calls: u64,
-    /// Tokens of the whole input, including those that were read from the cache or written to it.
-    pub input: u64,
-    pub output: u64,
-    pub cache_read: u64,
-    pub cache_write: u64,
-    /// The cost that the programs recorded, in US dollars.
-    pub cost: f64,
-    /// Number of calls with a recorded cost.
-    pub with_cost: u64,
-    /// Number of calls that had more output tokens than were recorded.
-    pub lower_bound: u64,
-}
-
-impl ImportedSums {
-    /// Adds the sums of `other`.
-    pub fn add(&mut self, other: &Self) {
-        self.calls = self.calls.saturating_add(other.calls);
-        self.input = self.input.saturating_add(other.input);
-        self.output = self.output.saturating_add(other.output);
-        self.cache_read = self.cache_read.saturating_add(other.cache_read);
-        self.cache_write = self.cache_write.saturating_add(other.cache_write);
-        self.cost += other.cost;
-        self.with_cost = self.with_cost.saturating_add(other.with_cost);
-        self.lower_bound = self.lower_bound.saturating_add(other.lower_bound);
-    }
-}
-
-impl ImportedUsage {
-    fn model_name(&self, number: u32) -> &str {
-        self.models.get(number as usize).map_or("", |model| model)
-    }
-
-    /// Returns a hash of all calls.
-    fn digest(&self) -> Vec<u8> {
-        let mut hash = Sha256::new();
-        for call in &self.calls {
-            let sums = call.sums();
-            hash.update(call.key.to_le_bytes());
-            hash.update(to_nanos(call.at).to_le_bytes());
-            hash.update(self.model_name(call.model));
-            for count in [sums.input, sums.output, sums.cache_read, sums.cache_write, sums.calls, sums.lower_bound] {
-                hash.update(count.to_le_bytes());
-            }
-            hash.update(sums.cost.to_le_bytes());
-        }
-        hash.finalize()[..16].to_vec()
-    }
-}
-
-/// By what the usage is divided, besides program and model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ImportedDivision {
-    None,
-    Project,
-    Day,
-}
-
-/// Selects usage.
-#[derive(Debug, Clone)]
-pub struct ImportedUsageFilter {
-    /// Empty means the sessions of all agents.
-    pub agents: Vec<Uuid>,
-    pub since: Option<Timestamp>,
-    /// Time zone in which days are counted.
-    pub zone: TimeZone,
-    pub division: ImportedDivision,
-}
-
-/// Usage of one model in conversations of one program.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ImportedUsageRow {
-    pub program: String,
-    pub project: Option<String>,
-    pub day: Option<Date>,
-    pub model: String,
-    pub sums: ImportedSums,
-}
-
-/// The tables of the usage of imported conversations.
-#[derive(Debug, Clone)]
-pub struct ImportedUsageTable {
+/// The table in SQLite.
+#[derive(Debug)]
+pub(super) struct SqliteImportedUsageTable {
     pub(super) db: CatalogDb,
 }
 
-impl ImportedUsageTable {
-    /// Records the usage of a session, in place of what was recorded before.
-    pub async fn record(&self, session: Uuid, usage: Arc<ImportedUsage>) -> Result<()> {
-        let (of, digest) = (session, usage.digest());
-        let is_known =
-            self.db.reader.submit(move |conn| Ok(select_digest(conn, of)?.as_ref() == Some(&digest))).await?;
-        if is_known || (usage.calls.is_empty() && !self.has_usage(session).await?) {
-            return Ok(());
-        }
-        self.db.writer.submit(move |conn| record(conn, session, &usage)).await
+impl ImportedUsageTable for SqliteImportedUsageTable {
+    fn record(&self, session: Uuid, usage: Arc<ImportedUsage>) -> CatalogRead<'_, ()> {
+        Box::pin(async move {
+            let known = self.db.read(move |conn| select_digest(conn, session)).await?;
+            let is_known = known.as_ref().is_some_and(|known| *known == usage.digest());
+            if is_known || (usage.calls.is_empty() && known.is_none()) {
+                return Ok(());
+            }
+            self.db.write(move |conn| record(conn, session, &usage)).await
+        })
     }
 
-    async fn has_usage(&self, session: Uuid) -> Result<bool> {
-        self.db.reader.submit(move |conn| Ok(select_digest(conn, session)?.is_some())).await
+    fn delete(&self, session: Uuid) -> CatalogWrite<()> {
+        self.db.write(move |conn| delete(conn, session))
     }
 
-    /// Permanently deletes the usage of a session.
-    pub fn delete(&self, session: Uuid) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.db.writer.submit(move |conn| delete(conn, session))
-    }
-
-    /// Permanently deletes the usage of all sessions of an agent.
-    pub fn delete_of_agent(&self, agent: Uuid) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.db.writer.submit(move |conn| {
+    fn delete_of_agent(&self, agent: Uuid) -> CatalogWrite<()> {
+        self.db.write(move |conn| {
             conn.execute(
                 "DELETE FROM imported_usage WHERE session_id IN (SELECT session_id FROM imported_calls WHERE agent_id = ?1)",
                 [agent.as_bytes()],
@@ -187,17 +49,12 @@ impl ImportedUsageTable {
         })
     }
 
-    /// Returns whether there is any usage.
-    pub async fn is_empty(&self) -> Result<bool> {
-        self.db
-            .reader
-            .submit(|conn| Ok(!conn.prepare_cached("SELECT 1 FROM imported_calls LIMIT 1")?.exists([])?))
-            .await
+    fn is_empty(&self) -> CatalogRead<'_, bool> {
+        self.db.read(|conn| Ok(!conn.prepare_cached("SELECT 1 FROM imported_calls LIMIT 1")?.exists([])?))
     }
 
-    /// Returns sums by program and model, and by `division`, in no order. Leaves out the sessions in the trash.
-    pub async fn sums(&self, filter: ImportedUsageFilter) -> Result<Vec<ImportedUsageRow>> {
-        self.db.reader.submit(move |conn| select_sums(conn, &filter)).await
+    fn sums(&self, filter: ImportedUsageFilter) -> CatalogRead<'_, Vec<ImportedUsageRow>> {
+        self.db.read(move |conn| select_sums(conn, &filter))
     }
 }
 
@@ -385,10 +242,12 @@ fn count(row: &Row<'_>, at: usize) -> rusqlite::Result<u64> {
 
 #[cfg(test)]
 mod tests {
-    use crate::sqlite;
+    use chorus_catalog::ImportedCallRow;
+    use jiff::tz::TimeZone;
 
     use super::super::schema::MIGRATIONS;
     use super::*;
+    use crate::sqlite;
 
     fn add_session(conn: &Connection, id: u128, conversation: &str) {
         conn.execute(

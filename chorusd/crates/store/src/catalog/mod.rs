@@ -1,22 +1,22 @@
-//! The catalog: `db/chorus.db`. Indexes the files of agents and sessions, and stores everything else that is kept in
-//! rows.
+//! The catalog in SQLite: `db/chorus.db`.
 
 mod agents;
 mod approvals;
 mod audit;
-mod audit_chain;
 mod capture;
-pub mod discord;
+mod discord;
 mod file_writes;
 mod imported_usage;
 mod lineage;
-pub mod memories;
+mod memories;
+mod newest_sessions;
+mod purge;
 mod rebuild;
 pub(super) mod schema;
 mod session_changes;
 mod session_listing;
 mod session_names;
-mod session_purge;
+mod session_rows;
 mod session_sources;
 mod sessions;
 mod settings;
@@ -31,54 +31,40 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
+use chorus_catalog::Catalog;
 use chorus_redact::Redactor;
+use futures_util::future::BoxFuture;
 use jiff::Timestamp;
+use rusqlite::Connection;
 
+use self::agents::SqliteAgentTable;
+use self::approvals::SqliteApprovalTable;
+use self::audit::{AuditListener, SqliteAuditLog};
+use self::capture::SqliteCaptureTable;
+use self::file_writes::SqliteFileWriteTable;
+use self::imported_usage::SqliteImportedUsageTable;
+use self::memories::SqliteMemoryTable;
+use self::sessions::SqliteSessionTable;
+use self::settings::SqliteSettingTable;
+use self::summary_queue::SqliteSummaryQueue;
+use self::tasks::SqliteTaskTable;
+use self::tool_exports::SqliteToolExportTable;
+use self::usage::SqliteUsageTable;
 use super::db_thread::{DbThread, FileGuards};
 use super::recovery::{self, CommitCounter, FileWatch};
 use super::snapshot::PendingSnapshot;
 use super::{OnFatal, catalog_salvage, sqlite};
 use crate::sqlite::StoreResult;
-pub use agents::{AgentRow, AgentTable};
-pub use approvals::{ApprovalRow, ApprovalTable, DecidedApproval};
-pub use audit::{AuditDecision, AuditEntry, AuditFilter, AuditLog};
-pub(super) use audit::{for_each_after, insert as insert_audit, newest_head as newest_audit};
-pub use audit_chain::{AuditHead, ChainVerifier};
-pub use capture::{CaptureTable, CapturedFile, SkippedLine};
-pub use file_writes::{FileHash, FileHistory, FileWriteRow, FileWriteTable};
-pub use imported_usage::{
-    ImportedCallRow, ImportedDivision, ImportedSums, ImportedUsage, ImportedUsageFilter, ImportedUsageRow,
-    ImportedUsageTable,
-};
-pub use lineage::{LineageRow, LineageSource, SessionName};
-pub use memories::{MemoryRow, MemoryScope, MemoryTable, RememberOutcome};
-pub use rebuild::DirectoryScan;
-pub use session_changes::{ChangedRows, SessionChanges, SessionStamp};
-pub use sessions::{ProjectFilter, SessionPlacement, SessionQuery, SessionRow, SessionTable, place_of};
-pub use settings::SettingTable;
-pub use short_ids::ShortId;
-pub use summary_queue::{PendingSummary, SummaryQueue};
-pub use tasks::{TaskRow, TaskTable, TasksAtStart};
-pub use tool_exports::{ToolExport, ToolExportTable};
-pub use usage::{CallKind, DailyUsageRow, Spending, UsageFilter, UsageRow, UsageTable, UsageTotals};
 
-/// The catalog with its tables. Code that needs one table takes that table, not the catalog.
+pub(super) use audit::{for_each_after, insert as insert_audit, newest_head as newest_audit};
+pub use rebuild::DirectoryScan;
+
+/// The catalog of one home.
 #[derive(Debug)]
-pub struct Catalog {
-    pub agents: AgentTable,
-    pub sessions: SessionTable,
-    pub summary_queue: SummaryQueue,
-    pub memories: MemoryTable,
-    pub tasks: TaskTable,
-    pub file_writes: FileWriteTable,
-    pub approvals: ApprovalTable,
-    pub audit: AuditLog,
-    pub usage: UsageTable,
-    pub imported_usage: ImportedUsageTable,
-    pub settings: SettingTable,
-    pub capture: CaptureTable,
-    pub tool_exports: ToolExportTable,
-    pub discord: discord::DiscordTables,
+pub(super) struct SqliteCatalog {
+    pub(super) tables: Catalog,
+    /// The log of `tables`, for the audit anchor.
+    pub(super) audit: SqliteAuditLog,
     writer: DbThread,
     reader: DbThread,
     path: PathBuf,
@@ -91,7 +77,27 @@ struct CatalogDb {
     reader: DbThread,
 }
 
-impl Catalog {
+impl CatalogDb {
+    /// Queues a job that reads.
+    fn read<T, J>(&self, job: J) -> BoxFuture<'static, Result<T>>
+    where
+        T: Send + 'static,
+        J: FnOnce(&Connection) -> StoreResult<T> + Send + 'static,
+    {
+        Box::pin(self.reader.submit(job))
+    }
+
+    /// Queues a job that writes.
+    fn write<T, J>(&self, job: J) -> BoxFuture<'static, Result<T>>
+    where
+        T: Send + 'static,
+        J: FnOnce(&Connection) -> StoreResult<T> + Send + 'static,
+    {
+        Box::pin(self.writer.submit(job))
+    }
+}
+
+impl SqliteCatalog {
     /// Opens or creates the catalog. If it was damaged, also returns the text of a notice about that.
     pub(super) fn open(
         path: &Path,
@@ -127,28 +133,25 @@ impl Catalog {
             writer: DbThread::writer("catalog", conn, on_fatal.clone(), files)?,
             reader: DbThread::reader("catalog-read", reader)?,
         };
-        let audit = AuditLog { db: db.clone(), listener: audit_chain::AuditListener::default(), redactor };
-        let settings = SettingTable { db: db.clone(), audit: audit.clone() };
-        let catalog = Self {
-            agents: AgentTable { db: db.clone() },
-            sessions: SessionTable { db: db.clone(), changes },
-            summary_queue: SummaryQueue { db: db.clone() },
-            memories: MemoryTable { db: db.clone() },
-            tasks: TaskTable { db: db.clone() },
-            file_writes: FileWriteTable { db: db.clone() },
-            approvals: ApprovalTable { db: db.clone(), audit: audit.clone() },
-            usage: UsageTable { db: db.clone() },
-            imported_usage: ImportedUsageTable { db: db.clone() },
-            capture: CaptureTable { db: db.clone() },
-            tool_exports: ToolExportTable { db: db.clone() },
-            discord: discord::DiscordTables::new(&db, settings.clone()),
-            settings,
-            audit,
-            writer: db.writer,
-            reader: db.reader,
-            path: path.to_owned(),
+        let audit = SqliteAuditLog { db: db.clone(), listener: AuditListener::default(), redactor };
+        let settings = SqliteSettingTable { db: db.clone(), audit: audit.clone() };
+        let tables = Catalog {
+            agents: Arc::new(SqliteAgentTable { db: db.clone() }),
+            sessions: Arc::new(SqliteSessionTable { db: db.clone(), changes }),
+            summary_queue: Arc::new(SqliteSummaryQueue { db: db.clone() }),
+            memories: Arc::new(SqliteMemoryTable { db: db.clone() }),
+            tasks: Arc::new(SqliteTaskTable { db: db.clone() }),
+            file_writes: Arc::new(SqliteFileWriteTable { db: db.clone() }),
+            approvals: Arc::new(SqliteApprovalTable { db: db.clone(), audit: audit.clone() }),
+            audit: Arc::new(audit.clone()),
+            usage: Arc::new(SqliteUsageTable { db: db.clone() }),
+            imported_usage: Arc::new(SqliteImportedUsageTable { db: db.clone() }),
+            settings: Arc::new(settings.clone()),
+            capture: Arc::new(SqliteCaptureTable { db: db.clone() }),
+            tool_exports: Arc::new(SqliteToolExportTable { db: db.clone() }),
+            discord: discord::tables(&db, settings),
         };
-        Ok((catalog, told))
+        Ok((Self { tables, audit, writer: db.writer, reader: db.reader, path: path.to_owned() }, told))
     }
 
     /// Poisons the writer with the fatal `failure`: it acknowledges nothing more.
@@ -165,7 +168,7 @@ impl Catalog {
         tokio::join!(self.reader.release_page_cache(), self.writer.release_page_cache());
     }
 
-    /// Stops the threads, and writes a copy beside the database (`chorus.db.bak`).
+    /// Stops the threads, and writes a copy next to the database (`chorus.db.bak`).
     pub(super) async fn close(&self) -> Result<()> {
         let copy = self.path.with_extension("db.bak");
         let copied = self.reader.submit(move |conn| write_copy(conn, &copy)).await;
@@ -176,7 +179,7 @@ impl Catalog {
 }
 
 /// Copies the last commit to `path`, which is replaced atomically once the copy is complete.
-fn write_copy(conn: &rusqlite::Connection, path: &Path) -> StoreResult<()> {
+fn write_copy(conn: &Connection, path: &Path) -> StoreResult<()> {
     let fail = |e: std::io::Error| Error::io("cannot store a copy of the catalog", &e);
     let new = path.with_extension("bak.tmp");
     match std::fs::remove_file(&new) {

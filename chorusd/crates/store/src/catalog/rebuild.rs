@@ -1,13 +1,12 @@
 //! Rebuilds the tables of agents and sessions from the files.
 
 use chorus_base::error::Result;
+use chorus_catalog::{AgentRow, SessionRow};
 use chorus_session::file::derived_id;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use uuid::Uuid;
 
-use super::agents::{self, AgentRow};
-use super::sessions::{self, SessionRow};
-use super::{Catalog, SessionTable, summary_queue};
+use super::{SqliteCatalog, agents, session_rows, summary_queue};
 use crate::sqlite::StoreResult;
 
 /// Contents of the agents' directories.
@@ -21,37 +20,16 @@ pub struct DirectoryScan {
     pub sessions: Vec<SessionRow>,
 }
 
-impl Catalog {
-    /// Replaces the rows of the scanned agents by those of `truth`, in one commit. Keeps sessions with row ids after
-    /// `mark`, settings and destroyed agents.
-    ///
-    /// # Errors
-    /// Nothing is changed after an error.
-    pub async fn rebuild(&self, truth: DirectoryScan, mark: i64) -> Result<()> {
+impl SqliteCatalog {
+    /// See [`Store::rebuild_catalog`](crate::Store::rebuild_catalog).
+    pub(crate) async fn rebuild(&self, truth: DirectoryScan, mark: i64) -> Result<()> {
         self.writer.submit(move |conn| rebuild(conn, truth, mark)).await
     }
-}
 
-impl SessionTable {
-    /// Returns the highest row id of a session. Rows with higher ids are newer than files that are read from now on.
-    pub async fn newest_rowid(&self) -> Result<i64> {
-        self.db
-            .reader
+    /// See [`Store::newest_session_row`](crate::Store::newest_session_row).
+    pub(crate) async fn newest_session_row(&self) -> Result<i64> {
+        self.reader
             .submit(|conn| Ok(conn.query_row("SELECT coalesce(max(rowid), 0) FROM sessions", [], |row| row.get(0))?))
-            .await
-    }
-
-    /// Lists the names of the agent's sessions whose files cannot be read.
-    pub async fn corrupt_names(&self, agent: Uuid) -> Result<Vec<String>> {
-        self.db
-            .reader
-            .submit(move |conn| {
-                let mut statement =
-                    conn.prepare_cached("SELECT session_id FROM sessions WHERE agent_id = ?1 AND corrupt IS NOT NULL")?;
-                let names =
-                    statement.query_map([agent.as_bytes()], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-                Ok(names)
-            })
             .await
     }
 }
@@ -82,7 +60,7 @@ fn rebuild(conn: &Connection, truth: DirectoryScan, mark: i64) -> StoreResult<()
         if taken.is_some() {
             row.header.id = derived_id(&format!("{agent}/{name}"));
         }
-        sessions::insert(conn, &row)?;
+        session_rows::insert(conn, &row)?;
     }
     for (id, wanted) in wanted {
         summary_queue::enqueue(conn, id, wanted)?;

@@ -1,88 +1,13 @@
 //! Lists sessions in pages, filtered by time, tag and words.
 
+use chorus_catalog::{HeaderFields, ProjectFilter, SessionQuery, SessionRow};
 use chorus_journal::to_nanos;
-use std::borrow::Cow;
-
-use chorus_proto::Trigger;
-use jiff::Timestamp;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, params_from_iter};
-use serde::Deserialize;
 use uuid::Uuid;
 
-use super::sessions::{COLUMNS, ProjectFilter, SessionQuery, SessionRow, read_session};
+use super::session_rows::{COLUMNS, read_session};
 use crate::sqlite::StoreResult;
-
-/// The fields of a header by which sessions are found. To parse all of it takes several times as long.
-#[derive(Debug, Deserialize)]
-pub(super) struct HeaderFields<'a> {
-    #[serde(borrow)]
-    description: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    summary: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    tags: Vec<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    conversation: Option<ConversationName<'a>>,
-    #[serde(default)]
-    source: Option<SourceTime>,
-    saved_at: Timestamp,
-    started_at: Timestamp,
-    trigger: Trigger,
-}
-
-/// The time of an imported conversation.
-#[derive(Debug, Deserialize)]
-struct SourceTime {
-    ended_at: Timestamp,
-}
-
-/// The conversation of a session, with the name that it had when the session was saved.
-#[derive(Debug, Deserialize)]
-struct ConversationName<'a> {
-    id: Uuid,
-    #[serde(borrow)]
-    name: Cow<'a, str>,
-}
-
-impl<'a> HeaderFields<'a> {
-    /// Parses the fields of a header; `None` if it has none of them.
-    pub(super) fn parse(header: &'a str) -> Option<Self> {
-        serde_json::from_str(header).ok()
-    }
-
-    /// Returns the title in lowercase letters.
-    pub(super) fn lower_title(&self) -> Option<String> {
-        self.description.as_ref().map(|title| title.to_lowercase())
-    }
-
-    /// Returns when the conversation was held: an import that does not say when it ended counts by its start.
-    fn held_at(&self) -> Timestamp {
-        match &self.source {
-            Some(source) => source.ended_at,
-            None if self.trigger == Trigger::Import => self.started_at,
-            None => self.saved_at,
-        }
-    }
-
-    /// Returns true if the session is one that `listing` asks for; `words` are its words in lowercase letters.
-    fn matches(&self, session_id: &str, listing: &SessionQuery, words: &[String]) -> bool {
-        if listing.since.is_some_and(|since| self.held_at() < since) {
-            return false;
-        }
-        if words.is_empty() {
-            return true;
-        }
-        // Without a title, the summary is shown in its place.
-        let title = self.description.as_ref().or(self.summary.as_ref()).map_or("", |title| &**title);
-        let conversation = self.conversation.as_ref();
-        let now = conversation.and_then(|conversation| listing.conversation_texts.get(&conversation.id));
-        let called = conversation.map(|conversation| &*conversation.name).into_iter().chain(now.map(|text| &**text));
-        let parts = [session_id, title].into_iter().chain(called).chain(self.tags.iter().map(|tag| &**tag));
-        let text = parts.collect::<Vec<_>>().join("\n").to_lowercase();
-        words.iter().all(|word| text.contains(&**word))
-    }
-}
 
 /// Returns true if a word is the same in JSON, and SQLite's `lower` changes its case as [`str::to_lowercase`] does.
 pub(super) fn is_plain(word: &str) -> bool {
@@ -106,7 +31,7 @@ pub(super) fn select_page(conn: &Connection, listing: &SessionQuery) -> StoreRes
 
 /// Returns the row ids of the sessions that match, newest first, in one pass over the table.
 fn select_matching(conn: &Connection, listing: &SessionQuery) -> StoreResult<Vec<i64>> {
-    let words: Vec<String> = listing.words.iter().map(|word| word.to_lowercase()).collect();
+    let words = listing.lower_words();
     let (filter, values) = where_clause(listing);
     let mut statement = conn.prepare_cached(&format!(
         "SELECT rowid, session_id, header FROM sessions {filter} ORDER BY place DESC, rowid DESC"
@@ -149,7 +74,7 @@ fn json_ids(ids: &[Uuid]) -> Value {
     Value::Text(serde_json::Value::from(ids).to_string())
 }
 
-/// Builds the `WHERE` clause of a query and its values. It may accept rows that [`matches`] does not.
+/// Builds the `WHERE` clause of a query and its values. It may accept rows that [`HeaderFields::matches`] does not.
 fn where_clause(listing: &SessionQuery) -> (String, Vec<Value>) {
     let mut parts = Vec::new();
     let mut values = Vec::new();
@@ -269,46 +194,6 @@ fn count_matching(conn: &Connection, listing: &SessionQuery) -> StoreResult<u64>
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn matches(header: &str, words: &[&str], since: Option<&str>) -> bool {
-        let listing = SessionQuery {
-            words: words.iter().map(|word| (*word).to_owned()).collect(),
-            since: since.map(|at| at.parse().unwrap()),
-            ..SessionQuery::default()
-        };
-        let words: Vec<String> = listing.words.iter().map(|word| word.to_lowercase()).collect();
-        HeaderFields::parse(header).unwrap().matches("2026-01-02_slug", &listing, &words)
-    }
-
-    #[test]
-    fn words_are_found_in_any_script_and_case_and_with_characters_that_json_escapes() {
-        let header = r#"{"description":"Größe \"ÄRGER\" C:\\x \u00e9t\u00e9","summary":"not shown","tags":["Übung"],
-            "saved_at":"2026-01-02T03:04:05Z",
-            "started_at":"2026-01-02T03:04:05Z","trigger":"manual_save","working_set":{"description":"inner"}}"#;
-        for word in ["GRÖSSE", "GRÖße", "ärger", "\"ärger\"", "c:\\X", "ÉTÉ", "übung", "SLUG", "2026-01"] {
-            assert_eq!(matches(header, &[word], None), word != "GRÖSSE", "{word}");
-        }
-        for word in ["shown", "inner", "manual_save", "description"] {
-            assert!(!matches(header, &[word], None), "{word}");
-        }
-        assert!(matches(header, &["größe", "slug"], None) && !matches(header, &["größe", "nothing"], None));
-    }
-
-    #[test]
-    fn an_imported_conversation_has_the_time_of_its_end() {
-        let header = r#"{"description":null,"summary":"a b","saved_at":"2026-03-01T00:00:00Z",
-            "started_at":"2026-01-02T03:04:05Z","trigger":"import"}"#;
-        // An import of an earlier version says only when it began.
-        assert!(matches(header, &["A"], Some("2026-01-02T00:00:00Z")));
-        assert!(!matches(header, &[], Some("2026-01-03T00:00:00Z")));
-        let ended = header.replace("\"saved_at", "\"source\":{\"ended_at\":\"2026-01-04T00:00:00Z\"},\"saved_at");
-        assert!(matches(&ended, &[], Some("2026-01-03T00:00:00Z")));
-        assert!(!matches(&ended, &[], Some("2026-01-05T00:00:00Z")));
-        // The time of any other session is that of its save.
-        let saved = header.replace("\"import", "\"manual_save");
-        assert!(matches(&saved, &[], Some("2026-02-03T00:00:00Z")));
-        assert!(!matches(&saved, &[], Some("2026-03-03T00:00:00Z")));
-    }
 
     #[test]
     fn a_project_has_what_is_below_its_directory_but_not_beside_it() {

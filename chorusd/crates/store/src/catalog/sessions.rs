@@ -1,445 +1,277 @@
-//! Rows of sessions.
+//! The table of sessions.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use chorus_base::error::{Error, Result};
-use chorus_journal::{from_nanos, to_nanos};
-use chorus_proto::{ErrorKind, SessionHeader};
+use chorus_catalog::{
+    CatalogRead, CatalogWrite, ImportedUsage, LineageRow, NewSession, ProjectFilter, SessionChanges, SessionName,
+    SessionQuery, SessionRow, SessionStamp, SessionTable, ShortId, UnusedSession,
+};
+use chorus_journal::to_nanos;
+use chorus_proto::SessionHeader;
 use chorus_session::conversation::ConversationKey;
 use jiff::Timestamp;
-use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Row, params};
+use rusqlite::{Connection, params};
 use uuid::Uuid;
 
-use super::CatalogDb;
-use super::imported_usage::{self, ImportedUsage};
-use super::session_changes::SessionChanges;
+use super::newest_sessions::{
+    select_conversations_named, select_names_with_base, select_newest_of_each, select_nth_newest,
+};
 use super::session_listing::{read_page, select_page};
-use super::short_ids::{ShortId, select_short_ids};
-use super::summary_queue::{self, PendingSummary};
-use crate::sqlite::{StoreError, StoreResult};
+use super::short_ids::select_short_ids;
+use super::{
+    CatalogDb, imported_usage, lineage, purge, session_changes, session_names, session_rows, session_sources,
+    stale_sessions,
+};
 
-/// A row of the table `sessions`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SessionRow {
-    pub header: SessionHeader,
-    /// Hash of the messages, see [`chorus_session::MessageHash`].
-    pub sha256: String,
-    /// Stamp of the file when it was read or written; a different one means that the file has changed.
-    pub file_stamp: String,
-    /// Reason why the file cannot be read, if it cannot.
-    pub corrupt: Option<String>,
-    pub last_used_at: Timestamp,
-    /// Position in the order of sessions: nanoseconds since 1970 by [`to_nanos`], or more if the clock was set back.
-    pub place: i64,
-}
-
-impl SessionRow {
-    /// Returns true if messages with this hash, of a file with `header`, are those that were saved. An import that was
-    /// interrupted may have added some which only the file knows of.
-    #[must_use]
-    pub fn has_saved(&self, header: &SessionHeader, sha256: &str) -> bool {
-        self.sha256 == sha256 || header.source.as_ref().is_some_and(|source| source.messages_sha256 == sha256)
-    }
-}
-
-/// Where a new session is placed in the order of sessions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SessionPlacement {
-    /// At the `place` of its row.
-    AtOwnPlace,
-    /// After all others, whatever the clock says.
-    Last,
-}
-
-/// Query for a page of sessions, newest first.
-#[derive(Debug, Clone, Default)]
-pub struct SessionQuery {
-    /// `None` means all agents.
-    pub agent: Option<Uuid>,
-    /// Agents whose sessions are listed as well, if `agent` is given.
-    pub also: Vec<Uuid>,
-    /// Of `agent`, only the sessions of this conversation.
-    pub conversation: Option<ConversationKey>,
-    /// Conversations of `agent` whose sessions are left out.
-    pub hidden: Vec<Uuid>,
-    /// Only imported conversations of this program.
-    pub source: Option<String>,
-    /// Only sessions of this project.
-    pub project: Option<ProjectFilter>,
-    /// Only conversations since then: by the time of the save, or of an imported one by its end.
-    pub since: Option<Timestamp>,
-    pub tag: Option<String>,
-    /// Words that the title, the name, the tags or the conversation contain, each of them, in any case.
-    pub words: Vec<String>,
-    /// The names and titles that conversations have now, in lowercase letters, by id; those without any of `words` may be
-    /// missing.
-    pub conversation_texts: HashMap<Uuid, String>,
-    pub offset: u64,
-    pub limit: u64,
-}
-
-/// Selects sessions by their project.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ProjectFilter {
-    /// The absolute path of a directory: imported conversations that were held in it or below it.
-    pub directory: Option<String>,
-    /// The last part of such a directory.
-    pub name: Option<String>,
-    /// Agents of the project: all their sessions.
-    pub agents: Vec<Uuid>,
-}
-
-/// Returns the position of a session in the order of sessions, unless it has to come after all others.
-#[must_use]
-pub fn place_of(header: &SessionHeader) -> i64 {
-    to_nanos(header.held_at())
-}
-
-pub(super) const COLUMNS: &str = "header, sha256, file_stamp, corrupt, last_used_at, place";
-
-pub(super) fn read_session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
-    let header = row.get_ref(0)?.as_str()?;
-    Ok(SessionRow {
-        header: serde_json::from_str(header)
-            .map_err(|e| rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, Box::new(e)))?,
-        sha256: row.get(1)?,
-        file_stamp: row.get(2)?,
-        corrupt: row.get(3)?,
-        last_used_at: from_nanos(row.get(4)?),
-        place: row.get(5)?,
-    })
-}
-
-/// The table of sessions, which indexes their files.
-#[derive(Debug, Clone)]
-pub struct SessionTable {
+/// The table in SQLite.
+#[derive(Debug)]
+pub(super) struct SqliteSessionTable {
     pub(super) db: CatalogDb,
     pub(super) changes: Arc<SessionChanges>,
 }
 
-impl SessionTable {
-    /// Inserts a session; a name that the agent already has is a conflict. With `wanted`, also queues it for a summary,
-    /// in the same commit. Returns its short id.
-    pub fn insert(
-        &self,
-        row: SessionRow,
-        order: SessionPlacement,
-        wanted: Option<PendingSummary>,
-    ) -> impl Future<Output = Result<String>> + Send + use<> {
-        self.db.writer.submit(move |conn| insert_saved(conn, row, order, wanted))
+impl SessionTable for SqliteSessionTable {
+    fn insert(&self, new: NewSession) -> CatalogWrite<String> {
+        if new.is_one_of_many {
+            return Box::pin(self.db.writer.submit_deferred(move |conn| session_rows::insert_new(conn, new)));
+        }
+        self.db.write(move |conn| session_rows::insert_new(conn, new))
     }
 
-    /// As [`SessionTable::insert`], for an imported conversation with its usage, in the same commit.
-    pub fn insert_imported(
-        &self,
-        row: SessionRow,
-        order: SessionPlacement,
-        usage: Arc<ImportedUsage>,
-    ) -> impl Future<Output = Result<String>> + Send + use<> {
-        self.db.writer.submit(move |conn| {
-            let id = row.header.id;
-            let short_id = insert_saved(conn, row, order, None)?;
-            imported_usage::record(conn, id, &usage)?;
-            Ok(short_id)
-        })
+    fn upsert(&self, row: SessionRow) -> CatalogWrite<()> {
+        self.db.write(move |conn| session_rows::upsert(conn, &row))
     }
 
-    /// As [`SessionTable::insert`], for one of many sessions: the row may wait a moment for others, to share their
-    /// commit.
-    pub fn insert_deferred(
-        &self,
-        row: SessionRow,
-        order: SessionPlacement,
-        wanted: Option<PendingSummary>,
-    ) -> impl Future<Output = Result<String>> + Send + use<> {
-        self.db.writer.submit_deferred(move |conn| insert_saved(conn, row, order, wanted))
-    }
-
-    /// Inserts a session whose file was found; replaces the rows with its id or with its name within the agent. Does
-    /// nothing if there is a row for this very file: a save has inserted it meanwhile, and replacing it would lose the
-    /// summary that is requested with it.
-    pub fn upsert(&self, row: SessionRow) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.db.writer.submit(move |conn| {
-            let known = conn
-                .prepare_cached(
-                    "SELECT 1 FROM sessions
-                     WHERE id = ?1 AND agent_id = ?2 AND session_id = ?3 AND sha256 = ?4 AND file_stamp = ?5 AND corrupt IS ?6",
-                )?
-                .exists(params![
-                    row.header.id.as_bytes(),
-                    row.header.agent_id.as_bytes(),
-                    row.header.session_id,
-                    row.sha256,
-                    row.file_stamp,
-                    row.corrupt
-                ])?;
-            if known {
-                return Ok(());
-            }
-            conn.prepare_cached("DELETE FROM sessions WHERE id = ?1 OR (agent_id = ?2 AND session_id = ?3)")?
-                .execute(params![row.header.id.as_bytes(), row.header.agent_id.as_bytes(), row.header.session_id])?;
-            insert(conn, &row)
-        })
-    }
-
-    /// Deletes the row that [`SessionTable::insert`] inserted for this session, but no other session's row with the
-    /// same id.
-    pub fn undo_insert(&self, session: SessionHeader) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.db.writer.submit(move |conn| {
-            delete_exact(conn, &session)?;
+    fn undo_insert(&self, session: SessionHeader) -> CatalogWrite<()> {
+        self.db.write(move |conn| {
+            session_rows::delete_exact(conn, &session)?;
             imported_usage::delete(conn, session.id)
         })
     }
 
-    /// Deletes a session's row.
-    pub fn delete(&self, id: Uuid) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.db.writer.submit(move |conn| {
-            conn.prepare_cached("DELETE FROM sessions WHERE id = ?1")?.execute([id.as_bytes()])?;
-            Ok(())
+    fn update(&self, row: SessionRow) -> CatalogWrite<()> {
+        self.db.write(move |conn| session_rows::update(conn, &row))
+    }
+
+    fn replace(&self, row: SessionRow, usage: Option<Arc<ImportedUsage>>) -> CatalogWrite<()> {
+        self.db.write(move |conn| {
+            session_rows::replace(conn, &row)?;
+            usage.map_or(Ok(()), |usage| imported_usage::record(conn, row.header.id, &usage))
         })
     }
 
-    /// Sets the time at which a session was used last.
-    pub fn touch(&self, id: Uuid, at: Timestamp) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.db.writer.submit(move |conn| {
+    fn move_to_agent(&self, row: SessionRow) -> CatalogWrite<()> {
+        self.db.write(move |conn| session_rows::move_to_agent(conn, &row))
+    }
+
+    fn touch(&self, id: Uuid, at: Timestamp) -> CatalogWrite<()> {
+        self.db.write(move |conn| {
             conn.prepare_cached("UPDATE sessions SET last_used_at = ?2 WHERE id = ?1")?
                 .execute(params![id.as_bytes(), to_nanos(at)])?;
             Ok(())
         })
     }
 
-    /// Returns the session with this id.
-    pub async fn get(&self, id: Uuid) -> Result<Option<SessionRow>> {
-        self.db
-            .reader
-            .submit(move |conn| {
-                Ok(conn
-                    .prepare_cached(&format!("SELECT {COLUMNS} FROM sessions WHERE id = ?1"))?
-                    .query_row([id.as_bytes()], read_session)
-                    .optional()?)
-            })
-            .await
+    fn delete(&self, id: Uuid) -> CatalogWrite<()> {
+        self.db.write(move |conn| session_rows::delete(conn, id))
     }
 
-    /// Returns a page of sessions, and the total number that match.
-    pub async fn list(&self, listing: SessionQuery) -> Result<(Vec<SessionRow>, u64)> {
-        self.db
-            .reader
-            .submit(move |conn| {
-                let reading = conn.unchecked_transaction()?;
-                select_page(&reading, &listing)
-            })
-            .await
+    fn purge(&self, id: Uuid) -> CatalogWrite<()> {
+        self.db.write(move |conn| purge::purge_session(conn, id))
     }
 
-    /// Returns the session at the offset of a query, without counting those that match.
-    pub async fn nth(&self, listing: SessionQuery) -> Result<Option<SessionRow>> {
+    fn get(&self, id: Uuid) -> CatalogRead<'_, Option<SessionRow>> {
+        self.db.read(move |conn| session_rows::select(conn, id))
+    }
+
+    fn get_all(&self, ids: Vec<Uuid>) -> CatalogRead<'_, Vec<SessionRow>> {
+        self.db.read(move |conn| session_rows::select_all(conn, &ids))
+    }
+
+    fn list(&self, listing: SessionQuery) -> CatalogRead<'_, (Vec<SessionRow>, u64)> {
+        self.db.read(move |conn| select_page(&*conn.unchecked_transaction()?, &listing))
+    }
+
+    fn list_with_short_ids(&self, listing: SessionQuery) -> CatalogRead<'_, (Vec<SessionRow>, Vec<ShortId>, u64)> {
+        self.db.read(move |conn| {
+            let reading = conn.unchecked_transaction()?;
+            let (rows, total) = select_page(&reading, &listing)?;
+            let ids: Vec<Uuid> = rows.iter().map(|row| row.header.id).collect();
+            Ok((rows, select_short_ids(&reading, &ids)?, total))
+        })
+    }
+
+    fn nth(&self, listing: SessionQuery) -> CatalogRead<'_, Option<SessionRow>> {
         let listing = SessionQuery { limit: 1, ..listing };
-        self.db.reader.submit(move |conn| Ok(read_page(conn, &listing, u64::MAX)?.pop())).await
+        self.db.read(move |conn| Ok(read_page(conn, &listing, u64::MAX)?.pop()))
     }
 
-    /// As [`SessionTable::list`], with the short id of each session, in one transaction.
-    pub async fn list_with_short_ids(&self, listing: SessionQuery) -> Result<(Vec<SessionRow>, Vec<ShortId>, u64)> {
-        self.db
-            .reader
-            .submit(move |conn| {
-                let reading = conn.unchecked_transaction()?;
-                let (rows, total) = select_page(&reading, &listing)?;
-                let ids: Vec<Uuid> = rows.iter().map(|row| row.header.id).collect();
-                Ok((rows, select_short_ids(&reading, &ids)?, total))
-            })
-            .await
+    fn nth_newest(&self, conversation: ConversationKey, n: u64) -> CatalogRead<'_, Option<SessionRow>> {
+        self.db.read(move |conn| select_nth_newest(conn, conversation, n))
     }
 
-    /// Returns the `n`th newest session of a conversation, counted from 0.
-    pub async fn nth_newest(&self, conversation: ConversationKey, n: u64) -> Result<Option<SessionRow>> {
-        self.db.reader.submit(move |conn| select_nth_newest(conn, conversation, n)).await
-    }
-
-    /// Returns the newest session of a conversation, and its agent's session names that are `base` or begin with
-    /// `base-`: a save needs both.
-    pub async fn newest_and_names(
+    fn newest_and_names(
         &self,
         conversation: ConversationKey,
         base: String,
-    ) -> Result<(Option<SessionRow>, Vec<String>)> {
-        self.db
-            .reader
-            .submit(move |conn| {
-                let newest = select_nth_newest(conn, conversation, 0)?;
-                Ok((newest, select_names_with_base(conn, conversation.agent, &base)?))
-            })
-            .await
+    ) -> CatalogRead<'_, (Option<SessionRow>, Vec<String>)> {
+        self.db.read(move |conn| {
+            let newest = select_nth_newest(conn, conversation, 0)?;
+            Ok((newest, select_names_with_base(conn, conversation.agent, &base)?))
+        })
     }
 
-    /// Returns the newest session of each agent, in the order of `agents`; one index seek per agent.
-    pub async fn newest_of_each(&self, agents: Vec<Uuid>) -> Result<Vec<Option<SessionRow>>> {
-        self.db
-            .reader
-            .submit(move |conn| {
-                let mut statement = conn.prepare_cached(&format!(
-                    "SELECT {COLUMNS} FROM sessions WHERE agent_id = ?1 ORDER BY place DESC, rowid DESC LIMIT 1"
-                ))?;
-                agents
-                    .iter()
-                    .map(|agent| Ok(statement.query_row([agent.as_bytes()], read_session).optional()?))
-                    .collect()
-            })
-            .await
+    fn newest_of_each(&self, agents: Vec<Uuid>) -> CatalogRead<'_, Vec<Option<SessionRow>>> {
+        self.db.read(move |conn| select_newest_of_each(conn, &agents))
     }
 
-    /// Returns the newest session of each conversation, in the order of `conversations`; one index seek each.
-    pub async fn newest_of_conversations(
-        &self,
-        conversations: Vec<ConversationKey>,
-    ) -> Result<Vec<Option<SessionRow>>> {
+    fn newest_of_conversations(&self, conversations: Vec<ConversationKey>) -> CatalogRead<'_, Vec<Option<SessionRow>>> {
         let newest = |conn: &Connection, conversation: &ConversationKey| select_nth_newest(conn, *conversation, 0);
-        self.db
-            .reader
-            .submit(move |conn| conversations.iter().map(|conversation| newest(conn, conversation)).collect())
-            .await
+        self.db.read(move |conn| conversations.iter().map(|conversation| newest(conn, conversation)).collect())
     }
 
-    /// Returns the ids of the conversations, other than `main`, under whose name `name` the agent has sessions.
-    pub async fn conversations_named(&self, agent: Uuid, name: String) -> Result<Vec<Uuid>> {
-        self.db
-            .reader
-            .submit(move |conn| {
-                let mut statement = conn.prepare_cached(
-                    "SELECT DISTINCT conversation_id FROM sessions WHERE agent_id = ?1 AND conversation_id IS NOT NULL
-                         AND json_extract(header, '$.conversation.name') = ?2",
-                )?;
-                let id = |row: &Row<'_>| row.get(0).map(Uuid::from_bytes);
-                let ids = statement.query_map(params![agent.as_bytes(), name], id)?;
-                Ok(ids.collect::<rusqlite::Result<_>>()?)
-            })
-            .await
+    fn conversations_named(&self, agent: Uuid, name: String) -> CatalogRead<'_, Vec<Uuid>> {
+        self.db.read(move |conn| select_conversations_named(conn, agent, &name))
     }
 
-    /// Returns the agent's session names that are `base` or begin with `base-`.
-    pub async fn names_with_base(&self, agent: Uuid, base: String) -> Result<Vec<String>> {
-        self.db.reader.submit(move |conn| select_names_with_base(conn, agent, &base)).await
+    fn names_with_base(&self, agent: Uuid, base: String) -> CatalogRead<'_, Vec<String>> {
+        self.db.read(move |conn| select_names_with_base(conn, agent, &base))
     }
 
-    /// Returns the name and file stamp of every session of an agent.
-    pub async fn file_stamps(&self, agent: Uuid) -> Result<Vec<(String, String)>> {
-        self.db
-            .reader
-            .submit(move |conn| {
-                let mut statement =
-                    conn.prepare_cached("SELECT session_id, file_stamp FROM sessions WHERE agent_id = ?1")?;
-                let rows = statement
-                    .query_map([agent.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?
-                    .collect::<rusqlite::Result<_>>()?;
-                Ok(rows)
-            })
-            .await
+    fn list_named(&self, agent: Option<Uuid>, session_id: String) -> CatalogRead<'_, Vec<SessionRow>> {
+        self.db.read(move |conn| session_names::list_named(conn, agent, session_id))
     }
 
-    /// Returns the shortest prefix of each id that no other id shares: 8 hex digits, or more where ids are similar;
-    /// hyphens are not counted.
-    pub async fn short_ids(&self, ids: Vec<Uuid>) -> Result<Vec<String>> {
-        // One transaction, because each single statement would lock and unlock the database.
-        let short = self.db.reader.submit(move |conn| select_short_ids(&*conn.unchecked_transaction()?, &ids)).await?;
-        Ok(short.into_iter().map(|short| short.text).collect())
+    fn list_with_prefix(&self, agent: Option<Uuid>, prefix: String) -> CatalogRead<'_, Vec<SessionRow>> {
+        self.db.read(move |conn| session_names::list_with_prefix(conn, agent, prefix))
     }
-}
 
-fn insert_saved(
-    conn: &Connection,
-    mut row: SessionRow,
-    order: SessionPlacement,
-    wanted: Option<PendingSummary>,
-) -> StoreResult<String> {
-    // A scan or a rebuild may have found the file first and inserted a row for this session.
-    delete_exact(conn, &row.header)?;
-    if order == SessionPlacement::Last {
-        row.place = row.place.max(next_place(conn)?);
+    fn list_with_slug(&self, agents: Vec<Uuid>, slug: String) -> CatalogRead<'_, Vec<SessionRow>> {
+        self.db.read(move |conn| session_names::list_with_slug(conn, &agents, &slug))
     }
-    insert(conn, &row)?;
-    if let Some(wanted) = wanted {
-        summary_queue::enqueue(conn, row.header.id, wanted)?;
+
+    fn list_with_title_words(&self, agents: Vec<Uuid>, words: String) -> CatalogRead<'_, Vec<SessionRow>> {
+        self.db.read(move |conn| session_names::list_with_title_words(conn, &agents, &words))
     }
-    Ok(select_short_ids(conn, &[row.header.id])?.pop().map(|short| short.text).unwrap_or_default())
-}
 
-fn select_nth_newest(conn: &Connection, conversation: ConversationKey, n: u64) -> StoreResult<Option<SessionRow>> {
-    // Greater numbers do not fit into SQLite, and no table has so many rows.
-    let Ok(n) = i64::try_from(n) else { return Ok(None) };
-    Ok(conn
-        .prepare_cached(&format!(
-            "SELECT {COLUMNS} FROM sessions WHERE agent_id = ?1 AND conversation_id IS ?2
-             ORDER BY place DESC, rowid DESC LIMIT 1 OFFSET ?3"
-        ))?
-        .query_row(
-            params![conversation.agent.as_bytes(), conversation.stored_id().map(Uuid::into_bytes), n],
-            read_session,
-        )
-        .optional()?)
-}
-
-fn select_names_with_base(conn: &Connection, agent: Uuid, base: &str) -> StoreResult<Vec<String>> {
-    let mut statement = conn.prepare_cached(
-        "SELECT session_id FROM sessions
-         WHERE agent_id = ?1 AND (session_id = ?2 OR session_id BETWEEN ?2 || '-' AND ?2 || '.')",
-    )?;
-    Ok(statement.query_map(params![agent.as_bytes(), base], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
-}
-
-fn delete_exact(conn: &Connection, session: &SessionHeader) -> StoreResult<()> {
-    conn.prepare_cached("DELETE FROM sessions WHERE id = ?1 AND agent_id = ?2 AND session_id = ?3")?
-        .execute(params![session.id.as_bytes(), session.agent_id.as_bytes(), session.session_id])?;
-    Ok(())
-}
-
-/// The first place after all sessions.
-fn next_place(conn: &Connection) -> StoreResult<i64> {
-    let last: Option<i64> = conn.prepare_cached("SELECT max(place) FROM sessions")?.query_row([], |row| row.get(0))?;
-    Ok(last.map_or(i64::MIN, |last| last.saturating_add(1)))
-}
-
-pub(super) fn insert(conn: &Connection, row: &SessionRow) -> StoreResult<()> {
-    let header = serde_json::to_string(&row.header).map_err(|e| Error::internal(e.to_string()))?;
-    let id = row.header.id;
-    conn.prepare_cached(
-        "INSERT INTO sessions (id, agent_id, session_id, saved_at, header, sha256, file_stamp, corrupt, last_used_at,
-             place, conversation_id, source_program, source_conversation, project)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
-    )?
-    .execute(params![
-        id.as_bytes(),
-        row.header.agent_id.as_bytes(),
-        row.header.session_id,
-        to_nanos(row.header.saved_at),
-        header,
-        row.sha256,
-        row.file_stamp,
-        row.corrupt,
-        to_nanos(row.last_used_at),
-        row.place,
-        row.header.conversation.as_ref().map(|conversation| conversation.id.into_bytes()),
-        row.header.source.as_ref().map(|source| &source.program),
-        row.header.source.as_ref().map(|source| &source.conversation),
-        row.header.source.as_ref().and_then(|source| source.project.as_ref()),
-    ])
-    .map_err(|e| match e.sqlite_error_code() {
-        Some(ErrorCode::ConstraintViolation) => StoreError::from(Error::new(
-            ErrorKind::AlreadyExists,
-            format!("this agent already has a session {}", row.header.session_id),
-        )),
-        _ => e.into(),
-    })?;
-    let mut tag = conn.prepare_cached("INSERT OR IGNORE INTO session_tags (id, tag) VALUES (?1, ?2)")?;
-    for name in &row.header.tags {
-        tag.execute(params![id.as_bytes(), name])?;
+    fn short_ids(&self, ids: Vec<Uuid>) -> CatalogRead<'_, Vec<String>> {
+        self.db.read(move |conn| {
+            // One transaction, because each single statement would lock and unlock the database.
+            let short = select_short_ids(&*conn.unchecked_transaction()?, &ids)?;
+            Ok(short.into_iter().map(|short| short.text).collect())
+        })
     }
-    Ok(())
+
+    fn lineage(&self, agents: Vec<Uuid>) -> CatalogRead<'_, Vec<LineageRow>> {
+        self.db.read(move |conn| lineage::select_lineage(conn, &agents))
+    }
+
+    fn names(&self, ids: Vec<Uuid>) -> CatalogRead<'_, HashMap<Uuid, SessionName>> {
+        self.db.read(move |conn| lineage::select_names(conn, &ids))
+    }
+
+    fn names_at(&self, moments: Vec<(Uuid, Timestamp)>) -> CatalogRead<'_, Vec<Option<String>>> {
+        self.db.read(move |conn| lineage::select_names_at(conn, &moments))
+    }
+
+    fn list_of_source(&self, program: String, conversation: String) -> CatalogRead<'_, Vec<SessionRow>> {
+        self.db.read(move |conn| session_sources::list_of_source(conn, &program, &conversation))
+    }
+
+    fn list_without_source(&self, started_at: Timestamp) -> CatalogRead<'_, Vec<SessionRow>> {
+        self.db.read(move |conn| session_sources::list_without_source(conn, started_at))
+    }
+
+    fn list_without_source_by_slug(&self, slug: String) -> CatalogRead<'_, Vec<SessionRow>> {
+        self.db.read(move |conn| session_sources::list_without_source_by_slug(conn, &slug))
+    }
+
+    fn source_programs(&self) -> CatalogRead<'_, Vec<String>> {
+        self.db.read(session_sources::list_programs)
+    }
+
+    fn identities_of_agent(&self, agent: Uuid) -> CatalogRead<'_, Vec<(String, String)>> {
+        self.db.read(move |conn| session_sources::identities_of_agent(conn, agent))
+    }
+
+    fn count_by_program(&self) -> CatalogRead<'_, HashMap<String, (u64, u64)>> {
+        self.db.read(session_sources::count_by_program)
+    }
+
+    fn ids_with_source(&self) -> CatalogRead<'_, HashSet<Uuid>> {
+        self.db.read(session_sources::ids_with_source)
+    }
+
+    fn ids_of_project(&self, project: ProjectFilter) -> CatalogRead<'_, Vec<Uuid>> {
+        self.db.read(move |conn| session_sources::ids_of_project(conn, &project))
+    }
+
+    fn ids_of_agent(&self, agent: Uuid) -> CatalogRead<'_, Vec<Uuid>> {
+        self.db.read(move |conn| {
+            let mut statement = conn.prepare_cached("SELECT id FROM sessions WHERE agent_id = ?1")?;
+            let ids = statement.query_map([agent.as_bytes()], |row| Ok(Uuid::from_bytes(row.get(0)?)))?;
+            Ok(ids.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    fn file_stamps(&self, agent: Uuid) -> CatalogRead<'_, Vec<(String, String)>> {
+        self.db.read(move |conn| {
+            let mut statement =
+                conn.prepare_cached("SELECT session_id, file_stamp FROM sessions WHERE agent_id = ?1")?;
+            let rows = statement.query_map([agent.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    fn corrupt_names(&self, agent: Uuid) -> CatalogRead<'_, Vec<String>> {
+        self.db.read(move |conn| {
+            let mut statement =
+                conn.prepare_cached("SELECT session_id FROM sessions WHERE agent_id = ?1 AND corrupt IS NOT NULL")?;
+            let names = statement.query_map([agent.as_bytes()], |row| row.get(0))?;
+            Ok(names.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    fn stamps_after(&self, after: i64, limit: u64) -> CatalogRead<'_, Vec<SessionStamp>> {
+        self.db.read(move |conn| session_changes::stamps_after(conn, after, limit))
+    }
+
+    fn changes(&self) -> Arc<SessionChanges> {
+        self.changes.clone()
+    }
+
+    fn commit_changes(&self) -> CatalogWrite<()> {
+        self.db.write(|_| Ok(()))
+    }
+
+    fn list_unused_since(&self, before: Timestamp) -> CatalogRead<'_, Vec<UnusedSession>> {
+        Box::pin(async move {
+            self.db.writer.submit_without_savepoint(|_| Ok(())).await?;
+            let mut found = Vec::new();
+            let mut from = Some(0);
+            // In chunks, so that other reads are not delayed.
+            while let Some(after) = from {
+                let read = move |conn: &Connection| stale_sessions::read_chunk(conn, before, after);
+                let (piece, next) = self.db.read(read).await?;
+                found.extend(piece);
+                from = next;
+            }
+            Ok(found)
+        })
+    }
+
+    fn get_unused_since(&self, id: Uuid, before: Timestamp) -> CatalogWrite<Option<SessionRow>> {
+        Box::pin(self.db.writer.submit_without_savepoint(move |conn| stale_sessions::select_unused(conn, id, before)))
+    }
 }
 
 #[cfg(test)]
 pub(super) mod tests {
+    use chorus_catalog::{PendingSummary, SessionPlacement};
+
     use super::*;
+    use crate::catalog::SqliteCatalog;
 
     pub(in crate::catalog) fn row_with_stamp(stamp: &str) -> SessionRow {
         let header = serde_json::json!({
@@ -466,16 +298,16 @@ pub(super) mod tests {
         let on_fatal: crate::OnFatal = Arc::new(|_| ());
         let redactor = Arc::new(chorus_redact::Redactor::new(|| [0; 32]));
         let (catalog, _) =
-            super::super::Catalog::open(&dir.path().join("chorus.db"), &on_fatal, Timestamp::UNIX_EPOCH, redactor)
-                .unwrap();
-        let id = row_with_stamp("1").header.id;
-        let wanted = Some(PendingSummary { described: true });
-        catalog.sessions.insert(row_with_stamp("1"), SessionPlacement::Last, wanted).await.unwrap();
-        catalog.sessions.upsert(row_with_stamp("1")).await.unwrap();
-        assert!(catalog.summary_queue.get(id).await.unwrap().is_some());
+            SqliteCatalog::open(&dir.path().join("chorus.db"), &on_fatal, Timestamp::UNIX_EPOCH, redactor).unwrap();
+        let (id, tables) = (row_with_stamp("1").header.id, &catalog.tables);
+        let new = NewSession::new(row_with_stamp("1"), SessionPlacement::Last);
+        let summary = Some(PendingSummary { described: true });
+        tables.sessions.insert(NewSession { summary, ..new }).await.unwrap();
+        tables.sessions.upsert(row_with_stamp("1")).await.unwrap();
+        assert!(tables.summary_queue.get(id).await.unwrap().is_some());
         // The file was changed by hand since: what it holds now is another text.
-        catalog.sessions.upsert(row_with_stamp("2")).await.unwrap();
-        assert_eq!(catalog.sessions.get(id).await.unwrap().unwrap().file_stamp, "2");
+        tables.sessions.upsert(row_with_stamp("2")).await.unwrap();
+        assert_eq!(tables.sessions.get(id).await.unwrap().unwrap().file_stamp, "2");
         catalog.close().await.unwrap();
     }
 }

@@ -1,53 +1,40 @@
-//! Settings: named values that are stored in the catalog.
+//! Settings: named values.
 
-use chorus_base::error::Result;
+use chorus_catalog::{AuditDecision, CatalogRead, CatalogWrite, SettingTable};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::CatalogDb;
-use super::audit::{self, AuditDecision, AuditLog};
+use super::audit::SqliteAuditLog;
 use crate::sqlite::StoreResult;
 
-/// The table of settings.
+/// The table in SQLite.
 #[derive(Debug, Clone)]
-pub struct SettingTable {
+pub(super) struct SqliteSettingTable {
     pub(super) db: CatalogDb,
-    pub(super) audit: AuditLog,
+    pub(super) audit: SqliteAuditLog,
 }
 
-impl SettingTable {
-    /// Returns the value of `key`.
-    pub async fn get(&self, key: &'static str) -> Result<Option<String>> {
-        self.db
-            .reader
-            .submit(move |conn| {
-                Ok(conn
-                    .prepare_cached("SELECT value FROM settings WHERE key = ?1")?
-                    .query_row([key], |row| row.get(0))
-                    .optional()?)
-            })
-            .await
+impl SettingTable for SqliteSettingTable {
+    fn get(&self, key: &'static str) -> CatalogRead<'_, Option<String>> {
+        self.db.read(move |conn| {
+            Ok(conn
+                .prepare_cached("SELECT value FROM settings WHERE key = ?1")?
+                .query_row([key], |row| row.get(0))
+                .optional()?)
+        })
     }
 
-    /// Sets `key`, or removes it if `value` is `None`.
-    pub fn set(&self, key: &'static str, value: Option<String>) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.db.writer.submit(move |conn| upsert(conn, key, value.as_deref()))
+    fn set(&self, key: &'static str, value: Option<String>) -> CatalogWrite<()> {
+        self.db.write(move |conn| upsert(conn, key, value.as_deref()))
     }
 
-    /// Sets `key` to the `new` value of `row`, or removes it, and appends `row` to the audit log in the same commit.
-    pub fn set_audited(
-        &self,
-        key: &'static str,
-        row: AuditDecision,
-    ) -> impl Future<Output = Result<()>> + Send + use<> {
+    fn set_audited(&self, key: &'static str, row: AuditDecision) -> CatalogWrite<()> {
         let value = row.new.clone();
-        let row = self.audit.redact_row(row);
-        let listener = self.audit.listener.clone();
-        let change = move |conn: &Connection| {
+        let changed = self.audit.append_if(row, move |conn| {
             upsert(conn, key, value.as_deref())?;
-            audit::append(conn, &row)
-        };
-        let done = self.db.writer.submit_with_callback(change, move |head| listener.notify(*head));
-        async move { done.await.map(drop) }
+            Ok(true)
+        });
+        Box::pin(async move { changed.await.map(drop) })
     }
 }
 

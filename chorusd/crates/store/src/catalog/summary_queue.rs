@@ -1,66 +1,47 @@
-//! Queue of sessions that a model will summarise. A row is deleted with its session, or once the summary is written or
-//! given up.
+//! Queue of sessions that a model will summarize.
 
-use chorus_base::error::Result;
+use chorus_catalog::{CatalogRead, CatalogWrite, PendingSummary, SummaryQueue};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use uuid::Uuid;
 
 use super::CatalogDb;
 use crate::sqlite::StoreResult;
 
-/// A pending summary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PendingSummary {
-    /// Whether a person wrote the description, which then must be kept.
-    pub described: bool,
-}
-
-/// The queue of sessions that wait for a summary.
-#[derive(Debug, Clone)]
-pub struct SummaryQueue {
+/// The table in SQLite.
+#[derive(Debug)]
+pub(super) struct SqliteSummaryQueue {
     pub(super) db: CatalogDb,
 }
 
-impl SummaryQueue {
-    /// Adds a session to the queue, if it still exists.
-    pub fn push(&self, id: Uuid, wanted: PendingSummary) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.db.writer.submit(move |conn| enqueue(conn, id, wanted))
+impl SummaryQueue for SqliteSummaryQueue {
+    fn push(&self, id: Uuid, wanted: PendingSummary) -> CatalogWrite<()> {
+        self.db.write(move |conn| enqueue(conn, id, wanted))
     }
 
-    /// Removes a session from the queue.
-    pub fn remove(&self, id: Uuid) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.db.writer.submit(move |conn| {
+    fn remove(&self, id: Uuid) -> CatalogWrite<()> {
+        self.db.write(move |conn| {
             conn.prepare_cached("DELETE FROM summaries_wanted WHERE id = ?1")?.execute([id.as_bytes()])?;
             Ok(())
         })
     }
 
-    /// Returns the queue's entry for a session.
-    pub async fn get(&self, id: Uuid) -> Result<Option<PendingSummary>> {
-        self.db
-            .reader
-            .submit(move |conn| {
-                Ok(conn
-                    .prepare_cached("SELECT described FROM summaries_wanted WHERE id = ?1")?
-                    .query_row([id.as_bytes()], |row| Ok(PendingSummary { described: row.get(0)? }))
-                    .optional()?)
-            })
-            .await
+    fn get(&self, id: Uuid) -> CatalogRead<'_, Option<PendingSummary>> {
+        self.db.read(move |conn| {
+            Ok(conn
+                .prepare_cached("SELECT described FROM summaries_wanted WHERE id = ?1")?
+                .query_row([id.as_bytes()], |row| Ok(PendingSummary { described: row.get(0)? }))
+                .optional()?)
+        })
     }
 
-    /// Lists all sessions in the queue, newest first.
-    pub async fn list(&self) -> Result<Vec<Uuid>> {
-        self.db
-            .reader
-            .submit(|conn| {
-                let mut statement = conn
-                    .prepare_cached("SELECT id FROM summaries_wanted JOIN sessions USING (id) ORDER BY place DESC")?;
-                let ids = statement
-                    .query_map([], |row| row.get(0).map(Uuid::from_bytes))?
-                    .collect::<rusqlite::Result<_>>()?;
-                Ok(ids)
-            })
-            .await
+    fn list(&self) -> CatalogRead<'_, Vec<Uuid>> {
+        self.db.read(|conn| {
+            let mut statement =
+                conn.prepare_cached("SELECT id FROM summaries_wanted JOIN sessions USING (id) ORDER BY place DESC")?;
+            let ids =
+                statement.query_map([], |row| row.get(0).map(Uuid::from_bytes))?.collect::<rusqlite::Result<_>>()?;
+            Ok(ids)
+        })
     }
 }
 

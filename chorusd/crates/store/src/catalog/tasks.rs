@@ -1,64 +1,25 @@
-//! Rows of tasks, the commands in the background. Rows are never deleted.
+//! Rows of tasks.
 
-use std::collections::HashMap;
-
-use chorus_base::error::Result;
+use chorus_catalog::{CatalogRead, CatalogWrite, TaskRow, TaskTable, TasksAtStart};
 use chorus_journal::{from_nanos, to_nanos};
 use chorus_proto::methods::tasks::TaskStatus;
-use jiff::Timestamp;
 use rusqlite::{OptionalExtension as _, Row, params};
 use uuid::Uuid;
 
 use super::CatalogDb;
 
-/// A row of the table `tasks`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TaskRow {
-    pub id: String,
-    pub agent: Uuid,
-    /// The conversation that started it; `None` for `main`.
-    pub conversation_id: Option<Uuid>,
-    /// Name of the agent when the task was started.
-    pub agent_name: String,
-    pub command: String,
-    pub pid: u32,
-    /// Start time of the process, in clock ticks since the system booted.
-    pub pid_started: u64,
-    /// Identifies the boot of the system during which the task was started.
-    pub boot: String,
-    pub status: TaskStatus,
-    pub exit_code: Option<i32>,
-    pub signal: Option<i32>,
-    pub started_at: Timestamp,
-    pub ended_at: Option<Timestamp>,
-    /// Path of the log, relative to the agent's directory.
-    pub log_path: String,
-}
-
-/// Tasks in the table at the start of the daemon.
-#[derive(Debug, Clone, Default)]
-pub struct TasksAtStart {
-    /// The highest number in an id.
-    pub last: u64,
-    /// Tasks whose end was not reported to their agents, whether they have ended or not, oldest first.
-    pub unreported: Vec<TaskRow>,
-    /// Number of ended tasks per agent.
-    pub ended: HashMap<Uuid, u64>,
-}
-
 const COLUMNS: &str = "id, agent_id, agent_name, command, pid, pid_started, boot, status, exit_code, signal, started_at, \
                        ended_at, log_path, conversation_id";
 
-/// The table of background tasks.
-#[derive(Debug, Clone)]
-pub struct TaskTable {
+/// The table in SQLite.
+#[derive(Debug)]
+pub(super) struct SqliteTaskTable {
     pub(super) db: CatalogDb,
 }
 
-impl TaskTable {
-    /// Inserts a task.
-    pub fn insert(&self, row: TaskRow) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.db.writer.submit(move |conn| {
+impl TaskTable for SqliteTaskTable {
+    fn insert(&self, row: TaskRow) -> CatalogWrite<()> {
+        self.db.write(move |conn| {
             conn.prepare_cached(&format!(
                 "INSERT INTO tasks ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
             ))?
@@ -82,9 +43,8 @@ impl TaskTable {
         })
     }
 
-    /// Records the end of a task.
-    pub fn update_end(&self, row: TaskRow) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.db.writer.submit(move |conn| {
+    fn update_end(&self, row: TaskRow) -> CatalogWrite<()> {
+        self.db.write(move |conn| {
             conn.prepare_cached(
                 "UPDATE tasks SET status = ?2, exit_code = ?3, signal = ?4, ended_at = ?5 WHERE id = ?1",
             )?
@@ -99,63 +59,49 @@ impl TaskTable {
         })
     }
 
-    /// Records that the end of a task was reported to its agent.
-    pub fn mark_reported(&self, id: String) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.db.writer.submit(move |conn| {
+    fn mark_reported(&self, id: String) -> CatalogWrite<()> {
+        self.db.write(move |conn| {
             conn.prepare_cached("UPDATE tasks SET told = 1 WHERE id = ?1")?.execute([id])?;
             Ok(())
         })
     }
 
-    /// Reads the state of the table at the start of the daemon.
-    pub async fn list_at_start(&self) -> Result<TasksAtStart> {
-        self.db
-            .reader
-            .submit(|conn| {
-                let last = "SELECT coalesce(max(CAST(substr(id, 2) AS INTEGER)), 0) FROM tasks";
-                let last = conn.prepare_cached(last)?.query_row([], |row| row.get(0))?;
-                let untold = format!("SELECT {COLUMNS} FROM tasks WHERE told = 0 ORDER BY started_at");
-                let untold =
-                    conn.prepare_cached(&untold)?.query_map([], read_task)?.collect::<rusqlite::Result<_>>()?;
-                let ended = "SELECT agent_id, count(*) FROM tasks WHERE status <> 'running' GROUP BY agent_id";
-                let ended = conn
-                    .prepare_cached(ended)?
-                    .query_map([], |row| Ok((Uuid::from_bytes(row.get(0)?), row.get(1)?)))?
-                    .collect::<rusqlite::Result<_>>()?;
-                Ok(TasksAtStart { last, unreported: untold, ended })
-            })
-            .await
+    fn list_at_start(&self) -> CatalogRead<'_, TasksAtStart> {
+        self.db.read(|conn| {
+            let last = "SELECT coalesce(max(CAST(substr(id, 2) AS INTEGER)), 0) FROM tasks";
+            let last = conn.prepare_cached(last)?.query_row([], |row| row.get(0))?;
+            let untold = format!("SELECT {COLUMNS} FROM tasks WHERE told = 0 ORDER BY started_at");
+            let untold = conn.prepare_cached(&untold)?.query_map([], read_task)?.collect::<rusqlite::Result<_>>()?;
+            let ended = "SELECT agent_id, count(*) FROM tasks WHERE status <> 'running' GROUP BY agent_id";
+            let ended = conn
+                .prepare_cached(ended)?
+                .query_map([], |row| Ok((Uuid::from_bytes(row.get(0)?), row.get(1)?)))?
+                .collect::<rusqlite::Result<_>>()?;
+            Ok(TasksAtStart { last, unreported: untold, ended })
+        })
     }
 
-    /// Returns the task with this id.
-    pub async fn get(&self, id: String) -> Result<Option<TaskRow>> {
-        self.db
-            .reader
-            .submit(move |conn| {
-                let one = format!("SELECT {COLUMNS} FROM tasks WHERE id = ?1");
-                Ok(conn.prepare_cached(&one)?.query_row([id], read_task).optional()?)
-            })
-            .await
+    fn get(&self, id: String) -> CatalogRead<'_, Option<TaskRow>> {
+        self.db.read(move |conn| {
+            let one = format!("SELECT {COLUMNS} FROM tasks WHERE id = ?1");
+            Ok(conn.prepare_cached(&one)?.query_row([id], read_task).optional()?)
+        })
     }
 
-    /// Returns tasks of one agent or of all: running ones first, then the others, newest first.
-    pub async fn list(&self, agent: Option<Uuid>, offset: u64, limit: u64) -> Result<Vec<TaskRow>> {
-        self.db
-            .reader
-            .submit(move |conn| {
-                let text = format!(
-                    "SELECT {COLUMNS} FROM tasks WHERE ?1 IS NULL OR agent_id = ?1
+    fn list(&self, agent: Option<Uuid>, offset: u64, limit: u64) -> CatalogRead<'_, Vec<TaskRow>> {
+        self.db.read(move |conn| {
+            let text = format!(
+                "SELECT {COLUMNS} FROM tasks WHERE ?1 IS NULL OR agent_id = ?1
                      ORDER BY status <> 'running', coalesce(ended_at, started_at) DESC, started_at DESC, id
                      LIMIT ?2 OFFSET ?3"
-                );
-                let number = |number| i64::try_from(number).unwrap_or(i64::MAX);
-                let rows = conn
-                    .prepare_cached(&text)?
-                    .query_map(params![agent.map(|id| *id.as_bytes()), number(limit), number(offset)], read_task)?
-                    .collect::<rusqlite::Result<_>>()?;
-                Ok(rows)
-            })
-            .await
+            );
+            let number = |number| i64::try_from(number).unwrap_or(i64::MAX);
+            let rows = conn
+                .prepare_cached(&text)?
+                .query_map(params![agent.map(|id| *id.as_bytes()), number(limit), number(offset)], read_task)?
+                .collect::<rusqlite::Result<_>>()?;
+            Ok(rows)
+        })
     }
 }
 

@@ -6,8 +6,9 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use chorus_base::error::Result;
+use chorus_catalog::{AuditHead, ChainVerifier};
 
-use super::super::catalog::{AuditHead, ChainVerifier, for_each_after};
+use super::super::catalog::for_each_after;
 use super::super::journal::{JournalPosition, check};
 use super::super::{catalog_salvage, integrity, sqlite};
 use super::wal::Wal;

@@ -6,11 +6,11 @@ use chorus_base::closest_match;
 use chorus_base::error::{Error, Result};
 use chorus_base::private_fs::move_dir;
 use chorus_base::requester::Requester;
+use chorus_catalog::{AgentTable, AuditDecision};
 use chorus_config::agent::{AgentConfig, SETTABLE_KEYS, check_name};
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::agent::{ConfigParams, ConfigResult};
 use chorus_runtime::run_blocking;
-use chorus_store::catalog::{AgentTable, AuditDecision};
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -133,7 +133,7 @@ fn audit_row_of_change(at: Timestamp, agent: &AgentEntry, by: &Requester, key: &
 
 /// Returns the effective configuration of an agent and the number of its sessions.
 pub async fn effective_config(
-    table: &AgentTable,
+    table: &Arc<dyn AgentTable>,
     defaults: &EffectiveConfig,
     agent: &AgentEntry,
 ) -> Result<(AgentConfig, u64)> {

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use chorus_base::error::Result;
+use chorus_catalog::{AgentRow, SessionRow, SessionTable};
 use chorus_clock::Clock;
 use chorus_config::agent::AgentConfig;
 use chorus_proto::{Agent, AgentState, AgentStatus, ContextInfo, SessionRef, TodayUsage};
 use chorus_session::conversation::ConversationKey;
-use chorus_store::catalog::{AgentRow, SessionRow, SessionTable};
 use futures_util::future::BoxFuture;
 use uuid::Uuid;
 
@@ -23,7 +23,7 @@ use crate::usage::{Spending, UsageTracker};
 /// Describes agents to clients: each with its live context, its newest session and what it has used today.
 #[derive(Debug)]
 pub struct AgentDescriber {
-    pub sessions: SessionTable,
+    pub sessions: Arc<dyn SessionTable>,
     pub registry: Arc<Registry>,
     pub approvals: Arc<Approvals>,
     pub usage: Arc<UsageTracker>,

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use chorus_base::error::{Error, Result};
 use chorus_base::private_fs::write_private;
+use chorus_catalog::discord::{ChannelTable, DiscordTables, OutboxTable};
+use chorus_catalog::{AgentRow, AuditDecision};
 use chorus_config::agent::{AGENT_FILE, AgentConfig, render};
 use chorus_proto::methods::agent::ConfigResult;
 use chorus_proto::{Agent, ErrorKind, EventType};
 use chorus_runtime::run_blocking;
-use chorus_store::catalog::discord::{ChannelTable, DiscordTables, OutboxTable};
-use chorus_store::catalog::{AgentRow, AuditDecision};
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
@@ -156,14 +156,14 @@ pub async fn post_welcome(editor: &AgentEditor, agent: &AgentEntry, channel: u64
 }
 
 /// Posts a line in a channel.
-async fn post_line(discord: &DiscordHandle, outbox: &OutboxTable, channel: u64, text: &str) {
+async fn post_line(discord: &DiscordHandle, outbox: &Arc<dyn OutboxTable>, channel: u64, text: &str) {
     if let Some(face) = channel_api(discord) {
         enqueue_post(outbox, &**face, channel, face.line_post(channel, text)).await;
     }
 }
 
 /// Stores a post in the outbox and has it sent. A post that cannot be stored is only logged.
-async fn enqueue_post(outbox: &OutboxTable, face: &dyn ChannelApi, channel: u64, post: Result<NewPost>) {
+async fn enqueue_post(outbox: &Arc<dyn OutboxTable>, face: &dyn ChannelApi, channel: u64, post: Result<NewPost>) {
     let enqueued = match post {
         Ok(post) => outbox.enqueue(vec![post]).await,
         Err(failure) => Err(failure),
@@ -451,7 +451,7 @@ pub async fn record_guild(editor: &AgentEditor, channel: u64, guild: u64) -> Res
 }
 
 /// Renames the channel of a renamed agent if Chorus created it.
-pub(super) async fn rename_channel(discord: &DiscordHandle, channels: &ChannelTable, agent: &AgentEntry) {
+pub(super) async fn rename_channel(discord: &DiscordHandle, channels: &Arc<dyn ChannelTable>, agent: &AgentEntry) {
     let (Some(face), Some(channel)) = (channel_api(discord), agent.channel()) else { return };
     match channels.get(channel).await {
         Ok(Some(row)) if row.created_by_us && row.agent == agent.settings.id => {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
 use chorus_base::private_fs::FileSnapshot;
+use chorus_catalog::AuditDecision;
 use chorus_clock::Clock;
 use chorus_config::Config;
 use chorus_config::agent::{AGENT_FILE, AgentConfig, PERMISSION_RULES_KEY, normalise};
@@ -13,7 +14,6 @@ use chorus_proto::ErrorKind;
 use chorus_proto::methods::agent::ConfigResult;
 use chorus_runtime::run_blocking;
 use chorus_store::Store;
-use chorus_store::catalog::AuditDecision;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use tokio::sync::RwLock;

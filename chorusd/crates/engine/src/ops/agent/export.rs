@@ -10,6 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chorus_agent_core::AgentSettings;
 use chorus_base::error::{Error, Result};
+use chorus_catalog::{MemoryRow, MemoryTable};
 use chorus_clock::Clock;
 use chorus_config::Config;
 use chorus_config::agent::render;
@@ -17,7 +18,6 @@ use chorus_proto::methods::agent_transfer::{ExportBeginParams, ExportBeginResult
 use chorus_proto::{ErrorKind, Session};
 use chorus_runtime::run_blocking;
 use chorus_sandbox::Sandbox;
-use chorus_store::catalog::{MemoryRow, MemoryTable};
 use serde_json::Value;
 use tokio::sync::RwLock;
 use uuid::Uuid;
@@ -43,7 +43,7 @@ const MAX_DOCS_DEPTH: usize = 32;
 pub struct AgentExporter {
     pub agents: Arc<AgentResolver>,
     pub registry: Arc<Registry>,
-    pub memories: MemoryTable,
+    pub memories: Arc<dyn MemoryTable>,
     pub sandbox: Arc<Sandbox>,
     pub git_locks: Arc<KeyedMutex<Uuid>>,
     /// Locked for reading while files are read, so that none is moved or deleted.

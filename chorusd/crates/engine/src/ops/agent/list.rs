@@ -1,9 +1,11 @@
 //! The operation `agent.list`.
 
+use std::sync::Arc;
+
 use chorus_base::error::Result;
+use chorus_catalog::AgentTable;
 use chorus_proto::AgentStatus;
 use chorus_proto::methods::agent::{ListParams, ListResult};
-use chorus_store::catalog::AgentTable;
 
 use super::{AgentDescriber, AgentResolver};
 use crate::agent::agent_index::AgentIndex;
@@ -12,7 +14,7 @@ use crate::agent::agent_index::AgentIndex;
 pub async fn list(
     resolver: &AgentResolver,
     describer: &AgentDescriber,
-    table: &AgentTable,
+    table: &Arc<dyn AgentTable>,
     index: &AgentIndex,
     params: ListParams,
 ) -> Result<ListResult> {

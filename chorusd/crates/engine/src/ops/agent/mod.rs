@@ -21,10 +21,10 @@ use chorus_agent_core::window::WindowBudget;
 use chorus_agent_core::{AgentSettings, UsageLimits};
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
+use chorus_catalog::AgentRow;
 use chorus_config::agent::AgentConfig;
 use chorus_config::{Config, WorkspaceMode};
 use chorus_proto::{AgentStatus, ErrorKind};
-use chorus_store::catalog::AgentRow;
 use serde_json::Value;
 
 use crate::agent::agent_index::AgentEntry;

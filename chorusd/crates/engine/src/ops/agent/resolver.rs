@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use chorus_agent_core::AgentSettings;
 use chorus_base::error::{Error, Result};
+use chorus_catalog::AgentTable;
 use chorus_config::agent::{AGENT_FILE, AgentConfig};
 use chorus_proto::ErrorKind;
 use chorus_runtime::run_blocking;
-use chorus_store::catalog::AgentTable;
 use chorus_store::session_files::stamp;
 use futures_util::future::BoxFuture;
 use tokio::sync::Mutex;
@@ -29,7 +29,7 @@ use crate::ops::settings::EffectiveConfig;
 #[derive(Debug)]
 pub struct AgentResolver {
     pub index: Arc<AgentIndex>,
-    pub table: AgentTable,
+    pub table: Arc<dyn AgentTable>,
     pub home: PathBuf,
     pub config: Arc<EffectiveConfig>,
     pub approvals: Arc<Approvals>,

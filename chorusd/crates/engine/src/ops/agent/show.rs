@@ -1,8 +1,10 @@
 //! The operation `agent.show`.
 
+use std::sync::Arc;
+
 use chorus_base::error::Result;
+use chorus_catalog::AgentTable;
 use chorus_proto::methods::agent::{ShowParams, ShowResult};
-use chorus_store::catalog::AgentTable;
 
 use super::config::effective_config;
 use super::{AgentDescriber, AgentResolver};
@@ -12,7 +14,7 @@ use crate::ops::settings::EffectiveConfig;
 pub async fn show(
     agents: &AgentResolver,
     describer: &AgentDescriber,
-    table: &AgentTable,
+    table: &Arc<dyn AgentTable>,
     defaults: &EffectiveConfig,
     params: ShowParams,
 ) -> Result<ShowResult> {

@@ -1,8 +1,10 @@
 //! The operation `agent.use`.
 
+use std::sync::Arc;
+
 use chorus_base::error::Result;
+use chorus_catalog::SettingTable;
 use chorus_proto::methods::agent::{UseParams, UseResult};
-use chorus_store::catalog::SettingTable;
 
 use super::{AgentDescriber, AgentResolver};
 use crate::agent::agent_index::AgentIndex;
@@ -14,7 +16,7 @@ pub const CHOSEN_AGENT: &str = "chosen_agent";
 pub async fn use_(
     resolver: &AgentResolver,
     describer: &AgentDescriber,
-    settings: &SettingTable,
+    settings: &Arc<dyn SettingTable>,
     index: &AgentIndex,
     params: UseParams,
 ) -> Result<UseResult> {

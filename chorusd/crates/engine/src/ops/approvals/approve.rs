@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::{Answerer, Requester};
+use chorus_catalog::AuditDecision;
 use chorus_permissions::{Profile, agent_rules_to_json};
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::approvals::{Approval, ApproveParams, ApproveResult};
 use chorus_proto::methods::permissions::{AgentRule, AgentRuleKind, Decision};
 use chorus_runtime::run_blocking;
-use chorus_store::catalog::AuditDecision;
 use jiff::Timestamp;
 
 use crate::agent::agent_index::AgentEntry;

@@ -1,9 +1,11 @@
 //! The operation `approvals.list`.
 
+use std::sync::Arc;
+
 use chorus_base::error::{Error, Result};
+use chorus_catalog::ApprovalTable;
 use chorus_config::Config;
 use chorus_proto::methods::approvals::{Approval, ListParams, ListResult};
-use chorus_store::catalog::ApprovalTable;
 
 use crate::approvals::Approvals;
 use crate::ops::agent::AgentResolver;
@@ -21,7 +23,7 @@ const MAX_PAGE_BYTES: usize = 2 << 20;
 pub async fn list(
     agents: &AgentResolver,
     approvals: &Approvals,
-    table: &ApprovalTable,
+    table: &Arc<dyn ApprovalTable>,
     config: &Config,
     params: ListParams,
 ) -> Result<ListResult> {

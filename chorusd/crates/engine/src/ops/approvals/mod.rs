@@ -4,16 +4,18 @@ pub mod approve;
 pub mod deny;
 pub mod list;
 
+use std::sync::Arc;
+
 use chorus_base::error::Result;
+use chorus_catalog::ApprovalTable;
 use chorus_proto::methods::approvals::Approval;
-use chorus_store::catalog::ApprovalTable;
 use futures_util::future::BoxFuture;
 
 use crate::agent::agent_index::{AgentEntry, AgentIndex};
 use crate::approvals::Approvals;
 
 /// Returns the current state of an approval, redacted.
-pub async fn get_approval(table: &ApprovalTable, id: &str) -> Result<Option<Approval>> {
+pub async fn get_approval(table: &Arc<dyn ApprovalTable>, id: &str) -> Result<Option<Approval>> {
     table.get(id.to_owned()).await
 }
 

@@ -2,18 +2,25 @@
 
 pub mod verify;
 
+use std::sync::Arc;
+
 use chorus_base::error::Result;
 use chorus_base::hex;
+use chorus_catalog::{AuditEntry, AuditFilter, AuditLog};
 use chorus_clock::Clock;
 use chorus_proto::methods::audit::{AuditParams, AuditResult, AuditRow};
-use chorus_store::catalog::{AuditEntry, AuditFilter, AuditLog};
 
 use super::context::history::parse_since;
 use super::resolve_agent;
 use crate::agent::agent_index::AgentIndex;
 
 /// Returns a page of the audit log, the newest row last.
-pub async fn audit(agents: &AgentIndex, log: &AuditLog, clock: &Clock, params: AuditParams) -> Result<AuditResult> {
+pub async fn audit(
+    agents: &AgentIndex,
+    log: &Arc<dyn AuditLog>,
+    clock: &Clock,
+    params: AuditParams,
+) -> Result<AuditResult> {
     let since = params.since.as_deref().map(|text| parse_since(text, clock.now())).transpose()?;
     let agents = match &params.agent {
         Some(name) => agents_named(agents, log, name).await?,
@@ -28,7 +35,7 @@ pub async fn audit(agents: &AgentIndex, log: &AuditLog, clock: &Clock, params: A
 }
 
 /// Returns the ids of all agents that have this name, or had it when a row was written.
-async fn agents_named(agents: &AgentIndex, log: &AuditLog, name: &str) -> Result<Vec<uuid::Uuid>> {
+async fn agents_named(agents: &AgentIndex, log: &Arc<dyn AuditLog>, name: &str) -> Result<Vec<uuid::Uuid>> {
     let mut ids = log.agents_named(name.to_owned()).await?;
     let now = agents.by_name(name).map(|entry| entry.settings.id);
     ids.extend(now.filter(|id| !ids.contains(id)));

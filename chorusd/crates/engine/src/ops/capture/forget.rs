@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use chorus_base::error::{Error, Result};
+use chorus_catalog::SessionRow;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::capture::{ForgetParams, ForgetResult};
 use chorus_proto::methods::session::DeleteParams;
 use chorus_runtime::run_blocking;
 use chorus_session::selector::MIN_PREFIX;
-use chorus_store::catalog::SessionRow;
 use chorus_store::session_files;
 use chorus_store::trash::TrashItem;
 

@@ -7,6 +7,7 @@ use chorus_agent_core::compaction::check_worth_keeping;
 use chorus_agent_core::context::{PageBudget, PageRange, read_page};
 use chorus_base::error::{Error, Result};
 use chorus_base::new_id;
+use chorus_catalog::SessionRow;
 use chorus_proto::{
     ErrorKind, ItemSource, Message, NewMessage, Role, SessionHeader, SummarySource, TokenPair, WorkingSet,
 };
@@ -17,7 +18,6 @@ use chorus_session::summary::{
     ConversationSample, ExtractedItems, ExtractionNotes, FindingLimits, build_background, build_briefing,
     collect_findings,
 };
-use chorus_store::catalog::SessionRow;
 use uuid::Uuid;
 
 use super::ContinuationStarter;

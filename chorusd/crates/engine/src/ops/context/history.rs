@@ -3,9 +3,9 @@
 use chorus_base::closest_match;
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
+use chorus_catalog::{ProjectFilter, SessionQuery};
 use chorus_clock::Clock;
 use chorus_proto::methods::context::{HistoryParams, HistoryResult};
-use chorus_store::catalog::{ProjectFilter, SessionQuery};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;

@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use chorus_agent_core::context::complete_calls_prefix;
 use chorus_agent_core::event::{Restore, RestoredContext};
 use chorus_base::error::{Error, Result};
+use chorus_catalog::SessionRow;
 use chorus_proto::pluralize::pluralize;
 use chorus_proto::{ErrorKind, Item, ItemSource, WorkingSet};
 use chorus_session::stored_message::StoredMessage;
-use chorus_store::catalog::SessionRow;
 use chorus_store::unverified_session::UnverifiedSession;
 use serde::Deserialize;
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
+use chorus_catalog::{AuditDecision, SessionQuery};
 use chorus_proto::methods::events::SubscribeParams;
 use chorus_proto::{EventType, Session};
-use chorus_store::catalog::{AuditDecision, SessionQuery};
 use uuid::Uuid;
 
 use crate::agent::agent_index::AgentEntry;

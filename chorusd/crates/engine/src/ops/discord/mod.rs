@@ -8,7 +8,7 @@ pub mod guild_allowlist;
 pub mod identify_budget;
 pub mod workspace_file;
 
-pub use chorus_store::catalog::discord::{
+pub use chorus_catalog::discord::{
     Announcements, ChannelRow, ClaimOutcome, DiscordTables, DuePost, MAX_NOTICE_AGE, NewClaim, NewPost, OpenClaim,
     OutboxTable,
 };

@@ -2,12 +2,11 @@
 
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
+use chorus_catalog::{Catalog, RememberOutcome, memories};
 use chorus_clock::Clock;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::memory::{AddParams, AddResult};
 use chorus_redact::Redactor;
-use chorus_store::Catalog;
-use chorus_store::catalog::{RememberOutcome, memories};
 
 use super::{audit_row_of_change, new_row, to_entry};
 use crate::ops::agent::AgentResolver;

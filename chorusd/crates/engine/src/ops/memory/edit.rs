@@ -1,11 +1,10 @@
 //! Changes the text of a memory, for `notes.edit`.
 
 use chorus_base::error::{Error, Result};
+use chorus_catalog::{Catalog, memories};
 use chorus_clock::Clock;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::memory::MemoryEntry;
-use chorus_store::Catalog;
-use chorus_store::catalog::memories;
 
 use super::{audit_row_of_change, find_one, load_memory, to_entries};
 use crate::agent::agent_index::AgentEntry;
@@ -30,7 +29,7 @@ pub async fn edit(
     let _one_at_a_time = agents.lock.lock().await;
     let memory = load_memory(&catalog.memories, agent).await?;
     let row = find_one(agent, &memory.rows, id)?.clone();
-    let same = |other: &&chorus_store::catalog::MemoryRow| {
+    let same = |other: &&chorus_catalog::MemoryRow| {
         other.id != row.id && other.text == text && other.path == row.path && other.project == row.project
     };
     if let Some(other) = memory.rows.iter().find(same) {

@@ -1,9 +1,11 @@
 //! The operation `memory.list`.
 
+use std::sync::Arc;
+
 use chorus_agent_core::window::MAX_MEMORY_TOKENS;
 use chorus_base::error::Result;
+use chorus_catalog::{MemoryTable, SessionTable};
 use chorus_proto::methods::memory::{ListParams, ListResult};
-use chorus_store::catalog::{MemoryTable, SessionTable};
 
 use super::{MAX_PAGE, load_memory, to_entries};
 use crate::ops::agent::AgentResolver;
@@ -11,8 +13,8 @@ use crate::ops::agent::AgentResolver;
 /// Lists a page of an agent's memories in the order in which its model sees them.
 pub async fn list(
     agents: &AgentResolver,
-    memories: &MemoryTable,
-    sessions: &SessionTable,
+    memories: &Arc<dyn MemoryTable>,
+    sessions: &Arc<dyn SessionTable>,
     params: ListParams,
 ) -> Result<ListResult> {
     let agent = agents.resolve(params.agent.as_deref()).await?;

@@ -8,15 +8,16 @@ pub mod remove;
 pub mod search;
 mod word_matcher;
 
+use std::sync::Arc;
+
 use chorus_agent_core::window::MemoryBlock;
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
+use chorus_catalog::{AuditDecision, Catalog, MemoryRow, MemoryTable, SessionTable};
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::memory::{MemoryEntry, MemorySource};
 use chorus_runtime::run_blocking;
 use chorus_session::selector::MIN_PREFIX;
-use chorus_store::Catalog;
-use chorus_store::catalog::{AuditDecision, MemoryRow, MemoryTable, SessionTable};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -35,7 +36,7 @@ pub(super) struct AgentMemory {
     block: MemoryBlock,
 }
 
-pub(super) async fn load_memory(memories: &MemoryTable, agent: &AgentEntry) -> Result<AgentMemory> {
+pub(super) async fn load_memory(memories: &Arc<dyn MemoryTable>, agent: &AgentEntry) -> Result<AgentMemory> {
     let rows = memories.list_visible(memory_scope(&agent.settings)).await?;
     let shown = memory_block(agent.settings.id, &rows, rows.len() as u64);
     Ok(AgentMemory { rows, block: shown })
@@ -43,7 +44,7 @@ pub(super) async fn load_memory(memories: &MemoryTable, agent: &AgentEntry) -> R
 
 /// Converts rows into entries of the protocol.
 pub(super) async fn to_entries(
-    sessions: &SessionTable,
+    sessions: &Arc<dyn SessionTable>,
     agent: &AgentEntry,
     memory: &AgentMemory,
     some: Vec<MemoryRow>,

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use chorus_base::error::{Error, Result};
+use chorus_catalog::Catalog;
 use chorus_clock::Clock;
 use chorus_proto::methods::memory::{RemoveParams, RemoveResult};
 use chorus_proto::methods::trash::TrashKind;
 use chorus_runtime::run_blocking;
+use chorus_store::trash;
 use chorus_store::trash::EntryMetadata;
-use chorus_store::{Catalog, trash};
 
 use super::{abbreviate, audit_row_of_change, find_one, load_memory, to_entries};
 use crate::ops::agent::AgentResolver;

@@ -1,11 +1,12 @@
 //! The operation `memory.search`.
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
+use chorus_catalog::{MemoryRow, MemoryTable, SessionTable};
 use chorus_proto::methods::memory::{SearchParams, SearchResult};
 use chorus_runtime::run_blocking;
-use chorus_store::catalog::{MemoryRow, MemoryTable, SessionTable};
 
 use super::doc_passages;
 use super::word_matcher::{MatchScore, WordMatcher};
@@ -20,8 +21,8 @@ const MAX_PASSAGES: u64 = 50;
 /// that would keep removed texts.
 pub async fn search(
     agents: &AgentResolver,
-    table: &MemoryTable,
-    sessions: &SessionTable,
+    table: &Arc<dyn MemoryTable>,
+    sessions: &Arc<dyn SessionTable>,
     params: SearchParams,
 ) -> Result<SearchResult> {
     if params.query.trim().is_empty() {

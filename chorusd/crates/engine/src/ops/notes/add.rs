@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
 use chorus_base::new_id;
+use chorus_catalog::Catalog;
 use chorus_clock::Clock;
 use chorus_proto::methods::memory;
 use chorus_proto::methods::notes::{AddParams, AddResult, NoteKind, NoteScope, NoteView};
 use chorus_proto::{Item, ItemSource};
 use chorus_redact::Redactor;
 use chorus_session::notes::{NoteChange, NoteEdit, NoteList};
-use chorus_store::Catalog;
 
 use super::{memory_to_note, to_edited_note, validate_text};
 use crate::agent::command;

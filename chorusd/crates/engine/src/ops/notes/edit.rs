@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use chorus_base::error::Result;
+use chorus_catalog::Catalog;
 use chorus_clock::Clock;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::notes::{EditParams, NoteResult};
 use chorus_session::notes::{NoteEdit, NoteList, NoteRef};
-use chorus_store::Catalog;
 
 use super::{may_be_memory, memory_to_note, to_edited_note, validate_text};
 use crate::agent::command;

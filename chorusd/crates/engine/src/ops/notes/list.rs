@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use chorus_agent_core::context::{PageBudget, PageRange};
 use chorus_base::error::Result;
+use chorus_catalog::{Catalog, MemoryRow};
 use chorus_config::Config;
 use chorus_proto::WorkingSet;
 use chorus_proto::methods::notes::{ListParams, ListResult, Note, NoteKind, NoteScope};
 use chorus_session::conversation::ConversationKey;
 use chorus_session::notes::NoteList;
-use chorus_store::Catalog;
-use chorus_store::catalog::MemoryRow;
 
 use super::{ShownNotes, memory_to_note, to_note};
 use crate::agent::agent_index::AgentEntry;

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
+use chorus_catalog::Catalog;
 use chorus_clock::Clock;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::memory;
 use chorus_proto::methods::notes::{RmParams, RmResult};
 use chorus_session::notes::{NoteEdit, NoteRef};
-use chorus_store::Catalog;
 
 use super::{may_be_memory, memory_to_note, to_edited_note};
 use crate::agent::command;

@@ -2,11 +2,11 @@
 
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
+use chorus_catalog::AuditDecision;
 use chorus_config::agent::PERMISSION_RULES_KEY;
 use chorus_permissions::agent_rules_to_json;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::permissions::{AgentRule, RemoveRuleParams, RemoveRuleResult};
-use chorus_store::catalog::AuditDecision;
 
 use super::usable_profile;
 use crate::ops::agent::AgentEditor;

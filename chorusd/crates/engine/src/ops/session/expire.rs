@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chorus_base::error::{Error, Result};
+use chorus_catalog::SessionRow;
 use chorus_config::{Config, format_days, parse_duration, validate_retention};
 use chorus_proto::EventType;
 use chorus_proto::methods::session::{ExpireParams, ExpireResult, ExpiredSession};
-use chorus_store::catalog::SessionRow;
 use jiff::Timestamp;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;

@@ -2,9 +2,11 @@
 
 use std::cell::RefCell;
 use std::io;
+use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
+use chorus_catalog::{SessionQuery, ToolExport, ToolExportTable};
 use chorus_clock::Clock;
 use chorus_config::Config;
 use chorus_proto::methods::export::{ExportFormat, ExportTarget, ReadParams, ReadResult, SelectParams, SelectResult};
@@ -13,7 +15,6 @@ use chorus_runtime::run_blocking;
 use chorus_session::export::{ChunkWriter, Export, ImportedSession, MessageList, ParentSession};
 use chorus_session::stored_message::StoredMessage;
 use chorus_session::{FormatError, Selector};
-use chorus_store::catalog::{SessionQuery, ToolExport, ToolExportTable};
 use jiff::Timestamp;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
@@ -100,7 +101,7 @@ async fn select_of_agents(
 /// changed since the piece that the fingerprint came with.
 pub async fn read(
     sessions: &SessionReader,
-    exports: &ToolExportTable,
+    exports: &Arc<dyn ToolExportTable>,
     positions: &ExportPositions,
     config: &Config,
     params: ReadParams,

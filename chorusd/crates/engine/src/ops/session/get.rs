@@ -3,13 +3,13 @@
 use chorus_agent_core::context::{PageBudget, PageBuilder};
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
+use chorus_catalog::SessionRow;
 use chorus_config::Config;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::session::{GetParams, GetResult};
 use chorus_runtime::run_blocking;
 use chorus_session::FormatError;
 use chorus_session::stored_message::StoredMessage;
-use chorus_store::catalog::SessionRow;
 use chorus_store::index_cache::IndexedFile;
 
 use crate::agent::summaries::Summaries;

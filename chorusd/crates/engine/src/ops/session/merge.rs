@@ -6,6 +6,7 @@ use chorus_agent_core::event::{Restore, RestoredContext};
 use chorus_base::error::{Error, Result};
 use chorus_base::new_id;
 use chorus_base::requester::Requester;
+use chorus_catalog::SessionRow;
 use chorus_proto::methods::session_branching::{MergeParams, MergeResult};
 use chorus_proto::{ErrorKind, Message, NewMessage, Role, SessionHeader, TokenPair, Trigger, WorkingSet};
 use chorus_runtime::run_blocking;
@@ -13,7 +14,6 @@ use chorus_session::content_eq::has_same_content;
 use chorus_session::stored_message::StoredMessage;
 use chorus_session::summary::{Branch, ConversationSample, FindingLimits, branches_prompt, collect_findings};
 use chorus_session::{SessionFile, summary};
-use chorus_store::catalog::SessionRow;
 
 use crate::agent::command;
 use crate::agent::opening_request::request_opening;

@@ -3,10 +3,10 @@
 use chorus_agent_core::event::ContextDraft;
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
+use chorus_catalog::SessionRow;
 use chorus_proto::{ErrorKind, Session, SessionHeader, Trigger};
 use chorus_session::conversation::ConversationKey;
 use chorus_session::{Selector, slug};
-use chorus_store::catalog::SessionRow;
 use chorus_store::session_files;
 use sha2::{Digest as _, Sha256};
 use uuid::Builder;

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
+use chorus_catalog::{SessionQuery, SessionRow, SessionTable, ShortId};
 use chorus_proto::{ErrorKind, Session, SessionHeader, Trigger};
 use chorus_runtime::run_blocking;
 use chorus_session::conversation::ConversationKey;
 use chorus_session::selector::{MIN_PREFIX, MIN_WORD};
 use chorus_session::{Selector, SessionFile};
-use chorus_store::catalog::{SessionQuery, SessionRow, SessionTable, ShortId};
 use chorus_store::index_cache::IndexedFile;
 use chorus_store::unverified_session::UnverifiedSession;
 use chorus_store::{Store, session_files};
@@ -28,7 +28,7 @@ use crate::ops::history_numbers::HistoryNumbers;
 /// Finds and reads the saved sessions of this home.
 #[derive(Debug)]
 pub struct SessionReader {
-    pub table: SessionTable,
+    pub table: Arc<dyn SessionTable>,
     pub agents: Arc<AgentResolver>,
     pub store: Arc<Store>,
     pub registry: Arc<Registry>,

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
+use chorus_catalog::SessionRow;
 use chorus_clock::Clock;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::trash::TrashKind;
 use chorus_runtime::run_blocking;
-use chorus_store::catalog::SessionRow;
 use chorus_store::trash::{EntryMetadata, SessionMetadata, TrashItem};
 use chorus_store::{Store, trash};
 use tokio::sync::RwLock;

@@ -2,12 +2,12 @@
 
 use chorus_agent_core::context::PageBudget;
 use chorus_base::error::Result;
+use chorus_catalog::{LineageRow, SessionName};
 use chorus_config::Config;
 use chorus_proto::Trigger;
 use chorus_proto::methods::session_branching::{TreeGap, TreeLive, TreeParams, TreeResult, TreeSession};
 use chorus_runtime::run_blocking;
 use chorus_session::session_tree::{Leaf, Node, Tree, arrange};
-use chorus_store::catalog::{LineageRow, SessionName};
 use uuid::Uuid;
 
 use crate::agent::registry::Registry;

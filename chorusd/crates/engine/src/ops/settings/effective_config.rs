@@ -4,20 +4,20 @@ use std::sync::Arc;
 
 use chorus_base::error::Result;
 use chorus_base::sync::RwLock;
+use chorus_catalog::SettingTable;
 use chorus_config::{Config, RUNTIME_SETTINGS};
-use chorus_store::catalog::SettingTable;
 
 /// The effective configuration.
 #[derive(Debug)]
 pub struct EffectiveConfig {
     at_start: Arc<Config>,
-    pub(super) settings: SettingTable,
+    pub(super) settings: Arc<dyn SettingTable>,
     current: RwLock<Arc<Config>>,
 }
 
 impl EffectiveConfig {
     /// Applies the settings to the configuration as read at the start. An invalid setting is ignored and logged.
-    pub async fn load(settings: SettingTable, at_start: Arc<Config>) -> Result<Self> {
+    pub async fn load(settings: Arc<dyn SettingTable>, at_start: Arc<Config>) -> Result<Self> {
         let current = RwLock::new(Arc::new(apply_settings(&settings, &at_start).await?));
         Ok(Self { at_start, settings, current })
     }
@@ -41,7 +41,7 @@ impl EffectiveConfig {
     }
 }
 
-async fn apply_settings(settings: &SettingTable, config: &Config) -> Result<Config> {
+async fn apply_settings(settings: &Arc<dyn SettingTable>, config: &Config) -> Result<Config> {
     let mut config = config.clone();
     for (name, _) in RUNTIME_SETTINGS {
         let Some(value) = settings.get(name).await? else { continue };

@@ -1,9 +1,11 @@
 //! The operation `tasks.list`.
 
+use std::sync::Arc;
+
 use chorus_base::error::{Error, Result};
+use chorus_catalog::TaskTable;
 use chorus_config::Config;
 use chorus_proto::methods::tasks::{ListParams, ListResult};
-use chorus_store::catalog::TaskTable;
 
 use super::to_tasks;
 use crate::ops::agent::AgentResolver;
@@ -17,7 +19,7 @@ const MAX_PAGE_BYTES: usize = 2 << 20;
 /// Lists the tasks of the agent or of all agents: running ones first, then the others, newest first.
 pub async fn list(
     agents: &AgentResolver,
-    table: &TaskTable,
+    table: &Arc<dyn TaskTable>,
     config: &Config,
     params: ListParams,
 ) -> Result<ListResult> {

@@ -4,14 +4,15 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chorus_base::error::{Error, Result};
+use chorus_catalog::TaskTable;
 use chorus_config::Config;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::tasks::{LogsParams, LogsResult, TaskStatus};
 use chorus_runtime::run_blocking;
-use chorus_store::catalog::TaskTable;
 use tokio::time::{Instant, timeout_at};
 
 use super::{find_task, single_task};
@@ -30,7 +31,7 @@ const WAIT_TIMEOUT: Duration = Duration::from_secs(10);
 /// `not_found` if there is no such task, or its log was deleted; `storage_failed`.
 pub async fn logs(
     agents: &AgentResolver,
-    table: &TaskTable,
+    table: &Arc<dyn TaskTable>,
     tasks: &Tasks,
     config: &Config,
     params: LogsParams,

@@ -9,18 +9,19 @@ mod task_host;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
+use chorus_catalog::{TaskRow, TaskTable};
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::tasks::Task;
-use chorus_store::catalog::{TaskRow, TaskTable};
 use uuid::Uuid;
 
 use super::agent::AgentResolver;
 pub use running_tasks_sync::RunningTasksSync;
 
 /// Finds the task with this id.
-async fn find_task(table: &TaskTable, id: &str) -> Result<TaskRow> {
+async fn find_task(table: &Arc<dyn TaskTable>, id: &str) -> Result<TaskRow> {
     let row = table.get(id.to_owned()).await?;
     let shown: String = id.chars().take(40).collect();
     row.ok_or_else(|| {

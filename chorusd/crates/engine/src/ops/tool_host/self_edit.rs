@@ -2,9 +2,9 @@
 //! grant the change, which is recorded in the audit log.
 
 use chorus_base::error::{Error, Result};
+use chorus_catalog::AuditDecision;
 use chorus_proto::ErrorKind;
 use chorus_runtime::run_blocking;
-use chorus_store::catalog::AuditDecision;
 use serde_json::Value;
 
 use crate::ops::Ops;

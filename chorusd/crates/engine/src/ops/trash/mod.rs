@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
+use chorus_catalog::Catalog;
 use chorus_clock::Clock;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::trash::{TrashEntry, TrashKind};
 use chorus_runtime::run_blocking;
 use chorus_session::selector::MIN_PREFIX;
-use chorus_store::catalog::Catalog;
 use chorus_store::trash::TrashItem;
 use chorus_store::{Store, trash};
 use tokio::sync::RwLock;

@@ -13,10 +13,10 @@
 use std::path::PathBuf;
 
 use chorus_base::error::{Error, Result};
+use chorus_catalog::SessionRow;
 use chorus_proto::methods::trash::TrashKind;
 use chorus_proto::{AgentStatus, ErrorKind};
 use chorus_runtime::run_blocking;
-use chorus_store::catalog::SessionRow;
 use chorus_store::session_files::path_of;
 use chorus_store::trash;
 use chorus_store::trash::{EntryMetadata, SessionMetadata, Stage, TrashItem};

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use chorus_agent_core::AgentSettings;
 use chorus_base::error::{Error, Result};
+use chorus_catalog::{MemoryRow, NewSession, RememberOutcome, SessionPlacement, SessionRow};
 use chorus_config::agent::{AGENT_FILE, AgentConfig};
 use chorus_proto::methods::memory::MemoryEntry;
 use chorus_proto::methods::trash::{RestoreParams, RestoreResult, TrashKind};
 use chorus_proto::{Agent, ErrorKind, Session, SessionHeader};
 use chorus_runtime::run_blocking;
-use chorus_store::catalog::{MemoryRow, RememberOutcome, SessionPlacement, SessionRow};
 use chorus_store::session_files::{path_of, stamp};
 use chorus_store::trash::{EntryMetadata, SessionMetadata, TrashItem};
 use chorus_store::{session_files, trash};
@@ -199,7 +199,7 @@ pub(super) async fn add_session_row(
     row.header.id = of.id;
     row.sha256.clone_from(&of.sha256);
     row.place = of.place.unwrap_or(row.place);
-    trash.store.catalog.sessions.insert(row.clone(), SessionPlacement::AtOwnPlace, None).await?;
+    trash.store.catalog.sessions.insert(NewSession::new(row.clone(), SessionPlacement::AtOwnPlace)).await?;
     Ok(row)
 }
 

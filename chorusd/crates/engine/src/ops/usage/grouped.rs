@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use chorus_base::error::Result;
+use chorus_catalog::{Catalog, ImportedDivision, ImportedSums, ImportedUsageFilter, UsageFilter, UsageTotals};
 use chorus_llm::{Models, Price, calculate_cost};
 use chorus_proto::Usage;
 use chorus_proto::methods::usage::{UsageBy, UsageGroup, UsageResult};
-use chorus_store::catalog::{Catalog, ImportedDivision, ImportedSums, ImportedUsageFilter, UsageFilter, UsageTotals};
 use jiff::civil::Date;
 
 use super::to_usage_sums;

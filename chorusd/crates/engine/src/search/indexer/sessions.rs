@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use chorus_catalog::{AgentRow, SessionRow};
 use chorus_proto::ErrorKind;
 use chorus_search::{SearchIndex, SourceId};
-use chorus_store::catalog::{AgentRow, SessionRow};
 use chorus_store::session_files;
 use uuid::Uuid;
 

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
 use chorus_base::private_fs::{TEMPORARY_PREFIX, sync};
+use chorus_catalog::AuditDecision;
 use chorus_permissions::Action;
 use chorus_runtime::run_blocking;
-use chorus_store::catalog::AuditDecision;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, mkdirat, openat, openat2, renameat, unlinkat};
 use schemars::JsonSchema;
 use serde::Deserialize;

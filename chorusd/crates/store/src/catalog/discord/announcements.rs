@@ -1,11 +1,11 @@
-//! Announcements that the daemon posts to channels, each once: the number of the last announced event is stored with
-//! the posts.
+//! Announcements that the daemon posts to channels.
 
-use chorus_base::error::Result;
-use jiff::Timestamp;
+use chorus_catalog::discord::{AnnouncementLog, Announcements};
+use chorus_catalog::{CatalogRead, CatalogWrite, SettingTable as _};
 
-use super::outbox::{self, NewPost};
-use crate::catalog::{SettingTable, settings};
+use super::outbox;
+use crate::catalog::CatalogDb;
+use crate::catalog::settings::{self, SqliteSettingTable};
 
 /// Setting with the number of the newest event that was announced, or did not need to be.
 const LAST_EVENT_KEY: &str = "discord.events";
@@ -13,28 +13,16 @@ const LAST_EVENT_KEY: &str = "discord.events";
 /// Setting with the times at which channels were last told that the daemon has started, as JSON.
 const LAST_STARTS_KEY: &str = "discord.starts";
 
-/// Announcements to be posted.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Announcements {
-    pub posts: Vec<NewPost>,
-    /// The newest event that the posts are about; `None` leaves the stored number unchanged.
-    pub upto: Option<u64>,
-    /// New value of the starts setting; `None` leaves it unchanged.
-    pub starts: Option<String>,
-    /// Number of notices that were too old to be announced, and the time at which that was found.
-    pub dropped: Option<(u64, Timestamp)>,
+/// The table in SQLite.
+#[derive(Debug)]
+pub(super) struct SqliteAnnouncementLog {
+    pub(super) settings: SqliteSettingTable,
+    pub(super) db: CatalogDb,
 }
 
-/// The record of what was announced, which is kept with the settings.
-#[derive(Debug, Clone)]
-pub struct AnnouncementLog {
-    pub(in crate::catalog) settings: SettingTable,
-}
-
-impl AnnouncementLog {
-    /// Queues the posts and records that the events were announced, in one commit.
-    pub fn enqueue(&self, announcements: Announcements) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.settings.db.writer.submit(move |conn| {
+impl AnnouncementLog for SqliteAnnouncementLog {
+    fn enqueue(&self, announcements: Announcements) -> CatalogWrite<()> {
+        self.db.write(move |conn| {
             announcements.posts.iter().try_for_each(|post| outbox::enqueue(conn, post))?;
             if let Some((count, now)) = announcements.dropped {
                 outbox::add_dropped(conn, count, now)?;
@@ -49,13 +37,12 @@ impl AnnouncementLog {
         })
     }
 
-    /// Returns the number of the newest announced event; `None` if there never was one.
-    pub async fn last_event(&self) -> Result<Option<u64>> {
-        Ok(self.settings.get(LAST_EVENT_KEY).await?.and_then(|seq| seq.parse().ok()))
+    fn last_event(&self) -> CatalogRead<'_, Option<u64>> {
+        let event = self.settings.get(LAST_EVENT_KEY);
+        Box::pin(async move { Ok(event.await?.and_then(|seq| seq.parse().ok())) })
     }
 
-    /// Returns when channels were last told that the daemon has started, as JSON.
-    pub async fn last_starts(&self) -> Result<Option<String>> {
-        self.settings.get(LAST_STARTS_KEY).await
+    fn last_starts(&self) -> CatalogRead<'_, Option<String>> {
+        self.settings.get(LAST_STARTS_KEY)
     }
 }

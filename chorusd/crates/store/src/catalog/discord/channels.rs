@@ -1,121 +1,76 @@
-//! Discord channels of agents, the threads below them and channels of direct messages, and how far each was read.
+//! Discord channels of agents, and how far each was read.
 
-use chorus_base::error::Result;
+use chorus_catalog::discord::{ChannelRow, ChannelTable, NewPost};
+use chorus_catalog::{AgentRow, CatalogRead, CatalogWrite};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use uuid::Uuid;
 
-use super::outbox::{self, NewPost};
-use crate::catalog::{AgentRow, CatalogDb, agents};
+use super::outbox;
+use crate::catalog::{CatalogDb, agents};
 use crate::sqlite::StoreResult;
-
-/// A row of the table `discord_channels`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ChannelRow {
-    pub channel: u64,
-    /// 0 for direct messages.
-    pub guild: u64,
-    pub agent: Uuid,
-    /// Whether Chorus created the channel and so may delete it.
-    pub created_by_us: bool,
-    /// All messages up to this one were processed.
-    pub seen: u64,
-    /// Messages up to this one are never claimed: they are older than the agent's connection to the channel, or were
-    /// skipped.
-    pub skipped: u64,
-    /// The channel that a thread is below; `None` for a channel.
-    pub parent: Option<u64>,
-    /// The person of a channel of direct messages; `None` for channels of guilds.
-    pub user: Option<u64>,
-}
 
 const COLUMNS: &str = "channel_id, guild_id, agent_id, made, seen, skipped, parent_id, user_id";
 
-/// The table of the channels of agents.
-#[derive(Debug, Clone)]
-pub struct ChannelTable {
-    pub(in crate::catalog) db: CatalogDb,
+/// The table in SQLite.
+#[derive(Debug)]
+pub(super) struct SqliteChannelTable {
+    pub(super) db: CatalogDb,
 }
 
-impl ChannelTable {
-    /// Inserts or updates the channel of an agent; `seen` and `skipped` never decrease.
-    pub fn upsert(&self, row: ChannelRow) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.db.writer.submit(move |conn| upsert(conn, &row))
+impl ChannelTable for SqliteChannelTable {
+    fn upsert(&self, row: ChannelRow) -> CatalogWrite<()> {
+        self.db.write(move |conn| upsert(conn, &row))
     }
 
-    /// Inserts or updates an agent with its channel, and queues the welcome post, in one commit.
-    pub fn upsert_with_agent(
-        &self,
-        agent: AgentRow,
-        channel: ChannelRow,
-        welcome: NewPost,
-    ) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.db.writer.submit(move |conn| {
+    fn upsert_with_agent(&self, agent: AgentRow, channel: ChannelRow, welcome: NewPost) -> CatalogWrite<()> {
+        self.db.write(move |conn| {
             agents::upsert(conn, &agent)?;
             upsert(conn, &channel)?;
             outbox::enqueue(conn, &welcome)
         })
     }
 
-    /// Deletes the row of a channel or thread, and those of the threads below it; returns false if there was none.
-    pub fn delete(&self, channel: u64) -> impl Future<Output = Result<bool>> + Send + use<> {
-        self.db.writer.submit(move |conn| {
+    fn delete(&self, channel: u64) -> CatalogWrite<bool> {
+        self.db.write(move |conn| {
             let delete = "DELETE FROM discord_channels WHERE channel_id = ?1 OR parent_id = ?1";
             Ok(conn.prepare_cached(delete)?.execute([channel])? > 0)
         })
     }
 
-    /// Records that all messages of a channel up to `message` were processed.
-    pub fn mark_seen(&self, channel: u64, message: u64) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.db.writer.submit(move |conn| advance_seen(conn, channel, message))
+    fn mark_seen(&self, channel: u64, message: u64) -> CatalogWrite<()> {
+        self.db.write(move |conn| advance_seen(conn, channel, message))
     }
 
-    /// Returns the row of a channel.
-    pub async fn get(&self, channel: u64) -> Result<Option<ChannelRow>> {
+    fn get(&self, channel: u64) -> CatalogRead<'_, Option<ChannelRow>> {
         let one = format!("SELECT {COLUMNS} FROM discord_channels WHERE channel_id = ?1");
-        self.db
-            .reader
-            .submit(move |conn| Ok(conn.prepare_cached(&one)?.query_row([channel], read_channel).optional()?))
-            .await
+        self.db.read(move |conn| Ok(conn.prepare_cached(&one)?.query_row([channel], read_channel).optional()?))
     }
 
-    /// Returns the id above which the threads below a channel are newer than the agent's connection to it; `None` if the
-    /// channel has no row.
-    pub async fn threads_after(&self, channel: u64) -> Result<Option<u64>> {
+    fn threads_after(&self, channel: u64) -> CatalogRead<'_, Option<u64>> {
         let one = "SELECT threads_after FROM discord_channels WHERE channel_id = ?1";
-        self.db
-            .reader
-            .submit(move |conn| Ok(conn.prepare_cached(one)?.query_row([channel], |row| row.get(0)).optional()?))
-            .await
+        self.db.read(move |conn| Ok(conn.prepare_cached(one)?.query_row([channel], |row| row.get(0)).optional()?))
     }
 
-    /// Lists the channels of an agent, or of all agents, without threads and direct messages.
-    pub async fn list(&self, agent: Option<Uuid>) -> Result<Vec<ChannelRow>> {
-        self.list_where("parent_id IS NULL AND user_id IS NULL", agent).await
+    fn list(&self, agent: Option<Uuid>) -> CatalogRead<'_, Vec<ChannelRow>> {
+        self.db.read(move |conn| list_where(conn, "parent_id IS NULL AND user_id IS NULL", agent))
     }
 
-    /// Lists the threads of all agents.
-    pub async fn list_threads(&self) -> Result<Vec<ChannelRow>> {
-        self.list_where("parent_id IS NOT NULL", None).await
+    fn list_threads(&self) -> CatalogRead<'_, Vec<ChannelRow>> {
+        self.db.read(|conn| list_where(conn, "parent_id IS NOT NULL", None))
     }
 
-    /// Lists the channels of direct messages of all agents.
-    pub async fn list_direct(&self) -> Result<Vec<ChannelRow>> {
-        self.list_where("user_id IS NOT NULL", None).await
+    fn list_direct(&self) -> CatalogRead<'_, Vec<ChannelRow>> {
+        self.db.read(|conn| list_where(conn, "user_id IS NOT NULL", None))
     }
+}
 
-    async fn list_where(&self, condition: &str, agent: Option<Uuid>) -> Result<Vec<ChannelRow>> {
-        let wanted = format!(
-            "SELECT {COLUMNS} FROM discord_channels WHERE {condition} AND (?1 IS NULL OR agent_id = ?1)
-             ORDER BY channel_id"
-        );
-        let agent = agent.map(|agent| agent.as_bytes().to_vec());
-        self.db
-            .reader
-            .submit(move |conn| {
-                Ok(conn.prepare_cached(&wanted)?.query_map([agent], read_channel)?.collect::<rusqlite::Result<_>>()?)
-            })
-            .await
-    }
+fn list_where(conn: &Connection, condition: &str, agent: Option<Uuid>) -> StoreResult<Vec<ChannelRow>> {
+    let wanted = format!(
+        "SELECT {COLUMNS} FROM discord_channels WHERE {condition} AND (?1 IS NULL OR agent_id = ?1)
+         ORDER BY channel_id"
+    );
+    let agent = agent.map(|agent| agent.as_bytes().to_vec());
+    Ok(conn.prepare_cached(&wanted)?.query_map([agent], read_channel)?.collect::<rusqlite::Result<_>>()?)
 }
 
 pub(super) fn upsert(conn: &Connection, row: &ChannelRow) -> StoreResult<()> {
@@ -174,7 +129,7 @@ mod tests {
 
     use super::*;
     use crate::OnFatal;
-    use crate::catalog::Catalog;
+    use crate::catalog::SqliteCatalog;
 
     #[tokio::test]
     async fn a_thread_has_a_row_that_is_no_channel_and_goes_with_its_channel() {
@@ -182,8 +137,8 @@ mod tests {
         let on_fatal: OnFatal = Arc::new(|_| {});
         let redactor = Arc::new(chorus_redact::Redactor::new(|| [0; 32]));
         let path = dir.path().join("chorus.db");
-        let catalog = Catalog::open(&path, &on_fatal, Timestamp::UNIX_EPOCH, redactor).unwrap().0;
-        let channels = catalog.discord.channels;
+        let catalog = SqliteCatalog::open(&path, &on_fatal, Timestamp::UNIX_EPOCH, redactor).unwrap().0;
+        let channels = &catalog.tables.discord.channels;
         let row = |channel, parent| ChannelRow {
             channel,
             guild: 1,

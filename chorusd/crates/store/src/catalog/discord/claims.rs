@@ -1,71 +1,29 @@
-//! Claims: messages from channels that were taken for processing, each exactly once.
+//! Claims: messages from channels that were taken for processing.
 
-use chorus_base::error::{Error, Result};
+use chorus_base::error::Error;
+use chorus_catalog::discord::{ClaimOutcome, ClaimTable, NewClaim, NewPost, OpenClaim};
+use chorus_catalog::{CatalogRead, CatalogWrite};
 use chorus_journal::{KEY_RETENTION_DAYS, to_nanos};
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, params};
 use uuid::Uuid;
 
 use super::channels::{advance_seen, advance_skipped};
-use super::outbox::{self, NewPost};
+use super::outbox;
 use crate::catalog::CatalogDb;
-
 use crate::sqlite::StoreResult;
-
-/// A message to be claimed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewClaim {
-    pub message: u64,
-    pub channel: u64,
-    pub agent: Uuid,
-    /// The request as JSON.
-    pub request: String,
-    pub at: Timestamp,
-    /// Whether all earlier messages of the channel were read, too.
-    pub contiguous: bool,
-}
-
-/// Outcome of a claim.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ClaimOutcome {
-    /// The message was queued.
-    Queued,
-    /// The message was claimed or skipped before.
-    AlreadyClaimed,
-    /// The agent's queue is full; the message is recorded as dropped.
-    QueueFull,
-}
-
-/// A claimed message that is not answered yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OpenClaim {
-    pub message: u64,
-    pub channel: u64,
-    pub agent: Uuid,
-    pub request: String,
-    /// Whether its turn has started.
-    pub running: bool,
-}
 
 const OPEN_STATES: &str = "state IN ('queued', 'running')";
 
-/// The table of claims.
-#[derive(Debug, Clone)]
-pub struct ClaimTable {
-    pub(in crate::catalog) db: CatalogDb,
+/// The table in SQLite.
+#[derive(Debug)]
+pub(super) struct SqliteClaimTable {
+    pub(super) db: CatalogDb,
 }
 
-impl ClaimTable {
-    /// Claims a message, and marks its channel as read up to it if it is contiguous. If `most` messages of its agent
-    /// are queued already, drops it and posts `full`. `full` is posted once until there is space again; its `about` key
-    /// is used to detect that.
-    pub fn claim(
-        &self,
-        new: NewClaim,
-        most: u32,
-        full: NewPost,
-    ) -> impl Future<Output = Result<ClaimOutcome>> + Send + use<> {
-        self.db.writer.submit(move |conn| {
+impl ClaimTable for SqliteClaimTable {
+    fn claim(&self, new: NewClaim, most: u32, full: NewPost) -> CatalogWrite<ClaimOutcome> {
+        self.db.write(move |conn| {
             let claimed = insert_claim(conn, &new, most)?;
             let told = full.about.as_deref().filter(|_| claimed != ClaimOutcome::AlreadyClaimed);
             let told = told.map(|about| Ok::<_, Error>((about, outbox::has_post_about(conn, about)?))).transpose()?;
@@ -81,25 +39,17 @@ impl ClaimTable {
         })
     }
 
-    /// Skips the messages of a channel up to `upto` for good, and posts `posts` about that.
-    pub fn skip_messages(
-        &self,
-        channel: u64,
-        upto: u64,
-        posts: Vec<NewPost>,
-    ) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.db.writer.submit(move |conn| {
+    fn skip_messages(&self, channel: u64, upto: u64, posts: Vec<NewPost>) -> CatalogWrite<()> {
+        self.db.write(move |conn| {
             advance_seen(conn, channel, upto)?;
             advance_skipped(conn, channel, upto)?;
             posts.iter().try_for_each(|post| outbox::enqueue(conn, post))
         })
     }
 
-    /// Deletes claims that were finished longer ago than the keys of turns are kept. Messages of the channel up to the
-    /// deleted claims are skipped from then on.
-    pub fn prune(&self, now: Timestamp) -> impl Future<Output = Result<()>> + Send + use<> {
+    fn prune(&self, now: Timestamp) -> CatalogWrite<()> {
         let before = to_nanos(now) - KEY_RETENTION_DAYS * 86_400 * 1_000_000_000;
-        self.db.writer.submit(move |conn| {
+        self.db.write(move |conn| {
             let old = format!("NOT {OPEN_STATES} AND claimed_at < ?1");
             let newest = format!(
                 "SELECT max(message_id) FROM claims
@@ -114,19 +64,16 @@ impl ClaimTable {
         })
     }
 
-    /// Records that the turn of a message has started.
-    pub fn mark_running(&self, message: u64) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.db.writer.submit(move |conn| {
+    fn mark_running(&self, message: u64) -> CatalogWrite<()> {
+        self.db.write(move |conn| {
             conn.prepare_cached("UPDATE claims SET state = 'running' WHERE message_id = ?1 AND state = 'queued'")?
                 .execute([message])?;
             Ok(())
         })
     }
 
-    /// Replaces the request of a message whose turn has not started; returns false if it has started or the message is
-    /// not queued.
-    pub fn update_request(&self, message: u64, asked: String) -> impl Future<Output = Result<bool>> + Send + use<> {
-        self.db.writer.submit(move |conn| {
+    fn update_request(&self, message: u64, asked: String) -> CatalogWrite<bool> {
+        self.db.write(move |conn| {
             let changed = conn
                 .prepare_cached("UPDATE claims SET asked = ?2 WHERE message_id = ?1 AND state = 'queued'")?
                 .execute(params![message, asked])?;
@@ -134,10 +81,8 @@ impl ClaimTable {
         })
     }
 
-    /// Finishes a claim and posts `posts` in the same commit; returns false, without posting, if it was finished
-    /// before.
-    pub fn finish(&self, message: u64, posts: Vec<NewPost>) -> impl Future<Output = Result<bool>> + Send + use<> {
-        self.db.writer.submit(move |conn| {
+    fn finish(&self, message: u64, posts: Vec<NewPost>) -> CatalogWrite<bool> {
+        self.db.write(move |conn| {
             let ended = close_claim(conn, message, "done")?;
             if ended {
                 posts.iter().try_for_each(|post| outbox::enqueue(conn, post))?;
@@ -151,36 +96,27 @@ impl ClaimTable {
         })
     }
 
-    /// Finishes a claim without an answer; returns false if it was finished before.
-    pub fn finish_unanswered(&self, message: u64) -> impl Future<Output = Result<bool>> + Send + use<> {
-        self.db.writer.submit(move |conn| close_claim(conn, message, "dropped"))
+    fn finish_unanswered(&self, message: u64) -> CatalogWrite<bool> {
+        self.db.write(move |conn| close_claim(conn, message, "dropped"))
     }
 
-    /// Lists the messages of a channel after `after` that were claimed.
-    pub async fn claimed_after(&self, channel: u64, after: u64) -> Result<Vec<u64>> {
-        self.db
-            .reader
-            .submit(move |conn| {
-                let taken = "SELECT message_id FROM claims WHERE message_id > ?2 AND channel_id = ?1";
-                let mut taken = conn.prepare_cached(taken)?;
-                let taken = taken.query_map([channel, after], |row| row.get(0))?;
-                Ok(taken.collect::<rusqlite::Result<_>>()?)
-            })
-            .await
+    fn claimed_after(&self, channel: u64, after: u64) -> CatalogRead<'_, Vec<u64>> {
+        self.db.read(move |conn| {
+            let taken = "SELECT message_id FROM claims WHERE message_id > ?2 AND channel_id = ?1";
+            let mut taken = conn.prepare_cached(taken)?;
+            let taken = taken.query_map([channel, after], |row| row.get(0))?;
+            Ok(taken.collect::<rusqlite::Result<_>>()?)
+        })
     }
 
-    /// Lists the claimed messages that are not answered yet, oldest first.
-    pub async fn list_open(&self) -> Result<Vec<OpenClaim>> {
+    fn list_open(&self) -> CatalogRead<'_, Vec<OpenClaim>> {
         let wanted = format!(
             "SELECT message_id, channel_id, agent_id, asked, state = 'running' FROM claims WHERE {OPEN_STATES}
              ORDER BY message_id"
         );
-        self.db
-            .reader
-            .submit(move |conn| {
-                Ok(conn.prepare_cached(&wanted)?.query_map([], read_claim)?.collect::<rusqlite::Result<_>>()?)
-            })
-            .await
+        self.db.read(move |conn| {
+            Ok(conn.prepare_cached(&wanted)?.query_map([], read_claim)?.collect::<rusqlite::Result<_>>()?)
+        })
     }
 }
 
@@ -228,10 +164,11 @@ fn read_claim(row: &Row<'_>) -> rusqlite::Result<OpenClaim> {
 mod tests {
     use std::sync::Arc;
 
+    use chorus_catalog::discord::{ChannelRow, DiscordTables};
+
     use super::*;
     use crate::OnFatal;
-    use crate::catalog::Catalog;
-    use crate::catalog::discord::{ChannelRow, DiscordTables};
+    use crate::catalog::SqliteCatalog;
 
     fn new(message: u64) -> NewClaim {
         NewClaim {
@@ -251,7 +188,8 @@ mod tests {
     fn open(dir: &tempfile::TempDir) -> DiscordTables {
         let on_fatal: OnFatal = Arc::new(|_| {});
         let redactor = Arc::new(chorus_redact::Redactor::new(|| [0; 32]));
-        Catalog::open(&dir.path().join("chorus.db"), &on_fatal, Timestamp::UNIX_EPOCH, redactor).unwrap().0.discord
+        let path = dir.path().join("chorus.db");
+        SqliteCatalog::open(&path, &on_fatal, Timestamp::UNIX_EPOCH, redactor).unwrap().0.tables.discord
     }
 
     const ROW: ChannelRow = ChannelRow {

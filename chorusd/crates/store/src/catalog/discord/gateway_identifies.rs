@@ -1,8 +1,9 @@
-//! Identifies of the gateway within the rate limit's window, one row each.
+//! Identifies of the gateway, one row each.
 
 use std::time::Duration;
 
-use chorus_base::error::Result;
+use chorus_catalog::discord::{IdentifyTable, IdentifyWindow};
+use chorus_catalog::{CatalogRead, CatalogWrite};
 use chorus_journal::{from_nanos, to_nanos};
 use jiff::Timestamp;
 use rusqlite::Connection;
@@ -10,36 +11,19 @@ use rusqlite::Connection;
 use crate::catalog::CatalogDb;
 use crate::sqlite::StoreResult;
 
-/// Identifies within a window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct IdentifyWindow {
-    pub count: u32,
-    pub oldest: Option<Timestamp>,
-    pub newest: Option<Timestamp>,
-    /// Whether a new identify was recorded and is included.
-    pub recorded: bool,
+/// The table in SQLite.
+#[derive(Debug)]
+pub(super) struct SqliteIdentifyTable {
+    pub(super) db: CatalogDb,
 }
 
-/// The table of identifies.
-#[derive(Debug, Clone)]
-pub struct IdentifyTable {
-    pub(in crate::catalog) db: CatalogDb,
-}
-
-impl IdentifyTable {
-    /// Returns the identifies of the last `window`.
-    pub async fn count_in_window(&self, now: Timestamp, window: Duration) -> Result<IdentifyWindow> {
-        self.db.reader.submit(move |conn| count(conn, now, window)).await
+impl IdentifyTable for SqliteIdentifyTable {
+    fn count_in_window(&self, now: Timestamp, window: Duration) -> CatalogRead<'_, IdentifyWindow> {
+        self.db.read(move |conn| count(conn, now, window))
     }
 
-    /// Records an identify at `now`, unless there were `most` within `window`.
-    pub fn try_record(
-        &self,
-        now: Timestamp,
-        window: Duration,
-        most: u32,
-    ) -> impl Future<Output = Result<IdentifyWindow>> + Send + use<> {
-        self.db.writer.submit(move |conn| {
+    fn try_record(&self, now: Timestamp, window: Duration, most: u32) -> CatalogWrite<IdentifyWindow> {
+        self.db.write(move |conn| {
             // Move rows from the future to now, so that a clock that was set back does not make them count longer.
             let [at, since] = [to_nanos(now), to_nanos(now.checked_sub(window).unwrap_or(now))];
             conn.prepare_cached("UPDATE discord_identifies SET at = ?1 WHERE at > ?1")?.execute([at])?;

@@ -6,31 +6,25 @@ mod claims;
 mod gateway_identifies;
 mod outbox;
 
-use super::{CatalogDb, SettingTable};
-pub use announcements::{AnnouncementLog, Announcements};
-pub use channels::{ChannelRow, ChannelTable};
-pub use claims::{ClaimOutcome, ClaimTable, NewClaim, OpenClaim};
-pub use gateway_identifies::{IdentifyTable, IdentifyWindow};
-pub use outbox::{DroppedNotices, DuePost, MAX_NOTICE_AGE, NewPost, OutboxTable};
+use std::sync::Arc;
 
-/// The tables of the connection to Discord: all that the front end may use of the catalog. Cheap to clone.
-#[derive(Debug, Clone)]
-pub struct DiscordTables {
-    pub channels: ChannelTable,
-    pub claims: ClaimTable,
-    pub outbox: OutboxTable,
-    pub announcements: AnnouncementLog,
-    pub identifies: IdentifyTable,
-}
+use chorus_catalog::discord::DiscordTables;
 
-impl DiscordTables {
-    pub(super) fn new(db: &CatalogDb, settings: SettingTable) -> Self {
-        Self {
-            channels: ChannelTable { db: db.clone() },
-            claims: ClaimTable { db: db.clone() },
-            outbox: OutboxTable { db: db.clone() },
-            announcements: AnnouncementLog { settings },
-            identifies: IdentifyTable { db: db.clone() },
-        }
+use self::announcements::SqliteAnnouncementLog;
+use self::channels::SqliteChannelTable;
+use self::claims::SqliteClaimTable;
+use self::gateway_identifies::SqliteIdentifyTable;
+use self::outbox::SqliteOutboxTable;
+use super::CatalogDb;
+use super::settings::SqliteSettingTable;
+
+/// Returns the tables of the connection to Discord.
+pub(super) fn tables(db: &CatalogDb, settings: SqliteSettingTable) -> DiscordTables {
+    DiscordTables {
+        channels: Arc::new(SqliteChannelTable { db: db.clone() }),
+        claims: Arc::new(SqliteClaimTable { db: db.clone() }),
+        outbox: Arc::new(SqliteOutboxTable { db: db.clone() }),
+        announcements: Arc::new(SqliteAnnouncementLog { db: db.clone(), settings }),
+        identifies: Arc::new(SqliteIdentifyTable { db: db.clone() }),
     }
 }

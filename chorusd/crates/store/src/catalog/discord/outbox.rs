@@ -1,37 +1,13 @@
-//! The outbox: posts to Discord that are stored until they are delivered, in order within each channel.
+//! The outbox: posts to Discord that are stored until they are delivered.
 
-use chorus_base::error::Result;
+use chorus_catalog::discord::{DroppedNotices, DuePost, MAX_NOTICE_AGE, NewPost, OutboxTable};
+use chorus_catalog::{CatalogRead, CatalogWrite};
 use chorus_journal::{from_nanos, to_nanos};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use crate::catalog::CatalogDb;
 use crate::sqlite::StoreResult;
-
-/// A post to be queued.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewPost {
-    pub channel_id: u64,
-    /// Key by which later changes find the post. A post with the key of an existing row replaces it.
-    pub about: Option<String>,
-    /// JSON.
-    pub body: String,
-    /// At most 25 characters, never used twice.
-    pub nonce: String,
-    /// For a notice, the time of the event that it is about.
-    pub notice_at: Option<Timestamp>,
-}
-
-/// Notices about events that are older than this are dropped.
-pub const MAX_NOTICE_AGE: SignedDuration = SignedDuration::from_hours(24);
-
-/// Notices that were dropped because they were too old.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct DroppedNotices {
-    pub count: u64,
-    /// When the last one was dropped.
-    pub last: Option<Timestamp>,
-}
 
 /// Adds to the counter of dropped notices.
 pub(in crate::catalog) fn add_dropped(conn: &Connection, count: u64, now: Timestamp) -> StoreResult<()> {
@@ -43,21 +19,6 @@ pub(in crate::catalog) fn add_dropped(conn: &Connection, count: u64, now: Timest
             .execute([to_nanos(now)])?;
     }
     Ok(())
-}
-
-/// The next post to send.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DuePost {
-    pub id: i64,
-    pub body: String,
-    pub nonce: String,
-    /// `Some` if the post changes an existing message, with the id of that message; `Some(None)` if that one was never
-    /// posted.
-    pub changes: Option<Option<u64>>,
-    /// Time of the first attempt to send, if there was one: the post may have arrived.
-    pub tried_at: Option<Timestamp>,
-    /// A message of the channel that is older than this post's message, if it arrived.
-    pub after: Option<u64>,
 }
 
 /// Queues a post after all others. If a row has the same `about` key, changes that row as long as it was never
@@ -123,26 +84,19 @@ fn delete_delivered(conn: &Connection) -> StoreResult<()> {
     Ok(())
 }
 
-/// The table of posts.
-#[derive(Debug, Clone)]
-pub struct OutboxTable {
-    pub(in crate::catalog) db: CatalogDb,
+/// The table in SQLite.
+#[derive(Debug)]
+pub(super) struct SqliteOutboxTable {
+    pub(super) db: CatalogDb,
 }
 
-impl OutboxTable {
-    /// Queues posts, all or none.
-    pub fn enqueue(&self, posts: Vec<NewPost>) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.db.writer.submit(move |conn| posts.iter().try_for_each(|post| enqueue(conn, post)))
+impl OutboxTable for SqliteOutboxTable {
+    fn enqueue(&self, posts: Vec<NewPost>) -> CatalogWrite<()> {
+        self.db.write(move |conn| posts.iter().try_for_each(|post| enqueue(conn, post)))
     }
 
-    /// Changes the post with the key `about` to `body`; returns its channel, or `None` if there is no such post.
-    pub fn edit(
-        &self,
-        about: String,
-        body: String,
-        nonce: String,
-    ) -> impl Future<Output = Result<Option<u64>>> + Send + use<> {
-        self.db.writer.submit(move |conn| {
+    fn edit(&self, about: String, body: String, nonce: String) -> CatalogWrite<Option<u64>> {
+        self.db.write(move |conn| {
             if !edit(conn, &about, &body, &nonce)? {
                 return Ok(None);
             }
@@ -152,48 +106,30 @@ impl OutboxTable {
         })
     }
 
-    /// Removes the key `about` from its post, which cannot be changed any more.
-    pub fn finalize(&self, about: String) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.db.writer.submit(move |conn| finalize(conn, &about))
+    fn finalize(&self, about: String) -> CatalogWrite<()> {
+        self.db.write(move |conn| finalize(conn, &about))
     }
 
-    /// Lists the keys of posts that begin with `prefix`.
-    pub async fn list_keys(&self, prefix: String) -> Result<Vec<String>> {
-        self.db
-            .reader
-            .submit(move |conn| {
-                let abouts = "SELECT about FROM discord_outbox WHERE substr(about, 1, length(?1)) = ?1 ORDER BY id";
-                Ok(conn
-                    .prepare_cached(abouts)?
-                    .query_map([prefix], |row| row.get(0))?
-                    .collect::<rusqlite::Result<_>>()?)
-            })
-            .await
+    fn list_keys(&self, prefix: String) -> CatalogRead<'_, Vec<String>> {
+        self.db.read(move |conn| {
+            let abouts = "SELECT about FROM discord_outbox WHERE substr(about, 1, length(?1)) = ?1 ORDER BY id";
+            Ok(conn.prepare_cached(abouts)?.query_map([prefix], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
+        })
     }
 
-    /// Lists the channels with queued posts.
-    pub async fn list_channels(&self) -> Result<Vec<u64>> {
-        self.db
-            .reader
-            .submit(|conn| {
-                let channels = "SELECT DISTINCT channel_id FROM discord_outbox WHERE sent_id IS NULL";
-                let channels = conn
-                    .prepare_cached(channels)?
-                    .query_map([], |row| row.get(0).map(i64::cast_unsigned))?
-                    .collect::<rusqlite::Result<_>>()?;
-                Ok(channels)
-            })
-            .await
+    fn list_channels(&self) -> CatalogRead<'_, Vec<u64>> {
+        self.db.read(|conn| {
+            let channels = "SELECT DISTINCT channel_id FROM discord_outbox WHERE sent_id IS NULL";
+            let channels = conn
+                .prepare_cached(channels)?
+                .query_map([], |row| row.get(0).map(i64::cast_unsigned))?
+                .collect::<rusqlite::Result<_>>()?;
+            Ok(channels)
+        })
     }
 
-    /// Returns the next post of a channel and records the attempt to send it. Drops and counts notices that are too old
-    /// and were never attempted.
-    pub fn begin_next(
-        &self,
-        channel: u64,
-        now: Timestamp,
-    ) -> impl Future<Output = Result<Option<DuePost>>> + Send + use<> {
-        self.db.writer.submit(move |conn| {
+    fn begin_next(&self, channel: u64, now: Timestamp) -> CatalogWrite<Option<DuePost>> {
+        self.db.write(move |conn| {
             let oldest = now.checked_sub(MAX_NOTICE_AGE).unwrap_or(Timestamp::MIN);
             let stale = "DELETE FROM discord_outbox
                          WHERE channel_id = ?1 AND sent_id IS NULL AND tried_at IS NULL AND notice_at < ?2";
@@ -224,17 +160,15 @@ impl OutboxTable {
         })
     }
 
-    /// Records that a post has certainly not arrived, so that changes apply to its row until the next attempt.
-    pub fn mark_unsent(&self, id: i64) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.db.writer.submit(move |conn| {
+    fn mark_unsent(&self, id: i64) -> CatalogWrite<()> {
+        self.db.write(move |conn| {
             conn.prepare_cached("UPDATE discord_outbox SET tried_at = NULL WHERE id = ?1")?.execute([id])?;
             Ok(())
         })
     }
 
-    /// Records that a post was delivered as `message`; deletes a delivered change.
-    pub fn mark_sent(&self, id: i64, message: u64) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.db.writer.submit(move |conn| {
+    fn mark_sent(&self, id: i64, message: u64) -> CatalogWrite<()> {
+        self.db.write(move |conn| {
             let sent = to_sqlite_id(message);
             // Everything posted later in this channel has a higher id.
             conn.prepare_cached(
@@ -253,33 +187,27 @@ impl OutboxTable {
         })
     }
 
-    /// Returns how many notices were dropped because they were too old.
-    pub async fn dropped_notices(&self) -> Result<DroppedNotices> {
-        self.db
-            .reader
-            .submit(|conn| {
-                let value = |name: &str| {
-                    let mut value = conn.prepare_cached("SELECT value FROM counters WHERE name = ?1")?;
-                    value.query_row([name], |row| row.get::<_, i64>(0)).optional()
-                };
-                let count = value("notices_dropped")?.and_then(|count| u64::try_from(count).ok()).unwrap_or(0);
-                let last = value("notices_dropped_at")?.filter(|_| count > 0).map(from_nanos);
-                Ok(DroppedNotices { count, last })
-            })
-            .await
+    fn dropped_notices(&self) -> CatalogRead<'_, DroppedNotices> {
+        self.db.read(|conn| {
+            let value = |name: &str| {
+                let mut value = conn.prepare_cached("SELECT value FROM counters WHERE name = ?1")?;
+                value.query_row([name], |row| row.get::<_, i64>(0)).optional()
+            };
+            let count = value("notices_dropped")?.and_then(|count| u64::try_from(count).ok()).unwrap_or(0);
+            let last = value("notices_dropped_at")?.filter(|_| count > 0).map(from_nanos);
+            Ok(DroppedNotices { count, last })
+        })
     }
 
-    /// Deletes a post that can never be delivered.
-    pub fn abandon(&self, id: i64) -> impl Future<Output = Result<()>> + Send + use<> {
-        self.db.writer.submit(move |conn| {
+    fn abandon(&self, id: i64) -> CatalogWrite<()> {
+        self.db.write(move |conn| {
             conn.prepare_cached("DELETE FROM discord_outbox WHERE id = ?1")?.execute([id])?;
             delete_delivered(conn)
         })
     }
 
-    /// Deletes all posts of a channel; returns how many were queued.
-    pub fn abandon_channel(&self, channel: u64) -> impl Future<Output = Result<u64>> + Send + use<> {
-        self.db.writer.submit(move |conn| {
+    fn abandon_channel(&self, channel: u64) -> CatalogWrite<u64> {
+        self.db.write(move |conn| {
             let waiting = "SELECT count(*) FROM discord_outbox WHERE channel_id = ?1 AND sent_id IS NULL";
             let waiting: u64 = conn.prepare_cached(waiting)?.query_row([to_sqlite_id(channel)], |row| row.get(0))?;
             conn.prepare_cached("DELETE FROM discord_outbox WHERE channel_id = ?1")?

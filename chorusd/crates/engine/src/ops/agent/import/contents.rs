@@ -7,11 +7,11 @@ use std::path::Path;
 
 use chorus_base::error::{Error, Result};
 use chorus_base::private_fs::{create_private, map_sync_error};
+use chorus_catalog::{MemoryRow, memories};
 use chorus_config::Config;
 use chorus_config::agent::{AgentConfig, check_name};
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::memory::MemorySource;
-use chorus_store::catalog::{MemoryRow, memories};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 use uuid::Uuid;

@@ -11,6 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chorus_base::error::{Error, Result};
 use chorus_base::private_fs::{TEMPORARY_PREFIX, create_private, move_dir, remove_dir};
+use chorus_catalog::{Catalog, MemoryRow, MemoryScope, MemoryTable};
 use chorus_config::agent::AgentConfig;
 use chorus_llm::Models;
 use chorus_proto::methods::agent_transfer::{
@@ -19,7 +20,6 @@ use chorus_proto::methods::agent_transfer::{
 use chorus_proto::{ErrorKind, EventType};
 use chorus_runtime::run_blocking;
 use chorus_sandbox::Sandbox;
-use chorus_store::catalog::{Catalog, MemoryRow, MemoryScope, MemoryTable};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -211,7 +211,7 @@ async fn build_agent(
 /// Removes memories from the plan that agents of this home would share, and returns a warning about them.
 async fn drop_shared_memories(
     agents: &AgentIndex,
-    memories: &MemoryTable,
+    memories: &Arc<dyn MemoryTable>,
     plan: &mut ImportPlan,
 ) -> Result<Option<String>> {
     let Some(project) = plan.config.project.clone() else { return Ok(None) };

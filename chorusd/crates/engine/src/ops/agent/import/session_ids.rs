@@ -3,10 +3,11 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
+use chorus_catalog::SessionTable;
 use chorus_runtime::run_blocking;
-use chorus_store::catalog::SessionTable;
 use chorus_store::session_files;
 use uuid::Uuid;
 
@@ -22,7 +23,11 @@ struct SessionIds {
 
 /// Changes the headers of those files in `sessions` that need another id, parent or agent. Returns how many sessions
 /// got a new id. A file that cannot be read stays unchanged.
-pub(super) async fn resolve_conflicts(table: &SessionTable, sessions: &Path, plan: &ImportPlan) -> Result<u64> {
+pub(super) async fn resolve_conflicts(
+    table: &Arc<dyn SessionTable>,
+    sessions: &Path,
+    plan: &ImportPlan,
+) -> Result<u64> {
     let dir = sessions.to_owned();
     let found = run_blocking(move || read_session_ids(&dir)).await?;
     let (mut new, mut seen) = (HashMap::new(), HashSet::new());

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
+use chorus_catalog::SessionRow;
 use chorus_proto::methods::import::{ImportFormat, ImportOutcome};
 use chorus_proto::{ErrorKind, SessionHeader, SessionSource, SummarySource, Trigger};
 use chorus_runtime::run_blocking;
 use chorus_session::summary;
-use chorus_store::catalog::SessionRow;
 use chorus_store::{ChangeGrown, GrowthResult, HeaderChange, PrepareMessage};
 use uuid::Uuid;
 

@@ -1,8 +1,8 @@
 //! Recognizes conversations of other programs that an export wrote.
 
 use chorus_base::error::{Error, Result};
+use chorus_catalog::SessionRow;
 use chorus_proto::methods::import::ImportOutcome;
-use chorus_store::catalog::SessionRow;
 use uuid::Uuid;
 
 use super::importer::{SavedConversation, SessionImporter};

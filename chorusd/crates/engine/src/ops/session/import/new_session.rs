@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
+use chorus_catalog::SessionPlacement;
 use chorus_proto::session::SESSION_SCHEMA;
 use chorus_proto::{Session, SessionHeader, SessionSource, SummarySource, Trigger};
 use chorus_session::{slug, summary};
-use chorus_store::catalog::SessionPlacement;
 use chorus_store::session_files;
 use uuid::Uuid;
 

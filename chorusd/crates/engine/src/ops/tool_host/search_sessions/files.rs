@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use chorus_base::error::{Error, Result};
+use chorus_catalog::{SessionQuery, SessionRow};
 use chorus_proto::pluralize::pluralize;
 use chorus_proto::{Message, Role};
 use chorus_runtime::run_blocking;
 use chorus_session::file;
-use chorus_store::catalog::{SessionQuery, SessionRow};
 use chorus_store::session_files;
 use regex::{Regex, RegexBuilder};
 

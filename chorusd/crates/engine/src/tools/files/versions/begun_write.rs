@@ -1,8 +1,8 @@
 //! A write of a file by a conversation, from the check to its end. The caller holds the file's lock.
 
 use chorus_base::error::Error;
+use chorus_catalog::{FileHash, FileWriteRow};
 use chorus_session::conversation::ConversationKey;
-use chorus_store::catalog::{FileHash, FileWriteRow};
 
 use super::unseen_change::{UnseenChange, find_unseen_change};
 use super::{ConversationFiles, SeenFile, hash_bytes};

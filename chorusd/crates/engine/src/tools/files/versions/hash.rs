@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt as _;
 
-use chorus_store::catalog::FileHash;
+use chorus_catalog::FileHash;
 use sha2::{Digest as _, Sha256};
 
 /// Limit on the bytes of a file that are hashed; of a longer one, its length and time of change count as well.

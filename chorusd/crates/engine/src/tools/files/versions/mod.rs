@@ -17,8 +17,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use chorus_base::sync::Mutex;
+use chorus_catalog::{FileHash, FileWriteTable};
 use chorus_session::conversation::ConversationKey;
-use chorus_store::catalog::{FileHash, FileWriteTable};
 use uuid::Uuid;
 
 pub(super) use begun_write::RecordedWrite;
@@ -42,7 +42,7 @@ pub trait ConversationNames: Debug + Send + Sync {
 /// The versions of files that conversations have seen, and who changed them.
 #[derive(Debug)]
 pub struct FileVersions {
-    table: FileWriteTable,
+    table: Arc<dyn FileWriteTable>,
     conversations: Arc<dyn ConversationNames>,
     /// The position of the newest view, write or end of a command in the order of all of them.
     last_position: AtomicU64,
@@ -60,7 +60,11 @@ pub struct ConversationFiles<'a> {
 impl FileVersions {
     /// Creates the service. `last_position` is that of the newest row of the table.
     #[must_use]
-    pub fn new(table: FileWriteTable, conversations: Arc<dyn ConversationNames>, last_position: u64) -> Arc<Self> {
+    pub fn new(
+        table: Arc<dyn FileWriteTable>,
+        conversations: Arc<dyn ConversationNames>,
+        last_position: u64,
+    ) -> Arc<Self> {
         Arc::new(Self {
             table,
             conversations,

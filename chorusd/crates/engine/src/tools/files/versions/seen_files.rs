@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use chorus_store::catalog::FileHash;
+use chorus_catalog::FileHash;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use chorus_store::catalog::{FileHash, FileHistory};
+use chorus_catalog::{FileHash, FileHistory};
 use uuid::Uuid;
 
 use super::commands::CommandTime;
@@ -100,7 +100,7 @@ fn change_since(
 
 #[cfg(test)]
 mod tests {
-    use chorus_store::catalog::FileWriteRow;
+    use chorus_catalog::FileWriteRow;
 
     use super::*;
 

@@ -1,0 +1,32 @@
+//! Questions that the previous daemon left open.
+
+use chorus_base::error::Result;
+use chorus_catalog::{ApprovalTable, AuditDecision, DecidedApproval};
+use chorus_proto::methods::approvals::Status;
+use jiff::Timestamp;
+
+/// Denies approvals that are open in the table although no turn waits for them any more.
+pub(super) async fn deny_all(table: &dyn ApprovalTable, now: Timestamp) -> Result<()> {
+    let open = table.list_open().await?;
+    let count = open.len();
+    for (approval, agent) in open {
+        let decided = DecidedApproval { id: approval.id, status: Status::Denied, at: now, by: None };
+        let row = AuditDecision {
+            at: now,
+            agent,
+            agent_name: approval.agent,
+            turn: Some(approval.turn_id),
+            action: approval.action,
+            decision: "withdrawn".into(),
+            rule: "the daemon restarted".into(),
+            user: "nobody".into(),
+            old: None,
+            new: None,
+        };
+        table.record_outcome(decided, row).await?;
+    }
+    if count > 0 {
+        tracing::info!(count, "denied the approvals that were pending before the start");
+    }
+    Ok(())
+}
