@@ -52,10 +52,8 @@ pub(crate) async fn commit(
     id: BatchId<'_>,
     jobs: &[Job],
 ) -> Result<Vec<JobRows>, TransactionError> {
-    let mut head = vec![
-        call!("BEGIN"),
-        call!("SELECT begin_batch($1, $2, $3, $4)", id.node.to_owned(), id.boot, id.connection, id.batch),
-    ];
+    let mut head = prepared.route().begin();
+    head.push(call!("SELECT begin_batch($1, $2, $3, $4)", id.node.to_owned(), id.boot, id.connection, id.batch));
     let mut fenced = HashSet::new();
     for grant in jobs.iter().filter_map(|job| job.grant) {
         if fenced.insert((grant.agent, grant.epoch)) {

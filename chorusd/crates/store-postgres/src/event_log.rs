@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use chorus_journal::{EventPublisher, NewEvent};
 use chorus_proto::event::Event;
-use deadpool_postgres::Pool;
 use tokio_postgres::Row;
 
-use crate::errors::{read_failed, unavailable};
+use crate::connection::Readers;
+use crate::errors::read_failed;
 use crate::node::Node;
 use crate::rows::{count, read_event, to_bigint};
+use crate::statement::read_once;
 
 /// Publishes events with the numbers that the database gave them.
 pub(crate) fn publish_stored<'a>(
@@ -24,13 +25,13 @@ pub(crate) fn publish_stored<'a>(
 }
 
 /// Publishes the events of this node that were stored while their numbers were lost.
-pub(crate) async fn publish_missing(readers: &Pool, node: &Node, publisher: &EventPublisher) {
+pub(crate) async fn publish_missing(readers: &Readers, node: &Node, publisher: &EventPublisher) {
     let read = async {
-        let client = readers.get().await.map_err(unavailable)?;
+        let client = readers.get().await?;
         let sql =
             "SELECT seq, at, type, agent, conversation, data FROM events WHERE node = $1 AND seq > $2 ORDER BY seq";
         let after = to_bigint(publisher.last_published());
-        client.query(sql, &[&node.id, &after]).await.map_err(|e| read_failed(&e))
+        read_once(&client, sql, &[&node.id, &after]).await.map_err(|e| read_failed(&e))
     };
     match read.await {
         Ok(rows) => publisher.publish(rows.iter().map(|row| Arc::new(read_event(row)))),

@@ -272,16 +272,18 @@ impl Journal for PostgresJournal {
 
     fn newest_records(&self, context: ContextNo) -> JournalRead<'_, (NumberedRecords, Option<RecordCursor>)> {
         Box::pin(async move {
-            let client = self.reader().await?;
-            match record_reader::newest_number(&client, context).await? {
-                Some(newest) => record_reader::read_batch(&client, context, newest, NEWEST_RECORDS).await,
+            let (client, route) = (self.reader().await?, self.readers.route());
+            match record_reader::newest_number(&client, route, context).await? {
+                Some(newest) => record_reader::read_batch(&client, route, context, newest, NEWEST_RECORDS).await,
                 None => Ok((Vec::new(), None)),
             }
         })
     }
 
     fn records_before(&self, context: ContextNo, cursor: RecordCursor) -> JournalRead<'_, Vec<NumberedRecords>> {
-        Box::pin(async move { record_reader::read_all(&self.reader().await?, context, cursor).await })
+        Box::pin(
+            async move { record_reader::read_all(&self.reader().await?, self.readers.route(), context, cursor).await },
+        )
     }
 
     fn has_turn_key(&self, conversation: ConversationKey, key: String) -> JournalRead<'_, bool> {

@@ -4,26 +4,26 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
-use chorus_base::error::Result;
+use chorus_base::error::{Error, Result};
 use chorus_journal::{ContextRow, EventPublisher, JournalWrite, NewEvent};
-use deadpool_postgres::{Object, Pool};
+use deadpool_postgres::Object;
 use futures_util::future::join_all;
 use tokio::task::JoinHandle;
 use tokio_postgres::Row;
-use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use crate::OnFatal;
 use crate::batch::JobRows;
 use crate::calls::insert_event;
-use crate::connection::DatabaseUrl;
-use crate::errors::{overtaken, read_failed, unavailable};
+use crate::connection::{DatabaseUrl, Readers};
+use crate::errors::{overtaken, read_failed};
 use crate::event_log::{publish_missing, publish_stored};
 use crate::migrations::migrate;
 use crate::node::{Node, NodeName, send_heartbeats};
 use crate::ownership::{self, Claim, Grant, Grants};
+use crate::param::Param;
 use crate::rows::{CONTEXT_COLUMNS, count, read_context};
-use crate::statement::{Call, call};
+use crate::statement::{Call, call, read, read_once};
 use crate::writer::Writer;
 
 /// Agents that are released in one go at a stop.
@@ -35,7 +35,7 @@ pub struct PostgresJournal {
     pub(crate) node: Arc<Node>,
     pub(crate) grants: Arc<Grants>,
     pub(crate) writer: Writer,
-    pub(crate) readers: Pool,
+    pub(crate) readers: Readers,
     pub(crate) publisher: EventPublisher,
     pub(crate) next_context: AtomicI64,
     heartbeats: JoinHandle<()>,
@@ -49,12 +49,15 @@ impl PostgresJournal {
     /// Fails if the database cannot be reached, or has a newer schema.
     pub async fn open(url: DatabaseUrl, name: &NodeName, version: &str, on_fatal: OnFatal) -> Result<Self> {
         let mut client = url.connect().await?;
+        url.check_version(&client).await?;
         migrate(&mut client).await?;
-        let node = Node::start(&client, name, version).await?;
+        let node = Node::start(&client, url.route(), name, version).await?;
         let query = "SELECT nextval('processes'), (SELECT event FROM writers WHERE node = $1)";
-        let row = client.query_one(query, &[&node.id]).await.map_err(|e| read_failed(&e))?;
-        let publisher = EventPublisher::new(count(&row, 1));
-        let readers = url.reader_pool()?;
+        let rows = read_once(&client, query, &[&node.id]).await.map_err(|e| read_failed(&e))?;
+        let row = rows.first().ok_or_else(|| Error::internal("PostgreSQL returned no row"))?;
+        let next_context = AtomicI64::new(row.get::<_, i64>(0) << 32);
+        let publisher = EventPublisher::new(count(row, 1));
+        let readers = url.reader_pool().await?;
         let grants = Arc::new(Grants::default());
         let publish = (readers.clone(), node.clone(), publisher.clone());
         let after_reconnect = Box::new(move || {
@@ -64,7 +67,6 @@ impl PostgresJournal {
         let writer =
             Writer::start(url.clone(), node.clone(), grants.clone(), on_fatal.clone(), after_reconnect).await?;
         let heartbeats = chorus_runtime::spawn(send_heartbeats(url.clone(), node.clone(), client, on_fatal));
-        let next_context = AtomicI64::new(row.get::<_, i64>(0) << 32);
         Ok(Self { node, grants, writer, readers, publisher, next_context, heartbeats })
     }
 
@@ -73,7 +75,7 @@ impl PostgresJournal {
     /// # Errors
     /// Fails if the database cannot be reached.
     pub async fn claim(&self, agent: Uuid) -> Result<Claim> {
-        ownership::claim(&**self.reader().await?, &self.node, &self.grants, agent).await
+        ownership::claim(&**self.reader().await?, self.readers.route(), &self.node, &self.grants, agent).await
     }
 
     /// Lists the rows of the live contexts of an agent that this process owns, in the ownership that it has now.
@@ -104,7 +106,7 @@ impl PostgresJournal {
     /// # Errors
     /// Fails if the database cannot be reached.
     pub async fn want(&self, agent: Uuid) -> Result<()> {
-        ownership::want(&**self.reader().await?, &self.node, agent).await
+        ownership::want(&**self.reader().await?, self.readers.route(), &self.node, agent).await
     }
 
     /// Gives an agent up after all writes so far. Returns the node that wants it, if one does.
@@ -135,18 +137,16 @@ impl PostgresJournal {
             failed = failed.or(released.into_iter().filter_map(Result::err).find(|failure| *failure != overtaken()));
         }
         self.heartbeats.abort();
-        self.node.stop(&**self.reader().await?).await?;
+        self.node.stop(&**self.reader().await?, self.readers.route()).await?;
         failed.map_or(Ok(()), Err)
     }
 
     pub(crate) async fn reader(&self) -> Result<Object> {
-        self.readers.get().await.map_err(unavailable)
+        self.readers.get().await
     }
 
-    pub(crate) async fn query(&self, sql: &str, params: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>> {
-        let client = self.reader().await?;
-        let statement = client.prepare_cached(sql).await.map_err(|e| read_failed(&e))?;
-        client.query(&statement, params).await.map_err(|e| read_failed(&e))
+    pub(crate) async fn query(&self, sql: &str, params: &[&dyn Param]) -> Result<Vec<Row>> {
+        read(&*self.reader().await?, self.readers.route(), sql, params).await.map_err(|e| read_failed(&e))
     }
 
     /// Queues calls whose rows nobody needs.

@@ -10,6 +10,8 @@
 mod append;
 mod batch;
 mod calls;
+mod channel_binding;
+mod connect_errors;
 mod connection;
 mod errors;
 mod event_log;
@@ -18,9 +20,14 @@ mod journal;
 mod migrations;
 mod node;
 mod ownership;
+mod param;
 mod record_reader;
+mod route;
 mod rows;
+mod ssl_params;
 mod statement;
+mod tls;
+mod url_source;
 mod writer;
 
 pub use connection::DatabaseUrl;

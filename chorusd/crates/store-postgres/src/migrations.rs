@@ -2,9 +2,11 @@
 
 use chorus_base::error::{Error, Result};
 use chorus_proto::ErrorKind;
-use tokio_postgres::Client;
+use tokio_postgres::types::Type;
+use tokio_postgres::{Client, IsolationLevel};
 
 use crate::errors::read_failed;
+use crate::route::TRANSACTION_SETTINGS;
 
 /// The steps, the first with number 1. Steps are only ever added.
 const MIGRATIONS: &[&str] = &[include_str!("../migrations/0001_journal.sql")];
@@ -18,21 +20,29 @@ const LOCK_KEY: i64 = 0x0000_6368_6f72_7573;
 /// Fails without a change if the schema has steps that this program does not know, if the database is not in UTF-8, or if it
 /// cannot be reached.
 pub async fn migrate(client: &mut Client) -> Result<()> {
-    let row = client.query_one("SELECT current_setting('server_encoding')", &[]).await.map_err(|e| read_failed(&e))?;
+    // Statements have no names: a pooler may be on the way.
+    let encoding = client.query_typed_one("SELECT current_setting('server_encoding')", &[]).await;
+    let row = encoding.map_err(|e| read_failed(&e))?;
     let encoding: &str = row.get(0);
     if encoding != "UTF8" {
         return Err(Error::new(ErrorKind::Unsupported, format!("the database has the encoding {encoding}"))
             .hint("create one with UTF-8: CREATE DATABASE chorus ENCODING 'UTF8' TEMPLATE template0"));
     }
-    let transaction = client.transaction().await.map_err(|e| read_failed(&e))?;
+    let transaction = client
+        .build_transaction()
+        .isolation_level(IsolationLevel::ReadCommitted)
+        .start()
+        .await
+        .map_err(|e| read_failed(&e))?;
     let apply = async {
-        transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK_KEY]).await?;
+        transaction.batch_execute(TRANSACTION_SETTINGS).await?;
+        transaction.query_typed("SELECT pg_advisory_xact_lock($1)", &[(&LOCK_KEY, Type::INT8)]).await?;
         transaction.batch_execute("CREATE TABLE IF NOT EXISTS migrations (number bigint PRIMARY KEY)").await?;
-        let row = transaction.query_one("SELECT coalesce(max(number), 0) FROM migrations", &[]).await?;
+        let row = transaction.query_typed_one("SELECT coalesce(max(number), 0) FROM migrations", &[]).await?;
         let applied = usize::try_from(row.get::<_, i64>(0)).unwrap_or(usize::MAX);
         for (number, step) in (1_i64..).zip(MIGRATIONS).skip(applied) {
             transaction.batch_execute(step).await?;
-            transaction.execute("INSERT INTO migrations VALUES ($1)", &[&number]).await?;
+            transaction.query_typed("INSERT INTO migrations VALUES ($1)", &[(&number, Type::INT8)]).await?;
         }
         Ok(applied)
     };

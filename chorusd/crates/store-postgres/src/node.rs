@@ -11,6 +11,8 @@ use tokio_postgres::Client;
 use crate::OnFatal;
 use crate::connection::DatabaseUrl;
 use crate::errors::read_failed;
+use crate::route::Route;
+use crate::statement::{call, run_alone};
 use crate::writer::RECONNECT_DELAY;
 
 /// Time between two heartbeats of a node.
@@ -40,17 +42,19 @@ pub(crate) struct Node {
 
 impl Node {
     /// Registers this process. Writes that an earlier process of the node has sent are refused from here on.
-    pub(crate) async fn start(client: &Client, name: &NodeName, version: &str) -> Result<Arc<Self>> {
+    pub(crate) async fn start(client: &Client, route: Route, name: &NodeName, version: &str) -> Result<Arc<Self>> {
         let begun = Instant::now();
         let sql = "INSERT INTO nodes VALUES ($1, 1, $2, $3, clock_timestamp(), false)
              ON CONFLICT (id) DO UPDATE SET boot = nodes.boot + 1, address = $2, version = $3,
                  heartbeat = clock_timestamp(), stopped = false
              RETURNING boot";
-        let row = client.query_one(sql, &[&name.id, &name.address, &version]).await.map_err(|e| read_failed(&e))?;
-        let boot = row.get(0);
+        let register = call!(sql, name.id.clone(), name.address.clone(), version.to_owned());
+        let rows = run_alone(client, route, register).await.map_err(|e| read_failed(&e))?;
+        let boot: i64 = rows.first().ok_or_else(|| Error::internal("PostgreSQL returned no row"))?.get(0);
         let sql = "INSERT INTO writers VALUES ($1, $2, 0, 0, 0) ON CONFLICT (node) DO UPDATE SET boot = $2
-             WHERE writers.boot < $2";
-        if client.execute(sql, &[&name.id, &boot]).await.map_err(|e| read_failed(&e))? == 0 {
+             WHERE writers.boot < $2 RETURNING boot";
+        let write = call!(sql, name.id.clone(), boot);
+        if run_alone(client, route, write).await.map_err(|e| read_failed(&e))?.is_empty() {
             return Err(replaced(&name.id));
         }
         Ok(Arc::new(Self { id: name.id.clone(), boot, last_heartbeat: Mutex::new(begun) }))
@@ -60,10 +64,12 @@ impl Node {
     ///
     /// # Errors
     /// Fails with `conflict` if another process has started as this node, which must end this one.
-    pub(crate) async fn send_heartbeat(&self, client: &Client) -> Result<()> {
+    pub(crate) async fn send_heartbeat(&self, client: &Client, route: Route) -> Result<()> {
         let begun = Instant::now();
-        let sql = "UPDATE nodes SET heartbeat = clock_timestamp() WHERE id = $1 AND boot = $2 AND NOT stopped";
-        if client.execute(sql, &[&self.id, &self.boot]).await.map_err(|e| read_failed(&e))? == 0 {
+        let sql = "UPDATE nodes SET heartbeat = clock_timestamp() WHERE id = $1 AND boot = $2 AND NOT stopped
+             RETURNING id";
+        let renew = call!(sql, self.id.clone(), self.boot);
+        if run_alone(client, route, renew).await.map_err(|e| read_failed(&e))?.is_empty() {
             return Err(replaced(&self.id));
         }
         *self.last_heartbeat.lock() = begun;
@@ -71,9 +77,9 @@ impl Node {
     }
 
     /// Ends the heartbeat: others may claim what this process owns. The last statement of a process.
-    pub(crate) async fn stop(&self, client: &Client) -> Result<()> {
+    pub(crate) async fn stop(&self, client: &Client, route: Route) -> Result<()> {
         let sql = "UPDATE nodes SET stopped = true WHERE id = $1 AND boot = $2";
-        client.execute(sql, &[&self.id, &self.boot]).await.map_err(|e| read_failed(&e))?;
+        run_alone(client, route, call!(sql, self.id.clone(), self.boot)).await.map_err(|e| read_failed(&e))?;
         Ok(())
     }
 
@@ -93,7 +99,7 @@ pub(crate) async fn send_heartbeats(url: DatabaseUrl, node: Arc<Node>, client: C
                 Some(connected) => connected,
                 None => url.connect().await?,
             };
-            node.send_heartbeat(&connected).await.map(|()| connected)
+            node.send_heartbeat(&connected, url.route()).await.map(|()| connected)
         };
         match tokio::time::timeout(HEARTBEAT_INTERVAL, renew).await {
             Ok(Ok(connected)) => client = Some(connected),

@@ -11,6 +11,8 @@ use uuid::Uuid;
 
 use crate::errors::{overtaken, read_failed};
 use crate::node::{Node, STALE_AFTER};
+use crate::route::Route;
+use crate::statement::{call, read_once, run_alone};
 
 /// Ownership of an agent, from a claim until the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,7 +112,13 @@ impl Grants {
 }
 
 /// Claims an agent, unless this process owns it already, and tells who owns it if this process may not have it.
-pub(crate) async fn claim(client: &Client, node: &Arc<Node>, grants: &Grants, agent: Uuid) -> Result<Claim> {
+pub(crate) async fn claim(
+    client: &Client,
+    route: Route,
+    node: &Arc<Node>,
+    grants: &Grants,
+    agent: Uuid,
+) -> Result<Claim> {
     let insert = "INSERT INTO heads (agent_id, epoch) VALUES ($1, 0) ON CONFLICT DO NOTHING";
     let claim = "UPDATE heads SET owner_node = $2, owner_boot = $3, epoch = epoch + 1, wanted_by = NULL
          WHERE agent_id = $1 AND (
@@ -127,24 +135,23 @@ pub(crate) async fn claim(client: &Client, node: &Arc<Node>, grants: &Grants, ag
     }
     loop {
         let stale = STALE_AFTER.as_secs_f64();
-        let row =
-            client.query_opt(claim, &[&agent, &node.id, &node.boot, &stale]).await.map_err(|e| read_failed(&e))?;
-        if let Some(row) = row {
+        let attempt = call!(claim, agent, node.id.clone(), node.boot, stale);
+        if let Some(row) = run_alone(client, route, attempt).await.map_err(|e| read_failed(&e))?.first() {
             let epoch = row.get(0);
             grants.insert(Grant { agent, epoch });
             return Ok(Claim::Granted { epoch });
         }
-        if let Some(row) = client.query_opt(owner, &[&agent]).await.map_err(|e| read_failed(&e))? {
+        if let Some(row) = read_once(client, owner, &[&agent]).await.map_err(|e| read_failed(&e))?.first() {
             return Ok(Claim::OwnedBy(Owner { node: row.get(0), address: row.get(1) }));
         }
         // There is no row yet, or its owner has just released it.
-        client.execute(insert, &[&agent]).await.map_err(|e| read_failed(&e))?;
+        run_alone(client, route, call!(insert, agent)).await.map_err(|e| read_failed(&e))?;
     }
 }
 
 /// Asks the owner of an agent to release it to this process.
-pub(crate) async fn want(client: &Client, node: &Node, agent: Uuid) -> Result<()> {
+pub(crate) async fn want(client: &Client, route: Route, node: &Node, agent: Uuid) -> Result<()> {
     let sql = "UPDATE heads SET wanted_by = $2 WHERE agent_id = $1 AND owner_node <> $2";
-    client.execute(sql, &[&agent, &node.id]).await.map_err(|e| read_failed(&e))?;
+    run_alone(client, route, call!(sql, agent, node.id.clone())).await.map_err(|e| read_failed(&e))?;
     Ok(())
 }

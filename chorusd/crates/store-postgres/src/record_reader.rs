@@ -8,6 +8,8 @@ use deadpool_postgres::Object;
 use tokio_postgres::Row;
 
 use crate::errors::read_failed;
+use crate::route::Route;
+use crate::statement::read;
 
 /// Records of a context that are read first, before all others.
 pub(crate) const NEWEST_RECORDS: i64 = 1024;
@@ -16,24 +18,23 @@ pub(crate) const NEWEST_RECORDS: i64 = 1024;
 const MAX_BATCH_RECORDS: i64 = 4096;
 
 /// Number of a context's newest record, or `None` if it has none.
-pub(crate) async fn newest_number(client: &Object, context: ContextNo) -> Result<Option<i64>> {
-    let statement = client.prepare_cached("SELECT last_record FROM contexts WHERE id = $1").await;
-    let statement = statement.map_err(|e| read_failed(&e))?;
-    let row = client.query_opt(&statement, &[&context.0]).await.map_err(|e| read_failed(&e))?;
-    Ok(row.map(|row| row.get::<_, i64>(0)).filter(|number| *number >= 0))
+pub(crate) async fn newest_number(client: &Object, route: Route, context: ContextNo) -> Result<Option<i64>> {
+    let sql = "SELECT last_record FROM contexts WHERE id = $1";
+    let rows = read(client, route, sql, &[&context.0]).await.map_err(|e| read_failed(&e))?;
+    Ok(rows.first().map(|row| row.get::<_, i64>(0)).filter(|number| *number >= 0))
 }
 
 /// Reads at most `limit` records from `from` back. Returns them in order, and the cursor of the record before them.
 pub(crate) async fn read_batch(
     client: &Object,
+    route: Route,
     context: ContextNo,
     from: i64,
     limit: i64,
 ) -> Result<(NumberedRecords, Option<RecordCursor>)> {
     let sql = "SELECT number, before, envelope FROM records WHERE context_id = $1 AND number <= $2
          ORDER BY number DESC LIMIT $3";
-    let statement = client.prepare_cached(sql).await.map_err(|e| read_failed(&e))?;
-    let rows = client.query(&statement, &[&context.0, &from, &limit]).await.map_err(|e| read_failed(&e))?;
+    let rows = read(client, route, sql, &[&context.0, &from, &limit]).await.map_err(|e| read_failed(&e))?;
     if rows.len() < 64 {
         return decode(context, from, &rows);
     }
@@ -72,12 +73,13 @@ fn decode(context: ContextNo, mut next: i64, rows: &[Row]) -> Result<(NumberedRe
 /// Reads all records from `cursor` back to the first, in order, in batches.
 pub(crate) async fn read_all(
     client: &Object,
+    route: Route,
     context: ContextNo,
     cursor: RecordCursor,
 ) -> Result<Vec<NumberedRecords>> {
     let (mut batches, mut next) = (Vec::new(), Some(cursor));
     while let Some(cursor) = next {
-        let (batch, before) = read_batch(client, context, cursor.next, MAX_BATCH_RECORDS).await?;
+        let (batch, before) = read_batch(client, route, context, cursor.next, MAX_BATCH_RECORDS).await?;
         batches.push(batch);
         next = before;
     }

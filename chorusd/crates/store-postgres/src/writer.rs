@@ -22,7 +22,7 @@ use crate::errors::{
 };
 use crate::node::{Node, heartbeat_is_late, replaced};
 use crate::ownership::{Grant, Grants};
-use crate::statement::{Call, Prepared};
+use crate::statement::{Call, Prepared, call, run_alone};
 
 /// Limit of jobs that wait; further ones fail with `busy`.
 const MAX_QUEUED_JOBS: usize = 8192;
@@ -193,12 +193,12 @@ impl WriterTask {
         let client = self.url.connect().await.map_err(ConnectError::Unreachable)?;
         let sql = "UPDATE writers SET connection = connection + 1 WHERE node = $1 AND boot = $2
              RETURNING connection, batch";
-        let row = client
-            .query_opt(sql, &[&self.node.id, &self.node.boot])
-            .await
-            .map_err(|e| ConnectError::Unreachable(unavailable(e)))?
-            .ok_or_else(|| ConnectError::Fatal(replaced(&self.node.id)))?;
-        let session = Session { client, prepared: Prepared::default(), connection: row.get(0), batch: row.get(1) };
+        let route = self.url.route();
+        let rows = run_alone(&client, route, call!(sql, self.node.id.clone(), self.node.boot)).await;
+        let rows = rows.map_err(|e| ConnectError::Unreachable(unavailable(e)))?;
+        let row = rows.first().ok_or_else(|| ConnectError::Fatal(replaced(&self.node.id)))?;
+        let (connection, batch) = (row.get(0), row.get(1));
+        let session = Session { client, prepared: Prepared::new(route), connection, batch };
         if self.acknowledged.is_some_and(|acknowledged| session.batch < acknowledged) {
             return Err(ConnectError::Fatal(lost_commits()));
         }

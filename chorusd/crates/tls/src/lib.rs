@@ -2,12 +2,13 @@
 
 #![warn(unreachable_pub)]
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::{ClientConfig, RootCertStore};
 
-static CONFIG: LazyLock<ClientConfig> = LazyLock::new(load_config);
+static ROOTS: LazyLock<Arc<RootCertStore>> = LazyLock::new(load_roots);
+static CONFIG: LazyLock<ClientConfig> = LazyLock::new(build_config);
 
 /// Makes ring the cryptography of the process, for libraries that make their own configuration. Further calls do
 /// nothing.
@@ -26,13 +27,23 @@ pub fn client_config() -> ClientConfig {
     CONFIG.clone()
 }
 
-fn load_config() -> ClientConfig {
+/// Returns the certificates that the machine trusts. The first call reads them and blocks.
+#[must_use]
+pub fn machine_roots() -> Arc<RootCertStore> {
+    ROOTS.clone()
+}
+
+fn load_roots() -> Arc<RootCertStore> {
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
     let (_, unusable) = roots.add_parsable_certificates(found.certs);
     if roots.is_empty() || unusable > 0 {
         tracing::debug!(usable = roots.len(), unusable, errors = ?found.errors, "certificates of the machine");
     }
+    Arc::new(roots)
+}
+
+fn build_config() -> ClientConfig {
     install_provider();
-    ClientConfig::builder().with_root_certificates(roots).with_no_client_auth()
+    ClientConfig::builder().with_root_certificates(machine_roots()).with_no_client_auth()
 }
