@@ -5,6 +5,7 @@
 
 pub mod browser;
 pub mod bulk_data;
+pub mod certificates;
 pub mod client_ext;
 pub mod ctl;
 pub mod daemon;
@@ -23,6 +24,7 @@ pub mod interactive;
 pub mod manual_clock;
 pub mod measure;
 pub mod model_server;
+pub mod pgbouncer;
 pub mod postgres;
 pub mod process;
 pub mod program;

@@ -2,17 +2,21 @@
 
 use std::net::TcpListener;
 use std::os::unix::fs::chown;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use tokio_postgres::{Client, NoTls};
 
+use crate::pgbouncer::{PgBouncer, PoolMode};
 use crate::skip::skip;
 
 /// Any error of the server or of a client.
-pub type Result<T = (), E = Box<dyn std::error::Error + Send + Sync>> = std::result::Result<T, E>;
+pub type Error = Box<dyn std::error::Error + Send + Sync>;
+
+/// A result with any error of the server or of a client.
+pub type Result<T = (), E = Error> = std::result::Result<T, E>;
 
 /// User that owns the server if root runs the tests, because PostgreSQL refuses root.
 const SERVER_USER: &str = "postgres";
@@ -28,6 +32,8 @@ pub struct Server {
     /// Stops the server and deletes its directory once the standard input that this process holds is closed, however
     /// this process ends.
     _janitor: Option<Child>,
+    /// Poolers in front of it, one for each mode, started when they are needed.
+    poolers: [OnceLock<Result<Option<PgBouncer>, String>>; 2],
 }
 
 /// A database that only one test uses.
@@ -52,6 +58,11 @@ fn find_programs() -> Option<PathBuf> {
 impl Server {
     /// Starts a server; `None` if PostgreSQL is not installed.
     pub fn start() -> Result<Option<Arc<Self>>> {
+        Self::start_with(|_| Ok(()))
+    }
+
+    /// Starts a server after `prepare` has changed the files in its data directory.
+    pub fn start_with(prepare: impl FnOnce(&Path) -> Result) -> Result<Option<Arc<Self>>> {
         let Some(bin) = find_programs() else { return Ok(None) };
         let dir = tempfile::Builder::new().prefix("chorus-postgres-").tempdir_in("/tmp")?.keep();
         let user = (id(&["-u"])? == 0).then_some(SERVER_USER);
@@ -59,10 +70,16 @@ impl Server {
             chown(&dir, Some(id(&["-u", user])?), None)?;
         }
         let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
-        let mut server = Self { dir, bin, port, user, _janitor: None };
+        let mut server = Self { dir, bin, port, user, _janitor: None, poolers: [OnceLock::new(), OnceLock::new()] };
         let data = server.data();
         server
             .run("initdb", &["-D", &data, "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync"])?;
+        prepare(Path::new(&data))?;
+        if let Some(user) = user {
+            for entry in std::fs::read_dir(&data)? {
+                chown(entry?.path(), Some(id(&["-u", user])?), Some(id(&["-g", user])?))?;
+            }
+        }
         let stop = format!(
             "read -r _; '{}/pg_ctl' -D '{}' stop -m immediate; rm -rf '{}'",
             server.bin.display(),
@@ -131,10 +148,50 @@ impl Database {
         Ok(database)
     }
 
-    /// The port of the server on 127.0.0.1.
+    /// The port of the server on 127.0.0.1, or that of a pgbouncer in front of it if `CHORUS_CLUSTER_POOLER` names its mode.
+    ///
+    /// # Panics
+    /// If the mode is not known or pgbouncer does not start.
     #[must_use]
     pub fn port(&self) -> u16 {
+        match std::env::var("CHORUS_CLUSTER_POOLER") {
+            Ok(mode) if !mode.is_empty() => {
+                let mode = PoolMode::parse(&mode).expect("CHORUS_CLUSTER_POOLER is `transaction` or `session`");
+                self.port_through(mode).expect("pgbouncer starts").expect("pgbouncer is installed")
+            }
+            _ => self.server.port,
+        }
+    }
+
+    /// The port of the server itself.
+    #[must_use]
+    pub fn direct_port(&self) -> u16 {
         self.server.port
+    }
+
+    /// The port of a pgbouncer in front of the server; skips the test if it is not installed.
+    pub fn port_through(&self, mode: PoolMode) -> Result<Option<u16>> {
+        let [transaction, session] = &self.server.poolers;
+        let pooler = if mode == PoolMode::Transaction { transaction } else { session };
+        let started = pooler.get_or_init(|| {
+            let user = self.server.user.map(|user| Ok::<_, crate::postgres::Error>((user, id(&["-u", user])?)));
+            let user = user.transpose().map_err(|e| e.to_string())?;
+            PgBouncer::start(self.server.port, mode, user).map_err(|e| e.to_string())
+        });
+        match started {
+            Ok(Some(pooler)) => Ok(Some(pooler.port())),
+            Ok(None) => {
+                skip("pgbouncer is not installed here");
+                Ok(None)
+            }
+            Err(failure) => Err(failure.clone().into()),
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// The URL of the database, over another port, such as that of a proxy.

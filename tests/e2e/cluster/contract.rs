@@ -17,7 +17,8 @@ use chorus_store::Store;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{Result, at, begin, claim, message, open, request};
+use super::{Result, at, begin, claim, message, open_at, request};
+use chorus_tests::pgbouncer::PoolMode;
 use chorus_tests::postgres::Database;
 
 const AGENT: Uuid = Uuid::from_u128(0xa);
@@ -322,7 +323,7 @@ async fn large_contexts(script: &mut Script<'_>) -> Result {
     script.note_records("trimmed", context).await
 }
 
-/// Runs the same script against both journals.
+/// Runs the same script against both journals, PostgreSQL reached directly and through pgbouncer.
 macro_rules! same_in_both {
     ($($name:ident = $script:ident),* $(,)?) => {
         $(#[tokio::test(flavor = "multi_thread")]
@@ -334,17 +335,24 @@ macro_rules! same_in_both {
             let store = Store::open(home.path(), Durability::Always, &on_fatal, at(0), redactor)?;
             let mut sqlite = Script { journal: &*store.journal, contexts: Vec::new(), lines: Vec::new() };
             $script(&mut sqlite).await?;
-            let Some(database) = Database::create().await? else { return Ok(()) };
-            let journal = open(&database, "a").await?;
-            claim(&journal, AGENT).await?;
-            claim(&journal, OTHER).await?;
-            let mut postgres = Script { journal: &journal, contexts: Vec::new(), lines: Vec::new() };
-            $script(&mut postgres).await?;
             assert!(sqlite.lines.len() > 2);
-            for (sqlite, postgres) in sqlite.lines.iter().zip(&postgres.lines) {
-                assert_eq!(sqlite, postgres);
+            for pooler in [None, Some(PoolMode::Transaction), Some(PoolMode::Session)] {
+                let Some(database) = Database::create().await? else { return Ok(()) };
+                let port = match pooler {
+                    Some(mode) => database.port_through(mode)?,
+                    None => Some(database.port()),
+                };
+                let Some(port) = port else { continue };
+                let (journal, _) = open_at(&database, port, "a").await?;
+                claim(&journal, AGENT).await?;
+                claim(&journal, OTHER).await?;
+                let mut postgres = Script { journal: &journal, contexts: Vec::new(), lines: Vec::new() };
+                $script(&mut postgres).await?;
+                for (sqlite, postgres) in sqlite.lines.iter().zip(&postgres.lines) {
+                    assert_eq!(sqlite, postgres, "{pooler:?}");
+                }
+                assert_eq!(sqlite.lines.len(), postgres.lines.len(), "{pooler:?}");
             }
-            assert_eq!(sqlite.lines.len(), postgres.lines.len());
             store.close().await?;
             Ok(())
         })*

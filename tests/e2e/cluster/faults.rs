@@ -12,6 +12,11 @@ use chorus_tests::postgres::{Database, Server};
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_that_is_cut_at_any_byte_of_an_answer_loses_and_doubles_nothing() -> Result {
     let Some(node) = ProxiedNode::start().await? else { return Ok(()) };
+    lose_answers(node).await
+}
+
+/// Cuts the connections of a node at each seventh byte of an answer.
+pub(super) async fn lose_answers(node: ProxiedNode) -> Result {
     let ProxiedNode { proxy, journal, fatal, agent, context, .. } = node;
     let mut events = journal.subscribe();
     let (mut number, mut total) = (0, 0);

@@ -1,9 +1,11 @@
 //! The journal in PostgreSQL, against a real server.
 
 mod chaos;
+mod connecting;
 mod contract;
 mod faults;
 mod ownership;
+mod pooler;
 mod schema;
 
 use std::sync::Arc;
@@ -125,11 +127,17 @@ impl ProxiedNode {
     /// Starts one; `None` if PostgreSQL is not installed.
     async fn start() -> Result<Option<Self>> {
         let Some(database) = Database::create().await? else { return Ok(None) };
-        let proxy = FaultProxy::start(database.port()).await?;
+        let port = database.port();
+        Self::start_at(database, port).await.map(Some)
+    }
+
+    /// Starts one that reaches the database over a port.
+    async fn start_at(database: Database, port: u16) -> Result<Self> {
+        let proxy = FaultProxy::start(port).await?;
         let (journal, fatal) = open_at(&database, proxy.port(), "a").await?;
         let agent = Uuid::new_v4();
         claim(&journal, agent).await?;
         let context = journal.reserve_context_no();
-        Ok(Some(Self { database, proxy, journal, fatal, agent, context }))
+        Ok(Self { database, proxy, journal, fatal, agent, context })
     }
 }

@@ -149,7 +149,9 @@ impl Attempt<'_> {
             };
             return self.error(&format!("does not let the user {user:?} connect: {message}"), hint);
         }
-        if *code == SqlState::INVALID_CATALOG_NAME || message.contains("no such database") {
+        let is_missing = message.contains("no such database")
+            || (message.contains("database \"") && message.contains("does not exist"));
+        if *code == SqlState::INVALID_CATALOG_NAME || is_missing {
             let what = format!("has no database {database:?}");
             let hint = format!("create it: CREATE DATABASE {database} ENCODING 'UTF8' TEMPLATE template0");
             return self.error(&what, &hint);

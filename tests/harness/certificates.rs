@@ -1,0 +1,50 @@
+//! Certificates that `openssl` signs for a test.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// An authority, whose files are in a directory.
+#[derive(Debug)]
+pub struct Authority {
+    dir: PathBuf,
+}
+
+impl Authority {
+    /// Creates an authority; its certificate is `ca.crt` in the directory.
+    #[must_use]
+    pub fn create(dir: &Path) -> Self {
+        std::fs::create_dir_all(dir).expect("a directory");
+        let authority = Self { dir: dir.to_owned() };
+        let name = ["-days", "2", "-subj", "/CN=an authority", "-keyout", "ca.key", "-out", "ca.crt"];
+        authority.run(&[&["req", "-x509", "-newkey", "rsa:2048", "-nodes"], &name[..]].concat());
+        authority
+    }
+
+    /// The certificate of the authority itself.
+    #[must_use]
+    pub fn certificate(&self) -> PathBuf {
+        self.dir.join("ca.crt")
+    }
+
+    /// Signs a certificate for a host, which is valid for `days`; with 0 it expires at once. Writes it and its key as PEM.
+    ///
+    /// # Panics
+    /// If `openssl` fails or the files cannot be written.
+    pub fn sign(&self, host: &str, days: u32, certificate: &Path, key: &Path) {
+        let extensions = format!("subjectAltName=DNS:{host}\nbasicConstraints=critical,CA:FALSE\n");
+        std::fs::write(self.dir.join("extensions"), extensions).expect("a file");
+        self.run(&["req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=x", "-keyout", "x.key", "-out", "x.csr"]);
+        let days = days.to_string();
+        let signed = ["-days", &days, "-sha384", "-extfile", "extensions", "-out", "x.crt"];
+        let signer = ["x509", "-req", "-in", "x.csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial"];
+        self.run(&[&signer[..], &signed[..]].concat());
+        std::fs::copy(self.dir.join("x.crt"), certificate).expect("a certificate");
+        std::fs::copy(self.dir.join("x.key"), key).expect("a key");
+    }
+
+    fn run(&self, args: &[&str]) {
+        let mut command = Command::new("openssl");
+        command.args(args).current_dir(&self.dir).stdout(Stdio::null()).stderr(Stdio::null());
+        assert!(command.status().expect("openssl").success(), "{command:?}");
+    }
+}
