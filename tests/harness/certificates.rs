@@ -10,13 +10,14 @@ pub struct Authority {
 }
 
 impl Authority {
-    /// Creates an authority; its certificate is `ca.crt` in the directory.
+    /// Creates an authority of this name; its certificate is `ca.crt` in the directory.
     #[must_use]
-    pub fn create(dir: &Path) -> Self {
+    pub fn create(dir: &Path, name: &str) -> Self {
         std::fs::create_dir_all(dir).expect("a directory");
         let authority = Self { dir: dir.to_owned() };
-        let name = ["-days", "2", "-subj", "/CN=an authority", "-keyout", "ca.key", "-out", "ca.crt"];
-        authority.run(&[&["req", "-x509", "-newkey", "rsa:2048", "-nodes"], &name[..]].concat());
+        let subject = format!("/CN={name}");
+        let named = ["-days", "2", "-subj", &subject, "-keyout", "ca.key", "-out", "ca.crt"];
+        authority.run(&[&["req", "-x509", "-newkey", "rsa:2048", "-nodes"], &named[..]].concat());
         authority
     }
 

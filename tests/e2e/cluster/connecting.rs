@@ -56,11 +56,13 @@ async fn refusal(url: &str) -> Result<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn each_sslmode_checks_what_it_promises() -> Result {
     let dir = tempfile::tempdir()?;
-    let (authority, other) = (Authority::create(&dir.path().join("a")), Authority::create(&dir.path().join("b")));
+    let authority = Authority::create(&dir.path().join("a"), "authority");
+    let other = Authority::create(&dir.path().join("b"), "other authority");
+    let namesake = Authority::create(&dir.path().join("c"), "authority");
     let Some(database) = start_tls(&authority, 2).await? else { return Ok(()) };
     let (port, name) = (database.direct_port(), database.name());
-    let (ca, wrong) = (authority.certificate(), other.certificate());
-    let (ca, wrong) = (ca.display(), wrong.display());
+    let [ca, wrong, same_name] = [&authority, &other, &namesake].map(Authority::certificate);
+    let (ca, wrong, same_name) = (ca.display(), wrong.display(), same_name.display());
     let encrypted = [
         format!("postgresql://encrypted@127.0.0.1:{port}/{name}"),
         format!("postgresql://encrypted@127.0.0.1:{port}/{name}?sslmode=prefer&sslrootcert={wrong}"),
@@ -86,6 +88,7 @@ async fn each_sslmode_checks_what_it_promises() -> Result {
         (format!("localhost:{port}/{name}?sslmode=verify-full&sslrootcert={wrong}"), "authority that is not trusted"),
         (format!("127.0.0.1:{port}/{name}?sslmode=verify-ca&sslrootcert={wrong}"), "authority that is not trusted"),
         (format!("127.0.0.1:{port}/{name}?sslmode=require&sslrootcert={wrong}"), "authority that is not trusted"),
+        (format!("localhost:{port}/{name}?sslmode=verify-ca&sslrootcert={same_name}"), "authority that is not trusted"),
         (format!("127.0.0.1:{port}/{name}?sslmode=verify-ca&sslrootcert=/missing"), "cannot use sslrootcert /missing"),
         (format!("127.0.0.1:{port}/{name}?sslmode=disable"), "does not let the user \"encrypted\" connect"),
         (format!("127.0.0.1:{port}/{name}?sslmode=allow"), "unknown sslmode"),
@@ -100,7 +103,7 @@ async fn each_sslmode_checks_what_it_promises() -> Result {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failed_attempt_says_what_is_wrong_and_what_to_do() -> Result {
     let dir = tempfile::tempdir()?;
-    let authority = Authority::create(dir.path());
+    let authority = Authority::create(dir.path(), "authority");
     let Some(database) = start_tls(&authority, 0).await? else { return Ok(()) };
     let Some(without_tls) = Database::create().await? else { return Ok(()) };
     // One accepts connections and is silent; one speaks another protocol.

@@ -77,10 +77,12 @@ impl Attempt<'_> {
             let what = format!("ended the connection: {failure}");
             return self.error(&what, "check that the port of the URL is that of PostgreSQL, and see its log");
         };
-        if let Some(failure) = source.downcast_ref::<io::Error>() {
-            return match failure.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+        if let Some(io_failure) = source.downcast_ref::<io::Error>() {
+            // The driver has no other name for what failed after the connection stood.
+            let is_connected = failure.to_string().starts_with("error communicating");
+            return match io_failure.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
                 Some(failure) => self.explain_tls(failure),
-                None => self.explain_io(failure),
+                None => self.explain_io(io_failure, is_connected),
             };
         }
         let text = source.to_string();
@@ -104,7 +106,7 @@ impl Attempt<'_> {
         }
     }
 
-    fn explain_io(&self, failure: &io::Error) -> Error {
+    fn explain_io(&self, failure: &io::Error, is_connected: bool) -> Error {
         match failure.kind() {
             io::ErrorKind::ConnectionRefused => self.error(
                 "refuses connections: nothing listens there",
@@ -125,6 +127,10 @@ impl Attempt<'_> {
             io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => self.error(
                 "ended the connection during the login",
                 "check that the port of the URL is that of PostgreSQL, and see its log",
+            ),
+            _ if is_connected => self.error(
+                &format!("does not answer as PostgreSQL does: {failure}"),
+                "check that the port of the URL is that of PostgreSQL",
             ),
             _ => self.error(&format!("cannot be reached: {failure}"), "check the host of the URL and the network"),
         }
@@ -198,7 +204,8 @@ impl Attempt<'_> {
                 "has a certificate for another host, which sslmode=verify-full refuses",
                 "use the name that is in the certificate's subjectAltName, or sslmode=verify-ca if any host of that authority will do",
             ),
-            CertificateError::UnknownIssuer => self.error(
+            // A bad signature: an authority of the same name signed it.
+            CertificateError::UnknownIssuer | CertificateError::BadSignature => self.error(
                 &format!("has a certificate of an authority that is not trusted, which sslmode={mode} refuses"),
                 "set sslrootcert in the URL to the file of the server's authority",
             ),
@@ -212,5 +219,21 @@ impl Attempt<'_> {
                 "replace the certificate of the server, or set sslrootcert in the URL",
             ),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_of_an_old_version_is_named_with_what_is_needed() {
+        let config = "host=db.example.org port=5433 password=geheim".parse().expect("a configuration");
+        let failure = Attempt { config: &config, mode: SslMode::VerifyFull }.too_old(130_004);
+        assert_eq!(failure.to_string(), "PostgreSQL at db.example.org:5433 is too old: version 13.4");
+        assert_eq!(
+            (failure.kind, failure.hint.as_deref()),
+            (ErrorKind::Unsupported, Some("use PostgreSQL 14 or newer"))
+        );
     }
 }
