@@ -174,7 +174,7 @@ impl Database {
         let [transaction, session] = &self.server.poolers;
         let pooler = if mode == PoolMode::Transaction { transaction } else { session };
         let started = pooler.get_or_init(|| {
-            let user = self.server.user.map(|user| Ok::<_, crate::postgres::Error>((user, id(&["-u", user])?)));
+            let user = self.server.user.map(|user| Ok::<_, Error>((user, id(&["-u", user])?)));
             let user = user.transpose().map_err(|e| e.to_string())?;
             PgBouncer::start(self.server.port, mode, user).map_err(|e| e.to_string())
         });
