@@ -40,7 +40,7 @@ impl SessionRow {
     }
 }
 
-/// Where a new session is placed in the order of sessions.
+/// The place of a new session in the order of sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionPlacement {
     /// At the `place` of its row.
