@@ -27,6 +27,7 @@ mod mcp;
 mod memory;
 mod models;
 mod notes;
+mod objects;
 mod permissions;
 mod real_data;
 mod redact;

@@ -63,14 +63,10 @@ const CRATES: &[(&str, &[&str])] = &[
     ("config", &["base", "permissions", "proto"]),
     ("llm", &["base", "clock", "config", "proto", "redact", "runtime", "session", "tls"]),
     ("journal", &["base", "proto", "session"]),
-<<<<<<< HEAD
     ("catalog", &["base", "journal", "proto", "redact", "session"]),
+    ("session-objects", &["base", "clock", "proto", "runtime", "session", "tls"]),
     ("store", &["base", "catalog", "journal", "proto", "redact", "runtime", "session"]),
-    ("store-postgres", &["base", "journal", "proto", "runtime", "session"]),
-=======
-    ("store", &["base", "journal", "proto", "redact", "runtime", "session"]),
     ("store-postgres", &["base", "journal", "proto", "runtime", "session", "tls"]),
->>>>>>> 7af80a9e (tests: try TLS, pgbouncer and failed attempts to connect; docs: say what a connection sets)
     ("agent-core", &["base", "permissions", "proto", "session"]),
     (
         "engine",
@@ -112,6 +108,7 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("tokio-postgres", &["store-postgres"]),
     ("deadpool-postgres", &["store-postgres"]),
     ("tokio-rustls", &["store-postgres"]),
+    ("object_store", &["session-objects"]),
     ("serenity", &["discord"]),
     ("twilight-gateway", &["discord"]),
     ("tree-sitter", &["permissions"]),
