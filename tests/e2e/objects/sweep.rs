@@ -77,11 +77,11 @@ async fn a_writer_names_its_body_long_before_it_is_old() -> Result {
 }
 
 #[tokio::test]
-async fn a_hundred_thousand_objects_are_swept_a_thousand_at_a_time() -> Result {
+async fn thousands_of_objects_are_swept_a_thousand_at_a_time() -> Result {
     let dir = tempfile::tempdir()?;
     let bucket = directory(dir.path())?;
     let rows = Rows::default();
-    for _ in 0..100 {
+    for _ in 0..5 {
         let agent = Uuid::new_v4();
         for number in 0..1000 {
             let session = Uuid::from_u128(number % 50);
@@ -96,10 +96,10 @@ async fn a_hundred_thousand_objects_are_swept_a_thousand_at_a_time() -> Result {
         }
     }
     let report = sweep(&*bucket, &prefix(), &rows).await?;
-    assert_eq!(report, SweepReport { listed: 100_000, named: 10_000, deleted: 90_000, ..SweepReport::default() });
-    assert_eq!(*rows.asked.lock(), vec![1000; 100]);
+    assert_eq!(report, SweepReport { listed: 5_000, named: 500, deleted: 4_500, ..SweepReport::default() });
+    assert_eq!(*rows.asked.lock(), vec![1000; 5]);
     let again = sweep(&*bucket, &prefix(), &rows).await?;
-    assert_eq!(again, SweepReport { listed: 10_000, named: 10_000, ..SweepReport::default() });
+    assert_eq!(again, SweepReport { listed: 500, named: 500, ..SweepReport::default() });
     Ok(())
 }
 
