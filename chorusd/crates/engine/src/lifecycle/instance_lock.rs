@@ -142,10 +142,11 @@ fn create_run_dir(run: &Path) -> io::Result<()> {
 }
 
 fn write_holder(file: &mut File, holder: &LockHolder) -> io::Result<()> {
-    // A reader sees nothing, then the beginning, then everything.
-    file.set_len(0)?;
+    let text = holder.to_text();
+    // Over the old text, so that a reader never finds the file empty.
     file.rewind()?;
-    file.write_all(&holder.to_text())
+    file.write_all(&text)?;
+    file.set_len(text.len() as u64)
 }
 
 /// Tries to acquire the lock; false if another daemon holds it. A client that checks for a daemon holds it shared for a
