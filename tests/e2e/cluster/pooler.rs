@@ -55,7 +55,7 @@ async fn a_transaction_that_still_runs_behind_the_pooler_is_waited_for() -> Resu
     Ok(())
 }
 
-/// What direct connections have as startup options holds in each transaction.
+/// The startup options of direct connections hold in each transaction.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_settings_reach_the_server_directly_and_in_transactions() -> Result {
     let Some(database) = Database::create().await? else { return Ok(()) };

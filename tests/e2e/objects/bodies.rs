@@ -1,4 +1,4 @@
-//! What is written is read, whole and by pages, and grows into another object.
+//! A session that is written is read, whole and by pages, and grows into another object.
 
 use chorus_proto::ErrorKind;
 use chorus_session::MessageHash;

@@ -1,4 +1,4 @@
-//! What the engine needs of any store of session bodies.
+//! The interface of a store of session bodies, for the engine.
 
 use std::fmt::Debug;
 

@@ -7,7 +7,7 @@ use futures_util::future::join;
 use crate::bucket::{Bucket, PutOutcome};
 use crate::key::Prefix;
 
-/// What a bucket has to allow.
+/// A right that the bucket has to grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Right {
     Write,

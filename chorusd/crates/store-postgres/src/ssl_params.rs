@@ -47,7 +47,7 @@ impl SslMode {
     }
 }
 
-/// What a URL says about TLS.
+/// The settings of TLS in a URL.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SslParams {
     pub(crate) mode: Option<SslMode>,
