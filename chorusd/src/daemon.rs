@@ -1,8 +1,11 @@
 //! Starts and stops the daemon: what runs in which order.
 
+mod cluster_agents;
 mod context_saves;
 #[cfg(test)]
 mod lock_race_tests;
+#[cfg(feature = "cluster")]
+mod postgres_store;
 mod repair;
 mod services;
 mod startup_maintenance;
@@ -186,13 +189,16 @@ impl Daemon {
             let tasks = TaskTracker::new();
             let (ops, live) =
                 make_services(places, config, clock, (program, redactor), (&on_fatal, started), &tasks).await?;
+            ops.agent_resolver.claims.take_on_former().await?;
             let recovered = ops.tasks.recover().await?;
             load_agents(&ops).await?;
             // Before the scan of the directories: a directory that is moved back must be found by it.
             if let Err(failure) = ops::trash::recovery::recover_unfinished(&ops.trash).await {
                 tracing::error!(%failure, "cannot complete interrupted moves into or out of the trash");
             }
-            ops.catalog_sync.sync_agents().await?;
+            if ops.store.ownership.is_none() {
+                ops.catalog_sync.sync_agents().await?;
+            }
             // Before anything is written to the audit log: the anchor of its newest row is replaced by the next write.
             if let Err(failure) = ops.store.record_lost_audits(ops.clock.now()).await {
                 tracing::warn!(%failure, "cannot check the audit log");
@@ -267,6 +273,7 @@ impl Daemon {
         self.tasks.spawn_tracked(worker);
         self.tasks.spawn_tracked(capture::run(self.ops.clone(), stop.clone()));
         self.tasks.spawn_tracked(self.ops.summaries.clone().run_timers());
+        self.tasks.spawn_tracked(cluster_agents::run(self.ops.agent_resolver.claims.clone(), stop.clone()));
         self.tasks.spawn_tracked(run_maintenance(self.ops.clone(), stop.clone()));
         self.tasks.spawn_tracked(ops::tasks::running_tasks_sync::run(self.ops.clone(), stop.clone()));
         self.tasks.spawn_tracked(announce_recovered_tasks(self.ops.clone(), std::mem::take(&mut self.recovered_tasks)));
@@ -353,7 +360,9 @@ impl Daemon {
 /// Fills the agent index from the catalog.
 async fn load_agents(ops: &Ops) -> Result<()> {
     let defaults = ops.defaults();
-    for row in ops.store.catalog.agents.list(false).await? {
+    // In a cluster they are in the index since they were taken on.
+    let is_alone = ops.store.ownership.is_none();
+    for row in if is_alone { ops.store.catalog.agents.list(false).await? } else { Vec::new() } {
         match AgentConfig::parse(&row.config, &defaults) {
             Ok(config) => {
                 // A copy: what stays of the rows would keep the memory of all of them from being returned.

@@ -4,12 +4,13 @@ use std::fs;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use chorus_proto::Client;
 use chorus_proto::methods::daemon::{Hello, HelloParams};
 use tempfile::TempDir;
 
+use crate::postgres::Database;
 use crate::process;
 use crate::skip;
 use crate::wait::{DEADLINE, wait_until};
@@ -23,6 +24,16 @@ pub struct Bins {
 
 /// An older daemon to be measured in place of the one of this tree, for figures from before a change.
 static OTHER_CHORUSD: LazyLock<Option<String>> = LazyLock::new(|| std::env::var("CHORUS_OTHER_CHORUSD").ok());
+
+/// Whether the daemons that tests start as processes keep everything in PostgreSQL.
+static STORE_IS_POSTGRES: LazyLock<bool> = LazyLock::new(|| match std::env::var("CHORUS_TEST_STORE") {
+    Ok(kind) if kind == "postgres" => {
+        assert!(cfg!(feature = "cluster"), "CHORUS_TEST_STORE=postgres needs `--features cluster`");
+        true
+    }
+    Ok(kind) => panic!("CHORUS_TEST_STORE is `postgres` or not set, not {kind:?}"),
+    Err(_) => false,
+});
 
 /// Creates an empty home for the binaries of the package. A macro, because only the package's tests and benches know
 /// their paths.
@@ -46,6 +57,8 @@ pub struct Home {
     pub user_home: PathBuf,
     temp: TempDir,
     has_index: bool,
+    /// URL of a database of this home alone, with `CHORUS_TEST_STORE=postgres`.
+    database: OnceLock<String>,
 }
 
 impl Home {
@@ -57,7 +70,7 @@ impl Home {
         let temp = tempfile::Builder::new().prefix("chorus").tempdir().expect("a temporary directory");
         let (path, user_home) = (temp.path().join("home"), temp.path().join("user"));
         fs::create_dir(&user_home).expect("a user directory");
-        Self { bins, path, user_home, temp, has_index: true }
+        Self { bins, path, user_home, temp, has_index: true, database: OnceLock::new() }
     }
 
     /// Turns the search index off, for tests that count what the daemon does or takes.
@@ -122,6 +135,14 @@ impl Home {
             .current_dir(&self.user_home);
         if !self.has_index {
             command.env("CHORUS_INDEX", "false");
+        }
+        if *STORE_IS_POSTGRES {
+            let url = self.database.get_or_init(|| Database::create_blocking().expect("a database"));
+            command
+                .env("CHORUS_STORE_KIND", "postgres")
+                .env("CHORUS_STORE_URL_ENV", "CHORUS_TEST_DATABASE")
+                .env("CHORUS_TEST_DATABASE", url)
+                .env("CHORUS_CLUSTER_NODE", "test");
         }
         command
     }

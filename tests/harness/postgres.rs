@@ -125,11 +125,31 @@ impl Server {
     }
 }
 
+fn new_name() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    format!("test_{}", NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
 impl Database {
+    /// Creates an empty database on the server that all tests share, with a program of PostgreSQL. Returns its URL. Blocks.
+    ///
+    /// # Errors
+    /// Fails if PostgreSQL is not installed.
+    pub fn create_blocking() -> Result<String> {
+        let server = Self::shared_server()?.ok_or("PostgreSQL is not installed here")?;
+        let name = new_name();
+        server.run("createdb", &["-h", "127.0.0.1", "-p", &server.port.to_string(), "-U", "postgres", &name])?;
+        Ok(Self { server, name }.url())
+    }
+
+    fn shared_server() -> Result<Option<Arc<Server>>> {
+        static SHARED: OnceLock<Result<Option<Arc<Server>>, String>> = OnceLock::new();
+        Ok(SHARED.get_or_init(|| Server::start().map_err(|e| e.to_string())).clone()?)
+    }
+
     /// Creates an empty database on the server that all tests share; skips the test if PostgreSQL is not installed.
     pub async fn create() -> Result<Option<Self>> {
-        static SHARED: OnceLock<Result<Option<Arc<Server>>, String>> = OnceLock::new();
-        match SHARED.get_or_init(|| Server::start().map_err(|e| e.to_string())).clone()? {
+        match Self::shared_server()? {
             Some(server) => Self::create_on(server).await.map(Some),
             None => {
                 skip("PostgreSQL is not installed here");
@@ -140,9 +160,7 @@ impl Database {
 
     /// Creates an empty database on a server.
     pub async fn create_on(server: Arc<Server>) -> Result<Self> {
-        static NEXT: AtomicU32 = AtomicU32::new(1);
-        let name = format!("test_{}", NEXT.fetch_add(1, Ordering::Relaxed));
-        let database = Self { server, name };
+        let database = Self { server, name: new_name() };
         let admin = database.connect_to("postgres").await?;
         admin.batch_execute(&format!("CREATE DATABASE {}", database.name)).await?;
         Ok(database)
@@ -186,6 +204,12 @@ impl Database {
             }
             Err(failure) => Err(failure.clone().into()),
         }
+    }
+
+    /// The URL of the database.
+    #[must_use]
+    pub fn url(&self) -> String {
+        self.url_at(self.port())
     }
 
     /// Its name.

@@ -16,7 +16,7 @@ use chorus_engine::approvals::Approvals;
 use chorus_engine::capture::{CaptureService, DeletedConversations, UserPlaces};
 use chorus_engine::lifecycle::socket;
 use chorus_engine::ops::Ops;
-use chorus_engine::ops::agent::{AgentDescriber, AgentEditor, AgentExporter, AgentResolver, ImportAgents};
+use chorus_engine::ops::agent::{AgentClaims, AgentDescriber, AgentEditor, AgentExporter, AgentResolver, ImportAgents};
 use chorus_engine::ops::backup::Backups;
 use chorus_engine::ops::catalog_sync::CatalogSync;
 use chorus_engine::ops::context::ContinuationStarter;
@@ -51,7 +51,7 @@ pub(super) async fn make_services(
     (on_fatal, started): (&OnFatal, Instant),
     tasks: &TaskTracker,
 ) -> Result<(Arc<Ops>, usize)> {
-    let store = Arc::new(Store::open(&places.home, config.durability(), on_fatal, clock.now(), redactor.clone())?);
+    let store = Arc::new(open_store(places, &config, &clock, on_fatal, &redactor).await?);
     let agents = Arc::new(AgentIndex::default());
     let heads = ops::agent::destroy::end_destroyed_contexts(&store, store.journal.live_contexts().await?).await?;
     ops::conversations::recovery::load(&store, &agents.conversations, &heads, clock.now()).await?;
@@ -104,8 +104,17 @@ pub(super) async fn make_services(
         CaptureService::load(&store.catalog, deleted.clone(), UserPlaces::from_env(), &config.capture, clock.clone())
             .await?;
     let capture = Arc::new(capture);
+    let claims = Arc::new(AgentClaims {
+        store: store.clone(),
+        index: agents.clone(),
+        registry: registry.clone(),
+        config: effective_config.clone(),
+        home: places.home.clone(),
+        locks: KeyedMutex::default(),
+    });
     let agent_resolver = Arc::new(AgentResolver {
         index: agents.clone(),
+        claims: claims.clone(),
         table: store.catalog.agents.clone(),
         home: places.home.clone(),
         config: effective_config.clone(),
@@ -279,6 +288,21 @@ pub(super) async fn make_services(
     let _ = ops.registry.passage_finder.set(Arc::downgrade(&(ops.clone() as Arc<dyn PassageFinder>)));
     ops.tasks.set_host(Arc::downgrade(&(ops.clone() as Arc<dyn tasks::TaskHost>)));
     Ok((ops, live))
+}
+
+/// Opens the store that the configuration names.
+async fn open_store(
+    places: &InstancePaths,
+    config: &Config,
+    clock: &Clock,
+    on_fatal: &OnFatal,
+    redactor: &Arc<Redactor>,
+) -> Result<Store> {
+    match config.store.kind {
+        #[cfg(feature = "cluster")]
+        chorus_config::StoreKind::Postgres => super::postgres_store::open(&config.store, on_fatal, redactor).await,
+        _ => Store::open(&places.home, config.durability(), on_fatal, clock.now(), redactor.clone()),
+    }
 }
 
 fn search_settings(config: &Config) -> SearchSettings {

@@ -14,6 +14,17 @@ pub struct Error {
     pub fatal: bool,
     /// Files of the home are not where they belong. Restarting the daemon does not help; a person has to look.
     pub misplaced: bool,
+    /// Another daemon of the cluster has to be asked. Nothing was done.
+    pub elsewhere: Option<Box<Elsewhere>>,
+}
+
+/// A daemon of the cluster that has what a request concerns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Elsewhere {
+    /// Name of the node.
+    pub node: String,
+    /// Address at which other nodes reach it; empty if it has none.
+    pub address: String,
 }
 
 /// A failed sync, as the source of an [`std::io::Error`].
@@ -30,7 +41,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// Creates an error without a hint; add one with [`Error::hint`] if there is something to do.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None, fatal: false, misplaced: false }
+        Self { kind, message: message.into(), hint: None, fatal: false, misplaced: false, elsewhere: None }
     }
 
     /// Adds a hint.
@@ -62,6 +73,17 @@ impl Error {
     pub fn agent_destroyed() -> Self {
         Self::new(ErrorKind::AgentNotFound, "the agent was destroyed")
             .hint("list all agents: chorusctl agent list --all")
+    }
+
+    /// Creates the error that another daemon of the cluster has the agent.
+    #[must_use]
+    pub fn elsewhere(agent: &str, there: Elsewhere) -> Self {
+        let hint = match there.address.as_str() {
+            "" => format!("use chorusctl on {}", there.node),
+            address => format!("use chorusctl on {} ({address})", there.node),
+        };
+        let failure = Self::new(ErrorKind::Busy, format!("{agent} is on the node {}", there.node)).hint(hint);
+        Self { elsewhere: Some(Box::new(there)), ..failure }
     }
 
     /// Creates the error that a queue is full.

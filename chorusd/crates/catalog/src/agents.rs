@@ -34,6 +34,9 @@ pub trait AgentTable: Debug + Send + Sync {
     /// Returns the agents with these ids, in no particular order; skips unknown ids.
     fn list_by_id(&self, ids: Vec<Uuid>) -> CatalogRead<'_, Vec<AgentRow>>;
 
+    /// Returns the agent with this name that is not destroyed.
+    fn find(&self, name: String) -> CatalogRead<'_, Option<AgentRow>>;
+
     /// Lists the ids of destroyed agents.
     fn list_destroyed(&self) -> CatalogRead<'_, Vec<Uuid>>;
 

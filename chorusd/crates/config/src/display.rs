@@ -5,15 +5,14 @@ use std::time::Duration;
 use chorus_permissions::Profiles;
 use serde_json::{Value, json};
 
-use super::keys::{KEYS, dotted_name};
+use super::keys::{dotted_name, keys};
 use super::{Config, DurabilityMode, KeySource, Provider, format_days};
 
 impl Config {
     /// Lists every key with its value: the fixed keys first, then those of named tables.
     #[must_use]
     pub fn to_entries(&self) -> Vec<(String, Value)> {
-        let mut shown: Vec<_> = KEYS
-            .iter()
+        let mut shown: Vec<_> = keys()
             .map(|key| {
                 let name = dotted_name(key.table, key.name);
                 let value = self.value(&name).unwrap_or_default();
@@ -105,7 +104,7 @@ impl Config {
             "search.index" => self.search.index.into(),
             "search.index_tool_results" => self.search.index_tool_results.into(),
             "search.language" => self.search.language.as_str().into(),
-            _ => return None,
+            _ => return self.store.value(key),
         })
     }
 }
@@ -154,7 +153,7 @@ mod tests {
     #[test]
     fn every_key_has_a_value_that_could_be_written_again() {
         let config = Config::default();
-        for key in KEYS {
+        for key in keys() {
             let name = dotted_name(key.table, key.name);
             let value = config.value(&name).unwrap_or_else(|| panic!("{name} is not shown"));
             let mut again = Config { stop_timeout: Duration::from_secs(1), ..config.clone() };

@@ -8,7 +8,7 @@ use super::agent::check_name;
 use super::capture::parse_directories;
 use super::provider::{self, parse_base_url, parse_name};
 use super::raw_value::{RawConfigValue, validate_retention};
-use super::{Config, DurabilityMode};
+use super::{Config, DurabilityMode, store};
 
 /// One key.
 pub(crate) struct ConfigKey {
@@ -20,7 +20,7 @@ pub(crate) struct ConfigKey {
     pub set: fn(&mut Config, &RawConfigValue) -> Result<(), String>,
 }
 
-const fn config_key(
+pub(crate) const fn config_key(
     table: &'static str,
     name: &'static str,
     about: &'static str,
@@ -29,8 +29,23 @@ const fn config_key(
     ConfigKey { table, name, about, set }
 }
 
-/// All keys.
-pub(crate) const KEYS: &[ConfigKey] = &[
+/// Returns all keys.
+pub(crate) fn keys() -> impl Iterator<Item = &'static ConfigKey> {
+    KEYS.iter().chain(store::KEYS)
+}
+
+impl ConfigKey {
+    /// Returns the environment variable that overrides the key. Names of keys in the tables of the cluster say little
+    /// without their table.
+    pub(crate) fn variable(&self) -> String {
+        match self.table {
+            "store" | "cluster" => format!("CHORUS_{}_{}", self.table.to_uppercase(), self.name.to_uppercase()),
+            _ => format!("CHORUS_{}", self.name.to_uppercase()),
+        }
+    }
+}
+
+const KEYS: &[ConfigKey] = &[
     config_key(
         "",
         "default_model",

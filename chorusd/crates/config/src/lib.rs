@@ -17,6 +17,7 @@ mod raw_value;
 mod reference;
 mod runtime_settings;
 mod search;
+mod store;
 mod workspace_mode;
 
 use std::collections::BTreeMap;
@@ -34,6 +35,7 @@ pub use raw_value::{format_days, parse_duration, validate_retention};
 pub use reference::{KeyReference, agent_reference, config_reference};
 pub use runtime_settings::{Origin, Origins, RUNTIME_SETTINGS, resolve_setting};
 pub use search::{SearchConfig, SearchLanguage};
+pub use store::{StoreConfig, StoreKind};
 pub use workspace_mode::WorkspaceMode;
 
 /// The effective configuration.
@@ -76,6 +78,7 @@ pub struct Config {
     pub discord: discord::DiscordConfig,
     pub capture: CaptureConfig,
     pub search: SearchConfig,
+    pub store: StoreConfig,
     /// Origins of the values that are not defaults.
     pub origins: Origins,
     /// The configuration file.
@@ -155,6 +158,7 @@ impl Default for Config {
             sessions_unused_for: None,
             capture: CaptureConfig::default(),
             search: SearchConfig::default(),
+            store: StoreConfig::default(),
             profiles: Profiles::default(),
             grants: Grants::default(),
             discord: discord::DiscordConfig::default(),

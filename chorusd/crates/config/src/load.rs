@@ -9,7 +9,7 @@ use chorus_base::error::{Error, Result};
 use chorus_proto::ErrorKind;
 use toml::de::{DeTable, DeValue};
 
-use super::keys::{KEYS, dotted_name};
+use super::keys::{dotted_name, keys};
 use super::named_tables::{self, ConfigSource, GRANTS_TABLE, NAMED_TABLES};
 use super::raw_value::RawConfigValue;
 use super::{Config, Origin};
@@ -34,8 +34,8 @@ pub fn load(path: &Path, env: impl Fn(&str) -> Option<OsString>) -> Result<Confi
                 .hint("make it readable, or set another file in CHORUS_CONFIG"));
         }
     }
-    for key in KEYS {
-        let name = format!("CHORUS_{}", key.name.to_uppercase());
+    for key in keys() {
+        let name = key.variable();
         let Some(value) = env(&name).filter(|value| !value.is_empty()) else { continue };
         (key.set)(&mut config, &RawConfigValue::Text(value.to_string_lossy().into_owned())).map_err(|e| {
             Error::new(ErrorKind::InvalidConfig, format!("environment variable {name} {e}")).hint("fix or unset it")
@@ -45,6 +45,7 @@ pub fn load(path: &Path, env: impl Fn(&str) -> Option<OsString>) -> Result<Confi
     named_tables::add_default_provider(&mut config, &source);
     let named = config.origins.contains_key("discord.token_env");
     config.discord.locate_token(named, source.dir, source.env);
+    config.store.locate_url(source.dir, source.env);
     Ok(config)
 }
 
@@ -59,7 +60,7 @@ fn from_toml(config: &mut Config, text: &str, path: &Path, source: &ConfigSource
     let (last, first): (Vec<_>, Vec<_>) =
         document.get_ref().iter().partition(|(name, _)| *name.get_ref() == GRANTS_TABLE);
     for (name, value) in first.into_iter().chain(last) {
-        let tables = KEYS.iter().any(|key| key.table == name.get_ref().as_ref());
+        let tables = keys().any(|key| key.table == name.get_ref().as_ref());
         match value.get_ref() {
             DeValue::Table(inner) if NAMED_TABLES.contains(&name.get_ref().as_ref()) => {
                 named_tables::read_table(config, name.get_ref().as_ref(), inner, source)
@@ -77,7 +78,7 @@ fn from_toml(config: &mut Config, text: &str, path: &Path, source: &ConfigSource
     for (table, name, value) in pairs {
         let given = name.get_ref().as_ref();
         let at = name.span().start;
-        let Some(key) = KEYS.iter().find(|key| key.table == table && key.name == given) else {
+        let Some(key) = keys().find(|key| key.table == table && key.name == given) else {
             return Err(wrong(at, format!("unknown key `{}`", dotted_name(table, given)), suggest_key(table, given)));
         };
         (key.set)(config, &RawConfigValue::from_toml(value.get_ref()))
@@ -106,15 +107,15 @@ fn record_origins(config: &mut Config, table: &str, content: &DeTable<'_>, path:
 
 /// The hint about an unknown key: the most similar key of its table, else of any table.
 fn suggest_key(table: &str, given: &str) -> String {
-    let here = KEYS.iter().filter(|key| key.table == table).map(|key| key.name);
+    let here = keys().filter(|key| key.table == table).map(|key| key.name);
     let found = closest_match(given, here).map(|name| dotted_name(table, name)).or_else(|| {
-        let name = closest_match(given, KEYS.iter().map(|key| key.name).chain(NAMED_TABLES))?;
-        Some(KEYS.iter().find(|key| key.name == name).map_or(name.to_owned(), |key| dotted_name(key.table, key.name)))
+        let name = closest_match(given, keys().map(|key| key.name).chain(NAMED_TABLES))?;
+        Some(keys().find(|key| key.name == name).map_or(name.to_owned(), |key| dotted_name(key.table, key.name)))
     });
     match found {
         Some(name) => format!("did you mean `{name}`?"),
         None => {
-            format!("known keys: {}", KEYS.iter().map(|k| dotted_name(k.table, k.name)).collect::<Vec<_>>().join(", "))
+            format!("known keys: {}", keys().map(|k| dotted_name(k.table, k.name)).collect::<Vec<_>>().join(", "))
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::Config;
 use super::agent::{CONFIG_KEYS, SettableKey};
 use super::display::duration_value;
-use super::keys::{KEYS, dotted_name};
+use super::keys::{ConfigKey, dotted_name, keys};
 use super::mcp::{MCP_KEYS, mcp_default};
 use super::provider::{CallLimits, NamedTableKey, PRICE_KEYS, PROVIDER_KEYS};
 
@@ -23,8 +23,7 @@ impl KeyReference {
     /// The environment variable that overrides the key; keys of tables named by the user have none.
     #[must_use]
     pub fn variable(&self) -> Option<String> {
-        let fixed = KEYS.iter().any(|key| key.table == self.table && key.name == self.name);
-        fixed.then(|| format!("CHORUS_{}", self.name.to_uppercase()))
+        keys().find(|key| key.table == self.table && key.name == self.name).map(ConfigKey::variable)
     }
 }
 
@@ -32,7 +31,7 @@ impl KeyReference {
 #[must_use]
 pub fn config_reference() -> Vec<KeyReference> {
     let config = Config::default();
-    let fixed = KEYS.iter().map(|key| {
+    let fixed = keys().map(|key| {
         let value = config.value(&dotted_name(key.table, key.name)).unwrap_or_default();
         let default = Some(value.to_string()).filter(|_| !value.is_null());
         KeyReference { table: key.table, name: key.name, default, about: key.about }

@@ -7,7 +7,7 @@ use chorus_base::closest_match;
 use chorus_base::error::{Error, Result};
 
 use super::Config;
-use super::keys::{KEYS, text_value};
+use super::keys::{keys, text_value};
 
 /// Origin of a value; a key without one has its default.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub fn resolve_setting(name: &str) -> Result<(&'static str, &'static str)> {
     }
     let shown: String = name.chars().take(80).collect();
     let names = RUNTIME_SETTINGS.map(|(name, _)| name);
-    if KEYS.iter().any(|key| key.name == name || super::keys::dotted_name(key.table, key.name) == name) {
+    if keys().any(|key| key.name == name || super::keys::dotted_name(key.table, key.name) == name) {
         return Err(Error::invalid(format!("`{shown}` cannot be set while the daemon is running")).hint(format!(
             "set it in config.toml and restart the daemon; settings for this command: {}",
             names.join(", ")
@@ -64,7 +64,7 @@ impl Config {
         let whole = |key: &super::keys::ConfigKey| {
             Some(super::keys::dotted_name(key.table, key.name)) == found.map(str::to_owned)
         };
-        let key = KEYS.iter().find(|key| whole(key)).ok_or("is not a setting")?;
+        let key = keys().find(|key| whole(key)).ok_or("is not a setting")?;
         (key.set)(&mut set, &text_value(value))?;
         let name = super::keys::dotted_name(key.table, key.name);
         if matches!(self.origins.get(&name), Some(Origin::Environment(_))) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
 use chorus_base::error::{Error, Result};
-use chorus_journal::{ContextRow, EventPublisher, JournalWrite, NewEvent};
+use chorus_journal::{Claim, ContextRow, EventPublisher, JournalWrite, NewEvent};
 use deadpool_postgres::Object;
 use futures_util::future::join_all;
 use tokio::task::JoinHandle;
@@ -20,7 +20,7 @@ use crate::errors::{overtaken, read_failed};
 use crate::event_log::{publish_missing, publish_stored};
 use crate::migrations::migrate;
 use crate::node::{Node, NodeName, send_heartbeats};
-use crate::ownership::{self, Claim, Grant, Grants};
+use crate::ownership::{self, Grant, Grants};
 use crate::param::Param;
 use crate::rows::{CONTEXT_COLUMNS, count, read_context};
 use crate::statement::{Call, call, read, read_once};
@@ -115,21 +115,22 @@ impl PostgresJournal {
     /// Fails with `busy` if this process does not own it.
     pub async fn release(&self, agent: Uuid) -> Result<Option<String>> {
         let grant = self.grants.of_agent(agent)?;
-        let sql = "UPDATE heads SET owner_node = NULL, owner_boot = NULL WHERE agent_id = $1 AND epoch = $2
-             RETURNING wanted_by";
-        let calls = vec![call!(sql, agent, grant.epoch), call!("SELECT pg_notify('released', $1)", agent.to_string())];
+        let sql = "UPDATE heads SET owner_node = NULL, owner_boot = NULL,
+                 released_by = CASE WHEN wanted_by IS NULL THEN $3 END
+             WHERE agent_id = $1 AND epoch = $2 RETURNING wanted_by";
+        let calls = vec![call!(sql, agent, grant.epoch, self.node.id.clone()), call!("SELECT pg_notify('released', $1)", agent.to_string())];
         let wanted_by = |rows: &JobRows| Ok(rows.first().and_then(|rows| rows.first()).and_then(|row| row.get(0)));
         let wanted_by = self.writer.submit(Ok(Some(grant)), calls, None, wanted_by, |_| ()).await;
         self.grants.remove(grant);
         wanted_by
     }
 
-    /// Releases all agents, and then ends the heartbeat: other nodes may claim what this one owned. A journal that is
-    /// dropped instead keeps its agents until its heartbeat is stale.
+    /// Releases all agents, and then ends the heartbeat: other nodes may claim what this one owned. Nothing may be written
+    /// afterwards. A journal that is dropped instead keeps its agents until its heartbeat is stale.
     ///
     /// # Errors
     /// Fails if the database cannot be reached; others take the agents over once the heartbeat is stale.
-    pub async fn close(self) -> Result<()> {
+    pub async fn close(&self) -> Result<()> {
         let mut failed = None;
         for part in self.grants.all().chunks(RELEASES_AT_ONCE) {
             let released = join_all(part.iter().map(|grant| self.release(grant.agent))).await;

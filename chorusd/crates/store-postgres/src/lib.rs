@@ -19,6 +19,7 @@ mod interface;
 mod journal;
 mod migrations;
 mod node;
+mod owned_agents;
 mod ownership;
 mod param;
 mod record_reader;
@@ -34,7 +35,7 @@ pub use connection::DatabaseUrl;
 pub use journal::PostgresJournal;
 pub use migrations::migrate;
 pub use node::{HEARTBEAT_INTERVAL, HOLD_LIMIT, NodeName, STALE_AFTER};
-pub use ownership::{Claim, Owner};
+pub use chorus_journal::{Claim, Owner};
 
 /// Called when this process may write nothing more: another one started as the same node, or the database lost what it
 /// had committed.

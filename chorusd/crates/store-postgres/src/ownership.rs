@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use chorus_base::error::Result;
 use chorus_base::sync::Mutex;
+use chorus_journal::{Claim, Owner};
 use chorus_session::stored_message::ContextNo;
+use tokio::sync::Notify;
 use tokio_postgres::Client;
 use uuid::Uuid;
 
@@ -21,27 +23,12 @@ pub(crate) struct Grant {
     pub(crate) epoch: i64,
 }
 
-/// The process that owns an agent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Owner {
-    pub node: String,
-    /// Address at which other nodes reach it.
-    pub address: String,
-}
-
-/// Outcome of a claim.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Claim {
-    /// This process owns the agent now, in this epoch.
-    Granted { epoch: i64 },
-    /// Another process owns it, and its heartbeat is fresh.
-    OwnedBy(Owner),
-}
-
 /// The agents that this process owns.
 #[derive(Debug, Default)]
 pub(crate) struct Grants {
     inner: Mutex<Inner>,
+    /// Told when another node has taken an agent over.
+    lost: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -50,6 +37,8 @@ struct Inner {
     /// Each context with the ownership in which it was read or begun: a context that is still in memory after the
     /// agent was away must not be written to in the next epoch.
     contexts: HashMap<ContextNo, Grant>,
+    /// Agents that other nodes have taken over and that [`Grants::lost`] has not returned yet.
+    lost: Vec<Uuid>,
 }
 
 impl Grants {
@@ -87,17 +76,38 @@ impl Grants {
         self.inner.lock().contexts.remove(&context);
     }
 
-    fn insert(&self, grant: Grant) {
+    pub(crate) fn insert(&self, grant: Grant) {
         self.inner.lock().agents.insert(grant.agent, grant.epoch);
     }
 
-    /// Forgets an ownership that has ended, and its contexts.
-    pub(crate) fn remove(&self, grant: Grant) {
+    /// Forgets an ownership that has ended, and its contexts. Returns whether it was the present one.
+    pub(crate) fn remove(&self, grant: Grant) -> bool {
         let mut inner = self.inner.lock();
-        if inner.agents.get(&grant.agent) == Some(&grant.epoch) {
+        let is_present = inner.agents.get(&grant.agent) == Some(&grant.epoch);
+        if is_present {
             inner.agents.remove(&grant.agent);
         }
         inner.contexts.retain(|_, held| *held != grant);
+        is_present
+    }
+
+    /// As [`Grants::remove`], for an agent that another node has taken over.
+    pub(crate) fn remove_lost(&self, grant: Grant) {
+        if self.remove(grant) {
+            self.inner.lock().lost.push(grant.agent);
+            self.lost.notify_one();
+        }
+    }
+
+    /// Waits until other nodes have taken agents over, and returns those.
+    pub(crate) async fn lost(&self) -> Vec<Uuid> {
+        loop {
+            let lost = std::mem::take(&mut self.inner.lock().lost);
+            if !lost.is_empty() {
+                return lost;
+            }
+            self.lost.notified().await;
+        }
     }
 
     /// Returns all agents that this process owns.
@@ -120,7 +130,8 @@ pub(crate) async fn claim(
     agent: Uuid,
 ) -> Result<Claim> {
     let insert = "INSERT INTO heads (agent_id, epoch) VALUES ($1, 0) ON CONFLICT DO NOTHING";
-    let claim = "UPDATE heads SET owner_node = $2, owner_boot = $3, epoch = epoch + 1, wanted_by = NULL
+    let claim = "UPDATE heads SET owner_node = $2, owner_boot = $3, epoch = epoch + 1, wanted_by = NULL,
+             released_by = NULL
          WHERE agent_id = $1 AND (
              owner_node IS NULL
              OR (owner_node = $2 AND owner_boot <= $3)

@@ -292,7 +292,7 @@ impl WriterTask {
             if is_overtaken(failure)
                 && let Some(grant) = job.grant
             {
-                self.grants.remove(grant);
+                self.grants.remove_lost(grant);
             }
             job.fail(refused(failure));
         }

@@ -6,33 +6,33 @@ use chorus_catalog::{AuditDecision, AuditHead, ChainVerifier};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::Store;
+use super::SqliteFiles;
 
 const ANCHOR_KEY: &str = "audit_head";
 
-impl Store {
+impl SqliteFiles {
     /// Stores each new row as the anchor from now on. Does not wait for the write, so after a crash the anchor may name
     /// an earlier row.
     pub(super) fn start_audit_anchor(&self) {
-        let mark = self.sqlite_journal.value_writer(ANCHOR_KEY);
-        self.sqlite_catalog.audit.on_row(move |head| mark(format_anchor(head)));
+        let mark = self.journal.value_writer(ANCHOR_KEY);
+        self.catalog.audit.on_row(move |head| mark(format_anchor(head)));
     }
 
     /// Verifies the hash chain of the audit log, up to the anchor at least.
-    pub async fn verify_audit_log(&self) -> Result<ChainVerifier> {
+    pub(super) async fn verify_audit_chain(&self) -> Result<ChainVerifier> {
         // Read the anchor first: rows that are written meanwhile come after it.
         let known = self.audit_anchor().await?;
-        self.catalog.audit.verify(known).await
+        self.catalog.tables.audit.verify(known).await
     }
 
     /// Writes a row to the audit log if rows are missing according to the anchor; the next row overwrites the anchor
     /// itself.
-    pub async fn record_lost_audits(&self, now: Timestamp) -> Result<()> {
+    pub(super) async fn record_cut_audits(&self, now: Timestamp) -> Result<()> {
         let Some(known) = self.audit_anchor().await? else { return Ok(()) };
-        if self.sqlite_catalog.audit.contains(known).await? {
+        if self.catalog.audit.contains(known).await? {
             return Ok(());
         }
-        let there = self.sqlite_catalog.audit.head().await?.unwrap_or(AuditHead::NONE);
+        let there = self.catalog.audit.head().await?.unwrap_or(AuditHead::NONE);
         let rule = format!(
             "entry {} (hash {}) was written but is missing; the log ends with entry {}",
             known.id,
@@ -52,16 +52,16 @@ impl Store {
             old: None,
             new: None,
         };
-        self.catalog.audit.append(row).await?;
+        self.catalog.tables.audit.append(row).await?;
         // Wait for the new anchor: otherwise the next start could report the same loss again.
-        match self.sqlite_catalog.audit.head().await? {
-            Some(head) => self.sqlite_journal.set_value(ANCHOR_KEY, format_anchor(head)).await,
+        match self.catalog.audit.head().await? {
+            Some(head) => self.journal.set_value(ANCHOR_KEY, format_anchor(head)).await,
             None => Ok(()),
         }
     }
 
     async fn audit_anchor(&self) -> Result<Option<AuditHead>> {
-        Ok(self.sqlite_journal.value(ANCHOR_KEY).await?.and_then(|text| parse_anchor(&text)))
+        Ok(self.journal.value(ANCHOR_KEY).await?.and_then(|text| parse_anchor(&text)))
     }
 }
 

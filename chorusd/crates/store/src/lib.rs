@@ -23,16 +23,19 @@ mod session_growth;
 mod session_header_update;
 mod snapshot;
 mod sqlite;
+mod sqlite_files;
 pub mod trash;
 pub mod unverified_session;
+mod upkeep;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use chorus_base::Durability;
 use chorus_base::error::{Error, Result};
-use chorus_catalog::Catalog;
-use chorus_journal::Journal;
+use chorus_catalog::{Catalog, ChainVerifier};
+use chorus_journal::{Journal, Ownership};
+use chorus_proto::ErrorKind;
 use chorus_redact::Redactor;
 use jiff::Timestamp;
 
@@ -43,6 +46,8 @@ pub use session_file_fsync::syncfs_covers as syncs_whole_file_system;
 pub use session_files::SessionFiles;
 pub use session_growth::{ChangeGrown, GrowthResult, HeaderChange, PrepareMessage};
 pub use snapshot::{PendingSnapshots, Snapshots};
+pub use sqlite_files::SqliteFiles;
+pub use upkeep::Upkeep;
 
 /// Called when storage can no longer be trusted: a sync failed, so no further commit may be acknowledged.
 pub type OnFatal = Arc<dyn Fn(Error) + Send + Sync>;
@@ -59,12 +64,13 @@ pub const CATALOG_FILE: &str = "chorus.db";
 /// The databases and session files of one home.
 pub struct Store {
     pub journal: Arc<dyn Journal>,
-    /// The same, for what concerns its files.
-    sqlite_journal: Arc<SqliteJournal>,
     pub catalog: Catalog,
-    /// The same, for what concerns its files.
-    sqlite_catalog: SqliteCatalog,
     pub files: SessionFiles,
+    /// Which agents this daemon may write for; `None` if the database belongs to it alone.
+    pub ownership: Option<Arc<dyn Ownership>>,
+    upkeep: Arc<dyn Upkeep>,
+    /// The same databases if they are files in the home.
+    sqlite: Option<Arc<SqliteFiles>>,
     on_fatal: OnFatal,
 }
 
@@ -95,86 +101,94 @@ impl Store {
             tracing::error!("{text}");
             journal.emit_notice(&text, now);
         }
-        let store = Self {
-            journal: journal.clone(),
-            sqlite_journal: journal,
-            catalog: catalog.tables.clone(),
-            sqlite_catalog: catalog,
+        let sqlite = Arc::new(SqliteFiles { journal: journal.clone(), catalog });
+        sqlite.start_audit_anchor();
+        Ok(Self {
+            journal,
+            catalog: sqlite.catalog.tables.clone(),
             files: SessionFiles::default(),
+            ownership: None,
+            upkeep: sqlite.clone(),
+            sqlite: Some(sqlite),
             on_fatal: on_fatal.clone(),
-        };
-        store.start_audit_anchor();
-        Ok(store)
+        })
     }
 
-    /// Returns `result` of a file operation unchanged. If a sync failed in it, poisons both databases and reports the
+    /// Makes a store of a journal and a catalog in a database that is not in the home.
+    #[must_use]
+    pub fn with_database(
+        journal: Arc<dyn Journal>,
+        catalog: Catalog,
+        ownership: Arc<dyn Ownership>,
+        upkeep: Arc<dyn Upkeep>,
+        on_fatal: &OnFatal,
+    ) -> Self {
+        Self {
+            journal,
+            catalog,
+            files: SessionFiles::default(),
+            ownership: Some(ownership),
+            upkeep,
+            sqlite: None,
+            on_fatal: on_fatal.clone(),
+        }
+    }
+
+    /// Returns the databases if they are files in the home.
+    #[must_use]
+    pub fn sqlite(&self) -> Option<&SqliteFiles> {
+        self.sqlite.as_deref()
+    }
+
+    /// Returns the databases as files in the home.
+    ///
+    /// # Errors
+    /// `unsupported` with the name of `operation`, which needs them, if they are elsewhere.
+    pub fn require_sqlite(&self, operation: &str) -> Result<&SqliteFiles> {
+        self.sqlite().ok_or_else(|| {
+            Error::new(ErrorKind::Unsupported, format!("{operation} needs the store in SQLite, and this one is in PostgreSQL"))
+                .hint("use the tools of PostgreSQL")
+        })
+    }
+
+    /// Returns `result` of a file operation unchanged. If a sync failed in it, poisons the databases and reports the
     /// error to `on_fatal`, which ends the daemon.
     pub fn escalate_fatal<T>(&self, result: Result<T>) -> Result<T> {
         result.inspect_err(|failure| {
             if failure.fatal {
-                drop(self.sqlite_journal.poison(failure.clone()));
-                drop(self.sqlite_catalog.poison(failure.clone()));
+                self.upkeep.poison(failure.clone());
                 (self.on_fatal)(failure.clone());
             }
         })
     }
 
-    /// Returns whether the database files must be purged.
+    /// As [`Upkeep::is_purge_due`].
     pub async fn is_purge_due(&self) -> Result<bool> {
-        self.sqlite_catalog.is_purge_due().await
+        self.upkeep.is_purge_due().await
     }
 
-    /// Overwrites what deleted rows left behind in both database files.
+    /// As [`Upkeep::purge_deleted`].
     pub async fn purge_deleted(&self) -> Result<()> {
-        self.journal.trim(self.journal.ended_contexts().await?).await?;
-        self.sqlite_journal.vacuum().await?;
-        self.sqlite_catalog.purge_deleted().await
+        self.upkeep.purge_deleted().await
     }
 
-    /// Returns the highest row id of a session. Rows with higher ids are newer than files that are read from now on.
-    pub async fn newest_session_row(&self) -> Result<i64> {
-        self.sqlite_catalog.newest_session_row().await
+    /// As [`Upkeep::verify_audit_log`].
+    pub async fn verify_audit_log(&self) -> Result<ChainVerifier> {
+        self.upkeep.verify_audit_log().await
     }
 
-    /// Replaces the catalog's rows of the scanned agents by those of `truth`, in one commit. Keeps sessions with row ids
-    /// after `mark`, settings and destroyed agents.
-    ///
-    /// # Errors
-    /// Nothing is changed after an error.
-    pub async fn rebuild_catalog(&self, truth: DirectoryScan, mark: i64) -> Result<()> {
-        self.sqlite_catalog.rebuild(truth, mark).await
+    /// As [`Upkeep::record_lost_audits`].
+    pub async fn record_lost_audits(&self, now: Timestamp) -> Result<()> {
+        self.upkeep.record_lost_audits(now).await
     }
 
-    /// Copies the journal as of the last commit to `path`, which must not exist.
-    pub async fn copy_journal_to(&self, path: PathBuf) -> Result<()> {
-        self.sqlite_journal.copy_to(path).await
+    /// As [`Upkeep::release_memory`].
+    pub async fn release_memory(&self) {
+        self.upkeep.release_memory().await;
     }
 
-    /// Deletes the records of the journal with these row ids, which are in no chain. Must run before contexts are trimmed,
-    /// because trimming frees row ids for new records.
-    pub async fn delete_unchained_records(&self, rows: Vec<i64>) -> Result<()> {
-        self.sqlite_journal.delete_unchained(rows).await
-    }
-
-    /// Begins snapshots of both databases, in unnamed files in `dir`. Commits continue meanwhile.
-    pub async fn begin_snapshots(&self, dir: &Path) -> Result<PendingSnapshots> {
-        Ok(PendingSnapshots {
-            journal: self.sqlite_journal.begin_snapshot(dir).await?,
-            catalog: self.sqlite_catalog.begin_snapshot(dir).await?,
-        })
-    }
-
-    /// Frees the pages of the databases that SQLite caches in memory.
-    pub async fn release_page_caches(&self) {
-        tokio::join!(self.sqlite_journal.release_page_caches(), self.sqlite_catalog.release_page_caches());
-    }
-
-    /// Stops the database threads after the queued jobs, and writes a copy of the catalog.
-    ///
-    /// # Errors
-    /// Fails if the copy cannot be written; the databases are closed all the same.
+    /// As [`Upkeep::close`].
     pub async fn close(&self) -> Result<()> {
-        self.sqlite_journal.close().await;
-        self.sqlite_catalog.close().await
+        self.upkeep.close().await
     }
 }

@@ -12,9 +12,9 @@ use chorus_agent_core::turn_sink::{TurnSink, TurnSinks};
 use chorus_agent_core::window::WindowBudget;
 use chorus_agent_core::{AgentSettings, continuation};
 use chorus_base::Ticks;
-use chorus_base::error::{Error, Result};
+use chorus_base::error::{Error, MAYBE_STORED_HINT, Result};
 use chorus_journal::{ContextRow, Continuation, JournalAppendOutcome, NewEvent, SessionReference};
-use chorus_proto::EventType;
+use chorus_proto::{ErrorKind, EventType};
 use chorus_session::conversation::ConversationKey;
 use futures_util::StreamExt as _;
 use futures_util::future::{BoxFuture, FutureExt as _};
@@ -108,8 +108,14 @@ impl Actor {
     }
 
     /// Runs until the conversation has nothing in progress and no context. `head` is the context to load first. Waits
-    /// for `thawed` before that, if the agent is locked.
-    pub(super) async fn run(mut self, head: Option<ContextRow>, thawed: Option<CancellationToken>) {
+    /// for `thawed` before that, if the agent is locked. Ends at once, and writes nothing more, if another daemon takes the
+    /// agent over, which cancels `lost`.
+    pub(super) async fn run(
+        mut self,
+        head: Option<ContextRow>,
+        thawed: Option<CancellationToken>,
+        lost: Option<CancellationToken>,
+    ) {
         if let Some(thawed) = thawed {
             thawed.cancelled().await;
         }
@@ -119,9 +125,12 @@ impl Actor {
             let deadline = self.registry.deadline_after_restart(&head);
             self.load_context(&head, deadline).await;
         }
+        // Boxed, because only the actors of a cluster have it.
+        let mut lost = lost.map(|lost| Box::pin(lost.cancelled_owned()));
         loop {
             tokio::select! {
                 biased;
+                Some(()) = async { Some(lost.as_mut()?.await) } => return self.abandon(),
                 Some(event) = self.appends.next() => self.handle_event(event),
                 Some(event) = self.running.next() => self.handle_event(event),
                 envelope = self.mailbox.recv(), if self.state.accepts_requests() => match envelope {
@@ -140,6 +149,16 @@ impl Actor {
             if retired {
                 return;
             }
+        }
+    }
+
+    /// Ends the turn and answers all requests, because another daemon has the agent now.
+    fn abandon(&mut self) {
+        if let Some(turn) = &self.turn {
+            turn.cancel.cancel();
+        }
+        for (_, reply) in self.replies.drain() {
+            let _ = reply.send(Err(taken_over()));
         }
     }
 
@@ -445,4 +464,9 @@ impl Actor {
         // If the caller is gone, the command was carried out all the same.
         let _ = reply.send(result.map(|outcome| CommandReply { outcome, hold }));
     }
+}
+
+/// The error of requests that were in progress when another daemon took the agent over.
+fn taken_over() -> Error {
+    Error::new(ErrorKind::Busy, "another node has taken the agent over").hint(MAYBE_STORED_HINT)
 }

@@ -103,6 +103,9 @@ pub(super) struct Inner {
     damaged_contexts: HashSet<ContextNo>,
     /// Agents whose further actors wait until the token is cancelled.
     pub(super) frozen: HashMap<Uuid, CancellationToken>,
+    /// Agents that this daemon has among those of a cluster. The token is cancelled when another one takes the agent over;
+    /// empty without a cluster.
+    pub(super) adopted: HashMap<Uuid, CancellationToken>,
 }
 
 impl Registry {
@@ -297,7 +300,8 @@ impl Registry {
                 let (actor, mailbox) = mpsc::channel(MAILBOX_CAPACITY);
                 let head = inner.live.get(conversation).cloned();
                 let thawed = inner.frozen.get(&conversation.agent).cloned();
-                self.tasks.spawn_tracked(Actor::new(conversation, mailbox, self.clone()).run(head, thawed));
+                let lost = inner.adopted.get(&conversation.agent).cloned();
+                self.tasks.spawn_tracked(Actor::new(conversation, mailbox, self.clone()).run(head, thawed, lost));
                 inner.actors.entry(conversation).or_insert(actor)
             }
         };
@@ -418,6 +422,7 @@ fn to_head(conversation: ConversationKey, context: &Context) -> ContextRow {
     }
 }
 
+mod adoption;
 mod live_contexts;
 mod live_heads;
 #[cfg(test)]

@@ -4,10 +4,13 @@ use chorus_base::error::Result;
 use chorus_catalog::{ApprovalTable, AuditDecision, DecidedApproval};
 use chorus_proto::methods::approvals::Status;
 use jiff::Timestamp;
+use uuid::Uuid;
 
-/// Denies approvals that are open in the table although no turn waits for them any more.
-pub(super) async fn deny_all(table: &dyn ApprovalTable, now: Timestamp) -> Result<()> {
-    let open = table.list_open().await?;
+/// Denies approvals that are open in the table although no turn waits for them any more, of the agents that `has` is true
+/// of.
+pub(super) async fn deny_all(table: &dyn ApprovalTable, has: impl Fn(Uuid) -> bool, now: Timestamp) -> Result<()> {
+    let mut open = table.list_open().await?;
+    open.retain(|(_, agent)| has(*agent));
     let count = open.len();
     for (approval, agent) in open {
         let decided = DecidedApproval { id: approval.id, status: Status::Denied, at: now, by: None };

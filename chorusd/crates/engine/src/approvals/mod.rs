@@ -151,7 +151,8 @@ impl Approvals {
 
     /// Denies the questions that were open when the previous daemon ended. Even if this fails, nobody can approve them.
     pub async fn deny_left_open(&self) -> Result<()> {
-        left_open::deny_all(&*self.store.catalog.approvals, self.clock.now()).await
+        let has = |agent| self.store.ownership.as_ref().is_none_or(|ownership| ownership.owns(agent));
+        left_open::deny_all(&*self.store.catalog.approvals, has, self.clock.now()).await
     }
 
     /// Claims the open question with this id in order to answer it. Only one claim can exist at a time; if it is

@@ -53,7 +53,7 @@ pub fn schedule_trim(store: &Arc<Store>) {
     chorus_runtime::spawn(async move {
         tokio::time::sleep(TRIM_DELAY).await;
         TRIM_SCHEDULED.store(false, Ordering::Relaxed);
-        store.release_page_caches().await;
+        store.release_memory().await;
         let _ = chorus_runtime::spawn_blocking(trim_heap).await;
         release_program_when_calm();
     });

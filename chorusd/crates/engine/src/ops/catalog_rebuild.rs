@@ -27,10 +27,11 @@ const MAX_CONCURRENT_READS: usize = 4;
 pub(super) fn rebuild_catalog<'a>(ops: &'a Ops) -> BoxFuture<'a, Result<Rebuilt>> {
     Box::pin(async move {
         let begun = Instant::now();
+        let files = ops.store.require_sqlite("a rebuild of the catalog")?;
         // Keeps agents from being created, renamed or destroyed.
         let _alone = ops.agent_resolver.lock.lock().await;
         ops.catalog_sync.sync_agents().await?;
-        let mark = ops.store.newest_session_row().await?;
+        let mark = files.newest_session_row().await?;
         let entries = ops.agents.all();
         let mut truth = DirectoryScan::default();
         for entry in &entries {
@@ -47,7 +48,7 @@ pub(super) fn rebuild_catalog<'a>(ops: &'a Ops) -> BoxFuture<'a, Result<Rebuilt>
             corrupt: truth.sessions.iter().filter(|row| row.corrupt.is_some()).count() as u64,
             ..Rebuilt::default()
         };
-        ops.store.rebuild_catalog(truth, mark).await?;
+        files.rebuild_catalog(truth, mark).await?;
         for entry in &entries {
             // Files that were written since they were read have another stamp, and are read again here.
             ops.catalog_sync.sync_sessions(&entry.settings).await?;

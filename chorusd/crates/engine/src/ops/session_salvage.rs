@@ -37,6 +37,7 @@ const SALVAGED_TAG: &str = "salvaged";
 /// The catalog cannot be read, or the disk cannot store the copies. What was salvaged until then stays.
 pub fn salvage<'a>(ops: &'a Ops) -> BoxFuture<'a, Result<Salvaged>> {
     Box::pin(async move {
+        ops.store.require_sqlite("a salvage")?;
         // Keeps agents from being created, renamed or destroyed.
         let _alone = ops.agent_resolver.lock.lock().await;
         let mut done = Salvaged::default();
@@ -126,7 +127,7 @@ async fn has_whole_context(ops: &Ops, lost: &ContextRow) -> Result<bool> {
 async fn copy_journal_aside(ops: &Ops, journal: &Path, contexts: usize) -> Result<Incident> {
     let what = format!("{}: cannot read {}", journal.display(), pluralize(contexts as u64, "context"));
     let mut incident = Incident::begin(journal.parent().unwrap_or(journal), ops.clock.now(), what)?;
-    ops.store.copy_journal_to(incident.dir.join(JOURNAL_FILE)).await?;
+    ops.store.require_sqlite("a salvage")?.copy_journal_to(incident.dir.join(JOURNAL_FILE)).await?;
     // Until everything was read.
     (incident.facts.salvaged, incident.facts.incomplete) = (true, true);
     let noted = incident.clone();
@@ -196,7 +197,7 @@ fn salvage_context<'a>(
         }
         if broken {
             // Both the session and the copy that was set aside have them.
-            ops.store.delete_unchained_records(outside).await?;
+            ops.store.require_sqlite("a salvage")?.delete_unchained_records(outside).await?;
         }
         let restore = |discard| {
             command::restore(Restore {

@@ -57,6 +57,13 @@ impl AgentTable for SqliteAgentTable {
         })
     }
 
+    fn find(&self, name: String) -> CatalogRead<'_, Option<AgentRow>> {
+        self.db.read(move |conn| {
+            let sql = format!("SELECT {COLUMNS} FROM agents WHERE name = ?1 AND status = 'active'");
+            Ok(conn.prepare_cached(&sql)?.query_row([name], read_agent).map(Some).or_else(allow_no_rows)?)
+        })
+    }
+
     fn list_destroyed(&self) -> CatalogRead<'_, Vec<Uuid>> {
         self.db.read(|conn| {
             let mut statement = conn.prepare("SELECT id FROM agents WHERE status = 'destroyed'")?;

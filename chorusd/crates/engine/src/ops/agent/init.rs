@@ -323,6 +323,7 @@ async fn register_agent(
         )
         .hint("remove `id` from the copy's agent.json, or set a new UUID"));
     }
+    editor.agents.claims.claim_new(made.config.id, &made.config.name).await?;
     let row = agent_row(dir, &made.config, made.stamp.clone());
     debug_assert_eq!(row.status, AgentStatus::Active);
     if *by != Requester::Owner {

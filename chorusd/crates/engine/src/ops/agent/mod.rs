@@ -1,5 +1,6 @@
 //! The operations `agent.*`.
 
+mod claims;
 pub mod config;
 mod describer;
 pub mod destroy;
@@ -28,6 +29,7 @@ use chorus_proto::{AgentStatus, ErrorKind};
 use serde_json::Value;
 
 use crate::agent::agent_index::AgentEntry;
+pub use claims::AgentClaims;
 pub use describer::AgentDescriber;
 pub use editor::AgentEditor;
 pub use export::AgentExporter;

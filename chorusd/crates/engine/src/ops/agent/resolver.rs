@@ -19,6 +19,7 @@ use crate::agent::agent_index::{AgentEntry, AgentIndex};
 use crate::agent::registry::Registry;
 use crate::approvals::Approvals;
 use crate::capture::CaptureService;
+use crate::ops::agent::AgentClaims;
 use crate::ops::approvals::deny_outdated;
 use crate::ops::conversations::StartingConversations;
 use crate::ops::discord::DiscordHandle;
@@ -29,6 +30,7 @@ use crate::ops::settings::EffectiveConfig;
 #[derive(Debug)]
 pub struct AgentResolver {
     pub index: Arc<AgentIndex>,
+    pub claims: Arc<AgentClaims>,
     pub table: Arc<dyn AgentTable>,
     pub home: PathBuf,
     pub config: Arc<EffectiveConfig>,
@@ -50,7 +52,10 @@ impl AgentResolver {
     /// `agent_not_found`, or `no_agent` with a list of the agents.
     pub async fn resolve(&self, name: Option<&str>) -> Result<Arc<AgentEntry>> {
         let entry = match name {
-            Some(name) => self.index.by_name(name).ok_or_else(|| unknown_agent_error(&self.index, name))?,
+            Some(name) => match self.index.by_name(name).filter(|entry| self.claims.has(entry.settings.id)) {
+                Some(entry) => entry,
+                None => self.claims.find(name).await?.ok_or_else(|| unknown_agent_error(&self.index, name))?,
+            },
             None => self.index.default_agent().ok_or_else(|| no_agent_error(&self.index, self.capture.is_on()))?,
         };
         check_expected_agent(self.reload_if_changed(entry).await?)
@@ -70,7 +75,12 @@ impl AgentResolver {
 
     /// Returns the agent with this id, whatever its name is now; fails with `agent_not_found`.
     pub async fn resolve_by_id(&self, id: Uuid) -> Result<Arc<AgentEntry>> {
-        let entry = self.index.by_id(id).ok_or_else(|| {
+        let known = self.index.by_id(id).filter(|_| self.claims.has(id));
+        let known = match known {
+            Some(entry) => Some(entry),
+            None => self.claims.find_by_id(id).await?,
+        };
+        let entry = known.ok_or_else(|| {
             Error::new(ErrorKind::AgentNotFound, "the agent no longer exists").hint("list agents with `/agent list`")
         })?;
         self.reload_if_changed(entry).await
@@ -84,7 +94,7 @@ impl AgentResolver {
     /// Returns the agent with its current agent.json. If the file cannot be used, the entry reports the problem, and the
     /// last good configuration stays in force.
     pub async fn reload_if_changed(&self, entry: Arc<AgentEntry>) -> Result<Arc<AgentEntry>> {
-        if check_stamp(&entry).1 {
+        if !self.claims.has(entry.settings.id) || check_stamp(&entry).1 {
             return Ok(entry);
         }
         // While another operation creates, changes, moves or destroys an agent, its file must not be read; the next request

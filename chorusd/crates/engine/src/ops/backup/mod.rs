@@ -72,10 +72,11 @@ async fn make_backup<S: BackupSink>(
     progress: OnProgress,
 ) -> Result<Summary> {
     let started = Instant::now();
+    let databases = backups.store.require_sqlite("a backup of the home")?;
     let (home, begun) = (backups.agents.home.clone(), backups.clock.now());
     let collector = run_blocking(move || Collector::new((&home, of), sink, begun, progress)?.copy_unlocked()).await?;
     let db = backups.agents.home.join(DB_DIR);
-    let copies = backups.store.begin_snapshots(&db).await?;
+    let copies = databases.begin_snapshots(&db).await?;
     let (collector, late, copied) = {
         let _agents_stay = backups.agents.lock.lock().await;
         let _sessions_stay = backups.sessions_lock.write().await;

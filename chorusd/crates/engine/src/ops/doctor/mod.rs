@@ -28,7 +28,9 @@ use super::{Ops, catalog_rebuild, session_salvage};
 pub fn doctor<'a>(ops: &'a Ops, params: DoctorParams) -> BoxFuture<'a, Result<DoctorResult>> {
     Box::pin(async move {
         let (home, thorough) = (ops.home.clone(), params.rebuild);
-        let mut checks = run_blocking(move || Ok(databases::checks(&home, thorough))).await?;
+        let is_sqlite = ops.store.sqlite().is_some();
+        let mut checks =
+            if is_sqlite { run_blocking(move || Ok(databases::checks(&home, thorough))).await? } else { Vec::new() };
         let failed = |name: &str| checks.iter().any(|check| check.name == name && check.verdict == Verdict::Fail);
         let (damaged, journal_damaged) = (failed(CATALOG_FILE), failed(JOURNAL_FILE));
         // Writing into a damaged database would make it worse; the offline repair sets it aside instead.
@@ -39,7 +41,7 @@ pub fn doctor<'a>(ops: &'a Ops, params: DoctorParams) -> BoxFuture<'a, Result<Do
         } else {
             None
         };
-        if !journal_damaged {
+        if is_sqlite && !journal_damaged {
             checks.extend(or_failed("journal", journal::checks(ops).await));
         }
         if !damaged {

@@ -122,6 +122,7 @@ async fn restore_agent(
         )
         .hint(format!("set its `name` to {name}")));
     }
+    trash.agents.claims.claim_new(config.id, &config.name).await?;
     let entry = move_out(entry, &target).await?;
     if let Err(failure) = trash.store.catalog.agents.upsert(agent_row(&dir, &config, stamp.clone())).await {
         move_back(entry, target).await;

@@ -1,0 +1,75 @@
+//! Agents that come to this daemon from another one of a cluster, or go to one.
+
+use std::sync::Arc;
+
+use chorus_journal::ContextRow;
+use chorus_session::conversation::ConversationKey;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::{Inner, Registry};
+use crate::agent::command;
+use crate::search::Novelty;
+
+impl Registry {
+    /// Returns whether this daemon has taken the agent on.
+    #[must_use]
+    pub fn is_adopted(&self, agent: Uuid) -> bool {
+        self.inner.lock().adopted.contains_key(&agent)
+    }
+
+    /// Takes an agent on, with its live contexts: they have timers from now on. A turn that was running in one is closed as
+    /// interrupted.
+    pub fn adopt(self: &Arc<Self>, agent: Uuid, heads: Vec<ContextRow>) {
+        let open: Vec<_> = heads.iter().filter(|head| head.turn.is_some()).map(|head| head.conversation).collect();
+        {
+            let mut inner = self.inner.lock();
+            self.forget_contexts(&mut inner, agent);
+            inner.adopted.insert(agent, CancellationToken::new());
+            for head in heads {
+                self.live_changes.note(head.conversation, Novelty::New);
+                let deadline = self.deadline_after_restart(&head);
+                self.idle_timers.set(head.conversation, deadline.map(|deadline| deadline.due));
+                inner.live.insert(head);
+            }
+        }
+        for conversation in open {
+            let registry = self.clone();
+            self.spawn(async move {
+                if let Err(failure) = registry.ask(conversation, command::wake()).await {
+                    tracing::warn!(agent = %conversation.agent, %failure, "cannot close an interrupted turn");
+                }
+            });
+        }
+    }
+
+    /// Ends everything that this daemon does for an agent that another one has taken over. Nothing is written.
+    pub fn abandon(&self, agent: Uuid) {
+        let mut inner = self.inner.lock();
+        let lost = inner.adopted.remove(&agent);
+        self.forget_contexts(&mut inner, agent);
+        drop(inner);
+        if let Some(lost) = lost {
+            lost.cancel();
+        }
+    }
+
+    /// Forgets the actors and the contexts of an agent.
+    fn forget_contexts(&self, inner: &mut Inner, agent: Uuid) {
+        let with_actors = inner.actors.keys().filter(|key| key.agent == agent);
+        let live = inner.live.of_agent(agent).map(|head| head.conversation);
+        let mut all: Vec<ConversationKey> = with_actors.copied().chain(live).collect();
+        all.sort_unstable();
+        all.dedup();
+        for conversation in all {
+            inner.actors.remove(&conversation);
+            inner.live.remove(conversation);
+            inner.prompt_sizes.remove(&conversation);
+            self.idle_timers.set(conversation, None);
+            self.eviction_timers.set(conversation, None);
+            self.running.set(conversation, None);
+            self.attached.forget_turn(conversation);
+            self.live_changes.note(conversation, Novelty::Changed);
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Which agents this daemon has among those of a cluster: they are claimed at the first request for them, and are then in
+//! the index. Without a cluster, this daemon has them all.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use chorus_base::error::{Elsewhere, Error, Result};
+use chorus_base::private_fs::create_private;
+use chorus_catalog::AgentRow;
+use chorus_config::agent::{AGENT_FILE, AgentConfig};
+use chorus_journal::{Claim, ContextRow, Owner, Ownership};
+use chorus_proto::AgentStatus;
+use chorus_runtime::run_blocking;
+use chorus_store::Store;
+use futures_util::future::BoxFuture;
+use uuid::Uuid;
+
+use super::init::write_config;
+use crate::KeyedMutex;
+use crate::agent::agent_index::{AgentEntry, AgentIndex};
+use crate::agent::registry::Registry;
+use crate::ops::settings::EffectiveConfig;
+
+/// Directories of an agent that has none on this machine yet.
+const DIRS: [&str; 3] = ["docs", "sessions", "workspace"];
+
+/// Claims agents, and takes them on.
+#[derive(Debug)]
+pub struct AgentClaims {
+    pub store: Arc<Store>,
+    pub index: Arc<AgentIndex>,
+    pub registry: Arc<Registry>,
+    pub config: Arc<EffectiveConfig>,
+    pub home: PathBuf,
+    pub locks: KeyedMutex<Uuid>,
+}
+
+impl AgentClaims {
+    /// Returns whether this daemon has the agent, so that it may read its files and write for it.
+    #[must_use]
+    pub fn has(&self, agent: Uuid) -> bool {
+        match &self.store.ownership {
+            None => true,
+            Some(ownership) => ownership.owns(agent) && self.registry.is_adopted(agent),
+        }
+    }
+
+    /// Makes sure that this daemon has the agent, which is called `name` as far as is known.
+    ///
+    /// # Errors
+    /// [`Error::elsewhere`] if another daemon has it.
+    pub async fn ensure(&self, agent: Uuid, name: &str) -> Result<()> {
+        match &self.store.ownership {
+            Some(ownership) if !self.has(agent) => self.take_on(&**ownership, agent, name).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Claims an agent that is about to be created, or comes back.
+    ///
+    /// # Errors
+    /// As [`AgentClaims::ensure`].
+    pub async fn claim_new(&self, agent: Uuid, name: &str) -> Result<()> {
+        let Some(ownership) = &self.store.ownership else { return Ok(()) };
+        if self.has(agent) {
+            return Ok(());
+        }
+        let _alone = self.locks.lock(agent).await;
+        claim(&**ownership, agent, name).await?;
+        self.adopt(&**ownership, agent).await
+    }
+
+    /// Finds an agent that is not in the index because another daemon has it or nobody does, and takes it on.
+    ///
+    /// # Errors
+    /// As [`AgentClaims::ensure`].
+    pub async fn find(&self, name: &str) -> Result<Option<Arc<AgentEntry>>> {
+        if self.store.ownership.is_none() {
+            return Ok(None);
+        }
+        let Some(row) = self.store.catalog.agents.find(name.to_owned()).await? else { return Ok(None) };
+        self.ensure(row.id, name).await?;
+        Ok(self.index.by_id(row.id))
+    }
+
+    /// As [`AgentClaims::find`], by id.
+    pub async fn find_by_id(&self, agent: Uuid) -> Result<Option<Arc<AgentEntry>>> {
+        if self.store.ownership.is_none() {
+            return Ok(None);
+        }
+        let Some(row) = self.store.catalog.agents.list_by_id(vec![agent]).await?.pop() else { return Ok(None) };
+        self.ensure(agent, &row.name).await?;
+        Ok(self.index.by_id(agent))
+    }
+
+    /// Takes on the agents that this daemon had before it ended.
+    pub async fn take_on_former(&self) -> Result<()> {
+        let Some(ownership) = &self.store.ownership else { return Ok(()) };
+        let former = ownership.claim_former().await?;
+        // Three queries for all of them.
+        let mut heads: HashMap<Uuid, Vec<ContextRow>> = HashMap::new();
+        for head in self.store.journal.live_contexts().await? {
+            heads.entry(head.conversation.agent).or_default().push(head);
+        }
+        self.store.journal.conversations().await?.into_iter().for_each(|row| self.index.conversations.insert(row));
+        for row in self.store.catalog.agents.list_by_id(former.clone()).await? {
+            if row.status == AgentStatus::Active {
+                self.index.insert(self.entry_of(row).await?);
+            }
+        }
+        for agent in former {
+            self.registry.adopt(agent, heads.remove(&agent).unwrap_or_default());
+        }
+        Ok(())
+    }
+
+    /// Takes on agents that nobody has and of which something is due, at most `limit`. Returns their number.
+    pub async fn take_on_due(&self, limit: u32) -> Result<usize> {
+        let Some(ownership) = &self.store.ownership else { return Ok(0) };
+        let due = ownership.claim_due(limit).await?;
+        for agent in &due {
+            let _alone = self.locks.lock(*agent).await;
+            self.adopt(&**ownership, *agent).await?;
+        }
+        Ok(due.len())
+    }
+
+    /// Ends what this daemon does for agents that others have taken over, whenever that happens.
+    pub async fn watch_losses(&self) {
+        let Some(ownership) = &self.store.ownership else { return };
+        while let Ok(lost) = ownership.lost().await {
+            for agent in lost {
+                tracing::warn!(%agent, "another node has taken an agent over");
+                self.registry.abandon(agent);
+                self.index.remove(agent);
+            }
+        }
+    }
+
+    fn take_on<'a>(&'a self, ownership: &'a dyn Ownership, agent: Uuid, name: &'a str) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let _alone = self.locks.lock(agent).await;
+            if self.has(agent) {
+                return Ok(());
+            }
+            claim(ownership, agent, name).await?;
+            self.adopt(ownership, agent).await
+        })
+    }
+
+    /// Puts an agent that this daemon owns into the index, with its conversations and contexts.
+    async fn adopt(&self, ownership: &dyn Ownership, agent: Uuid) -> Result<()> {
+        let rows = self.store.catalog.agents.list_by_id(vec![agent]).await?;
+        let row = rows.into_iter().find(|row| row.status == AgentStatus::Active);
+        let heads = ownership.live_contexts_of(agent).await?;
+        ownership.conversations_of(agent).await?.into_iter().for_each(|row| self.index.conversations.insert(row));
+        if let Some(row) = row {
+            self.index.insert(self.entry_of(row).await?);
+        }
+        self.registry.adopt(agent, heads);
+        Ok(())
+    }
+
+    /// Makes the entry of an agent. If its agent.json here is not the one that its row was made of, the file is replaced:
+    /// the row is the truth.
+    async fn entry_of(&self, row: AgentRow) -> Result<AgentEntry> {
+        let defaults = self.config.current();
+        let config = AgentConfig::parse(&row.config, &defaults)
+            .map_err(|problem| Error::internal(format!("the agent.json of {} in the database {problem}", row.name)))?;
+        let dir = self.home.join(&row.dir);
+        let stamp = match row.stamp.as_str() {
+            "" => None,
+            _ if dir.join(AGENT_FILE).exists() => Some(row.stamp.clone()),
+            _ => None,
+        };
+        let stamp = match stamp {
+            Some(stamp) => stamp,
+            None => {
+                let stamp = self.write_files(dir, config.clone()).await?;
+                self.store.catalog.agents.upsert(AgentRow { stamp: stamp.clone(), ..row.clone() }).await?;
+                stamp
+            }
+        };
+        Ok(super::agent_entry(&self.home, &row.dir, &config, stamp))
+    }
+
+    /// Writes agent.json, and creates the directories around it. Returns the stamp of the file.
+    async fn write_files(&self, dir: PathBuf, config: AgentConfig) -> Result<String> {
+        run_blocking(move || {
+            let write = || {
+                create_dirs(&dir)?;
+                write_config(&dir, &config)
+            };
+            write().map_err(|e| Error::io(format_args!("cannot write {}", dir.display()), &e))
+        })
+        .await
+    }
+}
+
+fn create_dirs(dir: &Path) -> std::io::Result<()> {
+    create_private(dir)?;
+    DIRS.iter().try_for_each(|name| create_private(&dir.join(name)))
+}
+
+async fn claim(ownership: &dyn Ownership, agent: Uuid, name: &str) -> Result<()> {
+    match ownership.claim(agent).await? {
+        Claim::Granted { .. } => Ok(()),
+        Claim::OwnedBy(Owner { node, address }) => Err(Error::elsewhere(name, Elsewhere { node, address })),
+    }
+}

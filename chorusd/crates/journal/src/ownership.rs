@@ -1,0 +1,55 @@
+//! Which agents this daemon may write for, if several share a database.
+
+use std::fmt::Debug;
+
+use uuid::Uuid;
+
+use crate::{ContextRow, ConversationRow, JournalRead};
+
+/// A daemon that owns an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owner {
+    /// Name of the node.
+    pub node: String,
+    /// Address at which other nodes reach it.
+    pub address: String,
+}
+
+/// Outcome of a claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Claim {
+    /// This process owns the agent now, in this epoch.
+    Granted { epoch: i64 },
+    /// Another process owns it, and its heartbeat is fresh.
+    OwnedBy(Owner),
+}
+
+/// The agents that this daemon owns among those that share a database. What it writes for others is refused. See
+/// docs/design/ownership.md.
+pub trait Ownership: Debug + Send + Sync {
+    /// Returns whether this daemon owns the agent, as far as it knows.
+    fn owns(&self, agent: Uuid) -> bool;
+
+    /// Claims an agent, which need not exist yet.
+    fn claim(&self, agent: Uuid) -> JournalRead<'_, Claim>;
+
+    /// Claims the agents that this node owned when it stopped or crashed and that nobody has claimed since. Returns their
+    /// ids.
+    fn claim_former(&self) -> JournalRead<'_, Vec<Uuid>>;
+
+    /// Claims up to `limit` agents that nobody owns and of which something is due: an idle deadline has passed, or a turn
+    /// was running. Returns their ids.
+    fn claim_due(&self, limit: u32) -> JournalRead<'_, Vec<Uuid>>;
+
+    /// Gives an agent up after all writes so far. Returns the node that wants it, if one does.
+    fn release(&self, agent: Uuid) -> JournalRead<'_, Option<String>>;
+
+    /// Lists the live contexts of an agent that this daemon owns.
+    fn live_contexts_of(&self, agent: Uuid) -> JournalRead<'_, Vec<ContextRow>>;
+
+    /// Lists the conversations beside `main` of an agent.
+    fn conversations_of(&self, agent: Uuid) -> JournalRead<'_, Vec<ConversationRow>>;
+
+    /// Waits until another node has taken over agents that this one owned, and returns them.
+    fn lost(&self) -> JournalRead<'_, Vec<Uuid>>;
+}

@@ -1,0 +1,81 @@
+//! The trait [`Ownership`] for PostgreSQL: claims of one agent or of many, and releases.
+
+use chorus_base::error::Result;
+use chorus_journal::{Claim, ContextRow, ConversationRow, JournalRead, Ownership};
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use crate::PostgresJournal;
+use crate::errors::read_failed;
+use crate::node::STALE_AFTER;
+use crate::ownership::Grant;
+use crate::rows::{CONVERSATION_COLUMNS, read_conversation};
+use crate::statement::{Call, call, run_alone};
+
+impl PostgresJournal {
+    /// Runs a statement that claims agents and returns their ids and epochs.
+    async fn claim_by(&self, claim: Call) -> Result<Vec<Uuid>> {
+        let rows = run_alone(&**self.reader().await?, self.readers.route(), claim).await;
+        let granted = |row: &Row| {
+            let grant = Grant { agent: row.get(0), epoch: row.get(1) };
+            self.grants.insert(grant);
+            grant.agent
+        };
+        Ok(rows.map_err(|e| read_failed(&e))?.iter().map(granted).collect())
+    }
+}
+
+impl Ownership for PostgresJournal {
+    fn owns(&self, agent: Uuid) -> bool {
+        self.grants.of_agent(agent).is_ok()
+    }
+
+    fn claim(&self, agent: Uuid) -> JournalRead<'_, Claim> {
+        Box::pin(Self::claim(self, agent))
+    }
+
+    fn claim_former(&self) -> JournalRead<'_, Vec<Uuid>> {
+        let sql = "UPDATE heads SET owner_node = $1, owner_boot = $2, epoch = epoch + 1, wanted_by = NULL, released_by = NULL
+             WHERE (owner_node = $1 AND owner_boot < $2) OR (owner_node IS NULL AND released_by = $1)
+             RETURNING agent_id, epoch";
+        Box::pin(self.claim_by(call!(sql, self.node.id.clone(), self.node.boot)))
+    }
+
+    fn claim_due(&self, limit: u32) -> JournalRead<'_, Vec<Uuid>> {
+        // The condition on the owner is that of a claim of one agent. Rows that another claim holds are left to it.
+        let sql = "UPDATE heads SET owner_node = $1, owner_boot = $2, epoch = epoch + 1, wanted_by = NULL, released_by = NULL
+             WHERE agent_id IN (
+                 SELECT h.agent_id FROM contexts c JOIN heads h ON h.agent_id = c.agent_id
+                 LEFT JOIN nodes n ON n.id = h.owner_node
+                 WHERE NOT c.ended
+                     AND (c.idle_deadline_at < (extract(epoch FROM clock_timestamp()) * 1000000000)::bigint
+                         OR c.turn IS NOT NULL)
+                     AND (h.owner_node IS NULL OR n.stopped
+                         OR n.heartbeat <= clock_timestamp() - make_interval(secs => $3))
+                     AND h.owner_node IS DISTINCT FROM $1
+                 ORDER BY c.idle_deadline_at LIMIT $4
+                 FOR UPDATE OF h SKIP LOCKED)
+             RETURNING agent_id, epoch";
+        let stale = STALE_AFTER.as_secs_f64();
+        Box::pin(self.claim_by(call!(sql, self.node.id.clone(), self.node.boot, stale, i64::from(limit))))
+    }
+
+    fn release(&self, agent: Uuid) -> JournalRead<'_, Option<String>> {
+        Box::pin(Self::release(self, agent))
+    }
+
+    fn live_contexts_of(&self, agent: Uuid) -> JournalRead<'_, Vec<ContextRow>> {
+        Box::pin(Self::live_contexts_of(self, agent))
+    }
+
+    fn conversations_of(&self, agent: Uuid) -> JournalRead<'_, Vec<ConversationRow>> {
+        Box::pin(async move {
+            let sql = format!("SELECT {CONVERSATION_COLUMNS} FROM conversations WHERE agent_id = $1");
+            Ok(self.query(&sql, &[&agent]).await?.iter().map(read_conversation).collect())
+        })
+    }
+
+    fn lost(&self) -> JournalRead<'_, Vec<Uuid>> {
+        Box::pin(async move { Ok(self.grants.lost().await) })
+    }
+}

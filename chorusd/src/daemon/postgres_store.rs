@@ -1,0 +1,99 @@
+//! The store in PostgreSQL, which several daemons can share.
+
+use std::sync::Arc;
+
+use chorus_base::error::{Error, Result};
+use chorus_catalog::{AuditLog, ChainVerifier};
+use chorus_config::{KeySource, StoreConfig};
+use chorus_engine::ops::daemon::VERSION;
+use chorus_journal::Journal as _;
+use chorus_proto::ErrorKind;
+use chorus_redact::Redactor;
+use chorus_store::{OnFatal, Store, Upkeep};
+use chorus_store_postgres::{DatabaseUrl, NodeName, PostgresJournal};
+use futures_util::future::BoxFuture;
+use jiff::Timestamp;
+
+/// Connects to the database of `config`, brings its schema up to date, and starts this daemon as a node.
+///
+/// # Errors
+/// `invalid_config` for an unusable URL or name; as [`PostgresJournal::open`].
+pub(super) async fn open(config: &StoreConfig, on_fatal: &OnFatal, redactor: &Arc<Redactor>) -> Result<Store> {
+    let url = read_url(&config.url)?;
+    let id = match &config.node {
+        Some(node) => node.clone(),
+        None => host_name()?,
+    };
+    let name = NodeName { id, address: String::new() };
+    let journal = Arc::new(PostgresJournal::open(url, &name, VERSION, on_fatal.clone()).await?);
+    let catalog = journal.catalog(redactor.clone());
+    let upkeep = PostgresUpkeep { journal: journal.clone(), audit: catalog.audit.clone() };
+    Ok(Store::with_database(journal.clone(), catalog, journal, Arc::new(upkeep), on_fatal))
+}
+
+fn read_url(source: &KeySource) -> Result<DatabaseUrl> {
+    match source {
+        KeySource::Env { value: Some(value), .. } => DatabaseUrl::parse(value.expose()),
+        KeySource::Env { variable, value: None } => DatabaseUrl::from_env(variable),
+        KeySource::File(path) | KeySource::Credential { path: Some(path), .. } => DatabaseUrl::from_file(path),
+        KeySource::Credential { name, path: None } => {
+            let what = format!("the service manager did not pass the credential {name}");
+            Err(Error::new(ErrorKind::InvalidConfig, what).hint("set LoadCredential= in the unit, or use url_file"))
+        }
+        KeySource::None => {
+            Err(Error::new(ErrorKind::InvalidConfig, "`store.kind` is \"postgres\", and the configuration has no URL")
+                .hint("set url_file, url_env or credential in the table [store]"))
+        }
+    }
+}
+
+fn host_name() -> Result<String> {
+    let system = rustix::system::uname();
+    let name = system.nodename().to_string_lossy();
+    let usable = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+    if usable {
+        return Ok(name.into_owned());
+    }
+    Err(Error::new(ErrorKind::InvalidConfig, format!("the name of this host, {name:?}, cannot be that of a node"))
+        .hint("set node in the table [cluster]"))
+}
+
+#[derive(Debug)]
+struct PostgresUpkeep {
+    journal: Arc<PostgresJournal>,
+    audit: Arc<dyn AuditLog>,
+}
+
+impl Upkeep for PostgresUpkeep {
+    /// Never: PostgreSQL's own vacuum frees the room of deleted rows, and its log and backups are not Chorus's.
+    fn is_purge_due(&self) -> BoxFuture<'_, Result<bool>> {
+        Box::pin(async { Ok(false) })
+    }
+
+    /// Deletes the records of ended contexts.
+    fn purge_deleted(&self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move { self.journal.trim(self.journal.ended_contexts().await?).await })
+    }
+
+    fn verify_audit_log(&self) -> BoxFuture<'_, Result<ChainVerifier>> {
+        Box::pin(async move { self.audit.verify(None).await })
+    }
+
+    /// Does nothing: the database does not lose the end of a log that it has committed.
+    fn record_lost_audits(&self, _now: Timestamp) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn release_memory(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+
+    /// Does nothing: what failed is a file of this machine. The daemon ends, and nothing is acknowledged on its way that the
+    /// database has not committed.
+    fn poison(&self, _failure: Error) {}
+
+    /// Releases the agents and ends the heartbeat.
+    fn close(&self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(self.journal.close())
+    }
+}
