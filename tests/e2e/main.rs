@@ -28,6 +28,7 @@ mod memory;
 mod models;
 mod notes;
 mod objects;
+mod peers;
 mod permissions;
 mod real_data;
 mod redact;

@@ -1,12 +1,15 @@
 //! A TCP proxy in front of the server, which puts faults into the connections of one node.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU64, Ordering};
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
+
+use crate::wait::pause;
 
 /// Forwards everything.
 const OPEN: u8 = 0;
@@ -14,6 +17,8 @@ const OPEN: u8 = 0;
 const SILENT: u8 = 1;
 /// Closes each new connection.
 const REFUSING: u8 = 2;
+/// Reads nothing more.
+const STALLED: u8 = 3;
 
 /// A proxy on a port of its own.
 #[derive(Debug)]
@@ -25,8 +30,11 @@ pub struct FaultProxy {
 #[derive(Debug)]
 struct State {
     mode: AtomicU8,
-    /// Bytes of answers until all connections are cut; negative: never.
+    /// Bytes of answers, and of requests, until all connections are cut; negative: never.
     answer_bytes: AtomicI64,
+    request_bytes: AtomicI64,
+    /// Milliseconds by which everything is delayed.
+    delay: AtomicU64,
     /// Changes when all connections are to end.
     cuts: watch::Sender<u64>,
 }
@@ -39,6 +47,8 @@ impl FaultProxy {
         let state = Arc::new(State {
             mode: AtomicU8::new(OPEN),
             answer_bytes: AtomicI64::new(-1),
+            request_bytes: AtomicI64::new(-1),
+            delay: AtomicU64::new(0),
             cuts: watch::Sender::new(0),
         });
         let shared = state.clone();
@@ -74,9 +84,29 @@ impl FaultProxy {
         self.state.answer_bytes.store(bytes, Ordering::SeqCst);
     }
 
+    /// Cuts all connections once `bytes` more of requests were forwarded.
+    pub fn cut_after_request_bytes(&self, bytes: i64) {
+        self.state.request_bytes.store(bytes, Ordering::SeqCst);
+    }
+
+    /// Forwards everything so much later from now on.
+    pub fn delay(&self, time: Duration) {
+        self.state.delay.store(u64::try_from(time.as_millis()).unwrap_or(u64::MAX), Ordering::SeqCst);
+    }
+
     /// Forwards nothing from now on, and says nothing about it.
     pub fn fall_silent(&self) {
         self.state.mode.store(SILENT, Ordering::SeqCst);
+    }
+
+    /// Reads nothing from now on, so that those who send have to wait.
+    pub fn stall(&self) {
+        self.state.mode.store(STALLED, Ordering::SeqCst);
+    }
+
+    /// Accepts no new connections. Those that exist stay.
+    pub fn refuse_new(&self) {
+        self.state.mode.store(REFUSING, Ordering::SeqCst);
     }
 
     /// Cuts all connections and accepts no new ones.
@@ -88,24 +118,27 @@ impl FaultProxy {
     /// Cuts what is left from the time of faults, and forwards everything from now on.
     pub fn heal(&self) {
         self.state.answer_bytes.store(-1, Ordering::SeqCst);
+        self.state.request_bytes.store(-1, Ordering::SeqCst);
+        self.state.delay.store(0, Ordering::SeqCst);
         self.cut();
         self.state.mode.store(OPEN, Ordering::SeqCst);
     }
 }
 
 impl State {
-    /// Counts bytes of answers. True if the connections are to be cut instead of forwarding these.
-    fn is_cut_by(&self, bytes: usize) -> bool {
-        if self.answer_bytes.load(Ordering::SeqCst) < 0 {
-            return false;
+    /// Counts bytes of one direction. `Some` if the connections are to be cut: the number of these to forward before.
+    fn cut_at(&self, bytes: usize, answers: bool) -> Option<usize> {
+        let left = if answers { &self.answer_bytes } else { &self.request_bytes };
+        if left.load(Ordering::SeqCst) < 0 {
+            return None;
         }
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
-        if self.answer_bytes.fetch_sub(bytes, Ordering::SeqCst) >= bytes {
-            return false;
+        let before = left.fetch_sub(bytes, Ordering::SeqCst);
+        if before >= bytes {
+            return None;
         }
-        self.answer_bytes.store(-1, Ordering::SeqCst);
-        self.cuts.send_modify(|cuts| *cuts += 1);
-        true
+        left.store(-1, Ordering::SeqCst);
+        Some(usize::try_from(before).unwrap_or_default())
     }
 }
 
@@ -113,19 +146,32 @@ async fn forward(state: Arc<State>, mut from: OwnedReadHalf, mut to: OwnedWriteH
     let mut cuts = state.cuts.subscribe();
     let mut buffer = vec![0; 16 * 1024];
     loop {
+        if state.mode.load(Ordering::SeqCst) == STALLED {
+            let _ = cuts.changed().await;
+            return;
+        }
         let read = tokio::select! {
             _ = cuts.changed() => return,
             read = from.read(&mut buffer) => read,
         };
         let Ok(count @ 1..) = read else { return };
-        if answers && state.is_cut_by(count) {
-            return;
-        }
+        let cut = state.cut_at(count, answers);
         if state.mode.load(Ordering::SeqCst) == SILENT {
             continue;
         }
-        let Some(bytes) = buffer.get(..count) else { return };
-        if to.write_all(bytes).await.is_err() {
+        let delay = state.delay.load(Ordering::SeqCst);
+        if delay > 0 {
+            pause(Duration::from_millis(delay)).await;
+        }
+        let Some(bytes) = buffer.get(..cut.unwrap_or(count)) else { return };
+        let written = tokio::select! {
+            _ = cuts.changed() => return,
+            written = to.write_all(bytes) => written,
+        };
+        if cut.is_some() {
+            state.cuts.send_modify(|cuts| *cuts += 1);
+        }
+        if cut.is_some() || written.is_err() {
             return;
         }
     }

@@ -1,0 +1,86 @@
+//! Makes a connection to a node: TCP, TLS, hello.
+
+use std::io;
+
+use rustls::pki_types::ServerName;
+use tokio::net::TcpStream;
+use tokio_rustls::{TlsConnector, TlsStream};
+use tokio_util::sync::CancellationToken;
+
+use crate::certificates::{NODE_URI, names_node};
+use crate::credentials::{ALPN, TlsConfigs};
+use crate::errors::{ConnectError, ConnectErrorKind};
+use crate::hello::{Hello, HelloReply, PROTOCOL};
+use crate::node::{LocalNode, PeerAddress};
+use crate::settings::server_name;
+use crate::socket_options;
+use crate::transport::{self, Connection};
+
+/// Connects to a node. Takes as long as the network does.
+pub(crate) async fn dial(
+    target: &PeerAddress,
+    local: &LocalNode,
+    configs: &TlsConfigs,
+    max_frame: usize,
+    cut: &CancellationToken,
+) -> Result<Connection, ConnectError> {
+    let Some((name, host, port)) = server_name(&target.address) else {
+        return Err(ConnectError::new(ConnectErrorKind::Unreachable, target, "the address has no host and port")
+            .hint("check `advertise` of that node"));
+    };
+    let explain = |failure: io::Error| ConnectError::from_io(target, &failure);
+    let stream = TcpStream::connect((host, port)).await.map_err(explain)?;
+    socket_options::set(&stream).map_err(explain)?;
+    let tls = start_tls(target, configs, name, stream).await?;
+    let (mut reader, mut writer) = transport::split(tls, max_frame, cut);
+    // A hello that cannot be written was refused: the reason is in what can be read.
+    let written = writer.send_control(&Hello::of(local)).await;
+    let reply = match reader.next_control().await {
+        Ok(reply) => reply,
+        Err(failure) if crate::errors::tls_error(&failure).is_some() => return Err(explain(failure)),
+        Err(failure) => return Err(explain(written.err().unwrap_or(failure))),
+    };
+    let hello = match serde_json::from_slice(&reply) {
+        Ok(HelloReply::Accepted(hello)) => hello,
+        Ok(HelloReply::Refused { reason, protocol }) => {
+            let error = ConnectError::new(ConnectErrorKind::Refused, target, format!("it refuses this node: {reason}"));
+            let is_older = protocol < PROTOCOL;
+            return Err(if protocol == PROTOCOL {
+                error.hint("the log of that node says more")
+            } else if is_older {
+                error.hint("update Chorus on that node")
+            } else {
+                error.hint("update Chorus on this node")
+            });
+        }
+        Err(_) => return Err(ConnectError::new(ConnectErrorKind::WrongNode, target, "its answer is not a hello")),
+    };
+    let peer = hello.into_peer();
+    if peer.id != target.id {
+        let shown: String = peer.id.chars().take(80).collect();
+        return Err(ConnectError::new(ConnectErrorKind::WrongNode, target, format!("node {shown:?} answers there")));
+    }
+    Ok(Connection { reader, writer, peer })
+}
+
+async fn start_tls(
+    target: &PeerAddress,
+    configs: &TlsConfigs,
+    name: ServerName<'static>,
+    stream: TcpStream,
+) -> Result<TlsStream<TcpStream>, ConnectError> {
+    let connector = TlsConnector::from(configs.client.clone());
+    let tls = connector.connect(name, stream).await.map_err(|failure| ConnectError::from_io(target, &failure))?;
+    let (_, state) = tls.get_ref();
+    if state.alpn_protocol() != Some(ALPN) {
+        let error = ConnectError::new(ConnectErrorKind::WrongNode, target, "it speaks another protocol over TLS");
+        return Err(error.hint("check `advertise` of that node"));
+    }
+    let certificate = state.peer_certificates().and_then(|chain| chain.first());
+    if !certificate.is_some_and(|certificate| names_node(certificate, &target.id)) {
+        let what = format!("its certificate does not have {NODE_URI}{}", target.id);
+        return Err(ConnectError::new(ConnectErrorKind::WrongNode, target, what)
+            .hint("check `advertise` of that node, or create its certificate again with this URI in subjectAltName"));
+    }
+    Ok(TlsStream::from(tls))
+}

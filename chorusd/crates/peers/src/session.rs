@@ -1,0 +1,116 @@
+//! One client's connection to another node.
+
+use std::io;
+
+use bytes::Bytes;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use crate::limits::FINISH_LIMIT;
+use crate::node::PeerNode;
+use crate::transport::{Connection, SessionReader, SessionWriter};
+
+/// Frames to and from another node, for one client's connection. Both sides end it with [`Session::finish`]; dropping it
+/// closes the connection, and the other side sees it break.
+#[derive(Debug)]
+pub struct Session {
+    connection: Connection,
+    return_to: oneshot::Sender<Connection>,
+}
+
+/// What became of a request that was not answered, when its session is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was not carried out: it did not leave this node in whole, or the other node ended the session before it.
+    NotRun,
+    /// It may have been carried out, in whole or in part.
+    Unknown,
+}
+
+impl Session {
+    /// `return_to` gets the connection once the session has ended on both sides.
+    pub(crate) fn new(connection: Connection, return_to: oneshot::Sender<Connection>) -> Self {
+        Self { connection, return_to }
+    }
+
+    /// The process at the other end.
+    #[must_use]
+    pub fn peer(&self) -> &PeerNode {
+        &self.connection.peer
+    }
+
+    /// Both directions, for a task that waits for either.
+    pub fn split(&mut self) -> (&mut SessionReader, &mut SessionWriter) {
+        (&mut self.connection.reader, &mut self.connection.writer)
+    }
+
+    /// Returns the next frame as [`SessionReader::next`] does, and writes what is queued in the meantime, so that two sides that
+    /// write much do not wait for each other. May be dropped and called again.
+    ///
+    /// # Errors
+    /// Those of both directions.
+    pub async fn next(&mut self) -> io::Result<Option<Bytes>> {
+        let (reader, writer) = self.split();
+        tokio::select! {
+            biased;
+            next = reader.next() => next,
+            failure = writer.flush_forever() => Err(failure),
+        }
+    }
+
+    /// Sends a frame; see [`SessionWriter::send`].
+    ///
+    /// # Errors
+    /// The same.
+    pub async fn send(&mut self, body: Bytes) -> io::Result<u64> {
+        self.connection.writer.send(body).await
+    }
+
+    /// Says what became of the request that was sent as the frame of this number, if it has no answer and there will be
+    /// none: a direction has failed, or the other side has ended the session. A node answers all requests that it has
+    /// taken from a session before it ends it.
+    #[must_use]
+    pub fn outcome(&self, number: u64) -> Outcome {
+        let Connection { reader, writer, .. } = &self.connection;
+        if reader.has_ended() || !writer.queue().may_be_written(number) { Outcome::NotRun } else { Outcome::Unknown }
+    }
+
+    /// Ends the session: writes what waits and the end, and discards frames until the other side has ended it, too. Then
+    /// the connection may carry another session. Closes the connection if the session is broken, or if the other side takes longer
+    /// than 5 s. Returns true if both sides have ended the session.
+    pub async fn finish(mut self) -> bool {
+        // What a broken session did not take is unknown to the other side, so it must not see an end.
+        if self.connection.reader.has_failed() || end(&mut self.connection).await.is_err() {
+            return false;
+        }
+        self.connection.writer.end_session();
+        // Nobody waits for it if this node stops.
+        let _ = self.return_to.send(self.connection);
+        true
+    }
+}
+
+/// Writes the end and waits for that of the other side. Frames that arrive are read all the time: the other side may wait
+/// for that before it reads.
+async fn end(Connection { reader, writer, .. }: &mut Connection) -> io::Result<()> {
+    let mut write = std::pin::pin!(writer.end());
+    let mut discard = std::pin::pin!(async {
+        while reader.next().await?.is_some() {}
+        io::Result::Ok(())
+    });
+    let mut has_ended = false;
+    loop {
+        tokio::select! {
+            biased;
+            written = &mut write => break written?,
+            ended = &mut discard, if !has_ended => {
+                ended?;
+                has_ended = true;
+            }
+        }
+    }
+    if has_ended {
+        return Ok(());
+    }
+    timeout(FINISH_LIMIT, discard).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
+}
