@@ -62,7 +62,8 @@ impl Authority {
         let (start, end) = (day(days.start), day(days.end));
         let curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=x"];
         self.run(&[&["req", "-keyout", "y.key", "-out", "y.csr"], &curve[..]].concat());
-        let signed = ["-batch", "-notext", "-config", "ca.cnf", "-cert", "ca.crt", "-keyfile", "ca.key", "-in", "y.csr"];
+        let signed =
+            ["-batch", "-notext", "-config", "ca.cnf", "-cert", "ca.crt", "-keyfile", "ca.key", "-in", "y.csr"];
         let valid = ["-startdate", &start, "-enddate", &end, "-extfile", "extensions", "-out", "y.crt"];
         self.run(&[&["ca"], &signed[..], &valid[..]].concat());
         std::fs::copy(self.dir.join("y.crt"), certificate).expect("a certificate");

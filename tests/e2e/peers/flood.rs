@@ -17,7 +17,8 @@ async fn a_thousand_silent_connections_keep_no_peer_out() -> Result {
     let node = EchoNode::start_with(certificates.credentials("b")?, limits).await?;
     let pool = pool_of(certificates.credentials("a")?);
     let port = node.port;
-    let silent = move || (0..1000).map(|_| TcpStream::connect(("127.0.0.1", port))).collect::<std::io::Result<Vec<_>>>();
+    let silent =
+        move || (0..1000).map(|_| TcpStream::connect(("127.0.0.1", port))).collect::<std::io::Result<Vec<_>>>();
     let silent = tokio::task::block_in_place(silent)?;
     let began = Instant::now();
     let mut sessions = Vec::new();
@@ -48,9 +49,7 @@ async fn a_connection_that_says_nothing_ends_in_time() -> Result {
     let node = EchoNode::start_with(certificates.credentials("b")?, limits).await?;
     let mut stream = TcpStream::connect(("127.0.0.1", node.port))?;
     assert_eq!(stream.read(&mut [0])?, 0);
-    wait_until("the refusal", DEADLINE, || {
-        (node.reasons() == ["it did not say hello in time"]).then_some(())
-    });
+    wait_until("the refusal", DEADLINE, || (node.reasons() == ["it did not say hello in time"]).then_some(()));
     Ok(())
 }
 

@@ -89,7 +89,9 @@ async fn an_independent_client_is_accepted_with_a_good_certificate_only() -> Res
 async fn plain_text_is_refused() -> Result {
     let certificates = Certificates::create()?;
     let node = EchoNode::start(&certificates, "b").await?;
-    for (count, text) in (1..).zip([&b"GET / HTTP/1.1\r\nHost: b\r\n\r\n"[..], b"SSH-2.0-OpenSSH_9.2\r\n", &frame(HELLO)]) {
+    for (count, text) in
+        (1..).zip([&b"GET / HTTP/1.1\r\nHost: b\r\n\r\n"[..], b"SSH-2.0-OpenSSH_9.2\r\n", &frame(HELLO)])
+    {
         let mut stream = TcpStream::connect(("127.0.0.1", node.port))?;
         stream.write_all(text)?;
         stream.read_to_end(&mut Vec::new())?;

@@ -60,7 +60,9 @@ impl Server {
         let output = BufReader::new(child.0.stdout.take().ok_or("no standard output")?);
         for line in output.lines() {
             // ACCEPT 127.0.0.1:PORT
-            if let Some(port) = line?.strip_prefix("ACCEPT ").and_then(|address| address.rsplit(':').next()?.parse().ok()) {
+            if let Some(port) =
+                line?.strip_prefix("ACCEPT ").and_then(|address| address.rsplit(':').next()?.parse().ok())
+            {
                 return Ok(Self { port, _child: child });
             }
         }

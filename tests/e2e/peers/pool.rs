@@ -76,7 +76,8 @@ async fn few_connections_wait_and_none_for_long() -> Result {
 async fn an_old_connection_has_no_further_session() -> Result {
     let certificates = Certificates::create()?;
     let node = EchoNode::start(&certificates, "b").await?;
-    let pool = pool_with(certificates.credentials("a")?, PoolLimits { max_age: Duration::ZERO, ..PoolLimits::default() });
+    let pool =
+        pool_with(certificates.credentials("a")?, PoolLimits { max_age: Duration::ZERO, ..PoolLimits::default() });
     let mut session = pool.connect(&node.address("b"), &owner()).await?;
     use_once(&mut session).await?;
     assert!(session.finish().await);

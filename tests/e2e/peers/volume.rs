@@ -3,12 +3,27 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use chorus_peers::{ListenerLimits, PeerListener};
+use chorus_peers::{ListenerLimits, Outcome, PeerListener, PoolLimits};
 use chorus_proto::frame::MAX_FRAME;
 use chorus_tests::wait::pause;
 use tokio_util::sync::CancellationToken;
 
-use super::{Certificates, EchoNode, Result, ask, local, owner, peer_at, pool_of};
+use super::{Certificates, EchoNode, Result, ask, local, owner, peer_at, pool_of, pool_with};
+
+/// A node whose sessions are not read after their first frame.
+async fn start_unread(certificates: &Certificates) -> Result<(u16, tokio::task::JoinHandle<()>)> {
+    let (credentials, limits) = (certificates.credentials("b")?, ListenerLimits::default());
+    let mut listener = PeerListener::bind(credentials, local("b"), limits, CancellationToken::new()).await?;
+    let port = listener.local_address().port();
+    let server = chorus_runtime::spawn(async move {
+        let mut sessions = Vec::new();
+        while let Some(mut incoming) = listener.accept().await {
+            incoming.session.next().await.expect("a frame");
+            sessions.push(incoming);
+        }
+    });
+    Ok((port, server))
+}
 
 /// A frame of the largest size, with its number in it.
 fn largest(number: u8) -> Bytes {
@@ -126,5 +141,25 @@ async fn a_side_that_does_not_read_holds_the_other_up_and_nobody_else() -> Resul
     stuck.split().1.flush().await?;
     assert!(stuck.finish().await);
     assert_eq!(server.await?, sent);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_side_that_takes_nothing_for_too_long_is_given_up() -> Result {
+    let certificates = Certificates::create()?;
+    let (port, server) = start_unread(&certificates).await?;
+    let limits = PoolLimits { stall_limit: Duration::from_secs(2), ..PoolLimits::default() };
+    let pool = pool_with(certificates.credentials("a")?, limits);
+    let mut quiet = pool.connect(&peer_at("b", port), &owner()).await?;
+    quiet.send(Bytes::from_static(b"first")).await?;
+    let mut stuck = pool.connect(&peer_at("b", port), &owner()).await?;
+    stuck.send(Bytes::from_static(b"first")).await?;
+    let number = stuck.split().1.feed(vec![0; MAX_FRAME].into()).await?;
+    let failure = stuck.next().await.err().ok_or("it was answered")?;
+    assert_eq!(failure.kind(), std::io::ErrorKind::TimedOut, "{failure}");
+    assert_eq!(stuck.outcome(number), Outcome::NotRun, "the last byte did not leave");
+    // Nothing waits for the other session, so that it lasts.
+    assert_eq!(quiet.send(Bytes::from_static(b"second")).await?, 1);
+    server.abort();
     Ok(())
 }

@@ -72,7 +72,8 @@ async fn a_server_that_is_absent_or_silent_or_no_server_is_named() -> Result {
         }
     });
     let closed = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-    let table = [(closed, "nothing listens there"), (silent_port, "does not answer"), (other_port, "does not speak TLS")];
+    let table =
+        [(closed, "nothing listens there"), (silent_port, "does not answer"), (other_port, "does not speak TLS")];
     for (port, reason) in table {
         let failure = pool.connect(&peer_at("b", port), &owner()).await.err().ok_or(reason)?;
         assert!(failure.message.contains(reason), "{reason}: {failure}");

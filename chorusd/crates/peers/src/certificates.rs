@@ -62,5 +62,6 @@ pub(crate) fn describe_alert(alert: AlertDescription) -> String {
 /// The day of a time, in UTC.
 pub(crate) fn date(time: UnixTime) -> String {
     let second = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
-    jiff::Timestamp::from_second(second).map_or_else(|_| "an unknown day".to_owned(), |at| at.strftime("%F %R UTC").to_string())
+    jiff::Timestamp::from_second(second)
+        .map_or_else(|_| "an unknown day".to_owned(), |at| at.strftime("%F %R UTC").to_string())
 }

@@ -11,6 +11,7 @@ use crate::certificates::{NODE_URI, names_node};
 use crate::credentials::{ALPN, TlsConfigs};
 use crate::errors::{ConnectError, ConnectErrorKind};
 use crate::hello::{Hello, HelloReply, PROTOCOL};
+use crate::limits::PoolLimits;
 use crate::node::{LocalNode, PeerAddress};
 use crate::settings::server_name;
 use crate::socket_options;
@@ -21,7 +22,7 @@ pub(crate) async fn dial(
     target: &PeerAddress,
     local: &LocalNode,
     configs: &TlsConfigs,
-    max_frame: usize,
+    limits: PoolLimits,
     cut: &CancellationToken,
 ) -> Result<Connection, ConnectError> {
     let Some((name, host, port)) = server_name(&target.address) else {
@@ -30,9 +31,9 @@ pub(crate) async fn dial(
     };
     let explain = |failure: io::Error| ConnectError::from_io(target, &failure);
     let stream = TcpStream::connect((host, port)).await.map_err(explain)?;
-    socket_options::set(&stream).map_err(explain)?;
+    socket_options::set(&stream, limits.stall_limit).map_err(explain)?;
     let tls = start_tls(target, configs, name, stream).await?;
-    let (mut reader, mut writer) = transport::split(tls, max_frame, cut);
+    let (mut reader, mut writer) = transport::split(tls, limits.max_frame, cut);
     // A hello that cannot be written was refused: the reason is in what can be read.
     let written = writer.send_control(&Hello::of(local)).await;
     let reply = match reader.next_control().await {

@@ -68,10 +68,8 @@ impl ConnectError {
                 let what = format!("its certificate is refused: {}", describe(error));
                 Self::new(ConnectErrorKind::NotTrusted, target, what).hint("run `chorusctl doctor` on both nodes")
             }
-            TlsError::AlertReceived(alert) => {
-                Self::new(ConnectErrorKind::NotTrusted, target, describe_alert(*alert))
-                    .hint("run `chorusctl doctor` on both nodes; the log of the other one says more")
-            }
+            TlsError::AlertReceived(alert) => Self::new(ConnectErrorKind::NotTrusted, target, describe_alert(*alert))
+                .hint("run `chorusctl doctor` on both nodes; the log of the other one says more"),
             TlsError::InvalidMessage(_) => Self::new(ConnectErrorKind::WrongNode, target, "it does not speak TLS")
                 .hint("check `advertise` of that node"),
             other => Self::new(ConnectErrorKind::NotTrusted, target, other),

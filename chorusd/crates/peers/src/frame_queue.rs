@@ -141,7 +141,6 @@ impl FrameQueue {
     pub(crate) fn may_be_written(&self, number: u64) -> bool {
         number < self.shared.pending.lock().written
     }
-
 }
 
 impl Pending {
@@ -180,7 +179,8 @@ mod tests {
 
     #[test]
     fn bytes_are_the_same_however_few_are_taken_at_a_time() {
-        let bodies: Vec<Bytes> = (1..80_usize).map(|length| vec![u8::try_from(length).unwrap(); length].into()).collect();
+        let bodies: Vec<Bytes> =
+            (1..80_usize).map(|length| vec![u8::try_from(length).unwrap(); length].into()).collect();
         for most in [1, 2, 3, 4, 5, 7, 100, usize::MAX] {
             let queue = FrameQueue::new(100);
             bodies.iter().for_each(|body| assert!(queue.offer(body.clone()).is_ok()));

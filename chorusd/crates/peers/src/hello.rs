@@ -40,7 +40,9 @@ pub(crate) enum HelloReply {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Control {
     /// Begins a session, on behalf of somebody.
-    Open { requester: Requester },
+    Open {
+        requester: Requester,
+    },
     /// Is answered with `Pong`.
     Ping,
     Pong,

@@ -73,7 +73,7 @@ pub(crate) async fn serve(incoming: &Incoming, stream: TcpStream, address: IpAdd
 
 /// Agrees on TLS and exchanges hellos.
 async fn shake_hands(incoming: &Incoming, stream: TcpStream) -> Result<(Connection, OwnedSemaphorePermit), Failed> {
-    socket_options::set(&stream).map_err(|_| Failed::Ended)?;
+    socket_options::set(&stream, incoming.limits.stall_limit).map_err(|_| Failed::Ended)?;
     let configs = incoming.credentials.current().await;
     let accepted = TlsAcceptor::from(configs.server.clone()).accept(stream).into_fallible().await;
     let tls = match accepted {

@@ -10,6 +10,9 @@ pub(crate) const MAX_CONTROL_BYTES: usize = 16 << 10;
 /// Time after which the end of a session is no longer waited for.
 pub(crate) const FINISH_LIMIT: Duration = Duration::from_secs(5);
 
+/// Time in which the other side has to take something: that which a client of the local socket has, too.
+const STALL_LIMIT: Duration = Duration::from_secs(30);
+
 /// Bounds of what others may do to the port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListenerLimits {
@@ -23,6 +26,8 @@ pub struct ListenerLimits {
     pub handshake_timeout: Duration,
     /// Time that a connection without a session may be silent. Longer than `ping_interval` of the others.
     pub silence_limit: Duration,
+    /// Time after which a connection ends whose other side takes nothing of what is sent.
+    pub stall_limit: Duration,
 }
 
 impl Default for ListenerLimits {
@@ -33,6 +38,7 @@ impl Default for ListenerLimits {
             max_handshakes: 256,
             handshake_timeout: Duration::from_secs(5),
             silence_limit: Duration::from_secs(30),
+            stall_limit: STALL_LIMIT,
         }
     }
 }
@@ -54,6 +60,8 @@ pub struct PoolLimits {
     pub ping_interval: Duration,
     /// Time in which a ping has to be answered.
     pub ping_timeout: Duration,
+    /// Time after which a connection ends whose other side takes nothing of what is sent.
+    pub stall_limit: Duration,
 }
 
 impl Default for PoolLimits {
@@ -66,6 +74,7 @@ impl Default for PoolLimits {
             connect_timeout: Duration::from_secs(5),
             ping_interval: Duration::from_secs(5),
             ping_timeout: Duration::from_secs(2),
+            stall_limit: STALL_LIMIT,
         }
     }
 }

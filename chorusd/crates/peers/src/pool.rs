@@ -96,14 +96,13 @@ impl PeerPool {
             }
         }
         let cut = self.shared.node_cut(&target.id);
-        let dialed = dial(target, &self.shared.local, &configs, self.shared.limits.max_frame, &cut);
+        let dialed = dial(target, &self.shared.local, &configs, self.shared.limits, &cut);
         let dialed = tokio::select! {
             () = cut.cancelled() => return Err(ConnectError::timed_out(target)),
             dialed = timeout(self.shared.limits.connect_timeout, dialed) => dialed,
         };
         let connection = dialed.map_err(|_| ConnectError::timed_out(target))??;
-        let made =
-            Made { address: target.address.clone(), generation: configs.generation, at: Instant::now(), cut };
+        let made = Made { address: target.address.clone(), generation: configs.generation, at: Instant::now(), cut };
         Ok(self.shared.clone().open(connection, open, made))
     }
 

@@ -73,7 +73,8 @@ impl Refusals {
         };
         entry.count += 1;
         // Somebody with many addresses must not fill the log with many reasons either.
-        let is_new = key.is_some() && entry.reason != reason && now.duration_since(entry.logged_at) >= LOG_INTERVAL / 60;
+        let is_new =
+            key.is_some() && entry.reason != reason && now.duration_since(entry.logged_at) >= LOG_INTERVAL / 60;
         reason.clone_into(&mut entry.reason);
         if !is_new && now.duration_since(entry.logged_at) < LOG_INTERVAL {
             return None;

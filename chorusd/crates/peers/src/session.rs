@@ -1,6 +1,7 @@
 //! One client's connection to another node.
 
 use std::io;
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
@@ -9,6 +10,9 @@ use tokio::time::timeout;
 use crate::limits::FINISH_LIMIT;
 use crate::node::PeerNode;
 use crate::transport::{Connection, SessionReader, SessionWriter};
+
+/// Time for a read after a write has failed. The kernel knows at once.
+const LAST_READ_LIMIT: Duration = Duration::from_secs(1);
 
 /// Frames to and from another node, for one client's connection. Both sides end it with [`Session::finish`]; dropping it
 /// closes the connection, and the other side sees it break.
@@ -51,10 +55,15 @@ impl Session {
     /// Those of both directions.
     pub async fn next(&mut self) -> io::Result<Option<Bytes>> {
         let (reader, writer) = self.split();
-        tokio::select! {
+        let failure = tokio::select! {
             biased;
-            next = reader.next() => next,
-            failure = writer.flush_forever() => Err(failure),
+            failure = writer.flush_forever() => failure,
+            next = reader.next() => return next,
+        };
+        // The connection is broken, but what arrived before may say more: that the other side has ended the session.
+        match timeout(LAST_READ_LIMIT, reader.next()).await {
+            Ok(Ok(next)) => Ok(next),
+            _ => Err(failure),
         }
     }
 

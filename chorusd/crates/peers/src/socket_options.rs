@@ -10,20 +10,18 @@ use tokio::net::TcpStream;
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(5);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Time after which a connection ends if what was sent is not acknowledged, or if the other side takes nothing: the
-/// kernel counts a receiver that does not read as one that is gone. Also the time to notice a node that fell silent,
-/// because it takes precedence over the number of questions. A client that does not read is given the same time.
-const STALL_LIMIT_MS: u32 = 30_000;
-
-/// Sets them.
+/// Sets them. `stall_limit` is the time after which a connection ends if what was sent is not acknowledged, or if the
+/// other side takes nothing: Linux counts a receiver that does not read as one that is gone. It is also the time to
+/// notice a node that fell silent, because it takes precedence over the number of questions.
 ///
 /// # Errors
 /// Those of the system.
-pub(crate) fn set(stream: &TcpStream) -> io::Result<()> {
+pub(crate) fn set(stream: &TcpStream, stall_limit: Duration) -> io::Result<()> {
     stream.set_nodelay(true)?;
     sockopt::set_socket_keepalive(stream, true)?;
     sockopt::set_tcp_keepidle(stream, KEEPALIVE_IDLE)?;
     sockopt::set_tcp_keepintvl(stream, KEEPALIVE_INTERVAL)?;
-    sockopt::set_tcp_user_timeout(stream, STALL_LIMIT_MS)?;
+    let stall_limit = u32::try_from(stall_limit.as_millis()).unwrap_or(u32::MAX);
+    sockopt::set_tcp_user_timeout(stream, stall_limit)?;
     Ok(())
 }
