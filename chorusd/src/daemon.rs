@@ -1,6 +1,8 @@
 //! Starts and stops the daemon: what runs in which order.
 
 mod cluster_agents;
+#[cfg(feature = "cluster")]
+mod cluster_ports;
 mod context_saves;
 #[cfg(test)]
 mod lock_race_tests;
@@ -54,7 +56,11 @@ use self::services::make_services;
 use self::startup_maintenance::{announce_recovered_tasks, run_maintenance};
 #[cfg(not(feature = "discord"))]
 use crate::discord_stub::Discord;
+#[cfg(not(feature = "cluster"))]
+use crate::server::Elsewhere;
 use crate::server::Server;
+#[cfg(feature = "cluster")]
+use crate::server::accept_peers;
 
 /// The time that a stop waits until clients have read their last replies.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
@@ -238,7 +244,15 @@ impl Daemon {
         let stop = CancellationToken::new();
         // Threads outside of the runtime end if this returns early, too.
         let _ended = stop.clone().drop_guard();
-        let server = Arc::new(Server::new(self.ops.clone(), stop.clone()));
+        #[cfg(feature = "cluster")]
+        let cluster_ports::Ports { listener: peers, elsewhere } = cluster_ports::open(&self.ops, &stop).await?;
+        #[cfg(not(feature = "cluster"))]
+        let elsewhere = Elsewhere::default();
+        let server = Arc::new(Server::new(self.ops.clone(), stop.clone(), elsewhere));
+        #[cfg(feature = "cluster")]
+        if let Some(peers) = peers {
+            self.tasks.spawn_tracked(accept_peers(server.clone(), peers));
+        }
         let (moved, sockets) = mpsc::channel(1);
         let places = instance_watch::SocketPaths {
             requested: asked.to_owned(),

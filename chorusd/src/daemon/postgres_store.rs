@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
 use chorus_catalog::{AuditLog, ChainVerifier};
-use chorus_config::{KeySource, StoreConfig};
+use chorus_config::{Config, KeySource};
 use chorus_engine::ops::daemon::VERSION;
 use chorus_journal::Journal as _;
 use chorus_proto::ErrorKind;
@@ -18,13 +18,10 @@ use jiff::Timestamp;
 ///
 /// # Errors
 /// `invalid_config` for an unusable URL or name; as [`PostgresJournal::open`].
-pub(super) async fn open(config: &StoreConfig, on_fatal: &OnFatal, redactor: &Arc<Redactor>) -> Result<Store> {
-    let url = read_url(&config.url)?;
-    let id = match &config.node {
-        Some(node) => node.clone(),
-        None => host_name()?,
-    };
-    let name = NodeName { id, address: String::new() };
+pub(super) async fn open(config: &Config, on_fatal: &OnFatal, redactor: &Arc<Redactor>) -> Result<Store> {
+    let url = read_url(&config.store.url)?;
+    let address = config.cluster.advertise.clone().unwrap_or_default();
+    let name = NodeName { id: super::cluster_ports::node_name(&config.cluster)?, address };
     let journal = Arc::new(PostgresJournal::open(url, &name, VERSION, on_fatal.clone()).await?);
     let catalog = journal.catalog(redactor.clone());
     let upkeep = PostgresUpkeep { journal: journal.clone(), audit: catalog.audit.clone() };
@@ -45,17 +42,6 @@ fn read_url(source: &KeySource) -> Result<DatabaseUrl> {
                 .hint("set url_file, url_env or credential in the table [store]"))
         }
     }
-}
-
-fn host_name() -> Result<String> {
-    let system = rustix::system::uname();
-    let name = system.nodename().to_string_lossy();
-    let usable = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
-    if usable {
-        return Ok(name.into_owned());
-    }
-    Err(Error::new(ErrorKind::InvalidConfig, format!("the name of this host, {name:?}, cannot be that of a node"))
-        .hint("set node in the table [cluster]"))
 }
 
 #[derive(Debug)]

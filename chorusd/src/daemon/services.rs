@@ -300,7 +300,7 @@ async fn open_store(
 ) -> Result<Store> {
     match config.store.kind {
         #[cfg(feature = "cluster")]
-        chorus_config::StoreKind::Postgres => super::postgres_store::open(&config.store, on_fatal, redactor).await,
+        chorus_config::StoreKind::Postgres => super::postgres_store::open(config, on_fatal, redactor).await,
         _ => Store::open(&places.home, config.durability(), on_fatal, clock.now(), redactor.clone()),
     }
 }

@@ -16,7 +16,6 @@ use chorus_proto::frame_codec::FrameCodec;
 use chorus_proto::{ErrorData, ErrorKind, RpcError};
 use futures_util::future::{BoxFuture, FutureExt as _};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use interprocess::local_socket::tokio::Stream;
 use rustix::io::Errno;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -26,6 +25,7 @@ use tokio_util::codec::Decoder as _;
 use tokio_util::sync::CancellationToken;
 
 use super::dispatch::{ClientHandle, ToClient, dispatch};
+use super::elsewhere::Elsewhere;
 use super::frame_budget::FrameBudget;
 use super::frame_limits::{IncomingFrame, PermitOutcome, busy_error};
 use super::reply::{self, Frame};
@@ -38,16 +38,16 @@ const MAX_RUNNING: usize = 64;
 const MAX_READ_BYTES: usize = 64 << 10;
 
 /// Serves one client until it closes, breaks the framing, or `stop` is cancelled. `room` is the byte budget that all
-/// connections share.
+/// connections share; `elsewhere` says what becomes of requests for agents that other nodes have.
 pub(super) fn serve(
-    stream: Stream,
+    socket: io::Result<OwnedFd>,
     ops: Arc<Ops>,
-    connection: u64,
+    (connection, elsewhere): (u64, Elsewhere),
     room: FrameBudget,
     stop: CancellationToken,
 ) -> BoxFuture<'static, ()> {
     Box::pin(async move {
-        let socket = match into_async_fd(stream) {
+        let socket = match socket.and_then(|socket| register_socket(Arc::new(socket), Interest::READABLE)) {
             Ok(socket) => socket,
             Err(e) => return tracing::warn!(connection, "cannot serve a connection: {e}"),
         };
@@ -56,6 +56,7 @@ pub(super) fn serve(
         let caller = ClientHandle {
             connection,
             writer: line.clone(),
+            elsewhere: elsewhere.of_client(&to_client),
             to_client,
             last_change: Arc::new(Mutex::new(Some(Instant::now()))),
             reading_ended: CancellationToken::new(),
@@ -142,7 +143,7 @@ impl Connection {
             }
             self.incoming_frame.run_write(self.writer.flush()).await?;
             if !open && self.running.is_empty() {
-                return Ok(());
+                return self.write_waiting().await;
             }
             let partial = !self.received.is_empty();
             // A frame that cannot be read yet must not hold budget meanwhile.
@@ -203,6 +204,16 @@ impl Connection {
         }
     }
 
+    /// Writes what was handed to the connection and not written yet.
+    async fn write_waiting(&mut self) -> io::Result<()> {
+        while let Ok(item) = self.for_client.try_recv() {
+            if let ToClient::Notification(frame) = *item {
+                self.incoming_frame.run_write(self.writer.write(frame)).await?;
+            }
+        }
+        Ok(())
+    }
+
     /// Writes a reply, if it is one, and with it those that are ready now: one commit may answer many requests.
     async fn write_replies(&mut self, first: Option<Frame>) -> io::Result<()> {
         let mut next = Some(first);
@@ -236,12 +247,6 @@ fn event_frame(heard: &SubscriptionItem) -> Frame {
         SubscriptionItem::Event(event) => reply::notification_frame("event", event.as_ref()),
         SubscriptionItem::Lagged(missed) => reply::notification_frame("lagged", Lagged { missed: *missed }),
     }
-}
-
-/// Registers the socket of `stream` with the runtime, for readability only.
-fn into_async_fd(stream: Stream) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
-    let Stream::UdSocket(stream) = stream;
-    register_socket(Arc::new(OwnedFd::try_from(stream)?), Interest::READABLE)
 }
 
 /// Reads more bytes; within a frame, at most for `limit`.

@@ -1,6 +1,6 @@
 //! Decodes requests, calls the operation for the method, and encodes its result.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use chorus_proto::error::CODE_METHOD_NOT_FOUND;
@@ -18,10 +18,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 mod method_runner;
-mod request_check;
+pub(super) mod request_check;
 mod routes_macro;
 
 use chorus_base::closest_match;
+use chorus_base::error;
 use chorus_base::error::{Error, Result};
 use chorus_base::sync::Mutex;
 use chorus_engine::ops;
@@ -31,9 +32,13 @@ use chorus_engine::ops::events::subscribe::Subscription;
 use self::method_runner::Responder;
 use self::request_check::{check_request, find_id, is_id, not_a_request_error};
 use self::routes_macro::routes;
+use super::elsewhere::{Asked, ForwardOfClient};
 use super::notifications::{progress_callback, progress_listener, turn_listener};
 use super::reply::{self, Frame, to_rpc_error};
 use super::writer::ClientWriter;
+
+/// Limit of the nodes that are asked for one request, because its agent moves at the same time.
+const MAX_MOVES: usize = 4;
 
 /// The client that sent a request.
 #[derive(Debug, Clone)]
@@ -43,6 +48,8 @@ pub(super) struct ClientHandle {
     pub writer: Arc<ClientWriter>,
     /// Takes what the connection sends besides responses.
     pub to_client: mpsc::Sender<Box<ToClient>>,
+    /// Carries out requests for agents that other nodes have.
+    pub elsewhere: Option<Arc<dyn ForwardOfClient>>,
     /// When the client last may have changed something: when it connected, or got the last reply to a request that may have. `None`
     /// if a search has waited for that.
     pub last_change: Arc<Mutex<Option<Instant>>>,
@@ -174,7 +181,11 @@ pub(super) async fn dispatch(ops: Arc<Ops>, caller: ClientHandle, body: Bytes) -
         return Some(reply::error_frame(request.id.filter(|id| is_id(id)), &error));
     }
     let last_change = (!changes_nothing(&request.method)).then(|| caller.last_change.clone());
-    let frame = answer(ops, caller, request).await;
+    let there = OnceLock::new();
+    let mut frame = answer(ops.clone(), caller.clone(), request, &there).await;
+    if let (Some(there), Some(way)) = (there.into_inner(), caller.elsewhere.clone()) {
+        frame = Box::pin(ask_elsewhere(ops, caller, &*way, (&body, *there), frame)).await;
+    }
     if let Some(last_change) = last_change {
         *last_change.lock() = Some(Instant::now());
     }
@@ -188,10 +199,40 @@ fn changes_nothing(method: &str) -> bool {
     methods.contains(&method)
 }
 
-/// Runs the operation of a request.
-async fn answer(ops: Arc<Ops>, caller: ClientHandle, request: Request<'_>) -> Option<Frame> {
+/// Lets another node carry a request out. If the agent has moved on by then, begins again, a few times. `refusal` is the reply
+/// if no other node can be asked.
+async fn ask_elsewhere(
+    ops: Arc<Ops>,
+    caller: ClientHandle,
+    way: &dyn ForwardOfClient,
+    (body, mut there): (&Bytes, error::Elsewhere),
+    mut refusal: Option<Frame>,
+) -> Option<Frame> {
+    for _ in 0..MAX_MOVES {
+        match way.ask(there, body, refusal).await {
+            Asked::Done(reply) => return reply,
+            Asked::Moved => {}
+        }
+        let request = serde_json::from_slice(body).ok()?;
+        let next = OnceLock::new();
+        let reply = answer(ops.clone(), caller.clone(), request, &next).await;
+        match next.into_inner() {
+            Some(next) => (there, refusal) = (*next, reply),
+            None => return reply,
+        }
+    }
+    refusal
+}
+
+/// Runs the operation of a request. Sets `there` if another node has to be asked, and nothing was done.
+async fn answer(
+    ops: Arc<Ops>,
+    caller: ClientHandle,
+    request: Request<'_>,
+    there: &OnceLock<Box<error::Elsewhere>>,
+) -> Option<Frame> {
     let id = request.id.map(ToOwned::to_owned);
-    let answer = Responder { id: id.as_deref(), limit: ops.config.max_frame };
+    let answer = Responder { id: id.as_deref(), limit: ops.config.max_frame, elsewhere: there };
     let params = request.params;
     match request.method.as_ref() {
         events::Subscribe::NAME => {

@@ -1,5 +1,6 @@
 //! Accepts connections from the daemon's own user and root only, up to a limit.
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -19,15 +20,17 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::connection::serve;
+use super::elsewhere::Elsewhere;
 use super::frame_budget::FrameBudget;
 use super::reply;
 
 /// The listening socket and its connections.
 #[derive(Debug)]
 pub struct Server {
-    ops: Arc<Ops>,
-    connections: TaskTracker,
-    stop: CancellationToken,
+    pub(super) ops: Arc<Ops>,
+    pub(super) connections: TaskTracker,
+    pub(super) stop: CancellationToken,
+    elsewhere: Elsewhere,
 }
 
 /// Pause after a failed accept, for example because no descriptor was free.
@@ -37,10 +40,11 @@ const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 const TRIM_MIN_CONNECTIONS: u64 = 256;
 
 impl Server {
-    /// Creates a server for `ops` that ends when `stop` is cancelled.
+    /// Creates a server for `ops` that ends when `stop` is cancelled. Requests for agents that other nodes have are sent there,
+    /// as `elsewhere` says.
     #[must_use]
-    pub fn new(ops: Arc<Ops>, stop: CancellationToken) -> Self {
-        Self { ops, connections: TaskTracker::new(), stop }
+    pub fn new(ops: Arc<Ops>, stop: CancellationToken, elsewhere: Elsewhere) -> Self {
+        Self { ops, connections: TaskTracker::new(), stop, elsewhere }
     }
 
     /// Accepts connections until `stop` is cancelled; [`Server::drain`] then waits for them to end. A socket received
@@ -86,9 +90,11 @@ impl Server {
                 continue;
             };
             let (ops, room, stop, most) = (self.ops.clone(), room.clone(), self.stop.clone(), most.clone());
+            let elsewhere = self.elsewhere.clone();
             self.connections.spawn_tracked(async move {
                 most.fetch_max(ops.daemon.connections.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
-                serve(stream, ops.clone(), next, room, stop).await;
+                let Stream::UdSocket(socket) = stream;
+                serve(OwnedFd::try_from(socket), ops.clone(), (next, elsewhere), room, stop).await;
                 let left = ops.daemon.connections.fetch_sub(1, Ordering::Relaxed) - 1;
                 drop(permit);
                 if has_half_closed(left, &most) {

@@ -3,12 +3,20 @@
 
 mod connection;
 mod dispatch;
+mod elsewhere;
 mod frame_budget;
 mod frame_limits;
+#[cfg(feature = "cluster")]
+mod links;
 mod listener;
 mod notifications;
+#[cfg(feature = "cluster")]
+mod peers;
 mod reply;
 mod writer;
 
 pub use dispatch::parse_request;
+pub use elsewhere::Elsewhere;
 pub use listener::Server;
+#[cfg(feature = "cluster")]
+pub use peers::accept_peers;

@@ -104,7 +104,7 @@ impl Config {
             "search.index" => self.search.index.into(),
             "search.index_tool_results" => self.search.index_tool_results.into(),
             "search.language" => self.search.language.as_str().into(),
-            _ => return self.store.value(key),
+            _ => return self.store.value(key).or_else(|| self.cluster.value(key)),
         })
     }
 }

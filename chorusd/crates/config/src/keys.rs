@@ -8,7 +8,7 @@ use super::agent::check_name;
 use super::capture::parse_directories;
 use super::provider::{self, parse_base_url, parse_name};
 use super::raw_value::{RawConfigValue, validate_retention};
-use super::{Config, DurabilityMode, store};
+use super::{Config, DurabilityMode, cluster, store};
 
 /// One key.
 pub(crate) struct ConfigKey {
@@ -31,7 +31,7 @@ pub(crate) const fn config_key(
 
 /// Returns all keys.
 pub(crate) fn keys() -> impl Iterator<Item = &'static ConfigKey> {
-    KEYS.iter().chain(store::KEYS)
+    KEYS.iter().chain(store::KEYS).chain(cluster::KEYS)
 }
 
 impl ConfigKey {

@@ -4,6 +4,7 @@
 
 pub mod agent;
 mod capture;
+mod cluster;
 pub mod discord;
 mod display;
 mod grants;
@@ -28,6 +29,7 @@ use chorus_base::Durability;
 use chorus_permissions::{Grants, Profiles};
 
 pub use capture::CaptureConfig;
+pub use cluster::ClusterConfig;
 pub use load::load;
 pub use mcp::{EnvVariable, McpHttp, McpProgram, McpServer, McpTransport, check_mcp_name};
 pub use provider::{CallLimits, KeySource, Price, Provider, ProviderKind, is_loopback_url};
@@ -79,6 +81,7 @@ pub struct Config {
     pub capture: CaptureConfig,
     pub search: SearchConfig,
     pub store: StoreConfig,
+    pub cluster: ClusterConfig,
     /// Origins of the values that are not defaults.
     pub origins: Origins,
     /// The configuration file.
@@ -159,6 +162,7 @@ impl Default for Config {
             capture: CaptureConfig::default(),
             search: SearchConfig::default(),
             store: StoreConfig::default(),
+            cluster: ClusterConfig::default(),
             profiles: Profiles::default(),
             grants: Grants::default(),
             discord: discord::DiscordConfig::default(),

@@ -46,6 +46,7 @@ pub fn load(path: &Path, env: impl Fn(&str) -> Option<OsString>) -> Result<Confi
     let named = config.origins.contains_key("discord.token_env");
     config.discord.locate_token(named, source.dir, source.env);
     config.store.locate_url(source.dir, source.env);
+    config.cluster.locate_files(source.dir);
     Ok(config)
 }
 

@@ -1,5 +1,5 @@
-//! `[store]` and `[cluster]`: the database that keeps everything, and this daemon's name among those that share it. Only a
-//! build with the feature `cluster` has the keys; otherwise it is SQLite in the home.
+//! `[store]`: the database that keeps everything. Only a build with the feature `cluster` has the keys; otherwise it is
+//! SQLite in the home.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -22,27 +22,25 @@ pub enum StoreKind {
     Postgres,
 }
 
-/// The tables `[store]` and `[cluster]`.
+/// The table `[store]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoreConfig {
     pub kind: StoreKind,
     /// The URL of PostgreSQL, which may contain a password.
     pub url: KeySource,
-    /// Name of this daemon among those that share the database; `None`: the name of the host.
-    pub node: Option<String>,
 }
 
 impl Default for StoreConfig {
     fn default() -> Self {
-        Self { kind: StoreKind::default(), url: KeySource::None, node: None }
+        Self { kind: StoreKind::default(), url: KeySource::None }
     }
 }
 
-/// Keys of the tables.
+/// Keys of the table.
 #[cfg(not(feature = "cluster"))]
 pub(crate) const KEYS: &[ConfigKey] = &[];
 
-/// Keys of the tables.
+/// Keys of the table.
 #[cfg(feature = "cluster")]
 pub(crate) const KEYS: &[ConfigKey] = &[
     config_key(
@@ -72,15 +70,6 @@ pub(crate) const KEYS: &[ConfigKey] = &[
         let name = super::provider::parse_name(v, |c| c.is_ascii_alphanumeric() || "-_.".contains(c))?;
         c.store.set_url(KeySource::Credential { name, path: None })
     }),
-    config_key(
-        "cluster",
-        "node",
-        "Name of this daemon among those that share the database. By default the name of the host.",
-        |c, v| {
-            c.store.node = Some(super::provider::parse_name(v, |c| c.is_ascii_alphanumeric() || "-_.".contains(c))?);
-            Ok(())
-        },
-    ),
 ];
 
 impl StoreConfig {
@@ -111,7 +100,6 @@ impl StoreConfig {
 
     /// Returns the value of a key as it would be written in config.toml; `None` if there is no such key.
     pub(super) fn value(&self, key: &str) -> Option<Value> {
-        let text = |text: Option<&str>| text.map(Value::from).unwrap_or_default();
         Some(match key {
             "store.kind" => match self.kind {
                 StoreKind::Sqlite => "sqlite".into(),
@@ -129,7 +117,6 @@ impl StoreConfig {
                 KeySource::Credential { name, .. } => name.as_str().into(),
                 _ => Value::Null,
             },
-            "cluster.node" => text(self.node.as_deref()),
             _ => return None,
         })
     }

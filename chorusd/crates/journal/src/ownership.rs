@@ -27,6 +27,9 @@ pub enum Claim {
 /// The agents that this daemon owns among those that share a database. What it writes for others is refused. See
 /// docs/design/ownership.md.
 pub trait Ownership: Debug + Send + Sync {
+    /// Returns the boot number of this daemon among those of its node.
+    fn boot(&self) -> i64;
+
     /// Returns whether this daemon owns the agent, as far as it knows.
     fn owns(&self, agent: Uuid) -> bool;
 

@@ -26,6 +26,10 @@ impl PostgresJournal {
 }
 
 impl Ownership for PostgresJournal {
+    fn boot(&self) -> i64 {
+        self.node.boot
+    }
+
     fn owns(&self, agent: Uuid) -> bool {
         self.grants.of_agent(agent).is_ok()
     }

@@ -1,6 +1,8 @@
 //! Decodes the parameters of a request, runs its operation, and encodes the reply.
 
-use chorus_base::error::{Error, Result};
+use std::sync::OnceLock;
+
+use chorus_base::error::{Elsewhere, Error, Result};
 use chorus_proto::RpcError;
 use chorus_proto::error::{CODE_INVALID_PARAMS, CODE_INVALID_REQUEST, CODE_PARSE};
 use chorus_proto::methods::Method;
@@ -18,6 +20,8 @@ pub(super) struct Responder<'a> {
     /// `None` for a notification, which gets no reply.
     pub(super) id: Option<&'a RawValue>,
     pub(super) limit: usize,
+    /// Gets the node that has to be asked instead, if an operation says so.
+    pub(super) elsewhere: &'a OnceLock<Box<Elsewhere>>,
 }
 
 /// Encodes the result of an operation as the reply to a request, in a frame of limited length.
@@ -64,15 +68,23 @@ impl<'a> Responder<'a> {
     async fn wait_for(self, task: JoinHandle<Result<EncodeReply>>) -> Option<Frame> {
         match task.await.unwrap_or_else(|e| Err(Error::internal(e.to_string()))) {
             Ok(encode) => self.id.map(|id| encode(id, self.limit)),
-            Err(failure) => self.reply_error(&to_rpc_error(&failure)),
+            Err(failure) => self.reply_failure(failure),
         }
     }
 
     fn reply<R: Serialize>(self, result: Result<R>) -> Option<Frame> {
         match result {
             Ok(result) => self.id.map(|id| reply::success_frame(id, result, self.limit)),
-            Err(failure) => self.reply_error(&to_rpc_error(&failure)),
+            Err(failure) => self.reply_failure(failure),
         }
+    }
+
+    fn reply_failure(self, failure: Error) -> Option<Frame> {
+        let reply = self.reply_error(&to_rpc_error(&failure));
+        if let Some(there) = failure.elsewhere {
+            let _ = self.elsewhere.set(there);
+        }
+        reply
     }
 
     pub(super) fn reply_error(self, error: &RpcError) -> Option<Frame> {

@@ -44,7 +44,7 @@ pub(super) fn is_id(id: &RawValue) -> bool {
 }
 
 /// Returns the id of a frame that is an object but not a request.
-pub(super) fn find_id(body: &[u8]) -> Option<&RawValue> {
+pub(in crate::server) fn find_id(body: &[u8]) -> Option<&RawValue> {
     serde_json::from_slice::<FrameId<'_>>(body).ok()?.id.filter(|id| is_id(id))
 }
 
