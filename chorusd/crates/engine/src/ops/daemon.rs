@@ -59,7 +59,7 @@ pub async fn status(ops: &Ops, params: StatusParams) -> Result<StatusResult> {
         (Some(name), _) => (vec![ops.agent_resolver.resolve(Some(name)).await?], None),
         (None, None) => (ops.agent_resolver.all().await?, None),
         (None, Some(limit)) => {
-            let (first, totals) = select_first(ops, limit);
+            let (first, totals) = select_first(ops, ops.agent_resolver.all_as_known().await?, limit);
             (ops.agent_resolver.reload_all(first).await?, Some(totals))
         }
     };
@@ -124,9 +124,9 @@ async fn find_blocker(ops: &Ops, entry: &AgentEntry, agent: &Agent) -> Option<Bl
     blocked(reason, Some(format!("cancel the turn: chorusctl cancel {name}")))
 }
 
-/// Selects at most `limit` agents for a short status: first those with a live context, the most recently active ones if
+/// Selects at most `limit` of all agents for a short status: first those with a live context, the most recently active ones if
 /// there are too many; then the others. Both groups are sorted by name.
-fn select_first(ops: &Ops, limit: u64) -> (Vec<Arc<AgentEntry>>, AgentTotals) {
+fn select_first(ops: &Ops, all: Vec<Arc<AgentEntry>>, limit: u64) -> (Vec<Arc<AgentEntry>>, AgentTotals) {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let live = ops.registry.context_infos();
     let mut latest = HashMap::new();
@@ -136,7 +136,7 @@ fn select_first(ops: &Ops, limit: u64) -> (Vec<Arc<AgentEntry>>, AgentTotals) {
     }
     let last_activity = |entry: &AgentEntry| latest.get(&entry.settings.id).copied();
     let (mut first, idle): (Vec<_>, Vec<_>) =
-        ops.agents.all().into_iter().partition(|entry| last_activity(entry).is_some());
+        all.into_iter().partition(|entry| last_activity(entry).is_some());
     let totals =
         AgentTotals { active: first.len() as u64, idle: idle.len() as u64, approvals: ops.approvals.count_all_open() };
     if first.len() > limit {

@@ -94,6 +94,21 @@ impl AgentClaims {
         Ok(self.index.by_id(agent))
     }
 
+    /// Returns the agents that this daemon does not have, as their rows describe them, in no particular order. Empty without
+    /// a cluster.
+    pub async fn others(&self) -> Result<Vec<Arc<AgentEntry>>> {
+        if self.store.ownership.is_none() {
+            return Ok(Vec::new());
+        }
+        let defaults = self.config.current();
+        let rows = self.store.catalog.agents.list(false).await?.into_iter();
+        let entry = |row: AgentRow| {
+            let config = AgentConfig::parse(&row.config, &defaults).ok()?;
+            Some(Arc::new(super::agent_entry(&self.home, &row.dir, &config, row.stamp)))
+        };
+        Ok(rows.filter(|row| self.index.by_id(row.id).is_none()).filter_map(entry).collect())
+    }
+
     /// Takes on the agents that this daemon had before it ended.
     pub async fn take_on_former(&self) -> Result<()> {
         let Some(ownership) = &self.store.ownership else { return Ok(()) };

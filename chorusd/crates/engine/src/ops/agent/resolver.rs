@@ -86,9 +86,20 @@ impl AgentResolver {
         self.reload_if_changed(entry).await
     }
 
-    /// Returns all agents.
+    /// Returns all agents, sorted by name.
     pub async fn all(&self) -> Result<Vec<Arc<AgentEntry>>> {
-        self.reload_all(self.index.all()).await
+        self.reload_all(self.all_as_known().await?).await
+    }
+
+    /// Returns all agents, sorted by name, as they were when their files were last read.
+    pub async fn all_as_known(&self) -> Result<Vec<Arc<AgentEntry>>> {
+        let mut all = self.index.all();
+        let others = self.claims.others().await?;
+        if !others.is_empty() {
+            all.extend(others);
+            all.sort_by(|one, other| one.settings.name.cmp(&other.settings.name));
+        }
+        Ok(all)
     }
 
     /// Returns the agent with its current agent.json. If the file cannot be used, the entry reports the problem, and the
