@@ -8,6 +8,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{AuditDecision, AuditEntry};
 
+/// Hint of the error after which nothing can be appended to an audit log, because its newest row was changed.
+pub const CHANGED_AUDIT_HINT: &str = "run `chorusctl audit verify`; until the catalog is restored from a backup, all \
+                                      actions are denied because they cannot be recorded";
+
 /// Number and hash of a row of an audit log, by default of the newest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuditHead {
@@ -44,10 +48,7 @@ impl AuditHead {
 
 fn invalid_hash_error(id: i64, length: usize) -> Error {
     let what = format!("entry {id} of the audit log was changed: its hash has {length} bytes, not 32");
-    Error::new(ErrorKind::StorageFailed, what).hint(
-        "run `chorusctl audit verify`; until db/chorus.db is restored from a backup, all actions are denied \
-         because they cannot be recorded",
-    )
+    Error::new(ErrorKind::StorageFailed, what).hint(CHANGED_AUDIT_HINT)
 }
 
 /// SHA-256 of the previous hash and of every field in the order of the table: numbers as 8 bytes, texts and ids as

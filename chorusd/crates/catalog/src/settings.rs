@@ -4,6 +4,15 @@ use std::fmt::Debug;
 
 use crate::{AuditDecision, CatalogRead, CatalogWrite};
 
+/// Settings that concern one machine: what is captured there, and the agent that was chosen there.
+const NODE_SETTINGS: [&str; 2] = ["capture", "chosen_agent"];
+
+/// Returns true for a setting that each node of a cluster has for itself; the others are shared by all.
+#[must_use]
+pub fn is_node_setting(key: &str) -> bool {
+    NODE_SETTINGS.contains(&key)
+}
+
 /// The table of settings.
 pub trait SettingTable: Debug + Send + Sync {
     /// Returns the value of `key`.
