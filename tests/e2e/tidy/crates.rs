@@ -66,7 +66,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("catalog", &["base", "journal", "proto", "redact", "session"]),
     ("session-objects", &["base", "clock", "proto", "runtime", "session", "tls"]),
     ("store", &["base", "catalog", "journal", "proto", "redact", "runtime", "session"]),
-    ("store-postgres", &["base", "journal", "proto", "runtime", "session", "tls"]),
+    ("store-postgres", &["base", "catalog", "journal", "proto", "redact", "runtime", "session", "tls"]),
     ("agent-core", &["base", "permissions", "proto", "session"]),
     (
         "engine",

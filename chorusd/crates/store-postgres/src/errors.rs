@@ -1,6 +1,7 @@
 //! Errors of the database as errors for whoever made the request.
 
 use chorus_base::error::{Error, MAYBE_STORED_HINT};
+use chorus_catalog::CHANGED_AUDIT_HINT;
 use chorus_proto::ErrorKind;
 use tokio_postgres::error::SqlState;
 
@@ -9,6 +10,12 @@ pub(crate) const OTHER_WRITER: &str = "CH001";
 
 /// The agent has another epoch.
 pub(crate) const OTHER_EPOCH: &str = "CH002";
+
+/// There are as many as there may be; the message is their number.
+const LIMIT_REACHED: &str = "CH004";
+
+/// A row of the audit log was changed, so that none can follow it.
+const CHANGED_AUDIT: &str = "CH005";
 
 /// Why a transaction was not committed, or perhaps not.
 #[derive(Debug)]
@@ -72,6 +79,10 @@ pub(crate) fn refused(failure: &tokio_postgres::Error) -> Error {
         Some(code) if *code == SqlState::LOCK_NOT_AVAILABLE => {
             Error::new(ErrorKind::Busy, "another node holds the agent's row in PostgreSQL")
                 .hint("try again in a moment")
+        }
+        Some(code) if code.code() == LIMIT_REACHED => Error::new(ErrorKind::LimitReached, text),
+        Some(code) if code.code() == CHANGED_AUDIT => {
+            Error::new(ErrorKind::StorageFailed, text).hint(CHANGED_AUDIT_HINT)
         }
         _ => Error::new(ErrorKind::StorageFailed, format!("PostgreSQL refused it: {text}"))
             .hint("see the log of the database"),

@@ -42,8 +42,8 @@ const MAX_TRIES: u32 = 5;
 /// Runs once the connection was lost and all answers of the last transaction are known.
 pub(crate) type AfterReconnect = Box<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
 
-/// The queue of the writer.
-#[derive(Debug)]
+/// The queue of the writer. Cheap to clone.
+#[derive(Debug, Clone)]
 pub(crate) struct Writer {
     jobs: mpsc::Sender<Job>,
     node: Arc<Node>,
@@ -51,7 +51,7 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Connects and starts the task. It ends after the jobs that wait when the writer is dropped.
+    /// Connects and starts the task. It ends after the jobs that wait when the writer and its clones are dropped.
     pub(crate) async fn start(
         url: DatabaseUrl,
         node: Arc<Node>,
