@@ -10,6 +10,7 @@
 mod append;
 mod batch;
 mod calls;
+mod catalog;
 mod channel_binding;
 mod connect_errors;
 mod connection;
@@ -31,6 +32,7 @@ mod tls;
 mod url_source;
 mod writer;
 
+pub use catalog::AgentTables;
 pub use connection::DatabaseUrl;
 pub use journal::PostgresJournal;
 pub use migrations::migrate;

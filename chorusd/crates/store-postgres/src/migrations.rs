@@ -9,7 +9,14 @@ use crate::errors::read_failed;
 use crate::route::TRANSACTION_SETTINGS;
 
 /// The steps, the first with number 1. Steps are only ever added.
-const MIGRATIONS: &[&str] = &[include_str!("../migrations/0001_journal.sql"), include_str!("../migrations/0005_released_by.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../migrations/0001_journal.sql"),
+    concat!(
+        include_str!("../migrations/0003_agents.sql"),
+        include_str!("../migrations/0003_agents_functions.sql"),
+    ),
+    include_str!("../migrations/0005_released_by.sql"),
+];
 
 /// Key of the advisory lock that is held while the schema changes: "chorus" in ASCII.
 const LOCK_KEY: i64 = 0x0000_6368_6f72_7573;
