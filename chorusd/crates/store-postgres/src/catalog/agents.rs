@@ -54,7 +54,7 @@ impl AgentTable for PostgresAgentTable {
         let id = row.id;
         self.db.write_then(self.grant(&row), vec![upsert(row)], move |rows| {
             // If the answer was lost, it may have changed something.
-            if rows.first().is_none_or(|row| row.get(0)) {
+            if rows.and_then(<[Row]>::first).is_none_or(|row| row.get(0)) {
                 changes.note_agent(id);
             }
         })
@@ -88,15 +88,16 @@ impl AgentTable for PostgresAgentTable {
             let sql = "INSERT INTO capture_tombstones (conversation) SELECT unnest($1::text[]) ON CONFLICT DO NOTHING";
             calls.push(call!(sql, tombstones));
         }
-        let sql = "UPDATE agents SET status = 'destroyed', destroyed_at = $2, dir = $3 WHERE id = $1";
+        let sql = "UPDATE agents SET status = 'destroyed', destroyed_at = $2, dir = $3 WHERE id = $1
+             RETURNING id";
         calls.push(call!(sql, id, to_nanos(at), dir));
-        self.db.write_then(grant, calls, move |_| changes.note_agent(id))
+        self.db.write_then(grant, calls, move |rows| note_changed(&changes, id, rows))
     }
 
     fn delete(&self, id: Uuid) -> CatalogWrite<()> {
         let changes = self.changes.clone();
-        let calls = vec![call!("DELETE FROM agents WHERE id = $1", id)];
-        self.db.write_then(self.db.grant(id), calls, move |_| changes.note_agent(id))
+        let calls = vec![call!("DELETE FROM agents WHERE id = $1 RETURNING id", id)];
+        self.db.write_then(self.db.grant(id), calls, move |rows| note_changed(&changes, id, rows))
     }
 }
 
@@ -104,6 +105,14 @@ impl PostgresAgentTable {
     fn grant(&self, row: &AgentRow) -> Result<Option<Grant>> {
         refuse_nul([&*row.name, &*row.dir, &*row.config, &*row.stamp])?;
         self.db.grant(row.id)
+    }
+}
+
+/// Tells the index of sessions of an agent, unless its row was not there. `rows` are those that changed, `None` if the answer
+/// was lost.
+fn note_changed(changes: &SessionChanges, id: Uuid, rows: Option<&[Row]>) {
+    if rows.is_none_or(|rows| !rows.is_empty()) {
+        changes.note_agent(id);
     }
 }
 

@@ -61,7 +61,7 @@ pub(super) fn page_query(filter: &AuditFilter) -> PageQuery {
     };
     let after = limit.map_or("$1".to_owned(), |limit| {
         let newest = matching("position", "$1", "DESC", &format!("${limit}"));
-        format!("(SELECT coalesce(min(position) - 1, $1) FROM ({newest}) AS newest)")
+        format!("(SELECT coalesce(min(position) - 1, {}) FROM ({newest}) AS newest)", i64::MAX)
     });
     let rows = matching(&format!("position, {COLUMNS}"), &after, "ASC", &(MAX_AUDIT_PAGE_ROWS + 1).to_string());
     let sql = format!(

@@ -74,13 +74,13 @@ impl CatalogDb {
         self.writer.submit(grant, calls, Some(confirm), decode, |_| ())
     }
 
-    /// Queues calls, and runs `then` once they are committed. It gets the rows of the last call; none if they were lost.
+    /// Queues calls, and runs `then` once they are committed. It gets the rows of the last call, `None` if they were lost.
     pub(crate) fn write_then<P>(&self, grant: Result<Option<Grant>>, calls: Vec<Call>, then: P) -> CatalogWrite<()>
     where
-        P: FnOnce(&[Row]) + Send + Sync + 'static,
+        P: FnOnce(Option<&[Row]>) + Send + Sync + 'static,
     {
         let decode = |rows: &JobRows| {
-            then(rows.last().map_or(&[], Vec::as_slice));
+            then(rows.last().map(Vec::as_slice));
             Ok(())
         };
         self.writer.submit(grant, calls, None, decode, |_| ())

@@ -67,10 +67,11 @@ impl UsageTable for PostgresUsageTable {
                      FROM usage WHERE at >= $2 GROUP BY agent_id) AS spent ON true";
             let rows = self.db.read(sql, &[&self.db.node.id, &to_nanos(since)]).await?;
             let newest = only(&rows)?.get(0);
+            // Without spending there is one row, of nobody.
             let spent = rows.iter().filter_map(|row| {
-                let spent =
-                    Spending { tokens: count(row, 2), cost: row.get(3), calls: count(row, 4), unpriced: count(row, 5) };
-                Some((row.get::<_, Option<Uuid>>(1)?, spent))
+                let agent = row.get::<_, Option<Uuid>>(1)?;
+                let (tokens, calls) = (count(row, 2), count(row, 4));
+                Some((agent, Spending { tokens, cost: row.get(3), calls, unpriced: count(row, 5) }))
             });
             Ok((spent.collect(), newest))
         })
