@@ -1,5 +1,6 @@
 //! The journal in PostgreSQL, against a real server.
 
+mod catalog;
 mod chaos;
 mod connecting;
 mod contract;
