@@ -55,12 +55,29 @@ impl<'a> HeaderFields<'a> {
     }
 
     /// Returns when the conversation was held: an import that does not say when it ended counts by its start.
-    fn held_at(&self) -> Timestamp {
+    #[must_use]
+    pub fn held_at(&self) -> Timestamp {
         match &self.source {
             Some(source) => source.ended_at,
             None if self.trigger == Trigger::Import => self.started_at,
             None => self.saved_at,
         }
+    }
+
+    /// Returns the text that the words of a query are searched in, in lowercase letters: the name `session_id`, the title,
+    /// the conversation and the tags, one per line.
+    #[must_use]
+    pub fn search_text(&self, session_id: &str) -> String {
+        self.lower_text(session_id, None)
+    }
+
+    fn lower_text(&self, session_id: &str, conversation_now: Option<&str>) -> String {
+        // Without a title, the summary is shown in its place.
+        let title = self.description.as_ref().or(self.summary.as_ref()).map_or("", |title| &**title);
+        let conversation = self.conversation.as_ref().map(|conversation| &*conversation.name);
+        let called = conversation.into_iter().chain(conversation_now);
+        let parts = [session_id, title].into_iter().chain(called).chain(self.tags.iter().map(|tag| &**tag));
+        parts.collect::<Vec<_>>().join("\n").to_lowercase()
     }
 
     /// Returns true if the session, which has the name `session_id`, has the time and the words that `listing` asks for;
@@ -73,13 +90,9 @@ impl<'a> HeaderFields<'a> {
         if words.is_empty() {
             return true;
         }
-        // Without a title, the summary is shown in its place.
-        let title = self.description.as_ref().or(self.summary.as_ref()).map_or("", |title| &**title);
         let conversation = self.conversation.as_ref();
         let now = conversation.and_then(|conversation| listing.conversation_texts.get(&conversation.id));
-        let called = conversation.map(|conversation| &*conversation.name).into_iter().chain(now.map(|text| &**text));
-        let parts = [session_id, title].into_iter().chain(called).chain(self.tags.iter().map(|tag| &**tag));
-        let text = parts.collect::<Vec<_>>().join("\n").to_lowercase();
+        let text = self.lower_text(session_id, now.map(|text| &**text));
         words.iter().all(|word| text.contains(&**word))
     }
 }

@@ -17,6 +17,12 @@ const LIMIT_REACHED: &str = "CH004";
 /// A row of the audit log was changed, so that none can follow it.
 const CHANGED_AUDIT: &str = "CH005";
 
+/// Another node owns the agent of a session.
+const OTHER_OWNER: &str = "CH010";
+
+/// The agent already has a session with this name, or another session has the id.
+const SESSION_EXISTS: &str = "CH011";
+
 /// Why a transaction was not committed, or perhaps not.
 #[derive(Debug)]
 pub(crate) enum TransactionError {
@@ -74,6 +80,9 @@ pub(crate) fn refused(failure: &tokio_postgres::Error) -> Error {
     }
     let text = failure.as_db_error().map_or_else(|| failure.to_string(), |known| known.message().to_owned());
     match failure.code() {
+        Some(code) if code.code() == OTHER_OWNER => overtaken(),
+        Some(code) if code.code() == SESSION_EXISTS => Error::new(ErrorKind::AlreadyExists, text),
+        Some(code) if is_unstorable_text(code) => unstorable_text(),
         Some(code) if *code == SqlState::DISK_FULL => Error::new(ErrorKind::DiskFull, format!("PostgreSQL: {text}"))
             .hint("make room on the disk of the database, then try again"),
         Some(code) if *code == SqlState::LOCK_NOT_AVAILABLE => {
@@ -108,8 +117,18 @@ pub(crate) fn unknown_outcome() -> Error {
 /// The error of a read.
 pub(crate) fn read_failed(failure: &tokio_postgres::Error) -> Error {
     match failure.as_db_error() {
+        Some(known) if is_unstorable_text(known.code()) => unstorable_text(),
         Some(known) => Error::new(ErrorKind::StorageFailed, format!("PostgreSQL refused it: {}", known.message()))
             .hint("see the log of the database"),
         None => unavailable(failure),
     }
+}
+
+/// True for a text with the character NUL, which no text of PostgreSQL can have.
+fn is_unstorable_text(code: &SqlState) -> bool {
+    *code == SqlState::CHARACTER_NOT_IN_REPERTOIRE
+}
+
+fn unstorable_text() -> Error {
+    Error::invalid("a text has the character NUL")
 }

@@ -11,6 +11,7 @@ use crate::route::TRANSACTION_SETTINGS;
 /// The steps, the first with number 1. Steps are only ever added.
 const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0001_journal.sql"),
+    include_str!("../migrations/0002_sessions.sql"),
     concat!(
         include_str!("../migrations/0003_agents.sql"),
         include_str!("../migrations/0003_agents_functions.sql"),

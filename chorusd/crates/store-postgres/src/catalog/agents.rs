@@ -42,6 +42,13 @@ impl AgentTable for PostgresAgentTable {
         })
     }
 
+    fn find(&self, name: String) -> CatalogRead<'_, Option<AgentRow>> {
+        Box::pin(async move {
+            let sql = format!("{SELECT} WHERE name = $1 AND status = 'active'");
+            Ok(self.db.read(&sql, &[&name]).await?.first().map(read_agent))
+        })
+    }
+
     fn list_destroyed(&self) -> CatalogRead<'_, Vec<Uuid>> {
         Box::pin(async move {
             let rows = self.db.read("SELECT id FROM agents WHERE status = 'destroyed'", &[]).await?;

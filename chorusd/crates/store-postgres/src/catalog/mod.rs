@@ -4,19 +4,30 @@ mod agents;
 mod approvals;
 mod audit;
 mod audit_pages;
+mod database;
 mod db;
 mod file_writes;
 mod imported_usage;
 mod memories;
+mod session_filter;
+mod session_listing;
+mod session_lookup;
+mod session_names;
+mod session_rows;
+mod session_sources;
+mod session_usage;
+mod session_writes;
+mod sessions;
 mod settings;
+mod summary_queue;
 mod tasks;
 mod usage;
 
 use std::sync::Arc;
 
 use chorus_catalog::{
-    AgentTable, ApprovalTable, AuditLog, FileWriteTable, ImportedUsageTable, MemoryTable, SessionChanges, SettingTable,
-    TaskTable, UsageTable,
+    AgentTable, ApprovalTable, AuditLog, FileWriteTable, ImportedUsageTable, MemoryTable, SessionChanges, SessionTable,
+    SettingTable, SummaryQueue, TaskTable, UsageTable,
 };
 use chorus_redact::Redactor;
 
@@ -27,7 +38,9 @@ use self::db::CatalogDb;
 use self::file_writes::PostgresFileWriteTable;
 use self::imported_usage::PostgresImportedUsageTable;
 use self::memories::PostgresMemoryTable;
+use self::sessions::PostgresSessionTable;
 use self::settings::PostgresSettingTable;
+use self::summary_queue::PostgresSummaryQueue;
 use self::tasks::PostgresTaskTable;
 use self::usage::PostgresUsageTable;
 use crate::PostgresJournal;
@@ -64,5 +77,20 @@ impl AgentTables {
             memories: Arc::new(PostgresMemoryTable { db: db.clone() }),
             file_writes: Arc::new(PostgresFileWriteTable { db }),
         }
+    }
+}
+
+impl PostgresJournal {
+    /// Returns the table of sessions. Its writes are in one order with those of the journal. What this process writes to it
+    /// is noted in `changes`.
+    #[must_use]
+    pub fn session_table(&self, changes: Arc<SessionChanges>) -> Arc<dyn SessionTable> {
+        Arc::new(PostgresSessionTable { db: database::CatalogDb::new(self), changes })
+    }
+
+    /// Returns the queue of sessions that wait for a summary.
+    #[must_use]
+    pub fn summary_queue(&self) -> Arc<dyn SummaryQueue> {
+        Arc::new(PostgresSummaryQueue { db: database::CatalogDb::new(self) })
     }
 }

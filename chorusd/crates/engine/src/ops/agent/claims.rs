@@ -13,6 +13,7 @@ use chorus_journal::{Claim, ContextRow, Owner, Ownership};
 use chorus_proto::AgentStatus;
 use chorus_runtime::run_blocking;
 use chorus_store::Store;
+use chorus_store::session_files::stamp;
 use futures_util::future::BoxFuture;
 use uuid::Uuid;
 
@@ -121,7 +122,7 @@ impl AgentClaims {
         self.store.journal.conversations().await?.into_iter().for_each(|row| self.index.conversations.insert(row));
         for row in self.store.catalog.agents.list_by_id(former.clone()).await? {
             if row.status == AgentStatus::Active {
-                self.index.insert(self.entry_of(row).await?);
+                self.index.insert(self.entry_of(row, true).await?);
             }
         }
         for agent in former {
@@ -171,27 +172,24 @@ impl AgentClaims {
         let heads = ownership.live_contexts_of(agent).await?;
         ownership.conversations_of(agent).await?.into_iter().for_each(|row| self.index.conversations.insert(row));
         if let Some(row) = row {
-            self.index.insert(self.entry_of(row).await?);
+            self.index.insert(self.entry_of(row, false).await?);
         }
         self.registry.adopt(agent, heads);
         Ok(())
     }
 
     /// Makes the entry of an agent. If its agent.json here is not the one that its row was made of, the file is replaced:
-    /// the row is the truth.
-    async fn entry_of(&self, row: AgentRow) -> Result<AgentEntry> {
+    /// the row is the truth. But if this node was the last that had the agent, somebody has edited the file since.
+    async fn entry_of(&self, row: AgentRow, was_here: bool) -> Result<AgentEntry> {
         let defaults = self.config.current();
         let config = AgentConfig::parse(&row.config, &defaults)
             .map_err(|problem| Error::internal(format!("the agent.json of {} in the database {problem}", row.name)))?;
         let dir = self.home.join(&row.dir);
-        let stamp = match row.stamp.as_str() {
-            "" => None,
-            _ if dir.join(AGENT_FILE).exists() => Some(row.stamp.clone()),
-            _ => None,
-        };
-        let stamp = match stamp {
-            Some(stamp) => stamp,
-            None => {
+        let file = dir.join(AGENT_FILE);
+        let here = run_blocking(move || Ok(std::fs::metadata(file).ok().map(|metadata| stamp(&metadata)))).await?;
+        let stamp = match here {
+            Some(here) if was_here || here == row.stamp => row.stamp.clone(),
+            _ => {
                 let stamp = self.write_files(dir, config.clone()).await?;
                 self.store.catalog.agents.upsert(AgentRow { stamp: stamp.clone(), ..row.clone() }).await?;
                 stamp

@@ -1,0 +1,188 @@
+//! Lists sessions in pages, newest first, with the number of those that match.
+
+use chorus_base::error::{Error, Result};
+use chorus_catalog::{SessionQuery, SessionRow, ShortId};
+use uuid::Uuid;
+
+use super::database::CatalogDb;
+use super::session_filter::Filter;
+use super::session_lookup::read_short_id;
+use super::session_rows::{COLUMN_COUNT, COLUMNS, read_optional, read_sessions};
+use crate::rows::{count, to_bigint};
+
+/// A page is found by its place in an index if the total is known from counters or an index of the same conditions.
+/// Otherwise, all sessions that match are collected, because the total is theirs.
+struct Listing {
+    filter: Filter,
+    /// Names of parameters.
+    agents: Option<String>,
+    offset: String,
+    limit: String,
+    /// True for several agents: the page is merged from one of each.
+    is_merged: bool,
+    is_indexed: bool,
+    total: String,
+}
+
+impl Listing {
+    fn new(query: &SessionQuery) -> Self {
+        let mut filter = Filter::default();
+        let offset = filter.bind(to_bigint(query.offset));
+        let limit = filter.bind(to_bigint(query.limit).min(i64::MAX / 4));
+        let mut agents: Vec<Uuid> = query.agent.into_iter().collect();
+        agents.extend(query.agent.iter().flat_map(|_| query.also.iter().copied()));
+        agents.sort_unstable();
+        agents.dedup();
+        let is_merged = agents.len() > 1;
+        let is_filtered = query.since.is_some()
+            || query.source.is_some()
+            || query.project.is_some()
+            || query.tag.is_some()
+            || !query.words.is_empty();
+        let is_indexed = !is_filtered && (query.agent.is_some() || query.hidden.is_empty());
+        let agents = query.agent.map(|_| filter.bind(agents));
+        let mut total = match &agents {
+            None => "(SELECT coalesce(sum(sessions), 0)::bigint FROM session_totals)".to_owned(),
+            Some(agents) => format!(
+                "(SELECT coalesce(sum(sessions), 0)::bigint FROM session_counts WHERE agent_id = ANY ({agents}))"
+            ),
+        };
+        filter.add_query(query);
+        if let Some((agent, conversation)) = query.agent.zip(query.conversation) {
+            let id = filter.bind(if conversation.is_main() { agent } else { conversation.id });
+            if is_merged {
+                // Imported sessions belong to no conversation.
+                let agent = filter.bind(agent);
+                filter.add(format!("(conversation_id = {id} OR agent_id <> {agent})"));
+            } else {
+                filter.add(format!("conversation_id = {id}"));
+            }
+        }
+        if let Some(agents) = &agents
+            && is_indexed
+        {
+            if query.conversation.is_some() {
+                let condition = filter.condition();
+                total =
+                    format!("(SELECT count(*) FROM sessions WHERE agent_id = ANY ({agents}) AND {condition})");
+            } else if !query.hidden.is_empty() {
+                let hidden = filter.bind(query.hidden.clone());
+                total = format!(
+                    "{total} - (SELECT count(*) FROM sessions WHERE agent_id = ANY ({agents})
+                         AND conversation_id = ANY ({hidden}) AND conversation_id <> agent_id)"
+                );
+            }
+        }
+        Self { filter, agents, offset, limit, is_merged, is_indexed, total }
+    }
+
+    /// The conditions with that on the agents.
+    fn condition(&self) -> String {
+        let condition = self.filter.condition();
+        self.agents.as_ref().map_or(condition.clone(), |agents| format!("agent_id = ANY ({agents}) AND {condition}"))
+    }
+
+    /// Selects the ids of a page in an order, `DESC` for the newest first.
+    fn page(&self, order: &str, limit: &str, offset: &str) -> String {
+        let condition = self.filter.condition();
+        let columns = "id, place, serial";
+        match &self.agents {
+            Some(agents) if self.is_merged => format!(
+                "SELECT {columns} FROM unnest({agents}::uuid[]) AS of (agent) CROSS JOIN LATERAL (
+                     SELECT {columns} FROM sessions WHERE agent_id = of.agent AND {condition}
+                     ORDER BY place {order}, serial {order} LIMIT {limit} + {offset}) each
+                 ORDER BY place {order}, serial {order} LIMIT {limit} OFFSET {offset}"
+            ),
+            Some(agents) => format!(
+                "SELECT {columns} FROM sessions WHERE agent_id = ({agents}::uuid[])[1] AND {condition}
+                 ORDER BY place {order}, serial {order} LIMIT {limit} OFFSET {offset}"
+            ),
+            None => format!(
+                "SELECT {columns} FROM sessions WHERE {condition}
+                 ORDER BY place {order}, serial {order} LIMIT {limit} OFFSET {offset}"
+            ),
+        }
+    }
+
+    /// The tables `total`, with the number of all, and `page`, with the ids.
+    fn tables(&self) -> String {
+        let Self { limit, offset, total, .. } = self;
+        if !self.is_indexed {
+            let condition = self.condition();
+            return format!(
+                "WITH matching AS MATERIALIZED (SELECT id, place, serial FROM sessions WHERE {condition}),
+                     total AS (SELECT count(*) AS count FROM matching),
+                     page AS (SELECT id FROM matching ORDER BY place DESC, serial DESC LIMIT {limit} OFFSET {offset})"
+            );
+        }
+        // A page nearer to the oldest session is read from that end, because all rows before an offset are stepped over.
+        let of_total = |number: &str| format!("(SELECT {number} FROM total)");
+        let is_near = format!("count - {offset} >= {offset}");
+        let rest = format!("greatest(least({limit}, count - {offset}), 0)");
+        let newest = self.page("DESC", &of_total(&format!("CASE WHEN {is_near} THEN {limit} ELSE 0 END")), offset);
+        let oldest = self.page(
+            "ASC",
+            &of_total(&format!("CASE WHEN {is_near} THEN 0 ELSE {rest} END")),
+            &of_total(&format!("greatest(count - {offset} - {limit}, 0)")),
+        );
+        format!(
+            "WITH total AS MATERIALIZED (SELECT {total} AS count),
+                 page AS (SELECT id FROM ({newest}) newest UNION ALL SELECT id FROM ({oldest}) oldest)"
+        )
+    }
+}
+
+/// Looks up the rows of a page one by one: the database does not know how few they are.
+const ROW_OF_PAGE: &str = "LATERAL (SELECT * FROM sessions WHERE id = page.id OFFSET 0) s";
+
+/// Returns a page, with the short ids of its sessions if `with_short_ids`, and the total number that match.
+pub(super) async fn list(
+    db: &CatalogDb,
+    query: &SessionQuery,
+    with_short_ids: bool,
+) -> Result<(Vec<SessionRow>, Vec<ShortId>, u64)> {
+    let listing = Listing::new(query);
+    let neighbours = if with_short_ids {
+        ", (SELECT id FROM sessions WHERE id < s.id ORDER BY id DESC LIMIT 1),
+             (SELECT id FROM sessions WHERE id > s.id ORDER BY id LIMIT 1)"
+    } else {
+        ""
+    };
+    let sql = format!(
+        "{} SELECT total.count, {COLUMNS}{neighbours} FROM total LEFT JOIN page ON true LEFT JOIN {ROW_OF_PAGE} ON true
+         ORDER BY s.place DESC, s.serial DESC",
+        listing.tables()
+    );
+    let rows = if listing.is_indexed {
+        db.read(&sql, &listing.filter.params()).await?
+    } else {
+        db.read_once(&sql, &listing.filter.params()).await?
+    };
+    let total = rows.first().map(|row| count(row, 0)).ok_or_else(|| Error::internal("PostgreSQL returned no row"))?;
+    let (mut sessions, mut short) = (Vec::with_capacity(rows.len()), Vec::new());
+    for row in &rows {
+        let Some(session) = read_optional(row, 1)? else { continue };
+        if with_short_ids {
+            short.push(read_short_id(session.header.id, row, 1 + COLUMN_COUNT));
+        }
+        sessions.push(session);
+    }
+    Ok((sessions, short, total))
+}
+
+/// Returns the session at the offset of a query.
+pub(super) async fn nth(db: &CatalogDb, query: SessionQuery) -> Result<Option<SessionRow>> {
+    let listing = Listing::new(&SessionQuery { limit: 1, ..query });
+    let (limit, offset) = (&listing.limit, &listing.offset);
+    let page = if listing.is_indexed {
+        listing.page("DESC", limit, offset)
+    } else {
+        format!(
+            "WITH matching AS MATERIALIZED (SELECT id, place, serial FROM sessions WHERE {})
+             SELECT id FROM matching ORDER BY place DESC, serial DESC LIMIT {limit} OFFSET {offset}",
+            listing.condition()
+        )
+    };
+    let sql = format!("SELECT {COLUMNS} FROM ({page}) page CROSS JOIN {ROW_OF_PAGE}");
+    Ok(read_sessions(&db.read_once(&sql, &listing.filter.params()).await?)?.pop())
+}
