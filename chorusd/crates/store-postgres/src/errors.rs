@@ -23,6 +23,9 @@ const OTHER_OWNER: &str = "CH010";
 /// The agent already has a session with this name, or another session has the id.
 const SESSION_EXISTS: &str = "CH011";
 
+/// The lease of a part of the connection to Discord has another epoch.
+const OTHER_LEASE: &str = "CH020";
+
 /// Why a transaction was not committed, or perhaps not.
 #[derive(Debug)]
 pub(crate) enum TransactionError {
@@ -82,6 +85,7 @@ pub(crate) fn refused(failure: &tokio_postgres::Error) -> Error {
     match failure.code() {
         Some(code) if code.code() == OTHER_OWNER => overtaken(),
         Some(code) if code.code() == SESSION_EXISTS => Error::new(ErrorKind::AlreadyExists, text),
+        Some(code) if code.code() == OTHER_LEASE => lease_lost(),
         Some(code) if is_unstorable_text(code) => unstorable_text(),
         Some(code) if *code == SqlState::DISK_FULL => Error::new(ErrorKind::DiskFull, format!("PostgreSQL: {text}"))
             .hint("make room on the disk of the database, then try again"),
@@ -101,6 +105,11 @@ pub(crate) fn refused(failure: &tokio_postgres::Error) -> Error {
 /// The error of a write to an agent that another node has taken over.
 pub(crate) fn overtaken() -> Error {
     Error::new(ErrorKind::Busy, "another node has taken the agent over").hint("send the request again")
+}
+
+/// The error of a write that needs a lease of the connection to Discord which this process does not hold.
+pub(crate) fn lease_lost() -> Error {
+    Error::new(ErrorKind::Busy, "another node has this part of the connection to Discord").hint("try again in a moment")
 }
 
 /// The error while the database cannot be reached. Nothing was sent.

@@ -24,6 +24,7 @@ sql_types! {
     Vec<u8> => BYTEA,
     Vec<i64> => INT8_ARRAY,
     Vec<f64> => FLOAT8_ARRAY,
+    Vec<Option<i64>> => INT8_ARRAY,
     Vec<String> => TEXT_ARRAY,
     Vec<Option<String>> => TEXT_ARRAY,
     Vec<Uuid> => UUID_ARRAY,
