@@ -32,7 +32,11 @@ mod tls;
 mod url_source;
 mod writer;
 
+<<<<<<< HEAD
 pub use catalog::AgentTables;
+=======
+pub use catalog::{DiscordLease, DiscordLeases, PostgresDiscord};
+>>>>>>> 564604b3 (store-postgres: add the tables of Discord, of capture and of exports, and leases of the connection to Discord)
 pub use connection::DatabaseUrl;
 pub use journal::PostgresJournal;
 pub use migrations::migrate;

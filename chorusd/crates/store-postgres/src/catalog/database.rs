@@ -21,8 +21,8 @@ use crate::writer::Writer;
 pub(crate) struct CatalogDb {
     pub(crate) writer: Writer,
     pub(crate) grants: Arc<Grants>,
-    node: Arc<Node>,
-    readers: Readers,
+    pub(crate) node: Arc<Node>,
+    pub(crate) readers: Readers,
 }
 
 impl CatalogDb {

@@ -1,3 +1,4 @@
+<<<<<<< HEAD
 //! The tables of the catalog in PostgreSQL.
 
 mod agents;
@@ -92,5 +93,44 @@ impl PostgresJournal {
     #[must_use]
     pub fn summary_queue(&self) -> Arc<dyn SummaryQueue> {
         Arc::new(PostgresSummaryQueue { db: database::CatalogDb::new(self) })
+=======
+//! The catalog in PostgreSQL: the tables of the connection to Discord, of capture, and of exports.
+
+mod capture;
+mod database;
+mod discord;
+mod results;
+mod text_prefix;
+mod tool_exports;
+
+use std::sync::Arc;
+
+use chorus_catalog::{CaptureTable, SessionChanges, ToolExportTable};
+
+use self::capture::PostgresCaptureTable;
+use self::database::CatalogDb;
+pub use self::discord::{DiscordLease, DiscordLeases, PostgresDiscord};
+use self::tool_exports::PostgresToolExportTable;
+use crate::PostgresJournal;
+
+impl PostgresJournal {
+    /// Returns the tables of the connection to Discord, and the leases that their writes need. Agents that are written with
+    /// their channels are noted in `changes`.
+    #[must_use]
+    pub fn discord(&self, changes: Arc<SessionChanges>) -> PostgresDiscord {
+        PostgresDiscord::new(&CatalogDb::new(self), changes)
+    }
+
+    /// Returns the table of the transcripts that this node captures.
+    #[must_use]
+    pub fn capture_table(&self) -> Arc<dyn CaptureTable> {
+        Arc::new(PostgresCaptureTable { db: CatalogDb::new(self) })
+    }
+
+    /// Returns the table of exports.
+    #[must_use]
+    pub fn tool_export_table(&self) -> Arc<dyn ToolExportTable> {
+        Arc::new(PostgresToolExportTable { db: CatalogDb::new(self) })
+>>>>>>> 564604b3 (store-postgres: add the tables of Discord, of capture and of exports, and leases of the connection to Discord)
     }
 }
