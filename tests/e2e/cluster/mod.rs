@@ -1,4 +1,4 @@
-//! The journal in PostgreSQL, against a real server.
+//! The journal and the catalog in PostgreSQL, against a real server.
 
 mod catalog;
 mod chaos;

@@ -12,7 +12,7 @@ use chorus_tests::fault_proxy::FaultProxy;
 use chorus_tests::postgres::Database;
 
 /// Makes the heartbeat of a node stale, as if it had been paused.
-async fn age_heartbeat(database: &Database, node: &str) -> Result {
+pub(super) async fn age_heartbeat(database: &Database, node: &str) -> Result {
     let client = database.connect().await?;
     let sql = "UPDATE nodes SET heartbeat = clock_timestamp() - interval '9 seconds' WHERE id = $1";
     assert_eq!(client.execute(sql, &[&node]).await?, 1);

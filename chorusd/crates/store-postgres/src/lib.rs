@@ -32,11 +32,7 @@ mod tls;
 mod url_source;
 mod writer;
 
-<<<<<<< HEAD
-pub use catalog::AgentTables;
-=======
-pub use catalog::{DiscordLease, DiscordLeases, PostgresDiscord};
->>>>>>> 564604b3 (store-postgres: add the tables of Discord, of capture and of exports, and leases of the connection to Discord)
+pub use catalog::{AgentTables, DiscordLease, DiscordLeases, PostgresDiscord};
 pub use connection::DatabaseUrl;
 pub use journal::PostgresJournal;
 pub use migrations::migrate;

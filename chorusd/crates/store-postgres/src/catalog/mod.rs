@@ -1,15 +1,17 @@
-<<<<<<< HEAD
 //! The tables of the catalog in PostgreSQL.
 
 mod agents;
 mod approvals;
 mod audit;
 mod audit_pages;
+mod capture;
 mod database;
 mod db;
+mod discord;
 mod file_writes;
 mod imported_usage;
 mod memories;
+mod results;
 mod session_filter;
 mod session_listing;
 mod session_lookup;
@@ -22,20 +24,24 @@ mod sessions;
 mod settings;
 mod summary_queue;
 mod tasks;
+mod text_prefix;
+mod tool_exports;
 mod usage;
 
 use std::sync::Arc;
 
 use chorus_catalog::{
-    AgentTable, ApprovalTable, AuditLog, FileWriteTable, ImportedUsageTable, MemoryTable, SessionChanges, SessionTable,
-    SettingTable, SummaryQueue, TaskTable, UsageTable,
+    AgentTable, ApprovalTable, AuditLog, CaptureTable, Catalog, FileWriteTable, ImportedUsageTable, MemoryTable,
+    SessionChanges, SessionTable, SettingTable, SummaryQueue, TaskTable, ToolExportTable, UsageTable,
 };
 use chorus_redact::Redactor;
 
 use self::agents::PostgresAgentTable;
 use self::approvals::PostgresApprovalTable;
 use self::audit::PostgresAuditLog;
+use self::capture::PostgresCaptureTable;
 use self::db::CatalogDb;
+pub use self::discord::{DiscordLease, DiscordLeases, PostgresDiscord};
 use self::file_writes::PostgresFileWriteTable;
 use self::imported_usage::PostgresImportedUsageTable;
 use self::memories::PostgresMemoryTable;
@@ -43,6 +49,7 @@ use self::sessions::PostgresSessionTable;
 use self::settings::PostgresSettingTable;
 use self::summary_queue::PostgresSummaryQueue;
 use self::tasks::PostgresTaskTable;
+use self::tool_exports::PostgresToolExportTable;
 use self::usage::PostgresUsageTable;
 use crate::PostgresJournal;
 
@@ -93,44 +100,57 @@ impl PostgresJournal {
     #[must_use]
     pub fn summary_queue(&self) -> Arc<dyn SummaryQueue> {
         Arc::new(PostgresSummaryQueue { db: database::CatalogDb::new(self) })
-=======
-//! The catalog in PostgreSQL: the tables of the connection to Discord, of capture, and of exports.
+    }
 
-mod capture;
-mod database;
-mod discord;
-mod results;
-mod text_prefix;
-mod tool_exports;
-
-use std::sync::Arc;
-
-use chorus_catalog::{CaptureTable, SessionChanges, ToolExportTable};
-
-use self::capture::PostgresCaptureTable;
-use self::database::CatalogDb;
-pub use self::discord::{DiscordLease, DiscordLeases, PostgresDiscord};
-use self::tool_exports::PostgresToolExportTable;
-use crate::PostgresJournal;
-
-impl PostgresJournal {
     /// Returns the tables of the connection to Discord, and the leases that their writes need. Agents that are written with
     /// their channels are noted in `changes`.
     #[must_use]
     pub fn discord(&self, changes: Arc<SessionChanges>) -> PostgresDiscord {
-        PostgresDiscord::new(&CatalogDb::new(self), changes)
+        PostgresDiscord::new(&database::CatalogDb::new(self), changes)
     }
 
     /// Returns the table of the transcripts that this node captures.
     #[must_use]
     pub fn capture_table(&self) -> Arc<dyn CaptureTable> {
-        Arc::new(PostgresCaptureTable { db: CatalogDb::new(self) })
+        Arc::new(PostgresCaptureTable { db: database::CatalogDb::new(self) })
     }
 
     /// Returns the table of exports.
     #[must_use]
     pub fn tool_export_table(&self) -> Arc<dyn ToolExportTable> {
-        Arc::new(PostgresToolExportTable { db: CatalogDb::new(self) })
->>>>>>> 564604b3 (store-postgres: add the tables of Discord, of capture and of exports, and leases of the connection to Discord)
+        Arc::new(PostgresToolExportTable { db: database::CatalogDb::new(self) })
+    }
+
+    /// Returns the whole catalog. `redactor` keeps secrets out of the audit log.
+    #[must_use]
+    pub fn catalog(&self, redactor: Arc<Redactor>) -> Catalog {
+        let changes = Arc::<SessionChanges>::default();
+        let AgentTables {
+            agents,
+            settings,
+            approvals,
+            audit,
+            usage,
+            imported_usage,
+            tasks,
+            memories,
+            file_writes,
+        } = AgentTables::new(self, redactor, changes.clone());
+        Catalog {
+            agents,
+            sessions: self.session_table(changes.clone()),
+            summary_queue: self.summary_queue(),
+            memories,
+            tasks,
+            file_writes,
+            approvals,
+            audit,
+            usage,
+            imported_usage,
+            settings,
+            capture: self.capture_table(),
+            tool_exports: self.tool_export_table(),
+            discord: self.discord(changes).tables,
+        }
     }
 }
