@@ -290,13 +290,15 @@ END $$;
 -- Deletes old claims of messages up to which all were read, and skips these messages from then on.
 CREATE FUNCTION prune_claims(in_before bigint) RETURNS void
 LANGUAGE plpgsql AS $$
+DECLARE
+    channels bigint[] := ARRAY(
+        SELECT DISTINCT channel_id FROM discord_claims WHERE state IN ('done', 'dropped') AND claimed_at < in_before);
 BEGIN
-    PERFORM FROM discord_channels WHERE channel_id IN (
-            SELECT channel_id FROM discord_claims WHERE state IN ('done', 'dropped') AND claimed_at < in_before)
-        ORDER BY channel_id FOR UPDATE;
+    PERFORM FROM discord_channels WHERE channel_id = ANY (channels) ORDER BY channel_id FOR UPDATE;
     WITH gone AS (
-        DELETE FROM discord_claims c WHERE state IN ('done', 'dropped') AND claimed_at < in_before AND NOT EXISTS (
-                SELECT FROM discord_channels d WHERE d.channel_id = c.channel_id AND d.seen < c.message_id)
+        DELETE FROM discord_claims c WHERE state IN ('done', 'dropped') AND claimed_at < in_before
+            -- one look-up for each claim, however many channels there are
+            AND coalesce((SELECT seen >= c.message_id FROM discord_channels d WHERE d.channel_id = c.channel_id), true)
             RETURNING channel_id, message_id
     ), newest AS (SELECT channel_id, max(message_id) AS message_id FROM gone GROUP BY channel_id)
     UPDATE discord_channels d SET skipped = n.message_id FROM newest n

@@ -1,5 +1,6 @@
 //! The tables of the connection to Discord, and the leases of its parts.
 
+mod agents;
 mod contract;
 mod leases;
 mod script;
