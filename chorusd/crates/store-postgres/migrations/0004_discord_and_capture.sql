@@ -37,7 +37,7 @@ CREATE TABLE discord_channels (
     parent_id     bigint,
     -- of a channel of direct messages, the person
     user_id       bigint,
-    -- threads with smaller ids are older than the row. Ids begin with the milliseconds since 2015.
+    -- threads with smaller ids are older than the row. The upper bits of ids are milliseconds since 2015.
     threads_after bigint NOT NULL
         DEFAULT ((extract(epoch FROM clock_timestamp()) * 1000)::bigint - 1420070400000) << 22
 ) WITH (fillfactor = 50);
@@ -96,7 +96,7 @@ CREATE TABLE discord_identifies (
     at bigint NOT NULL
 );
 
--- What each node announced of its own events, and the notices that it dropped because they were too old.
+-- For each node, the last of its events that it announced, and the notices that it dropped because they were too old.
 CREATE TABLE discord_nodes (
     node            text PRIMARY KEY,
     last_event      bigint,

@@ -1,5 +1,5 @@
-//! The journal of live contexts in PostgreSQL, for several daemons that share the agents. See docs/design/ownership.md
-//! for who may write what.
+//! The journal of live contexts and tables of the catalog in PostgreSQL, for several daemons that share the agents. See
+//! docs/design/ownership.md for who may write what.
 //!
 //! Each process that uses the database is a *node* with a boot number. It owns the agents that it claimed; every
 //! transaction that changes something of an agent first locks the row of its epoch and compares it, so that a node that

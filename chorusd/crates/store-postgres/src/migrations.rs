@@ -14,14 +14,14 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0002_sessions.sql"),
     concat!(
         include_str!("../migrations/0003_agents.sql"),
-        include_str!("../migrations/0003_agents_functions.sql"),
+        include_str!("../migrations/0003_agents_functions.sql")
     ),
     concat!(
         include_str!("../migrations/0004_discord_and_capture.sql"),
-        include_str!("../migrations/0004_discord_functions.sql"),
+        include_str!("../migrations/0004_discord_posts.sql"),
+        include_str!("../migrations/0004_discord_functions.sql")
     ),
     include_str!("../migrations/0005_released_by.sql"),
-];
 ];
 
 /// Key of the advisory lock that is held while the schema changes: "chorus" in ASCII.

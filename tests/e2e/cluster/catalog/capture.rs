@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::{Result, at, open_sqlite};
 use crate::cluster::{ProxiedNode, open};
 
-/// A transcript with one of a few paths, some of which are no text.
+/// A transcript with one of a few paths, which are not valid UTF-8.
 fn file(rng: &mut Rng) -> CapturedFile {
     let place = rng.below(12) as u8;
     let text = |rng: &mut Rng| match rng.below(4) {

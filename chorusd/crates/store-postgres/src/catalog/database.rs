@@ -35,7 +35,7 @@ impl CatalogDb {
         }
     }
 
-    /// Runs a statement of which there are few variants: its plan is kept.
+    /// Runs a statement that reads, whose plan is kept.
     pub(crate) async fn read(&self, sql: &str, params: &[&dyn Param]) -> Result<Vec<Row>> {
         let client = self.readers.get().await?;
         read(&client, self.readers.route(), sql, params).await.map_err(|e| read_failed(&e))

@@ -103,7 +103,7 @@ impl PostgresJournal {
     }
 
     /// Returns the tables of the connection to Discord, and the leases that their writes need. Agents that are written with
-    /// their channels are noted in `changes`.
+    /// their channels are noted in `changes`. To be called once: another handle does not know the leases of this one.
     #[must_use]
     pub fn discord(&self, changes: Arc<SessionChanges>) -> PostgresDiscord {
         PostgresDiscord::new(&database::CatalogDb::new(self), changes)

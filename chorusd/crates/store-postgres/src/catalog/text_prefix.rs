@@ -1,10 +1,10 @@
-//! Ranges of texts that begin alike, in the order of bytes.
+//! Ranges of texts with the same prefix, in the order of bytes.
 
-/// Returns the first text after all that begin with `prefix`; `None` if every text from `prefix` on does.
+/// Returns the first text after all with this prefix; `None` if every text from the prefix on has it.
 pub(crate) fn prefix_end(prefix: &str) -> Option<String> {
     let mut end = prefix.to_owned();
     while let Some(last) = end.pop() {
-        // The range steps over the numbers that are no characters.
+        // The range leaves out the surrogates.
         if let Some(next) = (last..=char::MAX).nth(1) {
             end.push(next);
             return Some(end);

@@ -16,8 +16,8 @@ pub(super) const CHANNELS: [u64; 4] = [100, 101, 102, 1 << 60];
 
 const WINDOW: Duration = Duration::from_secs(3600);
 
-/// The requests with their results, one a line. Posts have numbers of their own, because each database numbers them as it
-/// likes.
+/// The requests with their results, one a line. Posts are numbered in the order of their first attempts, because their ids
+/// differ.
 pub(super) struct Script<'a> {
     pub(super) tables: DiscordTables,
     /// Cuts the connections at random answers to writes.

@@ -1,4 +1,4 @@
-//! Announcements that a node posts about its own events: each node numbers its events by itself.
+//! Announcements that a node posts about its own events: each node has its own numbers of events.
 
 use chorus_catalog::discord::{AnnouncementLog, Announcements};
 use chorus_catalog::{CatalogRead, CatalogWrite};

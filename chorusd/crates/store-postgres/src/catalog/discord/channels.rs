@@ -110,7 +110,7 @@ impl ChannelTable for PostgresDiscordTables {
     }
 }
 
-/// Refuses rows with numbers that are no ids.
+/// Refuses rows with a number that cannot be an id.
 fn check(row: &ChannelRow) -> Result<()> {
     let ChannelRow { channel, guild, seen, skipped, parent, user, .. } = *row;
     check_ids([channel, guild, seen, skipped, parent.unwrap_or(0), user.unwrap_or(0)])

@@ -46,11 +46,11 @@ impl PostgresDiscord {
 struct PostgresDiscordTables {
     db: CatalogDb,
     leases: DiscordLeases,
-    /// Is told of the agents that this node changes.
+    /// Collects the agents that this node changes.
     changes: Arc<SessionChanges>,
 }
 
-/// Refuses numbers that are no ids of Discord: these will need the 64th bit only in some decades.
+/// Refuses numbers that cannot be ids of Discord: these will need the 64th bit only in some decades.
 fn check_ids<const N: usize>(ids: [u64; N]) -> Result<()> {
     match ids.iter().find(|id| i64::try_from(**id).is_err()) {
         Some(id) => Err(Error::new(ErrorKind::StorageFailed, format!("{id} is not an id of Discord"))),
