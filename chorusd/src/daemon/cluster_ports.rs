@@ -6,7 +6,9 @@ use chorus_base::error::{Error, Result};
 use chorus_config::ClusterConfig;
 use chorus_engine::ops::Ops;
 use chorus_engine::ops::daemon::VERSION;
-use chorus_peers::{ClusterCredentials, ClusterSettings, ListenerLimits, LocalNode, PeerListener, PeerPool, PoolLimits};
+use chorus_peers::{
+    ClusterCredentials, ClusterSettings, ListenerLimits, LocalNode, PeerListener, PeerPool, PoolLimits,
+};
 use chorus_proto::ErrorKind;
 use tokio_util::sync::CancellationToken;
 

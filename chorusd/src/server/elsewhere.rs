@@ -30,13 +30,13 @@ pub(super) trait ForwardOfClient: Debug + Send + Sync {
     fn ask<'a>(&'a self, there: error::Elsewhere, body: &'a Bytes, refusal: Option<Frame>) -> BoxFuture<'a, Asked>;
 }
 
-/// Outcome of a request to another node.
+/// Outcome of a request to another node. Only builds with the feature `cluster` ask one.
 #[derive(Debug)]
+#[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "no other node is asked"))]
 pub(super) enum Asked {
     /// It is over; with the reply if the client does not have it yet.
     Done(Option<Frame>),
-    /// That node does not have the agent any more. Nothing was done. Only builds with the feature `cluster` ask others.
-    #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "no other node is asked"))]
+    /// That node does not have the agent any more. Nothing was done.
     Moved,
 }
 

@@ -81,7 +81,9 @@ impl Links {
         let id = find_id(body).map(|id| id.get().to_owned());
         let is_answered = id.is_some();
         let (done, outcome) = oneshot::channel();
-        link.send(ForwardedRequest { id, body: body.clone(), done }).await.map_err(|_| lost(&there.node, Outcome::NotRun))?;
+        link.send(ForwardedRequest { id, body: body.clone(), done })
+            .await
+            .map_err(|_| lost(&there.node, Outcome::NotRun))?;
         if !is_answered {
             return Ok(Relayed::Answered);
         }

@@ -125,7 +125,7 @@ async fn serve_session(
             while let Some(body) = read_frame(&mut from_server, &mut received, limit).await? {
                 writer.send(body).await?;
             }
-            Ok(())
+            io::Result::Ok(())
         };
         let (mut requests, mut answers) = (std::pin::pin!(requests), std::pin::pin!(answers));
         let mut have_ended = false;
@@ -150,11 +150,7 @@ async fn write_frame(to: &mut OwnedWriteHalf, body: &[u8], limit: usize) -> io::
 }
 
 /// Reads a frame; `None` at the end.
-async fn read_frame(
-    from: &mut OwnedReadHalf,
-    received: &mut BytesMut,
-    limit: usize,
-) -> io::Result<Option<Bytes>> {
+async fn read_frame(from: &mut OwnedReadHalf, received: &mut BytesMut, limit: usize) -> io::Result<Option<Bytes>> {
     loop {
         if let Some(body) = FrameCodec::new(limit.max(chorus_proto::frame::MAX_FRAME)).decode(received)? {
             return Ok(Some(body));

@@ -118,7 +118,10 @@ impl PostgresJournal {
         let sql = "UPDATE heads SET owner_node = NULL, owner_boot = NULL,
                  released_by = CASE WHEN wanted_by IS NULL THEN $3 END
              WHERE agent_id = $1 AND epoch = $2 RETURNING wanted_by";
-        let calls = vec![call!(sql, agent, grant.epoch, self.node.id.clone()), call!("SELECT pg_notify('released', $1)", agent.to_string())];
+        let calls = vec![
+            call!(sql, agent, grant.epoch, self.node.id.clone()),
+            call!("SELECT pg_notify('released', $1)", agent.to_string()),
+        ];
         let wanted_by = |rows: &JobRows| Ok(rows.first().and_then(|rows| rows.first()).and_then(|row| row.get(0)));
         let wanted_by = self.writer.submit(Ok(Some(grant)), calls, None, wanted_by, |_| ()).await;
         self.grants.remove(grant);

@@ -33,11 +33,11 @@ mod url_source;
 mod writer;
 
 pub use catalog::{AgentTables, DiscordLease, DiscordLeases, PostgresDiscord};
+pub use chorus_journal::{Claim, Owner};
 pub use connection::DatabaseUrl;
 pub use journal::PostgresJournal;
 pub use migrations::migrate;
 pub use node::{HEARTBEAT_INTERVAL, HOLD_LIMIT, NodeName, STALE_AFTER};
-pub use chorus_journal::{Claim, Owner};
 
 /// Called when this process may write nothing more: another one started as the same node, or the database lost what it
 /// had committed.

@@ -12,10 +12,7 @@ use crate::route::TRANSACTION_SETTINGS;
 const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0001_journal.sql"),
     include_str!("../migrations/0002_sessions.sql"),
-    concat!(
-        include_str!("../migrations/0003_agents.sql"),
-        include_str!("../migrations/0003_agents_functions.sql")
-    ),
+    concat!(include_str!("../migrations/0003_agents.sql"), include_str!("../migrations/0003_agents_functions.sql")),
     concat!(
         include_str!("../migrations/0004_discord_and_capture.sql"),
         include_str!("../migrations/0004_discord_posts.sql"),

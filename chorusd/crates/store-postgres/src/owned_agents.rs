@@ -39,7 +39,8 @@ impl Ownership for PostgresJournal {
     }
 
     fn claim_former(&self) -> JournalRead<'_, Vec<Uuid>> {
-        let sql = "UPDATE heads SET owner_node = $1, owner_boot = $2, epoch = epoch + 1, wanted_by = NULL, released_by = NULL
+        let sql =
+            "UPDATE heads SET owner_node = $1, owner_boot = $2, epoch = epoch + 1, wanted_by = NULL, released_by = NULL
              WHERE (owner_node = $1 AND owner_boot < $2) OR (owner_node IS NULL AND released_by = $1)
              RETURNING agent_id, epoch";
         Box::pin(self.claim_by(call!(sql, self.node.id.clone(), self.node.boot)))
@@ -47,7 +48,8 @@ impl Ownership for PostgresJournal {
 
     fn claim_due(&self, limit: u32) -> JournalRead<'_, Vec<Uuid>> {
         // The condition on the owner is that of a claim of one agent. Rows that another claim holds are left to it.
-        let sql = "UPDATE heads SET owner_node = $1, owner_boot = $2, epoch = epoch + 1, wanted_by = NULL, released_by = NULL
+        let sql =
+            "UPDATE heads SET owner_node = $1, owner_boot = $2, epoch = epoch + 1, wanted_by = NULL, released_by = NULL
              WHERE agent_id IN (
                  SELECT h.agent_id FROM contexts c JOIN heads h ON h.agent_id = c.agent_id
                  LEFT JOIN nodes n ON n.id = h.owner_node

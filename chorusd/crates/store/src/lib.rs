@@ -146,8 +146,11 @@ impl Store {
     /// `unsupported` with the name of `operation`, which needs them, if they are elsewhere.
     pub fn require_sqlite(&self, operation: &str) -> Result<&SqliteFiles> {
         self.sqlite().ok_or_else(|| {
-            Error::new(ErrorKind::Unsupported, format!("{operation} needs the store in SQLite, and this one is in PostgreSQL"))
-                .hint("use the tools of PostgreSQL")
+            Error::new(
+                ErrorKind::Unsupported,
+                format!("{operation} needs the store in SQLite, and this one is in PostgreSQL"),
+            )
+            .hint("use the tools of PostgreSQL")
         })
     }
 

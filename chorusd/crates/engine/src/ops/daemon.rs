@@ -135,8 +135,7 @@ fn select_first(ops: &Ops, all: Vec<Arc<AgentEntry>>, limit: u64) -> (Vec<Arc<Ag
         *at = info.last_activity_at.max(*at);
     }
     let last_activity = |entry: &AgentEntry| latest.get(&entry.settings.id).copied();
-    let (mut first, idle): (Vec<_>, Vec<_>) =
-        all.into_iter().partition(|entry| last_activity(entry).is_some());
+    let (mut first, idle): (Vec<_>, Vec<_>) = all.into_iter().partition(|entry| last_activity(entry).is_some());
     let totals =
         AgentTotals { active: first.len() as u64, idle: idle.len() as u64, approvals: ops.approvals.count_all_open() };
     if first.len() > limit {

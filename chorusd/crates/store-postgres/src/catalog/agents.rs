@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::db::{CatalogDb, refuse_nul};
+use super::database::{CatalogDb, refuse_nul};
 use super::memories;
 use crate::ownership::Grant;
 use crate::rows::count;

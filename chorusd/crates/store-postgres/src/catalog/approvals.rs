@@ -10,7 +10,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::audit::PostgresAuditLog;
-use super::db::{CatalogDb, is_storable, only, refuse_nul, text_of_bytes};
+use super::database::{CatalogDb, is_storable, only, refuse_nul, text_of_bytes};
 use crate::param::Param;
 use crate::statement::{Call, call};
 

@@ -12,7 +12,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::audit_pages::{COLUMNS, page_query};
-use super::db::{CatalogDb, is_storable, refuse_nul, text_of_bytes};
+use super::database::{CatalogDb, is_storable, refuse_nul, text_of_bytes};
 use crate::ownership::Grant;
 use crate::rows::count;
 use crate::statement::{Call, call};

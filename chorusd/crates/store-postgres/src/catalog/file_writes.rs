@@ -3,7 +3,7 @@
 use chorus_catalog::{CatalogRead, CatalogWrite, FileHistory, FileWriteRow, FileWriteTable};
 use uuid::Uuid;
 
-use super::db::{CatalogDb, is_storable, refuse_nul};
+use super::database::{CatalogDb, is_storable, refuse_nul};
 use crate::statement::call;
 
 /// The table in PostgreSQL.

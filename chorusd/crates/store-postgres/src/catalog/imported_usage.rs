@@ -12,7 +12,7 @@ use chorus_journal::{from_nanos, to_nanos};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::db::{CatalogDb, text_of_bytes};
+use super::database::{CatalogDb, text_of_bytes};
 use crate::param::Param;
 use crate::rows::{count, to_bigint};
 use crate::statement::{Call, call};

@@ -9,7 +9,7 @@ use chorus_proto::methods::memory::MemorySource;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::db::{CatalogDb, is_storable, only, refuse_nul};
+use super::database::{CatalogDb, is_storable, only, refuse_nul};
 use crate::rows::{count, to_bigint};
 use crate::statement::{Call, call};
 

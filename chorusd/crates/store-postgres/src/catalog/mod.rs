@@ -6,7 +6,6 @@ mod audit;
 mod audit_pages;
 mod capture;
 mod database;
-mod db;
 mod discord;
 mod file_writes;
 mod imported_usage;
@@ -40,7 +39,7 @@ use self::agents::PostgresAgentTable;
 use self::approvals::PostgresApprovalTable;
 use self::audit::PostgresAuditLog;
 use self::capture::PostgresCaptureTable;
-use self::db::CatalogDb;
+use self::database::CatalogDb;
 pub use self::discord::{DiscordLease, DiscordLeases, PostgresDiscord};
 use self::file_writes::PostgresFileWriteTable;
 use self::imported_usage::PostgresImportedUsageTable;
@@ -93,49 +92,40 @@ impl PostgresJournal {
     /// is noted in `changes`.
     #[must_use]
     pub fn session_table(&self, changes: Arc<SessionChanges>) -> Arc<dyn SessionTable> {
-        Arc::new(PostgresSessionTable { db: database::CatalogDb::new(self), changes })
+        Arc::new(PostgresSessionTable { db: CatalogDb::new(self), changes })
     }
 
     /// Returns the queue of sessions that wait for a summary.
     #[must_use]
     pub fn summary_queue(&self) -> Arc<dyn SummaryQueue> {
-        Arc::new(PostgresSummaryQueue { db: database::CatalogDb::new(self) })
+        Arc::new(PostgresSummaryQueue { db: CatalogDb::new(self) })
     }
 
     /// Returns the tables of the connection to Discord, and the leases that their writes need. Agents that are written with
     /// their channels are noted in `changes`. To be called once: another handle does not know the leases of this one.
     #[must_use]
     pub fn discord(&self, changes: Arc<SessionChanges>) -> PostgresDiscord {
-        PostgresDiscord::new(&database::CatalogDb::new(self), changes)
+        PostgresDiscord::new(&CatalogDb::new(self), changes)
     }
 
     /// Returns the table of the transcripts that this node captures.
     #[must_use]
     pub fn capture_table(&self) -> Arc<dyn CaptureTable> {
-        Arc::new(PostgresCaptureTable { db: database::CatalogDb::new(self) })
+        Arc::new(PostgresCaptureTable { db: CatalogDb::new(self) })
     }
 
     /// Returns the table of exports.
     #[must_use]
     pub fn tool_export_table(&self) -> Arc<dyn ToolExportTable> {
-        Arc::new(PostgresToolExportTable { db: database::CatalogDb::new(self) })
+        Arc::new(PostgresToolExportTable { db: CatalogDb::new(self) })
     }
 
     /// Returns the whole catalog. `redactor` keeps secrets out of the audit log.
     #[must_use]
     pub fn catalog(&self, redactor: Arc<Redactor>) -> Catalog {
         let changes = Arc::<SessionChanges>::default();
-        let AgentTables {
-            agents,
-            settings,
-            approvals,
-            audit,
-            usage,
-            imported_usage,
-            tasks,
-            memories,
-            file_writes,
-        } = AgentTables::new(self, redactor, changes.clone());
+        let AgentTables { agents, settings, approvals, audit, usage, imported_usage, tasks, memories, file_writes } =
+            AgentTables::new(self, redactor, changes.clone());
         Catalog {
             agents,
             sessions: self.session_table(changes.clone()),

@@ -74,7 +74,8 @@ impl Filter {
         }
         if let Some(name) = &project.name {
             let reversed = format!("/{name}").chars().rev().collect::<String>();
-            let [end, after] = [after_prefix(&reversed), Some(reversed)].map(|text| self.bind(text.unwrap_or_default()));
+            let [end, after] =
+                [after_prefix(&reversed), Some(reversed)].map(|text| self.bind(text.unwrap_or_default()));
             any.push(format!(
                 "(left(reverse(project), 600) >= left({after}, 600) AND left(reverse(project), 600) <= left({end}, 600)
                   AND starts_with(reverse(project), {after}))"

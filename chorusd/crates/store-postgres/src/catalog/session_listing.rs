@@ -63,8 +63,7 @@ impl Listing {
         {
             if query.conversation.is_some() {
                 let condition = filter.condition();
-                total =
-                    format!("(SELECT count(*) FROM sessions WHERE agent_id = ANY ({agents}) AND {condition})");
+                total = format!("(SELECT count(*) FROM sessions WHERE agent_id = ANY ({agents}) AND {condition})");
             } else if !query.hidden.is_empty() {
                 let hidden = filter.bind(query.hidden.clone());
                 total = format!(

@@ -3,7 +3,7 @@
 use chorus_catalog::{AuditDecision, CatalogRead, CatalogWrite, SettingTable, is_node_setting};
 
 use super::audit::PostgresAuditLog;
-use super::db::{CatalogDb, refuse_nul};
+use super::database::{CatalogDb, refuse_nul};
 use crate::statement::{Call, call};
 
 /// The table in PostgreSQL.

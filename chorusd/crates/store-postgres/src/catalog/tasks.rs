@@ -8,7 +8,7 @@ use chorus_proto::methods::tasks::TaskStatus;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::db::{CatalogDb, is_storable, refuse_nul};
+use super::database::{CatalogDb, is_storable, refuse_nul};
 use crate::rows::{count, to_bigint};
 use crate::statement::call;
 

@@ -10,7 +10,7 @@ use chorus_journal::to_nanos;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::db::{CatalogDb, is_storable, only, refuse_nul};
+use super::database::{CatalogDb, is_storable, only, refuse_nul};
 use crate::param::Param;
 use crate::rows::{count, to_bigint};
 use crate::statement::call;

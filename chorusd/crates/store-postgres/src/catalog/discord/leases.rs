@@ -11,8 +11,8 @@ use chorus_catalog::CatalogWrite;
 use super::CatalogDb;
 use crate::errors::{lease_lost, read_failed};
 use crate::node::STALE_AFTER;
-use crate::ownership::{Claim, Owner};
 use crate::statement::{Call, call, read_once, run_alone};
+use chorus_journal::{Claim, Owner};
 
 /// A part of the connection to Discord that one process has at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
