@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::statement::{Call, call};
 
 /// Settings of each connection: the database ends a transaction that stays open without a statement, which would keep an
-/// agent's row locked, and notices a node that is gone.
+/// agent's row locked, and notices a node that is gone. It compiles no queries, which takes longer than ours run.
 const SETTINGS: &str = "-c idle_in_transaction_session_timeout=5s -c lock_timeout=10s -c tcp_user_timeout=10s \
     -c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3 \
-    -c default_transaction_isolation=read\\ committed -c chorus.direct=yes";
+    -c default_transaction_isolation=read\\ committed -c jit=off -c chorus.direct=yes";
 
 /// The settings without which a transaction could lock an agent's row for long, until the end of a transaction.
 pub(crate) const TRANSACTION_SETTINGS: &str =
