@@ -57,8 +57,8 @@ pub trait SessionTable: Debug + Send + Sync {
     /// Deletes a session's row. Its usage stays, in case the session comes back.
     fn delete(&self, id: Uuid) -> CatalogWrite<()>;
 
-    /// Permanently deletes a session's row with its usage, and records that nothing of it may be left in files of the
-    /// database.
+    /// Permanently deletes a session's row with its usage. A database whose files are ours records that nothing of it may be
+    /// left in them.
     fn purge(&self, id: Uuid) -> CatalogWrite<()>;
 
     /// Returns the session with this id.
@@ -168,7 +168,8 @@ pub trait SessionTable: Debug + Send + Sync {
     /// Lists the names of the agent's sessions whose files cannot be read.
     fn corrupt_names(&self, agent: Uuid) -> CatalogRead<'_, Vec<String>>;
 
-    /// Returns a page of all sessions behind the position `after`, by position.
+    /// Returns a page of all sessions behind the position `after`, by position; in a cluster, of those whose agents this
+    /// process owns.
     fn stamps_after(&self, after: i64, limit: u64) -> CatalogRead<'_, Vec<SessionStamp>>;
 
     /// Returns what the search index has to look at.

@@ -25,6 +25,6 @@ pub trait SummaryQueue: Debug + Send + Sync {
     /// Returns the queue's entry for a session.
     fn get(&self, id: Uuid) -> CatalogRead<'_, Option<PendingSummary>>;
 
-    /// Lists all sessions in the queue, newest first.
+    /// Lists all sessions in the queue, newest first; in a cluster, those whose agents this process owns.
     fn list(&self) -> CatalogRead<'_, Vec<Uuid>>;
 }
