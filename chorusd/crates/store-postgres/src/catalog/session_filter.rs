@@ -1,5 +1,6 @@
 //! Conditions on the rows of sessions.
 
+use chorus_base::error::Result;
 use chorus_catalog::{ProjectFilter, SessionQuery};
 use chorus_journal::to_nanos;
 use tokio_postgres::Row;
@@ -9,8 +10,28 @@ use super::database::CatalogDb;
 use super::session_rows::storable;
 use crate::param::Param;
 
-/// Words with fewer characters have no trigram, so that no index finds them.
-const MIN_INDEXED_CHARS: usize = 3;
+/// Words that a larger part of the sessions have are not looked up in the index.
+const MAX_INDEXED_FREQUENCY: f64 = 0.01;
+
+/// A word in lowercase letters.
+#[derive(Debug, Clone)]
+pub(super) struct Word {
+    pub(super) text: String,
+    pub(super) is_indexed: bool,
+}
+
+/// Finds out which words the index finds faster than a look at all texts.
+pub(super) async fn plan_words(db: &CatalogDb, words: Vec<String>) -> Result<Vec<Word>> {
+    if words.is_empty() {
+        return Ok(Vec::new());
+    }
+    let texts: Vec<String> = words.iter().map(|word| storable(word)).collect();
+    let sql = "SELECT word_frequency(word)::float8 FROM unnest($1::text[]) WITH ORDINALITY AS list (word, place)
+         ORDER BY place";
+    let frequencies = db.read(sql, &[&texts]).await?;
+    let plan = |(text, row): (String, &Row)| Word { text, is_indexed: row.get::<_, f64>(0) <= MAX_INDEXED_FREQUENCY };
+    Ok(words.into_iter().zip(&frequencies).map(plan).collect())
+}
 
 /// Conditions, all of which hold, and the parameters of the statement that they are part of.
 #[derive(Default)]
@@ -41,14 +62,12 @@ impl Filter {
         self.params.iter().map(|param| &**param).collect()
     }
 
-    /// Adds the condition that the texts of a session contain `word`, which is in lowercase letters, or that its
-    /// conversation is one of `called`.
-    pub(super) fn add_word(&mut self, word: &str, called: Vec<Uuid>) {
-        let is_indexed = word.chars().count() >= MIN_INDEXED_CHARS;
-        let word = self.bind(storable(word));
-        let mut condition = format!("strpos(search_text, {word}) > 0");
-        if is_indexed {
-            condition = format!("(trigrams(search_text) @> trigrams({word}) AND {condition})");
+    /// Adds the condition that the texts of a session contain `word`, or that its conversation is one of `called`.
+    pub(super) fn add_word(&mut self, word: &Word, called: Vec<Uuid>) {
+        let text = self.bind(storable(&word.text));
+        let mut condition = format!("strpos(search_text, {text}) > 0");
+        if word.is_indexed {
+            condition = format!("({condition} AND trigrams(search_text) @> trigrams({text}))");
         }
         if !called.is_empty() {
             let called = self.bind(called);
@@ -85,7 +104,7 @@ impl Filter {
     }
 
     /// Adds the conditions of a query, except those on the agent and the conversation.
-    pub(super) fn add_query(&mut self, listing: &SessionQuery) {
+    pub(super) fn add_query(&mut self, listing: &SessionQuery, words: &[Word]) {
         if !listing.hidden.is_empty() {
             let hidden = self.bind(listing.hidden.clone());
             self.add(format!("NOT (conversation_id = ANY ({hidden}) AND conversation_id <> agent_id)"));
@@ -105,10 +124,10 @@ impl Filter {
             let tag = self.bind(vec![tag.clone()]);
             self.add(format!("tags @> {tag}"));
         }
-        for word in listing.lower_words() {
+        for word in words {
             let texts = listing.conversation_texts.iter();
-            let called = texts.filter(|(_, text)| text.contains(&*word)).map(|(id, _)| *id).collect();
-            self.add_word(&word, called);
+            let called = texts.filter(|(_, text)| text.contains(&*word.text)).map(|(id, _)| *id).collect();
+            self.add_word(word, called);
         }
     }
 }
@@ -126,7 +145,7 @@ pub(super) fn after_prefix(prefix: &str) -> Option<String> {
 }
 
 /// Returns the ids of all sessions of a project.
-pub(super) async fn ids_of_project(db: &CatalogDb, project: &ProjectFilter) -> chorus_base::error::Result<Vec<Uuid>> {
+pub(super) async fn ids_of_project(db: &CatalogDb, project: &ProjectFilter) -> Result<Vec<Uuid>> {
     let mut filter = Filter::default();
     filter.add_project(project);
     let sql = format!("SELECT id FROM sessions WHERE {}", filter.condition());

@@ -5,10 +5,13 @@ use chorus_catalog::{SessionQuery, SessionRow, ShortId};
 use uuid::Uuid;
 
 use super::database::CatalogDb;
-use super::session_filter::Filter;
+use super::session_filter::{Filter, Word, plan_words};
 use super::session_lookup::read_short_id;
 use super::session_rows::{COLUMN_COUNT, COLUMNS, read_optional, read_sessions};
 use crate::rows::{count, to_bigint};
+
+/// More than any table has. The sum of two is still a number.
+const MAX_ROWS: i64 = i64::MAX / 4;
 
 /// A page is found by its place in an index if the total is known from counters or an index of the same conditions.
 /// Otherwise, all sessions that match are collected, because the total is theirs.
@@ -25,21 +28,20 @@ struct Listing {
 }
 
 impl Listing {
-    fn new(query: &SessionQuery) -> Self {
+    fn new(query: &SessionQuery, words: &[Word]) -> Self {
         let mut filter = Filter::default();
-        let offset = filter.bind(to_bigint(query.offset));
-        let limit = filter.bind(to_bigint(query.limit).min(i64::MAX / 4));
+        let offset = format!("{}::bigint", filter.bind(to_bigint(query.offset).min(MAX_ROWS)));
+        let limit = format!("{}::bigint", filter.bind(to_bigint(query.limit).min(MAX_ROWS)));
         let mut agents: Vec<Uuid> = query.agent.into_iter().collect();
         agents.extend(query.agent.iter().flat_map(|_| query.also.iter().copied()));
         agents.sort_unstable();
         agents.dedup();
         let is_merged = agents.len() > 1;
-        let is_filtered = query.since.is_some()
-            || query.source.is_some()
-            || query.project.is_some()
-            || query.tag.is_some()
-            || !query.words.is_empty();
-        let is_indexed = !is_filtered && (query.agent.is_some() || query.hidden.is_empty());
+        let is_indexed = query.since.is_none()
+            && query.source.is_none()
+            && query.project.is_none()
+            && query.tag.is_none()
+            && words.is_empty();
         let agents = query.agent.map(|_| filter.bind(agents));
         let mut total = match &agents {
             None => "(SELECT coalesce(sum(sessions), 0)::bigint FROM session_totals)".to_owned(),
@@ -47,7 +49,7 @@ impl Listing {
                 "(SELECT coalesce(sum(sessions), 0)::bigint FROM session_counts WHERE agent_id = ANY ({agents}))"
             ),
         };
-        filter.add_query(query);
+        filter.add_query(query, words);
         if let Some((agent, conversation)) = query.agent.zip(query.conversation) {
             let id = filter.bind(if conversation.is_main() { agent } else { conversation.id });
             if is_merged {
@@ -58,17 +60,16 @@ impl Listing {
                 filter.add(format!("conversation_id = {id}"));
             }
         }
-        if let Some(agents) = &agents
-            && is_indexed
-        {
-            if query.conversation.is_some() {
+        if is_indexed {
+            let of_agents = agents.as_ref().map_or("true".to_owned(), |agents| format!("agent_id = ANY ({agents})"));
+            if query.agent.and(query.conversation).is_some() {
                 let condition = filter.condition();
-                total = format!("(SELECT count(*) FROM sessions WHERE agent_id = ANY ({agents}) AND {condition})");
+                total = format!("(SELECT count(*) FROM sessions WHERE {of_agents} AND {condition})");
             } else if !query.hidden.is_empty() {
                 let hidden = filter.bind(query.hidden.clone());
                 total = format!(
-                    "{total} - (SELECT count(*) FROM sessions WHERE agent_id = ANY ({agents})
-                         AND conversation_id = ANY ({hidden}) AND conversation_id <> agent_id)"
+                    "{total} - (SELECT count(*) FROM sessions WHERE {of_agents} AND conversation_id = ANY ({hidden})
+                         AND conversation_id <> agent_id)"
                 );
             }
         }
@@ -124,9 +125,11 @@ impl Listing {
             &of_total(&format!("CASE WHEN {is_near} THEN 0 ELSE {rest} END")),
             &of_total(&format!("greatest(count - {offset} - {limit}, 0)")),
         );
+        // The outer limits are what the planner knows of the size of a page.
         format!(
             "WITH total AS MATERIALIZED (SELECT {total} AS count),
-                 page AS (SELECT id FROM ({newest}) newest UNION ALL SELECT id FROM ({oldest}) oldest)"
+                 page AS ((SELECT id FROM ({newest}) newest LIMIT {limit})
+                     UNION ALL (SELECT id FROM ({oldest}) oldest LIMIT {limit}))"
         )
     }
 }
@@ -140,7 +143,7 @@ pub(super) async fn list(
     query: &SessionQuery,
     with_short_ids: bool,
 ) -> Result<(Vec<SessionRow>, Vec<ShortId>, u64)> {
-    let listing = Listing::new(query);
+    let listing = Listing::new(query, &plan_words(db, query.lower_words()).await?);
     let neighbours = if with_short_ids {
         ", (SELECT id FROM sessions WHERE id < s.id ORDER BY id DESC LIMIT 1),
              (SELECT id FROM sessions WHERE id > s.id ORDER BY id LIMIT 1)"
@@ -171,7 +174,7 @@ pub(super) async fn list(
 
 /// Returns the session at the offset of a query.
 pub(super) async fn nth(db: &CatalogDb, query: SessionQuery) -> Result<Option<SessionRow>> {
-    let listing = Listing::new(&SessionQuery { limit: 1, ..query });
+    let listing = Listing::new(&SessionQuery { limit: 1, ..query }, &[]);
     let (limit, offset) = (&listing.limit, &listing.offset);
     let page = if listing.is_indexed {
         listing.page("DESC", limit, offset)

@@ -6,7 +6,7 @@ use chorus_session::slug;
 use uuid::Uuid;
 
 use super::database::CatalogDb;
-use super::session_filter::{Filter, after_prefix};
+use super::session_filter::{Filter, after_prefix, plan_words};
 use super::session_rows::{COLUMNS, read_optional, read_sessions};
 
 /// Candidates that are read in one go.
@@ -51,16 +51,19 @@ pub(super) async fn list_with_slug(db: &CatalogDb, agents: Vec<Uuid>, slug: Stri
 /// Returns the sessions of `agents` that have the words in their title, or as their title.
 pub(super) async fn list_with_title_words(db: &CatalogDb, agents: Vec<Uuid>, words: String) -> Result<Vec<SessionRow>> {
     let words = words.to_lowercase();
+    let planned = plan_words(db, vec![words.clone()]).await?;
     let (mut rows, mut before) = (Vec::new(), (i64::MAX, i64::MAX));
     loop {
         let mut filter = Filter::default();
         let agents = filter.bind(agents.clone());
         filter.add(format!("agent_id = ANY ({agents})"));
-        filter.add_word(&words, Vec::new());
+        planned.iter().for_each(|word| filter.add_word(word, Vec::new()));
         let (place, serial) = (filter.bind(before.0), filter.bind(before.1));
         filter.add(format!("(place, serial) < ({place}, {serial})"));
+        // Without the index, the sessions of the agents are looked at from the newest on.
+        let order = if planned.iter().any(|word| word.is_indexed) { "MATERIALIZED" } else { "NOT MATERIALIZED" };
         let sql = format!(
-            "WITH matching AS MATERIALIZED (SELECT id, place, serial FROM sessions WHERE {}),
+            "WITH matching AS {order} (SELECT id, place, serial FROM sessions WHERE {}),
                  page AS (SELECT id FROM matching ORDER BY place DESC, serial DESC LIMIT {CANDIDATES_AT_ONCE})
              SELECT {COLUMNS}, s.serial FROM page CROSS JOIN LATERAL (
                  SELECT * FROM sessions WHERE id = page.id OFFSET 0) s
