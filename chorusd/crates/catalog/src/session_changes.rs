@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 /// Sessions and agents whose rows were inserted, updated or deleted since they were last taken.
 ///
-/// In a cluster, these are the rows that this process has changed, which are those of its own agents.
+/// In a cluster, these are the rows that this process has changed, all of agents that it owns.
 ///
 /// Rows of sessions count if their agent, name, header, hash, stamp or corruption changed, and those of agents if the status,
 /// the directory or the name did.

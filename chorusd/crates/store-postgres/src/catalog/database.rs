@@ -46,7 +46,7 @@ impl CatalogDb {
         self.grants.agents()
     }
 
-    /// Runs a statement that reads, whose plan is kept.
+    /// Runs a statement that has few variants: its plan is kept.
     pub(crate) async fn read(&self, sql: &str, params: &[&dyn Param]) -> Result<Vec<Row>> {
         let client = self.readers.get().await?;
         read(&client, self.readers.route(), sql, params).await.map_err(|e| read_failed(&e))

@@ -33,7 +33,7 @@ pub(super) async fn plan_words(db: &CatalogDb, words: Vec<String>) -> Result<Vec
     Ok(words.into_iter().zip(&frequencies).map(plan).collect())
 }
 
-/// Conditions, all of which hold, and the parameters of the statement that they are part of.
+/// Conditions that all hold, and the parameters of the statement that they are part of.
 #[derive(Default)]
 pub(super) struct Filter {
     conditions: Vec<String>,

@@ -18,7 +18,7 @@ use super::session_rows::{COLUMNS, read_optional, read_sessions};
 pub(super) const NEIGHBOURS_OF: &str = "SELECT (SELECT id FROM sessions WHERE id < $1 ORDER BY id DESC LIMIT 1),
      (SELECT id FROM sessions WHERE id > $1 ORDER BY id LIMIT 1)";
 
-/// Reads the short id of a session from the columns of its neighbors, of which the first is `first`.
+/// Reads the short id of a session from the columns of its neighbors, the first being `first`.
 pub(super) fn read_short_id(id: Uuid, row: &Row, first: usize) -> ShortId {
     let neighbours: [Option<Uuid>; 2] = [row.get(first), row.get(first + 1)];
     ShortId::new(id, neighbours.into_iter().flatten())
@@ -42,7 +42,7 @@ pub(super) async fn get_all(db: &CatalogDb, ids: Vec<Uuid>) -> Result<Vec<Sessio
 }
 
 pub(super) async fn nth_newest(db: &CatalogDb, conversation: ConversationKey, n: u64) -> Result<Option<SessionRow>> {
-    // No table has so many rows.
+    // No table has more rows.
     let Ok(n) = i64::try_from(n) else { return Ok(None) };
     let sql = format!(
         "SELECT {COLUMNS} FROM (
@@ -52,7 +52,7 @@ pub(super) async fn nth_newest(db: &CatalogDb, conversation: ConversationKey, n:
     Ok(read_sessions(&db.read(&sql, &[&conversation.agent, &conversation.id, &n]).await?)?.pop())
 }
 
-/// Condition for the agent's session names that are the text in `$n` or begin with it and `-`.
+/// Condition for the agent's session names that are `base`, or start with it and `-`.
 fn has_base(agent: &str, base: &str) -> String {
     format!(
         "SELECT session_id FROM sessions WHERE agent_id = {agent} AND session_id = {base}

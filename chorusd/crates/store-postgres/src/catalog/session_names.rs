@@ -21,7 +21,7 @@ pub(super) async fn list_named(db: &CatalogDb, agent: Option<Uuid>, session_id: 
     first_matching(db, &filter, &[filter.condition()]).await
 }
 
-/// Returns the sessions whose name or UUID begins with `prefix`, of `agent` or of all agents.
+/// Returns the sessions whose name or UUID starts with `prefix`, of `agent` or of all agents.
 pub(super) async fn list_with_prefix(db: &CatalogDb, agent: Option<Uuid>, prefix: String) -> Result<Vec<SessionRow>> {
     let mut filter = Filter::default();
     add_agent(&mut filter, agent);
@@ -35,7 +35,7 @@ pub(super) async fn list_with_prefix(db: &CatalogDb, agent: Option<Uuid>, prefix
     first_matching(db, &filter, &conditions).await
 }
 
-/// Returns the sessions of `agents` whose slug begins with `slug`, or is `slug`.
+/// Returns the sessions of `agents` whose slug starts with `slug`, or is `slug`.
 pub(super) async fn list_with_slug(db: &CatalogDb, agents: Vec<Uuid>, slug: String) -> Result<Vec<SessionRow>> {
     let mut filter = Filter::default();
     let agents = filter.bind(agents);
@@ -60,7 +60,7 @@ pub(super) async fn list_with_title_words(db: &CatalogDb, agents: Vec<Uuid>, wor
         planned.iter().for_each(|word| filter.add_word(word, Vec::new()));
         let (place, serial) = (filter.bind(before.0), filter.bind(before.1));
         filter.add(format!("(place, serial) < ({place}, {serial})"));
-        // Without the index, the sessions of the agents are looked at from the newest on.
+        // Without the index, the sessions of the agents are read from the newest on.
         let order = if planned.iter().any(|word| word.is_indexed) { "MATERIALIZED" } else { "NOT MATERIALIZED" };
         let sql = format!(
             "WITH matching AS {order} (SELECT id, place, serial FROM sessions WHERE {}),
@@ -95,7 +95,7 @@ fn add_agent(filter: &mut Filter, agent: Option<Uuid>) {
     }
 }
 
-/// The condition that a column begins with a text.
+/// The condition that a column starts with a text.
 fn has_prefix(filter: &mut Filter, column: &str, prefix: String) -> String {
     let end = after_prefix(&prefix).map(|end| filter.bind(end));
     let prefix = filter.bind(prefix);

@@ -30,7 +30,7 @@ pub(super) fn read_optional(row: &Row, first: usize) -> Result<Option<SessionRow
     }))
 }
 
-/// Reads rows that begin with [`COLUMNS`].
+/// Reads rows that start with [`COLUMNS`].
 pub(super) fn read_sessions(rows: &[Row]) -> Result<Vec<SessionRow>> {
     rows.iter().filter_map(|row| read_optional(row, 0).transpose()).collect()
 }

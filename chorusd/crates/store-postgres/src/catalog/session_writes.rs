@@ -156,7 +156,7 @@ impl PostgresSessionTable {
 }
 
 /// Notes the rows that an upsert has deleted, and the one that it has inserted. If the answer was lost, nothing is known:
-/// then all sessions of the agent are looked at.
+/// then all sessions of the agent count as changed.
 fn note_upsert(changes: &SessionChanges, id: Uuid, agent: Uuid, rows: &JobRows) {
     let [deleted, inserted] = &rows[..] else {
         changes.note_session(id);
