@@ -1,5 +1,7 @@
 //! Who may write what of the connection to Discord.
 
+use std::time::Duration;
+
 use chorus_base::error::Result as TableResult;
 use chorus_catalog::discord::{ClaimOutcome, DiscordTables};
 use chorus_proto::ErrorKind;
@@ -41,7 +43,7 @@ async fn expect_no_gateway_writes(tables: &DiscordTables) {
     assert_eq!(kind(channels.mark_seen(CHANNEL, 99).await), busy);
     assert_eq!(kind(channels.upsert(channel(8, AGENTS[0])).await), busy);
     assert_eq!(kind(channels.delete(CHANNEL).await), busy);
-    assert_eq!(kind(identifies.try_record(at(0), std::time::Duration::from_secs(9), 5).await), busy);
+    assert_eq!(kind(identifies.try_record(at(0), Duration::from_secs(9), 5).await), busy);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -210,5 +212,28 @@ async fn of_many_nodes_that_claim_at_once_one_gets_the_lease() -> Result {
         assert_eq!(holders.len(), 1, "{round}");
         holders[0].leases.release(lease).await?;
     }
+    Ok(())
+}
+
+/// The deletion of old claims is not committed yet when the message is received once more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_whose_claim_is_deleted_at_that_moment_is_not_claimed_again() -> Result {
+    let Some(database) = Database::create().await? else { return Ok(()) };
+    let journal = open(&database, "a").await?;
+    claim(&journal, AGENTS[0]).await?;
+    let a = discord(&journal);
+    take(&a, DiscordLease::Gateway).await?;
+    let DiscordTables { channels, claims, .. } = &a.tables;
+    channels.upsert(channel(CHANNEL, AGENTS[0])).await?;
+    claims.claim(message(11, CHANNEL, AGENTS[0]), 5, post(CHANNEL, None, "full")).await?;
+    claims.finish_unanswered(11).await?;
+    let other = database.connect().await?;
+    other.batch_execute(&format!("BEGIN; SELECT prune_claims({})", i64::MAX)).await?;
+    let mut again = claims.claim(message(11, CHANNEL, AGENTS[0]), 5, post(CHANNEL, None, "full"));
+    let early = tokio::time::timeout(Duration::from_millis(300), &mut again).await;
+    assert!(early.is_err(), "{early:?}");
+    other.batch_execute("COMMIT").await?;
+    assert_eq!(again.await?, ClaimOutcome::AlreadyClaimed);
+    assert!(claims.claimed_after(CHANNEL, 0).await?.is_empty());
     Ok(())
 }

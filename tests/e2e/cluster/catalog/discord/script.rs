@@ -238,7 +238,7 @@ impl<'a> Script<'a> {
             34 => {
                 let announced = Announcements {
                     posts: self.posts(),
-                    upto: (self.rng.below(2) == 0).then(|| self.nonces),
+                    upto: (self.rng.below(2) == 0).then_some(self.nonces),
                     starts: (self.rng.below(3) == 0).then(|| self.nonces.to_string()),
                     dropped: (self.rng.below(2) == 0).then(|| (self.rng.below(3), self.now)),
                 };
