@@ -7,7 +7,7 @@ use crate::{AuditDecision, CatalogRead, CatalogWrite};
 /// Settings that concern one machine: what is captured there, and the agent that was chosen there.
 const NODE_SETTINGS: [&str; 2] = ["capture", "chosen_agent"];
 
-/// Returns true for a setting that each node of a cluster has for itself; the others are shared by all.
+/// Returns true for a setting that concerns one node of a cluster. All nodes share the others.
 #[must_use]
 pub fn is_node_setting(key: &str) -> bool {
     NODE_SETTINGS.contains(&key)

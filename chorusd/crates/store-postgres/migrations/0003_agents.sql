@@ -1,4 +1,4 @@
--- Agents, and what is kept of them besides contexts and sessions, which `session_counts` counts. Times are nanoseconds since 1970, which the daemons
+-- Agents, and what is kept of them besides contexts and sessions. Times are nanoseconds since 1970, which the daemons
 -- take from their clocks. Texts that may contain any character are bytes in UTF-8: `text` cannot hold the character 0.
 
 CREATE TABLE agents (
@@ -64,7 +64,7 @@ CREATE TABLE approvals (
     -- SHA-256 of what runs when it is approved, with all that it is bound to
     action_hash   bytea NOT NULL,
     nonce         uuid NOT NULL,
-    -- why it is asked about, as JSON
+    -- why it needs an approval, as JSON
     verdict       text NOT NULL,
     -- why it cannot be approved permanently, if it cannot
     not_always    text,
@@ -131,7 +131,7 @@ CREATE TABLE imported_usage (
     output       bigint NOT NULL,
     cache_read   bigint NOT NULL,
     cache_write  bigint NOT NULL,
-    -- what the program recorded, of the calls of which it did
+    -- the recorded cost, of the calls that have one
     cost_usd     float8 NOT NULL,
     with_cost    bigint NOT NULL,
     -- calls with more output than was recorded
@@ -177,7 +177,7 @@ CREATE TABLE tasks (
     ended_at        bigint,
     -- below the agent's directory, which may move
     log_path        text NOT NULL,
-    -- its agent was told that it ended
+    -- its end was reported to the agent
     reported        boolean NOT NULL DEFAULT false
 );
 CREATE INDEX tasks_by_number ON tasks (number);

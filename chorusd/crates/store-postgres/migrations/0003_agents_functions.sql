@@ -1,6 +1,6 @@
 -- Functions of the tables in 0003_agents.sql, which run in the same step.
 
--- The fence of a write of which only the database knows the agent: locks the agent's row until the end of the
+-- The fence of a write whose agent only the database knows: locks the agent's row until the end of the
 -- transaction. Fails unless this process owns the agent.
 CREATE FUNCTION require_owner(in_agent uuid, in_node text, in_boot bigint) RETURNS void
 LANGUAGE plpgsql AS $$
@@ -87,25 +87,25 @@ BEGIN
     RETURN true;
 END $$;
 
--- Adds a number to a sum and its error, the part that the sum lost by rounding.
-CREATE FUNCTION add_to_total(in_state float8[], in_cost float8) RETURNS float8[]
+-- Adds a number to a sum: x of the point, and y, the part that the sum lost by rounding.
+CREATE FUNCTION add_to_total(in_state point, in_cost float8) RETURNS point
 LANGUAGE plpgsql IMMUTABLE STRICT AS $$
 DECLARE
-    total float8 := in_state[1] + in_cost;
+    total float8 := in_state[0] + in_cost;
 BEGIN
-    IF abs(in_state[1]) > abs(in_cost) THEN
-        RETURN ARRAY[total, in_state[2] + ((in_state[1] - total) + in_cost)];
+    IF abs(in_state[0]) > abs(in_cost) THEN
+        RETURN point(total, in_state[1] + ((in_state[0] - total) + in_cost));
     END IF;
-    RETURN ARRAY[total, in_state[2] + ((in_cost - total) + in_state[1])];
+    RETURN point(total, in_state[1] + ((in_cost - total) + in_state[0]));
 END $$;
 
-CREATE FUNCTION read_total(in_state float8[]) RETURNS float8
-LANGUAGE sql IMMUTABLE AS $$ SELECT in_state[1] + in_state[2]; $$;
+CREATE FUNCTION read_total(in_state point) RETURNS float8
+LANGUAGE sql IMMUTABLE AS $$ SELECT in_state[0] + in_state[1]; $$;
 
 -- The sum of amounts of money, 0 of none, with the error of rounding made up for as SQLite's `total` does: whatever the
 -- order, ten times 0.1 is 1.
 CREATE AGGREGATE total_cost(float8) (
-    SFUNC = add_to_total, STYPE = float8[], INITCOND = '{0,0}', FINALFUNC = read_total
+    SFUNC = add_to_total, STYPE = point, INITCOND = '(0,0)', FINALFUNC = read_total
 );
 
 -- Records the usage of a session in place of what was recorded before. Calls that count for other sessions of the same
@@ -188,7 +188,7 @@ BEGIN
     END IF;
     IF known >= in_most THEN
         RAISE EXCEPTION '% %', known, in_id
-            USING ERRCODE = 'CH004', DETAIL = 'the number of memories, which is the limit, and the id of the one that was refused';
+            USING ERRCODE = 'CH004', DETAIL = 'the number of memories, and the id of the one that was refused';
     END IF;
     INSERT INTO memories (id, write_id, agent_id, agent_name, project, text, path, created_at, requester, source,
         message_id)

@@ -28,7 +28,7 @@ use crate::statement::{Call, Prepared, call, run_alone};
 const MAX_QUEUED_JOBS: usize = 8192;
 
 /// Limit of jobs in a transaction.
-const MAX_JOBS_PER_COMMIT: usize = 256;
+pub(crate) const MAX_JOBS_PER_COMMIT: usize = 256;
 
 /// Time between two attempts to connect.
 pub(crate) const RECONNECT_DELAY: Duration = Duration::from_millis(200);

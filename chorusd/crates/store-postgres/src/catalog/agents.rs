@@ -115,8 +115,7 @@ impl PostgresAgentTable {
     }
 }
 
-/// Tells the index of sessions of an agent, unless its row was not there. `rows` are those that changed, `None` if the answer
-/// was lost.
+/// Notes that an agent changed, for the index of sessions. `rows` are those that changed, `None` if the answer was lost.
 fn note_changed(changes: &SessionChanges, id: Uuid, rows: Option<&[Row]>) {
     if rows.is_none_or(|rows| !rows.is_empty()) {
         changes.note_agent(id);

@@ -67,8 +67,8 @@ pub struct AgentTables {
 }
 
 impl AgentTables {
-    /// Makes the tables for the node of `journal`. `redactor` keeps secrets out of the audit log; `changes` is told of the
-    /// agents that this node changes.
+    /// Makes the tables for the node of `journal`. `redactor` keeps secrets out of the audit log. The agents that
+    /// this node changes are noted in `changes`.
     #[must_use]
     pub fn new(journal: &PostgresJournal, redactor: Arc<Redactor>, changes: Arc<SessionChanges>) -> Self {
         let db = CatalogDb::new(journal);

@@ -14,6 +14,10 @@ use super::database::{CatalogDb, is_storable, only, refuse_nul};
 use crate::param::Param;
 use crate::rows::{count, to_bigint};
 use crate::statement::call;
+use crate::writer::MAX_JOBS_PER_COMMIT;
+
+/// Limit of rows in a transaction.
+const MAX_ROWS_PER_COMMIT: i64 = MAX_JOBS_PER_COMMIT as i64;
 
 /// The table in PostgreSQL. What was spent is recorded whoever owns the agent by then.
 #[derive(Debug)]
@@ -25,10 +29,13 @@ impl UsageTable for PostgresUsageTable {
     fn insert(&self, row: UsageRow) -> CatalogWrite<i64> {
         let grant = refuse_nul([&*row.agent_name, &*row.model]).map(|()| None);
         let (node, write) = (self.db.node.id.clone(), Uuid::new_v4());
+        // It is one of those that were committed last.
         let confirm = call!(
-            "SELECT id FROM usage WHERE node = $1 AND write_id = $2 ORDER BY id DESC LIMIT 1",
+            "SELECT id FROM (SELECT id, write_id FROM usage WHERE node = $1 ORDER BY id DESC LIMIT $3) AS newest
+             WHERE write_id = $2",
             node.clone(),
             write,
+            MAX_ROWS_PER_COMMIT,
         );
         let insert = call!(
             "INSERT INTO usage (node, write_id, at, agent_id, agent_name, context, turn_id, model, kind, input, output,
