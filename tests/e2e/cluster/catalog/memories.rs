@@ -77,7 +77,7 @@ async fn full(script: &mut Script) -> Result {
         let refused = memories.insert(memory(9_001, AGENT, project, "new")).await;
         script.note("full", &refused.map_err(|failure| (failure.kind, failure.message, failure.hint)));
     }
-    // Each agent has 250 of its own.
+    // Each agent has 250.
     let used = MemoryRow { agent: OTHER, ..memory(1, OTHER, None, "an id in use") };
     let stored = memories.insert(used.clone()).await?;
     assert!(matches!(stored, RememberOutcome::New(id) if id != used.id), "{stored:?}");

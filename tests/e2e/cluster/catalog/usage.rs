@@ -88,7 +88,7 @@ same_in_both! {
 }
 
 /// A row that this node has still to commit is not counted, and its number is higher than that of the newest one counted,
-/// whatever other nodes insert meanwhile.
+/// whatever other nodes insert.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_newest_row_is_that_of_this_node() -> Result {
     let Some(database) = Database::create().await? else { return Ok(()) };
