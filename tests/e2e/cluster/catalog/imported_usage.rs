@@ -87,7 +87,7 @@ async fn a_call_that_two_nodes_record_counts_once() -> Result {
     let client = database.connect().await?;
     for round in 0..40_u64 {
         let (one, two) = (u128::from(round) * 2 + 1, u128::from(round) * 2 + 2);
-        let forks = round % 2 == 0;
+        let forks = round.is_multiple_of(2);
         insert_session(&client, one, AGENT, &format!("x{round}")).await?;
         insert_session(&client, two, OTHER, &format!("{}{round}", if forks { "y" } else { "x" })).await?;
         let shared =

@@ -98,10 +98,10 @@ pub(super) fn imported(keys: &[u64]) -> ImportedUsage {
     let call = |key: &u64| ImportedCallRow {
         key: *key,
         at: at(i64::try_from(*key % 100).unwrap_or(0) * 400),
-        model: u32::from(*key % 5 == 0),
+        model: u32::from(key.is_multiple_of(5)),
         calls: 1,
-        with_cost: u32::from(*key % 2 == 0),
-        lower_bound: u32::from(*key % 3 == 0),
+        with_cost: u32::from(key.is_multiple_of(2)),
+        lower_bound: u32::from(key.is_multiple_of(3)),
         input: 10,
         output: *key % 1_000,
         cache_read: 2,
@@ -115,7 +115,7 @@ pub(super) fn task(agent: Uuid, number: u64, second: i64) -> TaskRow {
     TaskRow {
         id: format!("t{number}"),
         agent,
-        conversation_id: (number % 2 == 0).then(|| Uuid::from_u128(9)),
+        conversation_id: number.is_multiple_of(2).then(|| Uuid::from_u128(9)),
         agent_name: "a".to_owned(),
         command: "sleep 1 && echo \u{e4}".to_owned(),
         pid: u32::MAX,
@@ -141,8 +141,8 @@ pub(super) fn memory(id: u128, agent: Uuid, project: Option<&str>, text: &str) -
         path: None,
         at: at(3),
         user: "owner".to_owned(),
-        source: if id % 3 == 0 { MemorySource::Hand } else { MemorySource::Tool },
-        message: (id % 2 == 0).then(|| "message".to_owned()),
+        source: if id.is_multiple_of(3) { MemorySource::Hand } else { MemorySource::Tool },
+        message: id.is_multiple_of(2).then(|| "message".to_owned()),
     }
 }
 
