@@ -152,7 +152,6 @@ pub(crate) fn delete_calls(session: Uuid) -> Vec<Call> {
 }
 
 /// Gives the usage of a session to another agent.
-#[expect(dead_code, reason = "moving a session is a write of the table of sessions")]
 pub(crate) fn move_calls(session: Uuid, agent: Uuid) -> Vec<Call> {
     vec![call!("UPDATE imported_calls SET agent_id = $2 WHERE session_id = $1", session, agent)]
 }

@@ -17,7 +17,6 @@ mod session_lookup;
 mod session_names;
 mod session_rows;
 mod session_sources;
-mod session_usage;
 mod session_writes;
 mod sessions;
 mod settings;

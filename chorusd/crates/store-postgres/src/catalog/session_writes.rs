@@ -11,9 +11,9 @@ use jiff::Timestamp;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
+use super::imported_usage::{delete_calls, move_calls, record_calls};
 use super::session_lookup::{NEIGHBOURS_OF, read_short_id};
 use super::session_rows::{insert_call, insert_missing_call, read_sessions, update_call};
-use super::session_usage::{delete_calls, move_calls, record_calls};
 use super::sessions::PostgresSessionTable;
 use super::summary_queue::enqueue_call;
 use crate::batch::JobRows;
