@@ -8,10 +8,10 @@ use chorus_tests::fault_proxy::FaultProxy;
 
 use super::{Certificates, EchoNode, Result, ask, owner, peer_at, pool_of, pool_with};
 
-/// Requests of a session.
+/// Requests of a tunnel.
 const REQUESTS: usize = 4;
 
-/// What a client knows of its requests at the end.
+/// Numbers of requests by what the client knows of them at the end.
 #[derive(Default)]
 struct Tally {
     answered: usize,
@@ -20,28 +20,28 @@ struct Tally {
     whole: usize,
 }
 
-/// Sends requests through a proxy that may cut, and compares what the client is told with what arrived.
+/// Sends requests through a proxy that may cut, and compares what the client learns with what arrived.
 async fn run_round(pool: &PeerPool, proxy: &FaultProxy, node: &EchoNode, round: usize, tally: &mut Tally) -> Result {
-    let Ok(mut session) = pool.connect(&peer_at("b", proxy.port()), &owner()).await else { return Ok(()) };
+    let Ok(mut tunnel) = pool.connect(&peer_at("b", proxy.port()), &owner()).await else { return Ok(()) };
     let bodies: Vec<Bytes> = (0..REQUESTS).map(|n| format!("{round}.{n}.{}", "x".repeat(n * 40)).into()).collect();
     let mut numbers = Vec::new();
     for body in &bodies {
-        numbers.push(session.split().1.feed(body.clone()).await?);
+        numbers.push(tunnel.split().1.feed(body.clone()).await?);
     }
     let mut answered = Vec::new();
     while answered.len() < REQUESTS {
-        match session.next().await {
+        match tunnel.next().await {
             Ok(Some(body)) => answered.push(body),
             Ok(None) | Err(_) => break,
         }
     }
-    let outcomes: Vec<_> = numbers.iter().map(|number| session.outcome(*number)).collect();
+    let outcomes: Vec<_> = numbers.iter().map(|number| tunnel.outcome(*number)).collect();
     let is_whole = answered.len() == REQUESTS;
     if is_whole {
-        session.finish().await;
+        tunnel.finish().await;
         tally.whole += 1;
     } else {
-        drop(session);
+        drop(tunnel);
     }
     // The node may still be reading what arrived.
     proxy.heal();
@@ -99,18 +99,18 @@ async fn a_request_that_did_not_leave_in_whole_was_not_run() -> Result {
     let node = EchoNode::start(&certificates, "b").await?;
     let proxy = FaultProxy::start(node.port).await?;
     let pool = pool_of(certificates.credentials("a")?);
-    let mut session = pool.connect(&peer_at("b", proxy.port()), &owner()).await?;
-    ask(&mut session, b"x").await?;
+    let mut tunnel = pool.connect(&peer_at("b", proxy.port()), &owner()).await?;
+    ask(&mut tunnel, b"x").await?;
     proxy.stall();
     // More than the sockets take.
-    let number = session.split().1.feed(vec![7; 16 << 20].into()).await?;
+    let number = tunnel.split().1.feed(vec![7; 16 << 20].into()).await?;
     tokio::select! {
-        _ = session.next() => return Err("it was answered".into()),
+        _ = tunnel.next() => return Err("it was answered".into()),
         () = chorus_tests::wait::pause(Duration::from_millis(300)) => {}
     }
     proxy.cut();
-    assert!(session.next().await.is_err());
-    assert_eq!(session.outcome(number), Outcome::NotRun);
+    assert!(tunnel.next().await.is_err());
+    assert_eq!(tunnel.outcome(number), Outcome::NotRun);
     assert_eq!(node.received(), [&b"x"[..]]);
     Ok(())
 }
@@ -124,17 +124,17 @@ async fn a_slow_network_only_delays() -> Result {
     let limits = PoolLimits { ping_interval: Duration::from_millis(20), ..PoolLimits::default() };
     let pool = pool_with(certificates.credentials("a")?, limits);
     for _ in 0..4 {
-        let mut session = pool.connect(&peer_at("b", proxy.port()), &owner()).await?;
+        let mut tunnel = pool.connect(&peer_at("b", proxy.port()), &owner()).await?;
         proxy.refuse_new();
         let bodies: Vec<Bytes> = (0..20_u8).map(|n| vec![n; 1000].into()).collect();
         for body in &bodies {
-            session.split().1.feed(body.clone()).await?;
+            tunnel.split().1.feed(body.clone()).await?;
         }
         for body in &bodies {
-            assert_eq!(session.next().await?.as_ref(), Some(body));
+            assert_eq!(tunnel.next().await?.as_ref(), Some(body));
         }
-        // A ping is on its way when the next session begins.
-        assert!(session.finish().await);
+        // A ping is on its way when the next tunnel begins.
+        assert!(tunnel.finish().await);
         chorus_tests::wait_until("the pool", chorus_tests::DEADLINE, || (pool.idle("b") == 1).then_some(()));
         chorus_tests::wait::pause(Duration::from_millis(40)).await;
     }

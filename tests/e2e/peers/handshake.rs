@@ -37,12 +37,10 @@ async fn an_independent_client_is_accepted_with_a_good_certificate_only() -> Res
     let ca = certificates.authority.certificate();
     let other = Authority::create(&certificates.path("other"), "cluster");
     let good = certificates.sign("a", VALID);
-    let renewed = certificates.sign("expired", -9..-1);
     let expired = certificates.sign_names("expired", &names_of("a"), -9..-1);
     let future = certificates.sign_names("future", &names_of("a"), 3..9);
     let foreign = sign(&other, certificates.dir.path(), "foreign", &names_of("a"), VALID);
     let service = certificates.sign_names("service", "DNS:localhost,DNS:a,URI:chorus:nodes:a", VALID);
-    drop(renewed);
     const CHORUS: &[&str] = &["-alpn", "chorus-peer"];
     let table: [(Option<&(_, _)>, &[&str], &[u8], &str); 13] = [
         (Some(&good), CHORUS, HELLO, ""),
@@ -76,7 +74,7 @@ async fn an_independent_client_is_accepted_with_a_good_certificate_only() -> Res
             all.iter().any(|one| one.count == refused && one.reason.contains(reason)).then_some(())
         });
     }
-    // A session over an independent client.
+    // A tunnel over an independent client.
     let open = frame(br#"{"open":{"requester":{"kind":"owner"}}}"#);
     let sent = [frame(HELLO), frame(br#""ping""#), open, frame(b"request")].concat();
     let attempt = Attempt { identity: Some((&good.0, &good.1)), args: CHORUS, sent };
@@ -107,7 +105,7 @@ async fn plain_text_is_refused() -> Result {
 async fn a_node_learns_why_it_is_refused() -> Result {
     let certificates = Certificates::create()?;
     let other = Authority::create(&certificates.path("other"), "other");
-    // Each of them has a good certificate of its own authority, and trusts both.
+    // The node a has a good certificate of another authority, and trusts both.
     let both = certificates.path("both.crt");
     let texts = [&certificates.authority, &other].map(|one| std::fs::read_to_string(one.certificate()));
     std::fs::write(&both, texts.into_iter().collect::<std::io::Result<Vec<_>>>()?.concat())?;
@@ -123,10 +121,10 @@ async fn a_node_learns_why_it_is_refused() -> Result {
     let limits = ListenerLimits { max_connections: 1, ..ListenerLimits::default() };
     let full = EchoNode::start_with(certificates.credentials("c")?, limits).await?;
     let pool = pool_of(certificates.credentials("a")?);
-    let mut session = pool.connect(&full.address("c"), &owner()).await?;
+    let mut tunnel = pool.connect(&full.address("c"), &owner()).await?;
     let failure = pool.connect(&full.address("c"), &owner()).await.err().ok_or("it was accepted")?;
     assert_eq!(failure.kind, ConnectErrorKind::Refused);
     assert!(failure.message.contains("too many connections of nodes"), "{failure}");
-    assert_eq!(ask(&mut session, b"x").await?.as_deref(), Some(&b"x"[..]));
+    assert_eq!(ask(&mut tunnel, b"x").await?.as_deref(), Some(&b"x"[..]));
     Ok(())
 }

@@ -6,8 +6,8 @@ mod handshake;
 mod openssl;
 mod pool;
 mod renewal;
-mod sessions;
 mod settings;
+mod tunnels;
 mod volume;
 mod wrong_servers;
 
@@ -20,8 +20,8 @@ use bytes::Bytes;
 use chorus_base::requester::Requester;
 use chorus_base::sync::Mutex;
 use chorus_peers::{
-    ClusterCredentials, ClusterSettings, IncomingSession, ListenerLimits, LocalNode, Origin, PeerAddress, PeerListener,
-    PeerPool, PoolLimits, Refusals, Session,
+    ClusterCredentials, ClusterSettings, IncomingTunnel, ListenerLimits, LocalNode, Origin, PeerAddress, PeerListener,
+    PeerPool, PoolLimits, Refusals, Tunnel,
 };
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -148,22 +148,22 @@ impl EchoNode {
     }
 }
 
-/// Answers the frames of a session with themselves.
-async fn echo(incoming: IncomingSession, log: Received) {
-    let IncomingSession { mut session, origin } = incoming;
-    while let Ok(Some(body)) = session.next().await {
+/// Answers the frames of a tunnel with themselves.
+async fn echo(incoming: IncomingTunnel, log: Received) {
+    let IncomingTunnel { mut tunnel, origin } = incoming;
+    while let Ok(Some(body)) = tunnel.next().await {
         log.lock().push((origin.clone(), body.clone()));
-        if session.send(body).await.is_err() {
+        if tunnel.send(body).await.is_err() {
             return;
         }
     }
-    session.finish().await;
+    tunnel.finish().await;
 }
 
 /// Sends a frame and waits for the next one.
-async fn ask(session: &mut Session, body: &'static [u8]) -> io::Result<Option<Bytes>> {
-    session.send(Bytes::from_static(body)).await?;
-    session.next().await
+async fn ask(tunnel: &mut Tunnel, body: &'static [u8]) -> io::Result<Option<Bytes>> {
+    tunnel.send(Bytes::from_static(body)).await?;
+    tunnel.next().await
 }
 
 /// A pool with the usual limits.

@@ -14,11 +14,11 @@ use super::{Certificates, EchoNode, Result, VALID, ask, names_of, owner, pool_of
 async fn wait_for(pool: &PeerPool, node: &EchoNode, wanted: Option<&str>) -> Result {
     let runtime = tokio::runtime::Handle::current();
     tokio::task::block_in_place(|| {
-        wait_until(wanted.unwrap_or("a session"), DEADLINE, || {
+        wait_until(wanted.unwrap_or("a tunnel"), DEADLINE, || {
             runtime.block_on(async {
                 // A pooled connection would not check anything again.
                 match (pool.connect(&node.address("b"), &owner()).await, wanted) {
-                    (Ok(mut session), None) => ask(&mut session, b"x").await.ok().map(|_| ()),
+                    (Ok(mut tunnel), None) => ask(&mut tunnel, b"x").await.ok().map(|_| ()),
                     (Err(failure), Some(wanted)) => failure.message.contains(wanted).then_some(()),
                     _ => None,
                 }
@@ -38,15 +38,15 @@ fn renew(authority: &Authority, dir: &Path, node: &str, between: impl FnOnce() -
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_renewal_needs_no_restart_and_ends_no_session() -> Result {
+async fn a_renewal_needs_no_restart_and_ends_no_tunnel() -> Result {
     let certificates = Certificates::create()?;
     let (dir, old) = (certificates.dir.path(), certificates.authority.certificate());
     let credentials = certificates.settings("b");
     let credentials = Arc::new(ClusterCredentials::load(&credentials, "b")?);
     let node = EchoNode::start_with(credentials, ListenerLimits::default()).await?;
     let pool = pool_of(certificates.credentials("a")?);
-    let mut session = pool.connect(&node.address("b"), &owner()).await?;
-    ask(&mut session, b"x").await?;
+    let mut tunnel = pool.connect(&node.address("b"), &owner()).await?;
+    ask(&mut tunnel, b"x").await?;
     let mut pooled = pool.connect(&node.address("b"), &owner()).await?;
     ask(&mut pooled, b"x").await?;
     assert!(pooled.finish().await);
@@ -68,9 +68,9 @@ async fn a_renewal_needs_no_restart_and_ends_no_session() -> Result {
     assert_eq!(pool.idle("b"), 0, "the connection of before the renewal is not used");
     renew(&new, dir, "a", || Ok(()))?;
     wait_for(&pool, &node, None).await?;
-    // The session of before is still there.
-    assert_eq!(ask(&mut session, b"y").await?.as_deref(), Some(&b"y"[..]));
-    assert!(session.finish().await);
-    assert_eq!(pool.idle("b"), 0, "its connection has no further session");
+    // The tunnel of before is still there.
+    assert_eq!(ask(&mut tunnel, b"y").await?.as_deref(), Some(&b"y"[..]));
+    assert!(tunnel.finish().await);
+    assert_eq!(pool.idle("b"), 0, "its connection has no further tunnel");
     Ok(())
 }

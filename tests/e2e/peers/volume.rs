@@ -10,16 +10,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Certificates, EchoNode, Result, ask, local, owner, peer_at, pool_of, pool_with};
 
-/// A node whose sessions are not read after their first frame.
+/// A node whose tunnels are not read after their first frame.
 async fn start_unread(certificates: &Certificates) -> Result<(u16, tokio::task::JoinHandle<()>)> {
     let (credentials, limits) = (certificates.credentials("b")?, ListenerLimits::default());
     let mut listener = PeerListener::bind(credentials, local("b"), limits, CancellationToken::new()).await?;
     let port = listener.local_address().port();
     let server = chorus_runtime::spawn(async move {
-        let mut sessions = Vec::new();
+        let mut tunnels = Vec::new();
         while let Some(mut incoming) = listener.accept().await {
-            incoming.session.next().await.expect("a frame");
-            sessions.push(incoming);
+            incoming.tunnel.next().await.expect("a frame");
+            tunnels.push(incoming);
         }
     });
     Ok((port, server))
@@ -43,8 +43,8 @@ async fn the_largest_frames_pass_both_ways_at_once_while_one_side_reads_slowly()
     let mut listener = PeerListener::bind(credentials, local("b"), limits, CancellationToken::new()).await?;
     let port = listener.local_address().port();
     let server = chorus_runtime::spawn(async move {
-        let mut session = listener.accept().await.expect("a session").session;
-        let (reader, writer) = session.split();
+        let mut tunnel = listener.accept().await.expect("a tunnel").tunnel;
+        let (reader, writer) = tunnel.split();
         let write = async {
             for number in 0..FRAMES {
                 writer.send(largest(100 + number)).await.expect("sent");
@@ -58,12 +58,12 @@ async fn the_largest_frames_pass_both_ways_at_once_while_one_side_reads_slowly()
             }
         };
         tokio::join!(write, read);
-        assert!(session.finish().await);
+        assert!(tunnel.finish().await);
         listener
     });
     let pool = pool_of(certificates.credentials("a")?);
-    let mut session = pool.connect(&peer_at("b", port), &owner()).await?;
-    let (reader, writer) = session.split();
+    let mut tunnel = pool.connect(&peer_at("b", port), &owner()).await?;
+    let (reader, writer) = tunnel.split();
     let write = async {
         for number in 0..FRAMES {
             writer.send(largest(number)).await.expect("sent");
@@ -76,7 +76,7 @@ async fn the_largest_frames_pass_both_ways_at_once_while_one_side_reads_slowly()
         }
     };
     tokio::join!(write, read);
-    assert!(session.finish().await);
+    assert!(tunnel.finish().await);
     server.await?;
     Ok(())
 }
@@ -87,12 +87,12 @@ async fn a_frame_above_the_limit_is_refused_by_both_sides() -> Result {
     let limits = ListenerLimits { max_frame: 1000, ..ListenerLimits::default() };
     let node = EchoNode::start_with(certificates.credentials("b")?, limits).await?;
     let pool = pool_of(certificates.credentials("a")?);
-    let mut session = pool.connect(&node.address("b"), &owner()).await?;
-    let refused = session.send(vec![0; MAX_FRAME + 1].into()).await;
+    let mut tunnel = pool.connect(&node.address("b"), &owner()).await?;
+    let refused = tunnel.send(vec![0; MAX_FRAME + 1].into()).await;
     assert_eq!(refused.err().map(|e| e.kind()), Some(std::io::ErrorKind::InvalidInput));
-    assert_eq!(ask(&mut session, &[1; 1000]).await?.map(|body| body.len()), Some(1000));
-    session.send(vec![1; 1001].into()).await?;
-    assert!(session.next().await.is_err(), "the other side ends the connection");
+    assert_eq!(ask(&mut tunnel, &[1; 1000]).await?.map(|body| body.len()), Some(1000));
+    tunnel.send(vec![1; 1001].into()).await?;
+    assert!(tunnel.next().await.is_err(), "the other side ends the connection");
     assert_eq!(node.received().len(), 1);
     Ok(())
 }
@@ -105,8 +105,8 @@ async fn a_side_that_does_not_read_holds_the_other_up_and_nobody_else() -> Resul
     let mut listener = PeerListener::bind(credentials, local("b"), limits, CancellationToken::new()).await?;
     let port = listener.local_address().port();
     let server = chorus_runtime::spawn(async move {
-        let mut stuck = listener.accept().await.expect("a session").session;
-        let mut other = listener.accept().await.expect("a session").session;
+        let mut stuck = listener.accept().await.expect("a tunnel").tunnel;
+        let mut other = listener.accept().await.expect("a tunnel").tunnel;
         while let Ok(Some(body)) = other.next().await {
             other.send(body).await.expect("sent");
         }
@@ -158,7 +158,7 @@ async fn a_side_that_takes_nothing_for_too_long_is_given_up() -> Result {
     let failure = stuck.next().await.err().ok_or("it was answered")?;
     assert_eq!(failure.kind(), std::io::ErrorKind::TimedOut, "{failure}");
     assert_eq!(stuck.outcome(number), Outcome::NotRun, "the last byte did not leave");
-    // Nothing waits for the other session, so that it lasts.
+    // Nothing waits for the other tunnel, so that it lasts.
     assert_eq!(quiet.send(Bytes::from_static(b"second")).await?, 1);
     server.abort();
     Ok(())

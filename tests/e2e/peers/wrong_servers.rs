@@ -62,7 +62,7 @@ async fn another_node_at_the_address_is_refused() -> Result {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_is_absent_or_silent_or_no_server_is_named() -> Result {
     let certificates = Certificates::create()?;
-    let limits = PoolLimits { connect_timeout: Duration::from_millis(300), ..PoolLimits::default() };
+    let limits = PoolLimits { connect_timeout: Duration::from_millis(1500), ..PoolLimits::default() };
     let pool = pool_with(certificates.credentials("a")?, limits);
     let (silent, other) = (TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?);
     let (silent_port, other_port) = (silent.local_addr()?.port(), other.local_addr()?.port());

@@ -38,7 +38,7 @@ struct State {
     looked_at: Instant,
 }
 
-/// What TLS needs of the files, for both directions.
+/// Configurations of TLS from the files, for both directions.
 pub(crate) struct TlsConfigs {
     pub(crate) server: Arc<ServerConfig>,
     pub(crate) client: Arc<ClientConfig>,

@@ -15,7 +15,7 @@ const MAX_QUEUED_BYTES: usize = 64 << 10;
 /// Limit of frames of one write.
 const MAX_FRAMES_PER_WRITE: usize = 32;
 
-/// Places a frame of a session in the queue, from any thread. The task that writes is woken.
+/// Places a frame of a tunnel in the queue, from any thread. The task that writes is woken.
 #[derive(Debug, Clone)]
 pub struct FrameQueue {
     shared: Arc<Shared>,
@@ -34,7 +34,7 @@ struct Pending {
     bytes: usize,
     /// Bytes of the first frame that were written.
     first_written: usize,
-    /// Frames of the session that were queued, and those with all bytes given to TLS.
+    /// Frames of the tunnel that were queued, and those with all bytes given to TLS.
     queued: u64,
     written: u64,
     is_closed: bool,
@@ -44,7 +44,7 @@ struct Pending {
 struct QueuedFrame {
     header: [u8; HEADER_BYTES],
     body: Bytes,
-    /// False for what belongs to no session, and for the end of one.
+    /// False for what belongs to no tunnel, and for the end of one.
     is_numbered: bool,
 }
 
@@ -57,11 +57,11 @@ pub enum Rejected {
     /// Longer than a frame may be.
     #[error("{0}")]
     TooLong(FrameTooLong),
-    /// An empty frame is the end of a session.
-    #[error("a frame of a session is not empty")]
+    /// An empty frame is the end of a tunnel.
+    #[error("a frame of a tunnel is not empty")]
     Empty,
-    /// The session has ended.
-    #[error("the session has ended")]
+    /// The tunnel has ended.
+    #[error("the tunnel has ended")]
     Closed,
 }
 
@@ -70,7 +70,7 @@ impl FrameQueue {
         Self { shared: Arc::new(Shared { pending: Mutex::default(), queued: Notify::new(), limit }) }
     }
 
-    /// Queues a frame with this body. Returns its number in the session, from 0. A frame is accepted as long as less than 64 KiB wait, so a
+    /// Queues a frame with this body. Returns its number in the tunnel, from 0. A frame is accepted as long as less than 64 KiB wait, so a
     /// longer one is, too.
     ///
     /// # Errors
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_frame_of_a_session_is_refused() {
+    fn what_cannot_be_a_frame_of_a_tunnel_is_refused() {
         let queue = FrameQueue::new(1 << 20);
         assert_eq!(queue.offer(Bytes::new()), Err(Rejected::Empty));
         assert!(matches!(queue.offer(vec![0; (1 << 20) + 1].into()), Err(Rejected::TooLong(_))));

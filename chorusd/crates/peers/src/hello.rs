@@ -1,4 +1,4 @@
-//! Frames that belong to no session: the two hellos, and what a connection without a session carries. They are JSON of
+//! Frames that belong to no tunnel: the two hellos, and what a connection without a tunnel carries. They are JSON of
 //! at most 16 KiB.
 
 use std::io;
@@ -35,11 +35,11 @@ pub(crate) enum HelloReply {
     Refused { protocol: u32, reason: String },
 }
 
-/// A frame for a connection without a session.
+/// A frame for a connection without a tunnel.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Control {
-    /// Begins a session, on behalf of somebody.
+    /// Opens a tunnel, on behalf of somebody.
     Open {
         requester: Requester,
     },
@@ -81,7 +81,7 @@ impl HelloReply {
     }
 }
 
-/// Encodes a frame that belongs to no session.
+/// Encodes a frame that belongs to no tunnel.
 ///
 /// # Errors
 /// `InvalidInput`, which needs a requester with very long names.

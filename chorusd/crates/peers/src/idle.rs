@@ -1,4 +1,4 @@
-//! A connection without a session, until it gets one or ends.
+//! A connection without a tunnel, until it gets one or ends.
 
 use futures_util::FutureExt as _;
 use tokio::sync::oneshot;
@@ -35,7 +35,7 @@ pub(crate) async fn keep(mut connection: Connection, mut claims: oneshot::Receiv
             None => {}
         }
         if !matches!(timeout(limits.ping_timeout, ping(&mut connection)).await, Ok(Some(()))) {
-            return tracing::debug!(node = connection.peer.id, "a connection without a session does not answer");
+            return tracing::debug!(node = connection.peer.id, "a connection without a tunnel does not answer");
         }
     }
 }

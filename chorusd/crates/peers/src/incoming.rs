@@ -1,4 +1,4 @@
-//! Serves one connection to the port of this node: TLS, hello, and its sessions one after the other.
+//! Serves one connection to the port of this node: TLS, hello, and its tunnels one after the other.
 
 use std::io;
 use std::net::IpAddr;
@@ -17,19 +17,19 @@ use crate::credentials::{ALPN, ClusterCredentials};
 use crate::errors::refusal_reason;
 use crate::hello::{Control, Hello, HelloProblem, HelloReply, PROTOCOL};
 use crate::limits::ListenerLimits;
-use crate::listener::IncomingSession;
+use crate::listener::IncomingTunnel;
 use crate::node::{LocalNode, Origin};
 use crate::pending_handshakes::{PendingHandshake, PendingHandshakes};
 use crate::refusals::Refusals;
-use crate::session::Session;
 use crate::socket_options;
-use crate::transport::{self, Connection, SessionReader};
+use crate::transport::{self, Connection, TunnelReader};
+use crate::tunnel::Tunnel;
 
 /// Time for which a connection is still read at its end: if it were closed with unread bytes, the other side would not
 /// get the reason.
 const LINGER_TIME: Duration = Duration::from_secs(1);
 
-/// What all connections to the port share.
+/// State that all connections to the port share.
 #[derive(Debug)]
 pub(crate) struct Incoming {
     pub(crate) credentials: Arc<ClusterCredentials>,
@@ -38,7 +38,7 @@ pub(crate) struct Incoming {
     pub(crate) permits: Arc<Semaphore>,
     pub(crate) pending: PendingHandshakes,
     pub(crate) refusals: Refusals,
-    pub(crate) to_accept: mpsc::Sender<IncomingSession>,
+    pub(crate) to_accept: mpsc::Sender<IncomingTunnel>,
     pub(crate) stop: CancellationToken,
 }
 
@@ -60,7 +60,7 @@ pub(crate) async fn serve(incoming: &Incoming, stream: TcpStream, address: IpAdd
     drop(handshake);
     match accepted {
         Ok(Ok((connection, permit))) => {
-            if let Err(failure) = run_sessions(incoming, connection).await {
+            if let Err(failure) = run_tunnels(incoming, connection).await {
                 tracing::debug!(%address, "a connection of another node ended: {failure}");
             }
             drop(permit);
@@ -126,8 +126,8 @@ async fn shake_hands(incoming: &Incoming, stream: TcpStream) -> Result<(Connecti
     Err(Failed::Refused(reason))
 }
 
-/// Runs the sessions of a connection, one after the other.
-async fn run_sessions(incoming: &Incoming, mut connection: Connection) -> io::Result<()> {
+/// Runs the tunnels of a connection, one after the other.
+async fn run_tunnels(incoming: &Incoming, mut connection: Connection) -> io::Result<()> {
     loop {
         let next = tokio::select! {
             biased;
@@ -140,11 +140,11 @@ async fn run_sessions(incoming: &Incoming, mut connection: Connection) -> io::Re
             Ok(Control::Open { requester }) => {
                 let origin = Origin::Peer { node: connection.peer.clone(), requester };
                 let (return_to, returned) = oneshot::channel();
-                connection.reader.begin_session();
-                let session = Session::new(connection, return_to);
-                if let Err(refused) = incoming.to_accept.send(IncomingSession { session, origin }).await {
-                    // The node stops: nothing of the session was carried out.
-                    refused.0.session.finish().await;
+                connection.reader.begin_tunnel();
+                let tunnel = Tunnel::new(connection, return_to);
+                if let Err(refused) = incoming.to_accept.send(IncomingTunnel { tunnel, origin }).await {
+                    // The node stops: nothing of the tunnel was carried out.
+                    refused.0.tunnel.finish().await;
                     return Ok(());
                 }
                 let Ok(back) = returned.await else { return Ok(()) };
@@ -156,7 +156,7 @@ async fn run_sessions(incoming: &Incoming, mut connection: Connection) -> io::Re
     }
 }
 
-/// Says that there will be no further session. If one is on its way, it was not begun, and the other side learns that.
+/// Says that there will be no further tunnel. If one is on its way, the other side learns that it did not start.
 async fn end_connection(mut connection: Connection) -> io::Result<()> {
     connection.writer.end().await?;
     connection.writer.shut_down().await;
@@ -165,7 +165,7 @@ async fn end_connection(mut connection: Connection) -> io::Result<()> {
 }
 
 /// Reads what arrives until the other side closes, for a short time.
-async fn discard(reader: &mut SessionReader) {
+async fn discard(reader: &mut TunnelReader) {
     let _ = timeout(LINGER_TIME, reader.discard()).await;
 }
 

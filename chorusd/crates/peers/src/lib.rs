@@ -1,9 +1,9 @@
 //! Connections between the nodes of a cluster: frames over TLS with certificates on both sides. docs/design/peers.md has
 //! the invariants.
 //!
-//! A *session* stands for one connection of a client whose requests another node carries out. It has a TLS connection to
-//! itself, so sessions do not wait for each other and ids need no rewriting. When both sides have ended it, the TLS
-//! connection may carry the next one ([`PeerPool`]). [`PeerListener`] accepts sessions.
+//! A *tunnel* stands for one connection of a client whose requests another node carries out. It has a TLS connection to
+//! itself, so tunnels do not wait for each other and ids need no rewriting. When both sides have ended it, the TLS
+//! connection may carry the next one ([`PeerPool`]). [`PeerListener`] accepts tunnels.
 //!
 //! This crate knows frames, nodes and certificates. It knows no agents, no operations and no store, and decides nothing
 //! about what is forwarded.
@@ -25,21 +25,21 @@ mod pem_files;
 mod pending_handshakes;
 mod pool;
 mod refusals;
-mod session;
 mod settings;
 mod settings_checks;
 mod socket_options;
 mod transport;
+mod tunnel;
 
 pub use credentials::ClusterCredentials;
 pub use errors::{ConnectError, ConnectErrorKind};
 pub use frame_queue::{FrameQueue, Rejected};
 pub use limits::{ListenerLimits, PoolLimits};
-pub use listener::{IncomingSession, PeerListener};
+pub use listener::{IncomingTunnel, PeerListener};
 pub use node::{LocalNode, Origin, PeerAddress, PeerNode};
 pub use pool::PeerPool;
 pub use refusals::{Refusal, Refusals};
-pub use session::{Outcome, Session};
 pub use settings::ClusterSettings;
 pub use settings_checks::{CheckState, SettingCheck, check_settings};
-pub use transport::{SessionReader, SessionWriter};
+pub use transport::{TunnelReader, TunnelWriter};
+pub use tunnel::{Outcome, Tunnel};

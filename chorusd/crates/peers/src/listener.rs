@@ -19,27 +19,27 @@ use crate::limits::ListenerLimits;
 use crate::node::{LocalNode, Origin};
 use crate::pending_handshakes::PendingHandshakes;
 use crate::refusals::Refusals;
-use crate::session::Session;
+use crate::tunnel::Tunnel;
 
 /// Pause after a failed accept, for example because no descriptor was free.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
-/// Limit of sessions that nobody has taken from [`PeerListener::accept`] yet.
+/// Limit of tunnels that nobody has taken from [`PeerListener::accept`] yet.
 const MAX_UNACCEPTED: usize = 16;
 
-/// Accepts sessions of other nodes.
+/// Accepts tunnels of other nodes.
 #[derive(Debug)]
 pub struct PeerListener {
     address: SocketAddr,
-    sessions: mpsc::Receiver<IncomingSession>,
+    tunnels: mpsc::Receiver<IncomingTunnel>,
     refusals: Refusals,
     connections: TaskTracker,
 }
 
-/// A session of another node. Requests of it are never forwarded again.
+/// A tunnel of another node. Requests of it are never forwarded again.
 #[derive(Debug)]
-pub struct IncomingSession {
-    pub session: Session,
+pub struct IncomingTunnel {
+    pub tunnel: Tunnel,
     /// The node, and the requester that it vouches for: [`Origin::Peer`].
     pub origin: Origin,
 }
@@ -62,7 +62,7 @@ impl PeerListener {
         };
         let listener = TcpListener::bind(listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let (to_accept, sessions) = mpsc::channel(MAX_UNACCEPTED);
+        let (to_accept, tunnels) = mpsc::channel(MAX_UNACCEPTED);
         let (refusals, connections) = (Refusals::default(), TaskTracker::new());
         let incoming = Incoming {
             permits: Arc::new(Semaphore::new(limits.max_connections)),
@@ -75,7 +75,7 @@ impl PeerListener {
             stop,
         };
         chorus_runtime::spawn(accept_connections(listener, Arc::new(incoming), connections.clone()));
-        Ok(Self { address, sessions, refusals, connections })
+        Ok(Self { address, tunnels, refusals, connections })
     }
 
     /// The address that it listens on.
@@ -84,9 +84,9 @@ impl PeerListener {
         self.address
     }
 
-    /// Waits for the next session. `None` once the listener has stopped. May be dropped and called again.
-    pub async fn accept(&mut self) -> Option<IncomingSession> {
-        self.sessions.recv().await
+    /// Waits for the next tunnel. `None` once the listener has stopped. May be dropped and called again.
+    pub async fn accept(&mut self) -> Option<IncomingTunnel> {
+        self.tunnels.recv().await
     }
 
     /// Returns the connections that it has refused, for `status` and `doctor`.
@@ -95,8 +95,8 @@ impl PeerListener {
         self.refusals.clone()
     }
 
-    /// Waits until every connection has ended: a stopped listener ends those without a session, and the others when their
-    /// session ends.
+    /// Waits until every connection has ended: a stopped listener ends those without a tunnel, and the others when their
+    /// tunnel ends.
     pub async fn drain(&self) {
         self.connections.close();
         self.connections.wait().await;

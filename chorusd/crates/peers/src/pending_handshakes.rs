@@ -1,4 +1,4 @@
-//! Connections that have not said hello: a bounded number, of which a new one ends the oldest.
+//! Connections that have not said hello: a bounded number. One more ends the oldest.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Connections to other nodes: new ones, and those that had a session and may have another.
+//! Connections to other nodes: new ones, and those that had a tunnel and may have another.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::hello::{Control, encode};
 use crate::idle::{Claim, keep};
 use crate::limits::PoolLimits;
 use crate::node::{LocalNode, Origin, PeerAddress};
-use crate::session::Session;
 use crate::transport::Connection;
+use crate::tunnel::Tunnel;
 
-/// Connections to other nodes. Each session has one to itself. When the pool is dropped, all of them end.
+/// Connections to other nodes. Each tunnel has one to itself. When the pool is dropped, all of them end.
 #[derive(Debug)]
 pub struct PeerPool {
     shared: Arc<Shared>,
@@ -44,7 +44,7 @@ struct Node {
     idle: Vec<Idle>,
 }
 
-/// A connection without a session, which a task keeps.
+/// A connection without a tunnel, which a task keeps.
 #[derive(Debug)]
 struct Idle {
     number: u64,
@@ -62,7 +62,7 @@ struct Made {
 }
 
 impl PeerPool {
-    /// Creates a pool for this node. Connects when a session is needed.
+    /// Creates a pool for this node. Connects when a tunnel is needed.
     #[must_use]
     pub fn new(credentials: Arc<ClusterCredentials>, local: LocalNode, limits: PoolLimits) -> Self {
         let end = CancellationToken::new();
@@ -71,13 +71,13 @@ impl PeerPool {
         Self { shared: Arc::new(Shared { credentials, local, limits, nodes, next_number, end }), _end: guard }
     }
 
-    /// Opens a session to a node for a client's connection, over a pooled connection or a new one. Sends nothing over a pooled one:
+    /// Opens a tunnel to a node for a client's connection, over a pooled connection or a new one. Sends nothing over a pooled one:
     /// the opening leaves with the first frame.
     ///
     /// # Errors
     /// [`ConnectError`]; no request has left this node. `Forbidden` if the client is itself a peer, whose requests are never
     /// forwarded again, or if the node is this one.
-    pub async fn connect(&self, target: &PeerAddress, origin: &Origin) -> Result<Session, ConnectError> {
+    pub async fn connect(&self, target: &PeerAddress, origin: &Origin) -> Result<Tunnel, ConnectError> {
         let forbidden = |what: &str| ConnectError::new(ConnectErrorKind::Forbidden, target, what);
         let Origin::Client(requester) = origin else {
             return Err(forbidden("requests of another node are not forwarded again"));
@@ -106,7 +106,7 @@ impl PeerPool {
         Ok(self.shared.clone().open(connection, open, made))
     }
 
-    /// Ends all connections to a node now, also those with a session: whoever waits there gets an error. For a node that is known
+    /// Ends all connections to a node now, also those with a tunnel: whoever waits there gets an error. For a node that is known
     /// to be gone, which a connection alone notices late.
     pub fn disconnect(&self, node: &str) {
         let gone = self.shared.nodes.lock().remove(node);
@@ -115,7 +115,7 @@ impl PeerPool {
         }
     }
 
-    /// The number of connections to a node that have no session.
+    /// The number of connections to a node that have no tunnel.
     #[must_use]
     pub fn idle(&self, node: &str) -> usize {
         self.shared.nodes.lock().get(node).map_or(0, |node| node.idle.len())
@@ -123,7 +123,7 @@ impl PeerPool {
 }
 
 impl Shared {
-    /// Removes the newest connection that may have another session. Those that may not end.
+    /// Removes the newest connection that may have another tunnel. Those that may not end.
     fn take_idle(&self, target: &PeerAddress, generation: u64) -> Option<Idle> {
         let mut nodes = self.nodes.lock();
         let idle = &mut nodes.get_mut(&target.id)?.idle;
@@ -138,20 +138,20 @@ impl Shared {
         nodes.entry(node.to_owned()).or_insert_with(new).cut.clone()
     }
 
-    /// Opens a session, and takes the connection back after it.
-    fn open(self: Arc<Self>, mut connection: Connection, open: Bytes, made: Made) -> Session {
-        connection.reader.begin_session();
-        connection.writer.begin_session(open);
+    /// Opens a tunnel, and takes the connection back after it.
+    fn open(self: Arc<Self>, mut connection: Connection, open: Bytes, made: Made) -> Tunnel {
+        connection.reader.begin_tunnel();
+        connection.writer.begin_tunnel(open);
         let (return_to, returned) = oneshot::channel();
         chorus_runtime::spawn(async move {
             if let Ok(connection) = returned.await {
                 self.keep(connection, made).await;
             }
         });
-        Session::new(connection, return_to)
+        Tunnel::new(connection, return_to)
     }
 
-    /// Keeps a connection for the next session, if there is space for it.
+    /// Keeps a connection for the next tunnel, if there is space for it.
     async fn keep(&self, connection: Connection, made: Made) {
         let (id, generation) = (connection.peer.id.clone(), self.credentials.generation());
         let target = PeerAddress { id: id.clone(), address: made.address.clone() };
@@ -173,7 +173,7 @@ impl Shared {
 }
 
 impl Made {
-    /// True if the connection may have a session now: it goes to the right address, its certificates are the current ones,
+    /// True if the connection may have a tunnel now: it goes to the right address, its certificates are the current ones,
     /// and it is not too old.
     fn is_usable(&self, target: &PeerAddress, generation: u64, limits: PoolLimits) -> bool {
         self.address == target.address

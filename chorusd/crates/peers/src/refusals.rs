@@ -1,4 +1,4 @@
-//! Connections that were refused: for the log, at most once a minute for each address and reason.
+//! Connections that were refused: for the log, at most once a minute for each address.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -72,11 +72,8 @@ impl Refusals {
             return Some(1);
         };
         entry.count += 1;
-        // Somebody with many addresses must not fill the log with many reasons either.
-        let is_new =
-            key.is_some() && entry.reason != reason && now.duration_since(entry.logged_at) >= LOG_INTERVAL / 60;
         reason.clone_into(&mut entry.reason);
-        if !is_new && now.duration_since(entry.logged_at) < LOG_INTERVAL {
+        if now.duration_since(entry.logged_at) < LOG_INTERVAL {
             return None;
         }
         entry.logged_at = now;
@@ -100,9 +97,8 @@ mod tests {
         assert_eq!(refusals.count(two, "a", at(1)), Some(1));
         assert_eq!(refusals.count(one, "a", at(59)), None);
         assert_eq!(refusals.count(one, "a", at(60)), Some(4));
-        assert_eq!(refusals.count(one, "b", at(62)), Some(5), "another reason is news");
-        assert_eq!(refusals.count(one, "b", at(63)), None);
-        assert_eq!(refusals.list()[0], Refusal { address: Some(one), reason: "b".into(), count: 6 });
+        assert_eq!(refusals.count(one, "b", at(62)), None);
+        assert_eq!(refusals.list()[0], Refusal { address: Some(one), reason: "b".into(), count: 5 });
     }
 
     #[test]

@@ -24,53 +24,49 @@ const READ_BYTES: usize = 4096;
 /// A connection after both hellos.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    pub(crate) reader: SessionReader,
-    pub(crate) writer: SessionWriter,
+    pub(crate) reader: TunnelReader,
+    pub(crate) writer: TunnelWriter,
     pub(crate) peer: PeerNode,
 }
 
-/// Reads the frames of a session.
+/// Reads the frames of a tunnel.
 #[derive(Debug)]
-pub struct SessionReader {
+pub struct TunnelReader {
     io: ReadHalf<TlsStream<TcpStream>>,
     received: BytesMut,
     limit: usize,
-    /// The other side has ended the session.
+    /// The other side has ended the tunnel.
     has_ended: bool,
-    /// The frames have come to an end before the session did.
+    /// The frames have come to an end before the tunnel did.
     has_failed: bool,
     cut: CancellationToken,
 }
 
-/// Writes the frames of a session.
+/// Writes the frames of a tunnel.
 #[derive(Debug)]
-pub struct SessionWriter {
+pub struct TunnelWriter {
     io: WriteHalf<TlsStream<TcpStream>>,
     queue: FrameQueue,
     limit: usize,
-    /// The end of the session was queued.
+    /// The end of the tunnel was queued.
     has_ended: bool,
     cut: CancellationToken,
 }
 
 /// Splits a TLS connection, for frames of at most `limit` bytes. Both halves fail once `cut` is cancelled.
-pub(crate) fn split(
-    tls: TlsStream<TcpStream>,
-    limit: usize,
-    cut: &CancellationToken,
-) -> (SessionReader, SessionWriter) {
+pub(crate) fn split(tls: TlsStream<TcpStream>, limit: usize, cut: &CancellationToken) -> (TunnelReader, TunnelWriter) {
     let (read, write) = tokio::io::split(tls);
     let received = BytesMut::new();
-    let reader = SessionReader { io: read, received, limit, has_ended: false, has_failed: false, cut: cut.clone() };
-    (reader, SessionWriter { io: write, queue: FrameQueue::new(limit), limit, has_ended: false, cut: cut.clone() })
+    let reader = TunnelReader { io: read, received, limit, has_ended: false, has_failed: false, cut: cut.clone() };
+    (reader, TunnelWriter { io: write, queue: FrameQueue::new(limit), limit, has_ended: false, cut: cut.clone() })
 }
 
-impl SessionReader {
-    /// Returns the next frame of the session; `None` if the other side has ended it. May be dropped and called again.
+impl TunnelReader {
+    /// Returns the next frame of the tunnel; `None` if the other side has ended it. May be dropped and called again.
     ///
     /// # Errors
-    /// `InvalidData` for a frame that is too long, `UnexpectedEof` if the connection ended and the session did not,
-    /// `ConnectionAborted` if this node gave the connection up, and those of the socket. The session cannot continue.
+    /// `InvalidData` for a frame that is too long, `UnexpectedEof` if the connection ended and the tunnel did not,
+    /// `ConnectionAborted` if this node gave the connection up, and those of the socket. The tunnel cannot continue.
     pub async fn next(&mut self) -> io::Result<Option<Bytes>> {
         if self.has_ended {
             return Ok(None);
@@ -80,23 +76,23 @@ impl SessionReader {
         Ok((!self.has_ended).then_some(body))
     }
 
-    /// True if the other side has ended the session.
+    /// True if the other side has ended the tunnel.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.has_ended
     }
 
-    /// True if the frames have come to an end before the session did.
+    /// True if the frames have come to an end before the tunnel did.
     pub(crate) fn has_failed(&self) -> bool {
         self.has_failed
     }
 
-    /// Returns the next frame that belongs to no session. It is empty if the other side wants no further session.
+    /// Returns the next frame that belongs to no tunnel. It is empty if the other side wants no further tunnel.
     pub(crate) async fn next_control(&mut self) -> io::Result<Bytes> {
         self.frame(MAX_CONTROL_BYTES).await
     }
 
-    pub(crate) fn begin_session(&mut self) {
+    pub(crate) fn begin_tunnel(&mut self) {
         self.has_ended = false;
     }
 
@@ -129,18 +125,18 @@ impl SessionReader {
     }
 }
 
-impl SessionWriter {
+impl TunnelWriter {
     /// Returns the queue, for those who have frames to write.
     #[must_use]
     pub fn queue(&self) -> FrameQueue {
         self.queue.clone()
     }
 
-    /// Queues a frame, writes what waits if it is much, and returns the number of the frame. [`SessionWriter::flush`] writes the rest.
+    /// Queues a frame, writes what waits if it is much, and returns the number of the frame. [`TunnelWriter::flush`] writes the rest.
     /// If it is dropped before it returns, the frame may be missing; a part of it is never written.
     ///
     /// # Errors
-    /// `InvalidInput` for an empty body or one that is too long, and those of [`SessionWriter::flush`].
+    /// `InvalidInput` for an empty body or one that is too long, and those of [`TunnelWriter::flush`].
     pub async fn feed(&mut self, mut body: Bytes) -> io::Result<u64> {
         loop {
             match self.queue.offer(body) {
@@ -158,7 +154,7 @@ impl SessionWriter {
     /// Queues a frame and writes all that waits. Returns the number of the frame.
     ///
     /// # Errors
-    /// Those of [`SessionWriter::feed`].
+    /// Those of [`TunnelWriter::feed`].
     pub async fn send(&mut self, body: Bytes) -> io::Result<u64> {
         let number = self.feed(body).await?;
         self.flush().await?;
@@ -207,11 +203,11 @@ impl SessionWriter {
         }
     }
 
-    /// Ends this direction of the session: refuses further frames, and writes what waits. The other side still answers what it
+    /// Ends this direction of the tunnel: refuses further frames, and writes what waits. The other side still answers what it
     /// was asked. May be called again.
     ///
     /// # Errors
-    /// Those of [`SessionWriter::flush`].
+    /// Those of [`TunnelWriter::flush`].
     pub async fn end(&mut self) -> io::Result<()> {
         if !self.has_ended {
             self.has_ended = true;
@@ -221,19 +217,19 @@ impl SessionWriter {
         self.flush().await
     }
 
-    /// Writes a frame that belongs to no session.
+    /// Writes a frame that belongs to no tunnel.
     pub(crate) async fn send_control(&mut self, value: &impl Serialize) -> io::Result<()> {
         self.queue.push_control(hello::encode(value)?);
         self.flush().await
     }
 
-    /// Queues the frame that opens a session. It is written together with the first request.
-    pub(crate) fn begin_session(&mut self, open: Bytes) {
+    /// Queues the frame that opens a tunnel. It is written together with the first request.
+    pub(crate) fn begin_tunnel(&mut self, open: Bytes) {
         self.queue.push_control(open);
     }
 
-    /// Discards what was counted in a session that has ended.
-    pub(crate) fn end_session(&mut self) {
+    /// Discards what was counted in a tunnel that has ended.
+    pub(crate) fn end_tunnel(&mut self) {
         self.queue = FrameQueue::new(self.limit);
         self.has_ended = false;
     }

@@ -1,4 +1,4 @@
-//! Sessions: their frames, their end, and on whose behalf they are.
+//! Tunnels: their frames, their end, and on whose behalf they are.
 
 use bytes::Bytes;
 use chorus_base::requester::Requester;
@@ -14,10 +14,10 @@ async fn the_requester_arrives_as_the_node_vouches_for_it() -> Result {
     let pool = pool_of(certificates.credentials("a")?);
     let person = Requester::Person { id: "1".into(), name: "Mara".into(), roles: vec!["@owner".into()] };
     for requester in [Requester::Owner, person, Requester::Nobody] {
-        let mut session = pool.connect(&node.address("b"), &Origin::Client(requester.clone())).await?;
-        assert_eq!(session.peer().id, "b");
-        assert_eq!(ask(&mut session, b"x").await?.as_deref(), Some(&b"x"[..]));
-        assert!(session.finish().await);
+        let mut tunnel = pool.connect(&node.address("b"), &Origin::Client(requester.clone())).await?;
+        assert_eq!(tunnel.peer().id, "b");
+        assert_eq!(ask(&mut tunnel, b"x").await?.as_deref(), Some(&b"x"[..]));
+        assert!(tunnel.finish().await);
         let (origin, _) = node.received.lock().pop().ok_or("nothing arrived")?;
         assert_eq!(origin.requester(), &requester);
         assert!(matches!(origin, Origin::Peer { node, .. } if node.id == "a" && node.boot == 1));
@@ -30,8 +30,8 @@ async fn requests_of_a_peer_are_never_forwarded_again() -> Result {
     let certificates = Certificates::create()?;
     let node = EchoNode::start(&certificates, "b").await?;
     let pool = pool_of(certificates.credentials("a")?);
-    let mut session = pool.connect(&node.address("b"), &owner()).await?;
-    ask(&mut session, b"x").await?;
+    let mut tunnel = pool.connect(&node.address("b"), &owner()).await?;
+    ask(&mut tunnel, b"x").await?;
     let (origin, _) = node.received.lock().pop().ok_or("nothing arrived")?;
     let failure = pool.connect(&node.address("b"), &origin).await.err().ok_or("it was forwarded")?;
     assert_eq!(failure.kind, ConnectErrorKind::Forbidden);
@@ -45,18 +45,18 @@ async fn frames_keep_their_order_and_their_bytes() -> Result {
     let certificates = Certificates::create()?;
     let node = EchoNode::start(&certificates, "b").await?;
     let pool = pool_of(certificates.credentials("a")?);
-    let mut session = pool.connect(&node.address("b"), &owner()).await?;
+    let mut tunnel = pool.connect(&node.address("b"), &owner()).await?;
     let bodies: Vec<Bytes> = (1..300_u32).map(|n| n.to_be_bytes().repeat(n as usize).into()).collect();
-    let queue = session.split().1.queue();
+    let queue = tunnel.split().1.queue();
     for body in &bodies {
         // From another task, as those who write the stream of a turn.
         while let Err(rejected) = queue.offer(body.clone()) {
             assert_eq!(rejected, Rejected::Full(body.clone()));
-            session.split().1.flush().await?;
+            tunnel.split().1.flush().await?;
         }
     }
     for body in &bodies {
-        assert_eq!(session.next().await?.as_ref(), Some(body));
+        assert_eq!(tunnel.next().await?.as_ref(), Some(body));
     }
     assert_eq!(node.received(), bodies);
     Ok(())
@@ -74,28 +74,28 @@ async fn answers_arrive_after_the_client_has_ended() -> Result {
     .await?;
     let port = listener.local_address().port();
     let server = chorus_runtime::spawn(async move {
-        let mut session = listener.accept().await.expect("a session").session;
+        let mut tunnel = listener.accept().await.expect("a tunnel").tunnel;
         let mut asked = Vec::new();
-        while let Some(body) = session.next().await.expect("a frame") {
+        while let Some(body) = tunnel.next().await.expect("a frame") {
             asked.push(body);
         }
         // Much more than fits into the buffers of both sockets.
         for body in asked {
-            session.send(body.repeat(1 << 20).into()).await.expect("sent");
+            tunnel.send(body.repeat(1 << 20).into()).await.expect("sent");
         }
-        assert!(session.finish().await);
+        assert!(tunnel.finish().await);
         listener
     });
     let pool = pool_of(certificates.credentials("a")?);
-    let mut session = pool.connect(&peer_at("b", port), &owner()).await?;
+    let mut tunnel = pool.connect(&peer_at("b", port), &owner()).await?;
     for body in [&b"first"[..], b"second"] {
-        session.split().1.feed(Bytes::from_static(body)).await?;
+        tunnel.split().1.feed(Bytes::from_static(body)).await?;
     }
-    session.split().1.end().await?;
-    assert_eq!(session.next().await?.map(|body| body.len()), Some(5 << 20));
-    assert_eq!(session.next().await?.map(|body| body.len()), Some(6 << 20));
-    assert_eq!(session.next().await?, None);
-    assert!(session.finish().await);
+    tunnel.split().1.end().await?;
+    assert_eq!(tunnel.next().await?.map(|body| body.len()), Some(5 << 20));
+    assert_eq!(tunnel.next().await?.map(|body| body.len()), Some(6 << 20));
+    assert_eq!(tunnel.next().await?, None);
+    assert!(tunnel.finish().await);
     server.await?;
     Ok(())
 }
@@ -112,51 +112,51 @@ async fn what_a_node_did_not_take_before_it_ended_was_not_run() -> Result {
     .await?;
     let port = listener.local_address().port();
     let server = chorus_runtime::spawn(async move {
-        let mut session = listener.accept().await.expect("a session").session;
-        let first = session.next().await.expect("a frame").expect("a request");
-        session.send(first).await.expect("sent");
-        let ended = session.finish().await;
-        // The other session is dropped in the middle of its request.
-        let mut session = listener.accept().await.expect("a session").session;
-        session.next().await.expect("a frame");
-        drop(session);
+        let mut tunnel = listener.accept().await.expect("a tunnel").tunnel;
+        let first = tunnel.next().await.expect("a frame").expect("a request");
+        tunnel.send(first).await.expect("sent");
+        let ended = tunnel.finish().await;
+        // The other tunnel is dropped in the middle of its request.
+        let mut tunnel = listener.accept().await.expect("a tunnel").tunnel;
+        tunnel.next().await.expect("a frame");
+        drop(tunnel);
         ended
     });
     let pool = pool_of(certificates.credentials("a")?);
-    let mut session = pool.connect(&peer_at("b", port), &owner()).await?;
-    assert_eq!(ask(&mut session, b"taken").await?.as_deref(), Some(&b"taken"[..]));
-    let late = session.split().1.feed(Bytes::from_static(b"late")).await?;
-    assert_eq!(session.outcome(late), Outcome::NotRun, "it is queued only");
-    session.split().1.flush().await?;
-    assert_eq!(session.next().await?, None);
-    assert_eq!(session.outcome(late), Outcome::NotRun);
-    assert!(session.finish().await);
-    let mut session = pool.connect(&peer_at("b", port), &owner()).await?;
-    let number = session.send(Bytes::from_static(b"begun")).await?;
-    assert!(session.next().await.is_err());
-    assert_eq!(session.outcome(number), Outcome::Unknown);
+    let mut tunnel = pool.connect(&peer_at("b", port), &owner()).await?;
+    assert_eq!(ask(&mut tunnel, b"taken").await?.as_deref(), Some(&b"taken"[..]));
+    let late = tunnel.split().1.feed(Bytes::from_static(b"late")).await?;
+    assert_eq!(tunnel.outcome(late), Outcome::NotRun, "it is queued only");
+    tunnel.split().1.flush().await?;
+    assert_eq!(tunnel.next().await?, None);
+    assert_eq!(tunnel.outcome(late), Outcome::NotRun);
+    assert!(tunnel.finish().await);
+    let mut tunnel = pool.connect(&peer_at("b", port), &owner()).await?;
+    let number = tunnel.send(Bytes::from_static(b"begun")).await?;
+    assert!(tunnel.next().await.is_err());
+    assert_eq!(tunnel.outcome(number), Outcome::Unknown);
     assert!(server.await?);
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_that_arrives_while_the_node_stops_was_not_run() -> Result {
+async fn a_tunnel_that_arrives_while_the_node_stops_was_not_run() -> Result {
     let certificates = Certificates::create()?;
     let node = EchoNode::start(&certificates, "b").await?;
     let pool = pool_of(certificates.credentials("a")?);
-    let mut session = pool.connect(&node.address("b"), &owner()).await?;
-    ask(&mut session, b"x").await?;
-    assert!(session.finish().await);
-    let mut session = pool.connect(&node.address("b"), &owner()).await?;
+    let mut tunnel = pool.connect(&node.address("b"), &owner()).await?;
+    ask(&mut tunnel, b"x").await?;
+    assert!(tunnel.finish().await);
+    let mut tunnel = pool.connect(&node.address("b"), &owner()).await?;
     node.stop.cancel();
     node.drained.await?;
     // The opening leaves with the first frame: the node has stopped before.
-    let number = match session.send(Bytes::from_static(b"late")).await {
+    let number = match tunnel.send(Bytes::from_static(b"late")).await {
         Ok(number) => number,
         Err(_) => 0,
     };
-    while let Ok(Some(_)) = session.next().await {}
-    assert_eq!(session.outcome(number), Outcome::NotRun);
+    while let Ok(Some(_)) = tunnel.next().await {}
+    assert_eq!(tunnel.outcome(number), Outcome::NotRun);
     assert_eq!(node.received.lock().len(), 1);
     Ok(())
 }
