@@ -2,7 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use chorus_peers::{ClusterCredentials, ClusterSettings, ConnectErrorKind, ListenerLimits};
 use chorus_tests::certificates::Authority;
@@ -12,6 +12,9 @@ use super::openssl::{exchange, frame};
 use super::{Certificates, EchoNode, Result, VALID, ask, names_of, owner, pool_of, sign};
 
 const HELLO: &[u8] = br#"{"protocol":1,"node":"a","boot":7,"version":"1.0.0"}"#;
+
+/// Certificate and key, arguments, the hello, and the reason of the refusal; empty if it is accepted.
+type Case<'a> = (Option<&'a (PathBuf, PathBuf)>, &'a [&'a str], &'a [u8], &'a str);
 
 /// An attempt of `openssl s_client` to be the node a.
 struct Attempt<'a> {
@@ -42,7 +45,7 @@ async fn an_independent_client_is_accepted_with_a_good_certificate_only() -> Res
     let foreign = sign(&other, certificates.dir.path(), "foreign", &names_of("a"), VALID);
     let service = certificates.sign_names("service", "DNS:localhost,DNS:a,URI:chorus:nodes:a", VALID);
     const CHORUS: &[&str] = &["-alpn", "chorus-peer"];
-    let table: [(Option<&(_, _)>, &[&str], &[u8], &str); 13] = [
+    let table: [Case<'_>; 13] = [
         (Some(&good), CHORUS, HELLO, ""),
         (None, CHORUS, HELLO, "it has no certificate"),
         (Some(&foreign), CHORUS, HELLO, "its certificate is refused: it is signed by an authority that is not trusted"),

@@ -151,10 +151,7 @@ async fn a_tunnel_that_arrives_while_the_node_stops_was_not_run() -> Result {
     node.stop.cancel();
     node.drained.await?;
     // The opening leaves with the first frame: the node has stopped before.
-    let number = match tunnel.send(Bytes::from_static(b"late")).await {
-        Ok(number) => number,
-        Err(_) => 0,
-    };
+    let number = tunnel.send(Bytes::from_static(b"late")).await.unwrap_or(0);
     while let Ok(Some(_)) = tunnel.next().await {}
     assert_eq!(tunnel.outcome(number), Outcome::NotRun);
     assert_eq!(node.received.lock().len(), 1);
