@@ -27,7 +27,14 @@ pub struct Refusal {
 /// The connections that a port has refused.
 #[derive(Debug, Clone, Default)]
 pub struct Refusals {
-    by_address: Arc<Mutex<HashMap<Option<IpAddr>, Entry>>>,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    by_address: HashMap<Option<IpAddr>, Entry>,
+    /// Last removal of old entries, which takes time in proportion to their number.
+    pruned_at: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -48,9 +55,9 @@ impl Refusals {
     /// Returns those so far, by address.
     #[must_use]
     pub fn list(&self) -> Vec<Refusal> {
-        let all = self.by_address.lock();
+        let state = self.state.lock();
+        let all = state.by_address.iter();
         let mut list: Vec<_> = all
-            .iter()
             .map(|(address, entry)| Refusal { address: *address, reason: entry.reason.clone(), count: entry.count })
             .collect();
         list.sort_by_key(|refusal| refusal.address);
@@ -59,10 +66,14 @@ impl Refusals {
 
     /// Counts it. Returns the number of refused connections if a line is due.
     fn count(&self, address: IpAddr, reason: &str, now: Instant) -> Option<u64> {
-        let mut all = self.by_address.lock();
+        let mut state = self.state.lock();
+        let State { by_address: all, pruned_at } = &mut *state;
         let mut key = Some(address);
         if !all.contains_key(&key) && all.len() >= MAX_ADDRESSES {
-            all.retain(|_, entry| now.duration_since(entry.logged_at) < LOG_INTERVAL);
+            if pruned_at.is_none_or(|at| now.duration_since(at) >= LOG_INTERVAL) {
+                *pruned_at = Some(now);
+                all.retain(|_, entry| now.duration_since(entry.logged_at) < LOG_INTERVAL);
+            }
             if all.len() >= MAX_ADDRESSES {
                 key = None;
             }
