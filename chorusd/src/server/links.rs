@@ -9,7 +9,7 @@ use bytes::Bytes;
 use chorus_base::error::{Elsewhere, Error, MAYBE_STORED_HINT};
 use chorus_base::requester::Requester;
 use chorus_base::sync::Mutex;
-use chorus_peers::{ConnectError, Origin, Outcome, PeerAddress, PeerPool, Session};
+use chorus_peers::{ConnectError, Origin, Outcome, PeerAddress, PeerPool, Tunnel};
 use chorus_proto::ErrorKind;
 use chorus_proto::frame::HEADER_BYTES;
 use futures_util::future::BoxFuture;
@@ -69,9 +69,9 @@ impl Links {
             return Ok(link.clone());
         }
         let target = PeerAddress { id: there.node.clone(), address: there.address.clone() };
-        let session = self.pool.connect(&target, &Origin::Client(Requester::Owner)).await?;
+        let tunnel = self.pool.connect(&target, &Origin::Client(Requester::Owner)).await?;
         let (link, requests) = mpsc::channel(MAX_QUEUED);
-        chorus_runtime::spawn(run_link(session, requests, self.to_client.clone(), there.node.clone()));
+        chorus_runtime::spawn(run_link(tunnel, requests, self.to_client.clone(), there.node.clone()));
         nodes.insert(there.node.clone(), link.clone());
         Ok(link)
     }
@@ -106,16 +106,16 @@ impl ForwardOfClient for Links {
     }
 }
 
-/// Carries requests to a node and its frames to the client, until the client has ended or the node ends the session.
+/// Carries requests to a node and its frames to the client, until the client has ended or the node ends the tunnel.
 async fn run_link(
-    mut session: Session,
+    mut tunnel: Tunnel,
     mut requests: mpsc::Receiver<ForwardedRequest>,
     to_client: mpsc::Sender<Box<ToClient>>,
     node: String,
 ) {
     let unanswered = Unanswered::default();
     let ended = {
-        let (reader, writer) = session.split();
+        let (reader, writer) = tunnel.split();
         let send = async {
             while let Some(ForwardedRequest { id, body, done }) = requests.recv().await {
                 if let Some(id) = &id {
@@ -148,10 +148,10 @@ async fn run_link(
     requests.close();
     let left = std::mem::take(&mut *unanswered.lock());
     for (number, done) in left.into_values() {
-        let outcome = number.map_or(Outcome::NotRun, |number| session.outcome(number));
+        let outcome = number.map_or(Outcome::NotRun, |number| tunnel.outcome(number));
         let _ = done.send(Err(lost(&node, outcome)));
     }
-    session.finish().await;
+    tunnel.finish().await;
 }
 
 /// Hands a frame of a node to the client, unless it says that the node does not have the agent.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::{Bytes, BytesMut};
 use chorus_base::error;
 use chorus_base::requester::Requester;
-use chorus_peers::{IncomingSession, PeerListener, PeerPool, Session};
+use chorus_peers::{IncomingTunnel, PeerListener, PeerPool, Tunnel};
 use chorus_proto::ErrorKind;
 use chorus_proto::frame::encode_header;
 use chorus_proto::frame_codec::FrameCodec;
@@ -79,7 +79,7 @@ impl ForwardOfClient for Telling {
 pub async fn accept_peers(server: Arc<Server>, mut listener: PeerListener) {
     let room = FrameBudget::new(server.ops.config.max_frame);
     let next = AtomicU64::new(FIRST_PEER_CONNECTION);
-    while let Some(IncomingSession { session, origin }) = listener.accept().await {
+    while let Some(IncomingTunnel { tunnel, origin }) = listener.accept().await {
         // Nodes vouch for the clients of their sockets, who are all the owner.
         if *origin.requester() != Requester::Owner {
             tracing::warn!(?origin, "refused a session of another node for somebody who is not the owner");
@@ -88,7 +88,7 @@ pub async fn accept_peers(server: Arc<Server>, mut listener: PeerListener) {
         let (served, room) = (server.clone(), room.clone());
         let connection = next.fetch_add(1, Ordering::Relaxed);
         server.connections.spawn_tracked(async move {
-            if let Err(e) = serve_session(&served, session, connection, room).await {
+            if let Err(e) = serve_tunnel(&served, tunnel, connection, room).await {
                 tracing::debug!(connection, "the session of another node ended: {e}");
             }
         });
@@ -97,9 +97,9 @@ pub async fn accept_peers(server: Arc<Server>, mut listener: PeerListener) {
 }
 
 /// Serves a session as a connection to the socket: through a pair of sockets, so that it has the same limits.
-async fn serve_session(
+async fn serve_tunnel(
     server: &Arc<Server>,
-    mut session: Session,
+    mut tunnel: Tunnel,
     connection: u64,
     room: FrameBudget,
 ) -> io::Result<()> {
@@ -112,7 +112,7 @@ async fn serve_session(
     server.connections.spawn_tracked(served);
     let (mut from_server, mut to_server) = UnixStream::from_std(here)?.into_split();
     {
-        let (reader, writer) = session.split();
+        let (reader, writer) = tunnel.split();
         let requests = async {
             while let Some(body) = reader.next().await? {
                 write_frame(&mut to_server, &body, limit).await?;
@@ -139,7 +139,7 @@ async fn serve_session(
             }
         }
     }
-    session.finish().await;
+    tunnel.finish().await;
     Ok(())
 }
 
