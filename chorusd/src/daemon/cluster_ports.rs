@@ -10,6 +10,7 @@ use chorus_peers::{
     ClusterCredentials, ClusterSettings, ListenerLimits, LocalNode, PeerListener, PeerPool, PoolLimits,
 };
 use chorus_proto::ErrorKind;
+use chorus_store::Store;
 use tokio_util::sync::CancellationToken;
 
 use crate::server::Elsewhere;
@@ -37,8 +38,28 @@ pub(super) async fn open(ops: &Ops, stop: &CancellationToken) -> Result<Ports> {
     let max_frame = ops.config.max_frame;
     let limits = ListenerLimits { max_frame, ..ListenerLimits::default() };
     let listener = PeerListener::bind(credentials.clone(), node.clone(), limits, stop.clone()).await?;
-    let pool = PeerPool::new(credentials, node, PoolLimits { max_frame, ..PoolLimits::default() });
-    Ok(Ports { listener: Some(listener), elsewhere: Elsewhere::forwarded(Arc::new(pool)) })
+    let pool = Arc::new(PeerPool::new(credentials, node, PoolLimits { max_frame, ..PoolLimits::default() }));
+    if ops.store.ownership.is_some() {
+        chorus_runtime::spawn(leave_silent_nodes(ops.store.clone(), pool.clone(), stop.clone()));
+    }
+    Ok(Ports { listener: Some(listener), elsewhere: Elsewhere::forwarded(pool) })
+}
+
+/// Ends the connections to nodes that have fallen silent: who waits for them asks whoever has the agent then.
+async fn leave_silent_nodes(store: Arc<Store>, pool: Arc<PeerPool>, stop: CancellationToken) {
+    let Some(ownership) = &store.ownership else { return };
+    let leave = async {
+        while let Ok(nodes) = ownership.fallen_silent().await {
+            for node in nodes {
+                tracing::warn!(node, "another node has fallen silent");
+                pool.disconnect(&node);
+            }
+        }
+    };
+    tokio::select! {
+        () = stop.cancelled() => {}
+        () = leave => {}
+    }
 }
 
 /// Returns the settings of the port; `None` if there is none.

@@ -1,6 +1,7 @@
 //! Decodes requests, calls the operation for the method, and encodes its result.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use bytes::Bytes;
 use chorus_proto::error::CODE_METHOD_NOT_FOUND;
@@ -39,6 +40,12 @@ use super::writer::ClientWriter;
 
 /// Limit of the nodes that are asked for one request, because its agent moves at the same time.
 const MAX_MOVES: usize = 4;
+
+/// Limit of the wait for an agent of a node that cannot be reached. Longer than the time after which a heartbeat is stale.
+const MAX_TAKEOVER: Duration = Duration::from_secs(12);
+
+/// Time between two attempts to reach that node, or to take the agent over.
+const TAKEOVER_RETRY: Duration = Duration::from_millis(300);
 
 /// The client that sent a request.
 #[derive(Debug, Clone)]
@@ -199,8 +206,9 @@ fn changes_nothing(method: &str) -> bool {
     methods.contains(&method)
 }
 
-/// Lets another node carry a request out. If the agent has moved on by then, begins again, a few times. `refusal` is the reply
-/// if no other node can be asked.
+/// Lets another node carry a request out. If the agent has moved on by then, begins again, a few times; and if the node cannot
+/// be reached, until this one may take the agent over, because the other's heartbeat is stale. `refusal` is the reply if no
+/// other node can be asked.
 async fn ask_elsewhere(
     ops: Arc<Ops>,
     caller: ClientHandle,
@@ -208,10 +216,14 @@ async fn ask_elsewhere(
     (body, mut there): (&Bytes, error::Elsewhere),
     mut refusal: Option<Frame>,
 ) -> Option<Frame> {
-    for _ in 0..MAX_MOVES {
+    let until = Instant::now() + MAX_TAKEOVER;
+    let mut moves = 0;
+    while moves < MAX_MOVES {
         match way.ask(there, body, refusal).await {
             Asked::Done(reply) => return reply,
-            Asked::Moved => {}
+            Asked::Moved => moves += 1,
+            Asked::Unreachable(reply) if Instant::now() > until => return reply,
+            Asked::Unreachable(_) => tokio::time::sleep(TAKEOVER_RETRY).await,
         }
         let request = serde_json::from_slice(body).ok()?;
         let next = OnceLock::new();

@@ -38,6 +38,8 @@ pub(super) enum Asked {
     Done(Option<Frame>),
     /// That node does not have the agent any more. Nothing was done.
     Moved,
+    /// The node could not be reached, and nothing was done; with the reply that says so.
+    Unreachable(Option<Frame>),
 }
 
 impl Elsewhere {

@@ -43,7 +43,14 @@ struct ForwardedRequest {
     /// The id as the client wrote it; `None` for a notification, which has no reply.
     id: Option<String>,
     body: Bytes,
-    done: oneshot::Sender<Result<Relayed, Error>>,
+    done: oneshot::Sender<Result<Relayed, NotAnswered>>,
+}
+
+/// Why a request has no answer, and whether it may have been carried out.
+#[derive(Debug)]
+struct NotAnswered {
+    error: Error,
+    outcome: Outcome,
 }
 
 /// Outcome of a request that a node has answered.
@@ -55,7 +62,7 @@ enum Relayed {
 }
 
 /// The requests that a node has not answered yet, with the numbers of their frames.
-type Unanswered = Mutex<HashMap<String, (Option<u64>, oneshot::Sender<Result<Relayed, Error>>)>>;
+type Unanswered = Mutex<HashMap<String, (Option<u64>, oneshot::Sender<Result<Relayed, NotAnswered>>)>>;
 
 impl Links {
     pub(super) fn new(pool: Arc<PeerPool>, to_client: mpsc::Sender<Box<ToClient>>) -> Self {
@@ -76,7 +83,7 @@ impl Links {
         Ok(link)
     }
 
-    async fn send(&self, there: &Elsewhere, body: &Bytes) -> Result<Relayed, Error> {
+    async fn send(&self, there: &Elsewhere, body: &Bytes) -> Result<Relayed, NotAnswered> {
         let link = self.link(there).await.map_err(|failure| cannot_connect(&failure))?;
         let id = find_id(body).map(|id| id.get().to_owned());
         let is_answered = id.is_some();
@@ -100,7 +107,10 @@ impl ForwardOfClient for Links {
             match self.send(&there, body).await {
                 Ok(Relayed::Answered) => Asked::Done(None),
                 Ok(Relayed::Moved) => Asked::Moved,
-                Err(failure) => Asked::Done(find_id(body).map(|id| error_frame(Some(id), &to_rpc_error(&failure)))),
+                Err(failure) => {
+                    let reply = find_id(body).map(|id| error_frame(Some(id), &to_rpc_error(&failure.error)));
+                    if failure.outcome == Outcome::NotRun { Asked::Unreachable(reply) } else { Asked::Done(reply) }
+                }
             }
         })
     }
@@ -189,17 +199,15 @@ struct ErrorCode {
 }
 
 /// The error of a request that did not leave this node.
-fn cannot_connect(failure: &ConnectError) -> Error {
-    let error = Error::new(ErrorKind::Busy, format!("the agent is on another node: {failure}"));
-    match &failure.hint {
-        Some(hint) => error.hint(hint.clone()),
-        None => error.hint("try again in a moment"),
-    }
+fn cannot_connect(failure: &ConnectError) -> NotAnswered {
+    let hint = failure.hint.clone().unwrap_or_else(|| "try again in a moment".to_owned());
+    let error = Error::new(ErrorKind::Busy, format!("the agent is on another node: {failure}")).hint(hint);
+    NotAnswered { error, outcome: Outcome::NotRun }
 }
 
 /// The error of a request whose answer was lost.
-fn lost(node: &str, outcome: Outcome) -> Error {
+fn lost(node: &str, outcome: Outcome) -> NotAnswered {
     let message = format!("the connection to the node {node} ended before it answered");
     let hint = if outcome == Outcome::NotRun { "it was not carried out; try again" } else { MAYBE_STORED_HINT };
-    Error::new(ErrorKind::Busy, message).hint(hint)
+    NotAnswered { error: Error::new(ErrorKind::Busy, message).hint(hint), outcome }
 }

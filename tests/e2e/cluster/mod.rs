@@ -5,6 +5,7 @@ mod chaos;
 mod connecting;
 mod contract;
 mod faults;
+mod nodes;
 mod ownership;
 mod pooler;
 mod schema;

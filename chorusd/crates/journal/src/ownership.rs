@@ -53,6 +53,9 @@ pub trait Ownership: Debug + Send + Sync {
     /// Lists the conversations beside `main` of an agent.
     fn conversations_of(&self, agent: Uuid) -> JournalRead<'_, Vec<ConversationRow>>;
 
+    /// Waits until other nodes have fallen silent, so that their agents may be claimed, and returns those.
+    fn fallen_silent(&self) -> JournalRead<'_, Vec<String>>;
+
     /// Waits until another node has taken over agents that this one owned, and returns them.
     fn lost(&self) -> JournalRead<'_, Vec<Uuid>>;
 }

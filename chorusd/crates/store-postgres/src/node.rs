@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use chorus_base::error::{Error, Result};
 use chorus_base::sync::Mutex;
 use chorus_proto::ErrorKind;
+use tokio::sync::watch;
 use tokio_postgres::Client;
 
 use crate::OnFatal;
@@ -38,6 +39,8 @@ pub(crate) struct Node {
     pub(crate) boot: i64,
     /// Start of the last heartbeat that the database accepted.
     last_heartbeat: Mutex<Instant>,
+    /// The nodes whose heartbeat was stale at that time.
+    silent: watch::Sender<Vec<String>>,
 }
 
 impl Node {
@@ -57,7 +60,7 @@ impl Node {
         if run_alone(client, route, write).await.map_err(|e| read_failed(&e))?.is_empty() {
             return Err(replaced(&name.id));
         }
-        Ok(Arc::new(Self { id: name.id.clone(), boot, last_heartbeat: Mutex::new(begun) }))
+        Ok(Arc::new(Self { id: name.id.clone(), boot, last_heartbeat: Mutex::new(begun), silent: watch::Sender::default() }))
     }
 
     /// Renews the heartbeat.
@@ -66,14 +69,36 @@ impl Node {
     /// Fails with `conflict` if another process has started as this node, which must end this one.
     pub(crate) async fn send_heartbeat(&self, client: &Client, route: Route) -> Result<()> {
         let begun = Instant::now();
+        // With the nodes that are silent, so that nobody has to ask for them.
         let sql = "UPDATE nodes SET heartbeat = clock_timestamp() WHERE id = $1 AND boot = $2 AND NOT stopped
-             RETURNING id";
-        let renew = call!(sql, self.id.clone(), self.boot);
-        if run_alone(client, route, renew).await.map_err(|e| read_failed(&e))?.is_empty() {
-            return Err(replaced(&self.id));
-        }
+             RETURNING ARRAY(SELECT other.id FROM nodes other WHERE other.id <> $1 AND NOT other.stopped
+                 AND other.heartbeat <= clock_timestamp() - make_interval(secs => $3) ORDER BY other.id)";
+        let renew = call!(sql, self.id.clone(), self.boot, STALE_AFTER.as_secs_f64());
+        let rows = run_alone(client, route, renew).await.map_err(|e| read_failed(&e))?;
+        let silent: Vec<String> = rows.first().ok_or_else(|| replaced(&self.id))?.get(0);
         *self.last_heartbeat.lock() = begun;
+        self.silent.send_if_modified(|known| {
+            let is_new = *known != silent;
+            *known = silent;
+            is_new
+        });
         Ok(())
+    }
+
+    /// Waits until other nodes have fallen silent, and returns those.
+    pub(crate) async fn fallen_silent(&self) -> Vec<String> {
+        let mut silent = self.silent.subscribe();
+        let mut known = silent.borrow_and_update().clone();
+        // An error is impossible: this node has the sender.
+        while silent.changed().await.is_ok() {
+            let now = silent.borrow_and_update().clone();
+            let new: Vec<String> = now.iter().filter(|node| !known.contains(node)).cloned().collect();
+            if !new.is_empty() {
+                return new;
+            }
+            known = now;
+        }
+        Vec::new()
     }
 
     /// Ends the heartbeat: others may claim what this process owns. The last statement of a process.

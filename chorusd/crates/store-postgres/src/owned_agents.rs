@@ -81,6 +81,10 @@ impl Ownership for PostgresJournal {
         })
     }
 
+    fn fallen_silent(&self) -> JournalRead<'_, Vec<String>> {
+        Box::pin(async move { Ok(self.node.fallen_silent().await) })
+    }
+
     fn lost(&self) -> JournalRead<'_, Vec<Uuid>> {
         Box::pin(async move { Ok(self.grants.lost().await) })
     }

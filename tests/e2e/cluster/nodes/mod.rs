@@ -1,0 +1,72 @@
+//! Several daemons that share one PostgreSQL and reach each other over TLS.
+
+mod chaos;
+mod forwarding;
+mod takeover;
+
+use std::net::TcpListener;
+use std::path::PathBuf;
+
+use chorus_proto::methods::context::{Append, AppendParams};
+use chorus_proto::{CallError, Client, NewMessage, Role};
+use chorus_tests::certificates::Authority;
+use chorus_tests::postgres::Database;
+use chorus_tests::{Daemon, Home, home, skip};
+use tempfile::TempDir;
+
+/// The homes of nodes of one cluster.
+struct Cluster {
+    url: String,
+    authority: Authority,
+    files: TempDir,
+    bucket: PathBuf,
+}
+
+impl Cluster {
+    /// Creates a cluster without nodes; `None` if PostgreSQL is not installed.
+    fn create() -> Option<Self> {
+        let Ok(url) = Database::create_blocking() else {
+            skip("PostgreSQL is not installed here");
+            return None;
+        };
+        let files = tempfile::tempdir().expect("a directory");
+        let authority = Authority::create(&files.path().join("authority"), "cluster");
+        Some(Self { url, authority, bucket: files.path().join("bucket"), files })
+    }
+
+    /// Makes the home of a node. Its port is free now.
+    fn node(&self, name: &str) -> Home {
+        let [cert, key] = ["crt", "key"].map(|ending| self.files.path().join(format!("{name}.{ending}")));
+        let names = format!("IP:127.0.0.1,URI:chorus:node:{name}");
+        let extensions = format!("subjectAltName={names}\nbasicConstraints=critical,CA:FALSE\n");
+        self.authority.sign_extensions(&extensions, -1..90, &cert, &key);
+        let home = home!().without_index();
+        let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|socket| socket.local_addr()).expect("a port").port();
+        let [ca, cert, key] = [self.authority.certificate(), cert, key].map(|path| path.display().to_string());
+        let bucket = self.bucket.display();
+        home.write_config(&format!(
+            "[store]\nkind = \"postgres\"\nurl_file = \"url\"\n\
+             [store.sessions]\nkind = \"dir\"\npath = \"{bucket}\"\n\
+             [cluster]\nnode = \"{name}\"\nlisten = \"127.0.0.1:{port}\"\nadvertise = \"127.0.0.1:{port}\"\n\
+             ca = \"{ca}\"\ncert = \"{cert}\"\nkey = \"{key}\"\n"
+        ));
+        chorus_base::private_fs::write_private(&home.path.join("url"), self.url.as_bytes()).expect("the URL");
+        home
+    }
+}
+
+/// Appends a message, with its text as the key: a repeated request adds nothing.
+fn try_append(client: &mut Client, agent: &str, text: &str) -> Result<u64, CallError> {
+    let params = AppendParams {
+        agent: Some(agent.into()),
+        messages: vec![NewMessage::text(Role::User, text)],
+        idempotency_key: Some(text.into()),
+        ..Default::default()
+    };
+    client.call::<Append>(&params).map(|appended| appended.message_count)
+}
+
+/// Starts one daemon in each home.
+fn start_all<const N: usize>(homes: &[Home; N]) -> [Daemon; N] {
+    homes.each_ref().map(Daemon::start)
+}
