@@ -191,6 +191,7 @@ pub(super) async fn make_services(
     });
     let agent_exporter = AgentExporter {
         agents: agent_resolver.clone(),
+        store: store.clone(),
         registry: registry.clone(),
         memories: store.catalog.memories.clone(),
         sandbox: sandbox.clone(),

@@ -44,6 +44,10 @@ pub(super) async fn run_maintenance(ops: Arc<Ops>, stop: CancellationToken) {
         ops.catalog_sync.try_sync_sessions(&entry.settings).await;
     }
     malloc_trim::schedule_trim(store);
+    if let Some(bodies) = store.bodies.clone() {
+        let stop = stop.clone();
+        chorus_runtime::spawn(async move { stop.run_until_cancelled(bodies.run_upkeep()).await });
+    }
     // After the scan, which indexes sessions that the last stop wrote but could not index.
     if unclean_stop::is_marked(&ops.home) {
         tracing::info!("the last stop was not clean");

@@ -52,7 +52,7 @@ pub use memories::{MemoryRow, MemoryScope, MemoryTable, RememberOutcome};
 pub use project_filter::ProjectFilter;
 pub use session_changes::{ChangedRows, SessionChanges};
 pub use session_query::SessionQuery;
-pub use session_row::{NewSession, SessionPlacement, SessionRow, SessionStamp, UnusedSession, place_of};
+pub use session_row::{BodyRow, NewSession, SessionPlacement, SessionRow, SessionStamp, UnusedSession, place_of};
 pub use sessions::{MAX_MATCHES, MAX_REVISIONS, MAX_SESSIONS_SEARCHED, SessionTable};
 pub use settings::{SettingTable, is_node_setting};
 pub use short_ids::{ShortId, uuid_range};

@@ -16,13 +16,32 @@ pub struct SessionRow {
     pub header: SessionHeader,
     /// Hash of the messages, see [`chorus_session::MessageHash`].
     pub sha256: String,
-    /// Stamp of the file when it was read or written; a different one means that the file has changed.
+    /// Stamp of the file when it was read or written; a different one means that the file has changed. Empty if this
+    /// machine has no file of this row.
     pub file_stamp: String,
     /// Reason why the file cannot be read, if it cannot.
     pub corrupt: Option<String>,
     pub last_used_at: Timestamp,
     /// Position in the order of sessions: nanoseconds since 1970 by [`to_nanos`], or more if the clock was set back.
     pub place: i64,
+    /// The object that has the messages; `None` if only the file has them. SQLite stores none.
+    pub body: Option<BodyRow>,
+}
+
+/// The columns that name the messages of a session as an object. See docs/design/session-objects.md.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BodyRow {
+    pub key: String,
+    /// Number of messages.
+    pub messages: u64,
+    /// Bytes of the messages, each with its newline.
+    pub body_bytes: u64,
+    /// Bytes of the messages and of the index behind them.
+    pub object_bytes: u64,
+    /// Hash of the messages, see [`chorus_session::MessageHash`].
+    pub sha256: String,
+    /// SHA-256 of the index, as 64 hex digits.
+    pub index_sha256: String,
 }
 
 impl SessionRow {

@@ -165,6 +165,10 @@ pub trait SessionTable: Debug + Send + Sync {
     /// Returns the name and file stamp of every session of an agent.
     fn file_stamps(&self, agent: Uuid) -> CatalogRead<'_, Vec<(String, String)>>;
 
+    /// Returns those of these keys, up to 1,000, that name the body of a session. Sees every row that was committed before
+    /// the call.
+    fn named_bodies(&self, keys: Vec<String>) -> CatalogRead<'_, HashSet<String>>;
+
     /// Lists the names of the agent's sessions whose files cannot be read.
     fn corrupt_names(&self, agent: Uuid) -> CatalogRead<'_, Vec<String>>;
 

@@ -33,6 +33,9 @@ pub trait Ownership: Debug + Send + Sync {
     /// Returns whether this daemon owns the agent, as far as it knows.
     fn owns(&self, agent: Uuid) -> bool;
 
+    /// Returns the epoch in which this daemon owns the agent, as far as it knows; `None` if it does not own it.
+    fn epoch(&self, agent: Uuid) -> Option<i64>;
+
     /// Claims an agent, which need not exist yet.
     fn claim(&self, agent: Uuid) -> JournalRead<'_, Claim>;
 

@@ -19,6 +19,7 @@ const MIGRATIONS: &[&str] = &[
         include_str!("../migrations/0004_discord_functions.sql")
     ),
     include_str!("../migrations/0005_released_by.sql"),
+    include_str!("../migrations/0006_session_bodies.sql"),
 ];
 
 /// Key of the advisory lock that is held while the schema changes: "chorus" in ASCII.

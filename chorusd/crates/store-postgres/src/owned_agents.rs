@@ -34,6 +34,10 @@ impl Ownership for PostgresJournal {
         self.grants.of_agent(agent).is_ok()
     }
 
+    fn epoch(&self, agent: Uuid) -> Option<i64> {
+        self.grants.of_agent(agent).ok().map(|grant| grant.epoch)
+    }
+
     fn claim(&self, agent: Uuid) -> JournalRead<'_, Claim> {
         Box::pin(Self::claim(self, agent))
     }

@@ -21,6 +21,7 @@ mod session_file_fsync;
 pub mod session_files;
 mod session_growth;
 mod session_header_update;
+mod shared_bodies;
 mod snapshot;
 mod sqlite;
 mod sqlite_files;
@@ -45,6 +46,7 @@ pub use journal::SqliteJournal;
 pub use session_file_fsync::syncfs_covers as syncs_whole_file_system;
 pub use session_files::SessionFiles;
 pub use session_growth::{ChangeGrown, GrowthResult, HeaderChange, PrepareMessage};
+pub use shared_bodies::SharedBodies;
 pub use snapshot::{PendingSnapshots, Snapshots};
 pub use sqlite_files::SqliteFiles;
 pub use upkeep::Upkeep;
@@ -65,7 +67,9 @@ pub const CATALOG_FILE: &str = "chorus.db";
 pub struct Store {
     pub journal: Arc<dyn Journal>,
     pub catalog: Catalog,
-    pub files: SessionFiles,
+    pub files: Arc<SessionFiles>,
+    /// The bodies of sessions that this daemon shares with others; `None` if the files of sessions are the only ones.
+    pub bodies: Option<Arc<dyn SharedBodies>>,
     /// Which agents this daemon may write for; `None` if the database belongs to it alone.
     pub ownership: Option<Arc<dyn Ownership>>,
     upkeep: Arc<dyn Upkeep>,
@@ -106,7 +110,8 @@ impl Store {
         Ok(Self {
             journal,
             catalog: sqlite.catalog.tables.clone(),
-            files: SessionFiles::default(),
+            files: Arc::default(),
+            bodies: None,
             ownership: None,
             upkeep: sqlite.clone(),
             sqlite: Some(sqlite),
@@ -126,12 +131,20 @@ impl Store {
         Self {
             journal,
             catalog,
-            files: SessionFiles::default(),
+            files: Arc::default(),
+            bodies: None,
             ownership: Some(ownership),
             upkeep,
             sqlite: None,
             on_fatal: on_fatal.clone(),
         }
+    }
+
+    /// Keeps the bodies of sessions in `bodies`, which shares `files` with this store and stands in front of its table of
+    /// sessions.
+    #[must_use]
+    pub fn with_bodies(self, bodies: Arc<dyn SharedBodies>, files: Arc<SessionFiles>) -> Self {
+        Self { bodies: Some(bodies), files, ..self }
     }
 
     /// Returns the databases if they are files in the home.

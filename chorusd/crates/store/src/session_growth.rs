@@ -79,6 +79,11 @@ impl Store {
         prepare: PrepareMessage,
         change: HeaderChange,
     ) -> Result<GrowthResult> {
+        if self.bodies.is_some()
+            && let Some(row) = self.catalog.sessions.get(id).await?
+        {
+            self.local_file(&row, &agent_dir).await?;
+        }
         let _one_at_a_time = self.files.change_lock.lock().await;
         let Some(row) = self.catalog.sessions.get(id).await? else {
             return Err(Error::new(ErrorKind::SessionNotFound, "the session was deleted"));

@@ -40,7 +40,8 @@ impl Store {
         let _one_at_a_time = self.files.change_lock.lock().await;
         let row = self.catalog.sessions.get(id).await?.ok_or_else(session_not_found)?;
         let path = session_files::path_of(&agent_dir, &row.header.session_id);
-        let known = path.metadata().is_ok_and(|metadata| session_files::stamp(&metadata) == row.file_stamp);
+        let known = path.metadata().is_ok_and(|metadata| session_files::stamp(&metadata) == row.file_stamp)
+            || self.is_elsewhere(&row, &agent_dir);
         if !known || !may(&row.header) {
             return Ok(None);
         }
@@ -56,6 +57,12 @@ impl Store {
         let before = row.header.clone();
         change(&mut row.header);
         if row.header == before {
+            return Ok(row);
+        }
+        if self.is_elsewhere(&row, &agent_dir) {
+            // Whoever reads it next makes the file from the row.
+            row.file_stamp.clear();
+            self.catalog.sessions.update(row.clone()).await?;
             return Ok(row);
         }
         let path = session_files::path_of(&agent_dir, &row.header.session_id);

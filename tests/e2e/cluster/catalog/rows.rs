@@ -188,6 +188,7 @@ pub(super) fn session(number: u128, agent: Uuid, conversation: &str) -> NewSessi
         corrupt: None,
         last_used_at: at(0),
         place: 0,
+        body: None,
     };
     NewSession::new(row, SessionPlacement::AtOwnPlace)
 }

@@ -146,6 +146,7 @@ pub(super) fn row_of(rng: &mut Rng, header: SessionHeader) -> SessionRow {
         last_used_at: time(rng),
         place: place_of(&header),
         header,
+        body: None,
     }
 }
 

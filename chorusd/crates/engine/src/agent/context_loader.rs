@@ -264,7 +264,8 @@ async fn load_saved_notes(store: &Store, home: &Path, context: &mut Context) -> 
     let session = context.saved_session.or(context.parent);
     let has_notes = context.has_unsaved_notes || notes::has_notes(&context.working_set);
     let Some(id) = session.filter(|_| has_notes) else { return Ok(()) };
-    let Some((_, path)) = find_session(store, home, id).await? else { return Ok(()) };
+    let Some((row, dir)) = find_session(store, home, id).await? else { return Ok(()) };
+    let Ok(path) = store.local_file(&row, &dir).await else { return Ok(()) };
     let found = chorus_runtime::spawn_blocking(move || session_files::read(&path))
         .await
         .map_err(|e| Error::internal(e.to_string()))?;
@@ -276,13 +277,12 @@ async fn load_saved_notes(store: &Store, home: &Path, context: &mut Context) -> 
     Ok(())
 }
 
-/// Returns the row of a session and the path of its file, or `None` if the catalog does not have the session or its
+/// Returns the row of a session and the directory of its agent, or `None` if the catalog does not have the session or its
 /// agent.
 async fn find_session(store: &Store, home: &Path, id: Uuid) -> Result<Option<(SessionRow, PathBuf)>> {
     let Some(row) = store.catalog.sessions.get(id).await? else { return Ok(None) };
     let Some(agent) = store.catalog.agents.list_by_id(vec![row.header.agent_id]).await?.pop() else { return Ok(None) };
-    let path = session_files::path_of(&home.join(agent.dir), &row.header.session_id);
-    Ok(Some((row, path)))
+    Ok(Some((row, home.join(agent.dir))))
 }
 
 async fn load_session_messages(store: &Store, home: &Path, id: Uuid, count: u64) -> Result<Vec<StoredMessage>> {
@@ -294,7 +294,8 @@ async fn load_session_messages(store: &Store, home: &Path, id: Uuid, count: u64)
         .hint("restore the session's file, or discard the context: chorusctl context clear --yes")
     };
     let placed = find_session(store, home, id).await?;
-    let (row, path) = placed.ok_or_else(|| gone("is not in the catalog, or has no agent".into()))?;
+    let (row, dir) = placed.ok_or_else(|| gone("is not in the catalog, or has no agent".into()))?;
+    let path = store.local_file(&row, &dir).await.map_err(|e| gone(format!("cannot be fetched: {e}")))?;
     let found = chorus_runtime::spawn_blocking(move || session_files::read(&path))
         .await
         .map_err(|e| Error::internal(e.to_string()))?

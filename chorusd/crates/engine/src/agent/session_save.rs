@@ -167,6 +167,13 @@ async fn find_similar_session(
     else {
         return Ok(None);
     };
+    let row = match store.with_local_file(row, &draft.settings.dir).await {
+        Ok(row) => row,
+        Err(failure) => {
+            tracing::warn!(%failure, "the newest session cannot be compared; saving again");
+            return Ok(None);
+        }
+    };
     let path = session_files::path_of(&draft.settings.dir, &row.header.session_id);
     let untouched = path.metadata().is_ok_and(|metadata| session_files::stamp(&metadata) == row.file_stamp);
     if !untouched || !has_same_notes(path.clone(), draft).await? {
@@ -259,6 +266,7 @@ pub async fn write_session<After: Future<Output = Result<()>>>(
         corrupt: None,
         place: place_of(&header),
         header: header.clone(),
+        body: None,
     };
     let permit = if together { Some(store.files.batch_sync.acquire_row_permit().await) } else { None };
     let new = NewSession { row, placement: order, summary, usage, is_one_of_many: together };

@@ -52,18 +52,32 @@ pub struct CatalogSync {
 }
 
 impl CatalogSync {
-    /// Brings the rows of an agent's sessions up to its files, and removes what an interrupted write left.
+    /// Brings the rows of an agent's sessions up to its files, and removes what an interrupted write left. If the bodies of
+    /// sessions are elsewhere, files are only copies, and nothing is read of them.
     pub async fn sync_sessions(&self, settings: &Arc<AgentSettings>) -> Result<SyncResult> {
+        if self.store.bodies.is_none() {
+            return self.add_files(settings).await;
+        }
+        let (dir, started) = (settings.dir.join("sessions"), self.started_at());
+        run_blocking(move || changed_files(&dir, &HashMap::new(), started)).await?;
+        Ok(SyncResult::default())
+    }
+
+    /// The start of the daemon by the clock of the system. Computed from the uptime, because the clock may have been set
+    /// since.
+    fn started_at(&self) -> SystemTime {
+        let now = SystemTime::now();
+        now.checked_sub(self.started.elapsed()).unwrap_or(now)
+    }
+
+    /// Adds sessions whose files are in the directory of an agent, wherever the bodies of sessions are, and updates the rows
+    /// of files that have changed.
+    pub async fn add_files(&self, settings: &Arc<AgentSettings>) -> Result<SyncResult> {
         let known_stamps: HashMap<String, String> =
             self.store.catalog.sessions.file_stamps(settings.id).await?.into_iter().collect();
         let dir = settings.dir.join("sessions");
-        let changed = {
-            // Computed from the uptime, because the clock may have been set since the start.
-            let now = SystemTime::now();
-            let started = now.checked_sub(self.started.elapsed()).unwrap_or(now);
-            run_blocking(move || changed_files(&dir, &known_stamps, started))
-        }
-        .await?;
+        let started = self.started_at();
+        let changed = run_blocking(move || changed_files(&dir, &known_stamps, started)).await?;
         let mut findings = SyncResult::default();
         // Pending writes, so that many rows share a commit, and the ids in them.
         let (mut pending, mut used_ids) = (Vec::new(), HashSet::new());
@@ -280,13 +294,14 @@ pub fn session_row(
             file_stamp,
             corrupt: None,
             last_used_at,
+            body: None,
         },
         (Err(error), Some(known)) => SessionRow { file_stamp, corrupt: Some(error.to_string()), ..known },
         (Err(error), None) => {
             let header = header_of_unreadable(settings, name, now);
             let place = to_nanos(header.saved_at);
             let corrupt = Some(error.to_string());
-            SessionRow { header, sha256: String::new(), file_stamp, corrupt, last_used_at, place }
+            SessionRow { header, sha256: String::new(), file_stamp, corrupt, last_used_at, place, body: None }
         }
     }
 }

@@ -1,19 +1,20 @@
 //! Rows of sessions, and the calls that insert and update them.
 
 use chorus_base::error::{Error, Result};
-use chorus_catalog::{HeaderFields, SessionRow};
+use chorus_catalog::{BodyRow, HeaderFields, SessionRow};
 use chorus_journal::{from_nanos, to_nanos};
 use chorus_proto::{SessionHeader, Trigger};
 use tokio_postgres::Row;
 
-use crate::rows::to_bigint;
+use crate::rows::{count, to_bigint};
 use crate::statement::{Call, call};
 
 /// Columns of the table `s` that [`read_session`] reads, in order.
-pub(super) const COLUMNS: &str = "s.header, s.sha256, s.file_stamp, s.corrupt, s.last_used_at, s.place";
+pub(super) const COLUMNS: &str = "s.header, s.sha256, s.file_stamp, s.corrupt, s.last_used_at, s.place, s.body_key, \
+    s.body_count, s.body_bytes, s.object_bytes, s.body_sha256, s.index_sha256";
 
 /// Number of the [`COLUMNS`].
-pub(super) const COLUMN_COUNT: usize = 6;
+pub(super) const COLUMN_COUNT: usize = 12;
 
 /// Reads a session from the columns from `first` on; `None` if they are those of no row.
 pub(super) fn read_optional(row: &Row, first: usize) -> Result<Option<SessionRow>> {
@@ -27,7 +28,49 @@ pub(super) fn read_optional(row: &Row, first: usize) -> Result<Option<SessionRow
         corrupt: row.get(first + 3),
         last_used_at: from_nanos(row.get(first + 4)),
         place: row.get(first + 5),
+        body: read_body(row, first + 6),
     }))
+}
+
+/// Reads the columns of a body from `first` on; `None` if only a file has the messages.
+fn read_body(row: &Row, first: usize) -> Option<BodyRow> {
+    Some(BodyRow {
+        key: row.get::<_, Option<String>>(first)?,
+        messages: count(row, first + 1),
+        body_bytes: count(row, first + 2),
+        object_bytes: count(row, first + 3),
+        sha256: row.get(first + 4),
+        index_sha256: row.get(first + 5),
+    })
+}
+
+/// The call that names the body of a session that was just inserted or has grown; `None` for one that was inserted without a
+/// body. A body of other messages than the row has is not named: then they have no body.
+pub(super) fn body_call(row: &SessionRow, is_replaced: bool) -> Option<Call> {
+    let id = row.header.id;
+    match row.body.clone().filter(|body| !is_replaced || body.sha256 == row.sha256) {
+        Some(body) => Some(call!(
+            "UPDATE sessions SET body_key = $2, body_count = $3, body_bytes = $4, object_bytes = $5, body_sha256 = $6,
+                 index_sha256 = $7
+             WHERE id = $1 AND ($8 OR body_key IS NULL)",
+            id,
+            body.key,
+            to_bigint(body.messages),
+            to_bigint(body.body_bytes),
+            to_bigint(body.object_bytes),
+            body.sha256,
+            body.index_sha256,
+            is_replaced,
+        )),
+        None => is_replaced.then(|| {
+            call!(
+                "UPDATE sessions SET body_key = NULL, body_count = NULL, body_bytes = NULL, object_bytes = NULL,
+                     body_sha256 = NULL, index_sha256 = NULL
+                 WHERE id = $1 AND body_key IS NOT NULL",
+                id
+            )
+        }),
+    }
 }
 
 /// Reads rows that start with [`COLUMNS`].

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::imported_usage::{delete_calls, move_calls, record_calls};
 use super::session_lookup::{NEIGHBOURS_OF, read_short_id};
-use super::session_rows::{insert_call, insert_missing_call, read_sessions, update_call};
+use super::session_rows::{body_call, insert_call, insert_missing_call, read_sessions, update_call};
 use super::sessions::PostgresSessionTable;
 use super::summary_queue::enqueue_call;
 use crate::batch::JobRows;
@@ -58,6 +58,7 @@ impl PostgresSessionTable {
         };
         // A scan may have found the file first and inserted a row for this session.
         let mut calls = vec![delete_exact_call(&row.header), insert];
+        calls.extend(body_call(&row, false));
         calls.extend(summary.map(|summary| enqueue_call(id, summary)));
         calls.extend(usage.into_iter().flat_map(|usage| record_calls(id, &usage)));
         calls.push(call!(NEIGHBOURS_OF, id));
@@ -94,7 +95,8 @@ impl PostgresSessionTable {
             note_upsert(&changes, id, agent, rows);
             Ok(())
         };
-        self.db.writer.submit(self.grant_of(&row.header), vec![delete, insert], None, note, |_| ())
+        let calls = [delete, insert].into_iter().chain(body_call(row, false)).collect();
+        self.db.writer.submit(self.grant_of(&row.header), calls, None, note, |_| ())
     }
 
     pub(super) fn delete_inserted(&self, session: &SessionHeader) -> CatalogWrite<()> {
@@ -116,6 +118,7 @@ impl PostgresSessionTable {
             Err(failure) => return failed(failure),
         };
         let mut calls = vec![self.db.require_session(id), update];
+        calls.extend(has_grown.then(|| body_call(row, true)).flatten());
         calls.extend(usage.into_iter().flat_map(|usage| record_calls(id, &usage)));
         self.write_noted(id, self.grant_of(&row.header), calls)
     }
@@ -127,6 +130,7 @@ impl PostgresSessionTable {
             Err(failure) => return failed(failure),
         };
         let mut calls = vec![self.db.require_session(id), delete_call(id), insert];
+        calls.extend(body_call(row, false));
         calls.extend(move_calls(id, row.header.agent_id));
         self.write_noted(id, self.grant_of(&row.header), calls)
     }
@@ -147,8 +151,9 @@ impl PostgresSessionTable {
 
     /// Reads a session after all writes that were queued before.
     pub(super) fn read_if_unused(&self, id: Uuid, before: Timestamp) -> CatalogWrite<Option<SessionRow>> {
-        const SQL: &str = "SELECT s.header, s.sha256, s.file_stamp, s.corrupt, s.last_used_at, s.place FROM sessions s
-             WHERE id = $1 AND last_used_at < $2";
+        const SQL: &str = "SELECT s.header, s.sha256, s.file_stamp, s.corrupt, s.last_used_at, s.place, s.body_key,
+             s.body_count, s.body_bytes, s.object_bytes, s.body_sha256, s.index_sha256
+             FROM sessions s WHERE id = $1 AND last_used_at < $2";
         let read = || call!(SQL, id, to_nanos(before));
         let found = |rows: &JobRows| Ok(read_sessions(rows.first().map_or(&[], Vec::as_slice))?.pop());
         self.db.writer.submit(Ok(None), vec![read()], Some(read()), found, |_| ())
@@ -158,7 +163,7 @@ impl PostgresSessionTable {
 /// Notes the rows that an upsert has deleted, and the one that it has inserted. If the answer was lost, nothing is known:
 /// then all sessions of the agent count as changed.
 fn note_upsert(changes: &SessionChanges, id: Uuid, agent: Uuid, rows: &JobRows) {
-    let [deleted, inserted] = &rows[..] else {
+    let [deleted, inserted, ..] = &rows[..] else {
         changes.note_session(id);
         changes.note_agent(agent);
         return;

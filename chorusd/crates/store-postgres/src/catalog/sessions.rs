@@ -192,6 +192,14 @@ impl SessionTable for PostgresSessionTable {
         })
     }
 
+    fn named_bodies(&self, keys: Vec<String>) -> CatalogRead<'_, HashSet<String>> {
+        Box::pin(async move {
+            let sql = "SELECT body_key FROM sessions WHERE body_key = ANY ($1)";
+            let rows = self.db.read(sql, &[&keys]).await?;
+            Ok(rows.iter().map(|row| row.get(0)).collect())
+        })
+    }
+
     fn corrupt_names(&self, agent: Uuid) -> CatalogRead<'_, Vec<String>> {
         let sql = "SELECT session_id FROM sessions WHERE agent_id = $1 AND corrupt IS NOT NULL";
         Box::pin(self.first_column(sql, agent, None))

@@ -23,6 +23,7 @@ pub(super) fn read_session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
         corrupt: row.get(3)?,
         last_used_at: from_nanos(row.get(4)?),
         place: row.get(5)?,
+        body: None,
     })
 }
 

@@ -224,6 +224,10 @@ impl SessionTable for SqliteSessionTable {
         })
     }
 
+    fn named_bodies(&self, _keys: Vec<String>) -> CatalogRead<'_, HashSet<String>> {
+        Box::pin(async { Ok(HashSet::new()) })
+    }
+
     fn corrupt_names(&self, agent: Uuid) -> CatalogRead<'_, Vec<String>> {
         self.db.read(move |conn| {
             let mut statement =
@@ -289,6 +293,7 @@ pub(super) mod tests {
             corrupt: None,
             last_used_at: Timestamp::UNIX_EPOCH,
             place: 0,
+            body: None,
         }
     }
 

@@ -215,7 +215,9 @@ impl Summaries {
         let _stays = self.sessions_lock.read().await;
         let Some(wanted) = self.store.catalog.summary_queue.get(session).await? else { return Ok(None) };
         let Some(row) = self.store.catalog.sessions.get(session).await? else { return Ok(None) };
-        let path = session_files::path_of(&self.agent_dir(&row).await?, &row.header.session_id);
+        let dir = self.agent_dir(&row).await?;
+        let row = self.store.with_local_file(row, &dir).await?;
+        let path = session_files::path_of(&dir, &row.header.session_id);
         let found = chorus_runtime::spawn_blocking(move || session_files::read(&path));
         let found = found.await.map_err(|e| Error::internal(e.to_string()))??;
         let known = found.stamp == row.file_stamp;

@@ -175,6 +175,10 @@ impl AgentClaims {
             self.index.insert(self.entry_of(row, false).await?);
         }
         self.registry.adopt(agent, heads);
+        if self.store.bodies.is_some() {
+            // Its sessions may have changed elsewhere.
+            self.store.catalog.sessions.changes().note_agent(agent);
+        }
         Ok(())
     }
 

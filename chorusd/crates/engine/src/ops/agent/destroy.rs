@@ -217,7 +217,7 @@ async fn clean_up(
     if !params.purge {
         return (Some(content), Vec::new());
     }
-    match ops_trash::delete_entry(&editor.agents.index, &editor.store.catalog, entry).await {
+    match ops_trash::delete_entry(&editor.agents.index, &editor.store, entry).await {
         Ok(()) => (None, Vec::new()),
         Err(failure) => {
             tracing::warn!(agent = %settings.name, %failure, "purge incomplete");

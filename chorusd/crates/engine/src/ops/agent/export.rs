@@ -18,6 +18,7 @@ use chorus_proto::methods::agent_transfer::{ExportBeginParams, ExportBeginResult
 use chorus_proto::{ErrorKind, Session};
 use chorus_runtime::run_blocking;
 use chorus_sandbox::Sandbox;
+use chorus_store::Store;
 use serde_json::Value;
 use tokio::sync::RwLock;
 use uuid::Uuid;
@@ -42,6 +43,7 @@ const MAX_DOCS_DEPTH: usize = 32;
 #[derive(Debug)]
 pub struct AgentExporter {
     pub agents: Arc<AgentResolver>,
+    pub store: Arc<Store>,
     pub registry: Arc<Registry>,
     pub memories: Arc<dyn MemoryTable>,
     pub sandbox: Arc<Sandbox>,
@@ -80,6 +82,7 @@ pub async fn begin(
         .by_id(agent.settings.id)
         .ok_or_else(|| resolve_agent::unknown_agent_error(&agents.index, &params.name))?;
     let settings = agent.settings.clone();
+    fetch_files(&exporter.store, &settings).await?;
     let (config, _) = effective_config(&agents.table, &agents.config, &agent).await?;
     let memories = exporter.memories.list_written_by(settings.id).await?;
     let mut config = config.map().clone();
@@ -162,6 +165,19 @@ async fn save_unsaved(registry: &Arc<Registry>, settings: &AgentSettings) -> Res
         }
     }
     Ok(newest)
+}
+
+/// Copies the files of an agent's sessions whose bodies are elsewhere to this machine.
+async fn fetch_files(store: &Store, settings: &AgentSettings) -> Result<()> {
+    if store.bodies.is_none() {
+        return Ok(());
+    }
+    for id in store.catalog.sessions.ids_of_agent(settings.id).await? {
+        if let Some(row) = store.catalog.sessions.get(id).await? {
+            store.local_file(&row, &settings.dir).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Member paths with the paths of their files.

@@ -248,10 +248,10 @@ fn is_unreadable(failure: &Error) -> bool {
     matches!(failure.kind, ErrorKind::SessionNotFound | ErrorKind::CorruptSession)
 }
 
-/// Returns true if a session is in the catalog and has its file.
+/// Returns true if a session is in the catalog and has its file or its body.
 async fn has_file(starter: &ContinuationStarter, session: Uuid) -> Result<bool> {
     let Some(row) = starter.store.catalog.sessions.get(session).await? else { return Ok(false) };
-    Ok(starter.sessions.path(&row.header).await?.is_file())
+    Ok(starter.store.is_shared(&row) || starter.sessions.path(&row.header).await?.is_file())
 }
 
 type ExtendedHeader = (SessionHeader, WorkingSet, (Option<String>, Option<String>));

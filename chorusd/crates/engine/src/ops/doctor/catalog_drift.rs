@@ -39,7 +39,9 @@ pub(super) fn checks<'a>(ops: &'a Ops) -> BoxFuture<'a, Result<Vec<Check>>> {
     Box::pin(async move {
         let mut found = SessionProblems::default();
         let trashed = list_trashed(ops).await?;
-        for entry in ops.agents.all() {
+        // Of sessions whose bodies are elsewhere, files are copies that come and go.
+        let agents = if ops.store.bodies.is_none() { ops.agents.all() } else { Vec::new() };
+        for entry in agents {
             let agent = &entry.settings.name;
             let named = |session: &str| format!("{agent}/{session}");
             let corrupt: HashSet<String> =
@@ -104,7 +106,7 @@ pub(super) fn checks<'a>(ops: &'a Ops) -> BoxFuture<'a, Result<Vec<Check>>> {
                 check_with("sessions", verdict, format!("{} {what}: {}", names.len(), join_some(&names)), hint)
             })
             .collect();
-        if trouble.is_empty() {
+        if trouble.is_empty() && ops.store.bodies.is_none() {
             checks.push(check(
                 "sessions",
                 Verdict::Ok,

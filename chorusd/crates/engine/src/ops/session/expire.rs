@@ -105,6 +105,11 @@ async fn find_unused(trash: &SessionTrash, agent: Option<Uuid>, age: Duration) -
 
 /// Moves a session to the trash, unless it was used or deleted meanwhile.
 async fn expire_session(trash: &SessionTrash, id: Uuid, before: Timestamp) -> Result<Option<ExpiredSession>> {
+    if trash.store.bodies.is_some()
+        && let Some(row) = trash.store.catalog.sessions.get(id).await?
+    {
+        trash.fetch_file(&row).await?;
+    }
     // The locks are acquired for each session, so that other requests wait for one session only.
     let _no_restores = trash.sessions_lock.write().await;
     let _no_changes = trash.store.files.change_lock.lock().await;
@@ -112,6 +117,7 @@ async fn expire_session(trash: &SessionTrash, id: Uuid, before: Timestamp) -> Re
     if trash.registry.sessions_in_use().contains(&id) || trash.agents.by_id(row.header.agent_id).is_none() {
         return Ok(None);
     }
+    trash.require_file(&row).await?;
     let trashed = trash.move_in(&row, || trash.store.catalog.sessions.delete(id)).await?;
     tracing::info!(
         agent = %row.header.agent_name,

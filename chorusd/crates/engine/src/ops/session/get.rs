@@ -10,10 +10,10 @@ use chorus_proto::methods::session::{GetParams, GetResult};
 use chorus_runtime::run_blocking;
 use chorus_session::FormatError;
 use chorus_session::stored_message::StoredMessage;
-use chorus_store::index_cache::IndexedFile;
 
 use crate::agent::summaries::Summaries;
 use crate::ops::session::SessionReader;
+use crate::ops::session::message_source::MessageSource;
 
 /// Returns a saved session with a page of its messages.
 pub async fn get(
@@ -30,32 +30,31 @@ pub async fn get(
     let summary_pending = summaries.is_in_flight(row.header.id);
     // The row is read after `summary_pending`: if no summary is in progress, the row has the final one.
     let row = sessions.table.get(row.header.id).await?.unwrap_or(row);
-    let paged = sessions.open_messages(&row).await?;
+    let open = sessions.open_row(row.clone()).await?;
     let mut warnings =
-        if row.has_saved(&paged.index.header, &paged.index.sha256) { Vec::new() } else { vec![changed_warning(&row)] };
+        if row.has_saved(&open.header, &open.messages_hash) { Vec::new() } else { vec![changed_warning(&row)] };
     if !agent_said {
         warnings.extend(sessions.same_name_warning(&row, &params.session).await?);
     }
     let (offset, limit) = (params.offset.unwrap_or(0), params.limit.unwrap_or(u64::MAX));
-    let (name, room) = (row.header.session_id.clone(), PageBudget::from_max_frame(config.max_frame));
-    let (messages, next) = run_blocking(move || read_page(&paged, &name, (offset, limit), room)).await?;
+    let room = PageBudget::from_max_frame(config.max_frame);
+    let (messages, next) = run_blocking(move || read_page(&open.messages, (offset, limit), room)).await?;
     Ok(GetResult { session: sessions.describe(row).await?, messages, next, summary_pending, warnings })
 }
 
 /// Returns the messages of a page, selected as in [`chorus_agent_core::context::read_page`], and the offset of the next one.
 fn read_page(
-    paged: &IndexedFile,
-    name: &str,
+    source: &MessageSource,
     (offset, limit): (u64, u64),
     room: PageBudget,
 ) -> Result<(Vec<StoredMessage>, Option<u64>)> {
-    let count = paged.index.header.message_count;
+    let count = source.count();
     let (start, end) = (offset.min(count), offset.saturating_add(limit).min(count));
     let mut page = PageBuilder::new(room);
-    let mut messages = paged.messages_from(start);
+    let mut messages = source.messages_from(start);
     let mut next = start;
     while next < end
-        && let Some(message) = messages.read()?.map_err(|e| corrupt_error(name, &e))?
+        && let Some(message) = messages.read()?
         && page.push(&message)
     {
         next += 1;

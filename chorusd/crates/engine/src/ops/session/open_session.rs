@@ -1,5 +1,7 @@
 //! Opens sessions for reading: saved ones, and the live context in the form of one.
 
+use std::path::PathBuf;
+
 use chorus_agent_core::event::ContextDraft;
 use chorus_base::error::{Error, Result};
 use chorus_base::requester::Requester;
@@ -12,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use uuid::Builder;
 
 use super::SessionReader;
-use super::message_source::MessageSource;
+use super::message_source::{MessageSource, SharedMessages};
 use crate::agent::{command, session_save};
 use crate::ops::conversations::ConversationTarget;
 
@@ -60,8 +62,25 @@ impl SessionReader {
         }
     }
 
-    /// Opens a saved session. Fails like [`SessionReader::open_messages`].
+    /// Returns the path of a session's file, which is copied to this machine first if it is not there and its body is
+    /// elsewhere.
+    ///
+    /// # Errors
+    /// As [`SharedBodies::refresh`](chorus_store::SharedBodies::refresh).
+    pub async fn local_path(&self, row: &SessionRow) -> Result<PathBuf> {
+        self.store.local_file(row, &self.agent_dir(&row.header).await?).await
+    }
+
+    /// Opens a saved session. A large one whose body is elsewhere is not copied to this machine: its messages are read in
+    /// parts. Fails like [`SessionReader::open_messages`].
     pub async fn open_row(&self, row: SessionRow) -> Result<OpenSession> {
+        if let Some(bodies) = &self.store.bodies
+            && let Some(body) = self.store.body_to_page(&row, &self.agent_dir(&row.header).await?)
+        {
+            let (header, messages_hash) = (row.header.clone(), body.sha256.clone());
+            let messages = MessageSource::Shared(SharedMessages { bodies: bodies.clone(), body });
+            return Ok(OpenSession { header, messages, messages_hash, row: Some(row) });
+        }
         let file = self.open_messages(&row).await?;
         let (header, messages_hash) = (file.index.header.clone(), file.index.sha256.clone());
         let messages = MessageSource::File { name: row.header.session_id.clone(), file };

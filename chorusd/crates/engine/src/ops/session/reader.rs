@@ -380,7 +380,7 @@ impl SessionReader {
                     .get(&row.header.agent_id)
                     .map(|dir| session_files::path_of(dir, &row.header.session_id))
                     .unwrap_or_default();
-                let available = row.corrupt.is_none() && path.is_file();
+                let available = row.corrupt.is_none() && (path.is_file() || self.store.is_shared(&row));
                 Session {
                     header: row.header,
                     short_id,
@@ -435,7 +435,7 @@ impl SessionReader {
 
     /// Opens the file of a session for reading messages from any position. Fails like [`SessionReader::read_file`].
     pub async fn open_messages(&self, row: &SessionRow) -> Result<IndexedFile> {
-        let path = self.path(&row.header).await?;
+        let path = self.local_path(row).await?;
         let store = self.store.clone();
         let opened = run_blocking(move || store.files.index_cache.open(&path)).await?;
         opened.map_err(|e| corrupt_error(&row.header.session_id, &e))
@@ -446,7 +446,7 @@ impl SessionReader {
     /// # Errors
     /// `session_not_found` if the file is missing, `corrupt_session` if it is not a valid session file.
     pub async fn read_file(&self, row: &SessionRow) -> Result<(SessionFile, bool)> {
-        let path = self.path(&row.header).await?;
+        let path = self.local_path(row).await?;
         let found = run_blocking(move || session_files::read(&path)).await?;
         let file = found.file.map_err(|e| corrupt_error(&row.header.session_id, &e))?;
         let changed = !row.has_saved(&file.header, &file.sha256);
@@ -455,7 +455,7 @@ impl SessionReader {
 
     /// Reads the file of a session without waiting until its messages are hashed. Fails like [`SessionReader::read_file`].
     pub async fn read_unverified(&self, row: &SessionRow) -> Result<UnverifiedSession> {
-        let path = self.path(&row.header).await?;
+        let path = self.local_path(row).await?;
         let read = run_blocking(move || UnverifiedSession::read(&path)).await?;
         read.map_err(|e| corrupt_error(&row.header.session_id, &e))
     }

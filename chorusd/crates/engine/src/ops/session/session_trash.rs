@@ -44,6 +44,21 @@ impl SessionTrash {
         })
     }
 
+    /// Copies the file of a session to this machine if its body is elsewhere, because the trash keeps files only. Before the
+    /// locks.
+    pub(super) async fn fetch_file(&self, row: &SessionRow) -> Result<()> {
+        self.sessions.local_path(row).await.map(drop)
+    }
+
+    /// Fails if the file that [`SessionTrash::fetch_file`] has copied is gone again, or out of date.
+    pub(super) async fn require_file(&self, row: &SessionRow) -> Result<()> {
+        let dir = self.sessions.agent_dir(&row.header).await?;
+        if self.store.is_elsewhere(row, &dir) {
+            return Err(Error::busy());
+        }
+        Ok(())
+    }
+
     /// Keeps capture and other machines from bringing a conversation back whose newest session is deleted.
     async fn keep_away(&self, row: &SessionRow) -> Result<()> {
         let (program, conversation) = identity(&row.header);

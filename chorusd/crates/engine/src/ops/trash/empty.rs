@@ -21,7 +21,7 @@ pub async fn empty(trash: &Trash, params: EmptyParams) -> Result<EmptyResult> {
             continue;
         }
         deleted.push(super::to_trash_entry(&entry));
-        super::delete_entry(&trash.agents.index, &trash.store.catalog, entry).await?;
+        super::delete_entry(&trash.agents.index, &trash.store, entry).await?;
     }
     tracing::info!(entries = deleted.len(), "trash emptied");
     Ok(EmptyResult { entries: deleted })

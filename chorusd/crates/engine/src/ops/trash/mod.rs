@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
-use chorus_catalog::Catalog;
 use chorus_clock::Clock;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::trash::{TrashEntry, TrashKind};
@@ -47,11 +46,11 @@ pub async fn list_entries(home: &Path) -> Result<Vec<TrashItem>> {
 
 /// Deletes an entry; if it is an agent that no longer exists, also its memories, and with it or a session the usage of
 /// imported conversations. An entry that is being moved in may be
-/// deleted directly.
+/// deleted directly. Sessions of a deleted agent whose bodies are elsewhere are purged.
 ///
 /// # Errors
 /// An error of the disk or the database; the rest of the entry stays visible in the trash then.
-pub async fn delete_entry(agents: &AgentIndex, catalog: &Catalog, entry: TrashItem) -> Result<()> {
+pub async fn delete_entry(agents: &AgentIndex, store: &Store, entry: TrashItem) -> Result<()> {
     let failed =
         |dir: &Path, e: &std::io::Error| Error::io(format_args!("cannot completely delete {}", dir.display()), e);
     // From here on recovery after a crash completes the deletion.
@@ -59,7 +58,7 @@ pub async fn delete_entry(agents: &AgentIndex, catalog: &Catalog, entry: TrashIt
     let agent = entry.metadata.as_ref().filter(|note| note.kind == TrashKind::Agent).map(|note| note.agent_id);
     let session = entry.metadata.as_ref().and_then(|note| note.session.as_ref()).map(|session| session.id);
     let agent = agent.filter(|agent| agents.by_id(*agent).is_none());
-    if let Err(failure) = delete_rows(catalog, agent, session).await {
+    if let Err(failure) = delete_rows(store, agent, session).await {
         let _ = run_blocking(move || trash::settle(&entry).map_err(|e| failed(&entry.dir, &e))).await;
         return Err(failure);
     }
@@ -68,8 +67,14 @@ pub async fn delete_entry(agents: &AgentIndex, catalog: &Catalog, entry: TrashIt
 }
 
 /// Deletes the rows of a deleted agent and of a session, unless the session exists again.
-async fn delete_rows(catalog: &Catalog, agent: Option<Uuid>, session: Option<Uuid>) -> Result<()> {
+async fn delete_rows(store: &Store, agent: Option<Uuid>, session: Option<Uuid>) -> Result<()> {
+    let catalog = &store.catalog;
     if let Some(agent) = agent {
+        if store.bodies.is_some() {
+            for id in catalog.sessions.ids_of_agent(agent).await? {
+                catalog.sessions.purge(id).await?;
+            }
+        }
         catalog.memories.delete_own(agent).await?;
         catalog.imported_usage.delete_of_agent(agent).await?;
     }

@@ -70,7 +70,7 @@ fn recover_entry<'a>(trash: &'a Trash, entry: TrashItem) -> BoxFuture<'a, ()> {
             match fate {
                 Resolution::Show if was == Stage::Settled => return Ok(None),
                 Resolution::Show => drop(super::make_visible(entry).await),
-                Resolution::Delete => super::delete_entry(&trash.agents.index, &trash.store.catalog, entry).await?,
+                Resolution::Delete => super::delete_entry(&trash.agents.index, &trash.store, entry).await?,
                 Resolution::Discard => {
                     let discarded = run_blocking(move || {
                         trash::remove_if_empty(&entry);
@@ -123,7 +123,8 @@ async fn resolve_session(
         agent.as_ref().map_or_else(|| trash.home.join(&note.from), |agent| path_of(&agent.settings.dir, &note.name));
     let at_its_place = exists(place.clone()).await?;
     if entry.has_content() {
-        if row.is_some() && !at_its_place {
+        // Of a session whose body is elsewhere a missing file says nothing.
+        if row.as_ref().is_some_and(|row| !trash.store.is_shared(row)) && !at_its_place {
             catalog.sessions.delete(of.id).await?;
             tracing::warn!(session = %note.name, "completed an interrupted delete; the session is in the trash");
         }

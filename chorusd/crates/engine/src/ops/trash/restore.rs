@@ -157,7 +157,8 @@ async fn restore_session(
     let is_own_row = |row: &SessionRow| row.header.agent_id == settings.id && row.header.session_id == note.name;
     let row = catalog.sessions.get(of.id).await?;
     let has_file = path_of(&settings.dir, &note.name).symlink_metadata().is_ok();
-    if let Some(known) = row.as_ref().filter(|row| !is_own_row(row) || has_file) {
+    let has_file = |row: &SessionRow| has_file || trash.store.is_shared(row);
+    if let Some(known) = row.as_ref().filter(|row| !is_own_row(row) || has_file(row)) {
         let SessionHeader { session_id, agent_name, .. } = &known.header;
         return Err(already_exists(format!("{agent_name} already has this session: {session_id}"))
             .hint(format!("see it: chorusctl --agent {agent_name} show {session_id}")));

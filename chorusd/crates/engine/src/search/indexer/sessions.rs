@@ -55,6 +55,16 @@ impl Indexer {
             let row = row.and_then(|row| Some((dirs.get(&row.header.agent_id)?, row)));
             match row {
                 Some((dir, row)) => {
+                    if self.put_known_body(index, &row)? {
+                        continue;
+                    }
+                    let row = match self.store.with_local_file(row, dir).await {
+                        Ok(row) => row,
+                        Err(error) => {
+                            tracing::warn!(session = %id, %error, "not indexed");
+                            continue;
+                        }
+                    };
                     let indexed = self.index_session(index, &row, dir, end)?;
                     removed |= indexed.has_removed;
                     if indexed.is_in_part {
@@ -69,6 +79,19 @@ impl Indexer {
         }
         self.backlog.put_back(ids.collect());
         Ok(removed)
+    }
+
+    /// Updates the header of a session whose body is indexed already, without reading it. Returns false if the file has to
+    /// be read.
+    fn put_known_body(&mut self, index: &Arc<SearchIndex>, row: &SessionRow) -> Result<bool, Failure> {
+        let Some(body) = row.body.as_ref().filter(|_| self.store.is_shared(row)) else { return Ok(false) };
+        let source = source::of_session(row, &body.sha256, &self.agents);
+        let writer = self.writer(index)?;
+        let is_known = writer.source(source.id)?.is_some_and(|known| known.stamp == source.stamp);
+        if is_known {
+            writer.put_header(&source)?;
+        }
+        Ok(is_known)
     }
 
     /// Indexes a session in the directory `dir` of its agent, or as much of it as fits until `end`.

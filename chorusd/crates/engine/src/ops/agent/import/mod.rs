@@ -118,7 +118,7 @@ pub async fn commit(
         None,
         json!({"id": plan.config.id}),
     );
-    let corrupt = catalog_sync.sync_sessions(&new.settings).await.map_or(0, |found| found.corrupt);
+    let corrupt = catalog_sync.add_files(&new.settings).await.map_or(0, |found| found.corrupt);
     tracing::info!(agent = %plan.config.name, id = %plan.config.id, sessions, "agent imported");
     let mut warnings = import_warnings(&editor.models, &plan.config);
     warnings.extend(shared);

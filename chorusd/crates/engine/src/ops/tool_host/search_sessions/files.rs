@@ -61,6 +61,13 @@ pub(super) async fn search(ops: &Ops, asker: ToolCaller, query: String) -> Resul
         if rows.is_empty() {
             break;
         }
+        if ops.store.bodies.is_some() {
+            for row in rows.iter().take_while(|_| Instant::now() < until && !asker.cancel.is_cancelled()) {
+                if let Err(failure) = ops.store.local_file(row, &dir).await {
+                    tracing::warn!(session = %row.header.session_id, %failure, "not searched");
+                }
+            }
+        }
         let (of, dir, cancel) = (words.clone(), dir.clone(), asker.cancel.clone());
         let room = MAX_SESSIONS - found.len();
         let (hits, seen) = run_blocking(move || {
