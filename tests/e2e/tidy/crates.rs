@@ -65,6 +65,10 @@ const CRATES: &[(&str, &[&str])] = &[
     ("journal", &["base", "proto", "session"]),
     ("catalog", &["base", "journal", "proto", "redact", "session"]),
     ("session-objects", &["base", "clock", "proto", "runtime", "session", "tls"]),
+    (
+        "shared-sessions",
+        &["base", "catalog", "clock", "journal", "proto", "runtime", "session", "session-objects", "store"],
+    ),
     ("store", &["base", "catalog", "journal", "proto", "redact", "runtime", "session"]),
     ("store-postgres", &["base", "catalog", "journal", "proto", "redact", "runtime", "session", "tls"]),
     ("agent-core", &["base", "permissions", "proto", "session"]),

@@ -1,0 +1,61 @@
+//! What is done from time to time: the sweep of the bucket, and the limit of the copies.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chorus_base::error::Result;
+use chorus_catalog::SessionTable;
+use chorus_session_objects::{NamedBodies, SweepReport, sweep};
+use futures_util::future::BoxFuture;
+
+use crate::SharedSessions;
+
+/// Time between two looks at the copies.
+const EVICTION_INTERVAL: Duration = Duration::from_secs(5 * 60);
+
+/// Time between two sweeps.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Time from a start to the first sweep: not every restart sweeps.
+const FIRST_SWEEP: Duration = Duration::from_secs(60 * 60);
+
+/// The rows that the sweep asks.
+struct Rows<'a>(&'a Arc<dyn SessionTable>);
+
+impl NamedBodies for Rows<'_> {
+    fn named<'a>(&'a self, keys: &'a [String]) -> BoxFuture<'a, Result<HashSet<String>>> {
+        self.0.named_bodies(keys.to_vec())
+    }
+}
+
+impl SharedSessions {
+    /// Deletes bodies that no row names and that are a day old. Several nodes may do it at once.
+    ///
+    /// # Errors
+    /// As [`sweep`].
+    pub async fn sweep(&self) -> Result<SweepReport> {
+        sweep(&*self.bucket, &self.prefix, &Rows(&self.sessions)).await
+    }
+
+    pub(crate) async fn keep_up(&self) {
+        let mut next_sweep = self.clock.ticks().after(FIRST_SWEEP);
+        loop {
+            match self.evict().await {
+                Ok(report) if report.deleted > 0 => {
+                    tracing::info!(deleted = report.deleted, bytes = report.bytes, "deleted copies of sessions");
+                }
+                Ok(_) => {}
+                Err(failure) => tracing::warn!(%failure, "cannot delete copies of sessions"),
+            }
+            if self.clock.ticks() >= next_sweep {
+                next_sweep = self.clock.ticks().after(SWEEP_INTERVAL);
+                match self.sweep().await {
+                    Ok(report) => tracing::info!(?report, "swept the bodies of sessions"),
+                    Err(failure) => tracing::warn!(%failure, "cannot sweep the bodies of sessions; retrying tomorrow"),
+                }
+            }
+            self.clock.sleep_until(self.clock.ticks().after(EVICTION_INTERVAL)).await;
+        }
+    }
+}
