@@ -10,6 +10,8 @@ mod lock_race_tests;
 mod postgres_store;
 mod repair;
 mod services;
+#[cfg(feature = "cluster")]
+mod session_bucket;
 mod startup_maintenance;
 
 use std::path::{Path, PathBuf};

@@ -1,31 +1,50 @@
 //! The store in PostgreSQL, which several daemons can share.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
 use chorus_catalog::{AuditLog, ChainVerifier};
+use chorus_clock::Clock;
 use chorus_config::{Config, KeySource};
 use chorus_engine::ops::daemon::VERSION;
 use chorus_journal::Journal as _;
 use chorus_proto::ErrorKind;
 use chorus_redact::Redactor;
-use chorus_store::{OnFatal, Store, Upkeep};
+use chorus_store::{OnFatal, SessionFiles, Store, Upkeep};
 use chorus_store_postgres::{DatabaseUrl, NodeName, PostgresJournal};
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 
-/// Connects to the database of `config`, brings its schema up to date, and starts this daemon as a node.
+use super::session_bucket::SessionBucket;
+
+/// Connects to the database of `config`, brings its schema up to date, and starts this daemon as a node. Opens the store of
+/// session bodies if there is one.
 ///
 /// # Errors
-/// `invalid_config` for an unusable URL or name; as [`PostgresJournal::open`].
-pub(super) async fn open(config: &Config, on_fatal: &OnFatal, redactor: &Arc<Redactor>) -> Result<Store> {
+/// `invalid_config` for an unusable URL, name or bucket; as [`PostgresJournal::open`].
+pub(super) async fn open(
+    config: &Config,
+    (home, clock): (&Path, &Clock),
+    on_fatal: &OnFatal,
+    redactor: &Arc<Redactor>,
+) -> Result<Store> {
     let url = read_url(&config.store.url)?;
     let address = config.cluster.advertise.clone().unwrap_or_default();
     let name = NodeName { id: super::cluster_ports::node_name(&config.cluster)?, address };
+    // Before anything is written to the database.
+    let bucket = SessionBucket::open(&config.store.sessions, (home, clock), redactor).await?;
     let journal = Arc::new(PostgresJournal::open(url, &name, VERSION, on_fatal.clone()).await?);
-    let catalog = journal.catalog(redactor.clone());
+    let mut catalog = journal.catalog(redactor.clone());
     let upkeep = PostgresUpkeep { journal: journal.clone(), audit: catalog.audit.clone() };
-    Ok(Store::with_database(journal.clone(), catalog, journal, Arc::new(upkeep), on_fatal))
+    let Some(bucket) = bucket else {
+        return Ok(Store::with_database(journal.clone(), catalog, journal, Arc::new(upkeep), on_fatal));
+    };
+    let files = Arc::<SessionFiles>::default();
+    let shared = bucket.share(&catalog, journal.clone(), files.clone());
+    catalog.sessions = shared.table();
+    let store = Store::with_database(journal.clone(), catalog, journal, Arc::new(upkeep), on_fatal);
+    Ok(store.with_bodies(shared, files))
 }
 
 fn read_url(source: &KeySource) -> Result<DatabaseUrl> {

@@ -301,7 +301,9 @@ async fn open_store(
 ) -> Result<Store> {
     match config.store.kind {
         #[cfg(feature = "cluster")]
-        chorus_config::StoreKind::Postgres => super::postgres_store::open(config, on_fatal, redactor).await,
+        chorus_config::StoreKind::Postgres => {
+            super::postgres_store::open(config, (&places.home, clock), on_fatal, redactor).await
+        }
         _ => Store::open(&places.home, config.durability(), on_fatal, clock.now(), redactor.clone()),
     }
 }
@@ -318,5 +320,7 @@ fn hidden_paths(places: &InstancePaths, config: &Config) -> Vec<PathBuf> {
     let token = config.discord.token.file().map(Path::to_owned);
     let servers = config.mcp.values().filter_map(|server| server.token_file()).map(Path::to_owned);
     let own = [places.socket.clone(), places.config.clone()];
-    own.into_iter().chain(keys).chain(token).chain(servers).collect()
+    let store = [&config.store.url, &config.store.sessions.key].into_iter().filter_map(|source| source.file());
+    let shared = config.store.sessions.path.iter().cloned();
+    own.into_iter().chain(store.map(Path::to_owned)).chain(shared).chain(keys).chain(token).chain(servers).collect()
 }

@@ -139,7 +139,7 @@ pub(crate) fn duration_value(duration: Duration) -> Value {
 }
 
 /// Formats a size like `16MiB`, or in bytes.
-fn size_value(bytes: usize) -> Value {
+pub(super) fn size_value(bytes: usize) -> Value {
     let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let unit = units.into_iter().find(|(size, _)| bytes >= *size && bytes.is_multiple_of(*size));
     unit.map_or_else(|| bytes.into(), |(size, name)| format!("{}{name}", bytes / size).into())

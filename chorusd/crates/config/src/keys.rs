@@ -8,7 +8,7 @@ use super::agent::check_name;
 use super::capture::parse_directories;
 use super::provider::{self, parse_base_url, parse_name};
 use super::raw_value::{RawConfigValue, validate_retention};
-use super::{Config, DurabilityMode, cluster, store};
+use super::{Config, DurabilityMode, cluster, store, store_sessions};
 
 /// One key.
 pub(crate) struct ConfigKey {
@@ -36,7 +36,7 @@ pub(crate) fn documented_keys() -> impl Iterator<Item = &'static ConfigKey> {
 
 /// Returns all keys.
 pub(crate) fn keys() -> impl Iterator<Item = &'static ConfigKey> {
-    KEYS.iter().chain(store::KEYS).chain(cluster::KEYS)
+    KEYS.iter().chain(store::KEYS).chain(store_sessions::KEYS).chain(cluster::KEYS)
 }
 
 impl ConfigKey {
@@ -44,7 +44,9 @@ impl ConfigKey {
     /// without their table.
     pub(crate) fn variable(&self) -> String {
         match self.table {
-            "store" | "cluster" => format!("CHORUS_{}_{}", self.table.to_uppercase(), self.name.to_uppercase()),
+            "store" | "store.sessions" | "cluster" => {
+                format!("CHORUS_{}_{}", self.table.replace('.', "_").to_uppercase(), self.name.to_uppercase())
+            }
             _ => format!("CHORUS_{}", self.name.to_uppercase()),
         }
     }

@@ -19,6 +19,7 @@ mod reference;
 mod runtime_settings;
 mod search;
 mod store;
+mod store_sessions;
 mod workspace_mode;
 
 use std::collections::BTreeMap;
@@ -38,6 +39,7 @@ pub use reference::{KeyReference, agent_reference, config_reference};
 pub use runtime_settings::{Origin, Origins, RUNTIME_SETTINGS, resolve_setting};
 pub use search::{SearchConfig, SearchLanguage};
 pub use store::{StoreConfig, StoreKind};
+pub use store_sessions::{SessionStoreConfig, SessionStoreKind};
 pub use workspace_mode::WorkspaceMode;
 
 /// The effective configuration.

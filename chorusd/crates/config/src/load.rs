@@ -46,6 +46,7 @@ pub fn load(path: &Path, env: impl Fn(&str) -> Option<OsString>) -> Result<Confi
     let named = config.origins.contains_key("discord.token_env");
     config.discord.locate_token(named, source.dir, source.env);
     config.store.locate_url(source.dir, source.env);
+    config.store.sessions.locate_key(source.dir, source.env);
     config.cluster.locate_files(source.dir);
     Ok(config)
 }
@@ -61,7 +62,8 @@ fn from_toml(config: &mut Config, text: &str, path: &Path, source: &ConfigSource
     let (last, first): (Vec<_>, Vec<_>) =
         document.get_ref().iter().partition(|(name, _)| *name.get_ref() == GRANTS_TABLE);
     for (name, value) in first.into_iter().chain(last) {
-        let tables = keys().any(|key| key.table == name.get_ref().as_ref());
+        let is_in = |table: &str| table == name.get_ref() || table.split('.').next() == Some(name.get_ref());
+        let tables = keys().any(|key| is_in(key.table));
         match value.get_ref() {
             DeValue::Table(inner) if NAMED_TABLES.contains(&name.get_ref().as_ref()) => {
                 named_tables::read_table(config, name.get_ref().as_ref(), inner, source)
@@ -69,9 +71,15 @@ fn from_toml(config: &mut Config, text: &str, path: &Path, source: &ConfigSource
                 record_origins(config, name.get_ref(), inner, path);
             }
             DeValue::Table(inner) if tables => {
-                pairs.extend(
-                    inner.iter().map(|(inner_name, inner_value)| (name.get_ref().as_ref(), inner_name, inner_value)),
-                );
+                for (inner_name, inner_value) in inner {
+                    let nested = dotted_name(name.get_ref(), inner_name.get_ref());
+                    match (keys().find(|key| key.table == nested), inner_value.get_ref()) {
+                        (Some(of), DeValue::Table(keys)) => {
+                            pairs.extend(keys.iter().map(|(key, value)| (of.table, key, value)));
+                        }
+                        _ => pairs.push((name.get_ref().as_ref(), inner_name, inner_value)),
+                    }
+                }
             }
             _ => pairs.push(("", name, value)),
         }

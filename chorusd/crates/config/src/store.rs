@@ -11,6 +11,7 @@ use super::keys::ConfigKey;
 #[cfg(feature = "cluster")]
 use super::keys::config_key;
 use super::provider::KeySource;
+use super::store_sessions::SessionStoreConfig;
 
 /// The database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -28,11 +29,12 @@ pub struct StoreConfig {
     pub kind: StoreKind,
     /// The URL of PostgreSQL, which may contain a password.
     pub url: KeySource,
+    pub sessions: SessionStoreConfig,
 }
 
 impl Default for StoreConfig {
     fn default() -> Self {
-        Self { kind: StoreKind::default(), url: KeySource::None }
+        Self { kind: StoreKind::default(), url: KeySource::None, sessions: SessionStoreConfig::default() }
     }
 }
 
@@ -117,7 +119,7 @@ impl StoreConfig {
                 KeySource::Credential { name, .. } => name.as_str().into(),
                 _ => Value::Null,
             },
-            _ => return None,
+            _ => return self.sessions.value(key.strip_prefix("store.sessions.")?),
         })
     }
 }
