@@ -9,6 +9,7 @@ mod nodes;
 mod ownership;
 mod pooler;
 mod schema;
+mod sessions;
 
 use std::sync::Arc;
 
