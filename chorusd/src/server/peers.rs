@@ -97,12 +97,7 @@ pub async fn accept_peers(server: Arc<Server>, mut listener: PeerListener) {
 }
 
 /// Serves a session as a connection to the socket: through a pair of sockets, so that it has the same limits.
-async fn serve_tunnel(
-    server: &Arc<Server>,
-    mut tunnel: Tunnel,
-    connection: u64,
-    room: FrameBudget,
-) -> io::Result<()> {
+async fn serve_tunnel(server: &Arc<Server>, mut tunnel: Tunnel, connection: u64, room: FrameBudget) -> io::Result<()> {
     let (here, there) = StdStream::pair()?;
     here.set_nonblocking(true)?;
     there.set_nonblocking(true)?;

@@ -8,7 +8,7 @@ use chorus_catalog::{BodyRow, SessionRow};
 use chorus_proto::ErrorKind;
 use chorus_runtime::run_blocking;
 use chorus_session::stored_message::StoredMessage;
-use chorus_store::{SharedBodies, session_files};
+use chorus_store::{SharedBodies, is_current_copy, session_files};
 use futures_util::future::BoxFuture;
 
 use crate::body_rows::to_objects;
@@ -17,15 +17,10 @@ use crate::{FETCH_LOCKS, SharedSessions};
 /// How often a body is looked up again that another node replaces while it is read.
 const ATTEMPTS: u32 = 4;
 
-/// Returns true if the file was made from the row, or the row from the file.
-fn is_current(row: &SessionRow, path: &Path) -> bool {
-    !row.file_stamp.is_empty() && path.is_file()
-}
-
 impl SharedSessions {
     async fn refresh_file(&self, row: SessionRow, path: PathBuf) -> Result<SessionRow> {
         self.reads.note(&path);
-        if is_current(&row, &path) {
+        if is_current_copy(&row, &path) {
             return Ok(row);
         }
         let id = row.header.id;
@@ -35,7 +30,7 @@ impl SharedSessions {
         for _ in 0..ATTEMPTS {
             // Another request may have made the file by now.
             let row = self.sessions.get(id).await?.ok_or_else(|| deleted(&row))?;
-            let Some(body) = row.body.clone().filter(|_| !is_current(&row, &path)) else { return Ok(row) };
+            let Some(body) = row.body.clone().filter(|_| !is_current_copy(&row, &path)) else { return Ok(row) };
             match self.read_messages(&path, body).await {
                 Ok(messages) => match self.write_file(row, &path, messages).await? {
                     Some(row) => return Ok(row),

@@ -60,7 +60,12 @@ impl Node {
         if run_alone(client, route, write).await.map_err(|e| read_failed(&e))?.is_empty() {
             return Err(replaced(&name.id));
         }
-        Ok(Arc::new(Self { id: name.id.clone(), boot, last_heartbeat: Mutex::new(begun), silent: watch::Sender::default() }))
+        Ok(Arc::new(Self {
+            id: name.id.clone(),
+            boot,
+            last_heartbeat: Mutex::new(begun),
+            silent: watch::Sender::default(),
+        }))
     }
 
     /// Renews the heartbeat.

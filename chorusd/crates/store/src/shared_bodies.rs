@@ -10,7 +10,7 @@ use chorus_session::stored_message::StoredMessage;
 use futures_util::future::BoxFuture;
 
 use super::Store;
-use super::session_files::path_of;
+use super::session_files::{path_of, stamp};
 
 /// Bytes of a body from which a session that is not on this machine is read in pages, and not copied as a whole.
 const MIN_PAGED_BYTES: u64 = 1 << 20;
@@ -35,9 +35,11 @@ pub trait SharedBodies: Debug + Send + Sync {
     fn run_upkeep(&self) -> BoxFuture<'_, ()>;
 }
 
-/// Returns true if the file is not one that was made from the row.
-fn is_outdated(row: &SessionRow, path: &Path) -> bool {
-    row.file_stamp.is_empty() || !path.is_file()
+/// Returns true if the file was made from the row, or the row from the file. If another node has written the row, its stamp is
+/// that of a file there.
+#[must_use]
+pub fn is_current_copy(row: &SessionRow, path: &Path) -> bool {
+    path.metadata().is_ok_and(|metadata| stamp(&metadata) == row.file_stamp)
 }
 
 impl Store {
@@ -76,7 +78,7 @@ impl Store {
     /// Returns true if the session has no file on this machine that is up to date.
     #[must_use]
     pub fn is_elsewhere(&self, row: &SessionRow, agent_dir: &Path) -> bool {
-        self.is_shared(row) && is_outdated(row, &path_of(agent_dir, &row.header.session_id))
+        self.is_shared(row) && !is_current_copy(row, &path_of(agent_dir, &row.header.session_id))
     }
 
     /// Returns the body of a session that is too large to be copied for the sake of a page.

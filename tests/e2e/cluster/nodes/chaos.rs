@@ -107,8 +107,7 @@ fn nodes_that_are_killed_stopped_and_paused_lose_and_double_nothing() {
         // Those of one writer are in the order in which it was answered.
         for writer in 0..4 {
             let own = format!("{writer}-");
-            let numbers: Vec<u64> =
-                texts.iter().filter_map(|text| text.strip_prefix(&own)?.parse().ok()).collect();
+            let numbers: Vec<u64> = texts.iter().filter_map(|text| text.strip_prefix(&own)?.parse().ok()).collect();
             assert!(numbers.is_sorted(), "{name}: {numbers:?}");
         }
     }

@@ -17,7 +17,6 @@ struct Homes {
     a: Home,
     b: Home,
     bucket: PathBuf,
-    url: String,
     _shared: TempDir,
 }
 
@@ -40,19 +39,7 @@ impl Homes {
             chorus_base::private_fs::write_private(&home.path.join("url"), url.as_bytes()).expect("the URL");
             home
         };
-        Some(Self { a: node("a"), b: node("b"), bucket, url, _shared: shared })
-    }
-
-    /// What the table does for a node that has not written the rows itself.
-    fn forget_stamps(&self) {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        runtime.block_on(async {
-            let (client, connection) =
-                tokio_postgres::connect(&self.url, tokio_postgres::NoTls).await.expect("the database");
-            let connection = chorus_runtime::spawn(connection);
-            client.batch_execute("UPDATE sessions SET file_stamp = ''").await.expect("rows without stamps");
-            connection.abort();
-        });
+        Some(Self { a: node("a"), b: node("b"), bucket, _shared: shared })
     }
 }
 
@@ -78,7 +65,6 @@ fn what_one_node_saved_is_listed_read_found_restored_and_changed_on_another() {
     assert_eq!(objects(&homes.bucket).len(), 1);
     drop(client);
     assert!(daemon.terminate().success());
-    homes.forget_stamps();
 
     let daemon = Daemon::start(&homes.b);
     let mut client = daemon.client();
@@ -102,7 +88,6 @@ fn what_one_node_saved_is_listed_read_found_restored_and_changed_on_another() {
     tag(&mut client, "seen-on-b");
     drop(client);
     assert!(daemon.terminate().success());
-    homes.forget_stamps();
 
     let daemon = Daemon::start(&homes.a);
     let mut client = daemon.client();
@@ -154,7 +139,6 @@ fn a_large_session_is_paged_on_another_node_without_a_copy() {
     let saved = client.save("x", "large");
     drop(client);
     assert!(daemon.terminate().success());
-    homes.forget_stamps();
 
     let daemon = Daemon::start(&homes.b);
     let mut client = daemon.client();
@@ -186,7 +170,6 @@ fn a_session_of_another_node_is_copied_before_it_is_deleted_and_comes_back_with_
     client.save("x", "first");
     drop(client);
     assert!(daemon.terminate().success());
-    homes.forget_stamps();
 
     let daemon = Daemon::start(&homes.b);
     let mut client = daemon.client();
@@ -200,7 +183,6 @@ fn a_session_of_another_node_is_copied_before_it_is_deleted_and_comes_back_with_
     // Where nothing of it is.
     drop(client);
     assert!(daemon.terminate().success());
-    homes.forget_stamps();
     fs::remove_dir_all(homes.a.sessions_dir("x")).expect("the copies of a");
     let daemon = Daemon::start(&homes.a);
     let mut client = daemon.client();
