@@ -8,6 +8,9 @@ use tokio_postgres::error::SqlState;
 /// The writer is not the newest connection of its node.
 pub(crate) const OTHER_WRITER: &str = "CH001";
 
+/// The index by which no two agents that are not destroyed have the same name.
+const NAMES_OF_AGENTS: &str = "agents_active";
+
 /// The agent has another epoch.
 pub(crate) const OTHER_EPOCH: &str = "CH002";
 
@@ -82,6 +85,10 @@ pub(crate) fn refused(failure: &tokio_postgres::Error) -> Error {
         return overtaken();
     }
     let text = failure.as_db_error().map_or_else(|| failure.to_string(), |known| known.message().to_owned());
+    if failure.as_db_error().is_some_and(|known| known.constraint() == Some(NAMES_OF_AGENTS)) {
+        return Error::new(ErrorKind::AlreadyExists, "another node has an agent with this name")
+            .hint("choose another name, or list all agents: chorusctl agent list");
+    }
     match failure.code() {
         Some(code) if code.code() == OTHER_OWNER => overtaken(),
         Some(code) if code.code() == SESSION_EXISTS => Error::new(ErrorKind::AlreadyExists, text),

@@ -60,10 +60,10 @@ fn try_append(client: &mut Client, agent: &str, text: &str) -> Result<u64, CallE
     let params = AppendParams {
         agent: Some(agent.into()),
         messages: vec![NewMessage::text(Role::User, text)],
-        idempotency_key: Some(text.into()),
+        key: Some(text.into()),
         ..Default::default()
     };
-    client.call::<Append>(&params).map(|appended| appended.message_count)
+    client.call::<Append>(&params).map(|appended| appended.messages)
 }
 
 /// Starts one daemon in each home.

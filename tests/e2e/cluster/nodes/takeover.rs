@@ -53,13 +53,13 @@ fn a_node_that_restarts_has_its_agents_at_once() {
     let a = Daemon::start(&homes[0]);
     let mut client = a.client();
     let live = client.agent_status("x").context.expect("a live context");
-    assert_eq!(live.message_count, 1);
+    assert_eq!(live.messages, 1);
     client.append("x", "two");
     drop(client);
     assert!(a.terminate().success());
     let a = Daemon::start(&homes[0]);
     let mut client = a.client();
-    assert_eq!(client.agent_status("x").context.expect("a live context").message_count, 2);
+    assert_eq!(client.agent_status("x").context.expect("a live context").messages, 2);
 }
 
 #[test]

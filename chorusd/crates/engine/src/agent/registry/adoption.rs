@@ -43,6 +43,11 @@ impl Registry {
         }
     }
 
+    /// Continues the order of file writes behind what other daemons have written.
+    pub fn raise_file_position(&self, position: u64) {
+        self.tools.file_versions.raise_position(position);
+    }
+
     /// Ends everything that this daemon does for an agent that another one has taken over. Nothing is written.
     pub fn abandon(&self, agent: Uuid) {
         let mut inner = self.inner.lock();

@@ -174,6 +174,8 @@ impl AgentClaims {
         if let Some(row) = row {
             self.index.insert(self.entry_of(row, false).await?);
         }
+        // Its former node has numbered its writes of files.
+        self.registry.raise_file_position(self.store.catalog.file_writes.last_position().await?);
         self.registry.adopt(agent, heads);
         if self.store.bodies.is_some() {
             // Its sessions may have changed elsewhere.

@@ -85,6 +85,11 @@ impl FileVersions {
         !key.is_main() || self.conversations.has_several(key.agent)
     }
 
+    /// Continues behind `position`, which another daemon has used.
+    pub fn raise_position(&self, position: u64) {
+        self.last_position.fetch_max(position, Ordering::Relaxed);
+    }
+
     fn next_position(&self) -> u64 {
         self.last_position.fetch_add(1, Ordering::Relaxed) + 1
     }
