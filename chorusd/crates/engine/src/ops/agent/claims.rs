@@ -137,7 +137,10 @@ impl AgentClaims {
         let due = ownership.claim_due(limit).await?;
         for agent in &due {
             let _alone = self.locks.lock(*agent).await;
-            self.adopt(&**ownership, *agent).await?;
+            // Unless a request has come in between: it writes to the contexts that it has loaded.
+            if !self.has(*agent) {
+                self.adopt(&**ownership, *agent).await?;
+            }
         }
         Ok(due.len())
     }
