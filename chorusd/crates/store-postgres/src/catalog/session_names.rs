@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::database::CatalogDb;
 use super::session_filter::{Filter, after_prefix, plan_words};
-use super::session_rows::{COLUMNS, read_optional, read_sessions};
+use super::session_rows::{COLUMN_COUNT, COLUMNS, read_optional, read_sessions};
 
 /// Candidates that are read in one go.
 const CANDIDATES_AT_ONCE: i64 = 100;
@@ -65,7 +65,7 @@ pub(super) async fn list_with_title_words(db: &CatalogDb, agents: Vec<Uuid>, wor
         let sql = format!(
             "WITH matching AS {order} (SELECT id, place, serial FROM sessions WHERE {}),
                  page AS (SELECT id FROM matching ORDER BY place DESC, serial DESC LIMIT {CANDIDATES_AT_ONCE})
-             SELECT {COLUMNS}, s.serial FROM page CROSS JOIN LATERAL (
+             SELECT {COLUMNS}, s.place, s.serial FROM page CROSS JOIN LATERAL (
                  SELECT * FROM sessions WHERE id = page.id OFFSET 0) s
              ORDER BY s.place DESC, s.serial DESC",
             filter.condition()
@@ -81,7 +81,9 @@ pub(super) async fn list_with_title_words(db: &CatalogDb, agents: Vec<Uuid>, wor
             }
         }
         match candidates.last() {
-            Some(last) if rows.len() < MAX_MATCHES => before = (last.get(5), last.get(6)),
+            Some(last) if rows.len() < MAX_MATCHES => {
+                before = (last.get(COLUMN_COUNT), last.get(COLUMN_COUNT + 1));
+            }
             _ => break,
         }
     }
