@@ -258,7 +258,7 @@ mod tests {
         for (text, what) in [
             ("kind = \"ftp\"", "line 2: `store.sessions.kind` must be"),
             ("bukket = \"x\"", "line 2: unknown key `store.sessions.bukket`"),
-            ("key_file = \"a\"\ncredential = \"b\"", "line 3: `store.sessions.credential` conflicts"),
+            ("key_file = \"a\"\ncredential = \"b\"", "set only one of `key_file` and `credential`"),
             ("endpoint = \"https://a:b@c\"", "must not contain a user"),
         ] {
             let failure = load(&format!("[store.sessions]\n{text}\n")).unwrap_err();
