@@ -66,7 +66,8 @@ impl PostgresJournal {
         });
         let writer =
             Writer::start(url.clone(), node.clone(), grants.clone(), on_fatal.clone(), after_reconnect).await?;
-        let heartbeats = chorus_runtime::spawn(send_heartbeats(url.clone(), node.clone(), client, on_fatal));
+        let heartbeats =
+            chorus_runtime::spawn(send_heartbeats(url.clone(), node.clone(), grants.clone(), client, on_fatal));
         Ok(Self { node, grants, writer, readers, publisher, next_context, heartbeats })
     }
 

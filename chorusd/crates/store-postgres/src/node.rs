@@ -1,5 +1,6 @@
 //! This process as a node of the cluster: its boot number and its heartbeat.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,12 +9,14 @@ use chorus_base::sync::Mutex;
 use chorus_proto::ErrorKind;
 use tokio::sync::watch;
 use tokio_postgres::Client;
+use uuid::Uuid;
 
 use crate::OnFatal;
 use crate::connection::DatabaseUrl;
 use crate::errors::read_failed;
+use crate::ownership::Grants;
 use crate::route::Route;
-use crate::statement::{call, run_alone};
+use crate::statement::{call, read_once, run_alone};
 use crate::writer::RECONNECT_DELAY;
 
 /// Time between two heartbeats of a node.
@@ -120,7 +123,13 @@ impl Node {
 }
 
 /// Renews the heartbeat until the task is aborted, or another process has started as this node.
-pub(crate) async fn send_heartbeats(url: DatabaseUrl, node: Arc<Node>, client: Client, on_fatal: OnFatal) {
+pub(crate) async fn send_heartbeats(
+    url: DatabaseUrl,
+    node: Arc<Node>,
+    grants: Arc<Grants>,
+    client: Client,
+    on_fatal: OnFatal,
+) {
     let mut client = Some(client);
     loop {
         tokio::time::sleep(if client.is_some() { HEARTBEAT_INTERVAL } else { RECONNECT_DELAY }).await;
@@ -129,7 +138,13 @@ pub(crate) async fn send_heartbeats(url: DatabaseUrl, node: Arc<Node>, client: C
                 Some(connected) => connected,
                 None => url.connect().await?,
             };
-            node.send_heartbeat(&connected, url.route()).await.map(|()| connected)
+            let gap = node.last_heartbeat.lock().elapsed();
+            node.send_heartbeat(&connected, url.route()).await?;
+            if gap >= STALE_AFTER {
+                // Others may have taken agents over, and no write has told so yet.
+                forget_lost_agents(&connected, &node, &grants).await?;
+            }
+            Ok::<_, Error>(connected)
         };
         match tokio::time::timeout(HEARTBEAT_INTERVAL, renew).await {
             Ok(Ok(connected)) => client = Some(connected),
@@ -140,6 +155,19 @@ pub(crate) async fn send_heartbeats(url: DatabaseUrl, node: Arc<Node>, client: C
             Ok(Err(_)) | Err(_) => {}
         }
     }
+}
+
+/// Forgets the ownerships that have ended while this node was silent.
+async fn forget_lost_agents(client: &Client, node: &Node, grants: &Grants) -> Result<()> {
+    // Before the answer is read: what is granted later is not in it.
+    let held = grants.all();
+    let sql = "SELECT agent_id, epoch FROM heads WHERE owner_node = $1 AND owner_boot = $2";
+    let rows = read_once(client, sql, &[&node.id, &node.boot]).await.map_err(|e| read_failed(&e))?;
+    let owned: HashSet<(Uuid, i64)> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+    held.into_iter()
+        .filter(|grant| !owned.contains(&(grant.agent, grant.epoch)))
+        .for_each(|grant| grants.remove_lost(grant));
+    Ok(())
 }
 
 /// The error of a process as whose node another one has started.

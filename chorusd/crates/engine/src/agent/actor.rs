@@ -1,6 +1,7 @@
 //! The task of one active agent: passes requests and completions to the state machine and carries out its effects.
 
 use std::collections::HashMap;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use chorus_agent_core::context::Deadline;
@@ -22,7 +23,7 @@ use futures_util::stream::{FuturesOrdered, FuturesUnordered};
 use jiff::Timestamp;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::command::{CommandReply, HoldGuard};
 use super::eviction::{self, EVICT_AFTER};
@@ -130,7 +131,7 @@ impl Actor {
         loop {
             tokio::select! {
                 biased;
-                Some(()) = async { Some(lost.as_mut()?.await) } => return self.abandon(),
+                () = until_lost(&mut lost) => return self.abandon(),
                 Some(event) = self.appends.next() => self.handle_event(event),
                 Some(event) = self.running.next() => self.handle_event(event),
                 envelope = self.mailbox.recv(), if self.state.accepts_requests() => match envelope {
@@ -469,4 +470,12 @@ impl Actor {
 /// The error of requests that were in progress when another daemon took the agent over.
 fn taken_over() -> Error {
     Error::new(ErrorKind::Busy, "another node has taken the agent over").hint(MAYBE_STORED_HINT)
+}
+
+/// Waits until another daemon takes the agent over; without a cluster, for ever.
+async fn until_lost(lost: &mut Option<Pin<Box<WaitForCancellationFutureOwned>>>) {
+    match lost {
+        Some(lost) => lost.await,
+        None => std::future::pending().await,
+    }
 }
