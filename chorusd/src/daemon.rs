@@ -394,6 +394,6 @@ async fn load_agents(ops: &Ops) -> Result<()> {
         }
     }
     let chosen = ops.store.catalog.settings.get(CHOSEN_AGENT).await?.and_then(|id| id.parse::<Uuid>().ok());
-    ops.agents.select(chosen.filter(|id| ops.agents.by_id(*id).is_some()));
+    ops.agents.select(chosen.filter(|id| !is_alone || ops.agents.by_id(*id).is_some()));
     Ok(())
 }

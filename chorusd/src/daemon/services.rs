@@ -322,5 +322,12 @@ fn hidden_paths(places: &InstancePaths, config: &Config) -> Vec<PathBuf> {
     let own = [places.socket.clone(), places.config.clone()];
     let store = [&config.store.url, &config.store.sessions.key].into_iter().filter_map(|source| source.file());
     let shared = config.store.sessions.path.iter().cloned();
-    own.into_iter().chain(store.map(Path::to_owned)).chain(shared).chain(keys).chain(token).chain(servers).collect()
+    own.into_iter()
+        .chain(config.cluster.key.clone())
+        .chain(store.map(Path::to_owned))
+        .chain(shared)
+        .chain(keys)
+        .chain(token)
+        .chain(servers)
+        .collect()
 }

@@ -189,8 +189,10 @@ pub(super) async fn dispatch(ops: Arc<Ops>, caller: ClientHandle, body: Bytes) -
     }
     let last_change = (!changes_nothing(&request.method)).then(|| caller.last_change.clone());
     let there = OnceLock::new();
-    let mut frame = answer(ops.clone(), caller.clone(), request, &there).await;
-    if let (Some(there), Some(way)) = (there.into_inner(), caller.elsewhere.clone()) {
+    // Only in a cluster a request can need a second attempt.
+    let again = caller.elsewhere.clone().map(|way| (way, ops.clone(), caller.clone()));
+    let mut frame = answer(ops, caller, request, &there).await;
+    if let (Some(there), Some((way, ops, caller))) = (there.into_inner(), again) {
         frame = Box::pin(ask_elsewhere(ops, caller, &*way, (&body, *there), frame)).await;
     }
     if let Some(last_change) = last_change {

@@ -1,4 +1,4 @@
-//! The connections of one client to other nodes: one session for each node, over which its requests go and their replies come
+//! The connections of one client to other nodes: one tunnel for each node, over which its requests go and their replies come
 //! back in the order in which the node sends them.
 
 use std::collections::HashMap;
@@ -29,7 +29,7 @@ pub(super) const CODE_MOVED: i32 = -32050;
 /// Limit of requests that wait to be sent to one node.
 const MAX_QUEUED: usize = 64;
 
-/// The sessions of one client. They end when this is dropped.
+/// The tunnels of one client. They end when this is dropped.
 #[derive(Debug)]
 pub(super) struct Links {
     pool: Arc<PeerPool>,
@@ -69,7 +69,7 @@ impl Links {
         Self { pool, to_client, nodes: tokio::sync::Mutex::default() }
     }
 
-    /// Returns the way to a node; opens a session if there is none.
+    /// Returns the way to a node; opens a tunnel if there is none.
     async fn link(&self, there: &Elsewhere) -> Result<mpsc::Sender<ForwardedRequest>, ConnectError> {
         let mut nodes = self.nodes.lock().await;
         if let Some(link) = nodes.get(&there.node).filter(|link| !link.is_closed()) {
@@ -156,6 +156,9 @@ async fn run_link(
         tracing::warn!(node, "the connection to another node ended: {e}");
     }
     requests.close();
+    while let Ok(ForwardedRequest { done, .. }) = requests.try_recv() {
+        let _ = done.send(Err(lost(&node, Outcome::NotRun)));
+    }
     let left = std::mem::take(&mut *unanswered.lock());
     for (number, done) in left.into_values() {
         let outcome = number.map_or(Outcome::NotRun, |number| tunnel.outcome(number));

@@ -75,28 +75,28 @@ impl ForwardOfClient for Telling {
     }
 }
 
-/// Serves the sessions of other nodes until the listener stops.
+/// Serves the tunnels of other nodes until the listener stops.
 pub async fn accept_peers(server: Arc<Server>, mut listener: PeerListener) {
     let room = FrameBudget::new(server.ops.config.max_frame);
     let next = AtomicU64::new(FIRST_PEER_CONNECTION);
     while let Some(IncomingTunnel { tunnel, origin }) = listener.accept().await {
         // Nodes vouch for the clients of their sockets, who are all the owner.
         if *origin.requester() != Requester::Owner {
-            tracing::warn!(?origin, "refused a session of another node for somebody who is not the owner");
+            tracing::warn!(?origin, "refused a tunnel of another node for somebody who is not the owner");
             continue;
         }
         let (served, room) = (server.clone(), room.clone());
         let connection = next.fetch_add(1, Ordering::Relaxed);
         server.connections.spawn_tracked(async move {
             if let Err(e) = serve_tunnel(&served, tunnel, connection, room).await {
-                tracing::debug!(connection, "the session of another node ended: {e}");
+                tracing::debug!(connection, "the tunnel of another node ended: {e}");
             }
         });
     }
     listener.drain().await;
 }
 
-/// Serves a session as a connection to the socket: through a pair of sockets, so that it has the same limits.
+/// Serves a tunnel as a connection to the socket: through a pair of sockets, so that it has the same limits.
 async fn serve_tunnel(server: &Arc<Server>, mut tunnel: Tunnel, connection: u64, room: FrameBudget) -> io::Result<()> {
     let (here, there) = StdStream::pair()?;
     here.set_nonblocking(true)?;
@@ -104,7 +104,7 @@ async fn serve_tunnel(server: &Arc<Server>, mut tunnel: Tunnel, connection: u64,
     let (ops, stop) = (server.ops.clone(), server.stop.clone());
     let limit = ops.config.max_frame;
     let served = serve(Ok(OwnedFd::from(there)), ops, (connection, Elsewhere::told()), room, stop);
-    server.connections.spawn_tracked(served);
+    let served = server.connections.spawn_tracked(served);
     let (mut from_server, mut to_server) = UnixStream::from_std(here)?.into_split();
     {
         let (reader, writer) = tunnel.split();
@@ -134,7 +134,10 @@ async fn serve_tunnel(server: &Arc<Server>, mut tunnel: Tunnel, connection: u64,
             }
         }
     }
-    tunnel.finish().await;
+    // What it was asked before a panic has no answer, and may have been done: only a broken tunnel says so.
+    if served.await.is_ok() {
+        tunnel.finish().await;
+    }
     Ok(())
 }
 

@@ -28,6 +28,18 @@ async fn wait_for(pool: &PeerPool, node: &EchoNode, wanted: Option<&str>) -> Res
     Ok(())
 }
 
+/// Connects over and over until a node has read its files again, for the time with this number.
+async fn wait_for_files(pool: &PeerPool, node: &EchoNode, credentials: &ClusterCredentials, generation: u64) -> Result {
+    let runtime = tokio::runtime::Handle::current();
+    tokio::task::block_in_place(|| {
+        wait_until("the files to be read again", DEADLINE, || {
+            let _ = runtime.block_on(pool.connect(&node.address("b"), &owner()));
+            (credentials.generation() >= generation).then_some(())
+        });
+    });
+    Ok(())
+}
+
 /// Replaces certificate and key of a node, one after the other.
 fn renew(authority: &Authority, dir: &Path, node: &str, between: impl FnOnce() -> Result) -> Result {
     let (cert, key) = sign(authority, dir, "renewed", &names_of(node), VALID);
@@ -43,8 +55,9 @@ async fn a_renewal_needs_no_restart_and_ends_no_tunnel() -> Result {
     let (dir, old) = (certificates.dir.path(), certificates.authority.certificate());
     let credentials = certificates.settings("b");
     let credentials = Arc::new(ClusterCredentials::load(&credentials, "b")?);
-    let node = EchoNode::start_with(credentials, ListenerLimits::default()).await?;
-    let pool = pool_of(certificates.credentials("a")?);
+    let node = EchoNode::start_with(credentials.clone(), ListenerLimits::default()).await?;
+    let of_a = certificates.credentials("a")?;
+    let pool = pool_of(of_a.clone());
     let mut tunnel = pool.connect(&node.address("b"), &owner()).await?;
     ask(&mut tunnel, b"x").await?;
     let mut pooled = pool.connect(&node.address("b"), &owner()).await?;
@@ -56,12 +69,14 @@ async fn a_renewal_needs_no_restart_and_ends_no_tunnel() -> Result {
     let new = Authority::create(&certificates.path("new"), "new");
     let new_text = fs::read_to_string(new.certificate())?;
     fs::write(&old, fs::read_to_string(&old)? + &new_text)?;
+    wait_for_files(&pool, &node, &of_a, 1).await?;
+    wait_for_files(&pool, &node, &credentials, 1).await?;
     // The node b gets its certificate; in the middle of that the earlier one works.
     renew(&new, dir, "b", || {
         let runtime = tokio::runtime::Handle::current();
         tokio::task::block_in_place(|| runtime.block_on(wait_for(&pool, &node, None)))
     })?;
-    wait_for(&pool, &node, None).await?;
+    wait_for_files(&pool, &node, &credentials, 2).await?;
     // Now only the new authority is trusted: the node a, which has the earlier certificate, keeps what it had read.
     fs::write(&old, &new_text)?;
     wait_for(&pool, &node, Some("does not trust the authority of this node's certificate")).await?;

@@ -3,7 +3,8 @@
 use std::fmt::Debug;
 use std::path::{Component, Path};
 
-use chorus_proto::AgentStatus;
+use chorus_base::error::Error;
+use chorus_proto::{AgentStatus, ErrorKind};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -42,6 +43,9 @@ pub trait AgentTable: Debug + Send + Sync {
 
     /// Inserts the agent, or updates the row with its id, which is active from then on if its status says so; the time of
     /// creation stays. The count of sessions stays correct.
+    ///
+    /// # Errors
+    /// [`name_taken_error`] if another agent that is not destroyed has the name.
     fn upsert(&self, row: AgentRow) -> CatalogWrite<()>;
 
     /// As [`AgentTable::upsert`], with the agent's memories in the same commit. Returns the ids and texts of the
@@ -54,6 +58,13 @@ pub trait AgentTable: Debug + Send + Sync {
 
     /// Deletes the row of an agent.
     fn delete(&self, id: Uuid) -> CatalogWrite<()>;
+}
+
+/// The error of an agent whose name another one has that is not destroyed.
+#[must_use]
+pub fn name_taken_error() -> Error {
+    Error::new(ErrorKind::AlreadyExists, "another agent has this name")
+        .hint("choose another name, or list all agents: chorusctl agent list")
 }
 
 /// Returns `dir` if it is below `agents/` or `trash/` in the home, and else a directory derived from the name: somebody

@@ -35,7 +35,7 @@ use std::sync::Arc;
 use chorus_base::error::Result;
 use futures_util::future::BoxFuture;
 
-pub use agents::{AgentRow, AgentTable, confine_to_home};
+pub use agents::{AgentRow, AgentTable, confine_to_home, name_taken_error};
 pub use approvals::{ApprovalRow, ApprovalTable, DecidedApproval};
 pub use audit::{AuditDecision, AuditEntry, AuditFilter, AuditLog, MAX_AUDIT_PAGE_BYTES, MAX_AUDIT_PAGE_ROWS};
 pub use audit_chain::{AuditHead, CHANGED_AUDIT_HINT, ChainVerifier};

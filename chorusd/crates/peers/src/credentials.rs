@@ -84,8 +84,9 @@ impl ClusterCredentials {
         self.state.lock().current.clone()
     }
 
-    /// The number of the files in use, without a look at them.
-    pub(crate) fn generation(&self) -> u64 {
+    /// How often the files were read again and taken into use, without a look at them.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
         self.state.lock().current.generation
     }
 

@@ -1,6 +1,7 @@
 //! Makes the files of sessions from their rows and bodies.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use chorus_base::error::{Error, Result};
 use chorus_base::private_fs::create_private;
@@ -10,9 +11,14 @@ use chorus_runtime::run_blocking;
 use chorus_session::stored_message::StoredMessage;
 use chorus_store::{SharedBodies, is_current_copy, session_files};
 use futures_util::future::BoxFuture;
+use tokio::time::timeout;
 
 use crate::body_rows::to_objects;
 use crate::{FETCH_LOCKS, SharedSessions};
+
+/// Time after which a copy is given up because files of sessions are being changed: whoever does that may wait for this very
+/// copy.
+const MAX_WAIT_FOR_CHANGES: Duration = Duration::from_secs(20);
 
 /// How often a body is looked up again that another node replaces while it is read.
 const ATTEMPTS: u32 = 4;
@@ -65,7 +71,8 @@ impl SharedSessions {
         messages: Vec<StoredMessage>,
     ) -> Result<Option<SessionRow>> {
         // Nobody changes the header or the file in between.
-        let _still = self.files.change_lock.lock().await;
+        let still = timeout(MAX_WAIT_FOR_CHANGES, self.files.change_lock.lock()).await;
+        let _still = still.map_err(|_| busy_with_changes())?;
         let mut now = self.sessions.get(row.header.id).await?.ok_or_else(|| deleted(&row))?;
         let Some(body) = now.body.as_ref().filter(|body| Some(*body) == row.body.as_ref()) else { return Ok(None) };
         let dir = path.parent().unwrap_or(Path::new(".")).to_owned();
@@ -84,6 +91,10 @@ impl SharedSessions {
         }
         Ok(Some(now))
     }
+}
+
+fn busy_with_changes() -> Error {
+    Error::new(ErrorKind::Busy, "files of sessions are being changed").hint("try again in a moment")
 }
 
 fn deleted(row: &SessionRow) -> Error {

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use chorus_base::error::{Error, Result};
-use chorus_catalog::{AgentRow, SessionRow};
+use chorus_catalog::AgentRow;
 use chorus_runtime::run_blocking;
-use chorus_store::session_files::stamp;
 use uuid::Uuid;
 
 use crate::SharedSessions;
@@ -85,30 +84,19 @@ impl SharedSessions {
         // Nobody changes the file in between.
         let _still = self.files.change_lock.lock().await;
         let row = self.sessions.list_named(Some(copy.agent), copy.session_id.clone()).await?.pop();
-        let Some(row) = row.filter(|row| row.body.is_some()) else { return Ok(false) };
+        // The row and its body are the truth, also about a file of an earlier state, or one that somebody has changed.
+        if row.is_none_or(|row| row.body.is_none()) {
+            return Ok(false);
+        }
         if self.reads.age(&copy.path).is_some_and(|age| age < KEEP_AFTER_READ) {
             return Ok(false);
         }
         let path = copy.path.clone();
-        let deleted = run_blocking(move || {
-            let is_copy = path.metadata().is_ok_and(|metadata| is_copy_of(&row, &stamp(&metadata)));
-            if !is_copy {
-                return Ok(false);
-            }
-            fs::remove_file(&path)
-                .map(|()| true)
-                .map_err(|e| Error::io(format_args!("cannot delete {}", path.display()), &e))
-        });
-        let deleted = deleted.await?;
-        if deleted {
-            self.reads.forget(&copy.path);
-        }
-        Ok(deleted)
+        run_blocking(move || {
+            fs::remove_file(&path).map_err(|e| Error::io(format_args!("cannot delete {}", path.display()), &e))
+        })
+        .await?;
+        self.reads.forget(&copy.path);
+        Ok(true)
     }
-}
-
-/// Returns true if a file with this stamp is a copy of the row, or of an earlier state of it. A file that somebody has
-/// changed is not.
-fn is_copy_of(row: &SessionRow, stamp: &str) -> bool {
-    row.file_stamp.is_empty() || row.file_stamp == stamp
 }

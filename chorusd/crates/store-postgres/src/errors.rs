@@ -2,6 +2,7 @@
 
 use chorus_base::error::{Error, MAYBE_STORED_HINT};
 use chorus_catalog::CHANGED_AUDIT_HINT;
+use chorus_catalog::name_taken_error;
 use chorus_proto::ErrorKind;
 use tokio_postgres::error::SqlState;
 
@@ -86,8 +87,7 @@ pub(crate) fn refused(failure: &tokio_postgres::Error) -> Error {
     }
     let text = failure.as_db_error().map_or_else(|| failure.to_string(), |known| known.message().to_owned());
     if failure.as_db_error().is_some_and(|known| known.constraint() == Some(NAMES_OF_AGENTS)) {
-        return Error::new(ErrorKind::AlreadyExists, "another node has an agent with this name")
-            .hint("choose another name, or list all agents: chorusctl agent list");
+        return name_taken_error();
     }
     match failure.code() {
         Some(code) if code.code() == OTHER_OWNER => overtaken(),

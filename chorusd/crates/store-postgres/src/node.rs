@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use chorus_base::error::{Error, Result};
@@ -42,6 +43,8 @@ pub(crate) struct Node {
     pub(crate) boot: i64,
     /// Start of the last heartbeat that the database accepted.
     last_heartbeat: Mutex<Instant>,
+    /// By the database's clock its heartbeat was stale, and nobody has asked since what it still owns.
+    was_silent: AtomicBool,
     /// The nodes whose heartbeat was stale at that time.
     silent: watch::Sender<Vec<String>>,
 }
@@ -67,6 +70,7 @@ impl Node {
             id: name.id.clone(),
             boot,
             last_heartbeat: Mutex::new(begun),
+            was_silent: AtomicBool::new(false),
             silent: watch::Sender::default(),
         }))
     }
@@ -78,12 +82,18 @@ impl Node {
     pub(crate) async fn send_heartbeat(&self, client: &Client, route: Route) -> Result<()> {
         let begun = Instant::now();
         // With the nodes that are silent, so that nobody has to ask for them.
-        let sql = "UPDATE nodes SET heartbeat = clock_timestamp() WHERE id = $1 AND boot = $2 AND NOT stopped
-             RETURNING ARRAY(SELECT other.id FROM nodes other WHERE other.id <> $1 AND NOT other.stopped
+        let sql = "UPDATE nodes SET heartbeat = clock_timestamp()
+             FROM (SELECT heartbeat FROM nodes WHERE id = $1) AS last
+             WHERE nodes.id = $1 AND nodes.boot = $2 AND NOT nodes.stopped
+             RETURNING last.heartbeat <= clock_timestamp() - make_interval(secs => $3), ARRAY(SELECT other.id FROM nodes other WHERE other.id <> $1 AND NOT other.stopped
                  AND other.heartbeat <= clock_timestamp() - make_interval(secs => $3) ORDER BY other.id)";
         let renew = call!(sql, self.id.clone(), self.boot, STALE_AFTER.as_secs_f64());
         let rows = run_alone(client, route, renew).await.map_err(|e| read_failed(&e))?;
-        let silent: Vec<String> = rows.first().ok_or_else(|| replaced(&self.id))?.get(0);
+        let row = rows.first().ok_or_else(|| replaced(&self.id))?;
+        if row.get(0) {
+            self.was_silent.store(true, Ordering::Relaxed);
+        }
+        let silent: Vec<String> = row.get(1);
         *self.last_heartbeat.lock() = begun;
         self.silent.send_if_modified(|known| {
             let is_new = *known != silent;
@@ -138,11 +148,11 @@ pub(crate) async fn send_heartbeats(
                 Some(connected) => connected,
                 None => url.connect().await?,
             };
-            let gap = node.last_heartbeat.lock().elapsed();
             node.send_heartbeat(&connected, url.route()).await?;
-            if gap >= STALE_AFTER {
+            if node.was_silent.load(Ordering::Relaxed) {
                 // Others may have taken agents over, and no write has told so yet.
                 forget_lost_agents(&connected, &node, &grants).await?;
+                node.was_silent.store(false, Ordering::Relaxed);
             }
             Ok::<_, Error>(connected)
         };

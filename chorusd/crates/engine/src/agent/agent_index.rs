@@ -99,13 +99,16 @@ impl AgentIndex {
 
     /// Removes an agent.
     pub fn remove(&self, id: Uuid) {
+        self.remove_moved(id);
+        self.inner.write().selected.take_if(|selected| *selected == id);
+    }
+
+    /// Removes an agent that another daemon has now. It stays the selected one.
+    pub fn remove_moved(&self, id: Uuid) {
         let mut inner = self.inner.write();
         if let Some(old) = inner.entries.remove(&id) {
             inner.names.remove(&old.settings.name);
             inner.release_channel(&old);
-        }
-        if inner.selected == Some(id) {
-            inner.selected = None;
         }
     }
 
@@ -186,6 +189,12 @@ impl AgentIndex {
             own.next().filter(|_| own.next().is_none()).copied()
         };
         inner.selected.or_else(only).and_then(|id| inner.entries.get(&id)).cloned()
+    }
+
+    /// Returns the id of the agent selected with `agent use`, also if another daemon has it.
+    #[must_use]
+    pub fn selected_id(&self) -> Option<Uuid> {
+        self.inner.read().selected
     }
 
     /// Returns the agent selected with `agent use`.

@@ -78,15 +78,18 @@ impl TaskTable for PostgresTaskTable {
         self.db.write(grant, calls)
     }
 
-    /// Reads the tasks of the agents that this process owns; the highest number is that of all.
+    /// Reads the tasks of the agents that this process owns; the highest number is that in the node's range, or the one before
+    /// it.
     fn list_at_start(&self) -> CatalogRead<'_, TasksAtStart> {
         Box::pin(async move {
             let agents = self.db.owned_agents();
-            let counts = "SELECT NULL, coalesce((SELECT max(number) FROM tasks), 0) UNION ALL (
+            let counts = "SELECT NULL, (SELECT coalesce(max(number), first) FROM tasks
+                         WHERE number >= first AND number < first + 1000000000)
+                     FROM (SELECT task_range * 1000000000 AS first FROM nodes WHERE id = $2) AS own UNION ALL (
                      SELECT agent_id, count(*) FROM tasks WHERE status <> 'running' AND agent_id = ANY ($1)
                      GROUP BY agent_id)";
             let (mut last, mut ended) = (0, HashMap::new());
-            for row in self.db.read(counts, &[&agents]).await? {
+            for row in self.db.read(counts, &[&agents, &self.db.node.id]).await? {
                 match row.get(0) {
                     Some(agent) => drop(ended.insert(agent, count(&row, 1))),
                     None => last = count(&row, 1),

@@ -1,16 +1,18 @@
 //! Rows of agents.
 
-use chorus_catalog::{AgentRow, AgentTable, CatalogRead, CatalogWrite, MemoryRow, RememberOutcome, confine_to_home};
+use chorus_catalog::{
+    AgentRow, AgentTable, CatalogRead, CatalogWrite, MemoryRow, RememberOutcome, confine_to_home, name_taken_error,
+};
 use chorus_journal::{from_nanos, to_nanos};
 use chorus_proto::AgentStatus;
 use jiff::Timestamp;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, ErrorCode, Row, params};
 use uuid::Uuid;
 
 use super::CatalogDb;
 use super::capture;
 use super::memories;
-use crate::sqlite::StoreResult;
+use crate::sqlite::{StoreError, StoreResult};
 
 const COLUMNS: &str = "id, name, status, created_at, dir, config, stamp, sessions";
 
@@ -128,14 +130,10 @@ pub(super) fn upsert(conn: &Connection, row: &AgentRow) -> StoreResult<()> {
          ON CONFLICT (id) DO UPDATE SET name = excluded.name, status = excluded.status, dir = excluded.dir,
              config = excluded.config, stamp = excluded.stamp, destroyed_at = NULL",
     )?
-    .execute(params![
-        row.id.as_bytes(),
-        row.name,
-        status,
-        to_nanos(row.created_at),
-        row.dir,
-        row.config,
-        row.stamp
-    ])?;
+    .execute(params![row.id.as_bytes(), row.name, status, to_nanos(row.created_at), row.dir, row.config, row.stamp])
+    .map_err(|e| match e.sqlite_error_code() {
+        Some(ErrorCode::ConstraintViolation) => StoreError::from(name_taken_error()),
+        _ => e.into(),
+    })?;
     Ok(())
 }

@@ -25,7 +25,9 @@ impl Registry {
         {
             let mut inner = self.inner.lock();
             self.forget_contexts(&mut inner, agent);
-            inner.adopted.insert(agent, CancellationToken::new());
+            if let Some(former) = inner.adopted.insert(agent, CancellationToken::new()) {
+                former.cancel();
+            }
             for head in heads {
                 self.live_changes.note(head.conversation, Novelty::New);
                 let deadline = self.deadline_after_restart(&head);

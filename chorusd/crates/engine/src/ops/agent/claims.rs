@@ -1,7 +1,7 @@
 //! Which agents this daemon has among those of a cluster: they are claimed at the first request for them, and are then in
 //! the index. Without a cluster, this daemon has them all.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use chorus_base::private_fs::create_private;
 use chorus_catalog::AgentRow;
 use chorus_config::agent::{AGENT_FILE, AgentConfig};
 use chorus_journal::{Claim, ContextRow, Owner, Ownership};
-use chorus_proto::AgentStatus;
+use chorus_proto::{AgentStatus, ErrorKind};
 use chorus_runtime::run_blocking;
 use chorus_store::Store;
 use chorus_store::session_files::stamp;
@@ -68,6 +68,9 @@ impl AgentClaims {
             return Ok(());
         }
         let _alone = self.locks.lock(agent).await;
+        if self.has(agent) {
+            return Ok(());
+        }
         claim(&**ownership, agent, name).await?;
         self.adopt(&**ownership, agent).await
     }
@@ -83,6 +86,34 @@ impl AgentClaims {
         let Some(row) = self.store.catalog.agents.find(name.to_owned()).await? else { return Ok(None) };
         self.ensure(row.id, name).await?;
         Ok(self.index.by_id(row.id))
+    }
+
+    /// Returns the agent for requests that name none, if the daemons of a cluster have to agree on it: the selected one, which
+    /// another daemon may have. `None` without a cluster, or if the index of this daemon has all agents.
+    ///
+    /// # Errors
+    /// As [`AgentClaims::ensure`]; `no_agent` if no agent is selected and others have some, too.
+    pub async fn default_agent(&self) -> Result<Option<Arc<AgentEntry>>> {
+        if self.store.ownership.is_none() {
+            return Ok(None);
+        }
+        if let Some(selected) = self.index.selected_id() {
+            return match self.index.by_id(selected).filter(|_| self.has(selected)) {
+                Some(entry) => Ok(Some(entry)),
+                None => self.find_by_id(selected).await,
+            };
+        }
+        let others = self.others().await?;
+        if let [only] = &others[..]
+            && self.index.own_names().is_empty()
+        {
+            return self.find_by_id(only.settings.id).await;
+        }
+        if others.is_empty() {
+            return Ok(None);
+        }
+        let what = "several agents in the cluster: which one?";
+        Err(Error::new(ErrorKind::NoAgent, what).hint("name one; list them: chorusctl agent list"))
     }
 
     /// As [`AgentClaims::find`], by id.
@@ -120,12 +151,22 @@ impl AgentClaims {
             heads.entry(head.conversation.agent).or_default().push(head);
         }
         self.store.journal.conversations().await?.into_iter().for_each(|row| self.index.conversations.insert(row));
+        let mut failed = HashSet::new();
         for row in self.store.catalog.agents.list_by_id(former.clone()).await? {
-            if row.status == AgentStatus::Active {
-                self.index.insert(self.entry_of(row, true).await?);
+            if row.status != AgentStatus::Active {
+                continue;
+            }
+            let (id, name) = (row.id, row.name.clone());
+            match self.entry_of(row, true).await {
+                Ok(entry) => drop(self.index.insert(entry)),
+                Err(failure) => {
+                    // The next request for it tries again.
+                    tracing::error!(agent = name, %failure, "cannot take an agent on");
+                    failed.insert(id);
+                }
             }
         }
-        for agent in former {
+        for agent in former.into_iter().filter(|agent| !failed.contains(agent)) {
             self.registry.adopt(agent, heads.remove(&agent).unwrap_or_default());
         }
         Ok(())
@@ -138,8 +179,10 @@ impl AgentClaims {
         for agent in &due {
             let _alone = self.locks.lock(*agent).await;
             // Unless a request has come in between: it writes to the contexts that it has loaded.
-            if !self.has(*agent) {
-                self.adopt(&**ownership, *agent).await?;
+            if !self.has(*agent)
+                && let Err(failure) = self.adopt(&**ownership, *agent).await
+            {
+                tracing::error!(%agent, %failure, "cannot take an agent on");
             }
         }
         Ok(due.len())
@@ -150,9 +193,14 @@ impl AgentClaims {
         let Some(ownership) = &self.store.ownership else { return };
         while let Ok(lost) = ownership.lost().await {
             for agent in lost {
+                let _alone = self.locks.lock(agent).await;
+                if ownership.owns(agent) {
+                    // It is back already: with the next request, or just now.
+                    continue;
+                }
                 tracing::warn!(%agent, "another node has taken an agent over");
                 self.registry.abandon(agent);
-                self.index.remove(agent);
+                self.index.remove_moved(agent);
             }
         }
     }
@@ -174,12 +222,15 @@ impl AgentClaims {
         let row = rows.into_iter().find(|row| row.status == AgentStatus::Active);
         let heads = ownership.live_contexts_of(agent).await?;
         ownership.conversations_of(agent).await?.into_iter().for_each(|row| self.index.conversations.insert(row));
-        if let Some(row) = row {
-            self.index.insert(self.entry_of(row, false).await?);
-        }
+        let entry = match row {
+            Some(row) => Some(self.entry_of(row, false).await?),
+            None => None,
+        };
         // Its former node has numbered its writes of files.
         self.registry.raise_file_position(self.store.catalog.file_writes.last_position().await?);
+        // Nothing is awaited from here on: who finds the agent in the index finds its contexts.
         self.registry.adopt(agent, heads);
+        entry.map(|entry| self.index.insert(entry));
         if self.store.bodies.is_some() {
             // Its sessions may have changed elsewhere.
             self.store.catalog.sessions.changes().note_agent(agent);
@@ -195,9 +246,13 @@ impl AgentClaims {
             .map_err(|problem| Error::internal(format!("the agent.json of {} in the database {problem}", row.name)))?;
         let dir = self.home.join(&row.dir);
         let file = dir.join(AGENT_FILE);
-        let here = run_blocking(move || Ok(std::fs::metadata(file).ok().map(|metadata| stamp(&metadata)))).await?;
+        let here = run_blocking(move || Ok(inspect(&file))).await?;
+        if here.as_ref().and_then(|here| here.agent).is_some_and(|other| other != row.id) {
+            let what = format!("{} belongs to another agent than {}", dir.display(), row.name);
+            return Err(Error::new(ErrorKind::AlreadyExists, what).hint("move the directory away on this machine"));
+        }
         let stamp = match here {
-            Some(here) if was_here || here == row.stamp => row.stamp.clone(),
+            Some(here) if was_here || here.stamp == row.stamp => row.stamp.clone(),
             _ => {
                 let stamp = self.write_files(dir, config.clone()).await?;
                 self.store.catalog.agents.upsert(AgentRow { stamp: stamp.clone(), ..row.clone() }).await?;
@@ -218,6 +273,21 @@ impl AgentClaims {
         })
         .await
     }
+}
+
+/// An agent.json on this machine.
+struct FoundFile {
+    stamp: String,
+    /// The id in it, if it can be read.
+    agent: Option<Uuid>,
+}
+
+/// Looks at an agent.json; `None` if there is none. Blocks.
+fn inspect(file: &Path) -> Option<FoundFile> {
+    let stamp = stamp(&std::fs::metadata(file).ok()?);
+    let json: Option<serde_json::Value> = std::fs::read(file).ok().and_then(|text| serde_json::from_slice(&text).ok());
+    let agent = json.and_then(|json| json.get("id")?.as_str()?.parse().ok());
+    Some(FoundFile { stamp, agent })
 }
 
 fn create_dirs(dir: &Path) -> std::io::Result<()> {

@@ -56,7 +56,10 @@ impl AgentResolver {
                 Some(entry) => entry,
                 None => self.claims.find(name).await?.ok_or_else(|| unknown_agent_error(&self.index, name))?,
             },
-            None => self.index.default_agent().ok_or_else(|| no_agent_error(&self.index, self.capture.is_on()))?,
+            None => match self.claims.default_agent().await? {
+                Some(entry) => entry,
+                None => self.index.default_agent().ok_or_else(|| no_agent_error(&self.index, self.capture.is_on()))?,
+            },
         };
         check_expected_agent(self.reload_if_changed(entry).await?)
     }

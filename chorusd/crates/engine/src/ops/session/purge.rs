@@ -27,6 +27,10 @@ pub async fn purge(agents: &AgentResolver, trash: &SessionTrash, params: PurgePa
         .sessions
         .resolve(&target, params.agent.is_some() && !params.own, &params.session, "session purge NAME")
         .await;
+    if let Ok(row) = &row {
+        // Contexts that refer to it load it under the locks, where no file can be copied here.
+        trash.fetch_file(row).await?;
+    }
     let _no_restores = trash.sessions_lock.write().await;
     let _no_changes = trash.store.files.change_lock.lock().await;
     let result = match row {
