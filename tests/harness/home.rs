@@ -27,11 +27,8 @@ static OTHER_CHORUSD: LazyLock<Option<String>> = LazyLock::new(|| std::env::var(
 
 /// Whether the daemons that tests start as processes keep everything in PostgreSQL.
 static STORE_IS_POSTGRES: LazyLock<bool> = LazyLock::new(|| match std::env::var("CHORUS_TEST_STORE") {
-    Ok(kind) if kind == "postgres" => {
-        assert!(cfg!(feature = "cluster"), "CHORUS_TEST_STORE=postgres needs the feature `cluster`");
-        true
-    }
-    Ok(kind) => panic!("CHORUS_TEST_STORE is `postgres` or not set, not {kind:?}"),
+    Ok(kind) if kind == "postgres" && cfg!(feature = "cluster") => true,
+    Ok(kind) => panic!("CHORUS_TEST_STORE is `postgres`, in a build with the feature `cluster`, or not set: {kind:?}"),
     Err(_) => false,
 });
 

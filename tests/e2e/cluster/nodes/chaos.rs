@@ -24,8 +24,8 @@ fn pick(rng: &mut Rng, count: usize) -> usize {
 }
 
 /// Each acknowledged message is there once, and those of one client are in the order of their acknowledgements.
-#[test]
-fn nodes_that_are_killed_stopped_and_paused_lose_and_double_nothing() {
+#[tokio::test(flavor = "multi_thread")]
+async fn nodes_that_are_killed_stopped_and_paused_lose_and_double_nothing() {
     let Some(cluster) = Cluster::create() else { return };
     let homes = Arc::new([cluster.node("a"), cluster.node("b"), cluster.node("c")]);
     let mut daemons = start_all(&homes).map(Some);
@@ -37,7 +37,7 @@ fn nodes_that_are_killed_stopped_and_paused_lose_and_double_nothing() {
     let writers: Vec<_> = (0..4_u64)
         .map(|writer| {
             let (homes, over, acknowledged) = (homes.clone(), over.clone(), acknowledged.clone());
-            let names = names.clone();
+            let (names, runtime) = (names.clone(), tokio::runtime::Handle::current());
             std::thread::spawn(move || {
                 let mut rng = Rng::new(writer);
                 let mut number = 0;
@@ -51,11 +51,10 @@ fn nodes_that_are_killed_stopped_and_paused_lose_and_double_nothing() {
                         client.set_timeout(Some(Duration::from_secs(20))).ok()?;
                         try_append(&mut client, name, &text).ok()
                     })
-                    .map(|done| {
+                    .inspect(|done| {
                         if done.is_none() {
-                            wait::pause(Duration::from_millis(50));
+                            runtime.block_on(wait::pause(Duration::from_millis(50)));
                         }
-                        done
                     })
                     .take(2_000)
                     .any(|done| done.is_some() || over.load(Ordering::Relaxed));
@@ -72,12 +71,12 @@ fn nodes_that_are_killed_stopped_and_paused_lose_and_double_nothing() {
     let until = Instant::now() + Duration::from_secs(seconds);
     let mut rng = Rng::new(99);
     while Instant::now() < until {
-        wait::pause(Duration::from_millis(500 + rng.below(1_500)));
+        wait::pause(Duration::from_millis(500 + rng.below(1_500))).await;
         let victim = pick(&mut rng, 3);
         match rng.below(3) {
             0 => {
                 daemons[victim].take().expect("a daemon").kill9();
-                wait::pause(Duration::from_millis(rng.below(10_000)));
+                wait::pause(Duration::from_millis(rng.below(10_000))).await;
                 daemons[victim] = Some(Daemon::start(&homes[victim]));
             }
             1 => {
@@ -87,7 +86,7 @@ fn nodes_that_are_killed_stopped_and_paused_lose_and_double_nothing() {
             _ => {
                 let pid = homes[victim].running_pid().expect("a pid");
                 process::signal(pid, Signal::STOP);
-                wait::pause(Duration::from_millis(rng.below(12_000)));
+                wait::pause(Duration::from_millis(rng.below(12_000))).await;
                 process::signal(pid, Signal::CONT);
             }
         }

@@ -66,7 +66,7 @@ async fn many_requests_for_one_session_fetch_it_once() -> Result {
     let header = header(s3.agent, "2027-01-15_one", 3);
     s3.a.save(&header, &messages(3, 10)).await?;
     s3.move_agent().await?;
-    s3.proxy.take_seen();
+    let _ = s3.proxy.take_seen();
     let reads = futures_util::future::try_join_all((0..20).map(|_| s3.b.read(header.id))).await?;
     assert!(reads.iter().all(|(_, read)| read.len() == 3));
     assert_eq!(s3.proxy.take_seen().len(), 1);
@@ -83,7 +83,7 @@ async fn pages_of_a_large_session_fetch_little_and_copy_nothing() -> Result {
     s3.move_agent().await?;
     let row = s3.b.row(header.id).await?;
     let body = s3.b.store.body_to_page(&row, &s3.b.dir()).ok_or("a large session that is not here")?;
-    s3.proxy.take_seen();
+    let _ = s3.proxy.take_seen();
     let page = s3.b.shared.page(body, 4_990, 50).await?;
     assert_eq!(texts(&page), texts(&messages(5_000, 2_000)[4_990..]));
     let fetched: usize = s3.proxy.take_seen().iter().map(|request| request.answer_bytes).sum();

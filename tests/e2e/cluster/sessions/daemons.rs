@@ -132,7 +132,7 @@ fn a_large_session_is_paged_on_another_node_without_a_copy() {
     let mut client = daemon.client();
     client.init("x");
     let text = "word ".repeat(200);
-    let message = |n: usize| NewMessage::text(Role::User, &format!("{n} {text}"));
+    let message = |n: usize| NewMessage::text(Role::User, format!("{n} {text}"));
     for first in (0..4_000).step_by(500) {
         client.append_all("x", (first..first + 500).map(message).collect());
     }
