@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use super::dispatch::ToClient;
 use super::reply::Frame;
 
-/// What becomes of requests for agents that other nodes have. By default the client is told which node to ask.
+/// The way of requests for agents that other nodes have. By default there is none, and the client learns which node to ask.
 #[derive(Debug, Clone, Default)]
 pub struct Elsewhere {
     pub(super) way: Option<Arc<dyn Forward>>,

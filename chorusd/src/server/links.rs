@@ -187,7 +187,7 @@ async fn relay_frame(body: &[u8], unanswered: &Unanswered, to_client: &mpsc::Sen
     }
 }
 
-/// What a frame of a node is.
+/// The parts of a frame by which a reply is told from a notification.
 #[derive(Deserialize)]
 struct ReplyFrame<'a> {
     #[serde(borrow)]

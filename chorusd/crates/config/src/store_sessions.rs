@@ -36,7 +36,7 @@ pub struct SessionStoreConfig {
     pub endpoint: Option<String>,
     pub region: String,
     pub prefix: String,
-    /// Whether the bucket is in the path of a URL; `None`: if there is an endpoint.
+    /// True if the bucket is in the path of a URL; `None`: if there is an endpoint.
     pub path_style: Option<bool>,
     /// Host that may be reached without TLS.
     pub plain_host: Option<String>,

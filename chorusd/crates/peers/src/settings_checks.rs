@@ -1,4 +1,4 @@
-//! What can be wrong with the settings of a node's connections.
+//! Checks of the settings of a node's connections.
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::sync::Arc;

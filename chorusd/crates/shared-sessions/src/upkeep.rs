@@ -1,4 +1,4 @@
-//! What is done from time to time: the sweep of the bucket, and the limit of the copies.
+//! Upkeep from time to time: the sweep of the bucket, and the limit of the copies.
 
 use std::collections::HashSet;
 use std::sync::Arc;

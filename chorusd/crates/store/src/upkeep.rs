@@ -1,4 +1,4 @@
-//! What a database needs besides the reads and writes of its rows, whatever database it is.
+//! The care that any database needs besides the reads and writes of its rows.
 
 use std::fmt::Debug;
 

@@ -34,7 +34,7 @@ pub(super) struct Script {
     pub(super) lines: Vec<String>,
 }
 
-/// Where rows of sessions are inserted.
+/// The database in which rows of sessions are inserted.
 enum Sessions {
     Sqlite(Arc<Store>),
     Postgres(Client),

@@ -1,4 +1,4 @@
-//! What the tables of the catalog share: reads by the pool, and writes by the one writer of the node.
+//! The database as all tables of the catalog use it: reads by the pool, and writes by the one writer of the node.
 
 use std::sync::Arc;
 
