@@ -14,7 +14,7 @@ use rustix::process::Signal;
 use super::{Cluster, start_all, try_append};
 
 /// Seconds of faults; `CHORUS_CLUSTER_SECONDS` overrides it.
-const SECONDS: u64 = 30;
+const SECONDS: u64 = 15;
 
 /// Agents that are appended to.
 const AGENTS: usize = 12;
