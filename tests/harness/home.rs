@@ -25,7 +25,7 @@ pub struct Bins {
 /// An older daemon to be measured in place of the one of this tree, for figures from before a change.
 static OTHER_CHORUSD: LazyLock<Option<String>> = LazyLock::new(|| std::env::var("CHORUS_OTHER_CHORUSD").ok());
 
-/// Whether the daemons that tests start as processes keep everything in PostgreSQL.
+/// True if the daemons that tests start as processes keep everything in PostgreSQL.
 static STORE_IS_POSTGRES: LazyLock<bool> = LazyLock::new(|| match std::env::var("CHORUS_TEST_STORE") {
     Ok(kind) if kind == "postgres" && cfg!(feature = "cluster") => true,
     Ok(kind) => panic!("CHORUS_TEST_STORE is `postgres`, in a build with the feature `cluster`, or not set: {kind:?}"),

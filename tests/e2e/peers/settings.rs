@@ -1,4 +1,4 @@
-//! What can be wrong with the settings of a node's connections.
+//! Faults in the settings of a node's connections.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;

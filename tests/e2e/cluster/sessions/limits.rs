@@ -1,4 +1,4 @@
-//! What is deleted: copies beyond their limit, and bodies that no row names.
+//! Deletions: copies beyond their limit, and bodies that no row names.
 
 use std::fs::{self, File, FileTimes};
 use std::path::Path;

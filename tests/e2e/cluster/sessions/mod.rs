@@ -49,7 +49,7 @@ impl Pair {
         Ok(())
     }
 
-    /// What the table does for a node that has not written the row itself.
+    /// Makes the file of a session out of date, as a row that another node has written does.
     async fn forget_stamp(&self, session: Uuid) -> Result {
         let client = self.database.connect().await?;
         client.execute("UPDATE sessions SET file_stamp = '' WHERE id = $1", &[&session]).await?;
