@@ -99,6 +99,10 @@ pub struct Event {
     #[omit_empty]
     pub conversation: Option<String>,
     pub data: Value,
+    /// Name of the node of a cluster from which it comes; left out for the daemon that was asked. Then `seq` is that of the last
+    /// event of the daemon itself.
+    #[omit_empty]
+    pub node: Option<String>,
 }
 
 /// `params` of a `lagged` notification: number of events that this subscriber missed.

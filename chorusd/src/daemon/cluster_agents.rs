@@ -28,7 +28,22 @@ pub(super) async fn run(claims: Arc<AgentClaims>, stop: CancellationToken) {
     };
     tokio::select! {
         () = stop.cancelled() => {}
+        () = watch_hold(&claims) => {}
         () = claims.watch_losses() => {}
         () = due => {}
+    }
+}
+
+/// Ends all turns and tools whenever the heartbeat of this node is late: others may take its agents over in two seconds.
+async fn watch_hold(claims: &AgentClaims) {
+    let Some(ownership) = &claims.store.ownership else { return };
+    loop {
+        ownership.hold_ended().await;
+        tracing::warn!("the database has had no heartbeat for six seconds: ending all turns and tasks");
+        claims.moves.tasks.stop_all();
+        let registry = claims.registry.clone();
+        // Each answer may wait for the database.
+        chorus_runtime::spawn(async move { registry.cancel_turns().await });
+        ownership.held().await;
     }
 }

@@ -16,7 +16,9 @@ use chorus_engine::approvals::Approvals;
 use chorus_engine::capture::{CaptureService, DeletedConversations, UserPlaces};
 use chorus_engine::lifecycle::socket;
 use chorus_engine::ops::Ops;
-use chorus_engine::ops::agent::{AgentClaims, AgentDescriber, AgentEditor, AgentExporter, AgentResolver, ImportAgents};
+use chorus_engine::ops::agent::{
+    AgentClaims, AgentDescriber, AgentEditor, AgentExporter, AgentMoves, AgentResolver, ImportAgents, OwnerHints,
+};
 use chorus_engine::ops::backup::Backups;
 use chorus_engine::ops::catalog_sync::CatalogSync;
 use chorus_engine::ops::context::ContinuationStarter;
@@ -111,6 +113,13 @@ pub(super) async fn make_services(
         config: effective_config.clone(),
         home: places.home.clone(),
         locks: KeyedMutex::default(),
+        owner_hints: OwnerHints::default(),
+        moves: AgentMoves {
+            store: store.clone(),
+            tasks: background_tasks.clone(),
+            approvals: approvals.clone(),
+            clock: clock.clone(),
+        },
     });
     let agent_resolver = Arc::new(AgentResolver {
         index: agents.clone(),
@@ -235,6 +244,10 @@ pub(super) async fn make_services(
         registry.live_changes.clone(),
     ));
     let semantic = Arc::new(SemanticService::new(&places.home, models.clone(), usage.clone(), clock.clone()));
+    let transfers = match &store.ownership {
+        Some(ownership) => ops::transfers::AllTransfers::of_process(ownership.node(), ownership.boot()),
+        None => Default::default(),
+    };
     let started_at = clock.now();
     let ops = Arc::new(Ops {
         effective_config,
@@ -277,7 +290,7 @@ pub(super) async fn make_services(
         },
         sessions_lock,
         running_tasks_sync: ops::tasks::RunningTasksSync::default(),
-        transfers: Arc::default(),
+        transfers: Arc::new(transfers),
         backups,
         session_overlaps: ops::session::diff::SessionOverlaps::default(),
         export_positions: ops::session::export_offsets::ExportPositions::default(),

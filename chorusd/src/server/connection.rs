@@ -53,13 +53,14 @@ pub(super) fn serve(
         };
         let line = Arc::new(ClientWriter::new(socket.get_ref().clone()));
         let (to_client, for_client) = mpsc::channel(16);
+        let reading_ended = CancellationToken::new();
         let caller = ClientHandle {
             connection,
             writer: line.clone(),
-            elsewhere: elsewhere.of_client(&to_client),
+            elsewhere: elsewhere.of_client(&to_client, &reading_ended),
             to_client,
             last_change: Arc::new(Mutex::new(Some(Instant::now()))),
-            reading_ended: CancellationToken::new(),
+            reading_ended,
         };
         let mut connection = Connection {
             codec: FrameCodec::new(ops.config.max_frame),

@@ -34,6 +34,7 @@ use self::method_runner::Responder;
 use self::request_check::{check_request, find_id, is_id, not_a_request_error};
 use self::routes_macro::routes;
 use super::elsewhere::{Asked, ForwardOfClient};
+use super::everywhere;
 use super::notifications::{progress_callback, progress_listener, turn_listener};
 use super::reply::{self, Frame, to_rpc_error};
 use super::writer::ClientWriter;
@@ -129,7 +130,7 @@ routes! {
     spawned agent::Destroy => agent::destroy::destroy(agent_editor, tasks);
     spawned permissions::RemoveRule => permissions::remove_rule::remove_rule(agent_editor);
     spawned approvals::Approve => approvals::approve::approve(agent_editor, approvals);
-    spawned approvals::Deny => approvals::deny::deny(approvals);
+    spawned approvals::Deny => approvals::deny::deny(agent_resolver, approvals);
     spawned doctor::Doctor => doctor::doctor;
     spawned models::Validate => models::validate::validate(models, effective_config);
     spawned agent::Use => agent::use_::use_(agent_resolver, agent_describer, store.catalog.settings, agents);
@@ -191,6 +192,14 @@ pub(super) async fn dispatch(ops: Arc<Ops>, caller: ClientHandle, body: Bytes) -
     let there = OnceLock::new();
     // Only in a cluster a request can need a second attempt.
     let again = caller.elsewhere.clone().map(|way| (way, ops.clone(), caller.clone()));
+    if let Some((way, ..)) = &again {
+        if !way.may_call(&request.method) {
+            return request.id.map(|id| reply::error_frame(Some(id), &not_for_nodes_error(&request.method)));
+        }
+        if let Some(there) = way.find_transfer(&request.method, request.params) {
+            return Box::pin(continue_elsewhere(&**way, there, &body)).await;
+        }
+    }
     let mut frame = answer(ops, caller, request, &there).await;
     if let (Some(there), Some((way, ops, caller))) = (there.into_inner(), again) {
         frame = Box::pin(ask_elsewhere(ops, caller, &*way, (&body, *there), frame)).await;
@@ -208,6 +217,34 @@ fn changes_nothing(method: &str) -> bool {
     methods.contains(&method)
 }
 
+/// Returns true for requests that only read, so that they may be carried out twice.
+fn is_read(body: &[u8]) -> bool {
+    let reads = [
+        agent::List::NAME,
+        agent::Show::NAME,
+        approvals::List::NAME,
+        audit::Audit::NAME,
+        context::History::NAME,
+        context::Show::NAME,
+        conversations::List::NAME,
+        daemon::Status::NAME,
+        memory::List::NAME,
+        memory::Search::NAME,
+        notes::List::NAME,
+        permissions::Check::NAME,
+        permissions::Rules::NAME,
+        permissions::Show::NAME,
+        search::Search::NAME,
+        session::Get::NAME,
+        session_branching::Diff::NAME,
+        session_branching::Tree::NAME,
+        tasks::List::NAME,
+        tasks::Show::NAME,
+        usage::Show::NAME,
+    ];
+    serde_json::from_slice::<Request<'_>>(body).is_ok_and(|request| reads.contains(&&*request.method))
+}
+
 /// Lets another node carry a request out. If the agent has moved on by then, begins again, a few times; and if the node cannot
 /// be reached, until this one may take the agent over, because the other's heartbeat is stale. `refusal` is the reply if no
 /// other node can be asked.
@@ -220,12 +257,20 @@ async fn ask_elsewhere(
 ) -> Option<Frame> {
     let until = Instant::now() + MAX_TAKEOVER;
     let mut moves = 0;
+    let hints = &ops.agent_resolver.claims.owner_hints;
     while moves < MAX_MOVES {
-        match way.ask(there, body, refusal).await {
+        let node = there.node.clone();
+        let asked = way.ask(there, body, refusal).await;
+        if !matches!(asked, Asked::Done(None)) {
+            // It did not carry the request out, so another node may have the agent.
+            hints.forget(&node);
+        }
+        match asked {
             Asked::Done(reply) => return reply,
             Asked::Moved => moves += 1,
-            Asked::Unreachable(reply) if Instant::now() > until => return reply,
-            Asked::Unreachable(_) => tokio::time::sleep(TAKEOVER_RETRY).await,
+            Asked::Lost(reply) if !is_read(body) => return reply,
+            Asked::Lost(reply) | Asked::Unreachable(reply) if Instant::now() > until => return reply,
+            Asked::Lost(_) | Asked::Unreachable(_) => tokio::time::sleep(TAKEOVER_RETRY).await,
         }
         let request = serde_json::from_slice(body).ok()?;
         let next = OnceLock::new();
@@ -236,6 +281,22 @@ async fn ask_elsewhere(
         }
     }
     refusal
+}
+
+/// Lets the node that has an import or export continue it.
+async fn continue_elsewhere(way: &dyn ForwardOfClient, there: error::Elsewhere, body: &Bytes) -> Option<Frame> {
+    let failure = Error::new(ErrorKind::NotFound, format!("the node {} has ended this import or export", there.node))
+        .hint("begin again");
+    let refusal = find_id(body).map(|id| reply::error_frame(Some(id), &to_rpc_error(&failure)));
+    match way.ask(there, body, refusal.clone()).await {
+        Asked::Done(reply) | Asked::Lost(reply) => reply,
+        Asked::Moved | Asked::Unreachable(_) => refusal,
+    }
+}
+
+fn not_for_nodes_error(method: &str) -> RpcError {
+    let what = format!("a node does not call `{method}` on another one");
+    to_rpc_error(&Error::new(ErrorKind::Denied, what).hint("use the socket of that node"))
 }
 
 /// Runs the operation of a request. Sets `there` if another node has to be asked, and nothing was done.
@@ -252,7 +313,7 @@ async fn answer(
         events::Subscribe::NAME => {
             answer
                 .run_inline::<events::Subscribe, _, _>(params, |p| async move {
-                    let (result, subscription) = ops::events::subscribe::subscribe(&ops.store.journal, p).await?;
+                    let (result, subscription) = ops::events::subscribe::subscribe_to_all(&ops.store, p).await?;
                     // A connection has one subscription: a new one replaces the old.
                     let _ = caller.to_client.send(Box::new(ToClient::Events(subscription))).await;
                     Ok(result)
@@ -279,8 +340,14 @@ async fn answer(
         search::Search::NAME => {
             let last_change = *caller.last_change.lock();
             let (agents, sessions, index, semantic) = (&ops.agent_resolver, &ops.sessions, &ops.search, &ops.semantic);
+            let way = caller.elsewhere.as_deref();
             let reply = answer.run_inline::<search::Search, _, _>(params, |p| async {
-                let result = ops::search::search(agents, sessions, index, semantic, &ops.clock, last_change, p).await?;
+                let (limit, elsewhere) = (p.limit, way.filter(|_| p.all_agents).map(|way| (way, p.clone())));
+                let here = ops::search::search(agents, sessions, index, semantic, &ops.clock, last_change, p);
+                let result = match elsewhere {
+                    Some((way, p)) => everywhere::search(&ops, way, (here, &p), limit).await?,
+                    None => here.await?,
+                };
                 // One wait is enough, even if it was in vain.
                 caller.last_change.lock().take_if(|newest| Some(*newest) == last_change);
                 Ok(result)

@@ -4,14 +4,19 @@
 mod connection;
 mod dispatch;
 mod elsewhere;
+mod everywhere;
 mod frame_budget;
 mod frame_limits;
+#[cfg(feature = "cluster")]
+mod link_task;
 #[cfg(feature = "cluster")]
 mod links;
 mod listener;
 mod notifications;
 #[cfg(feature = "cluster")]
 mod peers;
+#[cfg(feature = "cluster")]
+mod remote_transfers;
 mod reply;
 mod writer;
 

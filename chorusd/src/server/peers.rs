@@ -13,13 +13,16 @@ use chorus_peers::{IncomingTunnel, PeerListener, PeerPool, Tunnel};
 use chorus_proto::ErrorKind;
 use chorus_proto::frame::encode_header;
 use chorus_proto::frame_codec::FrameCodec;
+use chorus_proto::methods::{Method as _, agent_transfer, backup, capture, daemon, search, settings, trash};
 use chorus_runtime::SpawnTracked as _;
 use futures_util::future::{BoxFuture, FutureExt as _, ready};
+use serde_json::value::RawValue;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
 use tokio_util::codec::Decoder as _;
+use tokio_util::sync::CancellationToken;
 
 use super::connection::serve;
 use super::dispatch::ToClient;
@@ -27,10 +30,30 @@ use super::dispatch::request_check::find_id;
 use super::elsewhere::{Asked, Elsewhere, Forward, ForwardOfClient};
 use super::frame_budget::FrameBudget;
 use super::reply::{Frame, error_frame, to_rpc_error};
-use super::{Server, links};
+use super::{Server, link_task, links};
 
 /// The first number of connections of other nodes; those of the socket count from 1.
 const FIRST_PEER_CONNECTION: u64 = 1 << 48;
+
+/// Methods that concern a machine and none of its agents, or change it: a node never calls them for its clients, so another one
+/// refuses them.
+const OF_THE_MACHINE: [&str; 15] = [
+    daemon::Stop::NAME,
+    settings::Set::NAME,
+    agent_transfer::ImportBegin::NAME,
+    agent_transfer::ImportAdd::NAME,
+    agent_transfer::ImportCommit::NAME,
+    backup::Create::NAME,
+    backup::ArchiveBegin::NAME,
+    backup::ArchiveRead::NAME,
+    capture::On::NAME,
+    capture::Off::NAME,
+    capture::Exclude::NAME,
+    capture::Pause::NAME,
+    capture::Resume::NAME,
+    trash::Empty::NAME,
+    search::Model::NAME,
+];
 
 impl Elsewhere {
     /// Requests are sent to the node that has the agent.
@@ -51,8 +74,12 @@ struct Forwarding {
 }
 
 impl Forward for Forwarding {
-    fn of_client(&self, to_client: mpsc::Sender<Box<ToClient>>) -> Arc<dyn ForwardOfClient> {
-        Arc::new(links::Links::new(self.pool.clone(), to_client))
+    fn of_client(
+        &self,
+        to_client: mpsc::Sender<Box<ToClient>>,
+        reading_ended: CancellationToken,
+    ) -> Arc<dyn ForwardOfClient> {
+        Arc::new(links::Links::new(self.pool.clone(), to_client, reading_ended))
     }
 }
 
@@ -61,7 +88,7 @@ impl Forward for Forwarding {
 struct Telling;
 
 impl Forward for Telling {
-    fn of_client(&self, _to_client: mpsc::Sender<Box<ToClient>>) -> Arc<dyn ForwardOfClient> {
+    fn of_client(&self, _: mpsc::Sender<Box<ToClient>>, _: CancellationToken) -> Arc<dyn ForwardOfClient> {
         Arc::new(Self)
     }
 }
@@ -70,8 +97,24 @@ impl ForwardOfClient for Telling {
     fn ask<'a>(&'a self, _there: error::Elsewhere, body: &'a Bytes, _: Option<Frame>) -> BoxFuture<'a, Asked> {
         let moved = error::Error::new(ErrorKind::Busy, "the agent is not on this node");
         let mut error = to_rpc_error(&moved);
-        error.code = links::CODE_MOVED;
+        error.code = link_task::CODE_MOVED;
         ready(Asked::Done(find_id(body).map(|id| error_frame(Some(id), &error)))).boxed()
+    }
+
+    fn find_transfer(&self, _method: &str, _params: Option<&RawValue>) -> Option<error::Elsewhere> {
+        None
+    }
+
+    fn reaches_others(&self) -> bool {
+        false
+    }
+
+    fn collect(&self, _there: error::Elsewhere, _body: Bytes) -> BoxFuture<'_, error::Result<Bytes>> {
+        ready(Err(error::Error::busy())).boxed()
+    }
+
+    fn may_call(&self, method: &str) -> bool {
+        !OF_THE_MACHINE.contains(&method)
     }
 }
 

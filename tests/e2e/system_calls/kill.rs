@@ -15,7 +15,7 @@ use super::state::{GENERATED, State, assert_catalog_fits_files, assert_databases
 use super::{all, sample};
 
 /// Calls struck a verb unless all are asked for.
-const SAMPLE: usize = 12;
+const SAMPLE: usize = 8;
 
 /// Of a verb with thousands of writes, all are too many.
 const MOST: usize = 80;

@@ -271,7 +271,15 @@ mod tests {
     use super::*;
 
     fn event(kind: EventType, agent: &str, data: Value) -> Event {
-        Event { seq: 1, time: jiff::Timestamp::UNIX_EPOCH, kind, agent: Some(agent.into()), conversation: None, data }
+        Event {
+            seq: 1,
+            time: jiff::Timestamp::UNIX_EPOCH,
+            kind,
+            agent: Some(agent.into()),
+            conversation: None,
+            data,
+            node: None,
+        }
     }
 
     #[test]

@@ -40,6 +40,19 @@ pub trait ApprovalTable: Debug + Send + Sync {
     /// Lists the open approvals with the ids of their agents, oldest first.
     fn list_open(&self) -> CatalogRead<'_, Vec<(Approval, Uuid)>>;
 
+    /// Lists the open approvals of an agent, oldest first.
+    fn list_open_of(&self, agent: Uuid) -> CatalogRead<'_, Vec<Approval>> {
+        Box::pin(async move {
+            let open = self.list_open().await?;
+            Ok(open.into_iter().filter(|(_, of)| *of == agent).map(|(approval, _)| approval).collect())
+        })
+    }
+
+    /// Lists the open approvals of agents that other daemons of a cluster have, oldest first.
+    fn list_open_elsewhere(&self) -> CatalogRead<'_, Vec<Approval>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
     /// Returns the approval with this id.
     fn get(&self, id: String) -> CatalogRead<'_, Option<Approval>>;
 

@@ -59,6 +59,12 @@ pub trait TaskTable: Debug + Send + Sync {
     /// Reads the state of the table at the start of the daemon.
     fn list_at_start(&self) -> CatalogRead<'_, TasksAtStart>;
 
+    /// Lists the tasks of an agent whose end was not reported to it, ended or not, oldest first. Only a table that daemons
+    /// share is asked for one agent.
+    fn list_unreported(&self, _agent: Uuid) -> CatalogRead<'_, Vec<TaskRow>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
     /// Returns the task with this id.
     fn get(&self, id: String) -> CatalogRead<'_, Option<TaskRow>>;
 

@@ -52,7 +52,7 @@ impl EventPublisher {
         if self.events.receiver_count() > 0 {
             let seq = self.last_published.load(Ordering::Acquire);
             let NewEvent { at, kind, agent, conversation, data } = new();
-            let _ = self.events.send(Arc::new(Event { seq, time: at, kind, agent, conversation, data }));
+            let _ = self.events.send(Arc::new(Event { seq, time: at, kind, agent, conversation, data, node: None }));
         }
     }
 }

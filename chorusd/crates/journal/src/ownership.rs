@@ -1,7 +1,11 @@
 //! Which agents this daemon may write for, if several share a database.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
+use chorus_proto::Event;
+use futures_util::future::BoxFuture;
+use tokio::sync::broadcast;
 use uuid::Uuid;
 
 use crate::{ContextRow, ConversationRow, JournalRead};
@@ -27,6 +31,9 @@ pub enum Claim {
 /// The agents that this daemon owns among those that share a database. What it writes for others is refused. See
 /// docs/design/ownership.md.
 pub trait Ownership: Debug + Send + Sync {
+    /// Returns the name of this node.
+    fn node(&self) -> &str;
+
     /// Returns the boot number of this daemon among those of its node.
     fn boot(&self) -> i64;
 
@@ -58,6 +65,18 @@ pub trait Ownership: Debug + Send + Sync {
 
     /// Waits until other nodes have fallen silent, so that their agents may be claimed, and returns those.
     fn fallen_silent(&self) -> JournalRead<'_, Vec<String>>;
+
+    /// Returns the other nodes that are well and can be reached.
+    fn other_nodes(&self) -> JournalRead<'_, Vec<Owner>>;
+
+    /// Subscribes to the events of other nodes from now on. They arrive within a second, without those that are not stored.
+    fn subscribe_elsewhere(&self) -> JournalRead<'_, broadcast::Receiver<Arc<Event>>>;
+
+    /// Waits until this daemon may begin something: the database has accepted its heartbeat lately.
+    fn held(&self) -> BoxFuture<'_, ()>;
+
+    /// Waits until this daemon may begin nothing more, because its heartbeat is late.
+    fn hold_ended(&self) -> BoxFuture<'_, ()>;
 
     /// Waits until another node has taken over agents that this one owned, and returns them.
     fn lost(&self) -> JournalRead<'_, Vec<Uuid>>;

@@ -108,5 +108,5 @@ pub(crate) fn read_append_event(
     let row = only_row(rows).ok()?;
     let seq = u64::try_from(row.get::<_, Option<i64>>(5)?).ok()?;
     let data = json!({"appended": count(row, 1), "messages": count(row, 2)});
-    Some(Event { seq, time: at, kind: EventType::MessageAppended, agent: Some(agent), conversation, data })
+    Some(Event { seq, time: at, kind: EventType::MessageAppended, agent: Some(agent), conversation, data, node: None })
 }

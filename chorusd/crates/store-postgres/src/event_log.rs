@@ -20,7 +20,7 @@ pub(crate) fn publish_stored<'a>(
 ) {
     publisher.publish(new.into_iter().zip(rows).filter_map(|(event, rows)| {
         let NewEvent { at, kind, agent, conversation, data } = event;
-        Some(Arc::new(Event { seq: count(rows.first()?, 0), time: at, kind, agent, conversation, data }))
+        Some(Arc::new(Event { seq: count(rows.first()?, 0), time: at, kind, agent, conversation, data, node: None }))
     }));
 }
 

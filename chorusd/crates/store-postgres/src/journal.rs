@@ -22,6 +22,7 @@ use crate::migrations::migrate;
 use crate::node::{Node, NodeName, send_heartbeats};
 use crate::ownership::{self, Grant, Grants};
 use crate::param::Param;
+use crate::remote_events::RemoteEvents;
 use crate::rows::{CONTEXT_COLUMNS, count, read_context};
 use crate::statement::{Call, call, read, read_once};
 use crate::writer::Writer;
@@ -38,6 +39,7 @@ pub struct PostgresJournal {
     pub(crate) readers: Readers,
     pub(crate) publisher: EventPublisher,
     pub(crate) next_context: AtomicI64,
+    pub(crate) remote_events: RemoteEvents,
     heartbeats: JoinHandle<()>,
 }
 
@@ -68,7 +70,16 @@ impl PostgresJournal {
             Writer::start(url.clone(), node.clone(), grants.clone(), on_fatal.clone(), after_reconnect).await?;
         let heartbeats =
             chorus_runtime::spawn(send_heartbeats(url.clone(), node.clone(), grants.clone(), client, on_fatal));
-        Ok(Self { node, grants, writer, readers, publisher, next_context, heartbeats })
+        Ok(Self {
+            node,
+            grants,
+            writer,
+            readers,
+            publisher,
+            next_context,
+            remote_events: RemoteEvents::new(),
+            heartbeats,
+        })
     }
 
     /// Claims an agent for this process.

@@ -24,6 +24,7 @@ mod owned_agents;
 mod ownership;
 mod param;
 mod record_reader;
+mod remote_events;
 mod route;
 mod rows;
 mod ssl_params;

@@ -43,6 +43,8 @@ pub(crate) struct Node {
     pub(crate) boot: i64,
     /// Start of the last heartbeat that the database accepted.
     last_heartbeat: Mutex<Instant>,
+    /// Told of each such heartbeat.
+    beats: watch::Sender<()>,
     /// By the database's clock its heartbeat was stale, and nobody has asked since what it still owns.
     was_silent: AtomicBool,
     /// The nodes whose heartbeat was stale at that time.
@@ -70,6 +72,7 @@ impl Node {
             id: name.id.clone(),
             boot,
             last_heartbeat: Mutex::new(begun),
+            beats: watch::Sender::default(),
             was_silent: AtomicBool::new(false),
             silent: watch::Sender::default(),
         }))
@@ -95,6 +98,7 @@ impl Node {
         }
         let silent: Vec<String> = row.get(1);
         *self.last_heartbeat.lock() = begun;
+        self.beats.send_replace(());
         self.silent.send_if_modified(|known| {
             let is_new = *known != silent;
             *known = silent;
@@ -124,6 +128,24 @@ impl Node {
         let sql = "UPDATE nodes SET stopped = true WHERE id = $1 AND boot = $2";
         run_alone(client, route, call!(sql, self.id.clone(), self.boot)).await.map_err(|e| read_failed(&e))?;
         Ok(())
+    }
+
+    /// Waits until the last good heartbeat is recent enough to begin something.
+    pub(crate) async fn held(&self) {
+        let mut beats = self.beats.subscribe();
+        // An error is impossible: this node has the sender.
+        while !self.may_begin() && beats.changed().await.is_ok() {}
+    }
+
+    /// Waits until it is not recent enough any more.
+    pub(crate) async fn hold_ended(&self) {
+        loop {
+            let age = self.last_heartbeat.lock().elapsed();
+            if age >= HOLD_LIMIT {
+                return;
+            }
+            tokio::time::sleep(HOLD_LIMIT.saturating_sub(age)).await;
+        }
     }
 
     /// Returns whether the last good heartbeat is recent enough to begin something.

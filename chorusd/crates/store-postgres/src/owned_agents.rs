@@ -1,7 +1,12 @@
 //! The trait [`Ownership`] for PostgreSQL: claims of one agent or of many, and releases.
 
+use std::sync::Arc;
+
 use chorus_base::error::Result;
-use chorus_journal::{Claim, ContextRow, ConversationRow, JournalRead, Ownership};
+use chorus_journal::{Claim, ContextRow, ConversationRow, JournalRead, Owner, Ownership};
+use chorus_proto::Event;
+use futures_util::future::BoxFuture;
+use tokio::sync::broadcast;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -26,6 +31,10 @@ impl PostgresJournal {
 }
 
 impl Ownership for PostgresJournal {
+    fn node(&self) -> &str {
+        &self.node.id
+    }
+
     fn boot(&self) -> i64 {
         self.node.boot
     }
@@ -87,6 +96,27 @@ impl Ownership for PostgresJournal {
 
     fn fallen_silent(&self) -> JournalRead<'_, Vec<String>> {
         Box::pin(async move { Ok(self.node.fallen_silent().await) })
+    }
+
+    fn other_nodes(&self) -> JournalRead<'_, Vec<Owner>> {
+        Box::pin(async move {
+            let sql = "SELECT id, address FROM nodes WHERE id <> $1 AND address <> '' AND NOT stopped
+                 AND heartbeat > clock_timestamp() - make_interval(secs => $2) ORDER BY id";
+            let rows = self.query(sql, &[&self.node.id, &STALE_AFTER.as_secs_f64()]).await?;
+            Ok(rows.iter().map(|row| Owner { node: row.get(0), address: row.get(1) }).collect())
+        })
+    }
+
+    fn subscribe_elsewhere(&self) -> JournalRead<'_, broadcast::Receiver<Arc<Event>>> {
+        Box::pin(self.remote_events.subscribe(&self.readers, &self.node))
+    }
+
+    fn held(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.node.held())
+    }
+
+    fn hold_ended(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.node.hold_ended())
     }
 
     fn lost(&self) -> JournalRead<'_, Vec<Uuid>> {

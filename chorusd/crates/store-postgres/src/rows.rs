@@ -56,6 +56,7 @@ pub(crate) fn read_event(row: &Row) -> Event {
         agent: row.get(3),
         conversation: row.get(4),
         data: serde_json::from_str(row.get(5)).unwrap_or_default(),
+        node: None,
     }
 }
 

@@ -1,8 +1,12 @@
 //! Several daemons that share one PostgreSQL and reach each other over TLS.
 
 mod chaos;
+mod events;
 mod forwarding;
+mod left_behind;
+mod search;
 mod takeover;
+mod transfers;
 
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -36,21 +40,29 @@ impl Cluster {
 
     /// Makes the home of a node. Its port is free now.
     fn node(&self, name: &str) -> Home {
+        self.node_with(name, &self.url, "")
+    }
+
+    /// As [`Cluster::node`], with more of the configuration: keys and tables. `url` is that of the database.
+    fn node_with(&self, name: &str, url: &str, more: &str) -> Home {
         let [cert, key] = ["crt", "key"].map(|ending| self.files.path().join(format!("{name}.{ending}")));
         let names = format!("IP:127.0.0.1,URI:chorus:node:{name}");
         let extensions = format!("subjectAltName={names}\nbasicConstraints=critical,CA:FALSE\n");
         self.authority.sign_extensions(&extensions, -1..90, &cert, &key);
-        let home = home!().without_index();
+        let mut home = home!();
+        if !more.contains("[search]") {
+            home = home.without_index();
+        }
         let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|socket| socket.local_addr()).expect("a port").port();
         let [ca, cert, key] = [self.authority.certificate(), cert, key].map(|path| path.display().to_string());
         let bucket = self.bucket.display();
         home.write_config(&format!(
-            "[store]\nkind = \"postgres\"\nurl_file = \"url\"\n\
+            "{more}\n[store]\nkind = \"postgres\"\nurl_file = \"url\"\n\
              [store.sessions]\nkind = \"dir\"\npath = \"{bucket}\"\n\
              [cluster]\nnode = \"{name}\"\nlisten = \"127.0.0.1:{port}\"\nadvertise = \"127.0.0.1:{port}\"\n\
              ca = \"{ca}\"\ncert = \"{cert}\"\nkey = \"{key}\"\n"
         ));
-        chorus_base::private_fs::write_private(&home.path.join("url"), self.url.as_bytes()).expect("the URL");
+        chorus_base::private_fs::write_private(&home.path.join("url"), url.as_bytes()).expect("the URL");
         home
     }
 }

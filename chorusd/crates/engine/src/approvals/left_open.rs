@@ -2,7 +2,7 @@
 
 use chorus_base::error::Result;
 use chorus_catalog::{ApprovalTable, AuditDecision, DecidedApproval};
-use chorus_proto::methods::approvals::Status;
+use chorus_proto::methods::approvals::{Approval, Status};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -13,6 +13,22 @@ pub(super) async fn deny_all(table: &dyn ApprovalTable, has: impl Fn(Uuid) -> bo
     open.retain(|(_, agent)| has(*agent));
     let count = open.len();
     for (approval, agent) in open {
+        deny(table, (agent, vec![approval]), now, "the daemon restarted").await?;
+    }
+    if count > 0 {
+        tracing::info!(count, "denied the approvals that were pending before the start");
+    }
+    Ok(())
+}
+
+/// Denies open approvals of an agent. `why` is the rule in the audit log.
+pub(crate) async fn deny(
+    table: &dyn ApprovalTable,
+    (agent, open): (Uuid, Vec<Approval>),
+    now: Timestamp,
+    why: &str,
+) -> Result<()> {
+    for approval in open {
         let decided = DecidedApproval { id: approval.id, status: Status::Denied, at: now, by: None };
         let row = AuditDecision {
             at: now,
@@ -21,15 +37,12 @@ pub(super) async fn deny_all(table: &dyn ApprovalTable, has: impl Fn(Uuid) -> bo
             turn: Some(approval.turn_id),
             action: approval.action,
             decision: "withdrawn".into(),
-            rule: "the daemon restarted".into(),
+            rule: why.into(),
             user: "nobody".into(),
             old: None,
             new: None,
         };
         table.record_outcome(decided, row).await?;
-    }
-    if count > 0 {
-        tracing::info!(count, "denied the approvals that were pending before the start");
     }
     Ok(())
 }

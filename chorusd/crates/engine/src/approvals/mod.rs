@@ -5,7 +5,7 @@
 //! answers; no text of a message counts as an answer.
 
 mod answer;
-mod left_open;
+pub(crate) mod left_open;
 mod pending;
 mod question;
 mod whole_turns;
@@ -119,6 +119,14 @@ impl Approvals {
     #[must_use]
     pub fn agent_of(&self, id: &str) -> Option<Uuid> {
         self.pending.get(&normalize_id(id)).map(|open| open.agent)
+    }
+
+    /// Forgets an agent's open questions, because another daemon has it now. Nothing is recorded; that daemon denies them.
+    pub fn forget(&self, agent: Uuid) {
+        self.whole_turns.end_all(agent);
+        for approval in self.pending.open_approvals(Some(agent)) {
+            self.pending.resolve(&approval.id, ApprovalOutcome::lost());
+        }
     }
 
     /// Denies an agent's open questions because its permissions were changed, except those that are just being
@@ -338,7 +346,7 @@ impl Approvals {
 }
 
 /// Normalizes an id that a person typed.
-fn normalize_id(id: &str) -> String {
+pub(crate) fn normalize_id(id: &str) -> String {
     id.trim().to_ascii_lowercase()
 }
 

@@ -12,6 +12,7 @@ use chorus_proto::ErrorKind;
 use chorus_proto::methods::import::ImportFormat;
 use chorus_tool_files::ConversationInfo;
 use jiff::Timestamp;
+use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 /// A file with its description.
@@ -46,6 +47,19 @@ pub struct AllTransfers {
 }
 
 impl AllTransfers {
+    /// For a daemon that shares agents with others: a client may have transfers on several of them, whose numbers must
+    /// not be equal.
+    #[must_use]
+    pub fn of_process(node: &str, boot: i64) -> Self {
+        let digest = Sha256::digest(format!("{node}/{boot}"));
+        let first = digest.iter().take(4).fold(0, |number, byte| number << 8 | u64::from(*byte)) << 20;
+        let all = Self::default();
+        all.transcript_uploads.0.lock().next = first;
+        all.agent_uploads.0.lock().next = first;
+        all.agent_downloads.0.lock().next = first;
+        all
+    }
+
     /// Drops the transfers of a connection that has ended.
     pub fn close_connection(&self, connection: u64) {
         self.transcript_uploads.close_connection(connection);

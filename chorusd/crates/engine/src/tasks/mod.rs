@@ -120,6 +120,16 @@ impl Tasks {
         self.shared.slots.unblock_agent(agent);
     }
 
+    /// Ends all tasks of an agent that another daemon has taken over. Nothing is recorded, and nobody is told.
+    pub fn abandon(&self, agent: Uuid) {
+        self.shared.slots.abandon(agent);
+    }
+
+    /// Asks all tasks to end. Others may start.
+    pub fn stop_all(&self) {
+        self.shared.slots.stop_all();
+    }
+
     /// Stops all tasks for good. Returns those whose agents were not notified yet, for [`Tasks::notify_agents`].
     pub async fn close(&self) -> Vec<EndedTask> {
         self.shared.slots.close().await

@@ -26,8 +26,18 @@ impl Tasks {
     /// are certainly still the same.
     pub async fn recover(&self) -> Result<RecoveredTasks> {
         let mut found = self.shared.store.catalog.tasks.list_at_start().await?;
+        let recovered = self.mark_lost(found.unreported).await?;
+        for row in &recovered.lost {
+            *found.ended.entry(row.agent).or_default() += 1;
+        }
+        self.shared.slots.restore(found.last, found.ended);
+        Ok(recovered)
+    }
+
+    /// Marks those tasks as lost that were running, as [`Tasks::recover`] does. None of them is of this process.
+    pub async fn mark_lost(&self, mut unreported: Vec<TaskRow>) -> Result<RecoveredTasks> {
         let mut lost = Vec::new();
-        for row in found.unreported.iter_mut().filter(|row| row.status == TaskStatus::Running) {
+        for row in unreported.iter_mut().filter(|row| row.status == TaskStatus::Running) {
             let noted = ProcessIdentity { pid: row.pid, start_time: row.pid_started, boot_id: row.boot.clone() };
             if noted.is_running() {
                 tracing::warn!(agent = %row.agent_name, task = %row.id, pid = row.pid, "stopping a leftover task");
@@ -35,11 +45,9 @@ impl Tasks {
             }
             (row.status, row.ended_at) = (TaskStatus::Lost, Some(self.shared.now()));
             self.shared.store.catalog.tasks.update_end(row.clone()).await?;
-            *found.ended.entry(row.agent).or_default() += 1;
             lost.push(row.clone());
         }
-        self.shared.slots.restore(found.last, found.ended);
-        Ok(RecoveredTasks { lost, unreported: found.unreported })
+        Ok(RecoveredTasks { lost, unreported })
     }
 
     /// Notifies observers and agents of the recovered tasks, once there are receivers.

@@ -160,6 +160,10 @@ impl Shared {
     async fn record_end(&self, ended: EndedTask, taken: SlotGuard) {
         let row = &ended.row;
         let (agent, number) = (row.agent, taken.number);
+        if self.slots.is_abandoned(number) {
+            tracing::info!(agent = %row.agent_name, task = %row.id, "ended the task of an agent that has moved");
+            return;
+        }
         tracing::info!(
             agent = %row.agent_name, task = %row.id, status = row.status.as_str(), exit_code = row.exit_code, "task ended"
         );

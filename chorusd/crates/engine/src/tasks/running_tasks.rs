@@ -36,6 +36,8 @@ struct SlotsState {
     last_number: u64,
     /// Number of ended tasks by agent.
     ended: HashMap<Uuid, u64>,
+    /// Tasks of agents that another daemon has taken over.
+    abandoned: HashSet<u64>,
     /// Agents that are about to be destroyed.
     blocked: HashSet<Uuid>,
     /// True if no task may be started any more.
@@ -67,7 +69,10 @@ pub(super) struct SlotGuard {
 
 impl Drop for SlotGuard {
     fn drop(&mut self) {
-        self.slots.state.lock().slots.remove(&self.number);
+        let mut inner = self.slots.state.lock();
+        inner.slots.remove(&self.number);
+        inner.abandoned.remove(&self.number);
+        drop(inner);
         self.slots.changed.send_replace(());
     }
 }
@@ -184,6 +189,25 @@ impl TaskSlots {
     fn find_running<T>(&self, id: &str, found: impl FnOnce(&Slot) -> T) -> Option<T> {
         let inner = self.state.lock();
         inner.slots.values().find(|slot| slot.row.as_ref().is_some_and(|row| row.id == id)).map(found)
+    }
+
+    /// Ends the tasks of an agent, about which nothing is recorded any more.
+    pub(super) fn abandon(&self, agent: Uuid) {
+        let mut inner = self.state.lock();
+        let SlotsState { slots, abandoned, .. } = &mut *inner;
+        for (number, slot) in slots.iter().filter(|(_, slot)| slot.agent == agent) {
+            abandoned.insert(*number);
+            slot.stop.cancel();
+        }
+    }
+
+    pub(super) fn is_abandoned(&self, number: u64) -> bool {
+        self.state.lock().abandoned.contains(&number)
+    }
+
+    /// Asks all tasks to end.
+    pub(super) fn stop_all(&self) {
+        self.state.lock().slots.values().for_each(|slot| slot.stop.cancel());
     }
 
     /// Stops all tasks of an agent and blocks new ones.

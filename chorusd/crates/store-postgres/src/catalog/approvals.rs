@@ -55,6 +55,21 @@ impl ApprovalTable for PostgresApprovalTable {
         })
     }
 
+    fn list_open_of(&self, agent: Uuid) -> CatalogRead<'_, Vec<Approval>> {
+        Box::pin(async move {
+            let wanted = "status = 'open' AND agent_id = $1 ORDER BY asked_at, id";
+            Ok(self.select(wanted, &[&agent]).await?.into_iter().map(|(approval, _)| approval).collect())
+        })
+    }
+
+    fn list_open_elsewhere(&self) -> CatalogRead<'_, Vec<Approval>> {
+        Box::pin(async move {
+            let wanted = "status = 'open' AND NOT (agent_id = ANY ($1)) ORDER BY asked_at, id LIMIT 1000";
+            let found = self.select(wanted, &[&self.db.owned_agents()]).await?;
+            Ok(found.into_iter().map(|(approval, _)| approval).collect())
+        })
+    }
+
     fn get(&self, id: String) -> CatalogRead<'_, Option<Approval>> {
         Box::pin(async move {
             if !is_storable(&id) {

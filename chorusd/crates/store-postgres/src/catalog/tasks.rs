@@ -103,6 +103,14 @@ impl TaskTable for PostgresTaskTable {
         })
     }
 
+    fn list_unreported(&self, agent: Uuid) -> CatalogRead<'_, Vec<TaskRow>> {
+        Box::pin(async move {
+            let sql =
+                format!("SELECT {COLUMNS} FROM tasks WHERE NOT reported AND agent_id = $1 ORDER BY started_at, id");
+            Ok(self.db.read(&sql, &[&agent]).await?.iter().map(read_task).collect())
+        })
+    }
+
     fn get(&self, id: String) -> CatalogRead<'_, Option<TaskRow>> {
         Box::pin(async move {
             if !is_storable(&id) {

@@ -31,6 +31,7 @@ pub(crate) fn insert(conn: &Connection, event: NewEvent) -> StoreResult<Event> {
         agent: event.agent,
         conversation: event.conversation,
         data: event.data,
+        node: None,
     })
 }
 
@@ -87,5 +88,6 @@ fn read_event(row: &Row<'_>) -> rusqlite::Result<Event> {
         agent: row.get(3)?,
         conversation: row.get(5)?,
         data: serde_json::from_str(data).unwrap_or_default(),
+        node: None,
     })
 }

@@ -63,6 +63,12 @@ impl Actor {
                 let failure = reason.error_for_running_turn();
                 return Event::ModelCalled { turn_step: of, moment, result: Box::new(Err(Box::new(stopped(failure)))) };
             }
+            if let Some(ownership) = &registry.store.ownership {
+                tokio::select! {
+                    () = ownership.held() => {}
+                    () = turn.cancel.cancelled() => {}
+                }
+            }
             let ended = model_call::run(&registry, conversation, asked, turn.sinks, turn.cancel).await;
             let moment = model_call::current_moment(&registry);
             match ended {

@@ -61,6 +61,13 @@ impl Registry {
         }
     }
 
+    /// Cancels all turns that run, with the processes of their tools.
+    pub async fn cancel_turns(self: &Arc<Self>) {
+        let active: Vec<ConversationKey> = self.inner.lock().actors.keys().copied().collect();
+        let cancelled = active.into_iter().map(|conversation| self.ask(conversation, command::cancel(None)));
+        futures_util::future::join_all(cancelled).await;
+    }
+
     /// Forgets the actors and the contexts of an agent.
     fn forget_contexts(&self, inner: &mut Inner, agent: Uuid) {
         let with_actors = inner.actors.keys().filter(|key| key.agent == agent);

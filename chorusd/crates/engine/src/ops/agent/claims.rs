@@ -18,6 +18,8 @@ use futures_util::future::BoxFuture;
 use uuid::Uuid;
 
 use super::init::write_config;
+use super::moves::AgentMoves;
+use super::owner_hints::OwnerHints;
 use crate::KeyedMutex;
 use crate::agent::agent_index::{AgentEntry, AgentIndex};
 use crate::agent::registry::Registry;
@@ -35,6 +37,8 @@ pub struct AgentClaims {
     pub config: Arc<EffectiveConfig>,
     pub home: PathBuf,
     pub locks: KeyedMutex<Uuid>,
+    pub owner_hints: OwnerHints,
+    pub moves: AgentMoves,
 }
 
 impl AgentClaims {
@@ -56,6 +60,14 @@ impl AgentClaims {
             Some(ownership) if !self.has(agent) => self.take_on(&**ownership, agent, name).await,
             _ => Ok(()),
         }
+    }
+
+    /// Makes sure that this daemon has an agent that only the row of something else names: of an approval, or of a task.
+    ///
+    /// # Errors
+    /// As [`AgentClaims::ensure`].
+    pub async fn ensure_by_id(&self, agent: Uuid) -> Result<()> {
+        if self.has(agent) { Ok(()) } else { self.find_by_id(agent).await.map(drop) }
     }
 
     /// Claims an agent that is about to be created, or comes back.
@@ -83,8 +95,11 @@ impl AgentClaims {
         if self.store.ownership.is_none() {
             return Ok(None);
         }
+        if let Some(there) = self.owner_hints.find(name) {
+            return Err(there);
+        }
         let Some(row) = self.store.catalog.agents.find(name.to_owned()).await? else { return Ok(None) };
-        self.ensure(row.id, name).await?;
+        self.ensure(row.id, name).await.inspect_err(|failure| self.owner_hints.note(name, failure))?;
         Ok(self.index.by_id(row.id))
     }
 
@@ -121,8 +136,13 @@ impl AgentClaims {
         if self.store.ownership.is_none() {
             return Ok(None);
         }
-        let Some(row) = self.store.catalog.agents.list_by_id(vec![agent]).await?.pop() else { return Ok(None) };
-        self.ensure(agent, &row.name).await?;
+        let id = agent.to_string();
+        if let Some(there) = self.owner_hints.find(&id) {
+            return Err(there);
+        }
+        let found = self.store.catalog.agents.list_by_id(vec![agent]).await?.pop();
+        let Some(row) = found.filter(|row| row.status == AgentStatus::Active) else { return Ok(None) };
+        self.ensure(agent, &row.name).await.inspect_err(|failure| self.owner_hints.note(&id, failure))?;
         Ok(self.index.by_id(agent))
     }
 
@@ -200,6 +220,7 @@ impl AgentClaims {
                 }
                 tracing::warn!(%agent, "another node has taken an agent over");
                 self.registry.abandon(agent);
+                self.moves.abandon(agent);
                 self.index.remove_moved(agent);
             }
         }
@@ -228,9 +249,11 @@ impl AgentClaims {
         };
         // Its former node has numbered its writes of files.
         self.registry.raise_file_position(self.store.catalog.file_writes.last_position().await?);
+        let left = self.moves.find_left_behind(agent).await?;
         // Nothing is awaited from here on: who finds the agent in the index finds its contexts.
         self.registry.adopt(agent, heads);
         entry.map(|entry| self.index.insert(entry));
+        self.moves.close_left_behind(left);
         if self.store.bodies.is_some() {
             // Its sessions may have changed elsewhere.
             self.store.catalog.sessions.changes().note_agent(agent);

@@ -50,7 +50,7 @@ pub async fn init_as(
         editor.models.check_assignable(model)?;
     }
     let name = params.name;
-    ensure_name_free(&editor.agents, &name, by)?;
+    ensure_name_free(&editor.agents, &name, by).await?;
     // Before the lock is acquired, because Discord may be slow and must not delay others.
     let agents = &editor.agents;
     let channel =
@@ -77,20 +77,40 @@ pub async fn ensure_import_agent(
     if let Some(entry) = agents.index.by_name(source) {
         return Ok(entry);
     }
+    // In a cluster each node has its own, because transcripts are on its machine: that of the first has no suffix.
+    let name = match agents.claims.find(source).await {
+        Ok(Some(entry)) => return Ok(entry),
+        Ok(None) => source.to_owned(),
+        Err(Error { elsewhere: Some(_), .. }) => {
+            let node = agents.claims.store.ownership.as_ref().map_or("", |ownership| ownership.node());
+            let own = format!("{source}-{node}");
+            match agents.claims.find(&own).await? {
+                Some(entry) => return Ok(entry),
+                None => own,
+            }
+        }
+        Err(failure) => return Err(failure),
+    };
     let overrides = Map::from_iter([("import_source".to_owned(), Value::from(source))]);
     let made =
-        init_locked(editor, catalog_sync, source, overrides, &NewAgentChannel::default(), &Requester::Owner).await;
+        init_locked(editor, catalog_sync, &name, overrides, &NewAgentChannel::default(), &Requester::Owner).await;
     match made {
         Err(failure) if failure.kind != ErrorKind::AlreadyExists => Err(failure),
         // Another import may have created it in the meantime.
-        _ => agents.index.by_name(source).ok_or_else(Error::agent_destroyed),
+        _ => agents.index.by_name(&name).ok_or_else(Error::agent_destroyed),
     }
 }
 
 /// Checks that `by` may create an agent with this name. Only the owner may revive a kept directory, because it comes
 /// back with its permissions and conversations, possibly with people of other servers.
-fn ensure_name_free(agents: &AgentResolver, name: &str, by: &Requester) -> Result<()> {
-    if agents.index.by_name(name).is_some() {
+async fn ensure_name_free(agents: &AgentResolver, name: &str, by: &Requester) -> Result<()> {
+    let is_taken = agents.index.by_name(name).is_some()
+        || match agents.claims.find(name).await {
+            Ok(found) => found.is_some(),
+            Err(failure) if failure.elsewhere.is_some() => true,
+            Err(failure) => return Err(failure),
+        };
+    if is_taken {
         return Err(Error::new(ErrorKind::AlreadyExists, format!("agent {name} already exists"))
             .hint(format!("choose another name, or see it: chorusctl agent show {name}")));
     }
@@ -112,7 +132,7 @@ async fn init_locked(
 ) -> Result<InitResult> {
     let agents = &editor.agents;
     let _one_at_a_time = agents.lock.lock().await;
-    ensure_name_free(agents, name, by)?;
+    ensure_name_free(agents, name, by).await?;
     let dir = format!("{AGENTS_DIR}/{name}");
     let target = agents.home.join(&dir);
     let revived = target.symlink_metadata().is_ok();

@@ -11,6 +11,8 @@ pub mod import;
 mod import_agents;
 pub mod init;
 pub mod list;
+mod moves;
+mod owner_hints;
 mod resolver;
 pub mod show;
 pub mod use_;
@@ -34,6 +36,8 @@ pub use describer::AgentDescriber;
 pub use editor::AgentEditor;
 pub use export::AgentExporter;
 pub use import_agents::ImportAgents;
+pub use moves::AgentMoves;
+pub use owner_hints::OwnerHints;
 pub use resolver::AgentResolver;
 
 /// The directory of active agents, relative to the home.

@@ -54,6 +54,7 @@ pub async fn approve_as(
             .hint("allow it once, or ask an approver (`approvers` in [discord])"));
     }
     let agents = &editor.agents;
+    super::ensure_agent_here(agents, approvals, &params.id).await?;
     if let Some(agent) = approvals.agent_of(&params.id).and_then(|id| agents.index.by_id(id)) {
         // Closes the approval if agent.json was edited and nothing has reloaded it since.
         agents.reload_if_changed(agent).await?;

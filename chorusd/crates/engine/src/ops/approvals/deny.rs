@@ -5,6 +5,7 @@ use chorus_base::requester::{Answerer, Requester};
 use chorus_proto::methods::approvals::{DenyParams, DenyResult};
 
 use crate::approvals::Approvals;
+use crate::ops::agent::AgentResolver;
 
 /// Limit on the reason of a denial, in bytes.
 const MAX_REASON_LEN: usize = 4 << 10;
@@ -13,7 +14,8 @@ const MAX_REASON_LEN: usize = 4 << 10;
 ///
 /// # Errors
 /// `invalid_params` for a reason that is too long, `not_found`, `conflict`, `expired`, or an answer that cannot be recorded, which also denies the action.
-pub async fn deny(approvals: &Approvals, params: DenyParams) -> Result<DenyResult> {
+pub async fn deny(agents: &AgentResolver, approvals: &Approvals, params: DenyParams) -> Result<DenyResult> {
+    super::ensure_agent_here(agents, approvals, &params.id).await?;
     deny_as(approvals, params, &Requester::Owner.into()).await
 }
 

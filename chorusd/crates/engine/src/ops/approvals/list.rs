@@ -40,6 +40,9 @@ pub async fn list(
     let open = approvals.open_approvals(agent);
     listed.retain(|decided| open.iter().all(|open| open.id != decided.id));
     listed.extend(open);
+    if agent.is_none() {
+        listed.extend(table.list_open_elsewhere().await?);
+    }
     Ok(build_page(listed, params.offset.unwrap_or(0), limit.min(MAX_PAGE), MAX_PAGE_BYTES.min(config.max_frame / 8)))
 }
 

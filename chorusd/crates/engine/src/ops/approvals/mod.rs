@@ -8,11 +8,28 @@ use std::sync::Arc;
 
 use chorus_base::error::Result;
 use chorus_catalog::ApprovalTable;
-use chorus_proto::methods::approvals::Approval;
+use chorus_proto::methods::approvals::{Approval, Status};
 use futures_util::future::BoxFuture;
 
 use crate::agent::agent_index::{AgentEntry, AgentIndex};
-use crate::approvals::Approvals;
+use crate::approvals::{Approvals, normalize_id};
+use crate::ops::agent::AgentResolver;
+
+/// Makes sure that this daemon has the agent of an open approval, which it would wait for.
+///
+/// # Errors
+/// [`chorus_base::error::Error::elsewhere`] if another daemon has it.
+async fn ensure_agent_here(agents: &AgentResolver, approvals: &Approvals, id: &str) -> Result<()> {
+    let store = &agents.claims.store;
+    if store.ownership.is_none() || approvals.agent_of(id).is_some() {
+        return Ok(());
+    }
+    let found = store.catalog.approvals.get(normalize_id(id)).await?;
+    if let Some(open) = found.filter(|found| found.status == Status::Open) {
+        agents.claims.find(&open.agent).await?;
+    }
+    Ok(())
+}
 
 /// Returns the current state of an approval, redacted.
 pub async fn get_approval(table: &Arc<dyn ApprovalTable>, id: &str) -> Result<Option<Approval>> {

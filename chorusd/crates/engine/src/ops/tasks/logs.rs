@@ -39,6 +39,8 @@ pub async fn logs(
     let offset = params.offset.unwrap_or(0);
     let most = MAX_PAGE_BYTES.min(config.max_frame / 8).max(4);
     let until = Instant::now() + WAIT_TIMEOUT;
+    // The log is a file of the daemon that has the agent.
+    agents.claims.ensure_by_id(find_task(table, &params.id).await?.agent).await?;
     loop {
         // The status is read before the log, so that the log of an ended task is complete.
         let task = single_task(agents, find_task(table, &params.id).await?).await?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chorus_base::error::Result;
-use chorus_catalog::TaskTable;
+use chorus_catalog::{TaskRow, TaskTable};
 use chorus_proto::methods::tasks::{StopParams, StopResult};
 
 use super::{find_task, single_task};
@@ -17,7 +17,8 @@ pub async fn stop(
     tasks: &Tasks,
     params: StopParams,
 ) -> Result<StopResult> {
-    let id = find_task(table, &params.id).await?.id;
+    let TaskRow { id, agent, .. } = find_task(table, &params.id).await?;
+    agents.claims.ensure_by_id(agent).await?;
     let stopped = tasks.stop(&id).await;
     Ok(StopResult { task: single_task(agents, find_task(table, &id).await?).await?, stopped })
 }

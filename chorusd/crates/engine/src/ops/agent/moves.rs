@@ -1,0 +1,69 @@
+//! What else follows when an agent comes to this daemon from another one, or goes to one: its background tasks, and its
+//! questions to people.
+
+use std::sync::Arc;
+
+use chorus_base::error::Result;
+use chorus_catalog::TaskRow;
+use chorus_clock::Clock;
+use chorus_proto::methods::approvals::Approval;
+use chorus_store::Store;
+use uuid::Uuid;
+
+use crate::approvals::Approvals;
+use crate::tasks::Tasks;
+
+/// The services that have something of an agent besides its contexts.
+#[derive(Debug)]
+pub struct AgentMoves {
+    pub store: Arc<Store>,
+    pub tasks: Tasks,
+    pub approvals: Arc<Approvals>,
+    pub clock: Clock,
+}
+
+/// What the former daemon of an agent left unfinished.
+#[derive(Debug)]
+pub(super) struct LeftBehind {
+    agent: Uuid,
+    approvals: Vec<Approval>,
+    tasks: Vec<TaskRow>,
+}
+
+impl AgentMoves {
+    /// Reads what the former daemon left unfinished. Called before this daemon does anything for the agent, whose own
+    /// questions and tasks must not be among it.
+    pub(super) async fn find_left_behind(&self, agent: Uuid) -> Result<LeftBehind> {
+        let catalog = &self.store.catalog;
+        let (approvals, tasks) =
+            tokio::try_join!(catalog.approvals.list_open_of(agent), catalog.tasks.list_unreported(agent))?;
+        Ok(LeftBehind { agent, approvals, tasks })
+    }
+
+    /// Denies its open questions, because nobody waits for the answers any more, marks its running tasks as lost, and tells
+    /// the agent. Returns at once.
+    pub(super) fn close_left_behind(&self, left: LeftBehind) {
+        let LeftBehind { agent, approvals, tasks: rows } = left;
+        if approvals.is_empty() && rows.is_empty() {
+            return;
+        }
+        let (store, tasks, now) = (self.store.clone(), self.tasks.clone(), self.clock.now());
+        chorus_runtime::spawn(async move {
+            let table = &*store.catalog.approvals;
+            let why = "its node stopped";
+            if let Err(failure) = crate::approvals::left_open::deny(table, (agent, approvals), now, why).await {
+                tracing::warn!(%agent, %failure, "cannot deny the approvals that were pending on another node");
+            }
+            match tasks.mark_lost(rows).await {
+                Ok(recovered) => tasks.notify_recovered(recovered).await,
+                Err(failure) => tracing::warn!(%agent, %failure, "cannot record the tasks of another node as lost"),
+            }
+        });
+    }
+
+    /// Ends the tasks of an agent that another daemon has taken over, and forgets its questions. Nothing is written.
+    pub(super) fn abandon(&self, agent: Uuid) {
+        self.tasks.abandon(agent);
+        self.approvals.forget(agent);
+    }
+}

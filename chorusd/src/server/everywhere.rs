@@ -1,0 +1,104 @@
+//! Searches the agents of all nodes: each node has the index of its own.
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::time::Duration;
+
+use bytes::Bytes;
+use chorus_base::error::{Elsewhere, Error, Result};
+use chorus_engine::ops::Ops;
+use chorus_proto::methods::Method as _;
+use chorus_proto::methods::search::{Search, SearchHit, SearchParams, SearchResult};
+use futures_util::future::join_all;
+use serde_json::json;
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use super::elsewhere::ForwardOfClient;
+
+/// Limit of the wait for another node, whose hits are left out then.
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+
+/// Hits if a request does not say how many.
+const DEFAULT_LIMIT: u64 = 10;
+
+/// Adds what other nodes find to what this one does, which is `here`.
+pub(super) async fn search(
+    ops: &Ops,
+    way: &dyn ForwardOfClient,
+    (here, params): (impl Future<Output = Result<SearchResult>>, &SearchParams),
+    limit: Option<u64>,
+) -> Result<SearchResult> {
+    let (own, others) = tokio::try_join!(here, search_elsewhere(ops, way, params))?;
+    let mut found = own;
+    merge(&mut found, others, limit);
+    Ok(found)
+}
+
+/// Lets the other nodes carry the same search out. Returns what each said, with its name.
+async fn search_elsewhere(
+    ops: &Ops,
+    way: &dyn ForwardOfClient,
+    params: &SearchParams,
+) -> Result<Vec<(String, Result<SearchResult>)>> {
+    let Some(ownership) = &ops.store.ownership else { return Ok(Vec::new()) };
+    if !way.reaches_others() {
+        return Ok(Vec::new());
+    }
+    let nodes = ownership.other_nodes().await?;
+    let asked = nodes.into_iter().map(|node| async move {
+        let there = Elsewhere { node: node.node.clone(), address: node.address };
+        let answer = timeout(ANSWER_LIMIT, ask(way, there, params)).await;
+        (node.node, answer.unwrap_or_else(|_| Err(Error::busy())))
+    });
+    Ok(join_all(asked).await)
+}
+
+async fn ask(way: &dyn ForwardOfClient, there: Elsewhere, params: &SearchParams) -> Result<SearchResult> {
+    #[derive(serde::Deserialize)]
+    struct Reply {
+        result: Option<SearchResult>,
+    }
+    let request = json!({"jsonrpc": "2.0", "id": Uuid::new_v4(), "method": Search::NAME, "params": params});
+    let reply = way.collect(there, Bytes::from(request.to_string())).await?;
+    let reply: Reply = serde_json::from_slice(&reply).map_err(|e| Error::internal(e.to_string()))?;
+    reply.result.ok_or_else(|| Error::internal("a search was refused"))
+}
+
+/// Adds the hits of other nodes to those of this one, the best first.
+fn merge(own: &mut SearchResult, others: Vec<(String, Result<SearchResult>)>, limit: Option<u64>) {
+    for (node, found) in others {
+        match found {
+            Ok(found) => {
+                own.hits.extend(found.hits);
+                own.warnings.extend(found.warnings);
+                let (index, other) = (&mut own.index, found.index);
+                index.complete &= other.complete;
+                index.indexed += other.indexed;
+                index.total += other.total;
+                index.messages += other.messages;
+            }
+            Err(failure) => {
+                tracing::warn!(node, %failure, "a node did not search");
+                own.warnings.push(format!("the node {node} did not answer: hits of its agents are missing"));
+            }
+        }
+    }
+    own.hits.sort_by(|one, other| other.score.partial_cmp(&one.score).unwrap_or(Ordering::Equal));
+    // An agent that has just moved may be in the index of both nodes.
+    let mut seen = HashSet::new();
+    own.hits.retain(|hit| seen.insert(identity(hit)));
+    own.hits.truncate(usize::try_from(limit.unwrap_or(DEFAULT_LIMIT)).unwrap_or(usize::MAX));
+    own.warnings.sort();
+    own.warnings.dedup();
+}
+
+fn identity(hit: &SearchHit) -> (String, Option<Uuid>, Option<u64>, String) {
+    let conversation = hit.conversation.as_ref().map(|conversation| format!("{conversation:?}")).unwrap_or_default();
+    (
+        hit.agent_name.clone() + &conversation,
+        hit.session.as_ref().map(|session| session.id),
+        hit.message,
+        hit.at.to_string(),
+    )
+}

@@ -1,0 +1,46 @@
+//! A search through all nodes, each of which has the index of its own agents.
+
+use chorus_proto::Client;
+use chorus_proto::methods::search::{Search, SearchParams, SearchResult};
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::{DEADLINE, wait_until};
+
+use super::{Cluster, start_all};
+
+fn search(client: &mut Client, agent: Option<&str>) -> SearchResult {
+    let params = SearchParams {
+        agent: agent.map(Into::into),
+        all_agents: agent.is_none(),
+        query: "lighthouse".into(),
+        ..Default::default()
+    };
+    client.call::<Search>(&params).expect("a search")
+}
+
+fn agents(found: &SearchResult) -> Vec<&str> {
+    let mut names: Vec<&str> = found.hits.iter().map(|hit| &*hit.agent_name).collect();
+    names.sort_unstable();
+    names
+}
+
+#[test]
+fn a_search_of_all_agents_asks_all_nodes() {
+    let Some(cluster) = Cluster::create() else { return };
+    let homes = ["a", "b"].map(|name| cluster.node_with(name, &cluster.url, "[search]\nindex = true\n"));
+    let daemons = start_all(&homes);
+    let [mut a, mut b] = daemons.each_ref().map(|daemon| daemon.client());
+    a.init("x");
+    b.init("y");
+    a.append("x", "the lighthouse of x");
+    b.append("y", "the lighthouse of y");
+    for client in [&mut a, &mut b] {
+        let found = wait_until("hits of both nodes", DEADLINE, || {
+            Some(search(client, None)).filter(|found| found.hits.len() == 2)
+        });
+        assert_eq!(agents(&found), ["x", "y"]);
+        assert!(found.warnings.is_empty(), "{:?}", found.warnings);
+    }
+    // One agent is asked for where it is.
+    assert_eq!(agents(&search(&mut a, Some("y"))), ["y"]);
+    assert_eq!(agents(&search(&mut b, Some("x"))), ["x"]);
+}
