@@ -29,19 +29,20 @@ pub(super) async fn open(ops: &Ops, stop: &CancellationToken) -> Result<Ports> {
     let Some(settings) = settings(&ops.config.cluster)? else {
         return Ok(Ports { listener: None, elsewhere: Elsewhere::default() });
     };
-    let node = LocalNode {
-        id: node_name(&ops.config.cluster)?,
-        boot: ops.store.ownership.as_ref().map_or(0, |ownership| ownership.boot()),
-        version: VERSION.to_owned(),
+    let Some(ownership) = &ops.store.ownership else {
+        return Err(Error::new(
+            ErrorKind::InvalidConfig,
+            "`listen` of [cluster] is set, and no other daemon can share this store",
+        )
+        .hint("set kind = \"postgres\" in the table [store], or remove listen"));
     };
+    let node = LocalNode { id: node_name(&ops.config.cluster)?, boot: ownership.boot(), version: VERSION.to_owned() };
     let credentials = Arc::new(ClusterCredentials::load(&settings, &node.id)?);
     let max_frame = ops.config.max_frame;
     let limits = ListenerLimits { max_frame, ..ListenerLimits::default() };
     let listener = PeerListener::bind(credentials.clone(), node.clone(), limits, stop.clone()).await?;
     let pool = Arc::new(PeerPool::new(credentials, node, PoolLimits { max_frame, ..PoolLimits::default() }));
-    if ops.store.ownership.is_some() {
-        chorus_runtime::spawn(leave_silent_nodes(ops.store.clone(), pool.clone(), stop.clone()));
-    }
+    chorus_runtime::spawn(leave_silent_nodes(ops.store.clone(), pool.clone(), stop.clone()));
     Ok(Ports { listener: Some(listener), elsewhere: Elsewhere::forwarded(pool) })
 }
 

@@ -95,10 +95,18 @@ fn print_json(app: &mut App, value: &impl serde::Serialize) -> Result<(), Error>
 }
 
 fn print_event(app: &mut App, event: &Event) -> Result<(), Error> {
-    let agent = format::who(event.agent.as_deref().unwrap_or("-"), event.conversation.as_deref());
+    let mut agent = format::who(event.agent.as_deref().unwrap_or("-"), event.conversation.as_deref());
+    // Of another node, whose numbers are others.
+    let number = match &event.node {
+        Some(node) => {
+            agent = format!("{agent} on {}", sanitize::one_line(node));
+            "-".to_owned()
+        }
+        None => event.seq.to_string(),
+    };
     let about = sanitize::one_line(&sentence::describe(event));
     let time = app.stdout.clock().local_date_time(event.time);
-    let mut lead = format!("{:>6}  {time}  {:<17}  {agent}  ", event.seq, event.kind.as_str());
+    let mut lead = format!("{number:>6}  {time}  {:<17}  {agent}  ", event.kind.as_str());
     let mut indent = text::width(&lead);
     if app.stdout.width().is_some_and(|width| width < indent + MIN_TEXT_WIDTH) {
         // The text starts below the columns.

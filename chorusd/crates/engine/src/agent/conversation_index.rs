@@ -66,6 +66,14 @@ impl ConversationIndex {
         inner.rows.insert(id, Arc::new(row));
     }
 
+    /// Forgets the conversations of an agent that another daemon has now.
+    pub fn forget_agent(&self, agent: Uuid) {
+        let mut inner = self.inner.write();
+        let of_agent = inner.names.range((agent, String::new())..).take_while(|((of, _), _)| *of == agent);
+        let ids: Vec<Uuid> = of_agent.map(|(_, id)| *id).collect();
+        ids.into_iter().for_each(|id| inner.forget(id));
+    }
+
     /// Moves what the index holds of conversations to other memory. It was allocated between parts of their contexts, and
     /// once those are freed, it alone keeps their pages from being returned to the system.
     pub fn relocate(&self, keys: &[ConversationKey]) {

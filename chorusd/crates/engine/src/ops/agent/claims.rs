@@ -222,6 +222,7 @@ impl AgentClaims {
                 self.registry.abandon(agent);
                 self.moves.abandon(agent);
                 self.index.remove_moved(agent);
+                self.index.conversations.forget_agent(agent);
             }
         }
     }
@@ -242,7 +243,9 @@ impl AgentClaims {
         let rows = self.store.catalog.agents.list_by_id(vec![agent]).await?;
         let row = rows.into_iter().find(|row| row.status == AgentStatus::Active);
         let heads = ownership.live_contexts_of(agent).await?;
-        ownership.conversations_of(agent).await?.into_iter().for_each(|row| self.index.conversations.insert(row));
+        let conversations = ownership.conversations_of(agent).await?;
+        self.index.conversations.forget_agent(agent);
+        conversations.into_iter().for_each(|row| self.index.conversations.insert(row));
         let entry = match row {
             Some(row) => Some(self.entry_of(row, false).await?),
             None => None,
