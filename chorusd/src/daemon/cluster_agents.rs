@@ -45,5 +45,9 @@ async fn watch_hold(claims: &AgentClaims) {
         // Each answer may wait for the database.
         chorus_runtime::spawn(async move { registry.cancel_turns().await });
         ownership.held().await;
+        // What has ended could not be recorded until now.
+        if let Err(failure) = claims.moves.close_unrecorded().await {
+            tracing::warn!(%failure, "cannot record what has ended without the database");
+        }
     }
 }

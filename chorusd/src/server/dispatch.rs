@@ -267,7 +267,13 @@ async fn ask_elsewhere(
         }
         match asked {
             Asked::Done(reply) => return reply,
-            Asked::Moved => moves += 1,
+            Asked::Moved => {
+                moves += 1;
+                if moves > 1 {
+                    // It may be on its way.
+                    tokio::time::sleep(TAKEOVER_RETRY).await;
+                }
+            }
             Asked::Lost(reply) if !is_read(body) => return reply,
             Asked::Lost(reply) | Asked::Unreachable(reply) if Instant::now() > until => return reply,
             Asked::Lost(_) | Asked::Unreachable(_) => tokio::time::sleep(TAKEOVER_RETRY).await,

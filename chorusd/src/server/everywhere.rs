@@ -9,6 +9,7 @@ use chorus_base::error::{Elsewhere, Error, Result};
 use chorus_engine::ops::Ops;
 use chorus_proto::methods::Method as _;
 use chorus_proto::methods::search::{Search, SearchHit, SearchParams, SearchResult};
+use chorus_proto::{ErrorKind, RpcError};
 use futures_util::future::join_all;
 use serde_json::json;
 use tokio::time::timeout;
@@ -29,8 +30,16 @@ pub(super) async fn search(
     (here, params): (impl Future<Output = Result<SearchResult>>, &SearchParams),
     limit: Option<u64>,
 ) -> Result<SearchResult> {
-    let (own, others) = tokio::try_join!(here, search_elsewhere(ops, way, params))?;
-    let mut found = own;
+    let (own, others) = tokio::join!(here, search_elsewhere(ops, way, params));
+    let mut others = others?;
+    let mut found = match own {
+        // Perhaps no agent of this node belongs to the project.
+        Err(failure) if failure.kind == ErrorKind::NotFound => {
+            let other = others.iter().position(|(_, found)| found.is_ok()).map(|at| others.swap_remove(at).1);
+            other.unwrap_or(Err(failure))?
+        }
+        own => own?,
+    };
     merge(&mut found, others, limit);
     Ok(found)
 }
@@ -58,11 +67,15 @@ async fn ask(way: &dyn ForwardOfClient, there: Elsewhere, params: &SearchParams)
     #[derive(serde::Deserialize)]
     struct Reply {
         result: Option<SearchResult>,
+        error: Option<RpcError>,
     }
     let request = json!({"jsonrpc": "2.0", "id": Uuid::new_v4(), "method": Search::NAME, "params": params});
     let reply = way.collect(there, Bytes::from(request.to_string())).await?;
     let reply: Reply = serde_json::from_slice(&reply).map_err(|e| Error::internal(e.to_string()))?;
-    reply.result.ok_or_else(|| Error::internal("a search was refused"))
+    reply.result.ok_or_else(|| match reply.error {
+        Some(RpcError { message, data: Some(data), .. }) => Error::new(data.kind, message),
+        _ => Error::internal("it answers with neither a result nor an error"),
+    })
 }
 
 /// Adds the hits of other nodes to those of this one, the best first.
@@ -78,9 +91,11 @@ fn merge(own: &mut SearchResult, others: Vec<(String, Result<SearchResult>)>, li
                 index.total += other.total;
                 index.messages += other.messages;
             }
+            // It has no agent that is meant.
+            Err(failure) if failure.kind == ErrorKind::NotFound => {}
             Err(failure) => {
                 tracing::warn!(node, %failure, "a node did not search");
-                own.warnings.push(format!("the node {node} did not answer: hits of its agents are missing"));
+                own.warnings.push(format!("hits of the node {node} are missing: {}", failure.message));
             }
         }
     }

@@ -142,11 +142,14 @@ pub(super) async fn run_link(
                     biased;
                     next = requests.recv() => next,
                     // Some of those that were read may be on their way here.
-                    () = client.reading_ended.cancelled() => timeout(LAST_REQUESTS, requests.recv()).await.ok().flatten(),
+                    () = client.reading_ended.cancelled() => timeout(LAST_REQUESTS, requests.recv()).await.unwrap_or_else(|_| {
+                        // What was queued before this is still sent.
+                        requests.close();
+                        requests.try_recv().ok()
+                    }),
                 };
             }
             // The node learns that the client sends no more. It still answers what it was asked.
-            requests.close();
             writer.end().await?;
             std::future::pending().await
         };

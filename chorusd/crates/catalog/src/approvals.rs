@@ -48,6 +48,11 @@ pub trait ApprovalTable: Debug + Send + Sync {
         })
     }
 
+    /// Returns the agent of an open approval of any daemon of a cluster.
+    fn agent_of_open(&self, _id: String) -> CatalogRead<'_, Option<Uuid>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
     /// Lists the open approvals of agents that other daemons of a cluster have, oldest first.
     fn list_open_elsewhere(&self) -> CatalogRead<'_, Vec<Approval>> {
         Box::pin(std::future::ready(Ok(Vec::new())))

@@ -395,7 +395,7 @@ fn example(key: &str) -> String {
 }
 
 /// The limit on the characters of the name of an agent or a conversation.
-const MAX_NAME_CHARS: usize = 64;
+pub const MAX_NAME_CHARS: usize = 64;
 
 /// Checks that `name` is a valid agent name: `[a-z0-9][a-z0-9_-]{0,63}`.
 ///

@@ -43,6 +43,9 @@ pub trait Ownership: Debug + Send + Sync {
     /// Returns the epoch in which this daemon owns the agent, as far as it knows; `None` if it does not own it.
     fn epoch(&self, agent: Uuid) -> Option<i64>;
 
+    /// Returns whether a daemon has owned the agent before.
+    fn was_owned(&self, agent: Uuid) -> JournalRead<'_, bool>;
+
     /// Claims an agent, which need not exist yet.
     fn claim(&self, agent: Uuid) -> JournalRead<'_, Claim>;
 

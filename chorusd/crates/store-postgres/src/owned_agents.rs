@@ -47,6 +47,13 @@ impl Ownership for PostgresJournal {
         self.grants.of_agent(agent).ok().map(|grant| grant.epoch)
     }
 
+    fn was_owned(&self, agent: Uuid) -> JournalRead<'_, bool> {
+        Box::pin(async move {
+            let sql = "SELECT FROM heads WHERE agent_id = $1 AND epoch > 0";
+            Ok(!self.query(sql, &[&agent]).await?.is_empty())
+        })
+    }
+
     fn claim(&self, agent: Uuid) -> JournalRead<'_, Claim> {
         Box::pin(Self::claim(self, agent))
     }

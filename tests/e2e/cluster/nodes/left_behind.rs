@@ -43,6 +43,16 @@ fn pids_of(command: &[u8]) -> Vec<u32> {
     pids.filter(|pid| std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line == command)).collect()
 }
 
+/// A proxy in front of the database, with the URL through it. The proxy ends with the runtime.
+fn cut_off(cluster: &Cluster) -> (tokio::runtime::Runtime, FaultProxy, String) {
+    let port = cluster.url.split(':').nth(2).and_then(|rest| rest.split('/').next()?.parse().ok());
+    let port: u16 = port.expect("the port in the URL");
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let proxy = runtime.block_on(FaultProxy::start(port)).expect("a proxy");
+    let through = cluster.url.replace(&format!(":{port}/"), &format!(":{}/", proxy.port()));
+    (runtime, proxy, through)
+}
+
 fn system_texts(client: &mut Client) -> Vec<String> {
     let all = client.messages("x").into_iter().filter(|message| message.role == Role::System);
     all.map(|message| message.content).collect()
@@ -111,11 +121,7 @@ fn what_a_node_leaves_behind_is_lost_and_denied_and_the_agent_hears_of_it() {
 #[test]
 fn a_node_without_its_database_ends_turns_and_tools_before_another_may_begin() {
     let Some(cluster) = Cluster::create() else { return };
-    let port: u16 =
-        cluster.url.split(':').nth(2).and_then(|rest| rest.split('/').next()?.parse().ok()).expect("a port");
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let proxy = runtime.block_on(FaultProxy::start(port)).expect("a proxy");
-    let through = cluster.url.replace(&format!(":{port}/"), &format!(":{}/", proxy.port()));
+    let (_runtime, proxy, through) = cut_off(&cluster);
     let models = ModelServer::start();
     let config = models.config_toml();
     let homes = [cluster.node_with("a", &through, &config), cluster.node_with("b", &cluster.url, &config)];
@@ -143,4 +149,25 @@ fn a_node_without_its_database_ends_turns_and_tools_before_another_may_begin() {
     other.set_timeout(Some(DEADLINE * 3)).expect("a time-out");
     assert!(!other.message_texts("x").is_empty(), "the other node has it");
     proxy.heal();
+}
+
+#[test]
+fn what_ended_without_the_database_is_recorded_once_it_is_back() {
+    let Some(cluster) = Cluster::create() else { return };
+    let (_runtime, proxy, through) = cut_off(&cluster);
+    let models = ModelServer::start();
+    let homes = [cluster.node_with("a", &through, &models.config_toml())];
+    let [daemon] = start_all(&homes);
+    let mut client = daemon.client();
+    approvals::agent_of(&mut client, "x", "open");
+    let id = start_task(&models, &mut client, "sleep 602");
+    let pid = status(&mut client, &id).1;
+    proxy.fall_silent();
+    wait_until("the end of the command", DEADLINE, || (!process::is_running(pid)).then_some(()));
+    proxy.cut();
+    proxy.heal();
+    wait_until("the end of the task", DEADLINE, || (status(&mut client, &id).0 != TaskStatus::Running).then_some(()));
+    wait_until("the word about it", DEADLINE, || {
+        system_texts(&mut client).iter().any(|text| text.starts_with("Background task")).then_some(())
+    });
 }

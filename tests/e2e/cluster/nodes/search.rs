@@ -1,8 +1,9 @@
 //! A search through all nodes, each of which has the index of its own agents.
 
-use chorus_proto::Client;
 use chorus_proto::methods::search::{Search, SearchParams, SearchResult};
-use chorus_tests::client_ext::ClientExt as _;
+use chorus_proto::{Client, ErrorKind};
+use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
+use chorus_tests::ctl::chorusctl;
 use chorus_tests::{DEADLINE, wait_until};
 
 use super::{Cluster, start_all};
@@ -43,4 +44,28 @@ fn a_search_of_all_agents_asks_all_nodes() {
     // One agent is asked for where it is.
     assert_eq!(agents(&search(&mut a, Some("y"))), ["y"]);
     assert_eq!(agents(&search(&mut b, Some("x"))), ["x"]);
+}
+
+#[test]
+fn a_project_is_searched_though_this_node_has_no_agent_of_it() {
+    let Some(cluster) = Cluster::create() else { return };
+    let homes = ["a", "b"].map(|name| cluster.node_with(name, &cluster.url, "[search]\nindex = true\n"));
+    let daemons = start_all(&homes);
+    let [mut a, mut b] = daemons.each_ref().map(|daemon| daemon.client());
+    a.init("x");
+    b.init("y");
+    chorusctl(&homes[0], ["agent", "config", "x", "project", "harbour"]).expect_success();
+    a.append("x", "the lighthouse of x");
+    let mut search = |project: &str| {
+        let params = SearchParams {
+            all_agents: true,
+            query: "lighthouse".into(),
+            project: Some(project.into()),
+            ..Default::default()
+        };
+        b.call::<Search>(&params)
+    };
+    let found = wait_until("the hit", DEADLINE, || search("harbour").ok().filter(|found| found.hits.len() == 1));
+    assert_eq!((agents(&found), found.warnings.len()), (vec!["x"], 0));
+    assert_eq!(expect_error_kind(search("nowhere")), ErrorKind::NotFound);
 }

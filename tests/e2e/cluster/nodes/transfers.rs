@@ -48,3 +48,13 @@ fn the_name_of_an_agent_is_taken_though_nobody_has_it_and_its_directory_is_here(
     assert!(said.contains("already exists"), "{said}");
     assert_eq!(b.client().message_texts("x"), ["one"]);
 }
+
+#[test]
+fn a_name_is_free_as_soon_as_its_agent_was_destroyed_through_another_node() {
+    let Some(cluster) = Cluster::create() else { return };
+    let homes = [cluster.node("a"), cluster.node("b")];
+    let _daemons = start_all(&homes);
+    chorusctl(&homes[0], ["agent", "init", "x"]).expect_success();
+    chorusctl(&homes[1], ["agent", "destroy", "x", "--yes"]).expect_success();
+    chorusctl(&homes[1], ["agent", "init", "x"]).expect_success();
+}

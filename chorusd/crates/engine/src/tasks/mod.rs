@@ -125,6 +125,12 @@ impl Tasks {
         self.shared.slots.abandon(agent);
     }
 
+    /// Returns whether a task is being started or runs in this process.
+    #[must_use]
+    pub fn has(&self, id: &str) -> bool {
+        self.shared.slots.has(id)
+    }
+
     /// Asks all tasks to end. Others may start.
     pub fn stop_all(&self) {
         self.shared.slots.stop_all();

@@ -26,7 +26,7 @@ impl Tasks {
     /// are certainly still the same.
     pub async fn recover(&self) -> Result<RecoveredTasks> {
         let mut found = self.shared.store.catalog.tasks.list_at_start().await?;
-        let recovered = self.mark_lost(found.unreported).await?;
+        let recovered = self.record_lost(found.unreported).await?;
         for row in &recovered.lost {
             *found.ended.entry(row.agent).or_default() += 1;
         }
@@ -34,8 +34,14 @@ impl Tasks {
         Ok(recovered)
     }
 
-    /// Marks those tasks as lost that were running, as [`Tasks::recover`] does. None of them is of this process.
-    pub async fn mark_lost(&self, mut unreported: Vec<TaskRow>) -> Result<RecoveredTasks> {
+    /// Marks those tasks as lost that were running, as [`Tasks::recover`] does, and counts them. None of them runs in this process.
+    pub async fn mark_lost(&self, unreported: Vec<TaskRow>) -> Result<RecoveredTasks> {
+        let recovered = self.record_lost(unreported).await?;
+        recovered.lost.iter().for_each(|row| self.shared.slots.count_ended(row.agent, 1));
+        Ok(recovered)
+    }
+
+    async fn record_lost(&self, mut unreported: Vec<TaskRow>) -> Result<RecoveredTasks> {
         let mut lost = Vec::new();
         for row in unreported.iter_mut().filter(|row| row.status == TaskStatus::Running) {
             let noted = ProcessIdentity { pid: row.pid, start_time: row.pid_started, boot_id: row.boot.clone() };

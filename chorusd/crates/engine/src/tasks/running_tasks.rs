@@ -201,6 +201,17 @@ impl TaskSlots {
         }
     }
 
+    /// Returns whether a task with this id has a slot.
+    pub(super) fn has(&self, id: &str) -> bool {
+        let number = id.strip_prefix('t').and_then(|number| number.parse::<u64>().ok());
+        number.is_some_and(|number| self.state.lock().slots.contains_key(&number))
+    }
+
+    /// Counts tasks that have ended without a slot.
+    pub(super) fn count_ended(&self, agent: Uuid, more: u64) {
+        *self.state.lock().ended.entry(agent).or_default() += more;
+    }
+
     pub(super) fn is_abandoned(&self, number: u64) -> bool {
         self.state.lock().abandoned.contains(&number)
     }

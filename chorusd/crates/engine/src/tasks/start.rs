@@ -104,7 +104,16 @@ impl Tasks {
             ended_at: None,
             log_path: format!("{LOGS_DIR}/{}", log_file_name(taken.number)),
         };
-        if let Err(failure) = self.shared.store.catalog.tasks.insert(row.clone()).await {
+        let mut insert = self.shared.store.catalog.tasks.insert(row.clone());
+        let inserted = tokio::select! {
+            inserted = &mut insert => inserted,
+            // The database may take long: what must end now does not wait for it.
+            () = taken.stop.cancelled() => {
+                running.terminate(Duration::ZERO).await;
+                insert.await
+            }
+        };
+        if let Err(failure) = inserted {
             running.terminate(Duration::ZERO).await;
             return Err(format!("not started: cannot record the task ({failure})"));
         }

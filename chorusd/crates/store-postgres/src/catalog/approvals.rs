@@ -62,6 +62,15 @@ impl ApprovalTable for PostgresApprovalTable {
         })
     }
 
+    fn agent_of_open(&self, id: String) -> CatalogRead<'_, Option<Uuid>> {
+        Box::pin(async move {
+            if !is_storable(&id) {
+                return Ok(None);
+            }
+            Ok(self.select("status = 'open' AND id = $1", &[&id]).await?.pop().map(|(_, agent)| agent))
+        })
+    }
+
     fn list_open_elsewhere(&self) -> CatalogRead<'_, Vec<Approval>> {
         Box::pin(async move {
             let wanted = "status = 'open' AND NOT (agent_id = ANY ($1)) ORDER BY asked_at, id LIMIT 1000";

@@ -99,7 +99,7 @@ impl AgentClaims {
             return Err(there);
         }
         let Some(row) = self.store.catalog.agents.find(name.to_owned()).await? else { return Ok(None) };
-        self.ensure(row.id, name).await.inspect_err(|failure| self.owner_hints.note(name, failure))?;
+        self.ensure(row.id, name).await.inspect_err(|failure| self.owner_hints.note(name, name, failure))?;
         Ok(self.index.by_id(row.id))
     }
 
@@ -142,7 +142,7 @@ impl AgentClaims {
         }
         let found = self.store.catalog.agents.list_by_id(vec![agent]).await?.pop();
         let Some(row) = found.filter(|row| row.status == AgentStatus::Active) else { return Ok(None) };
-        self.ensure(agent, &row.name).await.inspect_err(|failure| self.owner_hints.note(&id, failure))?;
+        self.ensure(agent, &row.name).await.inspect_err(|failure| self.owner_hints.note(&id, &row.name, failure))?;
         Ok(self.index.by_id(agent))
     }
 
@@ -242,6 +242,8 @@ impl AgentClaims {
     async fn adopt(&self, ownership: &dyn Ownership, agent: Uuid) -> Result<()> {
         let rows = self.store.catalog.agents.list_by_id(vec![agent]).await?;
         let row = rows.into_iter().find(|row| row.status == AgentStatus::Active);
+        self.owner_hints.remove(&agent.to_string());
+        row.iter().for_each(|row| self.owner_hints.remove(&row.name));
         let heads = ownership.live_contexts_of(agent).await?;
         let conversations = ownership.conversations_of(agent).await?;
         self.index.conversations.forget_agent(agent);
@@ -252,6 +254,8 @@ impl AgentClaims {
         };
         // Its former node has numbered its writes of files.
         self.registry.raise_file_position(self.store.catalog.file_writes.last_position().await?);
+        // Also what this process did for the agent before another one had it.
+        self.moves.abandon(agent);
         let left = self.moves.find_left_behind(agent).await?;
         // Nothing is awaited from here on: who finds the agent in the index finds its contexts.
         self.registry.adopt(agent, heads);

@@ -8,7 +8,7 @@ use chorus_base::private_fs::{FileSnapshot, TEMPORARY_PREFIX, create_private, mo
 use chorus_base::requester::Requester;
 use chorus_catalog::AuditDecision;
 use chorus_config::Config;
-use chorus_config::agent::{AGENT_FILE, AgentConfig, check_name, normalise, render};
+use chorus_config::agent::{AGENT_FILE, AgentConfig, MAX_NAME_CHARS, check_name, normalise, render};
 use chorus_permissions::Profiles;
 use chorus_proto::methods::agent::{InitParams, InitResult};
 use chorus_proto::{AgentStatus, ErrorKind, EventType};
@@ -74,22 +74,9 @@ pub async fn ensure_import_agent(
     source: &str,
 ) -> Result<Arc<AgentEntry>> {
     let agents = &editor.agents;
-    if let Some(entry) = agents.index.by_name(source) {
-        return Ok(entry);
-    }
-    // In a cluster each node has its own, because transcripts are on its machine: that of the first has no suffix.
-    let name = match agents.claims.find(source).await {
-        Ok(Some(entry)) => return Ok(entry),
-        Ok(None) => source.to_owned(),
-        Err(Error { elsewhere: Some(_), .. }) => {
-            let node = agents.claims.store.ownership.as_ref().map_or("", |ownership| ownership.node());
-            let own = format!("{source}-{node}");
-            match agents.claims.find(&own).await? {
-                Some(entry) => return Ok(entry),
-                None => own,
-            }
-        }
-        Err(failure) => return Err(failure),
+    let name = match find_import_agent(agents, source).await? {
+        ImportAgent::Found(entry) => return Ok(entry),
+        ImportAgent::ToCreate(name) => name,
     };
     let overrides = Map::from_iter([("import_source".to_owned(), Value::from(source))]);
     let made =
@@ -101,15 +88,45 @@ pub async fn ensure_import_agent(
     }
 }
 
+/// The agent for the imported conversations of a program.
+enum ImportAgent {
+    Found(Arc<AgentEntry>),
+    /// There is none; with the name that it gets.
+    ToCreate(String),
+}
+
+/// Finds the agent of `source` on this node. In a cluster each node has its own, because transcripts are on its machine: that
+/// of the first node has the name of the program, and that of another one ends with the name of its node.
+async fn find_import_agent(agents: &AgentResolver, source: &str) -> Result<ImportAgent> {
+    let here = |name: &str| agents.index.by_name(name).filter(|entry| agents.claims.has(entry.settings.id));
+    if let Some(entry) = here(source) {
+        return Ok(ImportAgent::Found(entry));
+    }
+    let Some(ownership) = &agents.claims.store.ownership else { return Ok(ImportAgent::ToCreate(source.to_owned())) };
+    let Some(first) = agents.table.find(source.to_owned()).await? else {
+        return Ok(ImportAgent::ToCreate(source.to_owned()));
+    };
+    // What this node had, it has again since its start. So it is another node's, or nobody has had it yet.
+    if !ownership.was_owned(first.id).await?
+        && let Some(entry) = agents.claims.find(source).await?
+    {
+        return Ok(ImportAgent::Found(entry));
+    }
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    let node: String = ownership.node().chars().map(plain).collect();
+    let own: String = format!("{source}-{node}").chars().take(MAX_NAME_CHARS).collect();
+    match here(&own) {
+        Some(entry) => Ok(ImportAgent::Found(entry)),
+        None => Ok(agents.claims.find(&own).await?.map_or(ImportAgent::ToCreate(own), ImportAgent::Found)),
+    }
+}
+
 /// Checks that `by` may create an agent with this name. Only the owner may revive a kept directory, because it comes
 /// back with its permissions and conversations, possibly with people of other servers.
 async fn ensure_name_free(agents: &AgentResolver, name: &str, by: &Requester) -> Result<()> {
+    // Without a cluster the index has all agents.
     let is_taken = agents.index.by_name(name).is_some()
-        || match agents.claims.find(name).await {
-            Ok(found) => found.is_some(),
-            Err(failure) if failure.elsewhere.is_some() => true,
-            Err(failure) => return Err(failure),
-        };
+        || (agents.claims.store.ownership.is_some() && agents.table.find(name.to_owned()).await?.is_some());
     if is_taken {
         return Err(Error::new(ErrorKind::AlreadyExists, format!("agent {name} already exists"))
             .hint(format!("choose another name, or see it: chorusctl agent show {name}")));

@@ -14,7 +14,7 @@ use crate::approvals::Approvals;
 use crate::tasks::Tasks;
 
 /// The services that have something of an agent besides its contexts.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct AgentMoves {
     pub store: Arc<Store>,
     pub tasks: Tasks,
@@ -47,11 +47,9 @@ impl AgentMoves {
         if approvals.is_empty() && rows.is_empty() {
             return;
         }
-        let (store, tasks, now) = (self.store.clone(), self.tasks.clone(), self.clock.now());
+        let (moves, tasks) = (self.clone(), self.tasks.clone());
         chorus_runtime::spawn(async move {
-            let table = &*store.catalog.approvals;
-            let why = "its node stopped";
-            if let Err(failure) = crate::approvals::left_open::deny(table, (agent, approvals), now, why).await {
+            if let Err(failure) = moves.deny(agent, approvals).await {
                 tracing::warn!(%agent, %failure, "cannot deny the approvals that were pending on another node");
             }
             match tasks.mark_lost(rows).await {
@@ -59,6 +57,30 @@ impl AgentMoves {
                 Err(failure) => tracing::warn!(%agent, %failure, "cannot record the tasks of another node as lost"),
             }
         });
+    }
+
+    /// Closes the questions and tasks of this daemon's agents that have ended and are still open in the tables, because the
+    /// database could not be reached then.
+    ///
+    /// # Errors
+    /// If it cannot be reached.
+    pub async fn close_unrecorded(&self) -> Result<()> {
+        let catalog = &self.store.catalog;
+        let (open, mut tasks) = (catalog.approvals.list_open().await?, catalog.tasks.list_at_start().await?.unreported);
+        for (approval, agent) in open {
+            if self.approvals.agent_of(&approval.id).is_none() {
+                self.deny(agent, vec![approval]).await?;
+            }
+        }
+        tasks.retain(|row| !self.tasks.has(&row.id));
+        let recovered = self.tasks.mark_lost(tasks).await?;
+        self.tasks.notify_recovered(recovered).await;
+        Ok(())
+    }
+
+    async fn deny(&self, agent: Uuid, open: Vec<Approval>) -> Result<()> {
+        let (table, why) = (&*self.store.catalog.approvals, "its node stopped, or lost the database");
+        crate::approvals::left_open::deny(table, (agent, open), self.clock.now(), why).await
     }
 
     /// Ends the tasks of an agent that another daemon has taken over, and forgets its questions. Nothing is written.

@@ -41,7 +41,11 @@ pub async fn list(
     listed.retain(|decided| open.iter().all(|open| open.id != decided.id));
     listed.extend(open);
     if agent.is_none() {
-        listed.extend(table.list_open_elsewhere().await?);
+        let elsewhere = table.list_open_elsewhere().await?;
+        if !elsewhere.is_empty() {
+            listed.extend(elsewhere);
+            listed.sort_by(|one, other| (one.asked_at, &one.id).cmp(&(other.asked_at, &other.id)));
+        }
     }
     Ok(build_page(listed, params.offset.unwrap_or(0), limit.min(MAX_PAGE), MAX_PAGE_BYTES.min(config.max_frame / 8)))
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use chorus_base::error::Result;
 use chorus_catalog::ApprovalTable;
-use chorus_proto::methods::approvals::{Approval, Status};
+use chorus_proto::methods::approvals::Approval;
 use futures_util::future::BoxFuture;
 
 use crate::agent::agent_index::{AgentEntry, AgentIndex};
@@ -24,11 +24,10 @@ async fn ensure_agent_here(agents: &AgentResolver, approvals: &Approvals, id: &s
     if store.ownership.is_none() || approvals.agent_of(id).is_some() {
         return Ok(());
     }
-    let found = store.catalog.approvals.get(normalize_id(id)).await?;
-    if let Some(open) = found.filter(|found| found.status == Status::Open) {
-        agents.claims.find(&open.agent).await?;
+    match store.catalog.approvals.agent_of_open(normalize_id(id)).await? {
+        Some(agent) => agents.claims.ensure_by_id(agent).await,
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Returns the current state of an approval, redacted.
