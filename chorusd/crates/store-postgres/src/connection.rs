@@ -89,7 +89,9 @@ impl DatabaseUrl {
     pub(crate) async fn connect_and_listen(&self, on_notification: OnNotification) -> Result<Client> {
         let attempt = Attempt { config: &self.config, mode: self.mode };
         let tls = self.tls().await?;
-        let dialed = tokio::time::timeout(LOGIN_TIMEOUT, self.dial(&tls, on_notification)).await.map_err(|_| attempt.timed_out())?;
+        let dialed = tokio::time::timeout(LOGIN_TIMEOUT, self.dial(&tls, on_notification))
+            .await
+            .map_err(|_| attempt.timed_out())?;
         let (client, _) = dialed.map_err(|failure| attempt.explain(&failure))?;
         Ok(client)
     }

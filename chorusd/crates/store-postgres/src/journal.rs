@@ -139,10 +139,7 @@ impl PostgresJournal {
         let grant = self.grants.of_agent(agent)?;
         let sql = "UPDATE heads SET owner_node = NULL, owner_boot = NULL, wanted_by = $3, released_by = NULL
              WHERE agent_id = $1 AND epoch = $2";
-        let calls = vec![
-            call!(sql, agent, grant.epoch, to.clone()),
-            call!("SELECT pg_notify('released', $1)", to),
-        ];
+        let calls = vec![call!(sql, agent, grant.epoch, to.clone()), call!("SELECT pg_notify('released', $1)", to)];
         let given = self.writer.submit(Ok(Some(grant)), calls, None, |_| Ok(()), |_| ()).await;
         self.grants.remove(grant);
         given

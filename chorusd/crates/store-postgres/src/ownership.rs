@@ -167,11 +167,12 @@ pub(crate) async fn claim(
 }
 
 /// Returns the node that is to have an agent instead of a draining one: its owner if that is well, else the one that it was
-/// given up to, else any that takes agents. `None` if there is none.
+/// given up to, else any that takes agents. `None` if there is none, or if the row still names the draining node.
 async fn find_successor(client: &Client, node: &Node, agent: Uuid) -> Result<Option<Owner>> {
     let sql = "SELECT n.id, n.address FROM nodes n LEFT JOIN heads h ON h.agent_id = $1
          WHERE n.id <> $2 AND NOT n.stopped AND n.heartbeat > clock_timestamp() - make_interval(secs => $3)
              AND (n.id IS NOT DISTINCT FROM h.owner_node OR (n.address <> '' AND NOT n.draining))
+             AND h.owner_node IS DISTINCT FROM $2
          ORDER BY (n.id IS NOT DISTINCT FROM h.owner_node) DESC, (n.id IS NOT DISTINCT FROM h.wanted_by) DESC, random()
          LIMIT 1";
     let stale = STALE_AFTER.as_secs_f64();

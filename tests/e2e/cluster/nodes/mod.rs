@@ -1,10 +1,15 @@
 //! Several daemons that share one PostgreSQL and reach each other over TLS.
 
 mod chaos;
+mod doctor;
+mod drain;
+mod drain_load;
 mod forwarding;
+mod list;
 mod takeover;
 
 use std::net::TcpListener;
+use std::ops::Range;
 use std::path::PathBuf;
 
 use chorus_proto::methods::context::{Append, AppendParams};
@@ -36,22 +41,33 @@ impl Cluster {
 
     /// Makes the home of a node. Its port is free now.
     fn node(&self, name: &str) -> Home {
-        let [cert, key] = ["crt", "key"].map(|ending| self.files.path().join(format!("{name}.{ending}")));
-        let names = format!("IP:127.0.0.1,URI:chorus:node:{name}");
-        let extensions = format!("subjectAltName={names}\nbasicConstraints=critical,CA:FALSE\n");
-        self.authority.sign_extensions(&extensions, -1..90, &cert, &key);
+        self.node_with(name, "")
+    }
+
+    /// Does the same, with more in front of its configuration.
+    fn node_with(&self, name: &str, config: &str) -> Home {
+        let [cert, key] = self.sign(name, -1..90);
         let home = home!().without_index();
         let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|socket| socket.local_addr()).expect("a port").port();
         let [ca, cert, key] = [self.authority.certificate(), cert, key].map(|path| path.display().to_string());
         let bucket = self.bucket.display();
         home.write_config(&format!(
-            "[store]\nkind = \"postgres\"\nurl_file = \"url\"\n\
+            "{config}[store]\nkind = \"postgres\"\nurl_file = \"url\"\n\
              [store.sessions]\nkind = \"dir\"\npath = \"{bucket}\"\n\
              [cluster]\nnode = \"{name}\"\nlisten = \"127.0.0.1:{port}\"\nadvertise = \"127.0.0.1:{port}\"\n\
              ca = \"{ca}\"\ncert = \"{cert}\"\nkey = \"{key}\"\n"
         ));
         chorus_base::private_fs::write_private(&home.path.join("url"), self.url.as_bytes()).expect("the URL");
         home
+    }
+
+    /// Makes the certificate of a node, and its key. It is valid in these days from now on.
+    fn sign(&self, name: &str, days: Range<i64>) -> [PathBuf; 2] {
+        let [cert, key] = ["crt", "key"].map(|ending| self.files.path().join(format!("{name}.{ending}")));
+        let names = format!("IP:127.0.0.1,URI:chorus:node:{name}");
+        let extensions = format!("subjectAltName={names}\nbasicConstraints=critical,CA:FALSE\n");
+        self.authority.sign_extensions(&extensions, days, &cert, &key);
+        [cert, key]
     }
 }
 

@@ -14,6 +14,7 @@ use chorus_proto::{AgentStatus, ErrorKind};
 use chorus_runtime::run_blocking;
 use chorus_store::Store;
 use chorus_store::session_files::stamp;
+use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use uuid::Uuid;
 
@@ -25,6 +26,12 @@ use crate::ops::settings::EffectiveConfig;
 
 /// Directories of an agent that has none on this machine yet.
 const DIRS: [&str; 3] = ["docs", "sessions", "workspace"];
+
+/// Limit of the agents that are claimed in one statement if they are handed over.
+const HANDOVERS_AT_ONCE: u32 = 100;
+
+/// Limit of the agents that are taken on at a time, unless requests ask for them.
+const ADOPTIONS_AT_ONCE: usize = 4;
 
 /// Claims agents, and takes them on.
 #[derive(Debug)]
@@ -176,16 +183,42 @@ impl AgentClaims {
     pub async fn take_on_due(&self, limit: u32) -> Result<usize> {
         let Some(ownership) = &self.store.ownership else { return Ok(0) };
         let due = ownership.claim_due(limit).await?;
-        for agent in &due {
-            let _alone = self.locks.lock(*agent).await;
+        Ok(self.adopt_claimed(&**ownership, due).await)
+    }
+
+    /// Takes on agents that other daemons hand over to this one, whenever they do.
+    pub async fn watch_handovers(&self) {
+        let Some(ownership) = &self.store.ownership else { return };
+        while ownership.wanted().await.is_ok() {
+            loop {
+                match ownership.claim_wanted(HANDOVERS_AT_ONCE).await {
+                    Ok(wanted) if wanted.is_empty() => break,
+                    Ok(wanted) => _ = self.adopt_claimed(&**ownership, wanted).await,
+                    Err(failure) => {
+                        // The next heartbeat finds them.
+                        tracing::warn!(%failure, "cannot claim the agents that another node hands over");
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes on agents that were claimed. Returns their number.
+    async fn adopt_claimed(&self, ownership: &dyn Ownership, agents: Vec<Uuid>) -> usize {
+        let count = agents.len();
+        let adopt = |agent| async move {
+            let _alone = self.locks.lock(agent).await;
             // Unless a request has come in between: it writes to the contexts that it has loaded.
-            if !self.has(*agent)
-                && let Err(failure) = self.adopt(&**ownership, *agent).await
+            if ownership.owns(agent)
+                && !self.has(agent)
+                && let Err(failure) = self.adopt(ownership, agent).await
             {
                 tracing::error!(%agent, %failure, "cannot take an agent on");
             }
-        }
-        Ok(due.len())
+        };
+        futures_util::stream::iter(agents).for_each_concurrent(ADOPTIONS_AT_ONCE, adopt).await;
+        count
     }
 
     /// Ends what this daemon does for agents that others have taken over, whenever that happens.
