@@ -2,7 +2,8 @@
 
 use chorus_proto::error::exit;
 use chorus_tests::client_ext::ClientExt as _;
-use chorus_tests::{Daemon, chorusctl, home};
+use chorus_tests::ctl::chorusctl;
+use chorus_tests::{Daemon, home};
 
 use super::{Cluster, start_all};
 

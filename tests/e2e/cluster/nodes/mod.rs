@@ -7,6 +7,7 @@ mod drain_load;
 mod forwarding;
 mod list;
 mod takeover;
+mod upgrade;
 
 use std::net::TcpListener;
 use std::ops::Range;
