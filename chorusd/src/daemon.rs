@@ -70,7 +70,7 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// Share of the time for a stop in which running turns may end by themselves before their agents go to other nodes.
 const TURNS_SHARE: f64 = 0.3;
 
-/// Share of the time for a stop in which agents are handed over to other nodes.
+/// Share of the time for a stop in which agents are moved to other nodes.
 const HANDOVER_SHARE: f64 = 0.5;
 
 /// Runs the daemon of `places` until it is stopped. Returns the reason if it could not start or had to end.
@@ -376,21 +376,21 @@ impl Daemon {
         Ok(())
     }
 
-    /// Hands the agents over to other nodes of a cluster while this one still answers. Without another node, they stay.
+    /// Moves the agents to other nodes of a cluster while this one still answers. Without another node, they stay.
     async fn hand_over(&self, stops: &mut StopSignals) -> Result<()> {
         if self.ops.store.ownership.is_none() {
             return Ok(());
         }
         let (begun, limit) = (Moment::now(), self.ops.config.stop_timeout);
         let mover = self.ops.agent_mover.clone();
-        // In a task of its own: an agent that is being handed over when the time is up is not left half way.
+        // In a task of its own: an agent that is being moved when the time is up is not left half way.
         let moving = chorus_runtime::spawn(async move { mover.move_all(begun + limit.mul_f64(TURNS_SHARE)).await });
         tokio::select! {
             moved = timeout_at(begun + limit.mul_f64(HANDOVER_SHARE), moving) => {
                 match moved.map(|ended| ended.unwrap_or_else(|e| Err(Error::internal(e.to_string())))) {
-                    Ok(Ok(moved)) => tracing::info!(agents = moved.agents, left = moved.left.len(), "handed agents over"),
-                    Ok(Err(failure)) => tracing::info!(%failure, "agents are not handed over"),
-                    Err(_) => tracing::warn!("not every agent was handed over in time"),
+                    Ok(Ok(moved)) => tracing::info!(agents = moved.agents, left = moved.left.len(), "moved agents to other nodes"),
+                    Ok(Err(failure)) => tracing::info!(%failure, "agents are not moved"),
+                    Err(_) => tracing::warn!("not every agent was moved in time"),
                 }
                 Ok(())
             }

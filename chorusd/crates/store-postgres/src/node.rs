@@ -55,7 +55,7 @@ pub(crate) struct Node {
 
 impl Node {
     /// Registers this process. Writes that an earlier process of the node has sent are refused from here on.
-    /// Whatever `wanted` hears of notifications, the client listens from here on.
+    /// The client receives notifications for `wanted` from here on.
     pub(crate) async fn start(
         client: &Client,
         route: Route,

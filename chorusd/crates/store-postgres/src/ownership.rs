@@ -77,8 +77,11 @@ impl Grants {
         self.inner.lock().contexts.remove(&context);
     }
 
+    /// Records an ownership, unless a later one is known: of two claims at once, the answers may come in any order.
     pub(crate) fn insert(&self, grant: Grant) {
-        self.inner.lock().agents.insert(grant.agent, grant.epoch);
+        let mut inner = self.inner.lock();
+        let epoch = inner.agents.entry(grant.agent).or_insert(grant.epoch);
+        *epoch = grant.epoch.max(*epoch);
     }
 
     /// Forgets an ownership that has ended, and its contexts. Returns whether it was the present one.

@@ -28,7 +28,7 @@ fn nodes(client: &mut Client) -> Vec<(String, NodeState, u64)> {
     status.nodes.into_iter().map(|node| (node.name, node.state, node.agents)).collect()
 }
 
-/// Waits until these are the nodes: a successor claims a moment after it was told to.
+/// Waits until these are the nodes: a successor claims a moment later.
 fn expect_nodes(client: &mut Client, expected: &[(&str, NodeState, u64)]) {
     wait_until("the agents to be elsewhere", DEADLINE, || {
         let nodes = nodes(client);

@@ -106,7 +106,7 @@ pub(super) struct Inner {
     /// Agents that this daemon has among those of a cluster. The token is cancelled when another one takes the agent over;
     /// empty without a cluster.
     pub(super) adopted: HashMap<Uuid, CancellationToken>,
-    /// Agents that were handed over to other daemons, with these.
+    /// Agents that were moved to other daemons, with these.
     pub(super) moved: HashMap<Uuid, Elsewhere>,
 }
 

@@ -63,18 +63,18 @@ impl Registry {
         }
     }
 
-    /// As [`Registry::abandon`], for an agent that was handed over: requests that wait for it are told where it is.
+    /// As [`Registry::abandon`], for an agent that was moved: requests that wait for it are sent after it.
     pub fn abandon_to(&self, agent: Uuid, there: Elsewhere) {
         self.inner.lock().moved.insert(agent, there);
         self.abandon(agent);
     }
 
-    /// Returns the daemon to which an agent was handed over.
+    /// Returns the daemon to which an agent was moved.
     pub(in crate::agent) fn moved_to(&self, agent: Uuid) -> Option<Elsewhere> {
         self.inner.lock().moved.get(&agent).cloned()
     }
 
-    /// The error for a request that met an agent when it was handed over. Nothing was done.
+    /// Creates the error for a request that met an agent when it was moved. Nothing was done.
     pub(in crate::agent) fn moved_error(&self, agent: Uuid, there: Elsewhere) -> Error {
         let entry = self.agents.by_id(agent);
         Error::elsewhere(entry.as_ref().map_or("the agent", |entry| &entry.settings.name), there)

@@ -9,7 +9,7 @@ use chorus_base::error::{Elsewhere, Error, Result};
 use chorus_base::private_fs::create_private;
 use chorus_catalog::AgentRow;
 use chorus_config::agent::{AGENT_FILE, AgentConfig};
-use chorus_journal::{Claim, ContextRow, Owner, Ownership};
+use chorus_journal::{Claim, ContextRow, NodeRow, Owner, Ownership};
 use chorus_proto::{AgentStatus, ErrorKind};
 use chorus_runtime::run_blocking;
 use chorus_store::Store;
@@ -27,7 +27,7 @@ use crate::ops::settings::EffectiveConfig;
 /// Directories of an agent that has none on this machine yet.
 const DIRS: [&str; 3] = ["docs", "sessions", "workspace"];
 
-/// Limit of the agents that are claimed in one statement if they are handed over.
+/// Limit of the agents that are claimed in one statement if they move here.
 const HANDOVERS_AT_ONCE: u32 = 100;
 
 /// Limit of the agents that are taken on at a time, unless requests ask for them.
@@ -62,6 +62,20 @@ impl AgentClaims {
         match &self.store.ownership {
             Some(ownership) if !self.has(agent) => self.take_on(&**ownership, agent, name).await,
             _ => Ok(()),
+        }
+    }
+
+    /// Checks that a new agent may be created here, before anything of it exists.
+    ///
+    /// # Errors
+    /// [`Error::elsewhere`] if this node is to have no agents, and another can have this one.
+    pub async fn check_may_create(&self, name: &str) -> Result<()> {
+        let Some(ownership) = self.store.ownership.as_ref().filter(|ownership| ownership.is_draining()) else {
+            return Ok(());
+        };
+        match ownership.nodes().await?.into_iter().find(NodeRow::takes_agents) {
+            Some(other) => Err(Error::elsewhere(name, Elsewhere { node: other.name, address: other.address })),
+            None => Ok(()),
         }
     }
 
@@ -186,7 +200,7 @@ impl AgentClaims {
         Ok(self.adopt_claimed(&**ownership, due).await)
     }
 
-    /// Takes on agents that other daemons hand over to this one, whenever they do.
+    /// Takes on agents that other daemons move to this one, whenever they do.
     pub async fn watch_handovers(&self) {
         let Some(ownership) = &self.store.ownership else { return };
         while ownership.wanted().await.is_ok() {
@@ -196,7 +210,7 @@ impl AgentClaims {
                     Ok(wanted) => _ = self.adopt_claimed(&**ownership, wanted).await,
                     Err(failure) => {
                         // The next heartbeat finds them.
-                        tracing::warn!(%failure, "cannot claim the agents that another node hands over");
+                        tracing::warn!(%failure, "cannot claim agents of another node");
                         break;
                     }
                 }

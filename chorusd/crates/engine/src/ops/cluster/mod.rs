@@ -24,6 +24,6 @@ pub use profile_hash::publish_profile_hash;
 fn require_cluster(store: &Store) -> Result<&Arc<dyn Ownership>> {
     store.ownership.as_ref().ok_or_else(|| {
         Error::new(ErrorKind::Unsupported, "this daemon is not in a cluster: it keeps its agents in its own home")
-            .hint("a cluster begins with kind = \"postgres\" in the table [store], and the table [cluster]")
+            .hint("for a cluster, set kind = \"postgres\" in the table [store], and fill in the table [cluster]")
     })
 }

@@ -15,13 +15,13 @@ use crate::agent::agent_index::AgentEntry;
 use crate::ops::agent::{AgentClaims, AgentEditor};
 use crate::tasks::Tasks;
 
-/// Limit of the agents that are handed over at a time.
+/// Limit of the agents that are moved at a time.
 const MAX_CONCURRENT_MOVES: usize = 16;
 
 /// Limit of the rounds: an agent that was claimed while the first one ran is moved by the next.
 const MAX_ROUNDS: usize = 3;
 
-/// Hands the agents of this node over.
+/// Moves the agents of this node.
 #[derive(Debug)]
 pub struct AgentMover {
     pub claims: Arc<AgentClaims>,
@@ -41,7 +41,7 @@ pub struct Moved {
 }
 
 impl AgentMover {
-    /// Lets this node claim no more agents, and hands over those that it has: each to the node that has fewest. Turns may
+    /// Lets this node claim no more agents, and moves those that it has, each to the node that has fewest. Turns may
     /// run until `turns_until`; then they are ended.
     ///
     /// # Errors
@@ -87,7 +87,7 @@ impl AgentMover {
         entry.map_or_else(|| agent.to_string(), |entry| entry.settings.name.clone())
     }
 
-    /// Hands an agent over to another node. Requests for it wait, and are then forwarded. Returns whether it was here.
+    /// Moves an agent to another node. Requests for it wait, and are then forwarded. Returns whether it was here.
     async fn hand_over(
         &self,
         ownership: &dyn Ownership,
@@ -128,7 +128,7 @@ impl AgentMover {
         self.claims.registry.abandon_to(agent, to);
         self.claims.index.remove_moved(agent);
         drop(held);
-        tracing::info!(agent = %name, node, "handed an agent over");
+        tracing::info!(agent = %name, node, "moved an agent to another node");
         given
     }
 }
