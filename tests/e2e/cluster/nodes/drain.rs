@@ -114,7 +114,7 @@ async fn an_idle_agent_moves_while_a_client_asks_for_it() {
 fn send(home: &Home, agent: &str) -> std::thread::JoinHandle<Result<String, CallError>> {
     let (mut client, agent) = (Client::connect(&home.socket()).expect("a client"), agent.to_owned());
     std::thread::spawn(move || {
-        let params = SendParams { agent: Some(agent), message: "hello".into(), ..Default::default() };
+        let params = SendParams { agent: Some(agent), text: "hello".into(), ..Default::default() };
         client.call::<Send>(&params).map(|sent| sent.reply)
     })
 }
