@@ -10,7 +10,7 @@ use crate::ui::units::pluralize;
 /// Move all agents of a node to others
 ///
 /// Running turns may end first, for as long as `stop_timeout` allows; then they are cancelled. The node takes no agents until it restarts, or
-/// until --undo, and still answers for those of other nodes. Agents that have moved do not move again.
+/// until --undo, and still answers for those of other nodes. Agents that have moved stay at their new node.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Name of the node [default: the one that answers]

@@ -51,8 +51,10 @@ fn the_list_of_nodes_says_who_has_what() {
 #[test]
 fn a_daemon_alone_says_that_it_has_no_cluster() {
     let home = home!().without_index();
-    home.write_config("[store]\nkind = \"sqlite\"\n");
-    let daemon = Daemon::start(&home);
+    let mut command = home.command(home.bins.chorusd);
+    // Whatever other tests use.
+    command.env("CHORUS_STORE_KIND", "sqlite");
+    let daemon = Daemon::start_command(&home, command);
     daemon.client().init("x");
     for words in [["cluster"].as_slice(), &["cluster", "drain"]] {
         let refused = chorusctl(&home, words);
