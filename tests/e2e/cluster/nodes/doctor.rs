@@ -37,7 +37,7 @@ fn a_cluster_that_is_well_has_one_warning() {
         found(&mut client, "node b").pop().filter(|(verdict, ..)| *verdict == Verdict::Warn)
     });
     assert!(text.starts_with("is down: no heartbeat for "), "{text}");
-    drop(Daemon::start(&homes[1]).terminate());
+    assert!(Daemon::start(&homes[1]).terminate().success());
     assert_eq!(found(&mut client, "node b")[0].1, "has stopped");
 }
 
