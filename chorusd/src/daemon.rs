@@ -203,7 +203,7 @@ impl Daemon {
             let tasks = TaskTracker::new();
             let (ops, live) =
                 make_services(places, config, clock, (program, redactor), (&on_fatal, started), &tasks).await?;
-            ops::cluster::publish_profile_hash(&ops).await?;
+            ops::cluster::publish_profile_hash(&ops.store, &ops.config.profiles).await?;
             ops.agent_resolver.claims.take_on_former().await?;
             let recovered = ops.tasks.recover().await?;
             load_agents(&ops).await?;

@@ -2,14 +2,13 @@
 
 use chorus_base::error::Result;
 use chorus_permissions::Profiles;
+use chorus_store::Store;
 use sha2::{Digest as _, Sha256};
 
-use crate::ops::Ops;
-
 /// Tells the other nodes the hash of the profiles of this one.
-pub async fn publish_profile_hash(ops: &Ops) -> Result<()> {
-    match &ops.store.ownership {
-        Some(ownership) => ownership.publish_profiles(hash_profiles(&ops.config.profiles)).await,
+pub async fn publish_profile_hash(store: &Store, profiles: &Profiles) -> Result<()> {
+    match &store.ownership {
+        Some(ownership) => ownership.publish_profiles(hash_profiles(profiles)).await,
         None => Ok(()),
     }
 }
