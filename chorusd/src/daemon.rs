@@ -67,6 +67,12 @@ use crate::server::accept_peers;
 /// The time that a stop waits until clients have read their last replies.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// Share of the time for a stop in which running turns may end by themselves before their agents go to other nodes.
+const TURNS_SHARE: f64 = 0.3;
+
+/// Share of the time for a stop in which agents are moved to other nodes.
+const HANDOVER_SHARE: f64 = 0.5;
+
 /// Runs the daemon of `places` until it is stopped. Returns the reason if it could not start or had to end.
 pub fn run(places: &InstancePaths, detached: bool) -> Result<()> {
     if detached {
@@ -197,6 +203,7 @@ impl Daemon {
             let tasks = TaskTracker::new();
             let (ops, live) =
                 make_services(places, config, clock, (program, redactor), (&on_fatal, started), &tasks).await?;
+            ops::cluster::publish_profile_hash(&ops.store, &ops.config.profiles).await?;
             ops.agent_resolver.claims.take_on_former().await?;
             let recovered = ops.tasks.recover().await?;
             load_agents(&ops).await?;
@@ -306,6 +313,7 @@ impl Daemon {
         systemd_notify::notify_stopping("saving every conversation");
         let deadline = Moment::now() + self.ops.config.stop_timeout;
         self.ops.registry.emit_event(EventType::DaemonStopping, None, None, json!({}));
+        self.hand_over(&mut stops).await?;
         // The store needs time after Discord.
         let discord_until = Moment::now() + self.ops.config.stop_timeout.mul_f64(0.7);
         let discord = chorus_runtime::spawn(async move { discord.stop(discord_until).await });
@@ -366,6 +374,32 @@ impl Daemon {
         }
         tracing::info!("stopped");
         Ok(())
+    }
+
+    /// Moves the agents to other nodes of a cluster while this one still answers. Without another node, they stay.
+    async fn hand_over(&self, stops: &mut StopSignals) -> Result<()> {
+        if self.ops.store.ownership.is_none() {
+            return Ok(());
+        }
+        let (begun, limit) = (Moment::now(), self.ops.config.stop_timeout);
+        let mover = self.ops.agent_mover.clone();
+        // In a task of its own: an agent that is being moved when the time is up is not left half way.
+        let moving = chorus_runtime::spawn(async move { mover.move_all(begun + limit.mul_f64(TURNS_SHARE)).await });
+        tokio::select! {
+            moved = timeout_at(begun + limit.mul_f64(HANDOVER_SHARE), moving) => {
+                match moved.map(|ended| ended.unwrap_or_else(|e| Err(Error::internal(e.to_string())))) {
+                    Ok(Ok(moved)) => tracing::info!(agents = moved.agents, left = moved.left.len(), "moved agents to other nodes"),
+                    Ok(Err(failure)) => tracing::info!(%failure, "agents are not moved"),
+                    Err(_) => tracing::warn!("not every agent was moved in time"),
+                }
+                Ok(())
+            }
+            Some(signal) = stops.recv() => {
+                tracing::warn!(signal, "stopped immediately; unsaved messages are in the journal");
+                Err(Error::stopping())
+            }
+            () = self.fatal.cancelled() => Err(self.fatal_failure()),
+        }
     }
 
     fn fatal_failure(&self) -> Error {

@@ -164,6 +164,9 @@ pub struct Agent {
     /// The program whose imported conversations it holds. Such an agent is never the implied agent.
     #[omit_empty]
     pub import_source: Option<String>,
+    /// The node of the cluster that has it.
+    #[omit_empty]
+    pub node: Option<String>,
     /// Why its model would not answer now; only in the status of one agent.
     #[omit_empty]
     pub blocked: Option<Blocked>,

@@ -9,9 +9,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use chorus_proto::methods::{
-    agent, agent_transfer, approvals, audit, backup, capture, context, continuation, conversations, daemon, doctor,
-    events, export, import, memory, models, notes, permissions, search, send, session, session_branching, settings,
-    tasks, trash, usage,
+    agent, agent_transfer, approvals, audit, backup, capture, cluster, context, continuation, conversations, daemon,
+    doctor, events, export, import, memory, models, notes, permissions, search, send, session, session_branching,
+    settings, tasks, trash, usage,
 };
 use chorus_proto::rpc::{IncomingMessage, OutgoingRequest, Progress, Request, VERSION};
 use chorus_proto::{ErrorKind, Event, Message, Method, NewMessage, RpcError, SessionHeader, frame};
@@ -128,6 +128,8 @@ fn methods() -> Vec<MethodCase> {
         method_case::<capture::Forget>(),
         method_case::<capture::Pause>(),
         method_case::<capture::Resume>(),
+        method_case::<cluster::Status>(),
+        method_case::<cluster::Drain>(),
     ]
 }
 

@@ -2,9 +2,9 @@
 
 use chorus_proto::event::{Event, Lagged};
 use chorus_proto::methods::{
-    agent, agent_transfer, approvals, audit, backup, capture, context, continuation, conversations, daemon, doctor,
-    events, export, import, memory, models, notes, permissions, search, send, session, session_branching, settings,
-    tasks, trash, usage,
+    agent, agent_transfer, approvals, audit, backup, capture, cluster, context, continuation, conversations, daemon,
+    doctor, events, export, import, memory, models, notes, permissions, search, send, session, session_branching,
+    settings, tasks, trash, usage,
 };
 use chorus_proto::rpc::Progress;
 use chorus_proto::{Message, Method, PROTOCOL, RpcError, SessionHeader};
@@ -134,6 +134,8 @@ pub fn protocol_schema() -> Value {
     all.add_method::<capture::Forget>();
     all.add_method::<capture::Pause>();
     all.add_method::<capture::Resume>();
+    all.add_method::<cluster::Status>();
+    all.add_method::<cluster::Drain>();
     let error = RpcError::json_schema(&mut all.answers);
     let progress = Progress::json_schema(&mut all.answers);
     let said = send::Progress::json_schema(&mut all.answers);

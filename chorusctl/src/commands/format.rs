@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use chorus_proto::{
-    AgentState, ContextInfo, ConversationRef, Meter, RunningTurn, Session, SummarySource, TokenPair, TokenSource,
-    ToolsShown,
+    Agent, AgentState, ContextInfo, ConversationRef, Meter, RunningTurn, Session, SummarySource, TokenPair,
+    TokenSource, ToolsShown,
 };
 
 use crate::error::Error;
@@ -164,6 +164,12 @@ pub fn state_cell(state: AgentState) -> Cell {
         AgentState::Idle => Cell::new(Style::Plain, "idle"),
         AgentState::Destroyed => Cell::new(Style::Bad, "destroyed"),
     }
+}
+
+/// Formats the node of a cluster that has an agent as a table cell.
+#[must_use]
+pub fn node_cell(agent: &Agent) -> Cell {
+    sanitize::one_line(agent.node.as_deref().unwrap_or_default()).into()
 }
 
 /// Formats how long a turn has been running, or waiting for other turns of its agent, as a table cell.

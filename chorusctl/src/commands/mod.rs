@@ -16,6 +16,7 @@ pub mod backup;
 pub mod cancel;
 pub mod capture;
 pub mod chat;
+pub mod cluster;
 pub mod completions;
 pub mod context;
 pub mod conversations;
@@ -128,6 +129,9 @@ pub enum Command {
     Daemon(daemon::Args),
     /// Check the installation for problems
     Doctor(doctor::Args),
+    /// Show the nodes of a cluster, and move their agents
+    #[command(hide = true)]
+    Cluster(cluster::Args),
     /// Back up everything; verify or restore a backup
     Backup(backup::Args),
     /// Run a ten-second demo in a temporary directory
@@ -178,6 +182,7 @@ pub fn run(command: Command, app: &mut App) -> Result<(), Error> {
         Command::Events(args) => events::run(args, app),
         Command::Daemon(args) => daemon::run(args, app),
         Command::Doctor(args) => doctor::run(&args, app),
+        Command::Cluster(args) => cluster::run(args, app),
         Command::Backup(args) => backup::run(args, app),
         Command::Tour(args) => tour::run(args, app),
         Command::Completions(args) => completions::run(&args, app),

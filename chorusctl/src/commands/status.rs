@@ -158,18 +158,28 @@ fn print_status(out: &mut Stdout, status: &StatusResult) -> Result<(), Error> {
         writeln!(out, "{line}")?;
     }
     out.text("\n")?;
-    let mut table = Table::new([
+    let mut columns = vec![
         Column::new("AGENT"),
         Column::new("STATE"),
         Column::new("MESSAGES").align_right(),
         Column::new("WINDOW").align_right(),
         Column::new("AUTO-SAVE"),
         Column::new("LAST SESSION").flexible(),
-    ]);
+    ];
+    // In a cluster.
+    let has_nodes = status.agents.iter().any(|agent| agent.node.is_some());
+    if has_nodes {
+        columns.insert(1, Column::new("NODE"));
+    }
+    let mut table = Table::new(columns);
     for agent in &status.agents {
-        table.add_row(agent_row(out, agent));
-        for conversation in &agent.conversations {
-            table.add_row(conversation_row(out, conversation));
+        let mut rows = vec![(agent_row(out, agent), format::node_cell(agent))];
+        rows.extend(agent.conversations.iter().map(|live| (conversation_row(out, live), "".into())));
+        for (mut row, node) in rows {
+            if has_nodes {
+                row.insert(1, node);
+            }
+            table.add_row(row);
         }
     }
     table.write(out)?;

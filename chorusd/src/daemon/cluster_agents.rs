@@ -12,7 +12,7 @@ const DUE_INTERVAL: Duration = Duration::from_secs(15);
 /// Limit of the agents that are taken on at a look.
 const DUE_AT_ONCE: u32 = 100;
 
-/// Takes on agents of which something is due, and drops those that others take over, until `stop` is cancelled. Ends at
+/// Takes on agents of which something is due and those that other nodes move here, and drops those that others take over, until `stop` is cancelled. Ends at
 /// once without a cluster.
 pub(super) async fn run(claims: Arc<AgentClaims>, stop: CancellationToken) {
     if claims.store.ownership.is_none() {
@@ -30,6 +30,7 @@ pub(super) async fn run(claims: Arc<AgentClaims>, stop: CancellationToken) {
         () = stop.cancelled() => {}
         () = watch_hold(&claims) => {}
         () = claims.watch_losses() => {}
+        () = claims.watch_handovers() => {}
         () = due => {}
     }
 }

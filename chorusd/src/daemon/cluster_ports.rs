@@ -1,16 +1,23 @@
 //! The port for other nodes, and the way to theirs, as `[cluster]` names them.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use chorus_base::error::{Error, Result};
+use chorus_base::requester::Requester;
 use chorus_config::ClusterConfig;
 use chorus_engine::ops::Ops;
+use chorus_engine::ops::cluster::PeerChecks;
 use chorus_engine::ops::daemon::VERSION;
 use chorus_peers::{
-    ClusterCredentials, ClusterSettings, ListenerLimits, LocalNode, PeerListener, PeerPool, PoolLimits,
+    CheckState, ClusterCredentials, ClusterSettings, ListenerLimits, LocalNode, Origin, PeerAddress, PeerListener,
+    PeerPool, PoolLimits, SettingCheck, check_settings,
 };
 use chorus_proto::ErrorKind;
+use chorus_proto::methods::doctor::{Check, Verdict};
+use chorus_runtime::run_blocking;
 use chorus_store::Store;
+use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use crate::server::Elsewhere;
@@ -38,12 +45,57 @@ pub(super) async fn open(ops: &Ops, stop: &CancellationToken) -> Result<Ports> {
     };
     let node = LocalNode { id: node_name(&ops.config.cluster)?, boot: ownership.boot(), version: VERSION.to_owned() };
     let credentials = Arc::new(ClusterCredentials::load(&settings, &node.id)?);
+    let own = node.id.clone();
     let max_frame = ops.config.max_frame;
     let limits = ListenerLimits { max_frame, ..ListenerLimits::default() };
     let listener = PeerListener::bind(credentials.clone(), node.clone(), limits, stop.clone()).await?;
     let pool = Arc::new(PeerPool::new(credentials, node, PoolLimits { max_frame, ..PoolLimits::default() }));
+    let _ = ops.peer_checks.set(Arc::new(PortChecks { settings, node: own, pool: pool.clone() }));
     chorus_runtime::spawn(leave_silent_nodes(ops.store.clone(), pool.clone(), stop.clone()));
     Ok(Ports { listener: Some(listener), elsewhere: Elsewhere::forwarded(pool) })
+}
+
+/// What `doctor` checks of the port and of the way to other nodes.
+#[derive(Debug)]
+struct PortChecks {
+    settings: ClusterSettings,
+    node: String,
+    pool: Arc<PeerPool>,
+}
+
+impl PeerChecks for PortChecks {
+    fn check_settings(&self) -> BoxFuture<'_, Vec<Check>> {
+        Box::pin(async move {
+            let (settings, node) = (self.settings.clone(), self.node.clone());
+            let checked = run_blocking(move || Ok(check_settings(&settings, &node, SystemTime::now()))).await;
+            checked.unwrap_or_default().into_iter().map(to_check).collect()
+        })
+    }
+
+    fn reach<'a>(&'a self, node: &'a str, address: &'a str) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let target = PeerAddress { id: node.to_owned(), address: address.to_owned() };
+            match self.pool.connect(&target, &Origin::Client(Requester::Owner)).await {
+                Ok(tunnel) => {
+                    tunnel.finish().await;
+                    Ok(())
+                }
+                Err(failure) => {
+                    let error = Error::new(ErrorKind::Busy, failure.to_string());
+                    Err(Error { hint: failure.hint, ..error })
+                }
+            }
+        })
+    }
+}
+
+fn to_check(found: SettingCheck) -> Check {
+    let verdict = match found.state {
+        CheckState::Ok => Verdict::Ok,
+        CheckState::Warning => Verdict::Warn,
+        CheckState::Failed => Verdict::Fail,
+    };
+    Check { name: format!("cluster.{}", found.setting), verdict, text: found.text, hint: found.hint }
 }
 
 /// Ends the connections to nodes that have fallen silent: who waits for them asks whoever has the agent then.

@@ -1,8 +1,8 @@
 //! The composition root: makes each service once and hands it to those that use it.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use chorus_base::error::Result;
@@ -21,6 +21,7 @@ use chorus_engine::ops::agent::{
 };
 use chorus_engine::ops::backup::Backups;
 use chorus_engine::ops::catalog_sync::CatalogSync;
+use chorus_engine::ops::cluster::AgentMover;
 use chorus_engine::ops::context::ContinuationStarter;
 use chorus_engine::ops::context_meter::ContextMeter;
 use chorus_engine::ops::daemon::DaemonState;
@@ -186,6 +187,7 @@ pub(super) async fn make_services(
         config: effective_config.clone(),
         home: places.home.clone(),
         clock: clock.clone(),
+        ownership: store.ownership.clone().filter(|_| config.cluster.listen.is_some()),
     });
     let agent_editor = Arc::new(AgentEditor {
         agents: agent_resolver.clone(),
@@ -197,6 +199,12 @@ pub(super) async fn make_services(
         sessions_lock: sessions_lock.clone(),
         deleted: deleted.clone(),
         clock: clock.clone(),
+    });
+    let agent_mover = Arc::new(AgentMover {
+        claims: claims.clone(),
+        editor: agent_editor.clone(),
+        tasks: background_tasks.clone(),
+        lock: tokio::sync::Mutex::default(),
     });
     let agent_exporter = AgentExporter {
         agents: agent_resolver.clone(),
@@ -256,6 +264,8 @@ pub(super) async fn make_services(
         agent_describer,
         agent_editor,
         agent_exporter,
+        agent_mover,
+        peer_checks: OnceLock::new(),
         sessions,
         session_importer,
         session_trash,

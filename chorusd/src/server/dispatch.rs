@@ -6,9 +6,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use chorus_proto::error::CODE_METHOD_NOT_FOUND;
 use chorus_proto::methods::{
-    Method, agent, agent_transfer, approvals, audit, backup, capture, context, continuation, conversations, daemon,
-    doctor, events, export, import, memory, models, notes, permissions, search, send, session, session_branching,
-    settings, tasks, trash, usage,
+    Method, agent, agent_transfer, approvals, audit, backup, capture, cluster, context, continuation, conversations,
+    daemon, doctor, events, export, import, memory, models, notes, permissions, search, send, session,
+    session_branching, settings, tasks, trash, usage,
 };
 use chorus_proto::rpc::Request;
 use chorus_proto::{ErrorKind, RpcError};
@@ -124,6 +124,7 @@ routes! {
     inline context::Save => context::save::save(agent_resolver, registry);
     inline context::Clear => context::clear::clear(agent_resolver, registry);
     inline capture::Status => capture::status::status(capture);
+    inline cluster::Status => cluster::status::status(store);
     inline send::Cancel => send::cancel::cancel(agent_resolver, registry);
     // These run to their end even if the client disconnects in the middle.
     spawned agent::Init => agent::init::init(agent_editor, catalog_sync);
@@ -158,6 +159,7 @@ routes! {
     spawned notes::Add => notes::add::add(agent_resolver, registry, store.catalog, redactor, clock);
     spawned notes::Edit => notes::edit::edit(agent_resolver, registry, store.catalog, clock);
     spawned notes::Rm => notes::rm::rm(agent_resolver, registry, store.catalog, clock);
+    spawned cluster::Drain => cluster::drain::drain(agent_mover, config);
     spawned capture::Off => capture::off::off(capture);
     spawned capture::Exclude => capture::exclude::exclude(capture);
     spawned capture::Forget => capture::forget::forget(capture, agent_resolver, session_trash);

@@ -12,6 +12,7 @@ pub mod approvals;
 pub mod audit;
 pub mod backup;
 pub mod capture;
+pub mod cluster;
 pub mod context;
 pub mod continuation;
 pub mod conversations;

@@ -39,7 +39,7 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
 }
 
 fn write_table(out: &mut Stdout, list: &ListResult) -> Result<(), Error> {
-    let mut table = Table::new([
+    let mut columns = vec![
         Column::new(""),
         Column::new("NAME"),
         Column::new("STATE"),
@@ -47,9 +47,19 @@ fn write_table(out: &mut Stdout, list: &ListResult) -> Result<(), Error> {
         Column::new("ACTIVITY"),
         Column::new("PERMISSIONS"),
         Column::new("MODEL").flexible(),
-    ]);
+    ];
+    // In a cluster.
+    let has_nodes = list.agents.iter().any(|agent| agent.node.is_some());
+    if has_nodes {
+        columns.insert(2, Column::new("NODE"));
+    }
+    let mut table = Table::new(columns);
     for agent in &list.agents {
-        table.add_row(agent_row(out, agent, list.chosen.as_deref()));
+        let mut row = agent_row(out, agent, list.chosen.as_deref());
+        if has_nodes {
+            row.insert(2, format::node_cell(agent));
+        }
+        table.add_row(row);
     }
     table.write(out)
 }

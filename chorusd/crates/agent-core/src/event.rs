@@ -18,6 +18,7 @@ use super::compaction::Compaction;
 use super::compaction_extraction::ExtractionResult;
 use super::context::{Context, PageBudget, PageRange};
 use super::effect::{CallModel, SessionDraft};
+use super::interruption_reason::Interruption;
 use super::turn::{EventTime, ModelFailure, ModelReply, TurnRequest};
 
 /// Identifies a pending request within one actor.
@@ -95,9 +96,9 @@ pub enum AgentCommand {
     /// Evicts the context from memory if no request came for a while. The actor handles this, not the state machine.
     Evict,
     /// Locks the agent against other requests until the reply is dropped. Fails while a turn runs, unless `ends_turn`
-    /// is set: then it ends the turn first.
+    /// is set: then it ends the turn first, for that reason.
     Hold {
-        ends_turn: bool,
+        ends_turn: Option<Interruption>,
     },
 }
 

@@ -14,15 +14,16 @@ pub enum Interruption {
     DaemonStop,
     /// The agent is destroyed.
     AgentDestroyed,
+    /// Another daemon of the cluster is to have the agent.
+    AgentMoved,
 }
 
 impl Interruption {
     /// Returns the reason if the command ends the running turn and then waits for its end.
     pub(crate) fn of_command(verb: &AgentCommand) -> Option<Self> {
         match verb {
-            AgentCommand::SaveIfUnsaved { trigger: Trigger::Destroy, .. } | AgentCommand::Hold { ends_turn: true } => {
-                Some(Self::AgentDestroyed)
-            }
+            AgentCommand::Hold { ends_turn } => *ends_turn,
+            AgentCommand::SaveIfUnsaved { trigger: Trigger::Destroy, .. } => Some(Self::AgentDestroyed),
             AgentCommand::SaveIfUnsaved { .. } => Some(Self::DaemonStop),
             _ => None,
         }
@@ -40,6 +41,9 @@ impl Interruption {
             Self::AgentDestroyed => {
                 ("the agent was destroyed during the turn", "the partial reply was saved in its last session")
             }
+            Self::AgentMoved => {
+                ("the agent moved to another node during the turn", "the partial reply was kept; send again")
+            }
         };
         Error::new(ErrorKind::Interrupted, what).hint(hint)
     }
@@ -54,6 +58,10 @@ impl Interruption {
             Self::AgentDestroyed => {
                 Error::new(ErrorKind::AgentNotFound, "the agent was destroyed before the message's turn started")
                     .hint("the message was not added to any conversation; list agents: chorusctl agent list")
+            }
+            Self::AgentMoved => {
+                Error::new(ErrorKind::Busy, "the agent moved to another node before the message's turn started")
+                    .hint("the message was not added to the conversation; send it again")
             }
         }
     }

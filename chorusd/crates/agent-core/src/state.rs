@@ -477,7 +477,7 @@ fn is_refused_during_turn(verb: &AgentCommand) -> bool {
             | AgentCommand::Resume(_)
             | AgentCommand::Uncompact
             | AgentCommand::UndoContinuation(_)
-    ) || matches!(verb, AgentCommand::Save { clear: true, .. } | AgentCommand::Hold { ends_turn: false })
+    ) || matches!(verb, AgentCommand::Save { clear: true, .. } | AgentCommand::Hold { ends_turn: None })
 }
 
 /// Returns the error that there is nothing to save or to rewind.

@@ -12,6 +12,7 @@ mod decoded_record;
 mod edit;
 mod event_publisher;
 mod new_event;
+mod nodes;
 mod ownership;
 mod record;
 mod rows;
@@ -37,6 +38,7 @@ pub use decoded_record::{DecodedRecord, NumberedRecords, RecordCursor, decode_re
 pub use edit::{EditRecord, JournalEdit};
 pub use event_publisher::EventPublisher;
 pub use new_event::{MAX_REPLAYED_EVENTS, NewEvent};
+pub use nodes::{DatabaseReport, NodeRow, NodeState};
 pub use ownership::{Claim, Owner, Ownership};
 pub use record::{Record, RecordPosition, unreadable_record};
 pub use rows::{ContextRow, ConversationRow, NewContextRow};

@@ -1,5 +1,6 @@
 //! Which agents this daemon may write for, if several share a database.
 
+use std::collections::HashMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::broadcast;
 use uuid::Uuid;
 
-use crate::{ContextRow, ConversationRow, JournalRead};
+use crate::{ContextRow, ConversationRow, DatabaseReport, JournalRead, NodeRow};
 
 /// A daemon that owns an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +60,36 @@ pub trait Ownership: Debug + Send + Sync {
 
     /// Gives an agent up after all writes so far. Returns the node that wants it, if one does.
     fn release(&self, agent: Uuid) -> JournalRead<'_, Option<String>>;
+
+    /// Gives an agent up to another node after all writes so far, and tells that node.
+    fn hand_over(&self, agent: Uuid, to: String) -> JournalRead<'_, ()>;
+
+    /// Waits until another node has given an agent up to this one, or may have.
+    fn wanted(&self) -> JournalRead<'_, ()>;
+
+    /// Claims up to `limit` agents that were given up to this node. Returns their ids.
+    fn claim_wanted(&self, limit: u32) -> JournalRead<'_, Vec<Uuid>>;
+
+    /// Lists the agents that this daemon owns.
+    fn owned(&self) -> Vec<Uuid>;
+
+    /// Returns whether this node claims no agents, because it is to have none.
+    fn is_draining(&self) -> bool;
+
+    /// Lets this node claim no further agents while another node can, or lets it claim again. A restart does that, too.
+    fn set_draining(&self, draining: bool) -> JournalRead<'_, ()>;
+
+    /// Lists the nodes of the cluster by name.
+    fn nodes(&self) -> JournalRead<'_, Vec<NodeRow>>;
+
+    /// Returns the node that owns each agent; those that nobody owns are missing.
+    fn owners(&self, agents: Vec<Uuid>) -> JournalRead<'_, HashMap<Uuid, String>>;
+
+    /// Tells the other nodes by which hash they can compare the permission profiles of this one with theirs.
+    fn publish_profiles(&self, hash: String) -> JournalRead<'_, ()>;
+
+    /// Describes the database that the nodes share.
+    fn database(&self) -> JournalRead<'_, DatabaseReport>;
 
     /// Lists the live contexts of an agent that this daemon owns.
     fn live_contexts_of(&self, agent: Uuid) -> JournalRead<'_, Vec<ContextRow>>;

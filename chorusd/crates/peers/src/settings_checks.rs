@@ -17,7 +17,7 @@ use crate::pem_files::{FileProblem, read_authorities, read_chain, read_key};
 use crate::settings::{ClusterSettings, server_name};
 
 /// Time before the end of a certificate from which on it is reported.
-const RENEW_BEFORE: Duration = Duration::from_secs(14 * 24 * 60 * 60);
+const RENEW_BEFORE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// Result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

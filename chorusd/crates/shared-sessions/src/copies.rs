@@ -9,6 +9,7 @@ use chorus_catalog::{BodyRow, SessionRow};
 use chorus_proto::ErrorKind;
 use chorus_runtime::run_blocking;
 use chorus_session::stored_message::StoredMessage;
+use chorus_session_objects::Right;
 use chorus_store::{SharedBodies, is_current_copy, session_files};
 use futures_util::future::BoxFuture;
 use tokio::time::timeout;
@@ -107,11 +108,29 @@ impl SharedBodies for SharedSessions {
         Box::pin(self.refresh_file(row, path))
     }
 
+    fn probe(&self) -> BoxFuture<'_, Vec<(&'static str, Option<Error>)>> {
+        Box::pin(async move {
+            let results = chorus_session_objects::probe(&*self.bucket, &self.prefix).await;
+            results.into_iter().map(|result| (describe_right(result.right), result.failure)).collect()
+        })
+    }
+
     fn page(&self, body: BodyRow, first: u64, count: u64) -> BoxFuture<'_, Result<Vec<StoredMessage>>> {
         self.bodies.page(to_objects(body), first, count)
     }
 
     fn run_upkeep(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.keep_up())
+    }
+}
+
+fn describe_right(right: Right) -> &'static str {
+    match right {
+        Right::Write => "writing",
+        Right::WriteOnce => "writing only if there is no object",
+        Right::Read => "reading",
+        Right::ReadRange => "reading a part",
+        Right::List => "listing",
+        Right::Delete => "deleting",
     }
 }

@@ -1,6 +1,7 @@
 //! Connections to the database.
 
 use std::fmt;
+use std::future::poll_fn;
 use std::str::FromStr as _;
 use std::time::Duration;
 
@@ -8,9 +9,10 @@ use chorus_base::error::{Error, Result};
 use chorus_proto::ErrorKind;
 use deadpool_postgres::{Connect, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime};
 use futures_util::future::BoxFuture;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinHandle;
 use tokio_postgres::config::TargetSessionAttrs;
-use tokio_postgres::{Client, Config};
+use tokio_postgres::{AsyncMessage, Client, Config, Connection};
 
 use crate::connect_errors::{Attempt, MIN_SERVER_VERSION};
 use crate::errors::unavailable;
@@ -26,6 +28,12 @@ const LOGIN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Limit of connections that read.
 const MAX_READERS: usize = 4;
+
+/// Limit of the connections of a node: those that read, the writer, the heartbeat.
+pub(crate) const MAX_CONNECTIONS: u32 = MAX_READERS as u32 + 2;
+
+/// Called with the payload of each notification that a connection receives.
+pub(crate) type OnNotification = Box<dyn Fn(&str) + Send>;
 
 /// The address of the database with its password, which no message and no log shows.
 #[derive(Clone)]
@@ -71,9 +79,19 @@ impl DatabaseUrl {
     /// # Errors
     /// Fails if the database cannot be reached, is too old, accepts no writes, or refuses the user.
     pub async fn connect(&self) -> Result<Client> {
+        self.connect_and_listen(Box::new(|_| ())).await
+    }
+
+    /// Does the same. Whatever the connection listens to is passed on.
+    ///
+    /// # Errors
+    /// As [`DatabaseUrl::connect`].
+    pub(crate) async fn connect_and_listen(&self, on_notification: OnNotification) -> Result<Client> {
         let attempt = Attempt { config: &self.config, mode: self.mode };
         let tls = self.tls().await?;
-        let dialed = tokio::time::timeout(LOGIN_TIMEOUT, self.dial(&tls)).await.map_err(|_| attempt.timed_out())?;
+        let dialed = tokio::time::timeout(LOGIN_TIMEOUT, self.dial(&tls, on_notification))
+            .await
+            .map_err(|_| attempt.timed_out())?;
         let (client, _) = dialed.map_err(|failure| attempt.explain(&failure))?;
         Ok(client)
     }
@@ -103,7 +121,11 @@ impl DatabaseUrl {
     }
 
     /// Connects, and finds out whether a pooler is on the way.
-    async fn dial(&self, tls: &TlsConnector) -> Result<(Client, JoinHandle<()>), tokio_postgres::Error> {
+    async fn dial(
+        &self,
+        tls: &TlsConnector,
+        on_notification: OnNotification,
+    ) -> Result<(Client, JoinHandle<()>), tokio_postgres::Error> {
         let mut direct = self.config.clone();
         direct.options(startup_options(self.config.get_options()));
         let config = if self.route() == Route::Direct { &direct } else { &self.config };
@@ -116,7 +138,7 @@ impl DatabaseUrl {
         };
         let (client, connection) = connected?;
         let task = chorus_runtime::spawn(async move {
-            if let Err(failure) = connection.await {
+            if let Err(failure) = run_connection(connection, on_notification).await {
                 tracing::debug!("a connection to PostgreSQL ended: {failure}");
             }
         });
@@ -144,6 +166,23 @@ impl fmt::Debug for DatabaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DatabaseUrl").finish_non_exhaustive()
     }
+}
+
+/// Drives a connection until its client is dropped.
+async fn run_connection<S, T>(
+    mut connection: Connection<S, T>,
+    on_notification: OnNotification,
+) -> Result<(), tokio_postgres::Error>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    T: AsyncRead + AsyncWrite + Unpin,
+{
+    while let Some(message) = poll_fn(|cx| connection.poll_message(cx)).await {
+        if let AsyncMessage::Notification(notification) = message? {
+            on_notification(notification.payload());
+        }
+    }
+    Ok(())
 }
 
 /// Connections that read.
@@ -178,6 +217,6 @@ struct ReaderConnect {
 
 impl Connect for ReaderConnect {
     fn connect(&self, _: &Config) -> BoxFuture<'_, Result<(Client, JoinHandle<()>), tokio_postgres::Error>> {
-        Box::pin(self.url.dial(&self.tls))
+        Box::pin(self.url.dial(&self.tls, Box::new(|_| ())))
     }
 }

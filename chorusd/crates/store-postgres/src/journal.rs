@@ -8,6 +8,7 @@ use chorus_base::error::{Error, Result};
 use chorus_journal::{Claim, ContextRow, EventPublisher, JournalWrite, NewEvent};
 use deadpool_postgres::Object;
 use futures_util::future::join_all;
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -19,7 +20,7 @@ use crate::connection::{DatabaseUrl, Readers};
 use crate::errors::{overtaken, read_failed};
 use crate::event_log::{publish_missing, publish_stored};
 use crate::migrations::migrate;
-use crate::node::{Node, NodeName, send_heartbeats};
+use crate::node::{Node, NodeName, notify_wanted, send_heartbeats};
 use crate::ownership::{self, Grant, Grants};
 use crate::param::Param;
 use crate::remote_events::RemoteEvents;
@@ -50,10 +51,11 @@ impl PostgresJournal {
     /// # Errors
     /// Fails if the database cannot be reached, or has a newer schema.
     pub async fn open(url: DatabaseUrl, name: &NodeName, version: &str, on_fatal: OnFatal) -> Result<Self> {
-        let mut client = url.connect().await?;
+        let wanted = Arc::<Notify>::default();
+        let mut client = url.connect_and_listen(notify_wanted(&name.id, &wanted)).await?;
         url.check_version(&client).await?;
         migrate(&mut client).await?;
-        let node = Node::start(&client, url.route(), name, version).await?;
+        let node = Node::start(&client, url.route(), name, version, wanted).await?;
         let query = "SELECT nextval('processes'), (SELECT event FROM writers WHERE node = $1)";
         let rows = read_once(&client, query, &[&node.id]).await.map_err(|e| read_failed(&e))?;
         let row = rows.first().ok_or_else(|| Error::internal("PostgreSQL returned no row"))?;
@@ -138,6 +140,20 @@ impl PostgresJournal {
         let wanted_by = self.writer.submit(Ok(Some(grant)), calls, None, wanted_by, |_| ()).await;
         self.grants.remove(grant);
         wanted_by
+    }
+
+    /// Gives an agent up to another node after all writes so far, and tells that node.
+    ///
+    /// # Errors
+    /// Fails with `busy` if this process does not own it.
+    pub async fn hand_over(&self, agent: Uuid, to: String) -> Result<()> {
+        let grant = self.grants.of_agent(agent)?;
+        let sql = "UPDATE heads SET owner_node = NULL, owner_boot = NULL, wanted_by = $3, released_by = NULL
+             WHERE agent_id = $1 AND epoch = $2";
+        let calls = vec![call!(sql, agent, grant.epoch, to.clone()), call!("SELECT pg_notify('released', $1)", to)];
+        let given = self.writer.submit(Ok(Some(grant)), calls, None, |_| Ok(()), |_| ()).await;
+        self.grants.remove(grant);
+        given
     }
 
     /// Releases all agents, and then ends the heartbeat: other nodes may claim what this one owned. Nothing may be written

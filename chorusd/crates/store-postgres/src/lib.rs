@@ -20,6 +20,7 @@ mod interface;
 mod journal;
 mod migrations;
 mod node;
+mod node_list;
 mod owned_agents;
 mod ownership;
 mod param;

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use chorus_base::error::{Error, Result};
 use chorus_base::sync::Mutex;
 use chorus_proto::ErrorKind;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio_postgres::Client;
 use uuid::Uuid;
 
 use crate::OnFatal;
-use crate::connection::DatabaseUrl;
+use crate::connection::{DatabaseUrl, OnNotification};
 use crate::errors::read_failed;
 use crate::ownership::Grants;
 use crate::route::Route;
@@ -49,15 +49,26 @@ pub(crate) struct Node {
     was_silent: AtomicBool,
     /// The nodes whose heartbeat was stale at that time.
     silent: watch::Sender<Vec<String>>,
+    /// Told when an agent was given up to this node, or may have been.
+    pub(crate) wanted: Arc<Notify>,
+    /// It claims no agents.
+    pub(crate) draining: AtomicBool,
 }
 
 impl Node {
     /// Registers this process. Writes that an earlier process of the node has sent are refused from here on.
-    pub(crate) async fn start(client: &Client, route: Route, name: &NodeName, version: &str) -> Result<Arc<Self>> {
+    /// The client receives notifications for `wanted` from here on.
+    pub(crate) async fn start(
+        client: &Client,
+        route: Route,
+        name: &NodeName,
+        version: &str,
+        wanted: Arc<Notify>,
+    ) -> Result<Arc<Self>> {
         let begun = Instant::now();
         let sql = "INSERT INTO nodes VALUES ($1, 1, $2, $3, clock_timestamp(), false)
              ON CONFLICT (id) DO UPDATE SET boot = nodes.boot + 1, address = $2, version = $3,
-                 heartbeat = clock_timestamp(), stopped = false
+                 heartbeat = clock_timestamp(), stopped = false, draining = false
              RETURNING boot";
         let register = call!(sql, name.id.clone(), name.address.clone(), version.to_owned());
         let rows = run_alone(client, route, register).await.map_err(|e| read_failed(&e))?;
@@ -68,6 +79,7 @@ impl Node {
         if run_alone(client, route, write).await.map_err(|e| read_failed(&e))?.is_empty() {
             return Err(replaced(&name.id));
         }
+        listen(client, route).await?;
         Ok(Arc::new(Self {
             id: name.id.clone(),
             boot,
@@ -75,6 +87,8 @@ impl Node {
             beats: watch::Sender::default(),
             was_silent: AtomicBool::new(false),
             silent: watch::Sender::default(),
+            wanted,
+            draining: AtomicBool::new(false),
         }))
     }
 
@@ -84,12 +98,13 @@ impl Node {
     /// Fails with `conflict` if another process has started as this node, which must end this one.
     pub(crate) async fn send_heartbeat(&self, client: &Client, route: Route) -> Result<()> {
         let begun = Instant::now();
-        // With the nodes that are silent, so that nobody has to ask for them.
+        // With the nodes that are silent, and whether agents were given up to this one, so that nobody has to ask for that.
         let sql = "UPDATE nodes SET heartbeat = clock_timestamp()
              FROM (SELECT heartbeat FROM nodes WHERE id = $1) AS last
              WHERE nodes.id = $1 AND nodes.boot = $2 AND NOT nodes.stopped
              RETURNING last.heartbeat <= clock_timestamp() - make_interval(secs => $3), ARRAY(SELECT other.id FROM nodes other WHERE other.id <> $1 AND NOT other.stopped
-                 AND other.heartbeat <= clock_timestamp() - make_interval(secs => $3) ORDER BY other.id)";
+                 AND other.heartbeat <= clock_timestamp() - make_interval(secs => $3) ORDER BY other.id),
+                 EXISTS (SELECT FROM heads WHERE wanted_by = $1 AND owner_node IS NULL)";
         let renew = call!(sql, self.id.clone(), self.boot, STALE_AFTER.as_secs_f64());
         let rows = run_alone(client, route, renew).await.map_err(|e| read_failed(&e))?;
         let row = rows.first().ok_or_else(|| replaced(&self.id))?;
@@ -97,6 +112,9 @@ impl Node {
             self.was_silent.store(true, Ordering::Relaxed);
         }
         let silent: Vec<String> = row.get(1);
+        if row.get(2) {
+            self.wanted.notify_one();
+        }
         *self.last_heartbeat.lock() = begun;
         self.beats.send_replace(());
         self.silent.send_if_modified(|known| {
@@ -154,6 +172,28 @@ impl Node {
     }
 }
 
+/// The channel of notifications about agents that were given up. The payload is the node that is to claim.
+pub(crate) const RELEASED: &str = "released";
+
+/// Returns what a connection does with notifications for a node.
+pub(crate) fn notify_wanted(node: &str, wanted: &Arc<Notify>) -> OnNotification {
+    let (node, wanted) = (node.to_owned(), wanted.clone());
+    Box::new(move |payload| {
+        if payload == node {
+            wanted.notify_one();
+        }
+    })
+}
+
+/// Makes a connection receive the notifications. Over a pooler, another client might get them: then only the heartbeat
+/// asks.
+async fn listen(client: &Client, route: Route) -> Result<()> {
+    if route == Route::Pooled {
+        return Ok(());
+    }
+    client.batch_execute(&format!("LISTEN {RELEASED}")).await.map_err(|e| read_failed(&e))
+}
+
 /// Renews the heartbeat until the task is aborted, or another process has started as this node.
 pub(crate) async fn send_heartbeats(
     url: DatabaseUrl,
@@ -168,7 +208,11 @@ pub(crate) async fn send_heartbeats(
         let renew = async {
             let connected = match client.take() {
                 Some(connected) => connected,
-                None => url.connect().await?,
+                None => {
+                    let connected = url.connect_and_listen(notify_wanted(&node.id, &node.wanted)).await?;
+                    listen(&connected, url.route()).await?;
+                    connected
+                }
             };
             node.send_heartbeat(&connected, url.route()).await?;
             if node.was_silent.load(Ordering::Relaxed) {

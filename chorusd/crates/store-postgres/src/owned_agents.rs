@@ -1,9 +1,11 @@
 //! The trait [`Ownership`] for PostgreSQL: claims of one agent or of many, and releases.
 
+use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use chorus_base::error::Result;
-use chorus_journal::{Claim, ContextRow, ConversationRow, JournalRead, Owner, Ownership};
+use chorus_journal::{Claim, ContextRow, ConversationRow, DatabaseReport, JournalRead, NodeRow, Owner, Ownership};
 use chorus_proto::Event;
 use futures_util::future::BoxFuture;
 use tokio::sync::broadcast;
@@ -61,12 +63,15 @@ impl Ownership for PostgresJournal {
     fn claim_former(&self) -> JournalRead<'_, Vec<Uuid>> {
         let sql =
             "UPDATE heads SET owner_node = $1, owner_boot = $2, epoch = epoch + 1, wanted_by = NULL, released_by = NULL
-             WHERE (owner_node = $1 AND owner_boot < $2) OR (owner_node IS NULL AND released_by = $1)
+             WHERE (owner_node = $1 AND owner_boot < $2) OR (owner_node IS NULL AND $1 IN (released_by, wanted_by))
              RETURNING agent_id, epoch";
         Box::pin(self.claim_by(call!(sql, self.node.id.clone(), self.node.boot)))
     }
 
     fn claim_due(&self, limit: u32) -> JournalRead<'_, Vec<Uuid>> {
+        if self.is_draining() {
+            return Box::pin(async { Ok(Vec::new()) });
+        }
         // The condition on the owner is that of a claim of one agent. Rows that another claim holds are left to it.
         let sql =
             "UPDATE heads SET owner_node = $1, owner_boot = $2, epoch = epoch + 1, wanted_by = NULL, released_by = NULL
@@ -88,6 +93,62 @@ impl Ownership for PostgresJournal {
 
     fn release(&self, agent: Uuid) -> JournalRead<'_, Option<String>> {
         Box::pin(Self::release(self, agent))
+    }
+
+    fn hand_over(&self, agent: Uuid, to: String) -> JournalRead<'_, ()> {
+        Box::pin(Self::hand_over(self, agent, to))
+    }
+
+    fn wanted(&self) -> JournalRead<'_, ()> {
+        Box::pin(async move {
+            self.node.wanted.notified().await;
+            Ok(())
+        })
+    }
+
+    fn claim_wanted(&self, limit: u32) -> JournalRead<'_, Vec<Uuid>> {
+        if self.is_draining() {
+            return Box::pin(async { Ok(Vec::new()) });
+        }
+        let sql =
+            "UPDATE heads SET owner_node = $1, owner_boot = $2, epoch = epoch + 1, wanted_by = NULL, released_by = NULL
+             WHERE agent_id IN (
+                 SELECT agent_id FROM heads WHERE wanted_by = $1 AND owner_node IS NULL LIMIT $3
+                 FOR UPDATE SKIP LOCKED)
+             RETURNING agent_id, epoch";
+        Box::pin(self.claim_by(call!(sql, self.node.id.clone(), self.node.boot, i64::from(limit))))
+    }
+
+    fn owned(&self) -> Vec<Uuid> {
+        self.grants.agents()
+    }
+
+    fn is_draining(&self) -> bool {
+        self.node.draining.load(Ordering::Relaxed)
+    }
+
+    fn set_draining(&self, draining: bool) -> JournalRead<'_, ()> {
+        Box::pin(self.store_draining(draining))
+    }
+
+    fn nodes(&self) -> JournalRead<'_, Vec<NodeRow>> {
+        Box::pin(self.list_nodes())
+    }
+
+    fn owners(&self, agents: Vec<Uuid>) -> JournalRead<'_, HashMap<Uuid, String>> {
+        Box::pin(async move {
+            let sql = "SELECT agent_id, owner_node FROM heads WHERE agent_id = ANY ($1) AND owner_node IS NOT NULL";
+            let rows = self.query(sql, &[&agents]).await?;
+            Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+        })
+    }
+
+    fn publish_profiles(&self, hash: String) -> JournalRead<'_, ()> {
+        Box::pin(self.store_profiles(hash))
+    }
+
+    fn database(&self) -> JournalRead<'_, DatabaseReport> {
+        Box::pin(self.describe_database())
     }
 
     fn live_contexts_of(&self, agent: Uuid) -> JournalRead<'_, Vec<ContextRow>> {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use chorus_base::error::Result;
 use chorus_base::sync::Mutex;
@@ -76,8 +77,11 @@ impl Grants {
         self.inner.lock().contexts.remove(&context);
     }
 
+    /// Records an ownership, unless a later one is known: of two claims at once, the answers may come in any order.
     pub(crate) fn insert(&self, grant: Grant) {
-        self.inner.lock().agents.insert(grant.agent, grant.epoch);
+        let mut inner = self.inner.lock();
+        let epoch = inner.agents.entry(grant.agent).or_insert(grant.epoch);
+        *epoch = grant.epoch.max(*epoch);
     }
 
     /// Forgets an ownership that has ended, and its contexts. Returns whether it was the present one.
@@ -144,6 +148,11 @@ pub(crate) async fn claim(
     if let Ok(Grant { epoch, .. }) = grants.of_agent(agent) {
         return Ok(Claim::Granted { epoch });
     }
+    if node.draining.load(Ordering::Relaxed)
+        && let Some(other) = find_successor(client, node, agent).await?
+    {
+        return Ok(Claim::OwnedBy(other));
+    }
     loop {
         let stale = STALE_AFTER.as_secs_f64();
         let attempt = call!(claim, agent, node.id.clone(), node.boot, stale);
@@ -158,6 +167,20 @@ pub(crate) async fn claim(
         // There is no row yet, or its owner has just released it.
         run_alone(client, route, call!(insert, agent)).await.map_err(|e| read_failed(&e))?;
     }
+}
+
+/// Returns the node that is to have an agent instead of a draining one: its owner if that is well, else the one that it was
+/// given up to, else any that takes agents. `None` if there is none, or if the row still names the draining node.
+async fn find_successor(client: &Client, node: &Node, agent: Uuid) -> Result<Option<Owner>> {
+    let sql = "SELECT n.id, n.address FROM nodes n LEFT JOIN heads h ON h.agent_id = $1
+         WHERE n.id <> $2 AND NOT n.stopped AND n.heartbeat > clock_timestamp() - make_interval(secs => $3)
+             AND (n.id IS NOT DISTINCT FROM h.owner_node OR (n.address <> '' AND NOT n.draining))
+             AND h.owner_node IS DISTINCT FROM $2
+         ORDER BY (n.id IS NOT DISTINCT FROM h.owner_node) DESC, (n.id IS NOT DISTINCT FROM h.wanted_by) DESC, random()
+         LIMIT 1";
+    let stale = STALE_AFTER.as_secs_f64();
+    let rows = read_once(client, sql, &[&agent, &node.id, &stale]).await.map_err(|e| read_failed(&e))?;
+    Ok(rows.first().map(|row| Owner { node: row.get(0), address: row.get(1) }))
 }
 
 /// Asks the owner of an agent to release it to this process.

@@ -4,7 +4,7 @@
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 
-use chorus_base::error::Result;
+use chorus_base::error::{Error, Result};
 use chorus_catalog::{BodyRow, SessionRow};
 use chorus_session::stored_message::StoredMessage;
 use futures_util::future::BoxFuture;
@@ -30,6 +30,9 @@ pub trait SharedBodies: Debug + Send + Sync {
     /// # Errors
     /// As [`SharedBodies::refresh`].
     fn page(&self, body: BodyRow, first: u64, count: u64) -> BoxFuture<'_, Result<Vec<StoredMessage>>>;
+
+    /// Tries each right that the store of bodies has to grant. Returns what was tried, such as `writing`, and why it failed.
+    fn probe(&self) -> BoxFuture<'_, Vec<(&'static str, Option<Error>)>>;
 
     /// Deletes bodies that no row names, and copies beyond their limit. Does not end.
     fn run_upkeep(&self) -> BoxFuture<'_, ()>;

@@ -62,7 +62,7 @@ fn system_texts(client: &mut Client) -> Vec<String> {
 fn tasks_and_questions_of_another_node_are_reached() {
     let Some(cluster) = Cluster::create() else { return };
     let models = ModelServer::start();
-    let homes = ["a", "b"].map(|name| cluster.node_with(name, &cluster.url, &approvals::config(&models, "")));
+    let homes = ["a", "b"].map(|name| cluster.node_at(name, &cluster.url, &approvals::config(&models, "")));
     let daemons = start_all(&homes);
     let [mut a, mut b] = daemons.each_ref().map(|daemon| daemon.client());
     approvals::agent(&mut a, "x");
@@ -90,7 +90,7 @@ fn tasks_and_questions_of_another_node_are_reached() {
 fn what_a_node_leaves_behind_is_lost_and_denied_and_the_agent_hears_of_it() {
     let Some(cluster) = Cluster::create() else { return };
     let models = ModelServer::start();
-    let homes = ["a", "b"].map(|name| cluster.node_with(name, &cluster.url, &approvals::config(&models, "")));
+    let homes = ["a", "b"].map(|name| cluster.node_at(name, &cluster.url, &approvals::config(&models, "")));
     let [a, b] = start_all(&homes);
     let (mut client, mut other) = (a.client(), b.client());
     approvals::agent(&mut client, "x");
@@ -124,7 +124,7 @@ fn a_node_without_its_database_ends_turns_and_tools_before_another_may_begin() {
     let (_runtime, proxy, through) = cut_off(&cluster);
     let models = ModelServer::start();
     let config = models.config_toml();
-    let homes = [cluster.node_with("a", &through, &config), cluster.node_with("b", &cluster.url, &config)];
+    let homes = [cluster.node_at("a", &through, &config), cluster.node_at("b", &cluster.url, &config)];
     let [a, b] = start_all(&homes);
     let (mut client, mut other) = (a.client(), b.client());
     approvals::agent_of(&mut client, "x", "open");
@@ -156,7 +156,7 @@ fn what_ended_without_the_database_is_recorded_once_it_is_back() {
     let Some(cluster) = Cluster::create() else { return };
     let (_runtime, proxy, through) = cut_off(&cluster);
     let models = ModelServer::start();
-    let homes = [cluster.node_with("a", &through, &models.config_toml())];
+    let homes = [cluster.node_at("a", &through, &models.config_toml())];
     let [daemon] = start_all(&homes);
     let mut client = daemon.client();
     approvals::agent_of(&mut client, "x", "open");

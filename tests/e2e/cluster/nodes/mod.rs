@@ -1,14 +1,20 @@
 //! Several daemons that share one PostgreSQL and reach each other over TLS.
 
 mod chaos;
+mod doctor;
+mod drain;
+mod drain_load;
 mod events;
 mod forwarding;
 mod left_behind;
+mod list;
 mod search;
 mod takeover;
 mod transfers;
+mod upgrade;
 
 use std::net::TcpListener;
+use std::ops::Range;
 use std::path::PathBuf;
 
 use chorus_proto::methods::context::{Append, AppendParams};
@@ -40,30 +46,41 @@ impl Cluster {
 
     /// Makes the home of a node. Its port is free now.
     fn node(&self, name: &str) -> Home {
-        self.node_with(name, &self.url, "")
+        self.node_with(name, "")
     }
 
-    /// As [`Cluster::node`], with more of the configuration: keys and tables. `url` is that of the database.
-    fn node_with(&self, name: &str, url: &str, more: &str) -> Home {
-        let [cert, key] = ["crt", "key"].map(|ending| self.files.path().join(format!("{name}.{ending}")));
-        let names = format!("IP:127.0.0.1,URI:chorus:node:{name}");
-        let extensions = format!("subjectAltName={names}\nbasicConstraints=critical,CA:FALSE\n");
-        self.authority.sign_extensions(&extensions, -1..90, &cert, &key);
+    /// Does the same, with more in front of its configuration.
+    fn node_with(&self, name: &str, config: &str) -> Home {
+        self.node_at(name, &self.url, config)
+    }
+
+    /// As [`Cluster::node_with`], with another URL of the database.
+    fn node_at(&self, name: &str, url: &str, config: &str) -> Home {
+        let [cert, key] = self.sign(name, -1..90);
         let mut home = home!();
-        if !more.contains("[search]") {
+        if !config.contains("[search]") {
             home = home.without_index();
         }
         let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|socket| socket.local_addr()).expect("a port").port();
         let [ca, cert, key] = [self.authority.certificate(), cert, key].map(|path| path.display().to_string());
         let bucket = self.bucket.display();
         home.write_config(&format!(
-            "{more}\n[store]\nkind = \"postgres\"\nurl_file = \"url\"\n\
+            "{config}\n[store]\nkind = \"postgres\"\nurl_file = \"url\"\n\
              [store.sessions]\nkind = \"dir\"\npath = \"{bucket}\"\n\
              [cluster]\nnode = \"{name}\"\nlisten = \"127.0.0.1:{port}\"\nadvertise = \"127.0.0.1:{port}\"\n\
              ca = \"{ca}\"\ncert = \"{cert}\"\nkey = \"{key}\"\n"
         ));
         chorus_base::private_fs::write_private(&home.path.join("url"), url.as_bytes()).expect("the URL");
         home
+    }
+
+    /// Makes the certificate of a node, and its key. It is valid in these days from now on.
+    fn sign(&self, name: &str, days: Range<i64>) -> [PathBuf; 2] {
+        let [cert, key] = ["crt", "key"].map(|ending| self.files.path().join(format!("{name}.{ending}")));
+        let names = format!("IP:127.0.0.1,URI:chorus:node:{name}");
+        let extensions = format!("subjectAltName={names}\nbasicConstraints=critical,CA:FALSE\n");
+        self.authority.sign_extensions(&extensions, days, &cert, &key);
+        [cert, key]
     }
 }
 

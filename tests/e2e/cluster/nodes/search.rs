@@ -27,7 +27,7 @@ fn agents(found: &SearchResult) -> Vec<&str> {
 #[test]
 fn a_search_of_all_agents_asks_all_nodes() {
     let Some(cluster) = Cluster::create() else { return };
-    let homes = ["a", "b"].map(|name| cluster.node_with(name, &cluster.url, "[search]\nindex = true\n"));
+    let homes = ["a", "b"].map(|name| cluster.node_at(name, &cluster.url, "[search]\nindex = true\n"));
     let daemons = start_all(&homes);
     let [mut a, mut b] = daemons.each_ref().map(|daemon| daemon.client());
     a.init("x");
@@ -49,7 +49,7 @@ fn a_search_of_all_agents_asks_all_nodes() {
 #[test]
 fn a_project_is_searched_though_this_node_has_no_agent_of_it() {
     let Some(cluster) = Cluster::create() else { return };
-    let homes = ["a", "b"].map(|name| cluster.node_with(name, &cluster.url, "[search]\nindex = true\n"));
+    let homes = ["a", "b"].map(|name| cluster.node_at(name, &cluster.url, "[search]\nindex = true\n"));
     let daemons = start_all(&homes);
     let [mut a, mut b] = daemons.each_ref().map(|daemon| daemon.client());
     a.init("x");

@@ -387,7 +387,7 @@ fn a_reference_is_written_out_only_for_its_session() {
 #[test]
 fn a_held_agent_takes_nothing_until_it_is_let_go() {
     let mut bench = Fixture::new();
-    assert!(matches!(only_reply(bench.ask(AgentCommand::Hold { ends_turn: false })), Ok(CommandOutcome::Held)));
+    assert!(matches!(only_reply(bench.ask(AgentCommand::Hold { ends_turn: None })), Ok(CommandOutcome::Held)));
     assert!(!bench.state.accepts_requests() && !bench.state.is_empty());
     assert!(bench.handle(Event::HoldReleased).is_empty());
     assert!(bench.state.accepts_requests() && bench.state.is_empty());

@@ -11,6 +11,7 @@ use super::{Fixture, add_note, only_reply, pin, replied_to, save_command, stored
 use crate::compaction::{Compaction, DerivedState};
 use crate::effect::{Effect, TurnMarker};
 use crate::event::{AgentCommand, AppendOutcome, CommandOutcome, Event, PriorTurn, RequestId, ToolEnded};
+use crate::interruption_reason::Interruption;
 use crate::tool_budget::MAX_CALLS;
 use crate::turn::{ModelFailure, ModelReply};
 use crate::turn_resumption::is_unanswered_key_error;
@@ -210,9 +211,14 @@ fn what_ends_a_turn_and_those_that_wait_says_why() {
         (put_away(Trigger::Shutdown), "daemon was stopped", (ErrorKind::Stopping, "daemon is stopping")),
         (put_away(Trigger::Destroy), "agent was destroyed", (ErrorKind::AgentNotFound, "agent was destroyed")),
         (
-            AgentCommand::Hold { ends_turn: true },
+            AgentCommand::Hold { ends_turn: Some(Interruption::AgentDestroyed) },
             "agent was destroyed",
             (ErrorKind::AgentNotFound, "agent was destroyed"),
+        ),
+        (
+            AgentCommand::Hold { ends_turn: Some(Interruption::AgentMoved) },
+            "agent moved",
+            (ErrorKind::Busy, "agent moved"),
         ),
     ] {
         let mut bench = Fixture::in_model_call();
@@ -227,7 +233,7 @@ fn what_ends_a_turn_and_those_that_wait_says_why() {
     }
     // A rename does not wait for the turn, which would lose its directory.
     let mut bench = Fixture::in_model_call();
-    let busy = only_reply(bench.ask(AgentCommand::Hold { ends_turn: false })).unwrap_err();
+    let busy = only_reply(bench.ask(AgentCommand::Hold { ends_turn: None })).unwrap_err();
     assert_eq!(busy.kind, ErrorKind::Busy);
     assert_eq!(busy.hint.as_deref(), Some("wait until it ends, or cancel it with `chorusctl cancel a`"));
     assert!(bench.state.is_in_turn());

@@ -117,8 +117,14 @@ impl Actor {
         thawed: Option<CancellationToken>,
         lost: Option<CancellationToken>,
     ) {
+        // Boxed, because only the actors of a cluster have it.
+        let mut lost = lost.map(|lost| Box::pin(lost.cancelled_owned()));
         if let Some(thawed) = thawed {
-            thawed.cancelled().await;
+            tokio::select! {
+                biased;
+                () = until_lost(&mut lost) => return self.abandon(),
+                () = thawed.cancelled() => {}
+            }
         }
         self.last_request_at = self.registry.clock.ticks();
         self.registry.eviction_timers.set(self.conversation, Some(self.last_request_at.after(EVICT_AFTER)));
@@ -126,8 +132,6 @@ impl Actor {
             let deadline = self.registry.deadline_after_restart(&head);
             self.load_context(&head, deadline).await;
         }
-        // Boxed, because only the actors of a cluster have it.
-        let mut lost = lost.map(|lost| Box::pin(lost.cancelled_owned()));
         loop {
             tokio::select! {
                 biased;
@@ -160,6 +164,13 @@ impl Actor {
         }
         for (_, reply) in self.replies.drain() {
             let _ = reply.send(Err(taken_over()));
+        }
+        // Of these, nothing was begun.
+        let there = self.registry.moved_to(self.conversation.agent);
+        self.mailbox.close();
+        while let Ok(envelope) = self.mailbox.try_recv() {
+            let moved = there.clone().map(|there| Error::elsewhere(&self.name, there));
+            let _ = envelope.reply.send(Err(moved.unwrap_or_else(taken_over)));
         }
     }
 

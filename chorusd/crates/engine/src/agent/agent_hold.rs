@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use chorus_agent_core::AgentSettings;
+use chorus_agent_core::interruption_reason::Interruption;
 use chorus_base::error::Result;
 use chorus_session::conversation::ConversationKey;
 use tokio::sync::oneshot;
@@ -37,8 +38,12 @@ impl Drop for FreezeGuard {
 
 impl Registry {
     /// Locks all conversations of an agent against other requests. Fails while a turn runs in one of them, unless
-    /// `ends_turn` is set: then it ends the turns first.
-    pub async fn hold_agent(self: &Arc<Self>, settings: &Arc<AgentSettings>, ends_turn: bool) -> Result<AgentHold> {
+    /// `ends_turn` is set: then it ends the turns first, for that reason.
+    pub async fn hold_agent(
+        self: &Arc<Self>,
+        settings: &Arc<AgentSettings>,
+        ends_turn: Option<Interruption>,
+    ) -> Result<AgentHold> {
         let main = ConversationKey::main(settings.id);
         let mut held = vec![self.ask_with_settings(main, settings.clone(), command::hold(ends_turn)).await?];
         let thawed = CancellationToken::new();
@@ -60,7 +65,7 @@ impl Registry {
         &self,
         conversation: ConversationKey,
         settings: &Arc<AgentSettings>,
-        ends_turn: bool,
+        ends_turn: Option<Interruption>,
     ) -> Result<Option<HoldGuard>> {
         let Command { command, take_reply } = command::hold(ends_turn);
         let (reply, answer) = oneshot::channel();

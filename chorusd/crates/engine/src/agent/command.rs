@@ -7,6 +7,7 @@ use chorus_agent_core::event::{
     AgentCommand, BegunByCompaction, CommandOutcome, CompactedContext, CompactionSave, ContextDraft, ContextPage,
     EditedNotes, Restore, RestoredContext, Resume, RewoundContext, SavedContext, UndoContinuation,
 };
+use chorus_agent_core::interruption_reason::Interruption;
 use chorus_agent_core::turn::TurnRequest;
 use chorus_base::Ticks;
 use chorus_proto::methods::context::{AppendResult, ClearResult};
@@ -212,8 +213,8 @@ commands! {
 }
 
 /// Locks the agent against other requests until the guard is dropped. Fails while a turn runs, unless `ends_turn` is
-/// set: then it ends the turn first.
+/// set: then it ends the turn first, for that reason.
 #[must_use]
-pub fn hold(ends_turn: bool) -> Command<HoldGuard> {
+pub fn hold(ends_turn: Option<Interruption>) -> Command<HoldGuard> {
     Command { command: AgentCommand::Hold { ends_turn }, take_reply: |reply| reply.hold }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use chorus_agent_core::AgentSettings;
 use chorus_agent_core::context::{Context, Deadline};
 use chorus_base::Ticks;
-use chorus_base::error::{Error, Result};
+use chorus_base::error::{Elsewhere, Error, Result};
 use chorus_base::sync::Mutex;
 use chorus_catalog::SessionTable;
 use chorus_clock::Clock;
@@ -106,6 +106,8 @@ pub(super) struct Inner {
     /// Agents that this daemon has among those of a cluster. The token is cancelled when another one takes the agent over;
     /// empty without a cluster.
     pub(super) adopted: HashMap<Uuid, CancellationToken>,
+    /// Agents that were moved to other daemons, with these.
+    pub(super) moved: HashMap<Uuid, Elsewhere>,
 }
 
 impl Registry {
@@ -294,6 +296,11 @@ impl Registry {
     ) -> Result<(), TrySendError<Envelope>> {
         // Under the lock, which a retiring actor holds too: no envelope ends up in a mailbox that has no reader.
         let mut inner = self.inner.lock();
+        if let Some(there) = inner.moved.get(&conversation.agent).cloned() {
+            drop(inner);
+            let _ = envelope.reply.send(Err(self.moved_error(conversation.agent, there)));
+            return Ok(());
+        }
         let actor = match inner.actors.get(&conversation) {
             Some(actor) => actor,
             None => {

@@ -7,6 +7,7 @@ use chorus_base::Ticks;
 use chorus_base::sync::Mutex;
 use chorus_proto::RunningTurn;
 use chorus_session::conversation::ConversationKey;
+use tokio::sync::Notify;
 use uuid::Uuid;
 
 /// The running turns.
@@ -15,6 +16,8 @@ pub struct RunningTurns {
     by_conversation: Mutex<HashMap<ConversationKey, TurnSnapshot>>,
     /// Turns that wait for the right to run.
     waiting_for_slot: Mutex<HashSet<Uuid>>,
+    /// Told when a turn has ended.
+    ended: Notify,
 }
 
 /// Marks a turn as waiting for the right to run, until it is dropped.
@@ -35,7 +38,23 @@ impl RunningTurns {
     pub(super) fn set(&self, conversation: ConversationKey, running: Option<TurnSnapshot>) {
         match running {
             Some(running) => _ = self.by_conversation.lock().insert(conversation, running),
-            None => _ = self.by_conversation.lock().remove(&conversation),
+            None => {
+                if self.by_conversation.lock().remove(&conversation).is_some() {
+                    self.ended.notify_waiters();
+                }
+            }
+        }
+    }
+
+    /// Waits until no turn of an agent runs.
+    pub(crate) async fn wait_until_idle(&self, agent: Uuid) {
+        loop {
+            let mut ended = std::pin::pin!(self.ended.notified());
+            ended.as_mut().enable();
+            if !self.by_conversation.lock().keys().any(|key| key.agent == agent) {
+                return;
+            }
+            ended.await;
         }
     }
 

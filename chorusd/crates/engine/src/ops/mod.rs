@@ -8,6 +8,7 @@ pub mod backup;
 pub mod capture;
 mod catalog_rebuild;
 pub mod catalog_sync;
+pub mod cluster;
 pub mod context;
 pub mod context_meter;
 pub mod conversations;
@@ -41,7 +42,7 @@ pub mod usage;
 pub mod workspace_restore;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use chorus_clock::Clock;
 use chorus_config::Config;
@@ -90,6 +91,10 @@ pub struct Ops {
     pub agent_describer: Arc<agent::AgentDescriber>,
     pub agent_editor: Arc<agent::AgentEditor>,
     pub agent_exporter: agent::AgentExporter,
+    /// Moves agents to other nodes of a cluster.
+    pub agent_mover: Arc<cluster::AgentMover>,
+    /// Checks the way to other nodes. Set once there is one.
+    pub peer_checks: OnceLock<Arc<dyn cluster::PeerChecks>>,
     pub sessions: Arc<session::SessionReader>,
     pub session_importer: session::SessionImporter,
     pub session_trash: Arc<session::SessionTrash>,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use chorus_base::error::{Elsewhere, Error};
 use chorus_journal::ContextRow;
 use chorus_session::conversation::ConversationKey;
 use tokio_util::sync::CancellationToken;
@@ -25,6 +26,7 @@ impl Registry {
         {
             let mut inner = self.inner.lock();
             self.forget_contexts(&mut inner, agent);
+            inner.moved.remove(&agent);
             if let Some(former) = inner.adopted.insert(agent, CancellationToken::new()) {
                 former.cancel();
             }
@@ -66,6 +68,23 @@ impl Registry {
         let active: Vec<ConversationKey> = self.inner.lock().actors.keys().copied().collect();
         let cancelled = active.into_iter().map(|conversation| self.ask(conversation, command::cancel(None)));
         futures_util::future::join_all(cancelled).await;
+    }
+
+    /// As [`Registry::abandon`], for an agent that was moved: requests that wait for it are sent after it.
+    pub fn abandon_to(&self, agent: Uuid, there: Elsewhere) {
+        self.inner.lock().moved.insert(agent, there);
+        self.abandon(agent);
+    }
+
+    /// Returns the daemon to which an agent was moved.
+    pub(in crate::agent) fn moved_to(&self, agent: Uuid) -> Option<Elsewhere> {
+        self.inner.lock().moved.get(&agent).cloned()
+    }
+
+    /// Creates the error for a request that met an agent when it was moved. Nothing was done.
+    pub(in crate::agent) fn moved_error(&self, agent: Uuid, there: Elsewhere) -> Error {
+        let entry = self.agents.by_id(agent);
+        Error::elsewhere(entry.as_ref().map_or("the agent", |entry| &entry.settings.name), there)
     }
 
     /// Forgets the actors and the contexts of an agent.

@@ -9,11 +9,12 @@ use chorus_base::error::{Elsewhere, Error, Result};
 use chorus_base::private_fs::create_private;
 use chorus_catalog::AgentRow;
 use chorus_config::agent::{AGENT_FILE, AgentConfig};
-use chorus_journal::{Claim, ContextRow, Owner, Ownership};
+use chorus_journal::{Claim, ContextRow, NodeRow, Owner, Ownership};
 use chorus_proto::{AgentStatus, ErrorKind};
 use chorus_runtime::run_blocking;
 use chorus_store::Store;
 use chorus_store::session_files::stamp;
+use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use uuid::Uuid;
 
@@ -27,6 +28,12 @@ use crate::ops::settings::EffectiveConfig;
 
 /// Directories of an agent that has none on this machine yet.
 const DIRS: [&str; 3] = ["docs", "sessions", "workspace"];
+
+/// Limit of the agents that are claimed in one statement if they move here.
+const HANDOVERS_AT_ONCE: u32 = 100;
+
+/// Limit of the agents that are taken on at a time, unless requests ask for them.
+const ADOPTIONS_AT_ONCE: usize = 4;
 
 /// Claims agents, and takes them on.
 #[derive(Debug)]
@@ -68,6 +75,20 @@ impl AgentClaims {
     /// As [`AgentClaims::ensure`].
     pub async fn ensure_by_id(&self, agent: Uuid) -> Result<()> {
         if self.has(agent) { Ok(()) } else { self.find_by_id(agent).await.map(drop) }
+    }
+
+    /// Checks that a new agent may be created here, before anything of it exists.
+    ///
+    /// # Errors
+    /// [`Error::elsewhere`] if this node is to have no agents, and another can have this one.
+    pub async fn check_may_create(&self, name: &str) -> Result<()> {
+        let Some(ownership) = self.store.ownership.as_ref().filter(|ownership| ownership.is_draining()) else {
+            return Ok(());
+        };
+        match ownership.nodes().await?.into_iter().find(NodeRow::takes_agents) {
+            Some(other) => Err(Error::elsewhere(name, Elsewhere { node: other.name, address: other.address })),
+            None => Ok(()),
+        }
     }
 
     /// Claims an agent that is about to be created, or comes back.
@@ -196,16 +217,42 @@ impl AgentClaims {
     pub async fn take_on_due(&self, limit: u32) -> Result<usize> {
         let Some(ownership) = &self.store.ownership else { return Ok(0) };
         let due = ownership.claim_due(limit).await?;
-        for agent in &due {
-            let _alone = self.locks.lock(*agent).await;
+        Ok(self.adopt_claimed(&**ownership, due).await)
+    }
+
+    /// Takes on agents that other daemons move to this one, whenever they do.
+    pub async fn watch_handovers(&self) {
+        let Some(ownership) = &self.store.ownership else { return };
+        while ownership.wanted().await.is_ok() {
+            loop {
+                match ownership.claim_wanted(HANDOVERS_AT_ONCE).await {
+                    Ok(wanted) if wanted.is_empty() => break,
+                    Ok(wanted) => _ = self.adopt_claimed(&**ownership, wanted).await,
+                    Err(failure) => {
+                        // The next heartbeat finds them.
+                        tracing::warn!(%failure, "cannot claim agents of another node");
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes on agents that were claimed. Returns their number.
+    async fn adopt_claimed(&self, ownership: &dyn Ownership, agents: Vec<Uuid>) -> usize {
+        let count = agents.len();
+        let adopt = |agent| async move {
+            let _alone = self.locks.lock(agent).await;
             // Unless a request has come in between: it writes to the contexts that it has loaded.
-            if !self.has(*agent)
-                && let Err(failure) = self.adopt(&**ownership, *agent).await
+            if ownership.owns(agent)
+                && !self.has(agent)
+                && let Err(failure) = self.adopt(ownership, agent).await
             {
                 tracing::error!(%agent, %failure, "cannot take an agent on");
             }
-        }
-        Ok(due.len())
+        };
+        futures_util::stream::iter(agents).for_each_concurrent(ADOPTIONS_AT_ONCE, adopt).await;
+        count
     }
 
     /// Ends what this daemon does for agents that others have taken over, whenever that happens.

@@ -183,7 +183,7 @@ fn rename_agent<'a>(
         }
         // Nothing may write into the directory while it moves: neither the agent nor an import or a tag.
         let _no_writers = editor.sessions_lock.write().await;
-        let held = editor.registry.hold_agent(&agent.settings, false).await?;
+        let held = editor.registry.hold_agent(&agent.settings, None).await?;
         let draft = editor.draft_config(agent, vec![("name", name.into())]).await?;
         let (config, before) = (draft.config, draft.previous_file);
         // The directory moves first. If the rename is interrupted then, the next start recognises it by the directory's

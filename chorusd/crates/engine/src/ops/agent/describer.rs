@@ -1,5 +1,6 @@
 //! Converts catalog rows and index entries of agents into the types of the protocol.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -7,6 +8,7 @@ use chorus_base::error::Result;
 use chorus_catalog::{AgentRow, SessionRow, SessionTable};
 use chorus_clock::Clock;
 use chorus_config::agent::AgentConfig;
+use chorus_journal::Ownership;
 use chorus_proto::{Agent, AgentState, AgentStatus, ContextInfo, SessionRef, TodayUsage};
 use chorus_session::conversation::ConversationKey;
 use futures_util::future::BoxFuture;
@@ -31,6 +33,8 @@ pub struct AgentDescriber {
     pub config: Arc<EffectiveConfig>,
     pub home: PathBuf,
     pub clock: Clock,
+    /// Which node has which agent; `None` if no other node can be asked.
+    pub ownership: Option<Arc<dyn Ownership>>,
 }
 
 impl AgentDescriber {
@@ -51,6 +55,7 @@ impl AgentDescriber {
                 _ => self.registry.context_infos(),
             };
             let mut meters = self.context_meter.measure(entries).await?;
+            let mut nodes = self.nodes_of(entries).await?;
             Ok(entries
                 .iter()
                 .zip(last)
@@ -63,10 +68,21 @@ impl AgentDescriber {
                     let conversations = describe_live(&self.registry, entry, &infos);
                     let agent = self.to_active_agent(entry, context, last, used);
                     let state = if conversations.is_empty() { agent.state } else { AgentState::Active };
-                    Agent { state, conversations, ..agent }
+                    let node = nodes.remove(&entry.settings.id);
+                    Agent { state, conversations, node, ..agent }
                 })
                 .collect())
         })
+    }
+
+    /// Returns the node that has each agent; empty without a cluster.
+    async fn nodes_of(&self, entries: &[Arc<AgentEntry>]) -> Result<HashMap<Uuid, String>> {
+        let Some(ownership) = &self.ownership else { return Ok(HashMap::new()) };
+        let ids = entries.iter().map(|entry| entry.settings.id);
+        let (own, others): (Vec<Uuid>, Vec<Uuid>) = ids.partition(|agent| ownership.owns(*agent));
+        let mut nodes = if others.is_empty() { HashMap::new() } else { ownership.owners(others).await? };
+        nodes.extend(own.into_iter().map(|agent| (agent, ownership.node().to_owned())));
+        Ok(nodes)
     }
 
     /// Returns the newest session of each conversation, in the order of `conversations`.
@@ -127,6 +143,7 @@ impl AgentDescriber {
             approvals: self.approvals.count_open(entry.settings.id),
             problem: entry.config_problem.clone(),
             import_source: entry.settings.import_source.clone(),
+            node: None,
             blocked: None,
         }
     }
@@ -161,6 +178,7 @@ impl AgentDescriber {
             approvals: 0,
             problem: None,
             import_source: None,
+            node: None,
             blocked: None,
         }
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chorus_agent_core::AgentSettings;
+use chorus_agent_core::interruption_reason::Interruption;
 use chorus_base::error::{Error, Result};
 use chorus_journal::ContextRow;
 use chorus_proto::methods::agent::{DestroyParams, DestroyResult};
@@ -164,7 +165,7 @@ fn remove_agent<'a>(
         }
         // The context ends only after everything else has succeeded, so that it can be kept until then.
         let saved = save_contexts(editor, &settings, false).await?;
-        let _held = editor.registry.hold_agent(&settings, true).await?;
+        let _held = editor.registry.hold_agent(&settings, Some(Interruption::AgentDestroyed)).await?;
         let from = settings.dir.clone();
         let trashed = if params.keep_files { None } else { Some(move_to_trash(editor, &settings).await?) };
         let dir = trashed.as_ref().map_or_else(|| from.clone(), TrashItem::settled_content);

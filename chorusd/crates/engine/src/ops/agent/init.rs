@@ -27,6 +27,7 @@ use crate::{agent_template, git_init};
 
 /// Creates an agent, or revives one whose directory was kept. If a step fails, the earlier ones are undone.
 pub async fn init(editor: &AgentEditor, catalog_sync: &CatalogSync, params: InitParams) -> Result<InitResult> {
+    editor.agents.claims.check_may_create(&params.name).await?;
     init_as(editor, catalog_sync, params, &Requester::Owner, None).await
 }
 

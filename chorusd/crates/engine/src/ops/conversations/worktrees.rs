@@ -121,7 +121,7 @@ impl AgentResolver {
             );
             return Err(busy(&format!("background task {task} is running"), stop));
         }
-        self.registry.ask(key, command::hold(false)).await
+        self.registry.ask(key, command::hold(None)).await
     }
 
     /// Removes the worktree of a conversation that was closed, if it has one. What is not committed in it is committed to its

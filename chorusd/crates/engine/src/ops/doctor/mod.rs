@@ -3,6 +3,7 @@
 mod audit;
 mod capture;
 mod catalog_drift;
+mod cluster;
 mod databases;
 mod discord;
 mod home;
@@ -52,6 +53,7 @@ pub fn doctor<'a>(ops: &'a Ops, params: DoctorParams) -> BoxFuture<'a, Result<Do
                 permission_rules::check_rules(ops).await.map(|check| vec![check]),
             ));
         }
+        checks.extend(or_failed("cluster", cluster::checks(ops).await));
         let (home, socket) = (ops.home.clone(), ops.daemon.socket.get());
         checks.extend(
             run_blocking(move || {

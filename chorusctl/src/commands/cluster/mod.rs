@@ -1,0 +1,17 @@
+//! `chorusctl cluster`: one module per subcommand.
+
+pub mod drain;
+pub mod status;
+
+group! {
+    /// Show the nodes of a cluster, and move their agents
+    ///
+    /// Daemons on several machines that share one PostgreSQL are the nodes of a cluster. Each agent is on one of them, and any of them answers
+    /// for all.
+    enum Verb or status {
+        /// List the nodes (default)
+        Status(status::Args),
+        /// Move all agents of a node to others
+        Drain(drain::Args),
+    }
+}

@@ -1,0 +1,58 @@
+//! `chorusctl cluster status`: lists the nodes of the cluster.
+
+use chorus_proto::methods::cluster::{Node, NodeState, Status, StatusParams};
+
+use crate::app::App;
+use crate::error::Error;
+use crate::ui::units::group_digits;
+use crate::ui::{Cell, Column, Style, Table, sanitize};
+
+/// List the nodes (default)
+///
+/// A `*` marks the node that answers. BEAT is the time since the last heartbeat of a node, which sends one each 2 seconds. After 8 seconds
+/// without one it counts as silent, and other nodes take its agents over.
+#[derive(Debug, Default, clap::Args)]
+pub struct Args {}
+
+pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
+    app.call_and_print::<Status>(&StatusParams {}, |app, status| {
+        let mut table = Table::new([
+            Column::new(""),
+            Column::new("NODE"),
+            Column::new("STATE"),
+            Column::new("AGENTS").align_right(),
+            Column::new("LIVE").align_right(),
+            Column::new("BEAT").align_right(),
+            Column::new("VERSION"),
+            Column::new("ADDRESS").flexible(),
+        ]);
+        for node in &status.nodes {
+            table.add_row(node_row(node, node.name == status.node));
+        }
+        table.write(&mut app.stdout)
+    })
+}
+
+fn node_row(node: &Node, answers: bool) -> [Cell; 8] {
+    let state = match node.state {
+        NodeState::Running => Cell::from("running"),
+        NodeState::Draining => Cell::new(Style::Faint, "draining"),
+        NodeState::Silent => Cell::new(Style::Bad, "silent"),
+        NodeState::Stopped => Cell::from("stopped"),
+    };
+    [
+        if answers { "*" } else { "" }.into(),
+        Cell::new(Style::Strong, sanitize::one_line(&node.name)),
+        state,
+        group_digits(node.agents).into(),
+        group_digits(node.contexts).into(),
+        if node.state == NodeState::Stopped { String::new() } else { beat(node.heartbeat_ms) }.into(),
+        sanitize::one_line(&node.version).into(),
+        sanitize::one_line(&node.address).into(),
+    ]
+}
+
+/// Formats the time since a heartbeat, such as `1.4 s`.
+fn beat(ms: u64) -> String {
+    format!("{}.{} s", group_digits(ms / 1_000), ms % 1_000 / 100)
+}

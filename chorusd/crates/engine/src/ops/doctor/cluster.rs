@@ -1,0 +1,186 @@
+//! Checks the cluster: the database that the nodes share, the clock, the nodes and the ways to them, and the bucket.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chorus_base::error::Result;
+use chorus_journal::{DatabaseReport, NodeRow, NodeState, Ownership};
+use chorus_proto::methods::doctor::{Check, Verdict};
+use chorus_proto::pluralize::pluralize;
+use futures_util::future::join_all;
+
+use super::{check, check_with, join_some};
+use crate::ops::Ops;
+use crate::ops::cluster::PeerChecks;
+
+/// Difference of two clocks from which on it is reported, in nanoseconds.
+const MAX_CLOCK_DIFFERENCE: i64 = 2_000_000_000;
+
+/// Time within which another node has to be reached.
+const REACH_TIMEOUT: Duration = Duration::from_secs(6);
+
+/// Runs all of them. Empty if this daemon shares its database with nobody.
+pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
+    let Some(ownership) = &ops.store.ownership else { return Ok(Vec::new()) };
+    let (database, nodes) = (ownership.database().await?, ownership.nodes().await?);
+    let running = nodes.iter().filter(|node| matches!(node.state, NodeState::Running | NodeState::Draining)).count();
+    let mut checks = check_durability(&database);
+    checks.push(check_connections(&database, running));
+    checks.push(check_clock(&database));
+    checks.extend(check_bucket(ops).await);
+    if let Some(peers) = ops.peer_checks.get() {
+        checks.extend(peers.check_settings().await);
+        checks.extend(check_nodes(&**ownership, peers, &nodes).await);
+    }
+    checks.extend(compare_nodes(&**ownership, &nodes));
+    Ok(checks)
+}
+
+/// Checks what the database can lose.
+fn check_durability(database: &DatabaseReport) -> Vec<Check> {
+    let mut checks = vec![check("PostgreSQL", Verdict::Ok, database.version.clone())];
+    let damaging = [("fsync", &database.fsync), ("full_page_writes", &database.full_page_writes)];
+    for (setting, _) in damaging.into_iter().filter(|(_, value)| *value == "off") {
+        let text = format!("{setting} is off: a crash of the server can damage the database");
+        checks.push(check_with("PostgreSQL", Verdict::Fail, text, format!("set {setting} = on in postgresql.conf")));
+    }
+    let level = database.synchronous_commit.as_str();
+    let has_standby = !database.synchronous_standby_names.is_empty();
+    checks.push(match level {
+        "off" => check_with(
+            "commits",
+            Verdict::Fail,
+            "synchronous_commit is off: a crash of the server loses messages that were acknowledged",
+            "set synchronous_commit = on for the server, the database and the user",
+        ),
+        "local" if has_standby => check_with(
+            "commits",
+            Verdict::Warn,
+            "synchronous_commit is local: standbys are not waited for",
+            "set synchronous_commit = on, so that a standby that takes over has every acknowledged message",
+        ),
+        _ if has_standby => check("commits", Verdict::Ok, format!("synchronous_commit is {level}, with standbys")),
+        _ => check_with(
+            "commits",
+            Verdict::Warn,
+            "synchronous_standby_names is empty: if a standby takes over, the newest acknowledged messages can be lost",
+            "name a standby in synchronous_standby_names; without standbys nothing has to be done",
+        ),
+    });
+    if database.wal_level == "minimal" {
+        let text = "wal_level is minimal: there can be no standby and no recovery to a point in time";
+        checks.push(check_with("PostgreSQL", Verdict::Warn, text, "set wal_level = replica and restart the server"));
+    }
+    checks
+}
+
+fn check_connections(database: &DatabaseReport, nodes: usize) -> Check {
+    let DatabaseReport { max_connections, connections, connections_per_node, is_pooled, .. } = database;
+    let needed = u64::try_from(nodes).unwrap_or(u64::MAX).saturating_mul(u64::from(*connections_per_node));
+    if *is_pooled {
+        let text = format!("a pooler is on the way; the server has {connections} of {max_connections} connections");
+        return check("connections", Verdict::Ok, text);
+    }
+    let count = pluralize(u64::try_from(nodes).unwrap_or(u64::MAX), "node");
+    let text = format!("{count} can open {needed}; the server has {connections} of {max_connections} open");
+    if needed <= u64::from(*max_connections) {
+        return check("connections", Verdict::Ok, text);
+    }
+    check_with("connections", Verdict::Warn, text, "raise max_connections, or put pgbouncer in front of the server")
+}
+
+fn check_clock(database: &DatabaseReport) -> Check {
+    let difference = database.clock_ahead.saturating_abs();
+    if difference <= MAX_CLOCK_DIFFERENCE.saturating_add(database.clock_precision) {
+        return check("clock", Verdict::Ok, "agrees with that of the database");
+    }
+    let side = if database.clock_ahead > 0 { "ahead of" } else { "behind" };
+    let seconds = difference / 1_000_000_000;
+    let text = format!("the clock of this machine is {seconds} s {side} that of the database");
+    check_with("clock", Verdict::Warn, text, "synchronize both machines with NTP; times in conversations are wrong")
+}
+
+/// Tries the rights that the bucket of sessions has to grant.
+async fn check_bucket(ops: &Ops) -> Vec<Check> {
+    let Some(bodies) = &ops.store.bodies else {
+        let text = "sessions are files of the node that saved them; other nodes cannot read them";
+        return vec![check_with("session bodies", Verdict::Warn, text, "set kind in the table [store.sessions]")];
+    };
+    let rights = bodies.probe().await;
+    let names: Vec<&str> = rights.iter().map(|(right, _)| *right).collect();
+    let failed = rights.iter().filter_map(|(right, failure)| Some((right, failure.as_ref()?)));
+    let failed: Vec<Check> = failed
+        .map(|(right, failure)| Check {
+            hint: failure.hint.clone(),
+            ..check("session bodies", Verdict::Fail, format!("{right} does not work: {failure}"))
+        })
+        .collect();
+    if failed.is_empty() {
+        return vec![check("session bodies", Verdict::Ok, format!("{} work", names.join(", ")))];
+    }
+    failed
+}
+
+/// Connects to the other nodes.
+async fn check_nodes(ownership: &dyn Ownership, peers: &Arc<dyn PeerChecks>, nodes: &[NodeRow]) -> Vec<Check> {
+    let others = nodes.iter().filter(|node| node.name != ownership.node());
+    let check_node = |node: &NodeRow| {
+        let (name, address, state) = (node.name.clone(), node.address.clone(), node.state);
+        let seconds = node.heartbeat_age.as_secs();
+        async move {
+            let of = format!("node {name}");
+            match state {
+                NodeState::Stopped => check(&of, Verdict::Ok, "has stopped"),
+                NodeState::Silent => {
+                    let text = format!("is down: no heartbeat for {seconds} s");
+                    check_with(&of, Verdict::Warn, text, format!("see chorusctl daemon logs on {name}"))
+                }
+                _ if address.is_empty() => {
+                    let text = "has no address: requests for its agents fail on other nodes";
+                    check_with(&of, Verdict::Warn, text, "set listen and advertise in its table [cluster]")
+                }
+                NodeState::Running | NodeState::Draining => {
+                    match tokio::time::timeout(REACH_TIMEOUT, peers.reach(&name, &address)).await {
+                        Ok(Ok(())) => check(&of, Verdict::Ok, format!("was reached at {address}")),
+                        Ok(Err(failure)) => Check {
+                            hint: failure.hint.or_else(|| Some(format!("open {address} for the other nodes"))),
+                            ..check(&of, Verdict::Fail, failure.message)
+                        },
+                        Err(_) => {
+                            let text = format!("does not answer at {address}");
+                            check_with(&of, Verdict::Fail, text, "check the network and the firewall between the nodes")
+                        }
+                    }
+                }
+            }
+        }
+    };
+    join_all(others.map(check_node)).await
+}
+
+/// Compares versions and profiles of the nodes that run.
+fn compare_nodes(ownership: &dyn Ownership, nodes: &[NodeRow]) -> Vec<Check> {
+    let is_up = |node: &&NodeRow| matches!(node.state, NodeState::Running | NodeState::Draining);
+    let up: Vec<&NodeRow> = nodes.iter().filter(is_up).collect();
+    let Some(own) = up.iter().find(|node| node.name == ownership.node()) else { return Vec::new() };
+    let mut checks = Vec::new();
+    let differ = |differs: &dyn Fn(&NodeRow) -> bool| -> Vec<String> {
+        up.iter().filter(|node| differs(node)).map(|node| node.name.clone()).collect()
+    };
+    let others = differ(&|node| node.version != own.version);
+    if !others.is_empty() {
+        let text = format!("this node runs {}, and {} another one", own.version, join_some(&others));
+        checks.push(check_with("versions", Verdict::Warn, text, "upgrade the other nodes, one after the other"));
+    }
+    let others = differ(&|node| node.profiles != own.profiles && !node.profiles.is_empty());
+    if !others.is_empty() {
+        let text = format!("the permission profiles of {} differ from those here", join_some(&others));
+        checks.push(check_with(
+            "permission profiles",
+            Verdict::Warn,
+            text,
+            "give all nodes the same profiles in config.toml, and restart those that were changed",
+        ));
+    }
+    checks
+}

@@ -1,0 +1,80 @@
+//! `cluster.*`: the daemons that share one database.
+
+use super::{method, wire};
+
+method!(
+    /// Lists the nodes of the cluster.
+    Status = "cluster.status", StatusParams => StatusResult
+);
+method!(
+    /// Moves the agents of a node to other nodes, and lets it take no more until it restarts; or ends that.
+    Drain = "cluster.drain", DrainParams => DrainResult
+);
+
+#[wire(params)]
+pub struct StatusParams {}
+
+#[wire(PartialEq, Eq)]
+pub struct StatusResult {
+    /// The node that answers.
+    pub node: String,
+    /// All nodes, by name.
+    pub nodes: Vec<Node>,
+}
+
+/// A daemon of the cluster.
+#[wire(PartialEq, Eq)]
+pub struct Node {
+    pub name: String,
+    /// Address at which other nodes reach it; empty if it has none.
+    pub address: String,
+    pub version: String,
+    /// Number of the start of this node, from 1.
+    pub boot: u64,
+    pub state: NodeState,
+    /// Agents that it has.
+    pub agents: u64,
+    /// Live conversations of these.
+    pub contexts: u64,
+    /// Milliseconds since its last heartbeat.
+    pub heartbeat_ms: u64,
+}
+
+#[wire(Copy, PartialEq, Eq)]
+pub enum NodeState {
+    Running,
+    /// It runs, and takes no agents.
+    Draining,
+    /// Its heartbeat is late: others may take its agents over.
+    Silent,
+    Stopped,
+}
+
+#[wire(params)]
+pub struct DrainParams {
+    /// Name of the node; the one that answers if it is missing.
+    pub node: Option<String>,
+    /// Let it take agents again.
+    #[serde(default)]
+    pub undo: bool,
+}
+
+#[wire(PartialEq, Eq)]
+pub struct DrainResult {
+    pub node: String,
+    /// It takes no agents.
+    pub draining: bool,
+    /// Agents that other nodes have now.
+    pub moved: u64,
+    /// Agents that could not be moved.
+    #[omit_empty]
+    pub left: Vec<LeftAgent>,
+    pub duration_ms: u64,
+}
+
+/// An agent that could not be moved.
+#[wire(PartialEq, Eq)]
+pub struct LeftAgent {
+    pub agent: String,
+    pub reason: String,
+}

@@ -1,0 +1,66 @@
+//! `doctor` in a cluster.
+
+use chorus_base::private_fs::write_private;
+use chorus_proto::methods::doctor::{Doctor, DoctorParams, Verdict};
+use chorus_proto::{Client, Method};
+use chorus_tests::{DEADLINE, Daemon, wait_until};
+
+use super::{Cluster, start_all};
+
+/// Returns verdict, text and hint of the checks with a name.
+fn found(client: &mut Client, name: &str) -> Vec<(Verdict, String, String)> {
+    let result: <Doctor as Method>::Result = client.call::<Doctor>(&DoctorParams::default()).expect("doctor");
+    let of_name = result.checks.into_iter().filter(|check| check.name == name);
+    of_name.map(|check| (check.verdict, check.text, check.hint.unwrap_or_default())).collect()
+}
+
+#[test]
+fn a_cluster_that_is_well_has_one_warning() {
+    let Some(cluster) = Cluster::create() else { return };
+    let homes = [cluster.node("a"), cluster.node("b")];
+    let [a, b] = start_all(&homes);
+    let mut client = a.client();
+    for name in ["PostgreSQL", "connections", "clock", "session bodies", "cluster.cert", "cluster.listen", "node b"] {
+        let found = found(&mut client, name);
+        assert!(matches!(&found[..], [(Verdict::Ok, text, _)] if !text.is_empty()), "{name}: {found:?}");
+    }
+    let mut commits = found(&mut client, "commits");
+    let (verdict, text, hint) = commits.pop().expect("a check of commits");
+    assert_eq!(verdict, Verdict::Warn, "there is no standby");
+    assert!(text.contains("synchronous_standby_names is empty") && hint.contains("name a standby"), "{text}; {hint}");
+    for name in ["versions", "permission profiles", "cluster"] {
+        assert!(found(&mut client, name).is_empty(), "{name}");
+    }
+    assert!(found(&mut client, "node b")[0].1.starts_with("was reached at 127.0.0.1:"));
+    b.kill9();
+    let (_, text, _) = wait_until("the silence of the node", DEADLINE * 2, || {
+        found(&mut client, "node b").pop().filter(|(verdict, ..)| *verdict == Verdict::Warn)
+    });
+    assert!(text.starts_with("is down: no heartbeat for "), "{text}");
+    assert!(Daemon::start(&homes[1]).terminate().success());
+    assert_eq!(found(&mut client, "node b")[0].1, "has stopped");
+}
+
+#[test]
+fn what_is_wrong_with_a_node_is_said_with_what_to_do() {
+    let Some(cluster) = Cluster::create() else { return };
+    let profile = "[permissions.careful]\ndefault = \"deny\"\n";
+    let homes = [cluster.node("a"), cluster.node_with("b", profile)];
+    let separator = if cluster.url.contains('?') { '&' } else { '?' };
+    let url = format!("{}{separator}options=-c%20synchronous_commit%3Doff", cluster.url);
+    write_private(&homes[1].path.join("url"), url.as_bytes()).expect("the URL");
+    cluster.sign("b", -1..20);
+    let [a, b] = start_all(&homes);
+    let (mut client, mut other) = (a.client(), b.client());
+    let expect = |client: &mut Client, name: &str, verdict: Verdict, what: &str, to_do: &str| {
+        let found = found(client, name);
+        let fits =
+            |(v, text, hint): &(Verdict, String, String)| *v == verdict && text.contains(what) && hint.contains(to_do);
+        assert!(found.iter().any(fits), "{name}: {found:?}");
+    };
+    expect(&mut other, "commits", Verdict::Fail, "loses messages that were acknowledged", "synchronous_commit = on");
+    expect(&mut other, "cluster.cert", Verdict::Warn, "the certificate expires on", "renew it");
+    expect(&mut other, "permission profiles", Verdict::Warn, "of a differ", "the same profiles");
+    expect(&mut client, "permission profiles", Verdict::Warn, "of b differ", "the same profiles");
+    expect(&mut client, "cluster.cert", Verdict::Ok, "chorus:node:a", "");
+}

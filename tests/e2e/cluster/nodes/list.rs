@@ -1,0 +1,67 @@
+//! `chorusctl cluster`, and what `status`, `agent list` and `doctor` say of nodes.
+
+use chorus_proto::error::exit;
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::ctl::chorusctl;
+use chorus_tests::{Daemon, home};
+
+use super::{Cluster, start_all};
+
+#[test]
+fn the_list_of_nodes_says_who_has_what() {
+    let Some(cluster) = Cluster::create() else { return };
+    let homes = [cluster.node("a"), cluster.node("b")];
+    let [a, b] = start_all(&homes);
+    let mut client = a.client();
+    client.init("x");
+    client.init("y");
+    client.append("y", "one");
+    b.client().init("z");
+    let listed = chorusctl(&homes[1], ["cluster", "--json"]).expect_json();
+    assert_eq!(listed["node"], "b");
+    let facts = |node: usize, key: &str| listed["nodes"][node][key].clone();
+    for (node, name, agents, contexts) in [(0, "a", 2, 1), (1, "b", 1, 0)] {
+        assert_eq!(facts(node, "name"), name);
+        assert_eq!(facts(node, "state"), "running");
+        assert_eq!((facts(node, "agents"), facts(node, "contexts")), (agents.into(), contexts.into()));
+        assert_eq!(facts(node, "boot"), 1);
+        assert!(facts(node, "heartbeat_ms").as_u64().is_some_and(|age| age < 8_000), "{listed}");
+        assert!(facts(node, "address").as_str().is_some_and(|address| address.starts_with("127.0.0.1:")));
+    }
+    let text = chorusctl(&homes[1], ["cluster", "status"]).expect_success();
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[0], ["NODE", "STATE", "AGENTS", "LIVE", "BEAT", "VERSION", "ADDRESS"]);
+    assert_eq!(rows[1][..4], ["a", "running", "2", "1"], "{text}");
+    assert_eq!(rows[2][..5], ["*", "b", "running", "1", "0"], "{text}");
+    // Each agent says where it is, whichever node is asked.
+    let agents = chorusctl(&homes[0], ["agent", "list", "--json"]).expect_json();
+    let places: Vec<_> =
+        agents["agents"].as_array().expect("a list").iter().map(|agent| agent["node"].clone()).collect();
+    assert_eq!(places, ["a", "a", "b"]);
+    for words in [["agent", "list"].as_slice(), &["status"]] {
+        let text = chorusctl(&homes[0], words).expect_success();
+        assert!(text.contains("NODE"), "{text}");
+    }
+    let text = chorusctl(&homes[0], ["cluster", "drain", "b"]).expect_success();
+    assert_eq!(text, "b takes no more agents; moved 1 agent\n");
+    assert_eq!(chorusctl(&homes[1], ["cluster", "drain", "--undo"]).expect_success(), "b takes agents again\n");
+    chorusctl(&homes[1], ["cluster", "drain", "nowhere"]).expect_failure_with_hint(exit::NOT_FOUND.into());
+}
+
+#[test]
+fn a_daemon_alone_says_that_it_has_no_cluster() {
+    let home = home!().without_index();
+    let mut command = home.command(home.bins.chorusd);
+    // Whatever other tests use.
+    command.env("CHORUS_STORE_KIND", "sqlite");
+    let daemon = Daemon::start_command(&home, command);
+    daemon.client().init("x");
+    for words in [["cluster"].as_slice(), &["cluster", "drain"]] {
+        let refused = chorusctl(&home, words);
+        let text = refused.expect_failure_with_hint(exit::FAILED.into());
+        assert!(text.contains("this daemon is not in a cluster"), "{text}");
+    }
+    let agents = chorusctl(&home, ["agent", "list", "--json"]).expect_json();
+    assert!(agents["agents"][0].get("node").is_none(), "{agents}");
+    assert!(!chorusctl(&home, ["agent", "list"]).expect_success().contains("NODE"));
+}
