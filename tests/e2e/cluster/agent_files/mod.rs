@@ -1,6 +1,7 @@
 //! Files of agents as rows that several nodes share: [`SharedAgentFiles`] on a real database.
 
 mod conflicts;
+mod faults;
 mod hostile;
 mod limits;
 mod moves;
@@ -18,7 +19,7 @@ use chorus_tests::postgres::Database;
 use tempfile::TempDir;
 use uuid::Uuid;
 
-use super::{Result, claim, open};
+use super::{Result, claim, open_at};
 
 const AGENT: Uuid = Uuid::from_u128(0xa);
 
@@ -32,7 +33,12 @@ struct Node {
 
 impl Node {
     async fn start(database: &Database, name: &str) -> Result<Self> {
-        let journal = open(database, name).await?;
+        Self::start_at(database, database.port(), name).await
+    }
+
+    /// Starts one that reaches the database over a port.
+    async fn start_at(database: &Database, port: u16, name: &str) -> Result<Self> {
+        let journal = open_at(database, port, name).await?.0;
         let home = tempfile::tempdir()?;
         for folder in ["docs", "sessions", "workspace"] {
             fs::create_dir_all(home.path().join("agents/x").join(folder))?;
