@@ -15,8 +15,8 @@ const DUE_AT_ONCE: u32 = 100;
 /// Time between two looks for files of agents that somebody has edited.
 const EDITS_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Takes on agents of which something is due, drops those that others take over, and stores the files of those it has, until `stop` is cancelled. Ends at
-/// once without a cluster.
+/// Takes on agents for which something is due, drops those that others take over, and stores the files of those it has,
+/// until `stop` is cancelled. Ends at once without a cluster.
 pub(super) async fn run(claims: Arc<AgentClaims>, stop: CancellationToken) {
     if claims.store.ownership.is_none() {
         return;

@@ -19,7 +19,7 @@ const MAX_BYTES: u64 = 8 << 20;
 pub(crate) struct KnownFile {
     /// Its hash as hexadecimal digits.
     pub(crate) sha256: String,
-    /// By which it is recognised without being read.
+    /// As long as it is the same, the file has not changed.
     pub(crate) stamp: String,
 }
 

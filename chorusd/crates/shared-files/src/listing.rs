@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use crate::file_path::{self, MAX_FOLDERS};
 use crate::open_dir::{OpenDir, open_folder};
 
-/// Limit on what is looked at in all folders; the rest is not stored.
+/// Limit on the entries of all folders that are listed; the others are not stored.
 const MAX_ENTRIES: usize = 8 * MAX_AGENT_FILES;
 
 /// A file that can become a row.
@@ -33,7 +33,7 @@ pub(crate) struct Listing {
     pub(crate) unusable: BTreeMap<String, UnusableFile>,
     /// The folders next to agent.json. If one is missing, its files were not deleted one by one.
     pub(crate) folders: BTreeSet<String>,
-    /// There are more files than were looked at.
+    /// There are more entries than were listed.
     is_partial: bool,
     seen: usize,
 }
@@ -51,8 +51,8 @@ impl Listing {
         self.files.len() + self.unusable.len()
     }
 
-    /// Returns true if a file that is not in the list was deleted by itself, and not because its folder cannot be looked into,
-    /// or is missing with all that agents have in it: then that rather is not mounted, or was moved away.
+    /// Returns true if somebody has deleted a file that is not in the list. Returns false if its folder cannot be read, or if the
+    /// top folder is missing: that rather is not mounted, or was moved elsewhere.
     pub(crate) fn is_deleted(&self, path: &str) -> bool {
         let mut folders = path.match_indices('/').map(|(at, _)| &path[..at]);
         let top = folders.clone().next();

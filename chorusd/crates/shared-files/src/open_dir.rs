@@ -1,5 +1,5 @@
-//! The directory of an agent, opened once: what is read and written is beneath it, wherever it moves meanwhile, and no symbolic
-//! link is followed.
+//! The directory of an agent, opened once: what is read and written is beneath it, also while it moves, and no symbolic link
+//! is followed.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};

@@ -50,7 +50,7 @@ impl SharedAgentFiles {
             if !self.sync_once(of, occasion).await? {
                 return Ok(());
             }
-            // What was missing at the claim has been fetched by now.
+            // What was missing at the claim has been fetched.
             occasion = Occasion::Edit;
         }
         Ok(())
@@ -219,7 +219,7 @@ impl SharedAgentFiles {
         let count = written.len();
         known.files.extend(written);
         for (path, e) in failed {
-            // Whatever else is at its path does not go by itself.
+            // Something else is at its path, until somebody changes that.
             known.is_incomplete |= !is_permanent(&e);
             skipped.push((path, e.to_string()));
         }

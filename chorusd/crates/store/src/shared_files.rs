@@ -35,7 +35,7 @@ pub trait SharedFiles: Debug + Send + Sync {
     /// As [`SharedFiles::take_on`]; `busy` if another daemon has taken the agent over.
     fn store_edits(&self, of: AgentDir) -> BoxFuture<'_, Result<()>>;
 
-    /// Deletes the rows of an agent that is deleted for good.
+    /// Deletes the rows of an agent that is purged.
     ///
     /// # Errors
     /// As [`SharedFiles::store_edits`].

@@ -46,7 +46,7 @@ async fn an_edit_of_what_another_node_has_changed_too_becomes_a_copy_that_all_no
     a.hand_over().await?;
     b.take_on().await?;
     assert_eq!(b.texts()?, a.texts()?);
-    // It is no conflict any more.
+    // The conflict is over.
     b.hand_over().await?;
     a.take_on().await?;
     assert_eq!(copies(&a)?.len(), 3);

@@ -97,7 +97,7 @@ async fn files_whose_folder_was_moved_away_are_not_deleted_elsewhere() -> Result
     std::os::unix::fs::symlink(a.path("workspace/deep"), a.path("docs/deep"))?;
     a.store_edits().await?;
     assert_eq!(a.versions().await?.len(), 2);
-    // One file by itself was deleted.
+    // Only one file was deleted.
     fs::remove_file(a.path("docs/one.md"))?;
     a.store_edits().await?;
     assert_eq!(a.versions().await?, [("docs/deep/two.md".to_owned(), 1)]);
