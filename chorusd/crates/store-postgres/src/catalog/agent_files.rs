@@ -29,7 +29,7 @@ impl AgentFileTable for PostgresAgentFileTable {
     fn read(&self, agent: Uuid, paths: Vec<String>) -> CatalogRead<'_, Vec<AgentFileContent>> {
         Box::pin(async move {
             let sql = "SELECT path, sha256, content FROM agent_files
-                 WHERE agent_id = $1 AND path = ANY ($2) AND octet_length(content) <= $3";
+                 WHERE agent_id = $1 AND path = ANY ($2) AND octet_length(content) <= $3::bigint";
             let limit = MAX_AGENT_FILE_BYTES.cast_signed();
             let rows = self.db.read(sql, &[&agent, &paths, &limit]).await?;
             Ok(rows.iter().map(read_content).collect())
