@@ -359,6 +359,7 @@ impl Daemon {
             let _ = timeout_at(deadline, discord).await;
             let _ = timeout_at(deadline, servers).await;
             self.ops.sessions.history_numbers.store(&self.ops.home);
+            let _ = timeout_at(deadline, self.ops.agent_resolver.claims.store_file_edits()).await;
             let closed = timeout_at(deadline, self.ops.store.close()).await;
             if let Ok(Err(failure)) = closed {
                 tracing::warn!(%failure, "cannot store a copy of the catalog");

@@ -12,8 +12,11 @@ const DUE_INTERVAL: Duration = Duration::from_secs(15);
 /// Limit of the agents that are taken on at a look.
 const DUE_AT_ONCE: u32 = 100;
 
-/// Takes on agents of which something is due and those that other nodes move here, and drops those that others take over, until `stop` is cancelled. Ends at
-/// once without a cluster.
+/// Time between two looks for files of agents that somebody has edited.
+const EDITS_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Takes on agents of which something is due and those that other nodes move here, drops those that others take over, and
+/// stores the files of those it has, until `stop` is cancelled. Ends at once without a cluster.
 pub(super) async fn run(claims: Arc<AgentClaims>, stop: CancellationToken) {
     if claims.store.ownership.is_none() {
         return;
@@ -26,12 +29,19 @@ pub(super) async fn run(claims: Arc<AgentClaims>, stop: CancellationToken) {
             tokio::time::sleep(DUE_INTERVAL).await;
         }
     };
+    let edits = async {
+        loop {
+            tokio::time::sleep(EDITS_INTERVAL).await;
+            claims.store_file_edits().await;
+        }
+    };
     tokio::select! {
         () = stop.cancelled() => {}
         () = watch_hold(&claims) => {}
         () = claims.watch_losses() => {}
         () = claims.watch_handovers() => {}
         () = due => {}
+        () = edits => {}
     }
 }
 

@@ -11,12 +11,16 @@ use chorus_engine::ops::daemon::VERSION;
 use chorus_journal::Journal as _;
 use chorus_proto::ErrorKind;
 use chorus_redact::Redactor;
-use chorus_store::{OnFatal, SessionFiles, Store, Upkeep};
+use chorus_shared_files::SharedAgentFiles;
+use chorus_store::{DB_DIR, OnFatal, SessionFiles, Store, Upkeep};
 use chorus_store_postgres::{DatabaseUrl, NodeName, PostgresJournal};
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 
 use super::session_bucket::SessionBucket;
+
+/// Directory below that of the databases with what was known of the files of agents.
+const KNOWN_FILES_DIR: &str = "agent-files";
 
 /// Connects to the database of `config`, brings its schema up to date, and starts this daemon as a node. Opens the store of
 /// session bodies if there is one.
@@ -37,14 +41,18 @@ pub(super) async fn open(
     let journal = Arc::new(PostgresJournal::open(url, &name, VERSION, on_fatal.clone()).await?);
     let mut catalog = journal.catalog(redactor.clone());
     let upkeep = PostgresUpkeep { journal: journal.clone(), audit: catalog.audit.clone() };
+    let known = home.join(DB_DIR).join(KNOWN_FILES_DIR);
+    let agent_files = SharedAgentFiles::new(journal.agent_file_table(), name.id, known, clock.clone());
+    let with_files = |store: Store| store.with_agent_files(Arc::new(agent_files));
     let Some(bucket) = bucket else {
-        return Ok(Store::with_database(journal.clone(), catalog, journal, Arc::new(upkeep), on_fatal));
+        let store = Store::with_database(journal.clone(), catalog, journal, Arc::new(upkeep), on_fatal);
+        return Ok(with_files(store));
     };
     let files = Arc::<SessionFiles>::default();
     let shared = bucket.share(&catalog, journal.clone(), files.clone());
     catalog.sessions = shared.table();
     let store = Store::with_database(journal.clone(), catalog, journal, Arc::new(upkeep), on_fatal);
-    Ok(store.with_bodies(shared, files))
+    Ok(with_files(store.with_bodies(shared, files)))
 }
 
 fn read_url(source: &KeySource) -> Result<DatabaseUrl> {

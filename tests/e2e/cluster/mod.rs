@@ -1,5 +1,6 @@
 //! The journal and the catalog in PostgreSQL, against a real server.
 
+mod agent_files;
 mod catalog;
 mod chaos;
 mod connecting;

@@ -65,6 +65,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("journal", &["base", "proto", "session"]),
     ("catalog", &["base", "journal", "proto", "redact", "session"]),
     ("session-objects", &["base", "clock", "proto", "runtime", "session", "tls"]),
+    ("shared-files", &["base", "catalog", "clock", "runtime", "store"]),
     (
         "shared-sessions",
         &["base", "catalog", "clock", "journal", "proto", "runtime", "session", "session-objects", "store"],

@@ -6,6 +6,7 @@
 
 #![warn(unreachable_pub)]
 
+mod agent_files;
 mod agents;
 mod approvals;
 mod audit;
@@ -35,6 +36,9 @@ use std::sync::Arc;
 use chorus_base::error::Result;
 use futures_util::future::BoxFuture;
 
+pub use agent_files::{
+    AgentFileContent, AgentFileRow, AgentFileTable, MAX_AGENT_FILE_BYTES, MAX_AGENT_FILES, MAX_AGENT_FILES_BYTES,
+};
 pub use agents::{AgentRow, AgentTable, confine_to_home, name_taken_error};
 pub use approvals::{ApprovalRow, ApprovalTable, DecidedApproval};
 pub use audit::{AuditDecision, AuditEntry, AuditFilter, AuditLog, MAX_AUDIT_PAGE_BYTES, MAX_AUDIT_PAGE_ROWS};

@@ -22,6 +22,7 @@ pub mod session_files;
 mod session_growth;
 mod session_header_update;
 mod shared_bodies;
+mod shared_files;
 mod snapshot;
 mod sqlite;
 mod sqlite_files;
@@ -47,6 +48,7 @@ pub use session_file_fsync::syncfs_covers as syncs_whole_file_system;
 pub use session_files::SessionFiles;
 pub use session_growth::{ChangeGrown, GrowthResult, HeaderChange, PrepareMessage};
 pub use shared_bodies::{SharedBodies, is_current_copy};
+pub use shared_files::{AgentDir, SharedFiles};
 pub use snapshot::{PendingSnapshots, Snapshots};
 pub use sqlite_files::SqliteFiles;
 pub use upkeep::Upkeep;
@@ -70,6 +72,8 @@ pub struct Store {
     pub files: Arc<SessionFiles>,
     /// The bodies of sessions that this daemon shares with others; `None` if the files of sessions are the only ones.
     pub bodies: Option<Arc<dyn SharedBodies>>,
+    /// The files of agents that this daemon shares with others; `None` if the files on this machine are the only ones.
+    pub agent_files: Option<Arc<dyn SharedFiles>>,
     /// Which agents this daemon may write for; `None` if the database belongs to it alone.
     pub ownership: Option<Arc<dyn Ownership>>,
     upkeep: Arc<dyn Upkeep>,
@@ -112,6 +116,7 @@ impl Store {
             catalog: sqlite.catalog.tables.clone(),
             files: Arc::default(),
             bodies: None,
+            agent_files: None,
             ownership: None,
             upkeep: sqlite.clone(),
             sqlite: Some(sqlite),
@@ -133,6 +138,7 @@ impl Store {
             catalog,
             files: Arc::default(),
             bodies: None,
+            agent_files: None,
             ownership: Some(ownership),
             upkeep,
             sqlite: None,
@@ -145,6 +151,12 @@ impl Store {
     #[must_use]
     pub fn with_bodies(self, bodies: Arc<dyn SharedBodies>, files: Arc<SessionFiles>) -> Self {
         Self { bodies: Some(bodies), files, ..self }
+    }
+
+    /// Keeps the files of agents in `files`, too.
+    #[must_use]
+    pub fn with_agent_files(self, files: Arc<dyn SharedFiles>) -> Self {
+        Self { agent_files: Some(files), ..self }
     }
 
     /// Returns the databases if they are files in the home.

@@ -5,6 +5,7 @@ mod doctor;
 mod drain;
 mod drain_load;
 mod events;
+mod files;
 mod forwarding;
 mod left_behind;
 mod list;

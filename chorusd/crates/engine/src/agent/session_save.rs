@@ -16,7 +16,7 @@ use chorus_session::stored_message::StoredMessage;
 use chorus_session::summary::{ConversationSample, ExtractiveSummary};
 use chorus_session::{notes, slug, summary};
 use chorus_store::session_files::StagedFile;
-use chorus_store::{Store, session_files};
+use chorus_store::{AgentDir, Store, session_files};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
@@ -34,6 +34,9 @@ pub(super) async fn save(
 ) -> Result<WrittenSession> {
     inherit_title(store, &mut draft).await?;
     let (settings, summary) = (draft.settings.clone(), summaries.requested_summary(&draft).await);
+    // Of an agent in the trash, they are not in this directory.
+    let files = AgentDir { agent: settings.id, name: settings.name.clone(), dir: settings.dir.clone() };
+    store.try_store_file_edits(files).await;
     let (context, count, id) = (draft.context, draft.totals.messages, Uuid::new_v4());
     let conversation = draft.conversation.as_ref().map(|conversation| conversation.id);
     let conversation = ConversationKey::from_stored(settings.id, conversation);

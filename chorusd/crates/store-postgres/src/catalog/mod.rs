@@ -1,5 +1,6 @@
 //! The tables of the catalog in PostgreSQL.
 
+mod agent_files;
 mod agents;
 mod approvals;
 mod audit;
@@ -29,11 +30,12 @@ mod usage;
 use std::sync::Arc;
 
 use chorus_catalog::{
-    AgentTable, ApprovalTable, AuditLog, CaptureTable, Catalog, FileWriteTable, ImportedUsageTable, MemoryTable,
-    SessionChanges, SessionTable, SettingTable, SummaryQueue, TaskTable, ToolExportTable, UsageTable,
+    AgentFileTable, AgentTable, ApprovalTable, AuditLog, CaptureTable, Catalog, FileWriteTable, ImportedUsageTable,
+    MemoryTable, SessionChanges, SessionTable, SettingTable, SummaryQueue, TaskTable, ToolExportTable, UsageTable,
 };
 use chorus_redact::Redactor;
 
+use self::agent_files::PostgresAgentFileTable;
 use self::agents::PostgresAgentTable;
 use self::approvals::PostgresApprovalTable;
 use self::audit::PostgresAuditLog;
@@ -105,6 +107,12 @@ impl PostgresJournal {
     #[must_use]
     pub fn discord(&self, changes: Arc<SessionChanges>) -> PostgresDiscord {
         PostgresDiscord::new(&CatalogDb::new(self), changes)
+    }
+
+    /// Returns the table of the files of agents.
+    #[must_use]
+    pub fn agent_file_table(&self) -> Arc<dyn AgentFileTable> {
+        Arc::new(PostgresAgentFileTable { db: CatalogDb::new(self) })
     }
 
     /// Returns the table of the transcripts that this node captures.

@@ -12,8 +12,8 @@ use chorus_config::agent::{AGENT_FILE, AgentConfig};
 use chorus_journal::{Claim, ContextRow, NodeRow, Owner, Ownership};
 use chorus_proto::{AgentStatus, ErrorKind};
 use chorus_runtime::run_blocking;
-use chorus_store::Store;
 use chorus_store::session_files::stamp;
+use chorus_store::{AgentDir, Store};
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use uuid::Uuid;
@@ -274,6 +274,35 @@ impl AgentClaims {
         }
     }
 
+    /// Stores what was edited in the files of the agents that this daemon has, so that the next one gets it.
+    pub async fn store_file_edits(&self) {
+        if self.store.agent_files.is_none() {
+            return;
+        }
+        for entry in self.index.all() {
+            if self.has(entry.settings.id) {
+                self.store_files_of(&entry).await;
+            }
+        }
+    }
+
+    /// As [`AgentClaims::store_file_edits`], for one agent, which has just been created or restored.
+    pub async fn store_files_of(&self, entry: &AgentEntry) {
+        self.store.try_store_file_edits(files_of(entry)).await;
+    }
+
+    /// Does what has to be done before this daemon releases an agent that is well: its next owner gets the files of the
+    /// agent as they are here.
+    ///
+    /// # Errors
+    /// Those of the database: the next owner would have older files.
+    pub async fn hand_over(&self, agent: Uuid) -> Result<()> {
+        match self.index.by_id(agent) {
+            Some(entry) => self.store.store_file_edits(files_of(&entry)).await,
+            None => Ok(()),
+        }
+    }
+
     fn take_on<'a>(&'a self, ownership: &'a dyn Ownership, agent: Uuid, name: &'a str) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             let _alone = self.locks.lock(agent).await;
@@ -328,6 +357,8 @@ impl AgentClaims {
             let what = format!("{} belongs to another agent than {}", dir.display(), row.name);
             return Err(Error::new(ErrorKind::AlreadyExists, what).hint("move the directory away on this machine"));
         }
+        let is_new_here = here.is_none();
+        let files = AgentDir { agent: row.id, name: row.name.clone(), dir: dir.clone() };
         let stamp = match here {
             Some(here) if was_here || here.stamp == row.stamp => row.stamp.clone(),
             _ => {
@@ -336,6 +367,12 @@ impl AgentClaims {
                 stamp
             }
         };
+        if was_here && !is_new_here {
+            // Nobody else has had it since.
+            self.store.try_store_file_edits(files).await;
+        } else {
+            self.store.take_on_files(files, is_new_here).await?;
+        }
         Ok(super::agent_entry(&self.home, &row.dir, &config, stamp))
     }
 
@@ -370,6 +407,12 @@ fn inspect(file: &Path) -> Option<FoundFile> {
 fn create_dirs(dir: &Path) -> std::io::Result<()> {
     create_private(dir)?;
     DIRS.iter().try_for_each(|name| create_private(&dir.join(name)))
+}
+
+/// The files of an agent as the store takes them.
+fn files_of(entry: &AgentEntry) -> AgentDir {
+    let settings = &entry.settings;
+    AgentDir { agent: settings.id, name: settings.name.clone(), dir: settings.dir.clone() }
 }
 
 async fn claim(ownership: &dyn Ownership, agent: Uuid, name: &str) -> Result<()> {

@@ -168,6 +168,7 @@ async fn init_locked(
         return Err(failure);
     }
     let new = agents.index.insert(agent_entry(&agents.home, &dir, &made.config, made.stamp.clone()));
+    agents.claims.store_files_of(&new).await;
     tracing::info!(agent = %name, id = %made.config.id, revived, "agent created");
     editor.registry.emit_event(EventType::AgentCreated, Some(name.to_owned()), None, json!({"id": made.config.id}));
     channel.on_agent_created(&agents.discord, &new);

@@ -130,6 +130,7 @@ async fn restore_agent(
     }
     discard_entry(entry).await;
     let agent = trash.agents.index.insert(agent_entry(&trash.home, &dir, &config, stamp));
+    trash.agents.claims.store_files_of(&agent).await;
     let identities = trash.store.catalog.sessions.identities_of_agent(config.id).await?;
     trash.deleted.remove_identities(&identities).await?;
     discord_channel::sync_if_changed(&trash.agents.discord, None, &agent);

@@ -11,6 +11,7 @@ use chorus_base::private_fs::{TEMPORARY_PREFIX, sync};
 use chorus_catalog::AuditDecision;
 use chorus_permissions::Action;
 use chorus_runtime::run_blocking;
+use chorus_store::AgentDir;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, mkdirat, openat, openat2, renameat, unlinkat};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -145,7 +146,15 @@ async fn write_or_remove_note(params: Params, ctx: &ToolContext, row: AuditDecis
         }
         return Err(failure);
     }
-    Ok(if removes { format!("removed docs/{path}") } else { format!("wrote docs/{path}") })
+    let done = if removes { format!("removed docs/{path}") } else { format!("wrote docs/{path}") };
+    let files = AgentDir { agent: ctx.agent, name: ctx.agent_name.clone(), dir: ctx.dir.clone() };
+    match ctx.services.store.store_file_edits(files).await {
+        Ok(()) => Ok(done),
+        Err(failure) => {
+            tracing::warn!(agent = ctx.agent_name, %failure, "cannot store the files of an agent for other nodes yet");
+            Ok(format!("{done} on this machine; it is not stored for other machines yet: {}", failure.message))
+        }
+    }
 }
 
 /// Opens the directory of a note. With `makes`, creates missing directories.

@@ -112,6 +112,7 @@ pub async fn commit(
         }
     };
     let new = agents.index.insert(agent_entry(&agents.home, &dir, &plan.config, stamp));
+    agents.claims.store_files_of(&new).await;
     editor.registry.emit_event(
         EventType::AgentCreated,
         Some(plan.config.name.clone()),
