@@ -12,8 +12,8 @@ const DUE_INTERVAL: Duration = Duration::from_secs(15);
 /// Limit of the agents that are taken on at a look.
 const DUE_AT_ONCE: u32 = 100;
 
-/// Takes on agents of which something is due and those that other nodes move here, and drops those that others take over, until `stop` is cancelled. Ends at
-/// once without a cluster.
+/// Takes on agents of which something is due and those that other nodes move here, and drops those that others take over,
+/// until `stop` is cancelled. Ends at once without a cluster.
 pub(super) async fn run(claims: Arc<AgentClaims>, stop: CancellationToken) {
     if claims.store.ownership.is_none() {
         return;
