@@ -55,7 +55,7 @@ pub(super) async fn open(ops: &Ops, stop: &CancellationToken) -> Result<Ports> {
     Ok(Ports { listener: Some(listener), elsewhere: Elsewhere::forwarded(pool) })
 }
 
-/// What `doctor` checks of the port and of the way to other nodes.
+/// Checks of the port and of the way to other nodes, for `doctor`.
 #[derive(Debug)]
 struct PortChecks {
     settings: ClusterSettings,

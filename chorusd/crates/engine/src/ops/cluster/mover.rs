@@ -122,6 +122,7 @@ impl AgentMover {
         self.tasks.notify_agents(ended).await;
         // Whatever it was asked for is done and written then; what comes now waits.
         let held = self.claims.registry.hold_agent(&entry.settings, Some(Interruption::AgentMoved)).await?;
+        self.claims.hand_over(agent).await?;
         let node = to.node.clone();
         let given = ownership.hand_over(agent, node.clone()).await;
         // If the answer was lost, this node does not own it either as far as it knows.
