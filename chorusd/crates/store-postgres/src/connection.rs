@@ -1,16 +1,19 @@
 //! Connections to the database.
 
 use std::fmt;
+use std::future::poll_fn;
 use std::str::FromStr as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chorus_base::error::{Error, Result};
 use chorus_proto::ErrorKind;
 use deadpool_postgres::{Connect, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime};
 use futures_util::future::BoxFuture;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinHandle;
 use tokio_postgres::config::TargetSessionAttrs;
-use tokio_postgres::{Client, Config};
+use tokio_postgres::{AsyncMessage, Client, Config, Connection};
 
 use crate::connect_errors::{Attempt, MIN_SERVER_VERSION};
 use crate::errors::unavailable;
@@ -26,6 +29,9 @@ const LOGIN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Limit of connections that read.
 const MAX_READERS: usize = 4;
+
+/// Is told the channel and the payload of a notification.
+pub(crate) type Told = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
 /// The address of the database with its password, which no message and no log shows.
 #[derive(Clone)]
@@ -73,7 +79,8 @@ impl DatabaseUrl {
     pub async fn connect(&self) -> Result<Client> {
         let attempt = Attempt { config: &self.config, mode: self.mode };
         let tls = self.tls().await?;
-        let dialed = tokio::time::timeout(LOGIN_TIMEOUT, self.dial(&tls)).await.map_err(|_| attempt.timed_out())?;
+        let dialed =
+            tokio::time::timeout(LOGIN_TIMEOUT, self.dial(&tls, None)).await.map_err(|_| attempt.timed_out())?;
         let (client, _) = dialed.map_err(|failure| attempt.explain(&failure))?;
         Ok(client)
     }
@@ -103,7 +110,11 @@ impl DatabaseUrl {
     }
 
     /// Connects, and finds out whether a pooler is on the way.
-    async fn dial(&self, tls: &TlsConnector) -> Result<(Client, JoinHandle<()>), tokio_postgres::Error> {
+    async fn dial(
+        &self,
+        tls: &TlsConnector,
+        told: Option<Told>,
+    ) -> Result<(Client, JoinHandle<()>), tokio_postgres::Error> {
         let mut direct = self.config.clone();
         direct.options(startup_options(self.config.get_options()));
         let config = if self.route() == Route::Direct { &direct } else { &self.config };
@@ -116,7 +127,11 @@ impl DatabaseUrl {
         };
         let (client, connection) = connected?;
         let task = chorus_runtime::spawn(async move {
-            if let Err(failure) = connection.await {
+            let ended = match told {
+                None => connection.await,
+                Some(told) => tell_notifications(connection, told).await,
+            };
+            if let Err(failure) = ended {
                 tracing::debug!("a connection to PostgreSQL ended: {failure}");
             }
         });
@@ -146,6 +161,20 @@ impl fmt::Debug for DatabaseUrl {
     }
 }
 
+/// Drives a connection to its end, and passes on what it is notified of.
+async fn tell_notifications<S, T>(mut connection: Connection<S, T>, told: Told) -> Result<(), tokio_postgres::Error>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    T: AsyncRead + AsyncWrite + Unpin,
+{
+    while let Some(message) = poll_fn(|cx| connection.poll_message(cx)).await {
+        if let AsyncMessage::Notification(notification) = message? {
+            told(notification.channel(), notification.payload());
+        }
+    }
+    Ok(())
+}
+
 /// Connections that read.
 #[derive(Debug, Clone)]
 pub(crate) struct Readers {
@@ -164,6 +193,23 @@ impl Readers {
         })
     }
 
+    /// Opens another connection, which listens as `sql` says until it ends. `told` gets the channel and the payload of each
+    /// notification. Returns false without listening if a pooler is on the way.
+    pub(crate) async fn listen(&self, sql: &str, told: Told) -> Result<bool> {
+        let attempt = Attempt { config: &self.url.config, mode: self.url.mode };
+        let tls = self.url.tls().await?;
+        let dialed = tokio::time::timeout(LOGIN_TIMEOUT, self.url.dial(&tls, Some(told))).await;
+        let (client, task) = dialed.map_err(|_| attempt.timed_out())?.map_err(|failure| attempt.explain(&failure))?;
+        if self.route() == Route::Pooled {
+            return Ok(false);
+        }
+        client.batch_execute(sql).await.map_err(unavailable)?;
+        // It ends with the connection.
+        let _ = task.await;
+        drop(client);
+        Ok(true)
+    }
+
     /// How the connections reach the server.
     pub(crate) fn route(&self) -> Route {
         self.url.route()
@@ -178,6 +224,6 @@ struct ReaderConnect {
 
 impl Connect for ReaderConnect {
     fn connect(&self, _: &Config) -> BoxFuture<'_, Result<(Client, JoinHandle<()>), tokio_postgres::Error>> {
-        Box::pin(self.url.dial(&self.tls))
+        Box::pin(self.url.dial(&self.tls, None))
     }
 }

@@ -21,6 +21,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0005_released_by.sql"),
     include_str!("../migrations/0006_session_bodies.sql"),
     include_str!("../migrations/0007_task_numbers.sql"),
+    include_str!("../migrations/0008_discord_handed.sql"),
 ];
 
 /// Key of the advisory lock that is held while the schema changes: "chorus" in ASCII.

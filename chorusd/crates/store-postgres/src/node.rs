@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use chorus_base::error::{Error, Result};
@@ -45,6 +45,8 @@ pub(crate) struct Node {
     last_heartbeat: Mutex<Instant>,
     /// By the database's clock its heartbeat was stale, and nobody has asked since what it still owns.
     was_silent: AtomicBool,
+    /// How often its heartbeat was found stale.
+    silences: AtomicU64,
     /// The nodes whose heartbeat was stale at that time.
     silent: watch::Sender<Vec<String>>,
 }
@@ -71,6 +73,7 @@ impl Node {
             boot,
             last_heartbeat: Mutex::new(begun),
             was_silent: AtomicBool::new(false),
+            silences: AtomicU64::new(0),
             silent: watch::Sender::default(),
         }))
     }
@@ -92,6 +95,7 @@ impl Node {
         let row = rows.first().ok_or_else(|| replaced(&self.id))?;
         if row.get(0) {
             self.was_silent.store(true, Ordering::Relaxed);
+            self.silences.fetch_add(1, Ordering::Relaxed);
         }
         let silent: Vec<String> = row.get(1);
         *self.last_heartbeat.lock() = begun;
@@ -124,6 +128,11 @@ impl Node {
         let sql = "UPDATE nodes SET stopped = true WHERE id = $1 AND boot = $2";
         run_alone(client, route, call!(sql, self.id.clone(), self.boot)).await.map_err(|e| read_failed(&e))?;
         Ok(())
+    }
+
+    /// Returns how often this node's heartbeat was stale by the database's clock, so that others may have claimed what it had.
+    pub(crate) fn silences(&self) -> u64 {
+        self.silences.load(Ordering::Relaxed)
     }
 
     /// Returns whether the last good heartbeat is recent enough to begin something.
