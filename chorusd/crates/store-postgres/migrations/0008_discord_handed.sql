@@ -1,4 +1,4 @@
--- What the node with the gateway hands over to the owner of an agent: interactions, which the owner answers. They are of no
+-- What the node with the gateway passes to the owner of an agent: interactions, which the owner answers. They are of no
 -- use a few seconds later.
 CREATE TABLE discord_handed (
     -- of the interaction

@@ -1,6 +1,7 @@
 //! Several daemons that share one PostgreSQL and reach each other over TLS.
 
 mod chaos;
+mod discord;
 mod forwarding;
 mod takeover;
 
@@ -36,6 +37,11 @@ impl Cluster {
 
     /// Makes the home of a node. Its port is free now.
     fn node(&self, name: &str) -> Home {
+        self.node_with(name, "")
+    }
+
+    /// Makes the home of a node with more in its config.toml.
+    fn node_with(&self, name: &str, config: &str) -> Home {
         let [cert, key] = ["crt", "key"].map(|ending| self.files.path().join(format!("{name}.{ending}")));
         let names = format!("IP:127.0.0.1,URI:chorus:node:{name}");
         let extensions = format!("subjectAltName={names}\nbasicConstraints=critical,CA:FALSE\n");
@@ -48,7 +54,7 @@ impl Cluster {
             "[store]\nkind = \"postgres\"\nurl_file = \"url\"\n\
              [store.sessions]\nkind = \"dir\"\npath = \"{bucket}\"\n\
              [cluster]\nnode = \"{name}\"\nlisten = \"127.0.0.1:{port}\"\nadvertise = \"127.0.0.1:{port}\"\n\
-             ca = \"{ca}\"\ncert = \"{cert}\"\nkey = \"{key}\"\n"
+             ca = \"{ca}\"\ncert = \"{cert}\"\nkey = \"{key}\"\n{config}"
         ));
         chorus_base::private_fs::write_private(&home.path.join("url"), self.url.as_bytes()).expect("the URL");
         home

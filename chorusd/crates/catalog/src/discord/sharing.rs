@@ -28,7 +28,7 @@ pub struct SharedWork {
     pub unowned: Vec<Uuid>,
     /// Channels with posts to send that no other daemon sends.
     pub channels: Vec<u64>,
-    /// True if another daemon has handed something over to this one.
+    /// True if another daemon has passed something to this one.
     pub is_handed: bool,
 }
 
@@ -55,10 +55,10 @@ pub trait SharedDiscord: Debug + Send + Sync {
     /// Finishes a claim whose turn has not started, without an answer. Returns false if it has started or is finished.
     fn withdraw(&self, message: u64) -> CatalogRead<'_, bool>;
 
-    /// Hands `body` over to the daemon that owns the agent, once for each `id`. Returns false if no other daemon owns it.
+    /// Passes `body` to the daemon that owns the agent, once for each `id`. Returns false if no other daemon owns it.
     fn hand_over(&self, agent: Uuid, id: u64, body: String) -> CatalogRead<'_, bool>;
 
-    /// Takes all that others have handed over to this daemon. What is not recent is deleted.
+    /// Takes all that others have passed to this daemon. What is not recent is deleted.
     fn take_handed(&self) -> CatalogRead<'_, Vec<String>>;
 
     /// Returns a number that changes when others say that there is work for this daemon, or a lease is free. They may have

@@ -47,9 +47,9 @@ impl OtherAgents {
         self.0.read().agents.values().find(|agent| agent.settings.name == name).cloned()
     }
 
-    /// Lists the ids of all.
-    pub(crate) fn ids(&self) -> Vec<Uuid> {
-        self.0.read().agents.keys().copied().collect()
+    /// Lists all of them, in no particular order.
+    pub(crate) fn all(&self) -> Vec<Arc<AgentEntry>> {
+        self.0.read().agents.values().cloned().collect()
     }
 
     /// Reads all of them.

@@ -265,9 +265,8 @@ pub(crate) fn on_guild_rights_changed(app: &Arc<DiscordApp>, guild: GuildId) {
 
 /// Sends an event to the agents' channels in the guilds that match `of`, and to the threads that are read below them.
 fn send_to_all(app: &Arc<DiscordApp>, of: impl Fn(Option<GuildId>) -> bool, note: impl Fn() -> ChannelEvent) {
-    let own = app.ops.agents.all().into_iter().map(|agent| agent.settings.id);
-    for agent in own.chain(app.channels.others.ids()) {
-        if let Some((channel, guild)) = app.channels.channel_of(agent).filter(|(_, guild)| of(*guild)) {
+    for agent in app.ops.agents.all().into_iter().chain(app.channels.others.all()) {
+        if let Some((channel, guild)) = app.channels.channel_of(agent.settings.id).filter(|(_, guild)| of(*guild)) {
             send_to_channel(app, channel, guild, &note);
         }
     }

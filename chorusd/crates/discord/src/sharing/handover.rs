@@ -21,7 +21,7 @@ pub(crate) fn route_interaction(app: &Arc<DiscordApp>, interaction: Interaction)
             Ok(true) => {}
             Ok(false) => commands::handle_interaction(&app, interaction),
             Err(failure) => {
-                tracing::warn!(%failure, "cannot hand a command over to the node that has the agent");
+                tracing::warn!(%failure, "cannot pass a command to the node that has the agent");
                 commands::handle_interaction(&app, interaction);
             }
         }
@@ -69,12 +69,12 @@ fn encode(interaction: &Interaction) -> Result<String> {
     serde_json::to_string(&value).map_err(internal)
 }
 
-/// Handles the interactions that other nodes have handed over.
+/// Handles the interactions that other nodes have passed to this one.
 pub(super) async fn take(app: &Arc<DiscordApp>, shared: &dyn SharedDiscord) -> Result<()> {
     for body in shared.take_handed().await? {
         match serde_json::from_str(&body) {
             Ok(interaction) => commands::handle_interaction(app, interaction),
-            Err(failure) => tracing::error!(%failure, "cannot read a command that another node handed over"),
+            Err(failure) => tracing::error!(%failure, "cannot read a command from another node"),
         }
     }
     Ok(())

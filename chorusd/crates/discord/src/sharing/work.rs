@@ -1,5 +1,5 @@
 //! Looks for work that is in the database: claims of this node's agents, agents that nobody has, posts, and what other nodes
-//! hand over.
+//! pass on.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What nodes agree on about Discord besides the leases: who works on which claim, and what they hand over to each other.
+//! What nodes agree on about Discord besides the leases: who works on which claim, and what they pass to each other.
 
 use chorus_catalog::CatalogRead;
 use chorus_catalog::discord::{DiscordLease, OpenClaim, SharedDiscord, SharedWork};
