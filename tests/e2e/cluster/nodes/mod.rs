@@ -40,7 +40,7 @@ impl Cluster {
         self.node_with(name, "")
     }
 
-    /// Makes the home of a node with more in its config.toml.
+    /// Makes the home of a node with more in its config.toml, at its start.
     fn node_with(&self, name: &str, config: &str) -> Home {
         let [cert, key] = ["crt", "key"].map(|ending| self.files.path().join(format!("{name}.{ending}")));
         let names = format!("IP:127.0.0.1,URI:chorus:node:{name}");
@@ -51,10 +51,10 @@ impl Cluster {
         let [ca, cert, key] = [self.authority.certificate(), cert, key].map(|path| path.display().to_string());
         let bucket = self.bucket.display();
         home.write_config(&format!(
-            "[store]\nkind = \"postgres\"\nurl_file = \"url\"\n\
+            "{config}[store]\nkind = \"postgres\"\nurl_file = \"url\"\n\
              [store.sessions]\nkind = \"dir\"\npath = \"{bucket}\"\n\
              [cluster]\nnode = \"{name}\"\nlisten = \"127.0.0.1:{port}\"\nadvertise = \"127.0.0.1:{port}\"\n\
-             ca = \"{ca}\"\ncert = \"{cert}\"\nkey = \"{key}\"\n{config}"
+             ca = \"{ca}\"\ncert = \"{cert}\"\nkey = \"{key}\"\n"
         ));
         chorus_base::private_fs::write_private(&home.path.join("url"), self.url.as_bytes()).expect("the URL");
         home
