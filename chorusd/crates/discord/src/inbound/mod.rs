@@ -209,17 +209,24 @@ pub(crate) fn on_delete(app: &Arc<DiscordApp>, channel: ChannelId, guild: Option
 /// claimed.
 pub(crate) fn on_connected(app: &Arc<DiscordApp>) {
     app.inbound.is_connected.store(true, Ordering::SeqCst);
-    if app.tables.shared.is_none() {
-        return backfill_all(app);
+    // At once: a message that comes before it would hide those that were missed.
+    backfill_all(app);
+    if app.tables.shared.is_some() {
+        app.tasks.spawn_tracked(backfill_new_others(app.clone()));
     }
-    let app = app.clone();
-    app.tasks.clone().spawn_tracked(async move {
-        // Agents may have moved since.
-        if let Err(failure) = app.channels.others.load(&app.ops).await {
-            tracing::warn!(%failure, "cannot read which agents other nodes have");
+}
+
+/// Backfills the channels of agents that other nodes have and that this one did not know of.
+async fn backfill_new_others(app: Arc<DiscordApp>) {
+    let known: HashSet<_> = app.channels.others.all().iter().map(|agent| agent.settings.id).collect();
+    if let Err(failure) = app.channels.others.load(&app.ops).await {
+        return tracing::warn!(%failure, "cannot read which agents other nodes have");
+    }
+    for agent in app.channels.others.all().iter().filter(|agent| !known.contains(&agent.settings.id)) {
+        if let Some((channel, guild)) = app.channels.channel_of(agent.settings.id) {
+            send_to_channel(&app, channel, guild, || ChannelEvent::Connected);
         }
-        backfill_all(&app);
-    });
+    }
 }
 
 fn backfill_all(app: &Arc<DiscordApp>) {
