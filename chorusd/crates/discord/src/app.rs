@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use chorus_base::Secret;
+use chorus_base::sync::Mutex;
 use chorus_engine::ops::Ops;
-use chorus_engine::ops::discord::{ConnectionState, DiscordTables};
+use chorus_engine::ops::discord::{ConnectionState, DiscordLease, DiscordTables};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -25,6 +26,8 @@ pub(crate) struct DiscordApp {
     pub channels: AgentChannels,
     pub token: Secret,
     pub stop: CancellationToken,
+    /// Cancelled when this node does not have the gateway any more.
+    term: Mutex<CancellationToken>,
     /// Tracks all tasks of the front end, so that a stop can wait for them.
     pub tasks: TaskTracker,
     /// Names and permissions of roles, to which the configuration refers by name.
@@ -61,7 +64,7 @@ impl DiscordApp {
                 let (guilds, slash) = (RoleCache::default(), SlashCommands::default());
                 let rest = Arc::new(rest);
                 let tables = ops.discord_tables();
-                let posts = Outbox::new(tables.outbox.clone(), ops.clone(), rest.clone(), stop.clone(), tasks.clone());
+                let posts = Outbox::new(&tables, ops.clone(), rest.clone(), stop.clone(), tasks.clone());
                 let running = Arc::default();
                 Some(Self {
                     ops,
@@ -69,6 +72,7 @@ impl DiscordApp {
                     rest,
                     channels: rooms,
                     token,
+                    term: Mutex::new(stop.clone()),
                     stop,
                     tasks,
                     roles: guilds,
@@ -90,6 +94,24 @@ impl DiscordApp {
 }
 
 impl DiscordApp {
+    /// Begins a time in which this node has the gateway. The token ends it.
+    pub(crate) fn begin_term(&self) -> CancellationToken {
+        let term = self.stop.child_token();
+        *self.term.lock() = term.clone();
+        term
+    }
+
+    /// Returns the token that is cancelled when this node has the gateway no more. Without a cluster that is when the daemon
+    /// stops.
+    pub(crate) fn term(&self) -> CancellationToken {
+        self.term.lock().clone()
+    }
+
+    /// Returns whether this node may write what only the one with the gateway writes.
+    pub(crate) fn has_gateway(&self) -> bool {
+        self.tables.shared.as_ref().is_none_or(|shared| shared.holds(DiscordLease::Gateway))
+    }
+
     /// Redacts the secrets in `text`.
     #[must_use]
     pub(crate) fn redact(&self, text: &str) -> String {

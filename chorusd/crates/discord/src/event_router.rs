@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 
 use super::app::DiscordApp;
 use super::gateway_event::GatewayEvent;
-use super::{channels, commands, inbound, threads};
+use super::{channels, commands, inbound, sharing, threads};
 
 /// Routes events until the gateway connection has ended. Nothing here waits for the disk or for Discord.
 pub(crate) async fn run(app: &Arc<DiscordApp>, mut events: mpsc::Receiver<GatewayEvent>) {
@@ -61,7 +61,7 @@ fn route_event(app: &Arc<DiscordApp>, dispatch: Dispatch) {
         Dispatch::GuildRoleUpdate(event) => inbound::on_guild_rights_changed(app, event.role.guild_id),
         Dispatch::GuildMemberUpdate(event) => inbound::on_guild_rights_changed(app, event.guild_id),
         Dispatch::GuildDelete(event) if !event.guild.unavailable => commands::on_guild_left(app, event.guild.id),
-        Dispatch::InteractionCreate(event) => commands::handle_interaction(app, event.interaction),
+        Dispatch::InteractionCreate(event) => sharing::route_interaction(app, event.interaction),
         _ => {}
     }
 }

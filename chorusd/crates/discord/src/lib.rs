@@ -20,6 +20,7 @@ mod render;
 mod reply;
 mod rest;
 mod role_cache;
+mod sharing;
 mod threads;
 mod url_checks;
 
@@ -71,6 +72,10 @@ async fn run(ops: Arc<Ops>, stop: CancellationToken, tasks: TaskTracker) {
     channels::DiscordChannels::install(&app);
     threads::load(&app).await;
     direct::load(&app).await;
+    if let Some(shared) = app.tables.shared.clone() {
+        return sharing::run(&app, &*shared).await;
+    }
+    direct::skip_unserved(&app).await;
     app.outbox.resume().await;
     inbound::resume_claims(&app).await;
     tokio::join!(gateway::run(&app, tx), event_router::run(&app, rx), announcements::run(&app));

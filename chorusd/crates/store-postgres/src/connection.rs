@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::str::FromStr as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chorus_base::error::{Error, Result};
@@ -33,7 +34,10 @@ const MAX_READERS: usize = 4;
 pub(crate) const MAX_CONNECTIONS: u32 = MAX_READERS as u32 + 2;
 
 /// Called with the payload of each notification that a connection receives.
-pub(crate) type OnNotification = Box<dyn Fn(&str) + Send>;
+pub(crate) type OnNotification = Box<dyn Fn(&str) + Send + Sync>;
+
+/// Is told the channel and the payload of a notification.
+pub(crate) type Told = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
 /// The address of the database with its password, which no message and no log shows.
 #[derive(Clone)]
@@ -89,9 +93,9 @@ impl DatabaseUrl {
     pub(crate) async fn connect_and_listen(&self, on_notification: OnNotification) -> Result<Client> {
         let attempt = Attempt { config: &self.config, mode: self.mode };
         let tls = self.tls().await?;
-        let dialed = tokio::time::timeout(LOGIN_TIMEOUT, self.dial(&tls, on_notification))
-            .await
-            .map_err(|_| attempt.timed_out())?;
+        let told: Told = Arc::new(move |_, payload| on_notification(payload));
+        let dialed =
+            tokio::time::timeout(LOGIN_TIMEOUT, self.dial(&tls, Some(told))).await.map_err(|_| attempt.timed_out())?;
         let (client, _) = dialed.map_err(|failure| attempt.explain(&failure))?;
         Ok(client)
     }
@@ -124,7 +128,7 @@ impl DatabaseUrl {
     async fn dial(
         &self,
         tls: &TlsConnector,
-        on_notification: OnNotification,
+        told: Option<Told>,
     ) -> Result<(Client, JoinHandle<()>), tokio_postgres::Error> {
         let mut direct = self.config.clone();
         direct.options(startup_options(self.config.get_options()));
@@ -138,7 +142,11 @@ impl DatabaseUrl {
         };
         let (client, connection) = connected?;
         let task = chorus_runtime::spawn(async move {
-            if let Err(failure) = run_connection(connection, on_notification).await {
+            let ended = match told {
+                None => connection.await,
+                Some(told) => tell_notifications(connection, told).await,
+            };
+            if let Err(failure) = ended {
                 tracing::debug!("a connection to PostgreSQL ended: {failure}");
             }
         });
@@ -168,18 +176,15 @@ impl fmt::Debug for DatabaseUrl {
     }
 }
 
-/// Drives a connection until its client is dropped.
-async fn run_connection<S, T>(
-    mut connection: Connection<S, T>,
-    on_notification: OnNotification,
-) -> Result<(), tokio_postgres::Error>
+/// Drives a connection to its end, and passes on what it is notified of.
+async fn tell_notifications<S, T>(mut connection: Connection<S, T>, told: Told) -> Result<(), tokio_postgres::Error>
 where
     S: AsyncRead + AsyncWrite + Unpin,
     T: AsyncRead + AsyncWrite + Unpin,
 {
     while let Some(message) = poll_fn(|cx| connection.poll_message(cx)).await {
         if let AsyncMessage::Notification(notification) = message? {
-            on_notification(notification.payload());
+            told(notification.channel(), notification.payload());
         }
     }
     Ok(())
@@ -203,6 +208,23 @@ impl Readers {
         })
     }
 
+    /// Opens another connection, which listens as `sql` says until it ends. `told` gets the channel and the payload of each
+    /// notification. Returns false without listening if a pooler is on the way.
+    pub(crate) async fn listen(&self, sql: &str, told: Told) -> Result<bool> {
+        let attempt = Attempt { config: &self.url.config, mode: self.url.mode };
+        let tls = self.url.tls().await?;
+        let dialed = tokio::time::timeout(LOGIN_TIMEOUT, self.url.dial(&tls, Some(told))).await;
+        let (client, task) = dialed.map_err(|_| attempt.timed_out())?.map_err(|failure| attempt.explain(&failure))?;
+        if self.route() == Route::Pooled {
+            return Ok(false);
+        }
+        client.batch_execute(sql).await.map_err(unavailable)?;
+        // It ends with the connection.
+        let _ = task.await;
+        drop(client);
+        Ok(true)
+    }
+
     /// How the connections reach the server.
     pub(crate) fn route(&self) -> Route {
         self.url.route()
@@ -217,6 +239,6 @@ struct ReaderConnect {
 
 impl Connect for ReaderConnect {
     fn connect(&self, _: &Config) -> BoxFuture<'_, Result<(Client, JoinHandle<()>), tokio_postgres::Error>> {
-        Box::pin(self.url.dial(&self.tls, Box::new(|_| ())))
+        Box::pin(self.url.dial(&self.tls, None))
     }
 }

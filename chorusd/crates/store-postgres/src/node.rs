@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use chorus_base::error::{Error, Result};
@@ -47,6 +47,8 @@ pub(crate) struct Node {
     beats: watch::Sender<()>,
     /// By the database's clock its heartbeat was stale, and nobody has asked since what it still owns.
     was_silent: AtomicBool,
+    /// How often its heartbeat was found stale.
+    silences: AtomicU64,
     /// The nodes whose heartbeat was stale at that time.
     silent: watch::Sender<Vec<String>>,
     /// Told when an agent was given up to this node, or may have been.
@@ -86,6 +88,7 @@ impl Node {
             last_heartbeat: Mutex::new(begun),
             beats: watch::Sender::default(),
             was_silent: AtomicBool::new(false),
+            silences: AtomicU64::new(0),
             silent: watch::Sender::default(),
             wanted,
             draining: AtomicBool::new(false),
@@ -110,6 +113,7 @@ impl Node {
         let row = rows.first().ok_or_else(|| replaced(&self.id))?;
         if row.get(0) {
             self.was_silent.store(true, Ordering::Relaxed);
+            self.silences.fetch_add(1, Ordering::Relaxed);
         }
         let silent: Vec<String> = row.get(1);
         if row.get(2) {
@@ -164,6 +168,11 @@ impl Node {
             }
             tokio::time::sleep(HOLD_LIMIT.saturating_sub(age)).await;
         }
+    }
+
+    /// Returns how often this node's heartbeat was stale by the database's clock, so that others may have claimed what it had.
+    pub(crate) fn silences(&self) -> u64 {
+        self.silences.load(Ordering::Relaxed)
     }
 
     /// Returns whether the last good heartbeat is recent enough to begin something.

@@ -1,6 +1,7 @@
 //! Several daemons that share one PostgreSQL and reach each other over TLS.
 
 mod chaos;
+mod discord;
 mod doctor;
 mod drain;
 mod drain_load;

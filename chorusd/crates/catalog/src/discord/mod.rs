@@ -5,6 +5,7 @@ mod channels;
 mod claims;
 mod gateway_identifies;
 mod outbox;
+mod sharing;
 
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ pub use channels::{ChannelRow, ChannelTable};
 pub use claims::{ClaimOutcome, ClaimTable, NewClaim, OpenClaim};
 pub use gateway_identifies::{IdentifyTable, IdentifyWindow};
 pub use outbox::{DroppedNotices, DuePost, MAX_NOTICE_AGE, NewPost, OutboxTable};
+pub use sharing::{DiscordLease, SharedDiscord, SharedWork};
 
 /// The tables of the connection to Discord: all that the front end may use of the catalog. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -22,4 +24,6 @@ pub struct DiscordTables {
     pub outbox: Arc<dyn OutboxTable>,
     pub announcements: Arc<dyn AnnouncementLog>,
     pub identifies: Arc<dyn IdentifyTable>,
+    /// `None` if this daemon has the connection alone.
+    pub shared: Option<Arc<dyn SharedDiscord>>,
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use chorus_base::error::{Error, Result};
 use chorus_engine::agent::agent_index::AgentEntry;
-use chorus_engine::ops::discord::{ChannelApi, ChannelInfo, ConnectionState, CreateOutcome, NewPost};
+use chorus_engine::ops::discord::{ChannelApi, ChannelInfo, CreateOutcome, NewPost};
 use chorus_proto::ErrorKind;
 use chorus_runtime::SpawnTracked as _;
 use futures_util::future::{BoxFuture, FutureExt as _};
@@ -58,7 +58,7 @@ impl ChannelApi for DiscordChannels {
     fn find_channel(&self, channel: u64) -> BoxFuture<'_, Result<Option<ChannelInfo>>> {
         async move {
             let app = self.app()?;
-            if app.ops.discord.state() != ConnectionState::Connected {
+            if !app.ops.discord.is_reachable() {
                 return Ok(None);
             }
             let id = ChannelId::new(channel.max(1));
@@ -123,7 +123,7 @@ impl ChannelApi for DiscordChannels {
 
     fn sync_agent_channel(&self, agent: Uuid) {
         if let Ok(app) = self.app()
-            && app.ops.discord.state() == ConnectionState::Connected
+            && app.ops.discord.is_reachable()
         {
             app.tasks.spawn_tracked(sync::sync_agent(app.clone(), agent));
         }

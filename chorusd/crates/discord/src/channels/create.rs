@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use chorus_base::error::Result;
 use chorus_engine::ops::Ops;
-use chorus_engine::ops::discord::{ConnectionState, CreateOutcome, CreatedChannel};
+use chorus_engine::ops::discord::{CreateOutcome, CreatedChannel};
 use serenity::builder::CreateChannel;
 use serenity::model::channel::ChannelType;
 use serenity::model::id::{ChannelId, GuildId};
@@ -31,7 +31,7 @@ pub(super) async fn create_for_agent(
     prompt: Option<&str>,
     wanted: Option<u64>,
 ) -> Result<CreateOutcome> {
-    if app.ops.discord.state() != ConnectionState::Connected {
+    if !app.ops.discord.is_reachable() {
         return Ok(CreateOutcome::Skipped("Chorus is not connected to Discord".into()));
     }
     let guilds = candidate_guilds(&app.channels, &app.rest).await?;

@@ -66,6 +66,20 @@ impl GuildAllowlist {
         Ok(Self { ops: ops.clone(), inner: RwLock::new(inner) })
     }
 
+    /// Reads the remembered guilds again: another node may have been the first that was connected.
+    ///
+    /// # Errors
+    /// If the database cannot be read.
+    pub(crate) async fn reload(&self) -> Result<()> {
+        if matches!(&*self.inner.read(), AllowedGuilds::Configured(_)) {
+            return Ok(());
+        }
+        if let Some(known) = guild_allowlist::load(&self.ops).await? {
+            *self.inner.write() = AllowedGuilds::Remembered(Some(known));
+        }
+        Ok(())
+    }
+
     /// Returns whether a guild is allowed.
     #[must_use]
     pub(crate) fn contains(&self, guild: GuildId) -> bool {

@@ -6,6 +6,7 @@ mod create;
 mod effective_permissions;
 mod guild_allowlist;
 mod guild_cache;
+mod other_agents;
 mod restore_session_button;
 mod sync;
 mod welcome;
@@ -22,6 +23,7 @@ use uuid::Uuid;
 
 pub(crate) use self::guild_allowlist::GuildAllowlist;
 use self::guild_cache::GuildCache;
+use self::other_agents::OtherAgents;
 use super::app::DiscordApp;
 use super::direct::{DirectChannel, DirectChannels};
 use super::inbound::ChannelNames;
@@ -35,6 +37,8 @@ pub(crate) use restore_session_button::{restore_button_id as restore_button, res
 pub(crate) struct AgentChannels {
     directory: Arc<AgentIndex>,
     guild_cache: GuildCache,
+    /// The agents of other nodes.
+    pub others: OtherAgents,
     pub allowlist: GuildAllowlist,
     pub threads: ThreadCache,
     pub direct: DirectChannels,
@@ -62,6 +66,7 @@ impl AgentChannels {
         Self {
             directory,
             guild_cache: GuildCache::default(),
+            others: OtherAgents::default(),
             allowlist,
             threads: ThreadCache::default(),
             direct: DirectChannels::default(),
@@ -74,13 +79,14 @@ impl AgentChannels {
     /// Returns the agent that a channel belongs to.
     #[must_use]
     pub(crate) fn agent_of(&self, channel: ChannelId) -> Option<Arc<AgentEntry>> {
-        self.directory.by_channel(channel.get())
+        self.directory.by_channel(channel.get()).or_else(|| self.others.by_channel(channel.get()))
     }
 
     /// Returns the agent that answers direct messages.
     #[must_use]
     pub(crate) fn direct_agent(&self) -> Option<Arc<AgentEntry>> {
-        self.directory.by_name(self.dm_agent.as_deref()?)
+        let name = self.dm_agent.as_deref()?;
+        self.directory.by_name(name).or_else(|| self.others.by_name(name))
     }
 
     /// Returns the agent that a channel, a thread below it or direct messages belong to.
@@ -111,10 +117,10 @@ impl AgentChannels {
     /// allowed any more.
     #[must_use]
     pub(crate) fn channel_of(&self, agent: Uuid) -> Option<(ChannelId, Option<GuildId>)> {
-        let entry = self.directory.by_id(agent)?;
+        let entry = self.directory.by_id(agent).or_else(|| self.others.by_id(agent))?;
         let channel = ChannelId::new(entry.channel()?);
         // The channel belongs to another agent that names it, too.
-        if self.directory.by_channel(channel.get())?.settings.id != agent {
+        if self.agent_of(channel)?.settings.id != agent {
             return None;
         }
         let noted = entry.guild_id.as_ref().and_then(|id| id.parse().ok()).filter(|id: &u64| *id != 0);

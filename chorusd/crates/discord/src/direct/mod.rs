@@ -6,4 +6,4 @@ mod record;
 
 pub(crate) use access::{Access, Membership, check_access, refusal_text};
 pub(crate) use channels::{DirectChannel, DirectChannels};
-pub(crate) use record::{ensure_recorded, is_recorded, load, mark_unserved, observe, register};
+pub(crate) use record::{ensure_recorded, is_recorded, learn, load, mark_unserved, observe, register, skip_unserved};

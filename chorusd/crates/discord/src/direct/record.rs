@@ -13,9 +13,26 @@ use crate::app::DiscordApp;
 /// Milliseconds from 1970 to the first id of Discord.
 const DISCORD_EPOCH_MS: i64 = 1_420_070_400_000;
 
-/// Loads the channels that are recorded on disk, so that their messages find their way after a restart. What was written
-/// while nobody answered stays unanswered.
+/// Loads the channels that are recorded on disk, so that their messages find their way after a restart.
 pub(crate) async fn load(app: &DiscordApp) {
+    match app.tables.channels.list_direct().await {
+        Ok(rows) => rows.iter().for_each(|row| learn(app, row)),
+        Err(failure) => tracing::error!(%failure, "cannot load the channels of direct messages"),
+    }
+}
+
+/// Learns a channel of direct messages from its row, which another node may have inserted, unless more is known of it.
+pub(crate) fn learn(app: &DiscordApp, row: &ChannelRow) {
+    let (Some(user), false) = (row.user.filter(|user| *user != 0), row.channel == 0) else { return };
+    let (id, user) = (ChannelId::new(row.channel), UserId::new(user));
+    match app.channels.direct.get(id) {
+        Some(_) => app.channels.direct.mark_recorded(id),
+        None => app.channels.direct.insert(DirectChannel { id, user, name: None, is_recorded: true }),
+    }
+}
+
+/// Leaves unanswered what was written while nobody answered direct messages.
+pub(crate) async fn skip_unserved(app: &DiscordApp) {
     let rows = match app.tables.channels.list_direct().await {
         Ok(rows) => rows,
         Err(failure) => return tracing::error!(%failure, "cannot load the channels of direct messages"),
@@ -24,9 +41,6 @@ pub(crate) async fn load(app: &DiscordApp) {
     let newest = u64::try_from(now).unwrap_or_default() << 22;
     let served = app.channels.direct_agent().map(|agent| agent.settings.id);
     for row in rows {
-        let (Some(user), false) = (row.user.filter(|user| *user != 0), row.channel == 0) else { continue };
-        let (id, user) = (ChannelId::new(row.channel), UserId::new(user));
-        app.channels.direct.insert(DirectChannel { id, user, name: None, is_recorded: true });
         if served != Some(row.agent)
             && let Err(failure) = app.tables.channels.mark_seen(row.channel, newest).await
         {

@@ -36,7 +36,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_millis(800);
 /// Why a connection ended.
 #[derive(Debug)]
 pub(super) enum ConnectionEnd {
-    /// The daemon stops.
+    /// The daemon stops, or this node has the gateway no more.
     Stopped,
     Permanent(PermanentClose),
     IdentifyDenied(IdentifyDenied),
@@ -107,11 +107,12 @@ pub(super) async fn run_connection(
         is_new_session: way.session.is_none(),
         early_events: Vec::new(),
     };
+    let stop = app.term();
     let (mut parted, mut over) = (false, false);
     let end = loop {
         tokio::select! {
             biased;
-            () = app.stop.cancelled() => {
+            () = stop.cancelled() => {
                 let kept = line.session();
                 if line.opened_at.is_some() {
                     line.shard.close(CloseFrame::RESUME);

@@ -40,10 +40,11 @@ impl Queue for IdentifyQueue {
         let (leave, given) = oneshot::channel();
         let Self { app, denied: refused } = self.clone();
         let tasks = app.tasks.clone();
+        let stop = app.term();
         tasks.spawn_tracked(async move {
             let taken = tokio::select! {
                 taken = take_identify(&app.ops, &leave) => taken,
-                () = app.stop.cancelled() => return,
+                () = stop.cancelled() => return,
             };
             match taken {
                 Ok(Ok(())) => drop(leave.send(())),

@@ -20,6 +20,7 @@ use chorus_engine::ops::discord::{ConnectionState, identify_budget};
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 use twilight_gateway::{Config, ConfigBuilder, Intents};
 
 use self::backoff::{ConnectCost, ReconnectBackoff};
@@ -44,13 +45,15 @@ const IDENTIFIES_EXHAUSTED: &str = "too many connections to Discord today";
 /// A wait until a time of day checks the clock this often, because the clock may be set.
 const CLOCK_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Keeps the connection up until the daemon stops or Discord refuses it permanently.
-pub(crate) async fn run(app: &Arc<DiscordApp>, events: mpsc::Sender<GatewayEvent>) {
+/// Keeps the connection up until the daemon stops, this node has the gateway no more, or Discord refuses it permanently.
+/// Returns true if it is refused.
+pub(crate) async fn run(app: &Arc<DiscordApp>, events: mpsc::Sender<GatewayEvent>) -> bool {
     let base = match base_config(&app.token).await {
         Ok(base) => base,
         Err(why) => {
             let hint = "install the system's CA certificates, then run `chorusctl daemon restart`".to_owned();
-            return app.ops.discord.set_state(ConnectionState::Stopped { why, hint });
+            app.ops.discord.set_state(ConnectionState::Stopped { why, hint });
+            return true;
         }
     };
     let backoff = ReconnectBackoff::new(app.ops.config.discord.reconnect_max);
@@ -59,6 +62,7 @@ pub(crate) async fn run(app: &Arc<DiscordApp>, events: mpsc::Sender<GatewayEvent
     let ears = GatewayState { events: EventSender::new(events), guilds: HashSet::new(), session_store: keeper };
     Gateway {
         app,
+        stop: app.term(),
         base_config: base,
         state: ears,
         backoff,
@@ -68,7 +72,7 @@ pub(crate) async fn run(app: &Arc<DiscordApp>, events: mpsc::Sender<GatewayEvent
         gateway_url: None,
     }
     .run()
-    .await;
+    .await
 }
 
 /// Builds the configuration that all connections share, so that the machine's certificates are read once. The library
@@ -82,6 +86,7 @@ async fn base_config(token: &Secret) -> Result<Config<()>, String> {
 
 struct Gateway<'g> {
     app: &'g Arc<DiscordApp>,
+    stop: CancellationToken,
     base_config: Config<()>,
     state: GatewayState,
     backoff: ReconnectBackoff,
@@ -96,7 +101,7 @@ struct Gateway<'g> {
 }
 
 impl Gateway<'_> {
-    async fn run(mut self) {
+    async fn run(mut self) -> bool {
         loop {
             let discord = &self.app.ops.discord;
             discord.set_state(ConnectionState::Connecting);
@@ -105,7 +110,7 @@ impl Gateway<'_> {
                 ConnectionEnd::Permanent(PermanentClose { why, hint }) => {
                     tracing::error!(why, hint, "Discord is off");
                     self.app.ops.discord.set_state(ConnectionState::Stopped { why: why.into(), hint: hint.into() });
-                    return;
+                    return true;
                 }
                 ConnectionEnd::IdentifyDenied(IdentifyDenied::Until(at)) => {
                     (Pause::Until(at), IDENTIFIES_EXHAUSTED.to_owned())
@@ -118,16 +123,17 @@ impl Gateway<'_> {
             };
             tokio::select! {
                 () = self.wait_before_retry(pause, why) => {}
-                () = self.app.stop.cancelled() => break,
+                () = self.stop.cancelled() => break,
             }
         }
         self.app.ops.discord.set_state(ConnectionState::Off);
         self.state.session_store.store_final(self.session.as_ref()).await;
+        false
     }
 
     /// Runs one connection, from resolving the gateway's URL to its end.
     async fn run_once(&mut self) -> ConnectionEnd {
-        let stop = self.app.stop.clone();
+        let stop = self.stop.clone();
         let found = tokio::select! {
             found = self.resolve_url() => found,
             () = stop.cancelled() => return ConnectionEnd::Stopped,

@@ -51,11 +51,18 @@ impl GatewaySessionStore {
     /// Stores the session without waiting for the write.
     pub(super) fn store(&mut self, session: Option<&GatewaySession>) {
         self.stored_at = Some(Instant::now());
+        // Another node has continued it.
+        if !self.app.has_gateway() {
+            return;
+        }
         drop(gateway_session::store(&self.app.ops, session));
     }
 
     /// Stores the session for the last time and waits for the write.
     pub(super) async fn store_final(&self, session: Option<&GatewaySession>) {
+        if !self.app.has_gateway() {
+            return;
+        }
         let _ = timeout(FINAL_STORE_TIMEOUT, gateway_session::store(&self.app.ops, session)).await;
     }
 }

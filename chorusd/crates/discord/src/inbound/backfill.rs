@@ -11,6 +11,7 @@ use super::MAX_WAITING_CLAIMS;
 use super::channel_worker::channel_guild;
 use super::conversation_queue::PendingEdit;
 use super::request::{Incoming, MessageRequest, classify};
+use super::shared_claims;
 use crate::app::DiscordApp;
 use crate::rest::RestError;
 
@@ -63,8 +64,9 @@ pub(super) async fn read_channel(app: &DiscordApp, channel: ChannelId) -> Result
     let taken = app.tables.claims.claimed_after(channel.get(), noted.seen).await;
     let taken: HashSet<u64> = taken.map_err(|failure| passing(failure.to_string()))?.into_iter().collect();
     let slot = app.inbound.backfill_permits.acquire().await.map_err(|e| passing(e.to_string()))?;
-    let waiting: HashMap<MessageId, MessageRequest> =
-        app.inbound.queues.requests_in_channel(channel).into_iter().collect();
+    let waiting =
+        shared_claims::waiting_requests(app, channel).await.map_err(|failure| passing(failure.to_string()))?;
+    let waiting: HashMap<MessageId, MessageRequest> = waiting.into_iter().collect();
     let low = waiting.keys().map(|message| message.get() - 1).min().unwrap_or(u64::MAX).min(noted.seen);
     let (mut found, mut listed, mut more, mut newest, mut before) = (Vec::new(), HashSet::new(), true, 0, None);
     let is_new = |message: &Message| {

@@ -8,18 +8,20 @@ use chorus_base::Backoff;
 use chorus_base::error::Result;
 use chorus_engine::agent::agent_index::AgentEntry;
 use chorus_engine::ops::conversations::ConversationKey;
-use chorus_engine::ops::discord::{ClaimOutcome, DiscordTables, NewClaim};
+use chorus_engine::ops::discord::{ClaimOutcome, NewClaim};
 use chorus_runtime::SpawnTracked as _;
 use serenity::model::channel::Message;
 use serenity::model::event::MessageUpdateEvent;
 use serenity::model::id::{ChannelId, GuildId, MessageId};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use super::backfill::{self, Backlog};
 use super::conversation_queue::{PendingEdit, QueuePosition};
 use super::request::{self, Incoming, MessageRequest};
-use super::{Claim, Inbound, MAX_WAITING_CLAIMS, RETRY_BACKOFF, no_agent_notice, refusal_notices};
+use super::{Claim, MAX_WAITING_CLAIMS, RETRY_BACKOFF, no_agent_notice, refusal_notices, shared_claims};
 use crate::app::DiscordApp;
 use crate::channels::{AgentChannels, ChannelTarget};
 use crate::direct::{self, Access, DirectChannel, Membership};
@@ -67,6 +69,7 @@ impl ChannelHandle {
         let overflow = Arc::<Overflow>::default();
         let intake = ChannelWorker {
             app: app.clone(),
+            stop: app.term(),
             id,
             overflow: overflow.clone(),
             is_recorded: false,
@@ -91,6 +94,8 @@ impl ChannelHandle {
 
 struct ChannelWorker {
     app: Arc<DiscordApp>,
+    /// Cancelled when this node receives no messages any more.
+    stop: CancellationToken,
     id: ChannelId,
     overflow: Arc<Overflow>,
     /// Of a thread or of direct messages: how far they were read is recorded on disk.
@@ -112,7 +117,7 @@ struct ReadDenied {
 
 impl ChannelWorker {
     async fn run(mut self, mut rx: mpsc::Receiver<ChannelEvent>) {
-        let stop = self.app.stop.clone();
+        let stop = self.stop.clone();
         let work = async {
             loop {
                 let note = tokio::select! {
@@ -164,7 +169,7 @@ impl ChannelWorker {
             ChannelEvent::Edited(event) => self.handle_edit(&agent, &event).await,
             ChannelEvent::Deleted(messages) => {
                 for message in messages {
-                    apply_edit(&self.app.inbound, &self.app.tables, message, PendingEdit::Deleted).await;
+                    apply_edit(&self.app, message, PendingEdit::Deleted).await;
                 }
             }
             ChannelEvent::Connected | ChannelEvent::RightsChanged => {}
@@ -178,6 +183,7 @@ impl ChannelWorker {
         if self.app.channels.target_of(self.id).is_none() {
             threads::lookup(&self.app, self.id).await;
         }
+        self.retry_until_ok(|| self.app.channels.refresh_other(&self.app, self.id)).await;
         let Some(target) = self.app.channels.target_of(self.id) else {
             if let Some(message) = message {
                 no_agent_notice::on_message(&self.app, message);
@@ -255,7 +261,7 @@ impl ChannelWorker {
 
     async fn apply_backlog(&mut self, missing: Backlog) {
         for (message, wish) in missing.edits {
-            apply_edit(&self.app.inbound, &self.app.tables, message, wish).await;
+            apply_edit(&self.app, message, wish).await;
         }
         let room = |agent: &AgentEntry| {
             let waiting = self.app.inbound.queues.pending_count(agent.settings.id);
@@ -304,10 +310,17 @@ impl ChannelWorker {
                     Some(membership) => with_membership(&self.app, &message, asked, &membership),
                     None => asked,
                 };
+                if self.app.tables.shared.is_some() {
+                    // Whoever has the agent finds the conversation.
+                    self.claim_message(message.id, agent.settings.id, &asked).await;
+                    return;
+                }
                 let Some(conversation) = self.find_conversation().await else { return };
-                let claim =
-                    Claim { message: message.id, channel: self.id, conversation, request: asked, is_inherited: false };
-                self.claim_message(claim).await;
+                if self.claim_message(message.id, conversation.agent, &asked).await {
+                    let (message, channel) = (message.id, self.id);
+                    let claim = Claim { message, channel, conversation, request: asked, is_inherited: false };
+                    self.app.inbound.queues.enqueue(&self.app, claim);
+                }
             }
         }
     }
@@ -349,33 +362,35 @@ impl ChannelWorker {
         self.record_read(message).await;
     }
 
-    async fn claim_message(&mut self, claim: Claim) {
-        let Ok(asked) = serde_json::to_string(&claim.request) else { return };
+    /// Claims a message for an agent. Returns whether it is to be queued.
+    async fn claim_message(&mut self, message: MessageId, agent: Uuid, asked: &MessageRequest) -> bool {
+        let Ok(asked) = serde_json::to_string(asked) else { return false };
         let new = NewClaim {
-            message: claim.message.get(),
+            message: message.get(),
             channel: self.id.get(),
-            agent: claim.conversation.agent,
+            agent,
             request: asked,
             at: self.app.ops.clock.now(),
             contiguous: !self.needs_backfill,
         };
-        let Some(full) = refusal_notices::queue_full(self.id, claim.message) else { return };
+        let Some(full) = refusal_notices::queue_full(self.id, message) else { return false };
         let claimed =
             self.retry_until_ok(|| self.app.tables.claims.claim(new.clone(), MAX_WAITING_CLAIMS, full.clone())).await;
         self.unrecorded = 0;
         match claimed {
-            ClaimOutcome::Queued => self.app.inbound.queues.enqueue(&self.app, claim),
+            ClaimOutcome::Queued => self.app.inbound.claimed.notify_one(),
             ClaimOutcome::AlreadyClaimed => {}
             ClaimOutcome::QueueFull => self.app.outbox.wake_sender(self.id),
         }
+        claimed == ClaimOutcome::Queued
     }
 
     async fn handle_edit(&self, agent: &AgentEntry, event: &MessageUpdateEvent) {
         let guild = channel_guild(&self.app.channels, agent, event.guild_id);
-        let waiting = self.app.inbound.queues.requests_in_channel(self.id);
+        let waiting = self.retry_until_ok(|| shared_claims::waiting_requests(&self.app, self.id)).await;
         let Some((_, before)) = waiting.into_iter().find(|(message, _)| *message == event.id) else { return };
         if let Some(asked) = request::apply_update(&self.app, guild, &before, event) {
-            apply_edit(&self.app.inbound, &self.app.tables, event.id, PendingEdit::Changed(asked)).await;
+            apply_edit(&self.app, event.id, PendingEdit::Changed(asked)).await;
         }
     }
 
@@ -411,17 +426,19 @@ pub(super) fn channel_guild(channels: &AgentChannels, agent: &AgentEntry, told: 
     told.or_else(known).unwrap_or(GuildId::new(1))
 }
 
-/// Applies an edit or deletion to a message that is still in the queue.
-async fn apply_edit(inbound: &Inbound, tables: &DiscordTables, message: MessageId, wish: PendingEdit) {
-    if inbound.queues.apply_edit(message, &wish) != Some(QueuePosition::Waiting) {
-        return;
-    }
-    match wish {
-        PendingEdit::Changed(asked) => super::store_edit(tables, message, &asked).await,
-        PendingEdit::Deleted => {
-            if let Err(failure) = tables.claims.finish_unanswered(message.get()).await {
-                tracing::warn!(%message, %failure, "cannot withdraw a deleted message");
-            }
-        }
+/// Applies an edit or deletion to a message that is still in the queue, here or at another node.
+async fn apply_edit(app: &DiscordApp, message: MessageId, wish: PendingEdit) {
+    let is_here = match (app.inbound.queues.apply_edit(message, &wish), &app.tables.shared) {
+        (Some(QueuePosition::Waiting), _) => true,
+        (None, Some(_)) => false,
+        (Some(QueuePosition::Current), _) | (None, None) => return,
+    };
+    let withdrawn = match (wish, &app.tables.shared) {
+        (PendingEdit::Changed(asked), _) => return super::store_edit(&app.tables, message, &asked).await,
+        (PendingEdit::Deleted, Some(shared)) if !is_here => shared.withdraw(message.get()).await,
+        (PendingEdit::Deleted, _) => app.tables.claims.finish_unanswered(message.get()).await,
+    };
+    if let Err(failure) = withdrawn {
+        tracing::warn!(%message, %failure, "cannot withdraw a deleted message");
     }
 }

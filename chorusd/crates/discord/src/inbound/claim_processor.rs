@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use super::conversation_queue::PendingEdit;
 use super::request::MessageRequest;
-use super::{Claim, RETRY_BACKOFF, attachments};
+use super::{Claim, RETRY_BACKOFF, attachments, shared_claims};
 use crate::app::DiscordApp;
 use crate::reply::{LiveReply, RESTARTED_MESSAGE, TurnOwner, TurnStage};
 use crate::threads;
@@ -31,6 +31,8 @@ enum TurnOutcome {
     Ended(Result<SendResult>),
     /// The message was deleted before its turn started.
     Deleted,
+    /// Another node has taken the agent over, and processes the message.
+    Moved,
     /// The daemon stops; the next one processes the message.
     Postponed,
 }
@@ -39,7 +41,13 @@ enum TurnOutcome {
 /// the same reply.
 pub(super) async fn process_claim(app: &Arc<DiscordApp>, claim: &Claim, changes: watch::Receiver<Option<PendingEdit>>) {
     let mut backoff = RETRY_BACKOFF;
-    while let Err(failure) = try_process(app, claim, changes.clone()).await {
+    loop {
+        let done = match shared_claims::current(app, claim).await {
+            Ok(None) => return,
+            Ok(Some(claim)) => try_process(app, &claim, changes.clone()).await,
+            Err(failure) => Err(failure),
+        };
+        let Err(failure) = done else { return };
         tracing::warn!(message = %claim.message, %failure, "cannot store the result of a message; retrying");
         tokio::select! {
             () = sleep(backoff.next_wait()) => {}
@@ -61,7 +69,7 @@ async fn try_process(
             app.tables.claims.finish_unanswered(claim.message.get()).await?;
             answer.withdraw().await
         }
-        TurnOutcome::Postponed => Ok(()),
+        TurnOutcome::Postponed | TurnOutcome::Moved => Ok(()),
     }
 }
 
@@ -94,6 +102,10 @@ async fn run_turn(
         match send_once(app, claim, answer, &asked, &mut changes).await {
             // The turn was taken back: it is sent again, or not at all.
             None => {}
+            Some(Err(failure)) if failure.elsewhere.is_some() || !shared_claims::is_here(app, claim) => {
+                tracing::info!(message = %claim.message, %failure, "another node has the agent of a message");
+                return TurnOutcome::Moved;
+            }
             Some(Err(failure)) if failure.kind == ErrorKind::Stopping => {
                 return match timeout(STOP_SIGNAL_TIMEOUT, app.stop.cancelled()).await {
                     Ok(()) => TurnOutcome::Postponed,

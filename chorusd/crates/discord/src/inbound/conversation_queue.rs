@@ -1,7 +1,7 @@
 //! A queue of claimed messages for each conversation. A conversation processes one message after the other; the
 //! conversations of an agent do not wait for each other.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use chorus_base::sync::Mutex;
@@ -90,6 +90,14 @@ impl ConversationQueues {
             current.chain(waiting).collect::<Vec<_>>()
         });
         all.filter(|(of, ..)| *of == channel).map(|(_, message, asked)| (message, asked)).collect()
+    }
+
+    /// Returns the ids of all messages in the queues, those being processed included.
+    pub(super) fn message_ids(&self) -> HashSet<u64> {
+        let desks = self.0.lock();
+        let claims =
+            desks.values().flat_map(|desk| desk.waiting.iter().chain(desk.current.iter().map(|(claim, _)| claim)));
+        claims.map(|claim| claim.message.get()).collect()
     }
 
     /// Returns whether messages of a conversation are in its queue or being processed.

@@ -12,6 +12,7 @@ mod message_text;
 mod no_agent_notice;
 mod refusal_notices;
 mod request;
+mod shared_claims;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -23,10 +24,11 @@ use chorus_base::sync::Mutex;
 use chorus_config::discord::DiscordConfig as Config;
 use chorus_engine::ops::conversations::ConversationKey;
 use chorus_engine::ops::discord::{DiscordTables, OpenClaim};
+use chorus_runtime::SpawnTracked as _;
 use serenity::model::channel::Message;
 use serenity::model::event::MessageUpdateEvent;
 use serenity::model::id::{ChannelId, GuildId, MessageId};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tokio::time::sleep;
 
 use self::channel_worker::{ChannelEvent, ChannelHandle};
@@ -37,6 +39,7 @@ use crate::outbox::Outbox;
 use crate::{conversations, direct, threads};
 pub(crate) use message_text::ChannelNames;
 pub(crate) use request::MessageRequest;
+pub(crate) use shared_claims::queue_claims;
 
 /// Claims of one agent that may be open; further messages are dropped.
 const MAX_WAITING_CLAIMS: u32 = 100;
@@ -68,6 +71,8 @@ impl Claim {
 #[derive(Debug)]
 pub(crate) struct Inbound {
     workers: Mutex<HashMap<ChannelId, ChannelHandle>>,
+    /// Notified when a message was claimed that several nodes may work on.
+    pub(crate) claimed: Notify,
     queues: ConversationQueues,
     /// The connection is open, and what was missed was replayed.
     is_connected: AtomicBool,
@@ -83,6 +88,7 @@ impl Inbound {
     pub(crate) fn new(config: &Config) -> Result<Self, String> {
         Ok(Self {
             workers: Mutex::default(),
+            claimed: Notify::new(),
             queues: ConversationQueues::default(),
             is_connected: AtomicBool::new(false),
             downloader: Downloader::new(config)?,
@@ -174,6 +180,9 @@ pub(crate) fn on_message(app: &Arc<DiscordApp>, message: Message) {
     match guild {
         _ if target.is_some() => {}
         Some(guild) if app.channels.serves(guild) && is_unknown() => {}
+        // The worker finds out whether another node has an agent there.
+        Some(guild)
+            if app.tables.shared.is_some() && app.channels.serves(guild) && request::is_from_person(&message) => {}
         _ => {
             no_agent_notice::on_message(app, &message);
             return;
@@ -200,10 +209,37 @@ pub(crate) fn on_delete(app: &Arc<DiscordApp>, channel: ChannelId, guild: Option
 /// claimed.
 pub(crate) fn on_connected(app: &Arc<DiscordApp>) {
     app.inbound.is_connected.store(true, Ordering::SeqCst);
+    // At once: a message that comes before it would hide those that were missed.
+    backfill_all(app);
+    if app.tables.shared.is_some() {
+        app.tasks.spawn_tracked(backfill_new_others(app.clone()));
+    }
+}
+
+/// Backfills the channels of agents that other nodes have and that this one did not know of.
+async fn backfill_new_others(app: Arc<DiscordApp>) {
+    let known: HashSet<_> = app.channels.others.all().iter().map(|agent| agent.settings.id).collect();
+    if let Err(failure) = app.channels.others.load(&app.ops).await {
+        return tracing::warn!(%failure, "cannot read which agents other nodes have");
+    }
+    for agent in app.channels.others.all().iter().filter(|agent| !known.contains(&agent.settings.id)) {
+        if let Some((channel, guild)) = app.channels.channel_of(agent.settings.id) {
+            send_to_channel(&app, channel, guild, || ChannelEvent::Connected);
+        }
+    }
+}
+
+fn backfill_all(app: &Arc<DiscordApp>) {
     send_to_all(app, |_| true, || ChannelEvent::Connected);
     for channel in app.channels.direct.recorded() {
         send_to_channel(app, channel, None, || ChannelEvent::Connected);
     }
+}
+
+/// Ends the workers, because another node receives the messages from now on.
+pub(crate) fn end_term(app: &DiscordApp) {
+    on_disconnected(app);
+    app.inbound.workers.lock().clear();
 }
 
 /// Handles the end of a connection: until the next one is open, messages may be replayed.
@@ -236,7 +272,7 @@ pub(crate) fn on_guild_rights_changed(app: &Arc<DiscordApp>, guild: GuildId) {
 
 /// Sends an event to the agents' channels in the guilds that match `of`, and to the threads that are read below them.
 fn send_to_all(app: &Arc<DiscordApp>, of: impl Fn(Option<GuildId>) -> bool, note: impl Fn() -> ChannelEvent) {
-    for agent in app.ops.agents.all() {
+    for agent in app.ops.agents.all().into_iter().chain(app.channels.others.all()) {
         if let Some((channel, guild)) = app.channels.channel_of(agent.settings.id).filter(|(_, guild)| of(*guild)) {
             send_to_channel(app, channel, guild, &note);
         }

@@ -6,13 +6,14 @@ mod send_try;
 mod sender;
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt::Debug;
 use std::sync::{Arc, OnceLock};
 
 use chorus_base::error::Result;
 use chorus_base::sync::Mutex;
 use chorus_engine::ops::Ops;
-use chorus_engine::ops::discord::OutboxTable;
+use chorus_engine::ops::discord::{DiscordTables, OutboxTable, SharedDiscord};
 use chorus_runtime::SpawnTracked as _;
 use serenity::all::{ChannelId, MessageId, UserId};
 use tokio::sync::{Notify, OnceCell, oneshot};
@@ -42,6 +43,8 @@ pub(crate) struct Outbox(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     table: Arc<dyn OutboxTable>,
+    /// The leases of channels, if several nodes send.
+    shared: Option<Arc<dyn SharedDiscord>>,
     ops: Arc<Ops>,
     rest: Arc<RestClient>,
     /// Ends the waits for retries.
@@ -60,14 +63,15 @@ struct Inner {
 impl Outbox {
     #[must_use]
     pub(crate) fn new(
-        table: Arc<dyn OutboxTable>,
+        tables: &DiscordTables,
         ops: Arc<Ops>,
         rest: Arc<RestClient>,
         stop: CancellationToken,
         tasks: TaskTracker,
     ) -> Self {
         Self(Arc::new(Inner {
-            table,
+            table: tables.outbox.clone(),
+            shared: tables.shared.clone(),
             ops,
             rest,
             stop,
@@ -140,7 +144,16 @@ impl Outbox {
             *more = true;
         } else {
             sending.insert(channel.get(), false);
-            self.0.tasks.spawn_tracked(sender::run(self.clone(), channel));
+            self.0.tasks.spawn_tracked(sender::run(self.clone(), channel, false));
+        }
+    }
+
+    /// Starts to send posts of a channel that any node may send, unless another one does or they are being sent.
+    pub(crate) fn offer_sender(&self, channel: ChannelId) {
+        let mut sending = self.0.active_senders.lock();
+        if let Entry::Vacant(vacant) = sending.entry(channel.get()) {
+            vacant.insert(false);
+            self.0.tasks.spawn_tracked(sender::run(self.clone(), channel, true));
         }
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chorus_base::error::Result;
-use chorus_engine::ops::discord::DuePost;
+use chorus_engine::ops::discord::{DiscordLease, DuePost, LeaseClaim};
 use jiff::Timestamp;
 use serenity::all::ChannelId;
 use tokio::time::Instant;
@@ -23,8 +23,12 @@ const FORBIDDEN_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 const REJECTED_NOTE: &str =
     "-# Discord rejected this message, so it cannot be shown here. List pending approvals: `/approvals`";
 
-/// Sends the posts of `channel` until none is left, or the daemon stops while it would have to wait.
-pub(super) async fn run(posts: Outbox, channel: ChannelId) {
+/// Time between two attempts to get the lease of a channel in which another node sends.
+const LEASE_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Sends the posts of `channel` until none is left, or the daemon stops while it would have to wait. If another node sends
+/// there, waits until it has ended; but ends at once if the posts were only `offered` to this node.
+pub(super) async fn run(posts: Outbox, channel: ChannelId, mut offered: bool) {
     let mut waits = RetryWaits::new(posts.0.rest.successes());
     // Since when the next post may have been posted without a response.
     let mut unsure = None;
@@ -32,7 +36,19 @@ pub(super) async fn run(posts: Outbox, channel: ChannelId) {
     let mut barred = None;
     loop {
         waits.begin_try();
-        let after = match send_next(&posts, channel, (&mut unsure, &mut barred)).await {
+        let step = match take_lease(&posts, channel).await {
+            Ok(true) => send_next(&posts, channel, (&mut unsure, &mut barred)).await,
+            Ok(false) if offered && !posts.has_more(channel) => return,
+            Ok(false) => {
+                offered = false;
+                Ok(Step::Wait(RetryAfter::Time(LEASE_INTERVAL)))
+            }
+            Err(failure) => Err(failure),
+        };
+        if matches!(step, Ok(Step::Empty)) {
+            release_lease(&posts, channel).await;
+        }
+        let after = match step {
             Ok(Step::Done) => {
                 posts.0.ops.discord.set_post_block(channel.get(), None);
                 waits.reset();
@@ -55,7 +71,24 @@ pub(super) async fn run(posts: Outbox, channel: ChannelId) {
             () = waits.wait(after) => {}
         }
     }
+    release_lease(&posts, channel).await;
     posts.0.active_senders.lock().remove(&channel.get());
+}
+
+/// Takes the right to send in a channel. Returns false if another node has it.
+async fn take_lease(posts: &Outbox, channel: ChannelId) -> Result<bool> {
+    let Some(shared) = &posts.0.shared else { return Ok(true) };
+    let claim = shared.claim(DiscordLease::Channel(channel.get())).await?;
+    Ok(matches!(claim, LeaseClaim::Granted { .. }))
+}
+
+/// Lets other nodes send in a channel.
+async fn release_lease(posts: &Outbox, channel: ChannelId) {
+    let lease = DiscordLease::Channel(channel.get());
+    let Some(shared) = posts.0.shared.as_ref().filter(|shared| shared.holds(lease)) else { return };
+    if let Err(failure) = shared.release(lease).await {
+        tracing::debug!(%channel, %failure, "cannot let other nodes send in a channel");
+    }
 }
 
 /// The outcome of a try.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chorus_base::Backoff;
-use chorus_engine::ops::discord::ConnectionState;
+use chorus_engine::ops::discord::{ChannelRow, ConnectionState};
 use chorus_runtime::SpawnTracked as _;
 use serenity::model::channel::{ChannelType, GuildChannel};
 use serenity::model::event::Event;
@@ -31,20 +31,36 @@ pub(crate) async fn load(app: &DiscordApp) {
                 else {
                     continue;
                 };
-                app.channels.threads.insert(Thread {
-                    id: ChannelId::new(id),
-                    parent: ChannelId::new(parent),
-                    guild: GuildId::new(guild),
-                    name: None,
-                    last_message: None,
-                    archived: None,
-                    // Until Discord says otherwise.
-                    is_private: true,
-                    is_recorded: true,
-                });
+                insert_recorded(app, (ChannelId::new(id), ChannelId::new(parent), GuildId::new(guild)));
             }
         }
         Err(failure) => tracing::error!(%failure, "cannot load the threads of agents"),
+    }
+}
+
+/// Inserts a thread that is recorded on disk, unless more is known of it.
+fn insert_recorded(app: &DiscordApp, (id, parent, guild): (ChannelId, ChannelId, GuildId)) {
+    if app.channels.threads.get(id).is_some() {
+        app.channels.threads.update(id, |thread| thread.is_recorded = true);
+        return;
+    }
+    app.channels.threads.insert(Thread {
+        id,
+        parent,
+        guild,
+        name: None,
+        last_message: None,
+        archived: None,
+        // Until Discord says otherwise.
+        is_private: true,
+        is_recorded: true,
+    });
+}
+
+/// Learns a thread from its row, which another node has inserted.
+pub(crate) fn learn(app: &DiscordApp, row: &ChannelRow) {
+    if let (Some(thread), Some(parent), Some(guild)) = (id(row.channel), row.parent.and_then(id), id(row.guild)) {
+        insert_recorded(app, (ChannelId::new(thread), ChannelId::new(parent), GuildId::new(guild)));
     }
 }
 

@@ -9,6 +9,8 @@ mod record;
 mod titles;
 
 pub(crate) use cache::{Thread, ThreadCache};
-pub(crate) use events::{close_if_archived, handle_event, insert_found, load, lookup, mark_active, on_connected};
+pub(crate) use events::{
+    close_if_archived, handle_event, insert_found, learn, load, lookup, mark_active, on_connected,
+};
 pub(crate) use lifecycle::open;
 pub(crate) use record::record;

@@ -173,6 +173,9 @@ fn discord_info(ops: &Ops) -> DiscordInfo {
                 ..info(DiscordState::Connected)
             }
         }
+        ConnectionState::Elsewhere { node } => {
+            DiscordInfo { why: Some(format!("the node {node} is connected")), ..info(DiscordState::Waiting) }
+        }
         ConnectionState::Waiting { until, why } => {
             DiscordInfo { why: Some(why), until: Some(until), ..info(DiscordState::Waiting) }
         }

@@ -147,7 +147,7 @@ impl<'a> Script<'a> {
     }
 
     async fn write(&mut self) {
-        let DiscordTables { channels, claims, outbox, announcements, identifies } = self.tables.clone();
+        let DiscordTables { channels, claims, outbox, announcements, identifies, .. } = self.tables.clone();
         match self.rng.below(36) {
             0 | 1 => {
                 let row = self.row();
@@ -252,7 +252,7 @@ impl<'a> Script<'a> {
     }
 
     async fn read(&mut self) -> Result {
-        let DiscordTables { channels, claims, outbox, announcements, identifies } = self.tables.clone();
+        let DiscordTables { channels, claims, outbox, announcements, identifies, .. } = self.tables.clone();
         for agent in [None, Some(AGENTS[0])] {
             self.note("channels", channels.list(agent).await);
         }

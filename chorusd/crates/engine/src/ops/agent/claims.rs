@@ -182,6 +182,16 @@ impl AgentClaims {
         Ok(rows.filter(|row| self.index.by_id(row.id).is_none()).filter_map(entry).collect())
     }
 
+    /// Returns an agent that another daemon may have, as its row describes it. Claims nothing.
+    pub async fn describe(&self, agent: Uuid) -> Result<Option<Arc<AgentEntry>>> {
+        let rows = self.store.catalog.agents.list_by_id(vec![agent]).await?;
+        let row = rows.into_iter().find(|row| row.status == AgentStatus::Active);
+        Ok(row.and_then(|row| {
+            let config = AgentConfig::parse(&row.config, &self.config.current()).ok()?;
+            Some(Arc::new(super::agent_entry(&self.home, &row.dir, &config, row.stamp)))
+        }))
+    }
+
     /// Takes on the agents that this daemon had before it ended.
     pub async fn take_on_former(&self) -> Result<()> {
         let Some(ownership) = &self.store.ownership else { return Ok(()) };

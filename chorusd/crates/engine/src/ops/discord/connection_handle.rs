@@ -23,6 +23,10 @@ pub enum ConnectionState {
     /// Until the first data of a connection is processed.
     Connecting,
     Connected,
+    /// Another node of the cluster has the connection, which is taken over if that node ends.
+    Elsewhere {
+        node: String,
+    },
     /// The connection is retried at this time.
     Waiting {
         until: Timestamp,
@@ -137,6 +141,12 @@ impl DiscordHandle {
         if link.is_open {
             *link = ConnectionLink { state: ConnectionState::Connected, is_open: false };
         }
+    }
+
+    /// Returns whether requests to Discord can be expected to succeed: this daemon or another node is connected.
+    #[must_use]
+    pub fn is_reachable(&self) -> bool {
+        matches!(self.state(), ConnectionState::Connected | ConnectionState::Elsewhere { .. })
     }
 
     /// Returns the number of guilds that Chorus is in.

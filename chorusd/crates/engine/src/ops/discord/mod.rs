@@ -9,9 +9,10 @@ pub mod identify_budget;
 pub mod workspace_file;
 
 pub use chorus_catalog::discord::{
-    Announcements, ChannelRow, ClaimOutcome, DiscordTables, DuePost, MAX_NOTICE_AGE, NewClaim, NewPost, OpenClaim,
-    OutboxTable,
+    Announcements, ChannelRow, ClaimOutcome, DiscordLease, DiscordTables, DuePost, MAX_NOTICE_AGE, NewClaim, NewPost,
+    OpenClaim, OutboxTable, SharedDiscord, SharedWork,
 };
+pub use chorus_journal::Claim as LeaseClaim;
 
 use super::Ops;
 pub use connection_handle::{ChannelApi, ChannelInfo, ConnectionState, CreateOutcome, CreatedChannel, DiscordHandle};

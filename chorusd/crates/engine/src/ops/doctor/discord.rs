@@ -61,6 +61,9 @@ pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
         }
         ConnectionState::Off => check(CHECK_NAME, Verdict::Info, format!("not started; {place}")),
         ConnectionState::Connecting => check(CHECK_NAME, Verdict::Info, format!("connecting; {place}")),
+        ConnectionState::Elsewhere { node } => {
+            check(CHECK_NAME, Verdict::Ok, format!("the node {node} is connected; {place}"))
+        }
         ConnectionState::Waiting { until, why } => {
             let until = until.strftime("%Y-%m-%d %H:%M:%S UTC");
             check_with(CHECK_NAME, Verdict::Warn, format!("{why}; next attempt at {until}"), "nothing to do")

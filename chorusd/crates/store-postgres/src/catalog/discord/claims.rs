@@ -6,9 +6,11 @@ use chorus_catalog::discord::{ClaimOutcome, ClaimTable, NewClaim, NewPost, OpenC
 use chorus_catalog::{CatalogRead, CatalogWrite};
 use chorus_journal::{KEY_RETENTION_DAYS, to_nanos};
 use jiff::Timestamp;
+use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::channels::{advance_seen, advance_skipped};
+use super::news::WORK_CHANNEL;
 use super::posts::{self, PostColumns};
 use super::{DiscordLease, PostgresDiscordTables, check_ids};
 use crate::catalog::results::is_one;
@@ -17,6 +19,7 @@ use crate::statement::{Call, call};
 impl ClaimTable for PostgresDiscordTables {
     fn claim(&self, new: NewClaim, most: u32, full: NewPost) -> CatalogWrite<ClaimOutcome> {
         let checked = check_ids([new.message, new.channel]);
+        let new_agent = new.agent;
         let claim = |(node, token)| {
             call!(
                 "SELECT keep_result($1, $2,
@@ -37,7 +40,8 @@ impl ClaimTable for PostgresDiscordTables {
                 full.notice_at.map(to_nanos),
             )
         };
-        self.write_as(DiscordLease::Gateway, checked, claim, |outcome| match outcome.first() {
+        let tell = notify_owner(new_agent, self.db.node.id.clone());
+        self.write_as(DiscordLease::Gateway, checked, vec![tell], claim, |outcome| match outcome.first() {
             Some(Some(1)) => ClaimOutcome::Queued,
             Some(Some(2)) => ClaimOutcome::QueueFull,
             _ => ClaimOutcome::AlreadyClaimed,
@@ -66,7 +70,7 @@ impl ClaimTable for PostgresDiscordTables {
                  SELECT keep_result($1, $2, ARRAY[(SELECT count(*) FROM changed)])";
             call!(sql, node, token, message.cast_signed(), request)
         };
-        self.write_as(DiscordLease::Gateway, check_ids([message]), update, is_one)
+        self.write_as(DiscordLease::Gateway, check_ids([message]), Vec::new(), update, is_one)
     }
 
     fn finish(&self, message: u64, posts: Vec<NewPost>) -> CatalogWrite<bool> {
@@ -99,15 +103,25 @@ impl ClaimTable for PostgresDiscordTables {
             let sql = "SELECT message_id, channel_id, agent_id, request, state = 'running' FROM discord_claims
                  WHERE state IN ('queued', 'running') ORDER BY message_id";
             let rows = self.db.read(sql, &[]).await?;
-            let claims = rows.iter().map(|row| OpenClaim {
-                message: row.get::<_, i64>(0).cast_unsigned(),
-                channel: row.get::<_, i64>(1).cast_unsigned(),
-                agent: row.get(2),
-                request: row.get::<_, Option<String>>(3).unwrap_or_default(),
-                running: row.get(4),
-            });
-            Ok(claims.collect())
+            Ok(rows.iter().map(read_open).collect())
         })
+    }
+}
+
+/// The call that tells the owner of an agent, if that is another node, that there is work for it.
+fn notify_owner(agent: Uuid, node: String) -> Call {
+    let sql = "SELECT pg_notify($3, owner_node) FROM heads WHERE agent_id = $1 AND owner_node <> $2";
+    call!(sql, agent, node, WORK_CHANNEL.to_owned())
+}
+
+/// Reads a row of open claims.
+pub(super) fn read_open(row: &Row) -> OpenClaim {
+    OpenClaim {
+        message: row.get::<_, i64>(0).cast_unsigned(),
+        channel: row.get::<_, i64>(1).cast_unsigned(),
+        agent: row.get(2),
+        request: row.get::<_, Option<String>>(3).unwrap_or_default(),
+        running: row.get(4),
     }
 }
 
@@ -124,17 +138,19 @@ impl PostgresDiscordTables {
         self.db.write_with_result(check_ids([message]).map(|()| None), Vec::new(), change, is_one)
     }
 
-    /// Queues a call that needs a lease and keeps its result, if `checked` refuses none of its parameters.
+    /// Queues calls that need a lease, the last of which keeps its result, if `checked` refuses none of its parameters.
     pub(super) fn write_as<T: Send + 'static>(
         &self,
         lease: DiscordLease,
         checked: Result<()>,
+        mut calls: Vec<Call>,
         call: impl FnOnce((String, Uuid)) -> Call,
         decode: fn(&[Option<i64>]) -> T,
     ) -> CatalogWrite<T> {
         match checked.and_then(|()| self.leases.fence(lease)) {
             Ok((fence, epoch)) => {
-                self.leases.watch(lease, epoch, self.db.write_with_result(Ok(None), vec![fence], call, decode))
+                calls.insert(0, fence);
+                self.leases.watch(lease, epoch, self.db.write_with_result(Ok(None), calls, call, decode))
             }
             Err(failure) => Box::pin(async move { Err(failure) }),
         }

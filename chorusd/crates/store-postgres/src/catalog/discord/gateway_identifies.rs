@@ -24,6 +24,7 @@ impl IdentifyTable for PostgresDiscordTables {
         let recorded = self.write_as(
             DiscordLease::Gateway,
             Ok(()),
+            Vec::new(),
             |(node, token)| {
                 call!(
                     "SELECT keep_result($1, $2, record_identify($3, $4, $5))",

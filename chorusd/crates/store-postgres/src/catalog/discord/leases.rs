@@ -9,40 +9,41 @@ use chorus_base::sync::Mutex;
 use chorus_catalog::CatalogWrite;
 
 use super::CatalogDb;
+use super::news::News;
 use crate::errors::{lease_lost, read_failed};
 use crate::node::STALE_AFTER;
 use crate::statement::{Call, call, read_once, run_alone};
+use chorus_catalog::discord::DiscordLease;
 use chorus_journal::{Claim, Owner};
 
-/// A part of the connection to Discord that one process has at a time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum DiscordLease {
-    /// The gateway: what is received, and new sessions.
-    Gateway,
-    /// The sending of the posts of a channel, by its id.
-    Channel(u64),
-}
-
-impl DiscordLease {
-    fn key(self) -> (String, i64) {
-        match self {
-            Self::Gateway => ("gateway".to_owned(), 0),
-            Self::Channel(channel) => ("channel".to_owned(), channel.cast_signed()),
-        }
+/// The kind and the id of a lease's row.
+fn key(lease: DiscordLease) -> (String, i64) {
+    match lease {
+        DiscordLease::Gateway => ("gateway".to_owned(), 0),
+        DiscordLease::Channel(channel) => ("channel".to_owned(), channel.cast_signed()),
     }
 }
 
 /// The leases of this process. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct DiscordLeases {
-    db: CatalogDb,
-    /// The epochs that were granted and not refused or released since.
-    held: Arc<Mutex<HashMap<DiscordLease, i64>>>,
+    pub(super) db: CatalogDb,
+    /// The leases that were granted and not refused or released since.
+    held: Arc<Mutex<HashMap<DiscordLease, Held>>>,
+    pub(super) news: Arc<News>,
+}
+
+/// A lease that was granted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Held {
+    epoch: i64,
+    /// How often this node had been silent: afterwards another one may have the lease.
+    silences: u64,
 }
 
 impl DiscordLeases {
     pub(super) fn new(db: &CatalogDb) -> Self {
-        Self { db: db.clone(), held: Arc::default() }
+        Self { db: db.clone(), held: Arc::default(), news: Arc::default() }
     }
 
     /// Claims a lease for this process, unless it has it already, and tells who has it if this process may not.
@@ -65,13 +66,14 @@ impl DiscordLeases {
             return Ok(Claim::Granted { epoch });
         }
         let client = self.db.readers.get().await?;
-        let ((kind, id), (node, boot)) = (lease.key(), self.db.node());
+        let ((kind, id), (node, boot)) = (key(lease), self.db.node());
         loop {
+            let silences = self.db.node.silences();
             let attempt = call!(claim, kind.clone(), id, node.clone(), boot, STALE_AFTER.as_secs_f64());
             let granted = run_alone(&client, self.db.readers.route(), attempt).await.map_err(|e| read_failed(&e))?;
             if let Some(row) = granted.first() {
                 let epoch = row.get(0);
-                self.held.lock().insert(lease, epoch);
+                self.held.lock().insert(lease, Held { epoch, silences });
                 return Ok(Claim::Granted { epoch });
             }
             let owners = read_once(&client, owner, &[&kind, &id]).await.map_err(|e| read_failed(&e))?;
@@ -96,7 +98,7 @@ impl DiscordLeases {
     /// # Errors
     /// Fails with `busy` if this process does not have it.
     pub async fn release(&self, lease: DiscordLease) -> Result<()> {
-        let (kind, id) = lease.key();
+        let (kind, id) = key(lease);
         let mut calls = vec![call!("DELETE FROM discord_leases WHERE kind = $1 AND id = $2", kind, id)];
         if lease == DiscordLease::Gateway {
             calls.push(call!("SELECT pg_notify('released', 'discord')"));
@@ -109,12 +111,13 @@ impl DiscordLeases {
 
     /// The epoch in which this process has a lease, as far as it knows.
     pub(super) fn epoch(&self, lease: DiscordLease) -> Option<i64> {
-        self.held.lock().get(&lease).copied()
+        let held = self.held.lock().get(&lease).copied()?;
+        (held.silences == self.db.node.silences()).then_some(held.epoch)
     }
 
     /// The fence of a lease: the call that fails unless this process has it, with its epoch.
     pub(super) fn fence(&self, lease: DiscordLease) -> Result<(Call, i64)> {
-        let ((kind, id), epoch) = (lease.key(), self.epoch(lease).ok_or_else(lease_lost)?);
+        let ((kind, id), epoch) = (key(lease), self.epoch(lease).ok_or_else(lease_lost)?);
         Ok((call!("SELECT require_lease($1, $2, $3)", kind, id, epoch), epoch))
     }
 
@@ -148,7 +151,7 @@ impl DiscordLeases {
 
     fn forget(&self, lease: DiscordLease, epoch: i64) {
         let mut held = self.held.lock();
-        if held.get(&lease) == Some(&epoch) {
+        if held.get(&lease).is_some_and(|held| held.epoch == epoch) {
             held.remove(&lease);
         }
     }

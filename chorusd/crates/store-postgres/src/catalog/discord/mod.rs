@@ -6,8 +6,10 @@ mod channels;
 mod claims;
 mod gateway_identifies;
 mod leases;
+mod news;
 mod outbox;
 mod posts;
+mod sharing;
 
 use std::sync::Arc;
 
@@ -16,8 +18,9 @@ use chorus_catalog::SessionChanges;
 use chorus_catalog::discord::DiscordTables;
 use chorus_proto::ErrorKind;
 
-pub use self::leases::{DiscordLease, DiscordLeases};
+pub use self::leases::DiscordLeases;
 use super::CatalogDb;
+pub use chorus_catalog::discord::DiscordLease;
 
 /// The connection to Discord as one node of a cluster sees it.
 #[derive(Debug, Clone)]
@@ -36,6 +39,7 @@ impl PostgresDiscord {
             outbox: table.clone(),
             announcements: table.clone(),
             identifies: table,
+            shared: Some(Arc::new(leases.clone())),
         };
         Self { tables, leases }
     }

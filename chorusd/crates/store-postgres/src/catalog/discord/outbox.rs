@@ -125,7 +125,7 @@ impl OutboxTable for PostgresDiscordTables {
             let sql = "SELECT keep_result($1, $2, ARRAY[abandon_posts($3)])";
             call!(sql, node, token, channel.cast_signed())
         };
-        self.write_as(DiscordLease::Channel(channel), Ok(()), abandon, |waiting| {
+        self.write_as(DiscordLease::Channel(channel), Ok(()), Vec::new(), abandon, |waiting| {
             waiting.first().copied().flatten().unwrap_or(0).cast_unsigned()
         })
     }

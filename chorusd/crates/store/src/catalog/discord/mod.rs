@@ -26,5 +26,6 @@ pub(super) fn tables(db: &CatalogDb, settings: SqliteSettingTable) -> DiscordTab
         outbox: Arc::new(SqliteOutboxTable { db: db.clone() }),
         announcements: Arc::new(SqliteAnnouncementLog { db: db.clone(), settings }),
         identifies: Arc::new(SqliteIdentifyTable { db: db.clone() }),
+        shared: None,
     }
 }
