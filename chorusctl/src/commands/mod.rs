@@ -33,6 +33,7 @@ pub mod message_range;
 pub mod message_role;
 pub mod models;
 pub mod notes;
+mod offline_chorusd;
 pub mod permissions;
 pub mod project;
 pub mod resume_in;
@@ -42,6 +43,7 @@ pub mod session;
 pub mod settings;
 pub mod show;
 pub mod status;
+pub mod store;
 pub mod sync;
 pub mod tasks;
 pub mod text_input;
@@ -130,6 +132,9 @@ pub enum Command {
     Doctor(doctor::Args),
     /// Back up everything; verify or restore a backup
     Backup(backup::Args),
+    /// Copy everything to another database
+    #[command(hide = true)]
+    Store(store::Args),
     /// Run a ten-second demo in a temporary directory
     Tour(tour::Args),
     /// Generate shell completions
@@ -179,6 +184,7 @@ pub fn run(command: Command, app: &mut App) -> Result<(), Error> {
         Command::Daemon(args) => daemon::run(args, app),
         Command::Doctor(args) => doctor::run(&args, app),
         Command::Backup(args) => backup::run(args, app),
+        Command::Store(args) => store::run(args, app),
         Command::Tour(args) => tour::run(args, app),
         Command::Completions(args) => completions::run(&args, app),
         Command::Man(args) => man::run(&args, app),
