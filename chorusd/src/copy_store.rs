@@ -68,19 +68,24 @@ fn run(args: &Args) -> Result<()> {
     };
     let url = match (&args.url_file, &args.url_env) {
         (Some(file), _) => {
-            let file = std::path::absolute(file).map_err(|e| Error::io("cannot determine the working directory", &e))?;
+            let file =
+                std::path::absolute(file).map_err(|e| Error::io("cannot determine the working directory", &e))?;
             Some(StoreUrl::File(file))
         }
         (None, Some(variable)) => Some(StoreUrl::Env(variable.clone())),
         (None, None) => None,
     };
-    let (mut last_phase, mut last_report) = (None, Instant::now());
+    let (mut last, mut reported_at) = (None, Instant::now());
     let mut report = |progress: chorus_store_copy::Progress| {
-        let phase = progress.phase as usize;
-        if last_phase != Some(phase) || last_report.elapsed() >= Duration::from_millis(100) {
-            (last_phase, last_report) = (Some(phase), Instant::now());
-            let (done, total) = (progress.done, progress.total);
-            let _ = writeln!(std::io::stdout(), r#"{{"phase":{phase},"done":{done},"total":{total}}}"#);
+        let (phase, done, total) = (progress.phase, progress.done, progress.total);
+        // A fiftieth of a phase, or a tenth of a second.
+        let is_new = last.is_none_or(|(of, until)| of != phase || done >= until);
+        if is_new || reported_at.elapsed() >= Duration::from_millis(100) {
+            (last, reported_at) = (Some((phase, done + total / 50 + 1)), Instant::now());
+            let unit = if phase == chorus_store_copy::Phase::Sessions { "sessions" } else { "rows" };
+            let phase = phase as usize;
+            let line = format!(r#"{{"phase":{phase},"done":{done},"total":{total},"unit":"{unit}"}}"#);
+            let _ = writeln!(std::io::stdout(), "{line}");
         }
     };
     let copied = copy_store(&resolve_paths(args.socket.as_deref())?, to, url, &mut report)?;

@@ -59,9 +59,9 @@ use uuid::Uuid;
 use self::context_saves::{save_and_clear_all, save_contexts};
 pub use self::repair::repair_home;
 use self::services::make_services;
+use self::startup_maintenance::{announce_recovered_tasks, run_maintenance};
 #[cfg(feature = "cluster")]
 pub(crate) use self::store_copy::{StoreUrl, copy_store};
-use self::startup_maintenance::{announce_recovered_tasks, run_maintenance};
 #[cfg(not(feature = "discord"))]
 use crate::discord_stub::Discord;
 #[cfg(not(feature = "cluster"))]

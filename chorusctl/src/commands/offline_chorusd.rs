@@ -23,10 +23,12 @@ struct ProgressLine {
     phase: usize,
     done: u64,
     total: u64,
+    /// Bytes by default.
+    unit: Option<String>,
 }
 
-/// Runs `chorusd` with `arguments`, for `home` if one is given. Shows the progress that it prints, in bytes if there is one
-/// phase, and returns its last line, the result.
+/// Runs `chorusd` with `arguments`, for `home` if one is given. Shows the progress that it prints, in these phases, and
+/// returns its last line, the result.
 pub(super) fn run_chorusd(
     app: &App,
     label: &str,
@@ -46,7 +48,7 @@ pub(super) fn run_chorusd(
         |error: io::Error| Error::failed(format!("{}: {}", program.display(), crate::error::os_error_text(&error)));
     let mut child = command.spawn().map_err(|error| connect::spawn_error(&program, &error))?;
     let mut progress = ProgressBar::new(label.to_owned(), phases, !app.global.quiet);
-    let (unit, mut phase) = (if phases.len() == 1 { "bytes" } else { "" }, 0);
+    let mut phase = 0;
     let mut last = String::new();
     if let Some(stdout) = child.stdout.take() {
         for line in BufReader::new(stdout).lines() {
@@ -57,7 +59,7 @@ pub(super) fn run_chorusd(
                         progress.next_phase();
                         phase += 1;
                     }
-                    progress.update(step.done, step.total, unit);
+                    progress.update(step.done, step.total, step.unit.as_deref().unwrap_or("bytes"));
                 }
                 Err(_) => last = line,
             }

@@ -16,9 +16,8 @@ use chorus_redact::Redactor;
 use chorus_session_objects::SessionBodies;
 use chorus_store::Store;
 use chorus_store_copy::{
-    CopySummary, Progress, STAGING_DIR, StoreCopy, move_into_place, remove_marker, remove_staging,
+    CopySummary, Progress, STAGING_DIR, StoreCopy, move_into_place, prepare_staging, remove_marker, remove_staging,
 };
-use chorus_store_postgres::DatabaseUrl;
 use serde::Serialize;
 
 use super::session_bucket::SessionBucket;
@@ -75,11 +74,11 @@ pub(crate) fn copy_store(
     let redactor = build_redactor(places, &config);
     log::start(&places.home, config.log_level, false, redactor.clone())?;
     build_runtime()?.block_on(async {
-        let url = postgres_store::read_url(&config.store.url)?;
         if config.store.kind == to {
-            // The last attempt ended after it had changed the configuration.
-            return Err(finish_former(&places.home, to, &url).await?);
+            // The last attempt may have ended after it had changed the configuration.
+            return Err(finish_former(&places.home, &config).await?);
         }
+        let url = postgres_store::read_url(&config.store.url)?;
         // That this can be done is known before the work.
         let new_config = change_store(&places.config, &setting)?;
         let node = cluster_ports::node_name(&config.cluster)?;
@@ -91,6 +90,7 @@ pub(crate) fn copy_store(
                 (copy.to_postgres(report).await?, None)
             }
             StoreKind::Sqlite => {
+                prepare_staging(&places.home)?;
                 home_dir::prepare(&places.home.join(STAGING_DIR))?;
                 prepare_databases(&places.home.join(STAGING_DIR), redactor).await?;
                 let summary = copy.to_sqlite(report).await?;
@@ -128,14 +128,13 @@ fn choose_url(config: &mut Config, url: Option<StoreUrl>) -> Option<StoreUrl> {
 }
 
 /// Removes what an earlier copy has left, and returns the error of a store that is where it should be.
-async fn finish_former(home: &Path, to: StoreKind, url: &DatabaseUrl) -> Result<Error> {
-    if to == StoreKind::Postgres {
-        remove_marker(url).await?;
+async fn finish_former(home: &Path, config: &Config) -> Result<Error> {
+    if config.store.kind == StoreKind::Postgres {
+        remove_marker(&postgres_store::read_url(&config.store.url)?).await?;
     }
     remove_staging(home)?;
-    let name = if to == StoreKind::Postgres { "PostgreSQL" } else { "SQLite" };
-    let what = format!("the store of this home is in {name}, as the configuration says");
-    Ok(Error::new(ErrorKind::AlreadyExists, what).hint("nothing to copy; chorusctl settings show store.kind"))
+    let what = format!("the store of this home is in {} already", name_of(config.store.kind));
+    Ok(Error::new(ErrorKind::AlreadyExists, what).hint("nothing to copy; see chorusctl settings show store.kind"))
 }
 
 /// Brings the databases below `home` to the newest schema, as a start of the daemon does. Creates those that are missing.
@@ -144,11 +143,7 @@ async fn prepare_databases(home: &Path, redactor: Arc<Redactor>) -> Result<()> {
     Store::open(home, Durability::Always, &(Arc::new(|_| {}) as _), now, redactor)?.close().await
 }
 
-async fn open_bodies(
-    config: &Config,
-    home: &Path,
-    redactor: &Redactor,
-) -> Result<Option<Arc<dyn SessionBodies>>> {
+async fn open_bodies(config: &Config, home: &Path, redactor: &Redactor) -> Result<Option<Arc<dyn SessionBodies>>> {
     let bucket = SessionBucket::open(&config.store.sessions, (home, &Clock::system()), redactor).await?;
     Ok(bucket.map(|bucket| Arc::new(bucket.bodies()) as _))
 }

@@ -25,7 +25,8 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
-    let raw = run_chorusd(app, "verify", &["reading"], &[OsStr::new("--verify-backup"), args.source.as_os_str()], None)?;
+    let raw =
+        run_chorusd(app, "verify", &["reading"], &[OsStr::new("--verify-backup"), args.source.as_os_str()], None)?;
     let found: Verified = parse_result(&raw)?;
     if super::is_json(app) {
         app.stdout.json_line(&raw)?;

@@ -90,12 +90,7 @@ async fn count_same(table: &Table, rows: &mut RowStream, copied: &mut RowStream)
     Ok(Some(same))
 }
 
-async fn insert_rest(
-    target: &Side,
-    table: &Table,
-    rows: &mut RowStream,
-    meter: &mut Meter<'_>,
-) -> Result<()> {
+async fn insert_rest(target: &Side, table: &Table, rows: &mut RowStream, meter: &mut Meter<'_>) -> Result<()> {
     let (mut batch, mut bytes): (Vec<Row>, usize) = (Vec::new(), 0);
     while let Some(row) = rows.next().await? {
         bytes += row.iter().map(Value::size).sum::<usize>();
@@ -124,12 +119,7 @@ pub(crate) async fn compare_all(source: &Side, target: &Side, meter: &mut Meter<
     Ok(compared)
 }
 
-async fn compare(
-    source: &Side,
-    target: &Side,
-    table: &'static Table,
-    meter: &mut Meter<'_>,
-) -> Result<ComparedTable> {
+async fn compare(source: &Side, target: &Side, table: &'static Table, meter: &mut Meter<'_>) -> Result<ComparedTable> {
     let (mut rows, mut copied) = (source.stream(table).await?, target.stream(table).await?);
     let (mut sum, mut count) = (Sha256::new(), 0);
     loop {

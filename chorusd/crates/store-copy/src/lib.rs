@@ -31,7 +31,7 @@ use serde::Serialize;
 pub use self::copy::ComparedTable;
 pub use self::marker::{refuse_unfinished, remove_marker};
 pub use self::progress::{Phase, Progress};
-pub use self::staging::{STAGING_DIR, move_into_place, remove_staging};
+pub use self::staging::{STAGING_DIR, move_into_place, prepare_staging, remove_staging};
 
 use self::postgres::PostgresSide;
 use self::progress::Meter;

@@ -68,11 +68,7 @@ fn type_of(kind: Kind) -> Type {
 struct Parameter<'a>(&'a Value, Kind);
 
 impl ToSql for Parameter<'_> {
-    fn to_sql(
-        &self,
-        ty: &Type,
-        out: &mut BytesMut,
-    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+    fn to_sql(&self, ty: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
         match (self.0, self.1) {
             (Value::Null, _) => Ok(IsNull::Yes),
             (Value::Int(number), Kind::Bool) => (*number != 0).to_sql(ty, out),
@@ -325,9 +321,8 @@ fn insertion(table: &Table, rows: usize, width: usize, fence: &str) -> String {
 
 /// PostgreSQL has texts without the character NUL.
 fn refuse_nul(table: &Table, row: &Row) -> Result<()> {
-    let has_nul = |(value, kind): (&Value, Kind)| {
-        kind == Kind::Text && value.as_text().is_some_and(|text| text.contains('\0'))
-    };
+    let has_nul =
+        |(value, kind): (&Value, Kind)| kind == Kind::Text && value.as_text().is_some_and(|text| text.contains('\0'));
     if row.iter().zip(table.columns.iter().map(|column| column.kind)).any(has_nul) {
         let what = format!("{} has the character NUL, which PostgreSQL cannot store", table.describe(row));
         return Err(Error::new(ErrorKind::Unsupported, what).hint("change or delete it, then run the command again"));

@@ -166,8 +166,7 @@ fn read_table(conn: &Connection, table: &Table, mut take: impl FnMut(Row) -> boo
     let columns: Vec<&str> = table.columns.iter().map(|column| column.read_sqlite).collect();
     let order: Vec<String> = (1..=table.key).map(|column| column.to_string()).collect();
     let order = if order.is_empty() { String::new() } else { format!(" ORDER BY {}", order.join(", ")) };
-    let sql =
-        format!("SELECT {} FROM {} WHERE {}{order}", columns.join(", "), table.sqlite, table.sqlite_where);
+    let sql = format!("SELECT {} FROM {} WHERE {}{order}", columns.join(", "), table.sqlite, table.sqlite_where);
     let mut statement = conn.prepare(&sql).map_err(|e| failed(&e))?;
     let mut rows = statement.query([]).map_err(|e| failed(&e))?;
     while let Some(row) = rows.next().map_err(|e| failed(&e))? {
@@ -254,4 +253,3 @@ fn insert_discord_state(conn: &Connection, row: &Row) -> Result<()> {
     };
     add().map_err(|e: rusqlite::Error| failed(&e))
 }
-

@@ -27,7 +27,9 @@ fn encode_for_postgres(envelope: &[u8], context: ContextNo, place: RecordPositio
 pub(crate) fn read_all(conn: &Connection, rows: &mut RowSender) -> Result<()> {
     let contexts = || {
         let mut statement = conn.prepare("SELECT id, last_record FROM contexts WHERE NOT ended ORDER BY id DESC")?;
-        statement.query_map([], |row| Ok((ContextNo(row.get(0)?), row.get(1)?)))?.collect::<Result<Vec<(ContextNo, Option<i64>)>, _>>()
+        statement
+            .query_map([], |row| Ok((ContextNo(row.get(0)?), row.get(1)?)))?
+            .collect::<Result<Vec<(ContextNo, Option<i64>)>, _>>()
     };
     let contexts = contexts().map_err(|e: rusqlite::Error| failed(&e))?;
     for (context, newest) in contexts {
@@ -50,8 +52,7 @@ fn read_chain(conn: &Connection, context: ContextNo, newest: Option<i64>, rows: 
     let mut waiting: Option<(u32, Vec<u8>)> = None;
     let mut next = newest;
     let mut send = |(number, envelope): (u32, Vec<u8>), before: i64| {
-        let row =
-            vec![Value::Int(context.0), Value::Int(number.into()), Value::Int(before), Value::Bytes(envelope)];
+        let row = vec![Value::Int(context.0), Value::Int(number.into()), Value::Int(before), Value::Bytes(envelope)];
         rows.send_blocking(row).is_ok()
     };
     while let Some(id) = next {

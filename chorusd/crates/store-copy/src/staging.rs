@@ -41,6 +41,18 @@ pub(crate) fn copy_id(home: &Path) -> Result<Uuid> {
     }
 }
 
+/// Deletes the [`STAGING_DIR`] if only a part of the databases is in it, because the last attempt ended while it moved them.
+///
+/// # Errors
+/// Fails if it cannot be deleted.
+pub fn prepare_staging(home: &Path) -> Result<()> {
+    let db = home.join(STAGING_DIR).join(DB_DIR);
+    if [JOURNAL_FILE, CATALOG_FILE].iter().all(|name| db.join(name).is_file()) {
+        return Ok(());
+    }
+    remove_staging(home)
+}
+
 /// Replaces the databases of the home by those in the [`STAGING_DIR`], which no one has open. The former ones are moved to a
 /// directory below `db`, which is returned; `None` if there were none.
 ///

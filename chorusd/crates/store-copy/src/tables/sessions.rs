@@ -41,12 +41,7 @@ pub(super) const TABLES: &[Table] = &[
     )
     .derived(Derived { columns: DERIVED, values: |row, _| derive(row) })
     .form(Form::Sessions),
-    Table::new(
-        "summaries_wanted",
-        File::Catalog,
-        1,
-        &[Column::new("id", Id), Column::new("described", Bool)],
-    ),
+    Table::new("summaries_wanted", File::Catalog, 1, &[Column::new("id", Id), Column::new("described", Bool)]),
 ];
 
 const DERIVED: &[(&str, crate::value::Kind)] = &[
