@@ -16,7 +16,6 @@ use serde_json::{Value, json};
 /// A home, and an empty database for it.
 struct CopiedHome {
     home: Home,
-    url: String,
 }
 
 impl CopiedHome {
@@ -33,7 +32,7 @@ impl CopiedHome {
         let home = home!();
         home.write_config(&format!("# what is mine\n{config}\n[cluster]\nnode = \"a\" # the first\n"));
         chorus_base::private_fs::write_private(&home.path.join("url"), url.as_bytes()).expect("the URL");
-        Some(Self { home, url })
+        Some(Self { home })
     }
 
     fn url_file(&self) -> PathBuf {

@@ -38,11 +38,11 @@ fn fill(client: &mut Client) {
 
 /// Asks the model, whose call needs an approval, and denies it.
 fn deny_a_call(home: &CopiedHome, model: &ModelServer, client: &mut Client) {
-    call(client, "agent.init", &json!({"name": "asks", "permissions": "asking"}));
+    call(client, "agent.init", &json!({"name": "asks", "permissions": "asking", "model": "anthropic/claude-test"}));
     model.anthropic().queue(Response::empty().then_call("c0", "list_models", &json!({})));
     model.anthropic().queue(Response::text(["Done."]));
     let mut send = home.home.command(home.home.bins.chorusctl);
-    let send = send.args(["send", "-a", "asks", "Which are there?"]);
+    let send = send.args(["send", "--agent", "asks", "Which are there?"]);
     let mut sent = send.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null()).spawn().expect("a send");
     let id = wait_until("an approval", DEADLINE, || {
         let listed = call(client, "approvals.list", &json!({}));
@@ -63,7 +63,9 @@ fn all_is_the_same_in_postgresql_and_back_in_sqlite() {
     discord.set_identify_interval(Duration::ZERO);
     let server = discord.create_guild("home");
     let mara = server.add_member("mara", &[], 0);
-    let config = format!("{}{}{ASKING}", model.config_toml(), discord.config_toml());
+    // Summaries are made without a model, so that it answers only what is asked here.
+    let models = model.config_toml().replace("default_model = \"anthropic/claude-test\"\n", "");
+    let config = format!("{models}{}{ASKING}", discord.config_toml());
     let Some(home) = CopiedHome::create(&config) else { return };
     let agents = ["docs", "asks"];
 
@@ -71,7 +73,7 @@ fn all_is_the_same_in_postgresql_and_back_in_sqlite() {
     let mut client = daemon.client();
     fill(&mut client);
     deny_a_call(&home, &model, &mut client);
-    let room = server.wait_for_channel("docs");
+    let room = server.wait_for_channel("asks");
     room.wait_for_post("is ready");
     model.anthropic().queue(Response::text(["It is green."]));
     room.say(&mara, "what colour is it?");
