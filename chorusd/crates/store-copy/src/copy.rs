@@ -60,7 +60,7 @@ async fn copy_table(
     let same = if must_clear {
         None
     } else {
-        let mut copied = target.stream(table).await?;
+        let mut copied = target.stream_copied(table).await?;
         count_same(table, &mut rows, &mut copied).await?
     };
     let continues = same.is_some_and(|same| same > 0) && target.can_continue(table, total)?;

@@ -27,7 +27,15 @@ impl Side {
     /// Reads the rows of a table in the order of their key.
     pub(crate) async fn stream(&self, table: &'static Table) -> Result<RowStream> {
         match self {
-            Self::Sqlite(side) => side.stream(table),
+            Self::Sqlite(side) => side.stream(table, false),
+            Self::Postgres(side) => side.stream(table).await,
+        }
+    }
+
+    /// Reads the rows that earlier attempts have copied.
+    pub(crate) async fn stream_copied(&self, table: &'static Table) -> Result<RowStream> {
+        match self {
+            Self::Sqlite(side) => side.stream(table, true),
             Self::Postgres(side) => side.stream(table).await,
         }
     }

@@ -71,13 +71,13 @@ impl SqliteSide {
         self.of(table).query_row(&sql, [], |row| row.get(0)).map_err(|e| failed(&e))
     }
 
-    /// Reads a table in another thread.
-    pub(crate) fn stream(&self, table: &'static Table) -> Result<RowStream> {
+    /// Reads a table in another thread. `is_unfinished`: an attempt to copy may have ended in the middle of it.
+    pub(crate) fn stream(&self, table: &'static Table, is_unfinished: bool) -> Result<RowStream> {
         let (mut rows, stream) = channel();
         let conn = open_reader(&self.path_of(table.file))?;
         let read = move || {
             let outcome = match table.form {
-                Form::Records => sqlite_records::read_all(&conn, &mut rows),
+                Form::Records => sqlite_records::read_all(&conn, is_unfinished, &mut rows),
                 _ => read_table(&conn, table, |row| rows.send_blocking(row).is_ok()),
             };
             rows.finish_blocking(outcome);
@@ -199,7 +199,7 @@ fn read_value(value: ValueRef<'_>) -> Option<Value> {
 impl ToSql for Value {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::Borrowed(match self {
-            Self::Null => ValueRef::Null,
+            Self::Unknown | Self::Null => ValueRef::Null,
             Self::Int(number) => ValueRef::Integer(*number),
             Self::Real(number) => ValueRef::Real(*number),
             Self::Text(text) => ValueRef::Text(text.as_bytes()),

@@ -23,8 +23,9 @@ fn encode_for_postgres(envelope: &[u8], context: ContextNo, place: RecordPositio
     record.encode(context, RecordPosition { before: None, ..place })
 }
 
-/// Sends the records of all live contexts.
-pub(crate) fn read_all(conn: &Connection, rows: &mut RowSender) -> Result<()> {
+/// Sends the records of all live contexts. `is_unfinished`: an attempt to copy may have ended in the middle of a chain. Its last
+/// row has a record before it that is not there, whose number is unknown.
+pub(crate) fn read_all(conn: &Connection, is_unfinished: bool, rows: &mut RowSender) -> Result<()> {
     let contexts = || {
         let mut statement = conn.prepare("SELECT id, last_record FROM contexts WHERE NOT ended ORDER BY id DESC")?;
         statement
@@ -33,7 +34,7 @@ pub(crate) fn read_all(conn: &Connection, rows: &mut RowSender) -> Result<()> {
     };
     let contexts = contexts().map_err(|e: rusqlite::Error| failed(&e))?;
     for (context, newest) in contexts {
-        let sent = read_chain(conn, context, newest, rows).map_err(|failure| {
+        let sent = read_chain(conn, (context, newest), is_unfinished, rows).map_err(|failure| {
             let message = format!("the live conversation {}: {}", context.0, failure.message);
             Error { message, ..failure }
         })?;
@@ -45,35 +46,42 @@ pub(crate) fn read_all(conn: &Connection, rows: &mut RowSender) -> Result<()> {
 }
 
 /// Sends the records of a context. Returns false if nobody reads them any more.
-fn read_chain(conn: &Connection, context: ContextNo, newest: Option<i64>, rows: &mut RowSender) -> Result<bool> {
+fn read_chain(
+    conn: &Connection,
+    (context, newest): (ContextNo, Option<i64>),
+    is_unfinished: bool,
+    rows: &mut RowSender,
+) -> Result<bool> {
     let sql = "SELECT before, number, envelope FROM records WHERE id = ?1";
     let mut statement = conn.prepare_cached(sql).map_err(|e| failed(&e))?;
     // A record whose predecessor is not known yet.
     let mut waiting: Option<(u32, Vec<u8>)> = None;
     let mut next = newest;
-    let mut send = |(number, envelope): (u32, Vec<u8>), before: i64| {
-        let row = vec![Value::Int(context.0), Value::Int(number.into()), Value::Int(before), Value::Bytes(envelope)];
+    let mut send = |(number, envelope): (u32, Vec<u8>), before: Value| {
+        let row = vec![Value::Int(context.0), Value::Int(number.into()), before, Value::Bytes(envelope)];
         rows.send_blocking(row).is_ok()
     };
     while let Some(id) = next {
         let found = statement.query_row([id], |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, Vec<u8>>(2)?)));
-        let (before, number, envelope) = found
-            .optional()
-            .map_err(|e| failed(&e))?
-            .ok_or_else(|| unreadable_record("one in the middle of a context is missing"))?;
+        let Some((before, number, envelope)) = found.optional().map_err(|e| failed(&e))? else {
+            if is_unfinished {
+                return Ok(waiting.is_none_or(|last| send(last, Value::Unknown)));
+            }
+            return Err(unreadable_record("one in the middle of a context is missing"));
+        };
         // A damaged link could form a cycle.
         if waiting.as_ref().is_some_and(|(after, _)| *after <= number) {
             return Err(unreadable_record(format_args!("number {number} is out of order")));
         }
         let envelope = encode_for_postgres(&envelope, context, RecordPosition { before, number })?;
         if let Some(after) = waiting.replace((number, envelope))
-            && !send(after, number.into())
+            && !send(after, Value::Int(number.into()))
         {
             return Ok(false);
         }
         next = before;
     }
-    Ok(waiting.is_none_or(|first| send(first, -1)))
+    Ok(waiting.is_none_or(|first| send(first, Value::Int(-1))))
 }
 
 /// Name of the value with the row id of the next record to insert. Rows come from the last record of all to the first, and get

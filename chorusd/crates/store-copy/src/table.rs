@@ -140,9 +140,10 @@ impl Table {
         Self { form, ..self }
     }
 
-    /// Returns true if the rows are the same in both databases.
+    /// Returns true if the rows are the same in both databases, as far as they are known.
     pub(crate) fn are_same(&self, a: &Row, b: &Row) -> bool {
-        self.columns.iter().zip(a.iter().zip(b)).all(|(column, (a, b))| !column.is_compared || a == b)
+        let is_same = |a: &Value, b: &Value| a == b || *a == Value::Unknown || *b == Value::Unknown;
+        self.columns.iter().zip(a.iter().zip(b)).all(|(column, (a, b))| !column.is_compared || is_same(a, b))
     }
 
     /// Names a row for an error.

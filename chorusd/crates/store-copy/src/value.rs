@@ -33,6 +33,8 @@ pub(crate) enum Kind {
 /// A value, which is the same in both databases. Ids, lists of ids and of hashes are bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value {
+    /// Not known, because an earlier attempt ended before it.
+    Unknown,
     Null,
     Int(i64),
     Real(f64),
@@ -48,7 +50,7 @@ impl Value {
     /// Bytes that it takes, about.
     pub(crate) fn size(&self) -> usize {
         match self {
-            Self::Null | Self::Int(_) | Self::Real(_) => 8,
+            Self::Unknown | Self::Null | Self::Int(_) | Self::Real(_) => 8,
             Self::Text(text) => text.len(),
             Self::Bytes(bytes) => bytes.len(),
             Self::Texts(texts) => texts.iter().map(String::len).sum(),
@@ -87,7 +89,7 @@ impl Value {
             sum.update(bytes);
         };
         match self {
-            Self::Null => sum.update([0]),
+            Self::Unknown | Self::Null => sum.update([0]),
             Self::Int(number) => sized(1, &number.to_be_bytes()),
             Self::Real(number) => sized(2, &number.to_bits().to_be_bytes()),
             Self::Text(text) => sized(3, text.as_bytes()),
@@ -101,7 +103,7 @@ impl Value {
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Null => f.write_str("nothing"),
+            Self::Unknown | Self::Null => f.write_str("nothing"),
             Self::Int(number) => number.fmt(f),
             Self::Real(number) => number.fmt(f),
             Self::Text(text) => f.write_str(text.get(..80).unwrap_or(text)),

@@ -53,12 +53,17 @@ impl CopiedHome {
         std::fs::read_to_string(self.home.path.join("config.toml")).expect("config.toml")
     }
 
-    /// Runs `work` with a daemon, and stops it.
+    /// Runs `work` with a daemon, and stops it, which saves what is live.
     fn with_daemon<T>(&self, work: impl FnOnce(&mut Client) -> T) -> T {
         let daemon = Daemon::start(&self.home);
         let done = work(&mut daemon.client());
         assert!(daemon.terminate().success());
         done
+    }
+
+    /// Shows everything with a daemon that has nothing to save.
+    fn everything(&self, agents: &[&str]) -> Vec<(String, Value)> {
+        self.with_daemon(|client| everything(client, agents))
     }
 }
 

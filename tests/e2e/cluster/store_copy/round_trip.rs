@@ -79,9 +79,9 @@ fn all_is_the_same_in_postgresql_and_back_in_sqlite() {
     room.say(&mara, "what colour is it?");
     room.wait_for_post("It is green.");
     let last_event = client.events(0).last().expect("an event").seq;
-    let before = everything(&mut client, &agents);
     drop(client);
     assert!(daemon.terminate().success());
+    let before = home.everything(&agents);
 
     let former = home.config();
     let copied = home.to_postgres().expect_json();
@@ -110,9 +110,9 @@ fn all_is_the_same_in_postgresql_and_back_in_sqlite() {
     client.append("gone", "back again");
     call(&mut client, "memory.add", &json!({"agent": "gone", "text": "restored"}));
     let agents = ["docs", "asks", "gone"];
-    let before = everything(&mut client, &agents);
     drop(client);
     assert!(daemon.terminate().success());
+    let before = home.everything(&agents);
 
     let copied = home.to_sqlite().expect_json();
     assert_eq!((rows(&copied, "agents"), rows(&copied, "memories")), (3, 2));
@@ -138,24 +138,24 @@ fn sessions_go_to_the_bucket_and_come_back_from_it() {
     let bucket = tempfile::tempdir().expect("a directory");
     let config = format!("[store.sessions]\nkind = \"dir\"\npath = \"{}\"\n", bucket.path().join("b").display());
     let Some(home) = CopiedHome::create(&config) else { return };
-    let before = home.with_daemon(|client| {
+    home.with_daemon(|client| {
         client.init("docs");
         for name in ["one", "two", "three"] {
             client.append("docs", name);
             client.save("docs", name);
         }
-        everything(client, &["docs"])
     });
+    let before = home.everything(&["docs"]);
     let copied = home.to_postgres().expect_json();
     assert_eq!((&copied["sessions"], &copied["sessions_stored"]), (&json!(3), &json!(3)));
     assert_eq!(super::super::sessions::objects(&bucket.path().join("b")).len(), 3);
     // The files are only copies from here on.
     let files = || std::fs::read_dir(home.home.sessions_dir("docs")).expect("the sessions").flatten();
     files().for_each(|file| std::fs::remove_file(file.path()).expect("a file less"));
-    home.with_daemon(|client| assert_same(&before, &everything(client, &["docs"])));
+    assert_same(&before, &home.everything(&["docs"]));
     files().for_each(|file| std::fs::remove_file(file.path()).expect("a file less"));
     let copied = home.to_sqlite().expect_json();
     assert_eq!((&copied["sessions"], &copied["sessions_restored"]), (&json!(3), &json!(3)));
     assert_eq!(files().count(), 3);
-    home.with_daemon(|client| assert_same(&before, &everything(client, &["docs"])));
+    assert_same(&before, &home.everything(&["docs"]));
 }
