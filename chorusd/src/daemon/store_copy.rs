@@ -27,7 +27,7 @@ use super::{build_redactor, build_runtime, cluster_ports, load_config, postgres_
 /// The setting that says where the store is.
 const KIND_KEY: &str = "store.kind";
 
-/// Where a command finds the URL of PostgreSQL, in place of the configuration.
+/// The place of the URL of PostgreSQL, instead of the one that the configuration names.
 #[derive(Debug)]
 pub(crate) enum StoreUrl {
     /// An absolute path.

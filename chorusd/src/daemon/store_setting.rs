@@ -15,7 +15,7 @@ use super::store_copy::StoreUrl;
 /// The keys that say where the URL is.
 const URL_KEYS: [&str; 3] = ["url_file", "url_env", "credential"];
 
-/// What the table is to say.
+/// The new content of the table.
 #[derive(Debug)]
 pub(super) struct StoreSetting {
     pub(super) kind: StoreKind,

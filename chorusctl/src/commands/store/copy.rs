@@ -50,7 +50,7 @@ enum Kind {
     Sqlite,
 }
 
-/// What `chorusd copy-store` prints.
+/// The result that `chorusd copy-store` prints.
 #[derive(Debug, Deserialize)]
 struct Copied {
     config: PathBuf,

@@ -146,7 +146,7 @@ impl PostgresSide {
         Ok(row.get::<_, i64>(0).cast_unsigned())
     }
 
-    /// Reads a table over a connection of its own.
+    /// Reads a table over a separate connection.
     pub(crate) async fn stream(&self, table: &'static Table) -> Result<RowStream> {
         let client = self.url.connect().await?;
         let sql = self.with_node(&select(table));
@@ -200,7 +200,7 @@ impl PostgresSide {
         Ok(())
     }
 
-    /// A statement that returns a row, and locks it, while no other attempt to copy has begun.
+    /// A statement that returns a row, and locks it, while no other attempt to copy has started.
     fn fence(&self) -> Result<String> {
         let attempt = self.attempt.as_ref().ok_or_else(|| Error::internal("the source of a copy is not changed"))?;
         Ok(format!("SELECT FROM {MARKER} WHERE attempt = {} FOR SHARE", attempt.number))

@@ -29,7 +29,7 @@ const AT_ONCE: usize = 6;
 /// Damaged sessions that an error names.
 const MAX_NAMED: usize = 10;
 
-/// Where the files are, and the bucket, if there is one.
+/// The home with the files, and the bucket, if there is one.
 #[derive(Debug)]
 pub(crate) struct SessionPlaces {
     pub(crate) home: PathBuf,
@@ -48,7 +48,7 @@ struct Session {
     body: Option<BodyRow>,
 }
 
-/// What was done with a session.
+/// The result of the work on a session.
 enum Outcome {
     Unchanged,
     /// The bucket has it now.

@@ -79,7 +79,7 @@ fn call(client: &mut Client, method: &str, params: &Value) -> Value {
     serde_json::from_str(answer.get()).expect("JSON")
 }
 
-/// What a daemon shows of everything that is stored.
+/// Everything that is stored, as a daemon shows it.
 fn everything(client: &mut Client, agents: &[&str]) -> Vec<(String, Value)> {
     let mut asked = vec![
         ("agent.list", json!({"all": true})),
