@@ -13,7 +13,6 @@ use crate::cli::{print_error, resolve_paths};
 /// Copier of the store, for chorusctl
 #[derive(Debug, Parser)]
 #[command(name = "chorusd copy-store")]
-#[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "only a build with PostgreSQL copies anything"))]
 struct Args {
     /// `postgres` or `sqlite`
     #[arg(long, value_name = "KIND")]
