@@ -61,6 +61,10 @@ pub fn main() -> ExitCode {
     if let Some(ended) = crate::read_database::run_if_asked() {
         return ended;
     }
+    // Nor this: people use `chorusctl store copy`.
+    if let Some(ended) = crate::copy_store::run_if_asked() {
+        return ended;
+    }
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return print_usage(&error),

@@ -13,6 +13,10 @@ mod services;
 #[cfg(feature = "cluster")]
 mod session_bucket;
 mod startup_maintenance;
+#[cfg(feature = "cluster")]
+mod store_copy;
+#[cfg(feature = "cluster")]
+mod store_setting;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -56,6 +60,8 @@ use self::context_saves::{save_and_clear_all, save_contexts};
 pub use self::repair::repair_home;
 use self::services::make_services;
 use self::startup_maintenance::{announce_recovered_tasks, run_maintenance};
+#[cfg(feature = "cluster")]
+pub(crate) use self::store_copy::{StoreUrl, copy_store};
 #[cfg(not(feature = "discord"))]
 use crate::discord_stub::Discord;
 #[cfg(not(feature = "cluster"))]

@@ -3,6 +3,7 @@
 #![warn(unreachable_pub)]
 
 pub mod cli;
+mod copy_store;
 pub mod daemon;
 #[cfg(not(feature = "discord"))]
 mod discord_stub;

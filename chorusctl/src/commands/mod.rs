@@ -34,6 +34,7 @@ pub mod message_range;
 pub mod message_role;
 pub mod models;
 pub mod notes;
+mod offline_chorusd;
 pub mod permissions;
 pub mod project;
 pub mod resume_in;
@@ -43,6 +44,7 @@ pub mod session;
 pub mod settings;
 pub mod show;
 pub mod status;
+pub mod store;
 pub mod sync;
 pub mod tasks;
 pub mod text_input;
@@ -134,6 +136,9 @@ pub enum Command {
     Cluster(cluster::Args),
     /// Back up everything; verify or restore a backup
     Backup(backup::Args),
+    /// Copy everything to another database
+    #[command(hide = true)]
+    Store(store::Args),
     /// Run a ten-second demo in a temporary directory
     Tour(tour::Args),
     /// Generate shell completions
@@ -184,6 +189,7 @@ pub fn run(command: Command, app: &mut App) -> Result<(), Error> {
         Command::Doctor(args) => doctor::run(&args, app),
         Command::Cluster(args) => cluster::run(args, app),
         Command::Backup(args) => backup::run(args, app),
+        Command::Store(args) => store::run(args, app),
         Command::Tour(args) => tour::run(args, app),
         Command::Completions(args) => completions::run(&args, app),
         Command::Man(args) => man::run(&args, app),

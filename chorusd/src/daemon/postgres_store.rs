@@ -38,6 +38,7 @@ pub(super) async fn open(
     let name = NodeName { id: super::cluster_ports::node_name(&config.cluster)?, address };
     // Before anything is written to the database.
     let bucket = SessionBucket::open(&config.store.sessions, (home, clock), redactor).await?;
+    chorus_store_copy::refuse_unfinished(&url).await?;
     let journal = Arc::new(PostgresJournal::open(url, &name, VERSION, on_fatal.clone()).await?);
     let mut catalog = journal.catalog(redactor.clone());
     let upkeep = PostgresUpkeep { journal: journal.clone(), audit: catalog.audit.clone() };
@@ -55,7 +56,11 @@ pub(super) async fn open(
     Ok(with_files(store.with_bodies(shared, files)))
 }
 
-fn read_url(source: &KeySource) -> Result<DatabaseUrl> {
+/// Reads the URL of PostgreSQL.
+///
+/// # Errors
+/// `invalid_config` if there is none, or it cannot be used.
+pub(super) fn read_url(source: &KeySource) -> Result<DatabaseUrl> {
     match source {
         KeySource::Env { value: Some(value), .. } => DatabaseUrl::parse(value.expose()),
         KeySource::Env { variable, value: None } => DatabaseUrl::from_env(variable),

@@ -72,6 +72,11 @@ impl SessionBucket {
         Ok(Some(Self { bucket, prefix, parts, max_copied_bytes: config.cache, home, clock }))
     }
 
+    /// Returns the bodies in the bucket, without a cache.
+    pub(super) fn bodies(self) -> ObjectBodies {
+        ObjectBodies::new(self.bucket, self.prefix, None, self.clock)
+    }
+
     /// Shares the sessions of a catalog.
     pub(super) fn share(
         self,

@@ -11,6 +11,7 @@ mod ownership;
 mod pooler;
 mod schema;
 mod sessions;
+mod store_copy;
 
 use std::sync::Arc;
 

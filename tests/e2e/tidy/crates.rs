@@ -71,6 +71,10 @@ const CRATES: &[(&str, &[&str])] = &[
         &["base", "catalog", "clock", "journal", "proto", "runtime", "session", "session-objects", "store"],
     ),
     ("store", &["base", "catalog", "journal", "proto", "redact", "runtime", "session"]),
+    (
+        "store-copy",
+        &["base", "catalog", "journal", "proto", "runtime", "session", "session-objects", "store", "store-postgres"],
+    ),
     ("store-postgres", &["base", "catalog", "journal", "proto", "redact", "runtime", "session", "tls"]),
     ("agent-core", &["base", "permissions", "proto", "session"]),
     (
@@ -109,9 +113,10 @@ const CRATES: &[(&str, &[&str])] = &[
 const OWNERS: &[(&str, &[&str])] = &[
     // What `embeddings` keeps can be made again, and belongs to none of the databases of the store.
     // `tool-databases` only reads the databases of other programs.
-    ("rusqlite", &["store", "embeddings", "tool-databases"]),
+    // `store-copy` reads and writes whole tables of both databases, which no trait of the catalog has.
+    ("rusqlite", &["store", "embeddings", "tool-databases", "store-copy"]),
     ("bincode", &["journal"]),
-    ("tokio-postgres", &["store-postgres"]),
+    ("tokio-postgres", &["store-postgres", "store-copy"]),
     ("deadpool-postgres", &["store-postgres"]),
     ("tokio-rustls", &["peers", "store-postgres"]),
     ("rustls-webpki", &["peers"]),

@@ -14,7 +14,6 @@ use crate::ui::units::{format_bytes, pluralize};
 
 mod archive;
 mod create;
-mod offline_chorusd;
 pub mod restore;
 pub mod verify;
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use chorus_proto::methods::backup::Restored;
 
-use super::offline_chorusd::run_chorusd;
 use crate::app::{App, parse_result};
+use crate::commands::offline_chorusd::run_chorusd;
 use crate::error::Error;
 use crate::ui::sanitize;
 use crate::ui::units::{format_bytes, pluralize};
@@ -27,7 +27,7 @@ pub struct Args {
 
 pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
     let arguments = [OsStr::new("--restore-backup"), args.source.as_os_str()];
-    let raw = run_chorusd(app, "restore", arguments, args.home.as_deref())?;
+    let raw = run_chorusd(app, "restore", &["reading"], &arguments, args.home.as_deref())?;
     let done: Restored = parse_result(&raw)?;
     if super::is_json(app) {
         return super::print_json(app, &done);

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use chorus_proto::error::exit;
 use chorus_proto::methods::backup::Verified;
 
-use super::offline_chorusd::run_chorusd;
 use crate::app::{App, parse_result};
+use crate::commands::offline_chorusd::run_chorusd;
 use crate::error::Error;
 use crate::ui::units::{format_bytes, pluralize};
 use crate::ui::{Style, sanitize};
@@ -25,7 +25,8 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, app: &mut App) -> Result<(), Error> {
-    let raw = run_chorusd(app, "verify", [OsStr::new("--verify-backup"), args.source.as_os_str()], None)?;
+    let raw =
+        run_chorusd(app, "verify", &["reading"], &[OsStr::new("--verify-backup"), args.source.as_os_str()], None)?;
     let found: Verified = parse_result(&raw)?;
     if super::is_json(app) {
         app.stdout.json_line(&raw)?;

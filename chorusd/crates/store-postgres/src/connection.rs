@@ -109,7 +109,7 @@ impl DatabaseUrl {
     ///
     /// # Errors
     /// Fails if it is, or cannot be asked.
-    pub(crate) async fn check_version(&self, client: &Client) -> Result<()> {
+    pub async fn check_version(&self, client: &Client) -> Result<()> {
         let sql = "SELECT current_setting('server_version_num')::int";
         let row = client.query_typed_one(sql, &[]).await.map_err(unavailable)?;
         let version = row.get(0);

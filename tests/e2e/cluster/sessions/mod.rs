@@ -103,7 +103,7 @@ fn texts(messages: &[StoredMessage]) -> Vec<String> {
 }
 
 /// Returns the objects below a directory that is a bucket, sorted.
-fn objects(bucket: &Path) -> Vec<PathBuf> {
+pub(super) fn objects(bucket: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut dirs = vec![bucket.join("agents")];
     while let Some(dir) = dirs.pop() {

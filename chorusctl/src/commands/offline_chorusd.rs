@@ -1,5 +1,5 @@
-//! Runs `chorusd` as a child process to verify or restore a backup. These need no running daemon, and chorusctl itself
-//! links no database.
+//! Runs `chorusd` as a child process for work that needs no running daemon: to verify or restore a backup, or to copy the store.
+//! chorusctl itself links no database.
 
 use std::ffi::OsStr;
 use std::io::{self, BufRead as _, BufReader, Read as _};
@@ -18,16 +18,22 @@ use crate::ui::progress_bar::ProgressBar;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ProgressLine {
+    /// The phase, counted from 0.
+    #[serde(default)]
+    phase: usize,
     done: u64,
     total: u64,
+    /// Bytes by default.
+    unit: Option<String>,
 }
 
-/// Runs `chorusd` with `arguments`, for `home` if one is given. Shows the progress that it prints, and returns its last
-/// line, the result.
-pub(super) fn run_chorusd<const N: usize>(
+/// Runs `chorusd` with `arguments`, for `home` if one is given. Shows the progress that it prints, in these phases, and
+/// returns its last line, the result.
+pub(super) fn run_chorusd(
     app: &App,
     label: &str,
-    arguments: [&OsStr; N],
+    phases: &'static [&'static str],
+    arguments: &[impl AsRef<OsStr>],
     home: Option<&Path>,
 ) -> Result<Box<RawValue>, Error> {
     let program = connect::daemon_program();
@@ -41,13 +47,20 @@ pub(super) fn run_chorusd<const N: usize>(
     let broken =
         |error: io::Error| Error::failed(format!("{}: {}", program.display(), crate::error::os_error_text(&error)));
     let mut child = command.spawn().map_err(|error| connect::spawn_error(&program, &error))?;
-    let mut progress = ProgressBar::new(label.to_owned(), &["reading"], !app.global.quiet);
+    let mut progress = ProgressBar::new(label.to_owned(), phases, !app.global.quiet);
+    let mut phase = 0;
     let mut last = String::new();
     if let Some(stdout) = child.stdout.take() {
         for line in BufReader::new(stdout).lines() {
             let line = line.map_err(broken)?;
             match serde_json::from_str::<ProgressLine>(&line) {
-                Ok(step) => progress.update(step.done, step.total, "bytes"),
+                Ok(step) => {
+                    while phase < step.phase {
+                        progress.next_phase();
+                        phase += 1;
+                    }
+                    progress.update(step.done, step.total, step.unit.as_deref().unwrap_or("bytes"));
+                }
                 Err(_) => last = line,
             }
         }

@@ -1,0 +1,138 @@
+//! Copies the store of a home from SQLite to PostgreSQL and back, while no daemon uses either. See docs/design/store-copy.md.
+//!
+//! A copy has three phases: rows are copied, the messages of all sessions are read and compared with their hashes, and the
+//! rows of both databases are compared. It can end at any moment: another attempt continues. Invariants: the source is not
+//! changed; nothing is deleted from a target that has anything else than an earlier copy of this home.
+
+#![warn(unreachable_pub)]
+
+mod copy;
+mod marker;
+mod postgres;
+mod progress;
+mod session_bodies;
+mod side;
+mod sqlite;
+mod sqlite_records;
+mod staging;
+mod stream;
+mod table;
+mod tables;
+mod value;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use chorus_base::error::Result;
+use chorus_session_objects::SessionBodies;
+use chorus_store_postgres::{DatabaseUrl, STALE_AFTER, migrate};
+use serde::Serialize;
+
+pub use self::copy::ComparedTable;
+pub use self::marker::{refuse_unfinished, remove_marker};
+pub use self::progress::{Phase, Progress};
+pub use self::staging::{STAGING_DIR, move_into_place, prepare_staging, remove_staging};
+
+use self::postgres::PostgresSide;
+use self::progress::Meter;
+use self::session_bodies::SessionPlaces;
+use self::side::Side;
+use self::sqlite::SqliteSide;
+
+/// Returns the names of the tables of PostgreSQL that are copied, or left out on purpose.
+pub fn known_tables() -> impl Iterator<Item = &'static str> {
+    tables::known()
+}
+
+/// A home and the database that it is copied to or from.
+#[derive(Debug)]
+pub struct StoreCopy {
+    /// Its lock is held, and its databases, if they are the source, have the newest schema.
+    pub home: PathBuf,
+    pub url: DatabaseUrl,
+    /// Name of the node that the daemon of this home is, or will be.
+    pub node: String,
+    /// Version of this program.
+    pub version: &'static str,
+    /// The bucket of sessions, if the configuration has one.
+    pub bodies: Option<Arc<dyn SessionBodies>>,
+}
+
+/// A finished copy.
+#[derive(Debug, Serialize)]
+pub struct CopySummary {
+    pub tables: Vec<ComparedTable>,
+    /// Sessions whose messages have the hash in their row.
+    pub sessions: u64,
+    /// Those whose messages were written to the bucket.
+    pub sessions_stored: u64,
+    /// Those whose files were written from the bucket.
+    pub sessions_restored: u64,
+}
+
+impl StoreCopy {
+    async fn connect(&self) -> Result<PostgresSide> {
+        let mut client = self.url.connect().await?;
+        self.url.check_version(&client).await?;
+        migrate(&mut client).await?;
+        marker::refuse_unknown_tables(&client).await?;
+        marker::refuse_running_nodes(&client, STALE_AFTER.as_secs_f64()).await?;
+        Ok(PostgresSide { url: self.url.clone(), node: self.node.clone(), client, attempt: None })
+    }
+
+    /// Copies the databases of the home to PostgreSQL, or continues that.
+    ///
+    /// # Errors
+    /// `already_exists` if the database has anything else than an earlier copy of this home; `busy` if a daemon uses it;
+    /// `corrupt_session` with the names of damaged sessions; those of the databases.
+    pub async fn to_postgres(&self, report: &mut dyn FnMut(Progress)) -> Result<CopySummary> {
+        let copy = staging::copy_id(&self.home)?;
+        let mut there = self.connect().await?;
+        let attempt = marker::start_attempt(&there.client, copy).await?;
+        there.attempt = Some(attempt);
+        let source = Side::Sqlite(SqliteSide::open(&self.home)?);
+        let target = Side::Postgres(Box::new(there));
+        let summary = self.run(&source, &target, report).await?;
+        if let Side::Postgres(there) = &target {
+            marker::set_finished(&there.client, attempt).await?;
+        }
+        Ok(summary)
+    }
+
+    /// Copies PostgreSQL to databases in the [`STAGING_DIR`] of the home, or continues that. [`move_into_place`] makes them those
+    /// of the home.
+    ///
+    /// # Errors
+    /// `busy` if a daemon uses the database; `unsupported` if it has what belongs to other nodes; as [`StoreCopy::to_postgres`].
+    pub async fn to_sqlite(&self, report: &mut dyn FnMut(Progress)) -> Result<CopySummary> {
+        let there = self.connect().await?;
+        marker::refuse_other_nodes(&there.client, &self.node).await?;
+        let source = Side::Postgres(Box::new(there));
+        let target = Side::Sqlite(SqliteSide::open(&self.home.join(STAGING_DIR))?);
+        self.run(&source, &target, report).await
+    }
+
+    async fn run(&self, source: &Side, target: &Side, report: &mut dyn FnMut(Progress)) -> Result<CopySummary> {
+        let mut meter = Meter::new(report);
+        let total = copy::count_all(source).await?;
+        meter.start(Phase::Copying, total);
+        copy::copy_all(source, target, &mut meter).await?;
+        match target {
+            Side::Postgres(side) => side.finish(self.version).await?,
+            Side::Sqlite(side) => side.finish()?,
+        }
+        let places = SessionPlaces { home: self.home.clone(), bodies: self.bodies.clone() };
+        let counts = session_bodies::verify_all(source, target, &places, &mut meter).await?;
+        meter.start(Phase::Comparing, total);
+        let tables = copy::compare_all(source, target, &mut meter).await?;
+        if let Side::Sqlite(side) = target {
+            side.seal()?;
+        }
+        Ok(CopySummary {
+            tables,
+            sessions: counts.verified,
+            sessions_stored: counts.stored,
+            sessions_restored: counts.restored,
+        })
+    }
+}
