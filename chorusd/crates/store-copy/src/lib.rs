@@ -90,7 +90,7 @@ impl StoreCopy {
         let mut there = self.connect().await?;
         let attempt = marker::start_attempt(&there.client, copy).await?;
         there.attempt = Some(attempt);
-        let source = Side::Sqlite(SqliteSide::open(&self.home)?);
+        let source = Side::Sqlite(Box::new(SqliteSide::open(&self.home)?));
         let target = Side::Postgres(Box::new(there));
         let summary = self.run(&source, &target, report).await?;
         if let Side::Postgres(there) = &target {
@@ -108,7 +108,7 @@ impl StoreCopy {
         let there = self.connect().await?;
         marker::refuse_other_nodes(&there.client, &self.node).await?;
         let source = Side::Postgres(Box::new(there));
-        let target = Side::Sqlite(SqliteSide::open(&self.home.join(STAGING_DIR))?);
+        let target = Side::Sqlite(Box::new(SqliteSide::open(&self.home.join(STAGING_DIR))?));
         self.run(&source, &target, report).await
     }
 

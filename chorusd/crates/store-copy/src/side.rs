@@ -11,7 +11,7 @@ use crate::value::Row;
 /// A database.
 #[derive(Debug)]
 pub(crate) enum Side {
-    Sqlite(SqliteSide),
+    Sqlite(Box<SqliteSide>),
     Postgres(Box<PostgresSide>),
 }
 

@@ -63,6 +63,7 @@ impl Asker {
     }
 
     /// Ends the client. Returns what it has appended.
+    #[expect(clippy::print_stdout, reason = "the figure is for the documentation")]
     fn end(self, what: &str) -> Vec<String> {
         self.over.store(true, Ordering::Relaxed);
         let (texts, longest) = self.thread.join().expect("the appends");

@@ -40,9 +40,8 @@ async fn a_node_goes_on_when_a_newer_version_has_changed_the_schema_and_is_refus
     assert_eq!(other.message_texts("x").len(), 6);
     drop(client);
     assert!(a.terminate().success());
-    let (status, said) = Daemon::try_start(&homes[0], homes[0].command(homes[0].bins.chorusd))
-        .err()
-        .expect("an older daemon is refused");
+    let (status, said) =
+        Daemon::try_start(&homes[0], homes[0].command(homes[0].bins.chorusd)).expect_err("an older daemon is refused");
     assert!(!status.success());
     assert!(said.contains("of the schema, and this chorusd knows"), "{said}");
     assert_eq!(other.message_texts("x").len(), 6);

@@ -62,6 +62,7 @@ fn all_is_the_same_in_postgresql_and_back_in_sqlite() {
     let (discord, model) = (FakeDiscord::start(), ModelServer::start());
     discord.set_identify_interval(Duration::ZERO);
     let server = discord.create_guild("home");
+    let lobby = server.create_channel("lobby");
     let mara = server.add_member("mara", &[], 0);
     // Summaries are made without a model, so that it answers only what is asked here.
     let models = model.config_toml().replace("default_model = \"anthropic/claude-test\"\n", "");
@@ -71,6 +72,8 @@ fn all_is_the_same_in_postgresql_and_back_in_sqlite() {
 
     let daemon = Daemon::start(&home.home);
     let mut client = daemon.client();
+    // A server whose commands are there is known.
+    mara.run_slash_command(&lobby, "ping", &[]).response_with("is online");
     fill(&mut client);
     deny_a_call(&home, &model, &mut client);
     let room = server.wait_for_channel("asks");
