@@ -294,7 +294,7 @@ async fn ask_elsewhere(
 /// Lets the node that has an import or export continue it.
 async fn continue_elsewhere(way: &dyn ForwardOfClient, there: error::Elsewhere, body: &Bytes) -> Option<Frame> {
     let failure = Error::new(ErrorKind::NotFound, format!("the node {} has ended this import or export", there.node))
-        .hint("begin again");
+        .hint("start it again");
     let refusal = find_id(body).map(|id| reply::error_frame(Some(id), &to_rpc_error(&failure)));
     match way.ask(there, body, refusal.clone()).await {
         Asked::Done(reply) | Asked::Lost(reply) => reply,
