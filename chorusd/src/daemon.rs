@@ -321,7 +321,8 @@ impl Daemon {
         self.ops.registry.emit_event(EventType::DaemonStopping, None, None, json!({}));
         self.hand_over(&mut stops).await?;
         // The store needs time after Discord.
-        let discord_until = Moment::now() + self.ops.config.stop_timeout.mul_f64(0.7);
+        let left = deadline.saturating_duration_since(Moment::now());
+        let discord_until = Moment::now() + left.mul_f64(0.7);
         let discord = chorus_runtime::spawn(async move { discord.stop(discord_until).await });
         unclean_stop::set_marker(&self.ops.home);
         watch.stop();
@@ -365,7 +366,9 @@ impl Daemon {
             let _ = timeout_at(deadline, discord).await;
             let _ = timeout_at(deadline, servers).await;
             self.ops.sessions.history_numbers.store(&self.ops.home);
-            let _ = timeout_at(deadline, self.ops.agent_resolver.claims.store_file_edits()).await;
+            // The store needs the rest of the time to release what it has.
+            let files_until = deadline - self.ops.config.stop_timeout.mul_f64(0.1);
+            let _ = timeout_at(files_until, self.ops.agent_resolver.claims.store_file_edits()).await;
             let closed = timeout_at(deadline, self.ops.store.close()).await;
             if let Ok(Err(failure)) = closed {
                 tracing::warn!(%failure, "cannot store a copy of the catalog");

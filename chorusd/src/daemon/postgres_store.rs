@@ -20,7 +20,7 @@ use jiff::Timestamp;
 use super::session_bucket::SessionBucket;
 
 /// Directory below that of the databases with what was known of the files of agents.
-const KNOWN_FILES_DIR: &str = "agent-files";
+pub(super) const KNOWN_FILES_DIR: &str = "agent-files";
 
 /// Connects to the database of `config`, brings its schema up to date, and starts this daemon as a node. Opens the store of
 /// session bodies if there is one.

@@ -14,7 +14,7 @@ use chorus_proto::ErrorKind;
 use chorus_proto::paths::InstancePaths;
 use chorus_redact::Redactor;
 use chorus_session_objects::SessionBodies;
-use chorus_store::Store;
+use chorus_store::{DB_DIR, Store};
 use chorus_store_copy::{
     CopySummary, Progress, STAGING_DIR, StoreCopy, move_into_place, prepare_staging, remove_marker, remove_staging,
 };
@@ -26,6 +26,9 @@ use super::{build_redactor, build_runtime, cluster_ports, load_config, postgres_
 
 /// The setting that says where the store is.
 const KIND_KEY: &str = "store.kind";
+
+/// Those of its URL.
+const URL_KEYS: [&str; 3] = ["store.url_file", "store.url_env", "store.credential"];
 
 /// The place of the URL of PostgreSQL, instead of the one that the configuration names.
 #[derive(Debug)]
@@ -61,9 +64,13 @@ pub(crate) fn copy_store(
     report: &mut dyn FnMut(Progress),
 ) -> Result<CopiedStore> {
     let mut config = load_config(places)?;
-    if let Some(Origin::Environment(variable)) = config.origins.get(KIND_KEY) {
+    let url_keys: &[&str] = if url.is_some() { &URL_KEYS } else { &[] };
+    let overridden = url_keys.iter().copied().chain([KIND_KEY]);
+    if let Some(Origin::Environment(variable)) =
+        overridden.filter_map(|key| config.origins.get(key)).find(|origin| matches!(origin, Origin::Environment(_)))
+    {
         return Err(Error::new(ErrorKind::InvalidConfig, format!("{variable} overrides the configuration"))
-            .hint(format!("unset {variable}, and set `kind` in the table [store] of {}", places.config.display())));
+            .hint(format!("unset {variable}, and set it in the table [store] of {}", places.config.display())));
     }
     let setting = StoreSetting { kind: to, url: choose_url(&mut config, url) };
     home_dir::prepare(&places.home)?;
@@ -98,6 +105,7 @@ pub(crate) fn copy_store(
                 (summary, move_into_place(&places.home, &now)?)
             }
         };
+        forget_agent_files(&places.home)?;
         new_config.write()?;
         if to == StoreKind::Postgres {
             remove_marker(&url).await?;
@@ -135,6 +143,17 @@ async fn finish_former(home: &Path, config: &Config) -> Result<Error> {
     remove_staging(home)?;
     let what = format!("the store of this home is in {} already", name_of(config.store.kind));
     Ok(Error::new(ErrorKind::AlreadyExists, what).hint("nothing to copy; see chorusctl settings show store.kind"))
+}
+
+/// Forgets which rows the files of agents were compared with last: those of another database are none of theirs.
+fn forget_agent_files(home: &Path) -> Result<()> {
+    let dir = home.join(DB_DIR).join(postgres_store::KNOWN_FILES_DIR);
+    match std::fs::remove_dir_all(&dir) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::io(format_args!("cannot delete {}", dir.display()), &e))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Brings the databases below `home` to the newest schema, as a start of the daemon does. Creates those that are missing.

@@ -2,7 +2,7 @@
 //! share. Those on this machine are copies: a claim makes them of the rows, and what somebody edits here becomes rows.
 //!
 //! [`SharedAgentFiles`] compares three things for each file: what is here, what its row has, and what was the same in both
-//! when this daemon looked last ([`known_files`]). Invariants: what somebody wrote is never overwritten, it is moved to another
+//! when this daemon looked last (`known_files`). Invariants: what somebody wrote is never overwritten, it is moved to another
 //! name; nothing is read or written through a symbolic link, whatever a row has as its path. See docs/design/agent-files.md.
 
 #![warn(unreachable_pub)]

@@ -46,6 +46,11 @@ impl Listing {
         Ok(listing)
     }
 
+    /// Returns true if there are more entries than were listed.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.is_partial
+    }
+
     /// Number of all files.
     pub(crate) fn len(&self) -> usize {
         self.files.len() + self.unusable.len()

@@ -39,6 +39,10 @@ pub(crate) fn make_plan(
     let paths: BTreeSet<String> = known.files.keys().chain(local.keys()).chain(rows.keys()).cloned().collect();
     for path in paths {
         let (file, row) = (local.remove(&path), rows.get(&path));
+        if file.is_none() && listing.is_partial() {
+            // It may be here, behind the limit of the list.
+            continue;
+        }
         let sha256 = row.map(|row| hex(&row.sha256));
         let before = known.files.get(&path).map(|known| known.sha256.as_str());
         let here = file.as_ref().map_or(Here::Missing, LocalFile::here);

@@ -74,8 +74,9 @@ impl StoreCopy {
     async fn connect(&self) -> Result<PostgresSide> {
         let mut client = self.url.connect().await?;
         self.url.check_version(&client).await?;
-        migrate(&mut client).await?;
+        // Before anything is created in the database of another program.
         marker::refuse_unknown_tables(&client).await?;
+        migrate(&mut client).await?;
         marker::refuse_running_nodes(&client, STALE_AFTER.as_secs_f64()).await?;
         Ok(PostgresSide { url: self.url.clone(), node: self.node.clone(), client, attempt: None })
     }

@@ -46,6 +46,8 @@ struct Session {
     path: Option<PathBuf>,
     sha256: String,
     body: Option<BodyRow>,
+    /// Its agent was purged: destroyed, and its files deleted.
+    is_purged: bool,
 }
 
 /// The result of the work on a session.
@@ -111,6 +113,8 @@ pub(crate) async fn verify_all(
             meter.add(1);
             match outcome {
                 Ok(outcome) => session.record(outcome, target, &mut counts).await?,
+                // Its agent was purged, with its files.
+                Err(failure) if failure.kind == ErrorKind::SessionNotFound && session.is_purged => {}
                 Err(failure) if is_damage(&failure) => damaged.push((session.name, failure.message)),
                 Err(failure) => return Err(failure),
             }
@@ -133,14 +137,14 @@ fn damaged_error(damaged: &[(String, String)]) -> Error {
         .hint("the configuration is unchanged; repair, restore or delete them, then run the command again")
 }
 
-/// The directories of all agents below the home.
-async fn agent_dirs(source: &Side) -> Result<HashMap<Uuid, String>> {
+/// The directories of all agents below the home, and whether the agent was destroyed.
+async fn agent_dirs(source: &Side) -> Result<HashMap<Uuid, (String, bool)>> {
     let table = tables::all().find(|table| table.name == "agents");
     let mut rows = source.stream(table.ok_or_else(|| Error::internal("no table of agents"))?).await?;
     let mut dirs = HashMap::new();
     while let Some(row) = rows.next().await? {
         if let (Some(id), Some(dir)) = (id_in(&row, 0), row[5].as_text()) {
-            dirs.insert(id, dir.to_owned());
+            dirs.insert(id, (dir.to_owned(), row[2].as_text() == Some("destroyed")));
         }
     }
     Ok(dirs)
@@ -174,15 +178,17 @@ impl Session {
     fn new(
         row: Row,
         places: &SessionPlaces,
-        dirs: &HashMap<Uuid, String>,
+        dirs: &HashMap<Uuid, (String, bool)>,
         bodies: &mut HashMap<Uuid, BodyRow>,
     ) -> Result<Self> {
         let text = |column: usize| row.get(column).and_then(Value::as_text).unwrap_or_default().to_owned();
         let missing = || Error::internal("a session without its ids");
         let (id, agent) = (id_in(&row, 1).ok_or_else(missing)?, id_in(&row, 2).ok_or_else(missing)?);
         let (name, sha256) = (text(3), text(7));
-        let path = dirs.get(&agent).map(|dir| session_files::path_of(&places.home.join(dir), &name));
-        Ok(Self { id, agent, name, path, sha256, body: bodies.remove(&id), row })
+        let place = dirs.get(&agent).map(|(dir, is_destroyed)| (places.home.join(dir), *is_destroyed));
+        let is_purged = place.as_ref().is_some_and(|(dir, is_destroyed)| *is_destroyed && !dir.exists());
+        let path = place.map(|(dir, _)| session_files::path_of(&dir, &name));
+        Ok(Self { id, agent, name, path, sha256, body: bodies.remove(&id), is_purged, row })
     }
 
     fn damaged(&self, why: impl Into<String>) -> Error {

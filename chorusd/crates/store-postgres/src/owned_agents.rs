@@ -63,7 +63,7 @@ impl Ownership for PostgresJournal {
     fn claim_former(&self) -> JournalRead<'_, Vec<Uuid>> {
         let sql =
             "UPDATE heads SET owner_node = $1, owner_boot = $2, epoch = epoch + 1, wanted_by = NULL, released_by = NULL
-             WHERE (owner_node = $1 AND owner_boot < $2) OR (owner_node IS NULL AND $1 IN (released_by, wanted_by))
+             WHERE (owner_node = $1 AND owner_boot < $2) OR (owner_node IS NULL AND released_by = $1)
              RETURNING agent_id, epoch";
         Box::pin(self.claim_by(call!(sql, self.node.id.clone(), self.node.boot)))
     }

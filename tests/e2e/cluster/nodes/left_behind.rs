@@ -166,7 +166,11 @@ fn what_ended_without_the_database_is_recorded_once_it_is_back() {
     wait_until("the end of the command", DEADLINE, || (!process::is_running(pid)).then_some(()));
     proxy.cut();
     proxy.heal();
-    wait_until("the end of the task", DEADLINE, || (status(&mut client, &id).0 != TaskStatus::Running).then_some(()));
+    // Until it is reached again, requests fail.
+    wait_until("the end of the task", DEADLINE, || {
+        let shown = client.call::<Show>(&ShowParams { id: id.clone() }).ok()?;
+        (shown.task.status != TaskStatus::Running).then_some(())
+    });
     wait_until("the word about it", DEADLINE, || {
         system_texts(&mut client).iter().any(|text| text.starts_with("Background task")).then_some(())
     });

@@ -34,6 +34,10 @@ fn fill(client: &mut Client) {
     client.save("gone", "twice");
     call(client, "session.delete", &json!({"agent": "gone", "session": "latest"}));
     call(client, "agent.destroy", &json!({"name": "gone"}));
+    client.init("purged");
+    client.append("purged", "nothing is left of this");
+    client.save("purged", "purged");
+    call(client, "agent.destroy", &json!({"name": "purged", "purge": true}));
 }
 
 /// Asks the model, whose call needs an approval, and denies it.
@@ -88,7 +92,7 @@ fn all_is_the_same_in_postgresql_and_back_in_sqlite() {
 
     let former = home.config();
     let copied = home.to_postgres().expect_json();
-    assert_eq!((rows(&copied, "agents"), rows(&copied, "memories"), rows(&copied, "approvals")), (3, 1, 1));
+    assert_eq!((rows(&copied, "agents"), rows(&copied, "memories"), rows(&copied, "approvals")), (4, 1, 1));
     assert!(rows(&copied, "records") >= 4 && rows(&copied, "discord_channels") >= 1, "{copied}");
     let added = format!("[store]\nkind = \"postgres\"\nurl_file = \"{}\"\n", home.url_file().display());
     assert_eq!(home.config(), format!("{former}\n{added}"));
@@ -118,7 +122,7 @@ fn all_is_the_same_in_postgresql_and_back_in_sqlite() {
     let before = home.everything(&agents);
 
     let copied = home.to_sqlite().expect_json();
-    assert_eq!((rows(&copied, "agents"), rows(&copied, "memories")), (3, 2));
+    assert_eq!((rows(&copied, "agents"), rows(&copied, "memories")), (4, 2));
     assert_eq!(home.config(), format!("{former}\n{added}").replace("postgres", "sqlite"));
     let aside = copied["set_aside"].as_str().expect("the former databases");
     assert!(std::path::Path::new(aside).join("live.db").is_file());

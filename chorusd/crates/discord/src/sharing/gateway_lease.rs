@@ -25,11 +25,20 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) async fn run(app: &Arc<DiscordApp>, shared: &dyn SharedDiscord) {
     let mut news = shared.news();
     while !app.stop.is_cancelled() {
+        // Without the database, or just after it was away, a claim is answered from memory and would be lost at once.
+        let held = async {
+            if let Some(ownership) = &app.ops.store.ownership {
+                ownership.held().await;
+            }
+        };
+        tokio::select! {
+            () = held => {}
+            () = app.stop.cancelled() => return,
+        }
         match shared.claim(DiscordLease::Gateway).await {
             Ok(LeaseClaim::Granted { .. }) => match hold(app, shared).await {
                 TermEnd::Over => return,
-                // It may be free at once.
-                TermEnd::Lost => {}
+                TermEnd::Lost => pause(app, RETRY_INTERVAL).await,
             },
             Ok(LeaseClaim::OwnedBy(owner)) => {
                 app.ops.discord.set_state(ConnectionState::Elsewhere { node: owner.node });
@@ -37,12 +46,16 @@ pub(super) async fn run(app: &Arc<DiscordApp>, shared: &dyn SharedDiscord) {
             }
             Err(failure) => {
                 tracing::warn!(%failure, "cannot ask which node is connected to Discord");
-                tokio::select! {
-                    () = sleep(CLAIM_INTERVAL) => {}
-                    () = app.stop.cancelled() => {}
-                }
+                pause(app, CLAIM_INTERVAL).await;
             }
         }
+    }
+}
+
+async fn pause(app: &DiscordApp, time: Duration) {
+    tokio::select! {
+        () = sleep(time) => {}
+        () = app.stop.cancelled() => {}
     }
 }
 
@@ -101,7 +114,7 @@ async fn hold(app: &Arc<DiscordApp>, shared: &dyn SharedDiscord) -> TermEnd {
     term.cancel();
     inbound::end_term(app);
     if !shared.holds(DiscordLease::Gateway) {
-        tracing::warn!("this node has lost the connection to Discord to another one");
+        tracing::warn!("another node may have the connection to Discord now");
     } else if let Err(failure) = shared.release(DiscordLease::Gateway).await {
         tracing::warn!(%failure, "cannot release the connection to Discord");
     }

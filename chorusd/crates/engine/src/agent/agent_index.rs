@@ -110,8 +110,6 @@ impl AgentIndex {
             inner.names.remove(&old.settings.name);
             inner.release_channel(&old);
         }
-        drop(inner);
-        self.conversations.forget_agent(id);
     }
 
     #[must_use]

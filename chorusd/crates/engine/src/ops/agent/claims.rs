@@ -279,6 +279,7 @@ impl AgentClaims {
                 self.registry.abandon(agent);
                 self.moves.abandon(agent);
                 self.index.remove_moved(agent);
+                self.index.conversations.forget_agent(agent);
             }
         }
     }

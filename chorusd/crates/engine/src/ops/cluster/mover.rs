@@ -59,7 +59,9 @@ impl AgentMover {
         ownership.set_draining(true).await?;
         let mut moved = Moved::default();
         for _ in 0..MAX_ROUNDS {
-            let agents = ownership.owned();
+            let (bound, agents): (Vec<Uuid>, Vec<Uuid>) =
+                ownership.owned().into_iter().partition(|agent| self.is_bound(*agent));
+            moved.left = bound.into_iter().map(|agent| (self.name(agent), bound_error())).collect();
             if agents.is_empty() {
                 break;
             }
@@ -70,7 +72,6 @@ impl AgentMover {
             };
             let outcomes: Vec<_> =
                 futures_util::stream::iter(plan).map(give).buffer_unordered(MAX_CONCURRENT_MOVES).collect().await;
-            moved.left.clear();
             for (agent, outcome) in outcomes {
                 match outcome {
                     Ok(was_here) => moved.agents += u64::from(was_here),
@@ -80,6 +81,11 @@ impl AgentMover {
         }
         moved.left.sort_by(|one, other| one.0.cmp(&other.0));
         Ok(moved)
+    }
+
+    /// Returns whether an agent stays here: its conversations are captured from files of this machine.
+    fn is_bound(&self, agent: Uuid) -> bool {
+        self.claims.index.by_id(agent).is_some_and(|entry| entry.settings.import_source.is_some())
     }
 
     fn name(&self, agent: Uuid) -> String {
@@ -113,6 +119,8 @@ impl AgentMover {
 
     async fn give(&self, ownership: &dyn Ownership, entry: &Arc<AgentEntry>, to: Elsewhere) -> Result<()> {
         let (agent, name) = (entry.settings.id, &entry.settings.name);
+        // The next owner gets the settings from the row.
+        self.editor.agents.reload_if_changed(entry.clone()).await?;
         let ended = self.tasks.stop_and_block_agent(agent).await;
         if !ended.is_empty()
             && let Err(failure) = self.editor.clear_running_tasks(entry).await
@@ -128,10 +136,15 @@ impl AgentMover {
         // If the answer was lost, this node does not own it either as far as it knows.
         self.claims.registry.abandon_to(agent, to);
         self.claims.index.remove_moved(agent);
+        self.claims.index.conversations.forget_agent(agent);
         drop(held);
         tracing::info!(agent = %name, node, "moved an agent to another node");
         given
     }
+}
+
+fn bound_error() -> Error {
+    Error::new(ErrorKind::Unsupported, "its conversations are captured on this machine")
 }
 
 /// Picks the node with the fewest agents, and counts one more there.
