@@ -17,12 +17,12 @@ use crate::ui::units::pluralize;
 ///
 /// No daemon may run. Everything is copied: agents, settings, live and saved conversations, memories, approvals, the audit log, usage,
 /// tasks, the state of capture and of Discord. Files in the home stay in their places. The messages of every saved session are compared
-/// with their hash, and all rows of both databases with each other. Then the table [store] of config.toml is changed, and nothing else
+/// with their hash, and all rows of both databases with each other. Then the table `[store]` of config.toml is changed, and nothing else
 /// in it. The source is not changed.
 ///
 /// PostgreSQL: the database must be empty, or have an unfinished copy of this home. Without an option, config.toml says where its URL is
-/// (`url_file`, `url_env` or `credential` in [store]; `kind` stays "sqlite" until the copy is complete). If config.toml has the table
-/// [store.sessions], the messages of saved sessions are written to that bucket, too.
+/// (`url_file`, `url_env` or `credential` in `[store]`; `kind` stays "sqlite" until the copy is complete). If config.toml has the table
+/// `[store.sessions]`, the messages of saved sessions are written to that bucket, too.
 ///
 /// SQLite: databases that are in the home are moved to db/before-copy-TIME. Sessions that only the bucket has get files. A database with
 /// the audit log of other nodes is refused.
