@@ -110,12 +110,21 @@ fn everything(client: &mut Client, agents: &[&str]) -> Vec<(String, Value)> {
     shown
 }
 
-/// Removes what a request or the time changes: when a session was last used, how long ago something was, and what was used
-/// today, because a summary may have failed since.
+/// Removes what a request or the time changes: when a session was last used, how long ago something was, what was used
+/// today, and calls of models, because a summary may have failed since.
 fn drop_what_passes(value: &mut Value) {
     match value {
         Value::Object(fields) => {
-            for name in ["last_used_at", "today", "idle_deadline_in_ms", "idle_in_ms", "until", "now"] {
+            for name in [
+                "last_used_at",
+                "today",
+                "calls",
+                "unpriced_calls",
+                "idle_deadline_in_ms",
+                "idle_in_ms",
+                "until",
+                "now",
+            ] {
                 fields.remove(name);
             }
             fields.values_mut().for_each(drop_what_passes);
