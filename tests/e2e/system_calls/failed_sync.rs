@@ -40,7 +40,7 @@ struct Failure {
 /// One request after the other until one fails; then a few more, none of which may be acknowledged.
 fn work(client: &mut Client, acked: State) -> (Oracle, Failure) {
     let mut oracle = Oracle { acked, ..Oracle::default() };
-    for n in 0.. {
+    for n in 0..2_000 {
         let answer = step(client, n, &oracle.acked);
         match answer {
             (state, Ok(())) => oracle.acked = state,
