@@ -37,10 +37,16 @@ struct Failure {
     error: CallError,
 }
 
-/// One request after the other until one fails; then a few more, none of which may be acknowledged.
-fn work(client: &mut Client, acked: State) -> (Oracle, Failure) {
+/// Requests of an attempt. A sync fails long before, unless the thread whose sync would have failed has ended.
+const MAX_REQUESTS: u32 = 400;
+
+/// Attempts until a sync fails. On a busy machine the threads that strace has attached to may have ended.
+const MAX_ATTEMPTS: usize = 10;
+
+/// One request after the other until one fails; then a few more, none of which may be acknowledged. `None` if none fails.
+fn work(client: &mut Client, acked: State) -> Option<(Oracle, Failure)> {
     let mut oracle = Oracle { acked, ..Oracle::default() };
-    for n in 0..2_000 {
+    for n in 0..MAX_REQUESTS {
         let answer = step(client, n, &oracle.acked);
         match answer {
             (state, Ok(())) => oracle.acked = state,
@@ -50,11 +56,11 @@ fn work(client: &mut Client, acked: State) -> (Oracle, Failure) {
                     let (_, answer) = step(client, later, &oracle.acked);
                     assert!(answer.is_err(), "request {later} was acknowledged after request {n} failed");
                 }
-                return (oracle, Failure { request: n, error });
+                return Some((oracle, Failure { request: n, error }));
             }
         }
     }
-    unreachable!("a sync fails")
+    None
 }
 
 /// Request `n`: mostly an append, now and then a save or a clear.
@@ -94,6 +100,12 @@ fn fail_at(number: u32, blocking_only: bool) -> Outcome {
 
 /// The same for these system calls, once the agent has these messages.
 fn fail_at_call(calls: &str, number: u32, blocking_only: bool, messages: Vec<String>) -> Outcome {
+    let mut attempts = (0..MAX_ATTEMPTS).filter_map(|_| try_fail(calls, number, blocking_only, messages.clone()));
+    attempts.next().expect("a sync fails")
+}
+
+/// `None` if none has failed, because the threads that are struck did nothing more.
+fn try_fail(calls: &str, number: u32, blocking_only: bool, messages: Vec<String>) -> Option<Outcome> {
     let home = home();
     let mut daemon = Daemon::start(&home);
     let mut client = daemon.client();
@@ -106,9 +118,9 @@ fn fail_at_call(calls: &str, number: u32, blocking_only: bool, messages: Vec<Str
         .filter(|(role, _)| !blocking_only || role == "blocking")
         .flat_map(|(_, threads)| threads)
         .collect();
-    let strace = Strace::attach(&home, &struck, &["-e", &format!("trace={calls}"), "-e", &inject]);
-    let strace = strace.expect("strace attaches");
-    let (oracle, Failure { request, error }) = work(&mut client, State { live: messages, ..State::default() });
+    // One may have ended just now.
+    let strace = Strace::attach(&home, &struck, &["-e", &format!("trace={calls}"), "-e", &inject])?;
+    let (oracle, Failure { request, error }) = work(&mut client, State { live: messages, ..State::default() })?;
     let at = format!("sync {number}, answered with {error}");
     // A request that comes after the failure is certainly not kept, and is told so otherwise.
     let in_doubt = match &error {
@@ -121,7 +133,7 @@ fn fail_at_call(calls: &str, number: u32, blocking_only: bool, messages: Vec<Str
     assert!(status.code().is_some_and(|code| code != 0), "{at}: ended with {status}: {}", daemon.read_log());
     drop(strace);
     assert_restart(&home, &oracle, &at);
-    Outcome { request, is_in_doubt }
+    Some(Outcome { request, is_in_doubt })
 }
 
 fn assert_restart(home: &Home, oracle: &Oracle, at: &str) {
