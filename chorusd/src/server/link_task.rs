@@ -43,7 +43,7 @@ pub(super) struct ForwardedRequest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReplyTo {
     Client,
-    /// Whoever has sent the request: it is not one of the client.
+    /// The caller that has sent the request: it is not one of the client.
     Caller,
 }
 

@@ -8,7 +8,7 @@ use chorus_proto::methods::{Method, agent_transfer, import};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// What a transfer is of. Each kind has numbers of its own.
+/// The kinds of transfers. Each kind has numbers of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum TransferKind {
     Transcript,

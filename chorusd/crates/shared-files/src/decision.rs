@@ -1,4 +1,4 @@
-//! What is done with a file, by what is here, what its row has, and what was the same in both when they were compared last.
+//! Decides about a file, by its content here, its row, and the content that both had when they were compared last.
 
 /// A file on this machine. Contents are named by their hashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,14 +9,14 @@ pub(crate) enum Here<'a> {
     Unusable,
 }
 
-/// What is to be done with a file.
+/// The decision about a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decision {
     /// It is the same here and there.
     Same,
     /// It is nowhere.
     Gone,
-    /// What is here becomes the row.
+    /// The file becomes the row.
     Send,
     /// The row is deleted.
     DeleteRow,

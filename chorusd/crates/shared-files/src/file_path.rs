@@ -53,9 +53,10 @@ mod tests {
 
     #[test]
     fn paths_that_lead_elsewhere_are_refused() {
-        for good in ["docs/README.md", "docs/a b/\u{e4}.md", "persona.txt", "docs/1/2/3/4/5/6/7/x", "docs/a..b", "x\\y"]
+        for allowed in
+            ["docs/README.md", "docs/a b/\u{e4}.md", "persona.txt", "docs/1/2/3/4/5/6/7/x", "docs/a..b", "x\\y"]
         {
-            assert_eq!(check(good), Ok(()), "{good}");
+            assert_eq!(check(allowed), Ok(()), "{allowed}");
         }
         for bad in [
             "",

@@ -1,4 +1,4 @@
-//! What was the same in the files and the rows of an agent when they were compared last, as a JSON file of this daemon. If it
+//! The contents that files and rows of an agent had in common when they were compared last, as a JSON file of this daemon. If it
 //! is lost, nothing else is: the files that differ from their rows get other names.
 
 use std::collections::BTreeMap;

@@ -26,7 +26,7 @@ pub(crate) struct UnusableFile {
     pub(crate) why: &'static str,
 }
 
-/// What is in the directory of an agent, by path.
+/// The entries of the directory of an agent, by path.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     pub(crate) files: BTreeMap<String, ListedFile>,
@@ -131,7 +131,7 @@ impl Listing {
     }
 }
 
-/// What changes whenever a file does: length, times of the content and of the inode, and the number of the inode.
+/// Values that change whenever a file does: length, times of the content and of the inode, and the number of the inode.
 pub(crate) fn stamp(stat: &Stat) -> String {
     format!(
         "{}:{}.{}:{}.{}:{}",

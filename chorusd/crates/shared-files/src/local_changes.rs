@@ -1,4 +1,4 @@
-//! What is in the files of an agent: those that have not changed are not read.
+//! Reads the files of an agent: those that have not changed are not read.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What is to be done with each file of an agent, within the limits of what is stored.
+//! Plans the work on each file of an agent, within the limits of what is stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::listing::Listing;
 use crate::local_changes::{LocalFile, too_many_bytes};
 use crate::sync::Occasion;
 
-/// What is to be done with the files of an agent.
+/// The work on the files of an agent.
 #[derive(Default)]
 pub(crate) struct Plan {
     /// Files with their stamps, and the versions of the rows that they follow.

@@ -33,7 +33,7 @@ pub(crate) enum Occasion {
     Edit,
 }
 
-/// What is known before the rows are.
+/// The knowledge before the rows are read.
 struct Before {
     /// Nothing was known.
     is_first: bool,

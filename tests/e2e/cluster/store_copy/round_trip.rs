@@ -130,9 +130,9 @@ fn all_is_the_same_in_postgresql_and_back_in_sqlite() {
     let mut client = daemon.client();
     assert_same(&before, &everything(&mut client, &agents));
     assert_eq!(append_once(&mut client)["messages"], 1);
-    model.anthropic().queue(Response::text(["Green for good."]));
+    model.anthropic().queue(Response::text(["It stays green."]));
     room.say(&mara, "and here?");
-    room.wait_for_post("Green for good.");
+    room.wait_for_post("It stays green.");
     client.append("docs", "written in SQLite again");
     let found = chorusctl(&home.home, ["doctor"]);
     assert_eq!(found.status, 0, "{}{}", found.stdout, found.stderr);

@@ -32,7 +32,7 @@ pub struct SharedWork {
     pub is_handed: bool,
 }
 
-/// What the daemons of a cluster agree on about Discord. Reads that change something are committed when they return.
+/// The agreement of the daemons of a cluster about Discord. Reads that change something are committed when they return.
 pub trait SharedDiscord: Debug + Send + Sync {
     /// Claims a lease for this process, unless it has it already.
     fn claim(&self, lease: DiscordLease) -> CatalogRead<'_, Claim>;

@@ -1,5 +1,5 @@
-//! What else follows when an agent comes to this daemon from another one, or goes to one: its background tasks, and its
-//! questions to people.
+//! The background tasks of an agent that comes to this daemon from another one, or goes to one, and its questions to
+//! people.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub struct AgentMoves {
     pub clock: Clock,
 }
 
-/// What the former daemon of an agent left unfinished.
+/// The unfinished work of the former daemon of an agent.
 #[derive(Debug)]
 pub(super) struct LeftBehind {
     agent: Uuid,

@@ -1,4 +1,4 @@
-//! What other nodes notify this one of: work for it, or a free lease. It listens on a connection for this only, from the first
+//! Notifications of other nodes: work for this one, or a free lease. This node listens on a connection for this only, from the first
 //! time that somebody asks.
 
 use std::sync::{Arc, OnceLock};

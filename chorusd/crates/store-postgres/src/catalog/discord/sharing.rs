@@ -1,4 +1,4 @@
-//! What nodes agree on about Discord besides the leases: who works on which claim, and what they pass to each other.
+//! The agreement of nodes about Discord besides the leases: who works on which claim, and what they pass to each other.
 
 use chorus_catalog::CatalogRead;
 use chorus_catalog::discord::{DiscordLease, OpenClaim, SharedDiscord, SharedWork};
@@ -21,7 +21,7 @@ const UNOWNED: i32 = 2;
 const CHANNEL: i32 = 3;
 const HANDED: i32 = 4;
 
-/// What waits for a node, in one statement: it is asked every few seconds. `$3` is the age of a stale heartbeat in seconds.
+/// The statement that finds the work that waits for a node, sent every few seconds. `$3` is the age of a stale heartbeat in seconds.
 const WAITING_WORK: &str = "WITH RECURSIVE fresh AS (
          SELECT id FROM nodes WHERE NOT stopped AND heartbeat > clock_timestamp() - make_interval(secs => $3)
      ), waiting AS (
