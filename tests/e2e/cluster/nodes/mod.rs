@@ -10,6 +10,7 @@ mod files;
 mod forwarding;
 mod left_behind;
 mod list;
+mod new_certificates;
 mod search;
 mod takeover;
 mod transfers;
