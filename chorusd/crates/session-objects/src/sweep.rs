@@ -89,7 +89,7 @@ async fn sweep_page(
 }
 
 /// Returns the time by the clock that also stamps the objects: that of an object that was just written.
-async fn server_time(bucket: &dyn Bucket, prefix: &Prefix) -> Result<Timestamp> {
+pub(crate) async fn server_time(bucket: &dyn Bucket, prefix: &Prefix) -> Result<Timestamp> {
     let key = prefix.new_probe_key();
     bucket.put_new(&key, Bytes::from_static(b"time")).await?;
     let written = bucket.head(&key).await;

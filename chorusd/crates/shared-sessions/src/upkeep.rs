@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use chorus_base::error::Result;
 use chorus_catalog::SessionTable;
-use chorus_session_objects::{NamedBodies, SweepReport, sweep};
+use chorus_session_objects::{Comparison, ListedBodies, NamedBodies, SweepReport, compare_bodies, sweep};
 use futures_util::future::BoxFuture;
 
 use crate::SharedSessions;
@@ -29,7 +29,18 @@ impl NamedBodies for Rows<'_> {
     }
 }
 
+impl ListedBodies for Rows<'_> {
+    fn page(&self, after: Option<String>, limit: usize) -> BoxFuture<'_, Result<Vec<String>>> {
+        self.0.body_keys(after, limit as u64)
+    }
+}
+
 impl SharedSessions {
+    /// Compares rows and bodies, as [`compare_bodies`] does.
+    pub(crate) async fn compare_into(&self, found: &mut Comparison) -> Result<()> {
+        compare_bodies(&*self.bucket, &self.prefix, &Rows(&self.sessions), found).await
+    }
+
     /// Deletes bodies that no row names and that are a day old. Several nodes may do it at once.
     ///
     /// # Errors
