@@ -40,6 +40,12 @@ fn a_cluster_that_is_well_has_one_warning() {
     let (verdict, text, hint) = commits.pop().expect("a check of commits");
     assert_eq!(verdict, Verdict::Warn, "there is no standby");
     assert!(text.contains("synchronous_standby_names is empty") && hint.contains("name a standby"), "{text}; {hint}");
+    // Whoever has an agent has its directory.
+    client.init("x");
+    for (client, agents) in [(&mut client, "1 agent, all"), (&mut b.client(), "0 agents, all")] {
+        let found = found(client, "agents");
+        assert!(matches!(&found[..], [(Verdict::Ok, text, _)] if text.starts_with(agents)), "{found:?}");
+    }
     for name in ["versions", "permission profiles", "cluster"] {
         assert!(found(&mut client, name).is_empty(), "{name}");
     }
