@@ -11,6 +11,7 @@ mod forwarding;
 mod left_behind;
 mod list;
 mod new_certificates;
+mod scaling_page;
 mod search;
 mod takeover;
 mod transfers;
