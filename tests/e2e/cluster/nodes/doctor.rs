@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use chorus_base::private_fs::write_private;
 use chorus_proto::methods::doctor::{Doctor, DoctorParams, Verdict};
 use chorus_proto::{Client, Method};
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::{DEADLINE, Daemon, wait_until};
 
 use super::{Cluster, start_all};
