@@ -30,12 +30,14 @@ mod summary_queue;
 mod tasks;
 mod tool_exports;
 mod usage;
+mod workspace_bundles;
 
 use std::sync::Arc;
 
 use chorus_base::error::Result;
 use futures_util::future::BoxFuture;
 
+pub use workspace_bundles::{WorkspaceBundle, WorkspaceBundleTable, WorkspaceHandover};
 pub use agent_files::{
     AgentFileContent, AgentFileRow, AgentFileTable, MAX_AGENT_FILE_BYTES, MAX_AGENT_FILES, MAX_AGENT_FILES_BYTES,
 };
