@@ -37,7 +37,6 @@ use std::sync::Arc;
 use chorus_base::error::Result;
 use futures_util::future::BoxFuture;
 
-pub use workspace_bundles::{WorkspaceBundle, WorkspaceBundleTable, WorkspaceHandover};
 pub use agent_files::{
     AgentFileContent, AgentFileRow, AgentFileTable, MAX_AGENT_FILE_BYTES, MAX_AGENT_FILES, MAX_AGENT_FILES_BYTES,
 };
@@ -66,6 +65,7 @@ pub use summary_queue::{PendingSummary, SummaryQueue};
 pub use tasks::{TaskRow, TaskTable, TasksAtStart};
 pub use tool_exports::{ToolExport, ToolExportTable};
 pub use usage::{CallKind, QUARTER_HOUR_NANOS, Spending, UsageFilter, UsageRow, UsageTable, UsageTotals};
+pub use workspace_bundles::{WorkspaceBundle, WorkspaceBundleTable, WorkspaceHandover};
 
 /// A write. The call queues it, and the future waits for the commit: dropping the future does not undo the write. Writes
 /// are carried out in the order of the calls.

@@ -25,10 +25,10 @@ mod sweep;
 
 pub use bodies::{BodyFuture, BodyRow, FoundBody, NewBody, SessionBodies, WrittenBody};
 pub use bucket::{Bucket, BucketFuture, Listed, PutOutcome};
+pub use bundle_key::BundleKey;
 pub use cache::BodyCache;
 pub use directory::DirectoryBucket;
 pub use key::{BodyKey, Prefix};
-pub use bundle_key::BundleKey;
 pub use object_bodies::{NAME_WITHIN, ObjectBodies};
 pub use probe::{ProbeResult, Right, probe};
 pub use put_once::put_once;

@@ -73,7 +73,9 @@ impl SharedSessions {
                 }
                 match self.sweep_workspaces().await {
                     Ok(report) => tracing::info!(?report, "swept the bundles of workspaces"),
-                    Err(failure) => tracing::warn!(%failure, "cannot sweep the bundles of workspaces; retrying tomorrow"),
+                    Err(failure) => {
+                        tracing::warn!(%failure, "cannot sweep the bundles of workspaces; retrying tomorrow")
+                    }
                 }
             }
             self.clock.sleep_until(self.clock.ticks().after(EVICTION_INTERVAL)).await;

@@ -32,7 +32,8 @@ use std::sync::Arc;
 
 use chorus_catalog::{
     AgentFileTable, AgentTable, ApprovalTable, AuditLog, CaptureTable, Catalog, FileWriteTable, ImportedUsageTable,
-    MemoryTable, SessionChanges, SessionTable, SettingTable, SummaryQueue, TaskTable, ToolExportTable, UsageTable, WorkspaceBundleTable,
+    MemoryTable, SessionChanges, SessionTable, SettingTable, SummaryQueue, TaskTable, ToolExportTable, UsageTable,
+    WorkspaceBundleTable,
 };
 use chorus_redact::Redactor;
 

@@ -20,7 +20,8 @@ pub(crate) struct PostgresWorkspaceBundleTable {
 impl WorkspaceBundleTable for PostgresWorkspaceBundleTable {
     fn list(&self, agent: Uuid) -> CatalogRead<'_, Vec<WorkspaceBundle>> {
         Box::pin(async move {
-            let sql = "SELECT number, base, tip, key, sha256, bytes, at, node, handover_epoch, handover_node, newer_files
+            let sql =
+                "SELECT number, base, tip, key, sha256, bytes, at, node, handover_epoch, handover_node, newer_files
                  FROM workspace_bundles WHERE agent_id = $1 ORDER BY number";
             Ok(self.db.read(sql, &[&agent]).await?.iter().map(read_row).collect())
         })
@@ -54,8 +55,7 @@ impl WorkspaceBundleTable for PostgresWorkspaceBundleTable {
             number,
             key.clone(),
         );
-        let inserted =
-            call!("SELECT number FROM workspace_bundles WHERE agent_id = $1 AND key = $2", agent, key);
+        let inserted = call!("SELECT number FROM workspace_bundles WHERE agent_id = $1 AND key = $2", agent, key);
         self.db.write_and_read(self.db.grant(agent), vec![insert, fold, inserted], confirm, has_row)
     }
 
