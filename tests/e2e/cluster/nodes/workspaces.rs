@@ -134,6 +134,7 @@ fn a_workspace_that_is_drained_lacks_nothing_and_edits_of_both_nodes_are_kept() 
     assert!(git(&workspace(&homes[1]), &["branch", "--list", "idea"]).contains("idea"));
     // Somebody edits on the former node, who does not know that the agent has moved.
     write(&homes[0], "plan.md", "Then the harbour.\n");
+    fs::create_dir_all(workspace(&homes[0]).join(".git/info")).expect("a directory");
     fs::write(workspace(&homes[0]).join(".git/info/exclude"), "cache.txt\n").expect("a list of ignored files");
     write(&homes[0], "cache.txt", "of a\n");
     write(&homes[1], "plan.md", "Then the windmill.\n");

@@ -18,7 +18,7 @@ use super::checkpoint_on_save::{with_timeout, workspace_context};
 use super::registry::Registry;
 use crate::tools::checkpoint::create_checkpoint;
 use crate::tools::workspace_chain::{FetchedBundle, count_newer_files, known_tip, make_bundle, set_known_tip};
-use crate::tools::workspace_restore::{LocalFiles, restore_chain};
+use crate::tools::workspace_restore::{LocalFiles, prepare_repository, restore_chain};
 
 /// Time limit for making and storing a bundle.
 const STORE_TIMEOUT: Duration = Duration::from_secs(20);
@@ -144,13 +144,17 @@ pub async fn take_on(
             return Some(format!("Your workspace may be old: its checkpoints cannot be listed: {failure}."));
         }
     };
+    let cancel = CancellationToken::new();
+    let _ends = cancel.clone().drop_guard();
+    let ctx = workspace_context(registry, settings, ConversationKey::main(settings.id), cancel.clone());
+    if let Err(why) = with_timeout(RESTORE_TIMEOUT, &cancel, Box::pin(prepare_repository(&ctx))).await {
+        tracing::warn!(agent = %settings.name, why, "cannot make a repository in a workspace");
+    }
     let Some(last) = bundles.last().cloned() else {
         return Some(
             "No checkpoint of your workspace was stored; what was in it on another node is not here.".to_owned(),
         );
     };
-    let cancel = CancellationToken::new();
-    let _ends = cancel.clone().drop_guard();
     let work = Box::pin(restore(registry, &*shared, settings, bundles, (node, cancel.clone())));
     match with_timeout(RESTORE_TIMEOUT, &cancel, work).await {
         Ok(files) => describe(&last, epoch, &files),

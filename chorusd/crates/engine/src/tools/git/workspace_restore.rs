@@ -24,6 +24,19 @@ pub enum LocalFiles {
     OnBranch(String),
 }
 
+/// Makes a repository in the workspace if there is none: what is done here is to be committed, whatever can be restored.
+///
+/// # Errors
+/// The reason, as a text that continues "because".
+pub async fn prepare_repository(ctx: &ToolContext) -> GitResult<()> {
+    let _alone = ctx.services.git_locks.lock(ctx.agent).await;
+    if ctx.workspace().join(".git").symlink_metadata().is_err() {
+        let init = ["init", "--quiet", "--template=", "--initial-branch=main"];
+        Git::without_repository(ctx).output(init).await?;
+    }
+    Ok(())
+}
+
 /// Brings the workspace up to the tip of the last bundle. `label` names this node and the time, as a part of names.
 ///
 /// # Errors
@@ -34,11 +47,6 @@ pub async fn restore_chain(
     tip: &str,
     label: &str,
 ) -> GitResult<LocalFiles> {
-    if ctx.workspace().join(".git").symlink_metadata().is_err() {
-        let _alone = ctx.services.git_locks.lock(ctx.agent).await;
-        let init = ["init", "--quiet", "--template=", "--initial-branch=main"];
-        Git::without_repository(ctx).output(init).await?;
-    }
     let committed = create_checkpoint(ctx, "Files of this node before another one's").await;
     let _alone = ctx.services.git_locks.lock(ctx.agent).await;
     let git = open_repository(ctx).await?;
