@@ -48,7 +48,7 @@ impl WorkspaceNotice {
             let registry = registry.clone();
             let mut posted = async move {
                 if let Err(failure) = registry.ask(conversation, append).await {
-                    tracing::warn!(agent = %conversation.agent, %failure, "cannot tell an agent about its workspace");
+                    tracing::warn!(agent = %conversation.agent, %failure, "cannot notify an agent about its workspace");
                 }
             }
             .boxed();
