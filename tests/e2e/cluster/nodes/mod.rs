@@ -16,6 +16,7 @@ mod search;
 mod takeover;
 mod transfers;
 mod upgrade;
+mod workspaces;
 
 use std::net::TcpListener;
 use std::ops::Range;

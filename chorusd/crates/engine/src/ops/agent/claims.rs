@@ -21,9 +21,11 @@ use uuid::Uuid;
 use super::init::write_config;
 use super::moves::AgentMoves;
 use super::owner_hints::OwnerHints;
+use super::workspace_notice::WorkspaceNotice;
 use crate::KeyedMutex;
 use crate::agent::agent_index::{AgentEntry, AgentIndex};
 use crate::agent::registry::Registry;
+use crate::agent::shared_workspace;
 use crate::ops::settings::EffectiveConfig;
 
 /// Directories of an agent that has none on this machine yet.
@@ -302,13 +304,17 @@ impl AgentClaims {
     }
 
     /// Does what has to be done before this daemon releases an agent that is well: its next owner gets the files of the
-    /// agent as they are here.
+    /// agent, and the checkpoints of its workspace, as they are here. A workspace that cannot be stored stays here.
     ///
     /// # Errors
     /// Those of the database: the next owner would have older files.
     pub async fn hand_over(&self, agent: Uuid) -> Result<()> {
         match self.index.by_id(agent) {
-            Some(entry) => self.store.store_file_edits(files_of(&entry)).await,
+            Some(entry) => {
+                self.store.store_file_edits(files_of(&entry)).await?;
+                shared_workspace::hand_over(&self.registry, &entry.settings).await;
+                Ok(())
+            }
             None => Ok(()),
         }
     }
@@ -343,10 +349,23 @@ impl AgentClaims {
         // Also what this process did for the agent before another one had it.
         self.moves.abandon(agent);
         let left = self.moves.find_left_behind(agent).await?;
+        let notice = match &entry {
+            Some(entry) => {
+                let epoch = ownership.epoch(agent).unwrap_or_default();
+                let notice = shared_workspace::take_on(&self.registry, &entry.settings, epoch, ownership.node()).await;
+                notice.map(|text| WorkspaceNotice::new(agent, epoch, text, &heads))
+            }
+            None => None,
+        };
         // Nothing is awaited from here on: who finds the agent in the index finds its contexts.
         self.registry.adopt(agent, heads);
         entry.map(|entry| self.index.insert(entry));
+        // Before any turn that begins from here on.
+        let told = notice.map(|notice| notice.post(&self.registry));
         self.moves.close_left_behind(left);
+        if let Some(told) = told {
+            told.await;
+        }
         if self.store.bodies.is_some() {
             // Its sessions may have changed elsewhere.
             self.store.catalog.sessions.changes().note_agent(agent);

@@ -17,6 +17,7 @@ mod resolver;
 pub mod show;
 pub mod use_;
 mod workspace_bundle;
+mod workspace_notice;
 
 use std::path::Path;
 
