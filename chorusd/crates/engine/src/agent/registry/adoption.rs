@@ -87,11 +87,23 @@ impl Registry {
         Error::elsewhere(entry.as_ref().map_or("the agent", |entry| &entry.settings.name), there)
     }
 
+    /// Returns the conversations of an agent that have actors, without a look at those of others.
+    pub(in crate::agent) fn with_actors(&self, inner: &Inner, agent: Uuid) -> Vec<ConversationKey> {
+        let others = self.agents.conversations.ids_of_agent(agent);
+        let others = others.into_iter().map(|id| ConversationKey { agent, id });
+        let live = inner.live.of_agent(agent).map(|head| head.conversation);
+        let mut all: Vec<_> = std::iter::once(ConversationKey::main(agent)).chain(others).chain(live).collect();
+        all.retain(|key| inner.actors.contains_key(key));
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
     /// Forgets the actors and the contexts of an agent.
     fn forget_contexts(&self, inner: &mut Inner, agent: Uuid) {
-        let with_actors = inner.actors.keys().filter(|key| key.agent == agent);
+        let with_actors = self.with_actors(inner, agent);
         let live = inner.live.of_agent(agent).map(|head| head.conversation);
-        let mut all: Vec<ConversationKey> = with_actors.copied().chain(live).collect();
+        let mut all: Vec<ConversationKey> = with_actors.into_iter().chain(live).collect();
         all.sort_unstable();
         all.dedup();
         for conversation in all {
