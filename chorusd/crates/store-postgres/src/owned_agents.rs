@@ -104,7 +104,9 @@ impl Ownership for PostgresJournal {
              RETURNING agent_id, epoch";
         let stale = STALE_AFTER.as_secs_f64();
         let claim = call!(sql, self.node.id.clone(), self.node.boot, stale, i64::from(limit));
-        Box::pin(async move { if self.leaves_to_others().await? { Ok(Vec::new()) } else { self.claim_by(claim).await } })
+        Box::pin(
+            async move { if self.leaves_to_others().await? { Ok(Vec::new()) } else { self.claim_by(claim).await } },
+        )
     }
 
     fn release(&self, agent: Uuid) -> JournalRead<'_, Option<String>> {
@@ -130,7 +132,9 @@ impl Ownership for PostgresJournal {
                  FOR UPDATE SKIP LOCKED)
              RETURNING agent_id, epoch";
         let claim = call!(sql, self.node.id.clone(), self.node.boot, i64::from(limit));
-        Box::pin(async move { if self.leaves_to_others().await? { Ok(Vec::new()) } else { self.claim_by(claim).await } })
+        Box::pin(
+            async move { if self.leaves_to_others().await? { Ok(Vec::new()) } else { self.claim_by(claim).await } },
+        )
     }
 
     fn owned(&self) -> Vec<Uuid> {

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use chorus_base::error::{Elsewhere, Error};
 use chorus_journal::ContextRow;
+use chorus_proto::methods::conversations::ContextPosition;
 use chorus_session::conversation::ConversationKey;
+use chorus_session::stored_message::ContextNo;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -56,6 +58,10 @@ impl Registry {
     pub fn abandon(&self, agent: Uuid) {
         let mut inner = self.inner.lock();
         let lost = inner.adopted.remove(&agent);
+        self.attached.leave(agent, |conversation| match inner.live.get(conversation) {
+            Some(head) => context_position(head.context, head.totals.messages),
+            None => context_position(ContextNo(0), 0),
+        });
         self.forget_contexts(&mut inner, agent);
         drop(inner);
         if let Some(lost) = lost {
@@ -117,4 +123,8 @@ impl Registry {
             self.live_changes.note(conversation, Novelty::Changed);
         }
     }
+}
+
+fn context_position(context: ContextNo, messages: u64) -> ContextPosition {
+    ContextPosition { context: u64::try_from(context.0).unwrap_or_default(), messages }
 }
