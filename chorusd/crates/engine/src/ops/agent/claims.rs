@@ -9,7 +9,7 @@ use chorus_base::error::{Elsewhere, Error, Result};
 use chorus_base::private_fs::create_private;
 use chorus_catalog::AgentRow;
 use chorus_config::agent::{AGENT_FILE, AgentConfig};
-use chorus_journal::{Claim, ContextRow, NodeRow, Owner, Ownership};
+use chorus_journal::{Claim, ContextRow, Owner, Ownership};
 use chorus_proto::{AgentStatus, ErrorKind};
 use chorus_runtime::run_blocking;
 use chorus_store::session_files::stamp;
@@ -18,6 +18,7 @@ use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use uuid::Uuid;
 
+use super::failed_adoptions::FailedAdoptions;
 use super::init::write_config;
 use super::moves::AgentMoves;
 use super::owner_hints::OwnerHints;
@@ -48,6 +49,7 @@ pub struct AgentClaims {
     pub locks: KeyedMutex<Uuid>,
     pub owner_hints: OwnerHints,
     pub moves: AgentMoves,
+    pub failed: FailedAdoptions,
 }
 
 impl AgentClaims {
@@ -87,8 +89,8 @@ impl AgentClaims {
         let Some(ownership) = self.store.ownership.as_ref().filter(|ownership| ownership.is_draining()) else {
             return Ok(());
         };
-        match ownership.nodes().await?.into_iter().find(NodeRow::takes_agents) {
-            Some(other) => Err(Error::elsewhere(name, Elsewhere { node: other.name, address: other.address })),
+        match ownership.find_successor().await? {
+            Some(Owner { node, address }) => Err(Error::elsewhere(name, Elsewhere { node, address })),
             None => Ok(()),
         }
     }
@@ -106,7 +108,7 @@ impl AgentClaims {
         if self.has(agent) {
             return Ok(());
         }
-        claim(&**ownership, agent, name).await?;
+        granted(ownership.claim_new(agent).await?, name)?;
         self.adopt(&**ownership, agent).await
     }
 
@@ -260,7 +262,7 @@ impl AgentClaims {
                 && !self.has(agent)
                 && let Err(failure) = self.adopt(ownership, agent).await
             {
-                tracing::error!(%agent, %failure, "cannot take an agent on");
+                self.pass_on(ownership, (agent, ""), &failure).await;
             }
         };
         futures_util::stream::iter(agents).for_each_concurrent(ADOPTIONS_AT_ONCE, adopt).await;
@@ -325,8 +327,12 @@ impl AgentClaims {
             if self.has(agent) {
                 return Ok(());
             }
-            claim(ownership, agent, name).await?;
-            self.adopt(ownership, agent).await
+            granted(ownership.claim(agent).await?, name)?;
+            let Err(failure) = self.adopt(ownership, agent).await else { return Ok(()) };
+            match self.pass_on(ownership, (agent, name), &failure).await {
+                Some(there) => Err(Error::elsewhere(name, there)),
+                None => Err(failure),
+            }
         })
     }
 
@@ -444,8 +450,8 @@ fn files_of(entry: &AgentEntry) -> AgentDir {
     AgentDir { agent: settings.id, name: settings.name.clone(), dir: settings.dir.clone() }
 }
 
-async fn claim(ownership: &dyn Ownership, agent: Uuid, name: &str) -> Result<()> {
-    match ownership.claim(agent).await? {
+fn granted(claim: Claim, name: &str) -> Result<()> {
+    match claim {
         Claim::Granted { .. } => Ok(()),
         Claim::OwnedBy(Owner { node, address }) => Err(Error::elsewhere(name, Elsewhere { node, address })),
     }
