@@ -20,7 +20,7 @@ use super::reply::{Frame, error_frame, to_rpc_error};
 const MAX_SEARCH: Duration = Duration::from_secs(15);
 
 /// Time between two attempts.
-const RETRY: Duration = Duration::from_millis(100);
+const RETRY: Duration = Duration::from_millis(300);
 
 /// The part of a reply that says whether the agent has moved.
 #[derive(serde::Deserialize)]

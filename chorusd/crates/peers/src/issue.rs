@@ -80,8 +80,12 @@ impl From<FileProblem> for IssueError {
 /// If a name or host is wrong or an authority is there that was made in another way, before anything is written; if a file
 /// cannot be read or written.
 pub fn issue_certificates(dir: &Path, nodes: &[NewNode], now: Timestamp) -> Result<Issued, IssueError> {
-    for node in nodes {
+    for (place, node) in nodes.iter().enumerate() {
         check_node(node)?;
+        if nodes[..place].iter().any(|other| other.name == node.name) {
+            let hint = format!("name all of its hosts at once: {}=HOST,HOST", node.name);
+            return Err(IssueError::new(format!("node {} is there twice", node.name), hint));
+        }
     }
     let today = now.to_zoned(jiff::tz::TimeZone::UTC).date();
     let (authority_file, authority_key) = (dir.join("ca.pem"), dir.join("ca-key.pem"));
@@ -118,9 +122,10 @@ fn exists(path: &Path) -> Result<bool, IssueError> {
 
 fn check_node(node: &NewNode) -> Result<(), IssueError> {
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    if node.name.is_empty() || node.name.starts_with('.') || !node.name.chars().all(is_allowed) {
+    let is_taken = ["ca.pem", "ca-key.pem"].contains(&node.name.as_str());
+    if is_taken || node.name.is_empty() || node.name.starts_with('.') || !node.name.chars().all(is_allowed) {
         let text = format!("`{}` is not a name of a node", node.name);
-        return Err(IssueError::new(text, "letters, digits, `-`, `_` and `.`, not with a `.` first"));
+        return Err(IssueError::new(text, "letters, digits, `-`, `_` and `.`, not with a `.` first, nor ca.pem"));
     }
     match node.hosts.iter().find(|host| ServerName::try_from(host.as_str()).is_err()) {
         Some(host) => {

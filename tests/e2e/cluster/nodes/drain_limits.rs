@@ -71,25 +71,6 @@ fn an_agent_comes_back_from_the_trash_of_a_node_that_drains() {
 }
 
 #[test]
-fn the_last_node_looks_for_idle_deadlines_also_while_it_drains() {
-    let Some(cluster) = Cluster::create() else { return };
-    let config = "[defaults]\nidle_timeout = \"8s\"\n";
-    let homes = [cluster.node_with("a", config), cluster.node_with("b", config)];
-    let [a, b] = start_all(&homes);
-    let mut client = a.client();
-    client.init("x");
-    assert_eq!(drain(&mut client, None).expect("cluster.drain").moved, 1);
-    try_append(&mut client, "x", "one").expect("an append");
-    assert_eq!(client.agent_status("x").node.as_deref(), Some("b"));
-    b.kill9();
-    // Nobody asks for the agent.
-    wait_until("the agent to be taken over", DEADLINE * 3, || {
-        (nodes(&mut client)[0] == ("a".to_owned(), NodeState::Draining, 1)).then_some(())
-    });
-    wait_until("the end of its context", DEADLINE * 2, || (client.history("x").len() == 1).then_some(()));
-}
-
-#[test]
 fn an_agent_that_a_node_cannot_take_on_goes_to_another_one() {
     let Some(cluster) = Cluster::create() else { return };
     let homes = [cluster.node("a"), cluster.node("b"), cluster.node("c")];

@@ -17,8 +17,9 @@ use super::registry::{Inner, Registry};
 /// Keeps the conversations of an agent locked until it is dropped. Requests wait meanwhile.
 #[derive(Debug)]
 pub struct AgentHold {
-    _held: Vec<HoldGuard>,
+    // First: whoever waits for the others may freeze the agent as soon as they are free.
     _frozen: FreezeGuard,
+    _held: Vec<HoldGuard>,
 }
 
 /// Keeps further actors of an agent from beginning until it is dropped.

@@ -273,6 +273,8 @@ impl AgentClaims {
     pub async fn watch_losses(&self) {
         let Some(ownership) = &self.store.ownership else { return };
         while let Ok(lost) = ownership.lost().await {
+            // All at once, whatever holds one of them up.
+            lost.iter().filter(|agent| !ownership.owns(**agent)).for_each(|agent| self.registry.abandon(*agent));
             for agent in lost {
                 let _alone = self.locks.lock(agent).await;
                 if ownership.owns(agent) {

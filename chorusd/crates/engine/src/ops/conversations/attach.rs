@@ -37,6 +37,8 @@ pub async fn attach(
     let heard: Arc<dyn TurnListener> = if params.after.is_some() { resumed.clone() } else { listener };
     let sink = TurnSink::new(Some(heard));
     let mut attached = registry.attached.attach(target.key, about, sink.clone());
+    // Only those who are attached by then are told that the agent leaves.
+    agents.claims.ensure(target.key.agent, &target.settings.name).await?;
     if let Some(after) = params.after {
         resumed.resume(missed_messages(registry, target.key, after).await?);
         sink.flush();
@@ -44,7 +46,11 @@ pub async fn attach(
     loop {
         tokio::select! {
             () = sink.wait_for_backlog() => sink.flush(),
-            moved = attached.wait_until_left() => return Ok(AttachResult { moved: Some(moved) }),
+            moved = attached.wait_until_left() => {
+                // The place that is said counts what still waits for the client.
+                sink.close();
+                return Ok(AttachResult { moved: Some(moved) });
+            }
         }
     }
 }
