@@ -8,7 +8,7 @@ use chorus_tests::model_server::{ModelServer, Response};
 use chorus_tests::{DEADLINE, wait_until};
 
 use super::drain::{drain, expect_nodes, nodes, send, undo};
-use super::{Cluster, start_all, try_append};
+use super::{Cluster, start_all};
 
 /// More than move at a time.
 const TURNS: usize = 18;

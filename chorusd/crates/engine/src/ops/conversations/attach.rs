@@ -38,7 +38,7 @@ pub async fn attach(
     let sink = TurnSink::new(Some(heard));
     let mut attached = registry.attached.attach(target.key, about, sink.clone());
     // Only those who are attached by then are told that the agent leaves.
-    agents.claims.ensure(target.key.agent, &target.settings.name).await?;
+    agents.claims.ensure(target.key.agent, &target.agent.settings.name).await?;
     if let Some(after) = params.after {
         resumed.resume(missed_messages(registry, target.key, after).await?);
         sink.flush();
