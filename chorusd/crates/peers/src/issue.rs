@@ -49,7 +49,7 @@ pub struct Issued {
 pub struct IssueError {
     /// A sentence.
     pub text: String,
-    /// What to do.
+    /// The thing to do about it.
     pub hint: String,
 }
 

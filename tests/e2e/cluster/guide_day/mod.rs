@@ -59,7 +59,7 @@ impl Day {
     }
 }
 
-/// What a command says, without what differs between two runs: identifiers are numbered in the order in which they come.
+/// Takes out of the output of a command all that differs between two runs: identifiers are numbered in the order in which they come.
 struct Plain {
     home: String,
     ids: Vec<String>,

@@ -30,7 +30,7 @@ pub struct AgentMover {
     pub state: MoverState,
 }
 
-/// What goes on at the moment.
+/// A move of all agents that goes on.
 #[derive(Debug, Default)]
 pub struct MoverState {
     /// Held by whoever moves all agents.

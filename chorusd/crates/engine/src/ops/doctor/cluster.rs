@@ -133,7 +133,7 @@ async fn check_bucket(ops: &Ops) -> Vec<Check> {
     checks
 }
 
-/// What does not fit after a restore of the database or of the bucket to an earlier moment.
+/// Returns checks of what does not fit after a restore of the database or of the bucket to an earlier moment.
 fn compare_bodies(found: &BodyComparison) -> Vec<Check> {
     let mut checks = Vec::new();
     if found.missing_count > 0 {

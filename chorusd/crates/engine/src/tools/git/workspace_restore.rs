@@ -15,7 +15,7 @@ const INCOMING_REF: &str = "refs/chorus/workspace-incoming";
 /// Maximum number of files that are moved to another name.
 const MAX_MOVED_FILES: usize = 100;
 
-/// What happened to the files that were here.
+/// Fate of the files that were here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LocalFiles {
     /// They are as the chain has them, or newer.
