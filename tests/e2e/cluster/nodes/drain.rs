@@ -90,6 +90,7 @@ async fn an_idle_agent_moves_while_a_client_asks_for_it() {
     // Its context is not in memory then.
     assert_eq!(drain(&mut client, None).expect("cluster.drain").moved, 3);
     undo(&mut client, None);
+    expect_nodes(&mut client, &[("a", NodeState::Running, 0), ("b", NodeState::Running, 3)]);
     assert_eq!(drain(&mut other, None).expect("cluster.drain").moved, 3);
     undo(&mut other, None);
     expect_nodes(&mut client, &[("a", NodeState::Running, 3), ("b", NodeState::Running, 0)]);
@@ -98,6 +99,7 @@ async fn an_idle_agent_moves_while_a_client_asks_for_it() {
     let status = other.agent_status("long").context.expect("a live context");
     println!("{} messages that are not in memory: {} ms", status.messages, begun.elapsed().as_millis());
     undo(&mut client, None);
+    expect_nodes(&mut client, &[("a", NodeState::Running, 0), ("b", NodeState::Running, 3)]);
     assert_eq!(drain(&mut other, None).expect("cluster.drain").moved, 3);
     undo(&mut other, None);
     expect_nodes(&mut client, &[("a", NodeState::Running, 3), ("b", NodeState::Running, 0)]);
