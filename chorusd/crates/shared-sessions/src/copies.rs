@@ -118,9 +118,9 @@ impl SharedBodies for SharedSessions {
     fn compare(&self, limit: Duration) -> BoxFuture<'_, Result<BodyComparison>> {
         Box::pin(async move {
             let mut found = Comparison::default();
-            match timeout(limit, self.compare_into(&mut found)).await {
-                Ok(Err(failure)) => return Err(failure),
-                Ok(Ok(())) | Err(_) => {}
+            // If the time is over, `found` has what was compared by then.
+            if let Ok(Err(failure)) = timeout(limit, self.compare_into(&mut found)).await {
+                return Err(failure);
             }
             let Comparison { compared, missing, missing_count, unnamed, complete } = found;
             // PREFIX/agents/AGENT/SESSION/EPOCH-WRITE
