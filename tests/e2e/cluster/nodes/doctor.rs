@@ -108,8 +108,8 @@ fn a_bucket_that_does_not_fit_the_database_is_found_out() {
     );
     // A body that was deleted after the moment to which the database was restored, and one that was written after it.
     let body_of = |session: &str| {
-        let bodies = files(&cluster.bucket).into_iter().filter(|file| file.to_string_lossy().contains(session));
-        bodies.last().expect("the body of a session")
+        let mut bodies = files(&cluster.bucket).into_iter().filter(|file| file.to_string_lossy().contains(session));
+        bodies.next_back().expect("the body of a session")
     };
     let [gone, kept] = saved.each_ref().map(|session| body_of(session));
     std::fs::remove_file(gone).expect("a removal");

@@ -73,7 +73,6 @@ impl Asker {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[expect(clippy::print_stdout, reason = "the figure is for the documentation")]
 async fn an_idle_agent_moves_while_a_client_asks_for_it() {
     let Some(cluster) = Cluster::create() else { return };
     let homes = [cluster.node("a"), cluster.node("b")];
