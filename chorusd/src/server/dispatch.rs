@@ -13,6 +13,8 @@ use chorus_proto::methods::{
 use chorus_proto::rpc::Request;
 use chorus_proto::{ErrorKind, RpcError};
 use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -225,8 +227,8 @@ fn changes_nothing(method: &str) -> bool {
     methods.contains(&method)
 }
 
-/// Returns true for requests that only read, so that they may be carried out twice.
-fn is_read(body: &[u8]) -> bool {
+/// Returns true for requests that may be carried out twice: those that only read, and messages with a key, which are appended once.
+fn may_be_repeated(body: &[u8]) -> bool {
     let reads = [
         agent::List::NAME,
         agent::Show::NAME,
@@ -250,7 +252,20 @@ fn is_read(body: &[u8]) -> bool {
         tasks::Show::NAME,
         usage::Show::NAME,
     ];
-    serde_json::from_slice::<Request<'_>>(body).is_ok_and(|request| reads.contains(&&*request.method))
+    let Ok(request) = serde_json::from_slice::<Request<'_>>(body) else { return false };
+    match &*request.method {
+        context::Append::NAME => request.params.is_some_and(has_key),
+        method => reads.contains(&method),
+    }
+}
+
+/// Returns true if the parameters of a request have an idempotency key.
+fn has_key(params: &RawValue) -> bool {
+    #[derive(Deserialize)]
+    struct Keyed {
+        key: Option<IgnoredAny>,
+    }
+    serde_json::from_str::<Keyed>(params.get()).is_ok_and(|params| params.key.is_some())
 }
 
 /// Lets another node carry a request out. If the agent has moved on by then, begins again, a few times; and if the node cannot
@@ -282,7 +297,7 @@ async fn ask_elsewhere(
                     tokio::time::sleep(TAKEOVER_RETRY).await;
                 }
             }
-            Asked::Lost(reply) if !is_read(body) => return reply,
+            Asked::Lost(reply) if !may_be_repeated(body) => return reply,
             Asked::Lost(reply) | Asked::Unreachable(reply) if Instant::now() > until => return reply,
             Asked::Lost(_) | Asked::Unreachable(_) => tokio::time::sleep(TAKEOVER_RETRY).await,
         }

@@ -153,10 +153,14 @@ async fn serve_tunnel(server: &Arc<Server>, mut tunnel: Tunnel, connection: u64,
         let (reader, writer) = tunnel.split();
         let requests = async {
             while let Some(body) = reader.next().await? {
-                write_frame(&mut to_server, &body, limit).await?;
+                if write_frame(&mut to_server, &body, limit).await.is_err() {
+                    // The daemon stops and reads no more. What it has read is still answered, and the others were not run.
+                    break;
+                }
             }
             // All requests were read; their answers follow.
-            to_server.shutdown().await
+            let _ = to_server.shutdown().await;
+            io::Result::Ok(())
         };
         let answers = async {
             let mut received = BytesMut::new();

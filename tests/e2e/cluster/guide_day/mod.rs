@@ -132,7 +132,7 @@ fn the_guide_works_the_same_with_both_stores() {
         let (status, line) = marked.map_or((0, line), |(status, line)| (status.parse().expect("a status"), line));
         if line.starts_with("chorusctl search") {
             // A search waits a moment only, which is not enough on a busy machine.
-            days.each_ref().map(Day::wait_until_indexed);
+            days.iter().for_each(Day::wait_until_indexed);
         }
         let outputs = days.each_ref().map(|day| day.run(line));
         let mut said = [const { String::new() }; 2];

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use chorus_proto::methods::cluster::{Drain, DrainParams};
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::{DEADLINE, Daemon, process, wait_until};
 use rustix::process::Signal;
@@ -39,6 +40,22 @@ fn agents_of_a_node_that_was_killed_go_on_at_another_and_come_back_on_request_on
     let begun = Instant::now();
     assert_eq!(client.message_texts("x").len(), 4);
     assert!(begun.elapsed() < Duration::from_secs(6), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn a_context_that_nobody_asks_for_is_saved_when_it_is_idle_by_the_next_node_also_while_that_is_drained() {
+    let Some(cluster) = Cluster::create() else { return };
+    let homes = ["a", "b"].map(|name| cluster.node_with(name, "defaults.idle_timeout = \"5s\"\n"));
+    let [a, b] = start_all(&homes);
+    let (mut client, mut other) = (a.client(), b.client());
+    other.call::<Drain>(&DrainParams { node: Some("b".into()), undo: false }).expect("cluster.drain");
+    client.init("x");
+    client.append("x", "one");
+    a.kill9();
+    // The list claims no agent.
+    let saved = wait_until("the session", DEADLINE * 3, || other.agent_status("x").last_session);
+    assert_eq!(saved.message_count, 1);
+    assert_eq!(other.agent_status("x").node.as_deref(), Some("b"));
 }
 
 #[test]

@@ -165,8 +165,13 @@ impl Registry {
 
     /// Returns the idle deadline of a context that was live before this start.
     pub(super) fn deadline_after_restart(&self, head: &ContextRow) -> Option<Deadline> {
-        let at = head.idle_deadline_at?;
         let timeout = self.agents.by_id(head.conversation.agent)?.settings.idle_timeout?;
+        self.deadline_within(head, timeout)
+    }
+
+    /// As [`Registry::deadline_after_restart`], by the idle timeout of the agent.
+    pub(super) fn deadline_within(&self, head: &ContextRow, timeout: Duration) -> Option<Deadline> {
+        let at = head.idle_deadline_at?;
         let due = self.idle_timers.due(head.conversation).unwrap_or_else(|| {
             let left = Duration::try_from(at.duration_since(self.clock.now())).unwrap_or_default();
             // If the wall clock was set back, the context must not have more than its timeout left.

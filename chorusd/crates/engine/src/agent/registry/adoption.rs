@@ -1,6 +1,7 @@
 //! Agents that come to this daemon from another one of a cluster, or go to one.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use chorus_base::error::{Elsewhere, Error};
 use chorus_journal::ContextRow;
@@ -21,9 +22,9 @@ impl Registry {
         self.inner.lock().adopted.contains_key(&agent)
     }
 
-    /// Takes an agent on, with its live contexts: they have timers from now on. A turn that was running in one is closed as
-    /// interrupted.
-    pub fn adopt(self: &Arc<Self>, agent: Uuid, heads: Vec<ContextRow>) {
+    /// Takes an agent on, with its live contexts: they have timers from now on, by `idle_timeout`, which nobody else may know yet. A
+    /// turn that was running in one is closed as interrupted.
+    pub fn adopt(self: &Arc<Self>, agent: Uuid, heads: Vec<ContextRow>, idle_timeout: Option<Duration>) {
         let open: Vec<_> = heads.iter().filter(|head| head.turn.is_some()).map(|head| head.conversation).collect();
         {
             let mut inner = self.inner.lock();
@@ -34,7 +35,7 @@ impl Registry {
             }
             for head in heads {
                 self.live_changes.note(head.conversation, Novelty::New);
-                let deadline = self.deadline_after_restart(&head);
+                let deadline = idle_timeout.and_then(|timeout| self.deadline_within(&head, timeout));
                 self.idle_timers.set(head.conversation, deadline.map(|deadline| deadline.due));
                 inner.live.insert(head);
             }

@@ -222,7 +222,8 @@ impl AgentClaims {
             }
         }
         for agent in former.into_iter().filter(|agent| !failed.contains(agent)) {
-            self.registry.adopt(agent, heads.remove(&agent).unwrap_or_default());
+            let idle_timeout = self.index.by_id(agent).and_then(|entry| entry.settings.idle_timeout);
+            self.registry.adopt(agent, heads.remove(&agent).unwrap_or_default(), idle_timeout);
         }
         Ok(())
     }
@@ -366,7 +367,8 @@ impl AgentClaims {
             None => None,
         };
         // Nothing is awaited from here on: who finds the agent in the index finds its contexts.
-        self.registry.adopt(agent, heads);
+        let idle_timeout = entry.as_ref().and_then(|entry| entry.settings.idle_timeout);
+        self.registry.adopt(agent, heads, idle_timeout);
         entry.map(|entry| self.index.insert(entry));
         // Before any turn that begins from here on.
         let told = notice.map(|notice| notice.post(&self.registry));
