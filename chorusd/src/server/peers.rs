@@ -144,7 +144,7 @@ async fn serve_tunnel(server: &Arc<Server>, mut tunnel: Tunnel, connection: u64,
     let (here, there) = StdStream::pair()?;
     here.set_nonblocking(true)?;
     there.set_nonblocking(true)?;
-    let (ops, stop) = (server.ops.clone(), server.stop.clone());
+    let (ops, stop, stops) = (server.ops.clone(), server.stop.clone(), server.stop.clone());
     let limit = ops.config.max_frame;
     let served = serve(Ok(OwnedFd::from(there)), ops, (connection, Elsewhere::told()), room, stop);
     let served = server.connections.spawn_tracked(served);
@@ -153,9 +153,10 @@ async fn serve_tunnel(server: &Arc<Server>, mut tunnel: Tunnel, connection: u64,
         let (reader, writer) = tunnel.split();
         let requests = async {
             while let Some(body) = reader.next().await? {
-                if write_frame(&mut to_server, &body, limit).await.is_err() {
+                match write_frame(&mut to_server, &body, limit).await {
                     // The daemon stops and reads no more. What it has read is still answered, and the others were not run.
-                    break;
+                    Err(e) if e.kind() == io::ErrorKind::BrokenPipe && stops.is_cancelled() => break,
+                    written => written?,
                 }
             }
             // All requests were read; their answers follow.

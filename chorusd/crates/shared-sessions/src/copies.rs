@@ -126,9 +126,8 @@ impl SharedBodies for SharedSessions {
         Box::pin(async move {
             let (mut bodies, mut bundles) = (Comparison::default(), Comparison::default());
             // If the time is over, they have what was compared by then.
-            if let Ok(Err(failure)) = timeout(limit, self.compare_into(&mut bodies, &mut bundles)).await {
-                return Err(failure);
-            }
+            timeout(limit, self.compare_sessions(&mut bodies)).await.unwrap_or(Ok(()))?;
+            timeout(limit, self.compare_workspaces(&mut bundles)).await.unwrap_or(Ok(()))?;
             Ok(BucketComparison { sessions: describe_comparison(bodies), workspaces: describe_comparison(bundles) })
         })
     }

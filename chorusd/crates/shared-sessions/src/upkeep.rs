@@ -53,10 +53,14 @@ impl ListedBodies for BundleRows<'_> {
 }
 
 impl SharedSessions {
-    /// Compares rows and bodies, as [`compare_bodies`] does, then rows and bundles.
-    pub(crate) async fn compare_into(&self, bodies: &mut Comparison, bundles: &mut Comparison) -> Result<()> {
-        compare_bodies(&*self.bucket, &self.prefix, &Rows(&self.sessions), bodies).await?;
-        compare_bundles(&*self.bucket, &self.prefix, &BundleRows(&self.workspaces), bundles).await
+    /// Compares rows and bodies, as [`compare_bodies`] does.
+    pub(crate) async fn compare_sessions(&self, found: &mut Comparison) -> Result<()> {
+        compare_bodies(&*self.bucket, &self.prefix, &Rows(&self.sessions), found).await
+    }
+
+    /// Compares rows and bundles, as [`compare_bundles`] does.
+    pub(crate) async fn compare_workspaces(&self, found: &mut Comparison) -> Result<()> {
+        compare_bundles(&*self.bucket, &self.prefix, &BundleRows(&self.workspaces), found).await
     }
 
     /// Deletes bodies that no row names and that are a day old. Several nodes may do it at once.

@@ -37,7 +37,8 @@ fn a_branch_that_was_set_back_on_another_node_is_set_back_here() {
     drain(&mut other, "b");
     assert_eq!(read(&homes[0], "plan.md"), "First the lighthouse.\n", "this node kept the files that were given up");
     assert_eq!(git(&workspace(&homes[0]), &["show", "later:plan.md"]), "Then the windmill.");
-    assert_eq!(notices(&mut client), <[String; 0]>::default());
+    let told = notices(&mut client);
+    assert!(told.iter().all(|text| !text.contains("branch")), "nothing was changed here: {told:?}");
     // On a branch that is older than what is here, too; what was made here meanwhile is kept.
     git(&workspace(&homes[0]), &["switch", "--quiet", "later"]);
     drain(&mut client, "a");
@@ -48,7 +49,40 @@ fn a_branch_that_was_set_back_on_another_node_is_set_back_here() {
     assert_eq!(read(&homes[0], "plan.md"), "First the lighthouse.\n");
     assert_eq!(git(&workspace(&homes[0]), &["symbolic-ref", "--short", "HEAD"]), "old");
     let told = notices(&mut client);
-    assert!(matches!(&told[..], [text] if text.contains("is on the branch conflict-a-")), "{told:?}");
+    assert!(told.last().is_some_and(|text| text.contains("is on the branch conflict-a-")), "{told:?}");
+}
+
+#[test]
+fn a_branch_that_both_nodes_have_changed_is_lost_on_neither() {
+    let Some(cluster) = Cluster::create() else { return };
+    let homes = [cluster.node("a"), cluster.node("b")];
+    let [a, b] = start_all(&homes);
+    let (mut client, mut other) = (a.client(), b.client());
+    init(&mut client);
+    client.append("x", "one");
+    write(&homes[0], "plan.md", "First the lighthouse.\n");
+    client.save("x", "first");
+    git(&workspace(&homes[0]), &["branch", "idea"]);
+    drain(&mut client, "a");
+    // The branch grows on both nodes; only the second one has the agent.
+    let commit = |home: &Home, message: &str| {
+        let here = workspace(home);
+        let tree = git(&here, &["rev-parse", "HEAD^{tree}"]);
+        let made = git(&here, &["commit-tree", &tree, "-p", "idea", "-m", message]);
+        git(&here, &["update-ref", "refs/heads/idea", &made]);
+    };
+    commit(&homes[0], "of a");
+    commit(&homes[1], "of b");
+    drain(&mut other, "b");
+    let messages = |home: &Home| git(&workspace(home), &["log", "--format=%s", "--branches"]);
+    let here = messages(&homes[0]);
+    assert!(here.contains("of a") && here.contains("of b"), "{here}");
+    assert_eq!(git(&workspace(&homes[0]), &["log", "-1", "--format=%s", "idea"]), "of b");
+    assert!(notices(&mut client).iter().any(|text| text.contains("is on the branch conflict-a-")));
+    drain(&mut client, "a");
+    let there = messages(&homes[1]);
+    assert!(there.contains("of a") && there.contains("of b"), "{there}");
+    assert_eq!(git(&workspace(&homes[1]), &["log", "-1", "--format=%s", "idea"]), "of b");
 }
 
 #[test]

@@ -84,7 +84,10 @@ pub(super) fn checkpoint_workspace(
                 let missing = missing_repositories_warning(&without);
                 let stored = Box::pin(shared_workspace::store_checkpoints(&registry, &settings)).await;
                 let warning = match stored {
-                    Ok(noted) => noted.or(missing),
+                    Ok(noted) => {
+                        let warnings: Vec<String> = missing.into_iter().chain(noted).collect();
+                        (!warnings.is_empty()).then(|| warnings.join("; "))
+                    }
                     Err(why) => {
                         tracing::warn!(agent = %settings.name, why, "cannot store a workspace for other nodes yet");
                         let why: String = why.lines().next().unwrap_or_default().chars().take(300).collect();

@@ -26,8 +26,11 @@ use crate::tools::workspace_restore::{LocalFiles, join, prepare_repository, rest
 /// Time limit for making and storing a bundle.
 const STORE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Time limit for that with the wait until fewer others do the same.
-const MAX_STORE_WAIT: Duration = Duration::from_secs(60);
+/// Time limit for the wait until fewer others do the same.
+const MAX_STORE_WAIT: Duration = Duration::from_secs(10);
+
+/// Time limit for reading a chain that could not be read at the claim.
+const JOIN_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Time limit for bringing a workspace up to date at a claim.
 const RESTORE_TIMEOUT: Duration = Duration::from_secs(20);
@@ -56,32 +59,42 @@ pub(super) async fn store_checkpoints(
     let Some(shared) = registry.store.workspaces.clone().filter(|_| settings.checkpoint_workspace) else {
         return Ok(None);
     };
+    let wait = async {
+        // In this order: several conversations of an agent count once.
+        let alone = registry.workspace_locks.lock(settings.id).await;
+        (alone, registry.checkpoint_limit.wait_for_bundle().await)
+    };
+    let waited = tokio::time::timeout(MAX_STORE_WAIT, wait).await;
+    let _turn = waited.map_err(|_| "others are being stored for a long time")?;
+    let joined = Box::pin(join_chain(registry, &*shared, settings)).await;
     let cancel = CancellationToken::new();
     let _ends = cancel.clone().drop_guard();
-    let work = Box::pin(async {
-        let _turn = registry.checkpoint_limit.wait_for_bundle().await;
-        with_timeout(STORE_TIMEOUT, &cancel, Box::pin(store(registry, &*shared, settings, cancel.clone()))).await
-    });
-    let waited = tokio::time::timeout(MAX_STORE_WAIT, work).await;
-    waited.unwrap_or_else(|_| Err("too many workspaces are being stored".into()))
+    let work = Box::pin(store(registry, &*shared, settings, cancel.clone()));
+    let large = with_timeout(STORE_TIMEOUT, &cancel, work).await?;
+    let notes: Vec<String> = joined.into_iter().chain(large).collect();
+    Ok((!notes.is_empty()).then(|| notes.join("; ")))
 }
 
+/// Stores the next bundle. Returns a warning if other nodes will soon not fetch all of them.
 async fn store(
     registry: &Arc<Registry>,
     shared: &dyn SharedWorkspaces,
     settings: &Arc<AgentSettings>,
     cancel: CancellationToken,
 ) -> Result<Option<String>, String> {
-    let _alone = registry.workspace_locks.lock(settings.id).await;
     let bundles = shared.list(settings.id).await.map_err(|e| e.to_string())?;
     let last = bundles.last();
     let first = newest_chain(&bundles);
     let complete = is_long(&bundles[first..]);
     let ctx = workspace_context(registry, settings, ConversationKey::main(settings.id), cancel);
-    let joined = join_chain(registry, shared, &ctx, &bundles).await;
-    let out = tempfile::tempfile_in(registry.home.join(DB_DIR)).map_err(|e| e.to_string())?;
     let former = last.map(|last| last.tip.as_str());
-    let Some(bundle) = make_bundle(&ctx, former, complete, out).await? else { return Ok(joined) };
+    let mut made = make_bundle(&ctx, former, complete, new_file(registry)?).await;
+    if complete && made.is_err() {
+        // It may be too large to be one.
+        made = make_bundle(&ctx, former, false, new_file(registry)?).await;
+    }
+    let Some(bundle) = made? else { return Ok(None) };
+    let is_complete = bundle.base.is_none();
     let mut file = bundle.file;
     let content = run_blocking(move || {
         let mut content = Vec::new();
@@ -89,44 +102,60 @@ async fn store(
         read.map(|_| content).map_err(|e| chorus_base::error::Error::io("cannot read a bundle", &e))
     });
     let content = content.await.map_err(|e| e.to_string())?;
+    let bytes = content.len() as u64 + if is_complete { 0 } else { total_bytes(&bundles[first..]) };
     let new = NewWorkspaceBundle {
         follows: last.map_or(0, |last| last.number),
         base: bundle.base,
         tip: bundle.tip.clone(),
         content,
         // A complete bundle of a workspace that does not have the former ones replaces none of them.
-        replaces: match complete && known_tip(&ctx).await?.as_deref() == former {
+        replaces: match is_complete && known_tip(&ctx).await?.as_deref() == former {
             true => bundles.get(first).map(|first| first.number),
             false => None,
         },
     };
     shared.add(settings.id, new).await.map_err(|e| e.to_string())?;
     set_known_tip(&ctx, &bundle.tip).await?;
-    Ok(joined)
+    let is_large = bytes > MAX_FETCHED_BYTES / 4 * 3;
+    Ok(is_large.then(|| {
+        let (bytes, limit) = (bytes >> 20, MAX_FETCHED_BYTES >> 20);
+        format!("the workspace has {bytes} MiB of checkpoints; another node fetches at most {limit} MiB")
+    }))
+}
+
+fn new_file(registry: &Registry) -> Result<std::fs::File, String> {
+    tempfile::tempfile_in(registry.home.join(DB_DIR)).map_err(|e| e.to_string())
 }
 
 /// Reads the commits of the chain if this workspace lacks them, because they could not be restored when the agent was claimed: the next
-/// bundle continues the chain then. The files stay; those of the chain get a branch. Returns its name, in a sentence.
+/// bundle continues the chain then. The files stay; those of the chain get branches. Returns a sentence with their names.
 async fn join_chain(
     registry: &Arc<Registry>,
     shared: &dyn SharedWorkspaces,
-    ctx: &ToolContext,
-    bundles: &[WorkspaceBundle],
+    settings: &Arc<AgentSettings>,
 ) -> Option<String> {
-    let last = bundles.last()?;
-    let join = async {
-        let known = known_tip(ctx).await?;
-        if known.as_ref() == Some(&last.tip) {
+    let cancel = CancellationToken::new();
+    let _ends = cancel.clone().drop_guard();
+    let ctx = workspace_context(registry, settings, ConversationKey::main(settings.id), cancel.clone());
+    let work = Box::pin(async {
+        let bundles = shared.list(settings.id).await.map_err(|e| e.to_string())?;
+        let known = known_tip(&ctx).await?;
+        let Some(last) = bundles.last().cloned().filter(|last| known.as_ref() != Some(&last.tip)) else {
             return Ok(None);
-        }
-        let (_dir, fetched) = fetch(registry, shared, bundles.to_vec(), known.as_deref()).await?;
+        };
+        let (_dir, fetched) = fetch(registry, shared, bundles, known.as_deref()).await?;
         let now = registry.clock.now().strftime("%Y-%m-%d-%H%M%S");
-        join(ctx, &fetched, &last.tip, &format!("{}-{now}", last.node)).await
-    };
-    match join.await {
-        Ok(branch) => branch.map(|branch| format!("files that node {} had are on the branch {branch}", last.node)),
+        let files = join(&ctx, &fetched, &last.tip, &format!("{}-{now}", last.node)).await?;
+        Ok(Some((last.node, files)))
+    });
+    match with_timeout(JOIN_TIMEOUT, &cancel, work).await {
+        Ok(found) => {
+            let (node, files) = found?;
+            describe_files(&files, &node).map(|files| format!("the workspace of node {node} could be read: {files}"))
+        }
         Err(why) => {
-            tracing::warn!(agent = %ctx.agent_name, why, "cannot read the checkpoints of a workspace before the next one");
+            // Then the next bundle is complete, and this is not tried again.
+            tracing::warn!(agent = %settings.name, why, "cannot read the checkpoints of a workspace before the next one");
             None
         }
     }
@@ -140,10 +169,16 @@ fn newest_chain(bundles: &[WorkspaceBundle]) -> usize {
 /// Returns whether the next bundle is to be complete.
 fn is_long(chain: &[WorkspaceBundle]) -> bool {
     let Some((complete, later)) = chain.split_first() else { return false };
-    let bytes = later.iter().map(|bundle| bundle.bytes).sum::<u64>();
-    // One that may be too large is not tried with each save.
-    let fits = complete.bytes.saturating_add(bytes) < MAX_BUNDLE_BYTES;
-    fits && (chain.len() >= MAX_CHAIN || bytes > complete.bytes.max(MIN_FOLD_BYTES))
+    let bytes = total_bytes(later);
+    if complete.bytes.saturating_add(bytes) >= MAX_BUNDLE_BYTES {
+        // It may be too large, which is not tried with each save.
+        return chain.len() % MAX_CHAIN == 0;
+    }
+    chain.len() >= MAX_CHAIN || bytes > complete.bytes.max(MIN_FOLD_BYTES)
+}
+
+fn total_bytes(bundles: &[WorkspaceBundle]) -> u64 {
+    bundles.iter().map(|bundle| bundle.bytes).sum()
 }
 
 /// Does what has to be done before this daemon gives up an agent that is well: commits its workspace, stores that, and notes
@@ -154,25 +189,33 @@ pub async fn hand_over(registry: &Arc<Registry>, settings: &Arc<AgentSettings>) 
     let _ends = cancel.clone().drop_guard();
     let ctx = workspace_context(registry, settings, ConversationKey::main(settings.id), cancel.clone());
     let worktrees = worktree_contexts(registry, settings, &cancel).await;
-    let commit = async {
-        for ctx in worktrees.iter().chain([&ctx]) {
-            create_checkpoint(ctx, "Checkpoint: moved to another node").await?;
-        }
-        Ok(())
-    };
+    const MESSAGE: &str = "Checkpoint: moved to another node";
+    let commit = async { create_checkpoint(&ctx, MESSAGE).await.map(drop) };
     let mut stored = with_timeout(STORE_TIMEOUT, &cancel, Box::pin(commit)).await;
+    // Each has at least one file that is newer here if that fails.
+    let mut not_committed = 0;
+    let until = tokio::time::Instant::now() + STORE_TIMEOUT;
+    for worktree in &worktrees {
+        let left = until.saturating_duration_since(tokio::time::Instant::now());
+        let commit = async { create_checkpoint(worktree, MESSAGE).await.map(drop) };
+        if let Err(why) = with_timeout(left, &worktree.cancel, Box::pin(commit)).await {
+            tracing::warn!(agent = %settings.name, why, "cannot commit a worktree before its agent moves");
+            not_committed += 1;
+        }
+    }
     if stored.is_ok() {
         stored = store_checkpoints(registry, settings).await.map(drop);
     }
     let newer = match &stored {
-        Ok(()) => Some(0),
+        Ok(()) => Some(not_committed),
         Err(why) => {
             tracing::warn!(agent = %settings.name, why, "cannot store a workspace before its agent moves");
             // The former may have been cancelled.
             let cancel = CancellationToken::new();
             let ctx = workspace_context(registry, settings, ConversationKey::main(settings.id), cancel.clone());
             let count = async { count_newer_files(&ctx).await };
-            with_timeout(COUNT_TIMEOUT, &cancel, count).await.ok().flatten()
+            let counted = with_timeout(COUNT_TIMEOUT, &cancel, count).await.ok().flatten();
+            counted.map(|files| files + not_committed)
         }
     };
     let noted = async {
@@ -224,9 +267,11 @@ pub async fn take_on(
             let why = one_line(&why);
             tracing::warn!(agent = %settings.name, why, "cannot bring a workspace up to its newest checkpoint");
             Some(WorkspaceNews::for_all(format!(
-                "Your workspace is older than checkpoint {} of {} (from node {}), which cannot be restored here: {why}.",
+                "Your workspace is older than checkpoint {} of {} (from node {}), which cannot be restored here: {why}. \
+                 If it can be read at the next save, its files get a branch from-{}-DATE.",
                 last.number,
                 time(&last),
+                last.node,
                 last.node
             )))
         }
@@ -324,21 +369,25 @@ fn describe(last: &WorkspaceBundle, epoch: i64, files: &LocalFiles) -> Option<St
         },
         _ => Some("what was changed after that on the node that had you is not in it".to_owned()),
     };
-    let saved = match &*files.saved_as {
-        [] => None,
-        [branch] => Some(format!("what this node had changed on its own is on the branch {branch}")),
-        branches => Some(format!("what this node had changed on its own is on the branches {}", branches.join(", "))),
-    };
-    let kept = match &*files.kept_branches {
-        [] => None,
-        [branch] => Some(format!("the branch {branch} is as it was here, not as it was there")),
-        branches => Some(format!("the branches {} are as they were here, not as they were there", branches.join(", "))),
-    };
-    let parts: Vec<String> = missing.into_iter().chain(saved).chain(kept).collect();
+    let parts: Vec<String> = missing.into_iter().chain(describe_files(files, &last.node)).collect();
     (!parts.is_empty()).then(|| {
         let (number, time, node) = (last.number, time(last), &last.node);
         format!("Your workspace is as of {time} (checkpoint {number}, from node {node}); {}.", parts.join("; "))
     })
+}
+
+/// Says which branches have what is not in the files.
+fn describe_files(files: &LocalFiles, node: &str) -> Option<String> {
+    let on = |names: &[String]| match names {
+        [name] => format!("on the branch {name}"),
+        names => format!("on the branches {}", names.join(", ")),
+    };
+    let saved = (!files.saved_as.is_empty())
+        .then(|| format!("what this node had changed on its own is {}", on(&files.saved_as)));
+    let not_taken = (!files.not_taken.is_empty())
+        .then(|| format!("what node {node} had and the files here lack is {}", on(&files.not_taken)));
+    let parts: Vec<String> = saved.into_iter().chain(not_taken).collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 fn time(bundle: &WorkspaceBundle) -> String {

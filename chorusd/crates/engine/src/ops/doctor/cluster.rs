@@ -174,7 +174,9 @@ async fn describe_workspaces(ops: &Ops, found: &BodyComparison) -> Vec<Check> {
     if found.missing_count > 0 {
         let ids: BTreeSet<Uuid> = found.missing.iter().filter_map(|id| id.parse().ok()).collect();
         let rows = ops.store.catalog.agents.list_by_id(ids.iter().copied().collect()).await.unwrap_or_default();
-        let mut names: Vec<String> = rows.into_iter().map(|row| row.name).collect();
+        let name =
+            |id: &Uuid| rows.iter().find(|row| row.id == *id).map_or_else(|| id.to_string(), |row| row.name.clone());
+        let mut names: Vec<String> = ids.iter().map(name).collect();
         names.sort();
         let more = if names.len() > 3 { ", ..." } else { "" };
         names.truncate(3);

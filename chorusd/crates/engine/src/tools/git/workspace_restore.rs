@@ -15,16 +15,19 @@ use crate::tools::ToolContext;
 /// The tip that was read from a bundle, until it is that of the workspace.
 const INCOMING_REF: &str = "refs/chorus/workspace-incoming";
 
+/// In the names of files that were moved away.
+const CONFLICT_ENDING: &str = ".conflict-";
+
 /// Maximum number of files that are moved to another name.
 const MAX_MOVED_FILES: usize = 100;
 
-/// Fate of what was here and is not in the chain.
+/// Fate of what the workspace and the chain had that differed. No commit of either is left without a branch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LocalFiles {
     /// New branches with what was changed here.
     pub saved_as: Vec<String>,
-    /// Branches that have other commits here than in the chain, and keep those from here.
-    pub kept_branches: Vec<String>,
+    /// New branches with what the chain has and this workspace did not take over.
+    pub not_taken: Vec<String>,
 }
 
 /// Makes a repository in the workspace if there is none: what is done here is to be committed, whatever can be restored.
@@ -58,7 +61,7 @@ pub async fn restore_chain(
     for worktree in worktrees {
         match create_checkpoint(worktree, MESSAGE).await {
             Ok(_) => committed_worktrees.push(worktree),
-            // Its branch stays as it is, which is told below.
+            // It stays as it is, which is told below.
             Err(why) => tracing::warn!(agent = %ctx.agent_name, why, "cannot commit a worktree before a restore"),
         }
     }
@@ -90,9 +93,16 @@ pub async fn restore_chain(
             files.saved_as.extend(chain.save(&other, &wanted).await?);
         }
         let _command = ctx.start_command().await?;
-        move_files_away(&git, ctx.workspace(), &wanted, label).await?;
+        move_files_away(&git, &git, ctx.workspace(), (&wanted, label)).await?;
         git.output(["read-tree", "-m", "-u", "HEAD", &wanted]).await?;
-        match &state.head {
+        let mut head = state.head.as_ref();
+        if let Some(branch) = head
+            && is_in_worktree(&git, branch).await?
+        {
+            // Its files are those of the worktree.
+            head = None;
+        }
+        match head {
             Some(branch) => {
                 git.output(["update-ref", branch, &wanted]).await?;
                 git.output(["symbolic-ref", "HEAD", branch]).await?;
@@ -106,24 +116,19 @@ pub async fn restore_chain(
             Err(why) => tracing::warn!(agent = %ctx.agent_name, why, "cannot bring a worktree up to date"),
         }
     }
-    let others = state.branches.iter().filter(|(_, name)| Some(name) != state.head.as_ref());
-    for (commit, name) in others {
-        if !chain.set_branch(commit, name).await {
-            files.kept_branches.extend(name.strip_prefix("refs/heads/").map(str::to_owned));
-        }
-    }
+    chain.set_branches(&state, &mut files).await?;
     git.output(["update-ref", &format!("refs/chorus/checkpoints/{wanted}"), &wanted]).await?;
     git.output(["update-ref", CHAIN_REF, tip]).await?;
     git.run(["update-ref", "-d", INCOMING_REF]).await?;
     Ok(files)
 }
 
-/// Makes the chain up to `tip`, whose missing bundles are these, that of the workspace without changing its files. If it lacks the files of
-/// the chain, these get a branch, whose name is returned. `label` is a part of it.
+/// Makes the chain up to `tip`, whose missing bundles are these, that of the workspace without changing its files. What the chain has and
+/// the workspace lacks gets branches. `label` is a part of their names.
 ///
 /// # Errors
 /// The reason why nothing is joined, as a text that continues "because".
-pub async fn join(ctx: &ToolContext, bundles: &[FetchedBundle], tip: &str, label: &str) -> GitResult<Option<String>> {
+pub async fn join(ctx: &ToolContext, bundles: &[FetchedBundle], tip: &str, label: &str) -> GitResult<LocalFiles> {
     let _alone = ctx.services.git_locks.lock(ctx.agent).await;
     let git = open_repository(ctx).await?;
     for bundle in bundles {
@@ -132,13 +137,15 @@ pub async fn join(ctx: &ToolContext, bundles: &[FetchedBundle], tip: &str, label
     let message = git.output(["log", "-1", "--format=%B", tip]).await?;
     let state = WorkspaceState::parse(&message).ok_or("its newest commit does not describe a workspace")?;
     let here = resolve(&git, "HEAD").await?.ok_or("the workspace has no commits")?;
-    let mut branch = None;
+    let chain = Chain { git: &git, tip, former: None, label };
+    let mut files = LocalFiles::default();
     if !is_ancestor(&git, &state.commit, &here).await? && !same_files(&git, &state.commit, &here).await? {
-        branch = Some(new_branch(&git, &state.commit, &format!("from-{label}")).await?);
+        files.not_taken.extend(chain.keep(&state.commit).await?);
     }
+    chain.set_branches(&state, &mut files).await?;
     git.output(["update-ref", CHAIN_REF, tip]).await?;
     git.run(["update-ref", "-d", INCOMING_REF]).await?;
-    Ok(branch)
+    Ok(files)
 }
 
 /// Verifies a bundle and reads its commits.
@@ -219,41 +226,72 @@ impl Chain<'_> {
         new_branch(self.git, here, &format!("conflict-{}", self.label)).await.map(Some)
     }
 
-    /// Creates a branch that is missing here, or sets it to the commit that the chain has. Returns false if it stays as it is, because a
-    /// worktree uses it or it has other commits here.
-    async fn set_branch(&self, commit: &str, name: &str) -> bool {
-        let git = self.git;
-        let set = async {
-            match resolve(git, name).await? {
-                None => {}
-                Some(here) if here == commit || is_ancestor(git, commit, &here).await? && !self.has(&here).await? => {
-                    return Ok(true);
-                }
-                Some(here) if !self.has(&here).await? => return Ok(false),
-                Some(_) => {
-                    let used = git.output(["for-each-ref", "--format=%(HEAD)%(worktreepath)", name]).await?;
-                    if !used.trim().is_empty() {
-                        return Ok(false);
-                    }
-                }
+    /// Sets the branches to those of the chain, except for one that is newer here. If the commit here would have none afterwards, or the
+    /// branch cannot be set because files are those of its commit, the other commit gets a new branch.
+    async fn set_branches(&self, state: &WorkspaceState, files: &mut LocalFiles) -> GitResult<()> {
+        for (commit, name) in &state.branches {
+            let set = self.set_branch(commit, name, files).await;
+            if let Err(why) = set {
+                tracing::warn!(branch = name, why, "cannot set a branch of a workspace");
+                files.not_taken.extend(self.keep(commit).await?);
             }
-            git.output(["update-ref", name, commit]).await.map(|_| true)
-        };
-        set.await.unwrap_or_else(|why: String| {
-            tracing::warn!(branch = name, why, "cannot set a branch of a workspace");
-            false
-        })
+        }
+        Ok(())
+    }
+
+    async fn set_branch(&self, commit: &str, name: &str, files: &mut LocalFiles) -> GitResult<()> {
+        let git = self.git;
+        if let Some(here) = resolve(git, name).await? {
+            let former = self.former.as_ref().and_then(|former| former.commit_of(name));
+            if here == commit || self.is_newer(&here, commit, former).await? {
+                return Ok(());
+            }
+            let is_checked_out = git.output(["for-each-ref", "--format=%(HEAD)%(worktreepath)", name]).await?;
+            if !is_checked_out.trim().is_empty() {
+                files.not_taken.extend(self.keep(commit).await?);
+                return Ok(());
+            }
+            // What both knew and the other node has left is not kept.
+            if Some(here.as_str()) != former && !is_ancestor(git, &here, commit).await? {
+                files.saved_as.push(new_branch(git, &here, &format!("conflict-{}", self.label)).await?);
+            }
+        }
+        git.output(["update-ref", name, commit]).await.map(drop)
+    }
+
+    /// Makes a branch at a commit of the chain that this workspace does not take over, unless a branch has it. Returns its name.
+    async fn keep(&self, commit: &str) -> GitResult<Option<String>> {
+        let contains = format!("--contains={commit}");
+        if !self.git.output(["for-each-ref", "--count=1", &contains, "refs/heads"]).await?.is_empty() {
+            return Ok(None);
+        }
+        new_branch(self.git, commit, &format!("from-{}", self.label)).await.map(Some)
     }
 }
 
-/// Gives files that are in no commit, and that git would overwrite, another name.
-pub(super) async fn move_files_away(git: &Git<'_>, dir: PathBuf, wanted: &str, label: &str) -> GitResult<()> {
-    for _ in 0..MAX_MOVED_FILES {
+async fn is_in_worktree(git: &Git<'_>, branch: &str) -> GitResult<bool> {
+    let used = git.output(["for-each-ref", "--format=%(HEAD)%(worktreepath)", branch]).await?;
+    // The workspace itself has an asterisk.
+    Ok(!used.trim().is_empty() && !used.starts_with('*'))
+}
+
+/// Gives files that are in no commit, and that git would overwrite, another name, under which they are ignored.
+pub(super) async fn move_files_away(
+    git: &Git<'_>,
+    repository: &Git<'_>,
+    dir: PathBuf,
+    (wanted, label): (&str, &str),
+) -> GitResult<()> {
+    const IGNORE: &str = "mkdir -p .git/info && { grep -qxF \"$1\" .git/info/exclude 2>/dev/null || printf '%s\\n' \"$1\" >>.git/info/exclude; }";
+    const MOVE: &str = "[ ! -e \"$2\" ] && [ ! -L \"$2\" ] && mv -- \"$1\" \"$2\"";
+    for number in 0..MAX_MOVED_FILES {
         let Some(path) = find_conflict(git, dir.clone(), wanted).await? else { return Ok(()) };
+        if number == 0 {
+            repository.run_shell(IGNORE, [format!("*{CONFLICT_ENDING}{label}*").into()]).await?;
+        }
         let path = replaced_directory(git, wanted, &path).await?.unwrap_or(path);
-        let copy = path_aside(&path, label);
-        git.run_shell("[ ! -e \"$2\" ] && mv -- \"$1\" \"$2\"", [dot_slash(path.into()), dot_slash(copy.into())])
-            .await?;
+        let copy = path_aside(&path, label, number);
+        git.run_shell(MOVE, [dot_slash(path.into()), dot_slash(copy.into())]).await?;
     }
     Err("too many files that are in no commit are in its way".into())
 }
@@ -271,12 +309,12 @@ async fn replaced_directory(git: &Git<'_>, wanted: &str, path: &Path) -> GitResu
 }
 
 /// Returns the name that a file gets. One that is long is not in it.
-fn path_aside(path: &Path, label: &str) -> PathBuf {
+fn path_aside(path: &Path, label: &str, number: usize) -> PathBuf {
     const MAX_NAME_BYTES: usize = 255;
-    let ending = format!("conflict-{label}");
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{ending}"));
-    path.with_file_name(if name.len() > MAX_NAME_BYTES { ending.into() } else { name })
+    name.push(format!("{CONFLICT_ENDING}{label}"));
+    let short = || format!("{number}{CONFLICT_ENDING}{label}").into();
+    path.with_file_name(if name.len() > MAX_NAME_BYTES { short() } else { name })
 }
 
 fn dot_slash(path: std::ffi::OsString) -> std::ffi::OsString {

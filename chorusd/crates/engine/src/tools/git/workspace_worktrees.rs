@@ -31,7 +31,7 @@ pub(super) async fn restore_worktree(
     }
     let saved = chain.save(&here, wanted).await?;
     let _command = ctx.start_command().await?;
-    move_files_away(&git, ctx.workspace(), wanted, chain.label).await?;
+    move_files_away(&git, chain.git, ctx.workspace(), (wanted, chain.label)).await?;
     git.output(["read-tree", "-m", "-u", "HEAD", wanted]).await?;
     git.output(["update-ref", &branch, wanted]).await?;
     Ok(saved)
