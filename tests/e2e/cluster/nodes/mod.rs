@@ -18,6 +18,7 @@ mod pooler;
 mod promotion;
 mod scaling_page;
 mod search;
+mod silent_bucket;
 mod takeover;
 mod transfers;
 mod upgrade;

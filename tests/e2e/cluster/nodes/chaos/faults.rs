@@ -10,12 +10,15 @@ use chorus_tests::rng::Rng;
 use chorus_tests::{Daemon, process};
 use rustix::process::Signal;
 
-use super::{Chaos, pick, takeovers};
+use super::takeovers::{self, Takeovers};
+use super::{Chaos, NAMES, pick};
 
 /// What may happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     Kill,
+    /// Neither the database nor another node reaches it.
+    CutOff,
     Stop,
     Pause,
     Database(Cable),
@@ -36,9 +39,10 @@ enum Cable {
 }
 
 /// Each kind once, some twice.
-const DECK: [Fault; 16] = [
+const DECK: [Fault; 17] = [
     Fault::Kill,
     Fault::Kill,
+    Fault::CutOff,
     Fault::Stop,
     Fault::Pause,
     Fault::Database(Cable::Silent),
@@ -61,26 +65,28 @@ pub(super) struct Driver<'a> {
     daemons: &'a mut [Option<Daemon>; 3],
     rng: Rng,
     done: Vec<Fault>,
-    pub(super) takeovers: Vec<Duration>,
+    pub(super) takeovers: Takeovers,
 }
 
 impl<'a> Driver<'a> {
     pub(super) fn new(chaos: &'a Arc<Chaos>, daemons: &'a mut [Option<Daemon>; 3], seed: u64) -> Self {
-        Self { chaos, daemons, rng: Rng::new(seed), done: Vec::new(), takeovers: Vec::new() }
+        Self { chaos, daemons, rng: Rng::new(seed), done: Vec::new(), takeovers: Takeovers::default() }
     }
 
     /// Puts faults until the time is over, and heals everything.
     #[expect(clippy::print_stdout, reason = "what happened belongs to a failure")]
     pub(super) fn run(&mut self, until: Instant) {
         let (begun, mut deck) = (Instant::now(), Vec::new());
+        // A short run has both of which the times are measured.
+        let mut first = [Fault::CutOff, Fault::Kill].into_iter();
         while Instant::now() < until {
             if deck.is_empty() {
                 deck.extend(DECK);
                 self.chaos.models.forget_requests();
             }
-            let fault = deck.swap_remove(pick(&mut self.rng, deck.len()));
+            let fault = first.next().unwrap_or_else(|| deck.swap_remove(pick(&mut self.rng, deck.len())));
             let victim = pick(&mut self.rng, 3);
-            println!("{:6.1} s: {fault:?} of {}", begun.elapsed().as_secs_f32(), ["a", "b", "c"][victim]);
+            println!("{:6.1} s: {fault:?} of {}", begun.elapsed().as_secs_f32(), NAMES[victim]);
             self.put(fault, victim);
             self.done.push(fault);
             self.expect_alive();
@@ -116,6 +122,7 @@ impl<'a> Driver<'a> {
     fn put(&mut self, fault: Fault, victim: usize) {
         match fault {
             Fault::Kill => self.kill(victim),
+            Fault::CutOff => self.cut_off(victim),
             Fault::Stop => {
                 let stopped = self.daemons[victim].take().expect("a daemon").terminate();
                 assert!(stopped.success(), "{stopped}");
@@ -178,10 +185,24 @@ impl<'a> Driver<'a> {
         } else {
             let kill = (self.done.len() as u64, Instant::now());
             let times = takeovers::measure(self.chaos, agents, others, kill);
-            self.takeovers.extend(times);
+            self.takeovers.killed.extend(times);
             self.pause_up_to(1_000, 8_000);
         }
         self.start(victim);
+    }
+
+    /// Cuts the cables of a node, and asks the others for some of its agents.
+    fn cut_off(&mut self, victim: usize) {
+        let others = [(victim + 1) % 3, (victim + 2) % 3];
+        let agents = takeovers::agents_of(self.chaos, victim, others[0]);
+        let chaos = self.chaos.clone();
+        let cables = [&chaos.proxies[victim].database, &chaos.proxies[victim].peers];
+        cables.iter().for_each(|cable| cable.fall_silent());
+        let cut = (self.done.len() as u64, Instant::now());
+        let times = takeovers::measure(self.chaos, agents, others, cut);
+        self.takeovers.cut_off.extend(times);
+        self.pause_up_to(1_000, 8_000);
+        cables.iter().for_each(|cable| cable.heal());
     }
 
     fn put_cable(&mut self, cable: Cable, proxy: impl Fn(&Chaos) -> &FaultProxy) {

@@ -1,4 +1,4 @@
-//! The time without an answer of agents whose node was killed.
+//! The time without an answer of agents whose node was killed or cut off.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,10 +8,17 @@ use chorus_proto::methods::daemon::{Status, StatusParams};
 use chorus_tests::rng::Rng;
 
 use super::super::try_append;
-use super::Chaos;
+use super::{Chaos, NAMES};
 
-/// Agents that are asked for after a kill.
-const ASKED: usize = 4;
+/// Agents that are asked for after a node was killed or cut off, in the short form and in the long one.
+const ASKED: [usize; 2] = [6, 20];
+
+/// Times from a fault until an agent of the node was served by another one, one for each agent.
+#[derive(Debug, Default)]
+pub(super) struct Takeovers {
+    pub(super) killed: Vec<Duration>,
+    pub(super) cut_off: Vec<Duration>,
+}
 
 /// Names shared agents of a node, as another one sees them.
 pub(super) fn agents_of(chaos: &Chaos, node: usize, through: usize) -> Vec<String> {
@@ -20,37 +27,45 @@ pub(super) fn agents_of(chaos: &Chaos, node: usize, through: usize) -> Vec<Strin
         return Vec::new();
     }
     let Ok(status) = client.call::<Status>(&StatusParams::default()) else { return Vec::new() };
-    let name = ["a", "b", "c"][node];
-    let found = status.agents.into_iter().filter(|agent| agent.node.as_deref() == Some(name));
-    found.map(|agent| agent.name).filter(|name| chaos.shared.contains(name)).take(ASKED).collect()
+    let found = status.agents.into_iter().filter(|agent| agent.node.as_deref() == Some(NAMES[node]));
+    let asked = ASKED[usize::from(chaos.is_long)];
+    found.map(|agent| agent.name).filter(|name| chaos.shared.contains(name)).take(asked).collect()
 }
 
-/// Appends to each agent through nodes that run, from the moment of a kill on. Returns how long each waited.
+/// Appends to each agent through nodes that run, from the moment of a fault on. Returns how long each waited.
 pub(super) fn measure(
     chaos: &Arc<Chaos>,
     agents: Vec<String>,
     nodes: [usize; 2],
-    kill: (u64, Instant),
+    fault: (u64, Instant),
 ) -> Vec<Duration> {
-    let (number, killed) = kill;
+    let (number, began) = fault;
     let asked = (1_000..).zip(agents).map(|(writer, agent)| {
         let chaos = chaos.clone();
         std::thread::spawn(move || {
             let (text, mut rng) = (format!("m{writer}.{number}"), Rng::new(writer + number));
             chaos.until_answered(&text, (&mut rng, &nodes), |client| try_append(client, &agent, &text));
-            let waited = killed.elapsed();
+            let waited = began.elapsed();
             chaos.acknowledged.lock().push((agent, text));
             waited
         })
     });
     let asked: Vec<_> = asked.collect();
-    asked.into_iter().map(|thread| thread.join().expect("an append after a kill")).collect()
+    asked.into_iter().map(|thread| thread.join().expect("an append after a fault")).collect()
 }
 
-/// Says what the times were.
-pub(super) fn describe(times: &mut [Duration]) -> String {
+impl Takeovers {
+    /// Says what the times were.
+    pub(super) fn describe(&mut self) -> String {
+        let killed = describe(&mut self.killed);
+        format!("until another node serves an agent: killed {killed}; cut off {}", describe(&mut self.cut_off))
+    }
+}
+
+fn describe(times: &mut [Duration]) -> String {
     times.sort_unstable();
-    let at = |part: usize| times.get((times.len() * part / 100).min(times.len().saturating_sub(1)));
-    let [half, most] = [50, 99].map(|part| at(part).map_or(0.0, Duration::as_secs_f64));
-    format!("node killed until the agent answers elsewhere: p50 {half:.1} s, p99 {most:.1} s of {} agents", times.len())
+    let Some(longest) = times.last() else { return "(none)".to_owned() };
+    let at = |part: usize| times[(times.len() * part / 100).min(times.len() - 1)].as_secs_f64();
+    let count = times.len();
+    format!("p50 {:.1} s, p99 {:.1} s, max {:.1} s ({count} agents)", at(50), at(99), longest.as_secs_f64())
 }
