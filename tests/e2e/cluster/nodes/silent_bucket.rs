@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::http_fault_proxy::{HttpFault, HttpFaultProxy};
 use chorus_tests::s3_server::TestBucket;
-use chorus_tests::{DEADLINE, Daemon};
+use chorus_tests::{DEADLINE, Daemon, wait_until};
 
 use super::{Cluster, try_append};
 
@@ -14,6 +14,7 @@ const BOUND: Duration = Duration::from_secs(20);
 
 /// A save keeps the other requests for its agent waiting, so that it may not wait for long.
 #[tokio::test(flavor = "multi_thread")]
+#[expect(clippy::print_stdout, reason = "the figure is for the documentation")]
 async fn a_save_and_what_waits_for_it_are_answered_within_seconds() {
     let Some(cluster) = Cluster::create() else { return };
     let Some(bucket) = TestBucket::create() else { return };
@@ -32,9 +33,7 @@ async fn a_save_and_what_waits_for_it_are_answered_within_seconds() {
     });
     other.set_timeout(Some(DEADLINE * 3)).expect("a time-out");
     let appended = chorus_runtime::spawn_blocking(move || {
-        chorus_tests::wait_until("the save to reach the bucket", DEADLINE, || {
-            (proxy.pending_faults() == 0).then_some(())
-        });
+        wait_until("the save to reach the bucket", DEADLINE, || (proxy.pending_faults() == 0).then_some(()));
         let total = try_append(&mut other, "x", "two").expect("an append");
         (total, begun.elapsed())
     });

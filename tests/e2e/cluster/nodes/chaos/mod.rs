@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use chorus_base::sync::Mutex;
 use chorus_proto::{CallError, Client, ErrorKind};
+use chorus_tests::client_ext::ClientExt;
 use chorus_tests::fault_proxy::FaultProxy;
 use chorus_tests::http_fault_proxy::HttpFaultProxy;
 use chorus_tests::model_server::{ModelServer, Response};
@@ -27,7 +28,7 @@ use tokio::runtime::Handle;
 use super::{Cluster, change_bucket, start_all};
 
 /// Seconds of faults; `CHORUS_CLUSTER_SECONDS` overrides it.
-const SECONDS: u64 = 25;
+const SECONDS: u64 = 20;
 
 /// From so many seconds on, more agents and clients take part, and faults last longer.
 const LONG: u64 = 600;
@@ -145,9 +146,9 @@ impl Chaos {
         self.runtime.block_on(wait::pause(Duration::from_millis(milliseconds)));
     }
 
-    #[expect(clippy::print_stdout, reason = "what took long belongs to a failure")]
     /// Sends a request through any of these nodes until it is answered. The second value is true if an attempt before may have
     /// been carried out, or may be carried out later.
+    #[expect(clippy::print_stdout, reason = "what took long belongs to a failure")]
     fn until_answered<T>(
         &self,
         what: &str,
@@ -195,7 +196,10 @@ async fn failures_of_everything_lose_and_double_nothing() {
     let chaos = Arc::new(chaos);
     let mut daemons = start_all(&chaos.homes).map(Some);
     let mut client = daemons[0].as_ref().expect("a daemon").client();
-    chaos.shared.iter().for_each(|name| chorus_tests::client_ext::ClientExt::init(&mut client, name));
+    for (daemon, names) in daemons.iter().flatten().zip(chaos.shared.chunks(chaos.shared.len().div_ceil(3))) {
+        let mut client = daemon.client();
+        names.iter().for_each(|name| ClientExt::init(&mut client, name));
+    }
     let clients: Vec<_> = (0..if chaos.is_long { 16 } else { 6 })
         .map(|writer| {
             let mut worker = clients::Worker::create(&chaos, seed, writer, &mut client);
