@@ -14,6 +14,7 @@ pub mod export_checks;
 pub mod fake_daemon;
 pub mod fault_proxy;
 pub mod fixture;
+pub mod free_port;
 pub mod frozen_disk;
 pub mod fuzz;
 pub mod gate;

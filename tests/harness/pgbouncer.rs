@@ -1,9 +1,10 @@
 //! A real pgbouncer in front of a PostgreSQL server.
 
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::os::unix::fs::chown;
 use std::process::{Child, Command, Stdio};
 
+use crate::free_port::free_port;
 use crate::postgres::Result;
 use crate::{DEADLINE, wait_until};
 
@@ -48,7 +49,7 @@ impl PgBouncer {
             return Ok(None);
         }
         let dir = tempfile::Builder::new().prefix("chorus-pgbouncer-").tempdir_in("/tmp")?.keep();
-        let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
+        let port = free_port();
         let shown = dir.display();
         let mode = mode.name();
         let config = format!(

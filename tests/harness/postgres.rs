@@ -1,6 +1,5 @@
 //! A real PostgreSQL server in a temporary directory, one for the whole process, and a database in it for each test.
 
-use std::net::TcpListener;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -9,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use tokio_postgres::{Client, NoTls};
 
+use crate::free_port::free_port;
 use crate::pgbouncer::{PgBouncer, PoolMode};
 use crate::skip::skip;
 
@@ -82,7 +82,7 @@ impl Server {
         if let Some(user) = user {
             chown(&dir, Some(id(&["-u", user])?), None)?;
         }
-        let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
+        let port = free_port();
         let poolers = [OnceLock::new(), OnceLock::new()];
         let mut server = Self { dir, bin: bin.to_owned(), port, user, _janitor: None, poolers };
         fill(&server)?;

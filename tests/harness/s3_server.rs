@@ -1,11 +1,12 @@
 //! A real server that speaks S3 (`moto_server`), one for the whole process, and a bucket in it for each test.
 
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::free_port::free_port;
 use crate::skip::skip;
 use crate::{DEADLINE, wait_until};
 
@@ -24,7 +25,7 @@ fn start_server() -> Option<u16> {
     if !is_installed.is_ok_and(|status| status.success()) {
         return None;
     }
-    let port = TcpListener::bind(("127.0.0.1", 0)).expect("a port").local_addr().expect("its address").port();
+    let port = free_port();
     let run = format!("moto_server -H 127.0.0.1 -p {port} >/dev/null 2>&1 & read -r _; kill $!");
     let mut janitor = Command::new("sh");
     janitor.args(["-c", &run]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use chorus_store_postgres::DatabaseUrl;
 use chorus_tests::certificates::Authority;
 use chorus_tests::fault_proxy::FaultProxy;
+use chorus_tests::free_port::free_port;
 use chorus_tests::pgbouncer::PoolMode;
 use chorus_tests::postgres::{Database, Server};
 use chorus_tests::{DEADLINE, wait_until};
@@ -116,7 +117,7 @@ async fn a_failed_attempt_says_what_is_wrong_and_what_to_do() -> Result {
             let _ = stream.and_then(|mut stream| std::io::Write::write_all(&mut stream, b"SSH-2.0-OpenSSH_9.2\r\n"));
         }
     });
-    let closed = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+    let closed = free_port();
     let (port, name, plain) = (database.direct_port(), database.name(), without_tls.direct_port());
     let ca = authority.certificate();
     let ca = ca.display();

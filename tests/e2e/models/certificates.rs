@@ -1,9 +1,9 @@
 //! TLS: a machine without certificates reaches servers that need none, and trusts no other.
 
-use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 
 use chorus_tests::ctl::chorusctl;
+use chorus_tests::free_port::free_port;
 use chorus_tests::model_server::{ModelServer, Response};
 use chorus_tests::wait::{DEADLINE, wait_until};
 use chorus_tests::{Daemon, Home};
@@ -45,7 +45,7 @@ impl TlsServer {
             .status()
             .expect("openssl");
         assert!(made.success());
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|bound| bound.local_addr()).expect("a port").port();
+        let port = free_port();
         let child = Command::new("openssl")
             .args(["s_server", "-quiet", "-www", "-cert", "cert.pem", "-key", "key.pem", "-port", &port.to_string()])
             .current_dir(dir)

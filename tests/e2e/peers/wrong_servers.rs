@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use chorus_peers::{ConnectErrorKind, PoolLimits};
 use chorus_tests::certificates::Authority;
+use chorus_tests::free_port::free_port;
 
 use super::openssl::Server;
 use super::{Certificates, EchoNode, Result, VALID, names_of, owner, peer_at, pool_of, pool_with, sign};
@@ -71,7 +72,7 @@ async fn a_server_that_is_absent_or_silent_or_no_server_is_named() -> Result {
             let _ = stream.and_then(|mut stream| std::io::Write::write_all(&mut stream, b"SSH-2.0-OpenSSH_9.2\r\n"));
         }
     });
-    let closed = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+    let closed = free_port();
     let table =
         [(closed, "nothing listens there"), (silent_port, "does not answer"), (other_port, "does not speak TLS")];
     for (port, reason) in table {

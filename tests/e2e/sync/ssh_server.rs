@@ -1,11 +1,12 @@
 //! An ssh server of a test, on a port of its own.
 
 use std::fs::{self, Permissions};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use chorus_tests::free_port::free_port;
 use chorus_tests::{DEADLINE, Home, wait_until};
 
 /// A running sshd that the user of the test may log in to. Dropping it ends it.
@@ -36,8 +37,7 @@ impl SshServer {
         );
         fs::write(dir.join("chorusctl"), wrapper).expect("a program");
         fs::set_permissions(dir.join("chorusctl"), Permissions::from_mode(0o755)).expect("permissions");
-        // The port may be taken by another test in between, which the client would notice by the key.
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
+        let port = free_port();
         let at = |name: &str| dir.join(name).display().to_string();
         let config = format!(
             "Port {port}\nListenAddress 127.0.0.1\nHostKey {}\nAuthorizedKeysFile {}\nStrictModes no\nUsePAM no\nPidFile none\n\

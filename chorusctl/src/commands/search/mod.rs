@@ -7,7 +7,7 @@ mod mode;
 pub mod model;
 mod next_commands;
 
-use chorus_proto::methods::search::{Search, SearchParams, SearchResult};
+use chorus_proto::methods::search::{Search, SearchIndexState, SearchParams, SearchResult};
 
 use crate::app::{App, parse_result};
 use crate::cli::GlobalOptions;
@@ -155,7 +155,8 @@ pub fn run(mut args: Args, app: &mut App) -> Result<(), Error> {
     app.call_and_print::<Search>(&params, |app, result| {
         print_hits(app, &result)?;
         if result.hits.is_empty() {
-            app.stderr.line(&no_match_line(is_filtered, all_agents));
+            let line = no_match_yet_line(result.index).map(str::to_owned);
+            app.stderr.line(&line.unwrap_or_else(|| no_match_line(is_filtered, all_agents)));
         }
         print_notices(app, &result);
         if !app.stdout.is_quiet()
@@ -209,6 +210,13 @@ fn no_match_line(is_filtered: bool, all_agents: bool) -> String {
     format!("no matches: try fewer words{filters}{agents}")
 }
 
+/// Returns the line for a search without hits that did not see the newest messages; `None` if it did, or if the progress says how much is
+/// missing.
+fn no_match_yet_line(index: SearchIndexState) -> Option<&'static str> {
+    let is_nearly_complete = !index.complete && index.percent_indexed().is_none();
+    is_nearly_complete.then_some("no matches yet: the newest messages are not indexed; try again in a moment")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -228,5 +236,10 @@ mod tests {
     fn no_match_says_what_can_still_be_tried() {
         assert_eq!(no_match_line(false, false), "no matches: try fewer words, or --all-agents");
         assert_eq!(no_match_line(true, true), "no matches: try fewer words, fewer filters");
+        let index = SearchIndexState { complete: true, indexed: 9, total: 9, messages: 120 };
+        let behind = SearchIndexState { complete: false, ..index };
+        let rebuilt = SearchIndexState { complete: false, indexed: 1, total: 9, messages: 12 };
+        let line = "no matches yet: the newest messages are not indexed; try again in a moment";
+        assert_eq!([index, behind, rebuilt].map(no_match_yet_line), [None, Some(line), None]);
     }
 }

@@ -55,6 +55,9 @@ pub trait WorkspaceBundleTable: Debug + Send + Sync {
     /// Returns those of `keys` that a row names.
     fn named(&self, keys: Vec<String>) -> CatalogRead<'_, HashSet<String>>;
 
+    /// Returns up to `limit` keys that rows name, those after `after`, in the order of their bytes.
+    fn keys(&self, after: Option<String>, limit: u64) -> CatalogRead<'_, Vec<String>>;
+
     /// Deletes all bundles of an agent.
     fn delete_of_agent(&self, agent: Uuid) -> CatalogWrite<()>;
 }

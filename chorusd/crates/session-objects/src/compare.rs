@@ -1,4 +1,4 @@
-//! Compares the bodies in the bucket with the rows that name them: after a restore of the database to an earlier moment, some
+//! Compares the objects in the bucket with the rows that name them: after a restore of the database to an earlier moment, some
 //! rows may name bodies that were deleted since, and bodies that were written since have no row.
 
 use std::collections::VecDeque;
@@ -9,6 +9,7 @@ use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::bucket::{Bucket, Listed};
+use crate::bundle_key::BundleKey;
 use crate::key::{BodyKey, Prefix};
 use crate::sweep::{NamedBodies, server_time};
 
@@ -55,8 +56,34 @@ pub async fn compare_bodies(
     rows: &dyn ListedBodies,
     found: &mut Comparison,
 ) -> Result<()> {
+    let is_body = |key: &str| BodyKey::parse(prefix, key).is_some();
+    compare_folder(bucket, prefix, &prefix.bodies(), &is_body, rows, found).await
+}
+
+/// As [`compare_bodies`], for the bundles of workspaces.
+///
+/// # Errors
+/// As [`compare_bodies`].
+pub async fn compare_bundles(
+    bucket: &dyn Bucket,
+    prefix: &Prefix,
+    rows: &dyn ListedBodies,
+    found: &mut Comparison,
+) -> Result<()> {
+    let is_bundle = |key: &str| BundleKey::parse(prefix, key).is_some();
+    compare_folder(bucket, prefix, &prefix.bundles(), &is_bundle, rows, found).await
+}
+
+async fn compare_folder(
+    bucket: &dyn Bucket,
+    prefix: &Prefix,
+    folder: &str,
+    is_ours: &(dyn Fn(&str) -> bool + Sync),
+    rows: &dyn ListedBodies,
+    found: &mut Comparison,
+) -> Result<()> {
     let old = server_time(bucket, prefix).await? - SignedDuration::try_from(UNNAMED_AGE).unwrap_or_default();
-    let mut objects = Objects { bucket, prefix: prefix.bodies(), after: None, page: VecDeque::new(), ended: false };
+    let mut objects = Objects { bucket, folder, after: None, page: VecDeque::new(), ended: false };
     let mut after = None;
     loop {
         // The rows first: the body of each was written before it.
@@ -64,7 +91,7 @@ pub async fn compare_bodies(
         let (mut missing, mut unnamed) = (Vec::new(), Vec::new());
         for key in &keys {
             while let Some(object) = objects.next_if(|object| object.key < *key).await? {
-                note_unnamed(prefix, rows, object, old, &mut unnamed, found).await?;
+                note_unnamed(is_ours, rows, object, old, &mut unnamed, found).await?;
             }
             if objects.next_if(|object| object.key == *key).await?.is_none() {
                 missing.push(key.clone());
@@ -72,7 +99,7 @@ pub async fn compare_bodies(
         }
         if keys.is_empty() {
             while let Some(object) = objects.next_if(|_| true).await? {
-                note_unnamed(prefix, rows, object, old, &mut unnamed, found).await?;
+                note_unnamed(is_ours, rows, object, old, &mut unnamed, found).await?;
             }
         }
         count_unnamed(rows, &mut unnamed, found).await?;
@@ -90,7 +117,7 @@ pub async fn compare_bodies(
 /// The objects in the order of their keys.
 struct Objects<'a> {
     bucket: &'a dyn Bucket,
-    prefix: String,
+    folder: &'a str,
     after: Option<String>,
     page: VecDeque<Listed>,
     ended: bool,
@@ -100,7 +127,7 @@ impl Objects<'_> {
     /// Takes the next object if it is wanted.
     async fn next_if(&mut self, is_wanted: impl Fn(&Listed) -> bool) -> Result<Option<Listed>> {
         if self.page.is_empty() && !self.ended {
-            self.page = self.bucket.list(&self.prefix, self.after.as_deref(), PAGE).await?.into();
+            self.page = self.bucket.list(self.folder, self.after.as_deref(), PAGE).await?.into();
             match self.page.back() {
                 Some(last) => self.after = Some(last.key.clone()),
                 None => self.ended = true,
@@ -114,14 +141,14 @@ impl Objects<'_> {
 }
 
 async fn note_unnamed(
-    prefix: &Prefix,
+    is_ours: &(dyn Fn(&str) -> bool + Sync),
     rows: &dyn ListedBodies,
     object: Listed,
     old: Timestamp,
     unnamed: &mut Vec<String>,
     found: &mut Comparison,
 ) -> Result<()> {
-    if object.modified < old && BodyKey::parse(prefix, &object.key).is_some() {
+    if object.modified < old && is_ours(&object.key) {
         unnamed.push(object.key);
     }
     if unnamed.len() == PAGE { count_unnamed(rows, unnamed, found).await } else { Ok(()) }

@@ -28,7 +28,7 @@ pub use bodies::{BodyFuture, BodyRow, FoundBody, NewBody, SessionBodies, Written
 pub use bucket::{Bucket, BucketFuture, Listed, PutOutcome};
 pub use bundle_key::BundleKey;
 pub use cache::BodyCache;
-pub use compare::{Comparison, ListedBodies, compare_bodies};
+pub use compare::{Comparison, ListedBodies, compare_bodies, compare_bundles};
 pub use directory::DirectoryBucket;
 pub use key::{BodyKey, Prefix};
 pub use object_bodies::{NAME_WITHIN, ObjectBodies};

@@ -10,7 +10,7 @@ use chorus_proto::ErrorKind;
 use chorus_runtime::run_blocking;
 use chorus_session::stored_message::StoredMessage;
 use chorus_session_objects::{Comparison, Right};
-use chorus_store::{BodyComparison, SharedBodies, is_current_copy, session_files};
+use chorus_store::{BodyComparison, BucketComparison, SharedBodies, is_current_copy, session_files};
 use futures_util::future::BoxFuture;
 use tokio::time::timeout;
 
@@ -103,6 +103,13 @@ fn deleted(row: &SessionRow) -> Error {
         .hint("list sessions: chorusctl history")
 }
 
+/// Names what is missing: the session of PREFIX/agents/AGENT/SESSION/EPOCH-WRITE, the agent of PREFIX/workspaces/AGENT/EPOCH-WRITE.
+fn describe_comparison(found: Comparison) -> BodyComparison {
+    let Comparison { compared, missing, missing_count, unnamed, complete } = found;
+    let named = |key: &String| key.rsplit('/').nth(1).unwrap_or(key).to_owned();
+    BodyComparison { compared, missing: missing.iter().map(named).collect(), missing_count, unnamed, complete }
+}
+
 impl SharedBodies for SharedSessions {
     fn refresh(&self, row: SessionRow, path: PathBuf) -> BoxFuture<'_, Result<SessionRow>> {
         Box::pin(self.refresh_file(row, path))
@@ -115,18 +122,14 @@ impl SharedBodies for SharedSessions {
         })
     }
 
-    fn compare(&self, limit: Duration) -> BoxFuture<'_, Result<BodyComparison>> {
+    fn compare(&self, limit: Duration) -> BoxFuture<'_, Result<BucketComparison>> {
         Box::pin(async move {
-            let mut found = Comparison::default();
-            // If the time is over, `found` has what was compared by then.
-            if let Ok(Err(failure)) = timeout(limit, self.compare_into(&mut found)).await {
+            let (mut bodies, mut bundles) = (Comparison::default(), Comparison::default());
+            // If the time is over, they have what was compared by then.
+            if let Ok(Err(failure)) = timeout(limit, self.compare_into(&mut bodies, &mut bundles)).await {
                 return Err(failure);
             }
-            let Comparison { compared, missing, missing_count, unnamed, complete } = found;
-            // PREFIX/agents/AGENT/SESSION/EPOCH-WRITE
-            let session = |key: &String| key.rsplit('/').nth(1).unwrap_or(key).to_owned();
-            let missing = missing.iter().map(session).collect();
-            Ok(BodyComparison { compared, missing, missing_count, unnamed, complete })
+            Ok(BucketComparison { sessions: describe_comparison(bodies), workspaces: describe_comparison(bundles) })
         })
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use chorus_base::error::Result;
 use chorus_catalog::{SessionTable, WorkspaceBundleTable};
 use chorus_session_objects::{
-    Comparison, ListedBodies, NamedBodies, SweepReport, compare_bodies, sweep, sweep_bundles,
+    Comparison, ListedBodies, NamedBodies, SweepReport, compare_bodies, compare_bundles, sweep, sweep_bundles,
 };
 use futures_util::future::BoxFuture;
 
@@ -46,10 +46,17 @@ impl NamedBodies for BundleRows<'_> {
     }
 }
 
+impl ListedBodies for BundleRows<'_> {
+    fn page(&self, after: Option<String>, limit: usize) -> BoxFuture<'_, Result<Vec<String>>> {
+        self.0.keys(after, limit as u64)
+    }
+}
+
 impl SharedSessions {
-    /// Compares rows and bodies, as [`compare_bodies`] does.
-    pub(crate) async fn compare_into(&self, found: &mut Comparison) -> Result<()> {
-        compare_bodies(&*self.bucket, &self.prefix, &Rows(&self.sessions), found).await
+    /// Compares rows and bodies, as [`compare_bodies`] does, then rows and bundles.
+    pub(crate) async fn compare_into(&self, bodies: &mut Comparison, bundles: &mut Comparison) -> Result<()> {
+        compare_bodies(&*self.bucket, &self.prefix, &Rows(&self.sessions), bodies).await?;
+        compare_bundles(&*self.bucket, &self.prefix, &BundleRows(&self.workspaces), bundles).await
     }
 
     /// Deletes bodies that no row names and that are a day old. Several nodes may do it at once.

@@ -48,7 +48,7 @@ pub use journal::SqliteJournal;
 pub use session_file_fsync::syncfs_covers as syncs_whole_file_system;
 pub use session_files::SessionFiles;
 pub use session_growth::{ChangeGrown, GrowthResult, HeaderChange, PrepareMessage};
-pub use shared_bodies::{BodyComparison, SharedBodies, is_current_copy};
+pub use shared_bodies::{BodyComparison, BucketComparison, SharedBodies, is_current_copy};
 pub use shared_files::{AgentDir, SharedFiles};
 pub use shared_workspaces::{NewWorkspaceBundle, SharedWorkspaces};
 pub use snapshot::{PendingSnapshots, Snapshots};

@@ -16,6 +16,14 @@ use super::session_files::{path_of, stamp};
 /// Bytes of a body from which a session that is not on this machine is read in pages, and not copied as a whole.
 const MIN_PAGED_BYTES: u64 = 1 << 20;
 
+/// What is in the bucket, compared with the database.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BucketComparison {
+    pub sessions: BodyComparison,
+    /// The bundles of workspaces: `missing` has ids of agents.
+    pub workspaces: BodyComparison,
+}
+
 /// The rows and the bodies that do not fit each other.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BodyComparison {
@@ -54,7 +62,7 @@ pub trait SharedBodies: Debug + Send + Sync {
     ///
     /// # Errors
     /// `denied`, `storage_failed`.
-    fn compare(&self, limit: Duration) -> BoxFuture<'_, Result<BodyComparison>>;
+    fn compare(&self, limit: Duration) -> BoxFuture<'_, Result<BucketComparison>>;
 
     /// Deletes bodies that no row names, and copies beyond their limit. Does not end.
     fn run_upkeep(&self) -> BoxFuture<'_, ()>;

@@ -8,7 +8,7 @@ use chorus_base::private_fs::write_private;
 use chorus_tests::ctl::{Output, run_command};
 use chorus_tests::model_server::{ModelServer, Response};
 use chorus_tests::postgres::Database;
-use chorus_tests::{Home, home, skip};
+use chorus_tests::{DEADLINE, Home, home, skip, wait_until};
 use regex::Regex;
 
 const DAY: &str = include_str!("day.txt");
@@ -44,6 +44,13 @@ impl Day {
         fs::create_dir(&bin).expect("a directory");
         symlink(home.bins.chorusctl, bin.join("chorusctl")).expect("a link");
         Self { home, _models: models }
+    }
+
+    fn wait_until_indexed(&self) {
+        wait_until("the index", DEADLINE, || {
+            let status = self.run("chorusctl status --json").expect_json();
+            (status["search"]["complete"] == true).then_some(())
+        });
     }
 
     fn run(&self, line: &str) -> Output {
@@ -123,6 +130,10 @@ fn the_guide_works_the_same_with_both_stores() {
         let marked = line.strip_prefix("! ").or_else(|| line.strip_prefix("~ ")).and_then(|rest| rest.split_once(' '));
         let differs = line.starts_with('~');
         let (status, line) = marked.map_or((0, line), |(status, line)| (status.parse().expect("a status"), line));
+        if line.starts_with("chorusctl search") {
+            // A search waits a moment only, which is not enough on a busy machine.
+            days.each_ref().map(Day::wait_until_indexed);
+        }
         let outputs = days.each_ref().map(|day| day.run(line));
         let mut said = [const { String::new() }; 2];
         for (n, output) in outputs.iter().enumerate() {

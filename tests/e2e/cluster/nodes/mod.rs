@@ -22,16 +22,17 @@ mod silent_bucket;
 mod takeover;
 mod transfers;
 mod upgrade;
+mod workspace_branches;
 mod workspaces;
 
 use std::fs;
-use std::net::TcpListener;
 use std::ops::Range;
 use std::path::PathBuf;
 
 use chorus_proto::methods::context::{Append, AppendParams};
 use chorus_proto::{CallError, Client, NewMessage, Role};
 use chorus_tests::certificates::Authority;
+use chorus_tests::free_port::free_port;
 use chorus_tests::postgres::Database;
 use chorus_tests::{Daemon, Home, home, skip};
 use tempfile::TempDir;
@@ -78,7 +79,7 @@ impl Cluster {
         if !config.contains("[search]") {
             home = home.without_index();
         }
-        let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|socket| socket.local_addr()).expect("a port").port();
+        let port = free_port();
         let [ca, cert, key] = [self.authority.certificate(), cert, key].map(|path| path.display().to_string());
         let bucket = self.bucket.display();
         home.write_config(&format!(

@@ -1,10 +1,10 @@
 //! The first commands of docs/SCALING.md, run as they are written.
 
-use std::net::TcpListener;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use chorus_tests::ctl::run_command;
+use chorus_tests::free_port::free_port;
 use chorus_tests::home;
 
 use super::Cluster;
@@ -42,13 +42,8 @@ fn three_nodes_run_after_the_commands_of_the_page() {
         .map(|line| format!("{}\n", line.strip_prefix("    ").unwrap_or_default()))
         .collect();
     // The database and the ports of this test.
-    let ports: Vec<u16> = (0..3)
-        .map(|_| TcpListener::bind(("127.0.0.1", 0)).expect("a port"))
-        .collect::<Vec<_>>()
-        .iter()
-        .map(|socket| socket.local_addr().expect("an address").port())
-        .collect();
-    let port = format!("$(case $n in a) echo {};; b) echo {};; c) echo {};; esac)", ports[0], ports[1], ports[2]);
+    let [a, b, c] = std::array::from_fn(|_| free_port());
+    let port = format!("$(case $n in a) echo {a};; b) echo {b};; c) echo {c};; esac)");
     let replaced = [
         ("createdb chorus\n", ""),
         ("postgres:///chorus?host=/var/run/postgresql", cluster.url.as_str()),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use chorus_proto::Client;
 use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::methods::cluster::{Drain, DrainParams};
+use chorus_proto::methods::doctor::{Doctor, DoctorParams, Verdict};
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::{DEADLINE, Home, wait_until};
 
@@ -14,26 +15,26 @@ use super::{Cluster, start_all, try_append};
 use crate::tools::git::git;
 
 /// Creates the agent `x`, whose saves commit its workspace.
-fn init(client: &mut Client) {
+pub(super) fn init(client: &mut Client) {
     client.init("x");
     let (key, value) = (Some("checkpoint_workspace".into()), Some("true".into()));
     client.call::<Config>(&ConfigParams { name: "x".into(), key, value }).expect("agent.config");
 }
 
-fn workspace(home: &Home) -> PathBuf {
+pub(super) fn workspace(home: &Home) -> PathBuf {
     home.agent_dir("x").join("workspace")
 }
 
-fn write(home: &Home, name: &str, text: &str) {
+pub(super) fn write(home: &Home, name: &str, text: &str) {
     fs::write(workspace(home).join(name), text).expect("a file");
 }
 
-fn read(home: &Home, name: &str) -> String {
+pub(super) fn read(home: &Home, name: &str) -> String {
     fs::read_to_string(workspace(home).join(name)).unwrap_or_default()
 }
 
 /// Moves all agents of a node to the other one.
-fn drain(client: &mut Client, node: &str) {
+pub(super) fn drain(client: &mut Client, node: &str) {
     client.set_timeout(Some(DEADLINE * 3)).expect("a time-out");
     let drained = client.call::<Drain>(&DrainParams { node: Some(node.into()), undo: false }).expect("cluster.drain");
     assert_eq!(drained.moved, 1, "{drained:?}");
@@ -42,13 +43,13 @@ fn drain(client: &mut Client, node: &str) {
 }
 
 /// The messages about the workspace.
-fn notices(client: &mut Client) -> Vec<String> {
+pub(super) fn notices(client: &mut Client) -> Vec<String> {
     let texts = client.message_texts("x").into_iter();
     texts.filter(|text| text.to_lowercase().contains("your workspace")).collect()
 }
 
 /// The objects with bundles, by time.
-fn bundles(bucket: &Path) -> Vec<PathBuf> {
+pub(super) fn bundles(bucket: &Path) -> Vec<PathBuf> {
     let agents = fs::read_dir(bucket.join("workspaces")).expect("the bundles");
     let dirs = agents.map(|entry| entry.expect("an agent").path());
     let mut found: Vec<PathBuf> = dirs
@@ -59,12 +60,12 @@ fn bundles(bucket: &Path) -> Vec<PathBuf> {
     found
 }
 
-fn bytes(path: &Path) -> u64 {
+pub(super) fn bytes(path: &Path) -> u64 {
     fs::metadata(path).expect("an object").len()
 }
 
 /// Text that cannot be compressed much.
-fn noise(length: usize) -> String {
+pub(super) fn noise(length: usize) -> String {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     let mut next = || {
         state ^= state << 13;
@@ -171,6 +172,16 @@ fn a_damaged_bundle_is_refused_with_a_word_to_the_agent_and_a_later_one_is_compl
     let mut content = fs::read(&object).expect("the bundle");
     content.truncate(content.len() - 20);
     fs::write(&object, content).expect("the bundle");
+    let workspaces = |client: &mut Client| {
+        let report = client.call::<Doctor>(&DoctorParams::default()).expect("doctor");
+        let found = report.checks.into_iter().find(|check| check.name == "workspaces").expect("a check");
+        (found.verdict, found.text)
+    };
+    assert_eq!(workspaces(&mut client), (Verdict::Ok, "1 checkpoint of workspaces, and none is missing".into()));
+    fs::rename(&object, cluster.bucket.join("away")).expect("the bundle");
+    let missing = "the bucket lacks 1 checkpoint of the workspaces of x";
+    assert_eq!(workspaces(&mut client), (Verdict::Fail, missing.into()));
+    fs::rename(cluster.bucket.join("away"), &object).expect("the bundle");
     drain(&mut client, "a");
     assert_eq!(read(&homes[1], "plan.md"), "");
     let told = notices(&mut other);

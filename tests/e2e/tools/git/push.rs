@@ -1,10 +1,11 @@
 //! Pushes: to a real server, to a repository in the workspace, and to nowhere else.
 
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use chorus_tests::free_port::free_port;
 use chorus_tests::program::write_program;
 use chorus_tests::{DEADLINE, wait_until};
 use serde_json::json;
@@ -20,7 +21,7 @@ struct Server {
 
 impl Server {
     fn start(base: &Path) -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("its number").port();
+        let port = free_port();
         // The program itself: `git` would leave it running when it is killed.
         let exec = git(base, &["--exec-path"]);
         let child = Command::new(Path::new(&exec).join("git-daemon"))

@@ -3,6 +3,8 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 
+use chorus_tests::free_port::free_port;
+
 use super::*;
 
 /// The server as a process of the test, ended when it is dropped.
@@ -56,7 +58,7 @@ fn it_gets_its_token_and_headers_and_nobody_sees_them() {
 #[test]
 fn one_that_is_not_there_is_reported_and_tried_again() {
     let place = Place::new();
-    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("its number").port();
+    let free = free_port();
     let table = format!("[mcp.test]\nurl = \"http://127.0.0.1:{free}/mcp\"\n");
     let fixture = builder(home()).tables(&table).start();
     create_agent(&fixture, "a", "open");

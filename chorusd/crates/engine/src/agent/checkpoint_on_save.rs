@@ -8,7 +8,7 @@ use chorus_agent_core::effect::SessionDraft;
 use chorus_base::requester::Requester;
 use chorus_proto::Trigger;
 use chorus_session::conversation::ConversationKey;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -19,6 +19,9 @@ use crate::tools::{ToolContext, WorkingDirectory, worktree};
 
 /// Maximum number of concurrent checkpoints that no user waits for.
 const MAX_BACKGROUND_CHECKPOINTS: usize = 2;
+
+/// Maximum number of concurrent bundles of workspaces.
+const MAX_BUNDLES: usize = 4;
 
 /// Time limit for git.
 const GIT_TIMEOUT: Duration = Duration::from_secs(20);
@@ -32,13 +35,24 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum characters of a commit message.
 const MAX_MESSAGE_CHARS: usize = 120;
 
-/// Limits the concurrent checkpoints of contexts that expire or are saved at shutdown.
+/// Limits the concurrent checkpoints of contexts that expire or are saved at shutdown, and the bundles of workspaces that are made.
 #[derive(Debug)]
-pub struct CheckpointLimit(Semaphore);
+pub struct CheckpointLimit {
+    background: Semaphore,
+    bundles: Semaphore,
+}
 
 impl Default for CheckpointLimit {
     fn default() -> Self {
-        Self(Semaphore::new(MAX_BACKGROUND_CHECKPOINTS))
+        let (background, bundles) = (Semaphore::new(MAX_BACKGROUND_CHECKPOINTS), Semaphore::new(MAX_BUNDLES));
+        Self { background, bundles }
+    }
+}
+
+impl CheckpointLimit {
+    /// Waits until a further bundle may be made, which is held in memory.
+    pub(super) async fn wait_for_bundle(&self) -> Option<SemaphorePermit<'_>> {
+        self.bundles.acquire().await.ok()
     }
 }
 
@@ -70,7 +84,7 @@ pub(super) fn checkpoint_workspace(
                 let missing = missing_repositories_warning(&without);
                 let stored = Box::pin(shared_workspace::store_checkpoints(&registry, &settings)).await;
                 let warning = match stored {
-                    Ok(()) => missing,
+                    Ok(noted) => noted.or(missing),
                     Err(why) => {
                         tracing::warn!(agent = %settings.name, why, "cannot store a workspace for other nodes yet");
                         let why: String = why.lines().next().unwrap_or_default().chars().take(300).collect();
@@ -91,8 +105,13 @@ pub(super) fn checkpoint_workspace(
 /// Returns false if the conversation is to have a worktree and has none, because it has used no files since it began or was
 /// closed.
 async fn has_files(registry: &Registry, settings: &AgentSettings, conversation: ConversationKey) -> bool {
+    !works_in_worktree(settings, conversation) || has_worktree(registry, settings, conversation).await
+}
+
+/// Returns whether the worktree of a conversation is there.
+pub(super) async fn has_worktree(registry: &Registry, settings: &AgentSettings, conversation: ConversationKey) -> bool {
     if !works_in_worktree(settings, conversation) {
-        return true;
+        return false;
     }
     let row = registry.agents.conversations.get(conversation);
     let Some(name) = row.as_ref().and_then(|row| row.worktree.as_ref()) else { return false };
@@ -132,7 +151,7 @@ async fn commit_workspace(
     };
     let made = async {
         let _turn = match trigger {
-            Trigger::IdleTimeout | Trigger::Shutdown => registry.checkpoint_limit.0.acquire().await.ok(),
+            Trigger::IdleTimeout | Trigger::Shutdown => registry.checkpoint_limit.background.acquire().await.ok(),
             _ => None,
         };
         with_timeout(GIT_TIMEOUT, &cancel, create).await

@@ -14,17 +14,26 @@ use chorus_store::{DB_DIR, NewWorkspaceBundle, SharedWorkspaces};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use super::checkpoint_on_save::{with_timeout, workspace_context};
+use super::checkpoint_on_save::{has_worktree, tool_context, with_timeout, workspace_context};
 use super::registry::Registry;
+use crate::tools::ToolContext;
 use crate::tools::checkpoint::create_checkpoint;
-use crate::tools::workspace_chain::{FetchedBundle, count_newer_files, known_tip, make_bundle, set_known_tip};
-use crate::tools::workspace_restore::{LocalFiles, prepare_repository, restore_chain};
+use crate::tools::workspace_chain::{
+    FetchedBundle, MAX_BUNDLE_BYTES, count_newer_files, known_tip, make_bundle, set_known_tip,
+};
+use crate::tools::workspace_restore::{LocalFiles, join, prepare_repository, restore_chain};
 
 /// Time limit for making and storing a bundle.
 const STORE_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// Time limit for that with the wait until fewer others do the same.
+const MAX_STORE_WAIT: Duration = Duration::from_secs(60);
+
 /// Time limit for bringing a workspace up to date at a claim.
 const RESTORE_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Time limit for counting the files of a workspace that could not be stored.
+const COUNT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Maximum number of bundles since the last complete one.
 const MAX_CHAIN: usize = 32;
@@ -35,18 +44,26 @@ const MIN_FOLD_BYTES: u64 = 1 << 20;
 /// Largest chain in bytes that a claim fetches.
 const MAX_FETCHED_BYTES: u64 = 512 << 20;
 
-/// Stores what is committed in the workspace of an agent and not stored yet. Does nothing without a store of bundles.
+/// Stores what is committed in the workspace of an agent and not stored yet. Returns what a person has to know about it.
+/// Does nothing without a store of bundles.
 ///
 /// # Errors
 /// The reason, as a text that continues "because".
-pub(super) async fn store_checkpoints(registry: &Arc<Registry>, settings: &Arc<AgentSettings>) -> Result<(), String> {
+pub(super) async fn store_checkpoints(
+    registry: &Arc<Registry>,
+    settings: &Arc<AgentSettings>,
+) -> Result<Option<String>, String> {
     let Some(shared) = registry.store.workspaces.clone().filter(|_| settings.checkpoint_workspace) else {
-        return Ok(());
+        return Ok(None);
     };
     let cancel = CancellationToken::new();
     let _ends = cancel.clone().drop_guard();
-    let work = Box::pin(store(registry, &*shared, settings, cancel.clone()));
-    with_timeout(STORE_TIMEOUT, &cancel, work).await
+    let work = Box::pin(async {
+        let _turn = registry.checkpoint_limit.wait_for_bundle().await;
+        with_timeout(STORE_TIMEOUT, &cancel, Box::pin(store(registry, &*shared, settings, cancel.clone()))).await
+    });
+    let waited = tokio::time::timeout(MAX_STORE_WAIT, work).await;
+    waited.unwrap_or_else(|_| Err("too many workspaces are being stored".into()))
 }
 
 async fn store(
@@ -54,16 +71,17 @@ async fn store(
     shared: &dyn SharedWorkspaces,
     settings: &Arc<AgentSettings>,
     cancel: CancellationToken,
-) -> Result<(), String> {
+) -> Result<Option<String>, String> {
     let _alone = registry.workspace_locks.lock(settings.id).await;
     let bundles = shared.list(settings.id).await.map_err(|e| e.to_string())?;
     let last = bundles.last();
     let first = newest_chain(&bundles);
     let complete = is_long(&bundles[first..]);
     let ctx = workspace_context(registry, settings, ConversationKey::main(settings.id), cancel);
+    let joined = join_chain(registry, shared, &ctx, &bundles).await;
     let out = tempfile::tempfile_in(registry.home.join(DB_DIR)).map_err(|e| e.to_string())?;
     let former = last.map(|last| last.tip.as_str());
-    let Some(bundle) = make_bundle(&ctx, former, complete, out).await? else { return Ok(()) };
+    let Some(bundle) = make_bundle(&ctx, former, complete, out).await? else { return Ok(joined) };
     let mut file = bundle.file;
     let content = run_blocking(move || {
         let mut content = Vec::new();
@@ -83,7 +101,35 @@ async fn store(
         },
     };
     shared.add(settings.id, new).await.map_err(|e| e.to_string())?;
-    set_known_tip(&ctx, &bundle.tip).await
+    set_known_tip(&ctx, &bundle.tip).await?;
+    Ok(joined)
+}
+
+/// Reads the commits of the chain if this workspace lacks them, because they could not be restored when the agent was claimed: the next
+/// bundle continues the chain then. The files stay; those of the chain get a branch. Returns its name, in a sentence.
+async fn join_chain(
+    registry: &Arc<Registry>,
+    shared: &dyn SharedWorkspaces,
+    ctx: &ToolContext,
+    bundles: &[WorkspaceBundle],
+) -> Option<String> {
+    let last = bundles.last()?;
+    let join = async {
+        let known = known_tip(ctx).await?;
+        if known.as_ref() == Some(&last.tip) {
+            return Ok(None);
+        }
+        let (_dir, fetched) = fetch(registry, shared, bundles.to_vec(), known.as_deref()).await?;
+        let now = registry.clock.now().strftime("%Y-%m-%d-%H%M%S");
+        join(ctx, &fetched, &last.tip, &format!("{}-{now}", last.node)).await
+    };
+    match join.await {
+        Ok(branch) => branch.map(|branch| format!("files that node {} had are on the branch {branch}", last.node)),
+        Err(why) => {
+            tracing::warn!(agent = %ctx.agent_name, why, "cannot read the checkpoints of a workspace before the next one");
+            None
+        }
+    }
 }
 
 /// Returns the index of the newest complete bundle.
@@ -95,7 +141,9 @@ fn newest_chain(bundles: &[WorkspaceBundle]) -> usize {
 fn is_long(chain: &[WorkspaceBundle]) -> bool {
     let Some((complete, later)) = chain.split_first() else { return false };
     let bytes = later.iter().map(|bundle| bundle.bytes).sum::<u64>();
-    chain.len() >= MAX_CHAIN || bytes > complete.bytes.max(MIN_FOLD_BYTES)
+    // One that may be too large is not tried with each save.
+    let fits = complete.bytes.saturating_add(bytes) < MAX_BUNDLE_BYTES;
+    fits && (chain.len() >= MAX_CHAIN || bytes > complete.bytes.max(MIN_FOLD_BYTES))
 }
 
 /// Does what has to be done before this daemon gives up an agent that is well: commits its workspace, stores that, and notes
@@ -105,16 +153,26 @@ pub async fn hand_over(registry: &Arc<Registry>, settings: &Arc<AgentSettings>) 
     let cancel = CancellationToken::new();
     let _ends = cancel.clone().drop_guard();
     let ctx = workspace_context(registry, settings, ConversationKey::main(settings.id), cancel.clone());
-    let commit = async { create_checkpoint(&ctx, "Checkpoint: moved to another node").await.map(drop) };
+    let worktrees = worktree_contexts(registry, settings, &cancel).await;
+    let commit = async {
+        for ctx in worktrees.iter().chain([&ctx]) {
+            create_checkpoint(ctx, "Checkpoint: moved to another node").await?;
+        }
+        Ok(())
+    };
     let mut stored = with_timeout(STORE_TIMEOUT, &cancel, Box::pin(commit)).await;
     if stored.is_ok() {
-        stored = store_checkpoints(registry, settings).await;
+        stored = store_checkpoints(registry, settings).await.map(drop);
     }
     let newer = match &stored {
         Ok(()) => Some(0),
         Err(why) => {
             tracing::warn!(agent = %settings.name, why, "cannot store a workspace before its agent moves");
-            count_newer_files(&ctx).await.ok().flatten()
+            // The former may have been cancelled.
+            let cancel = CancellationToken::new();
+            let ctx = workspace_context(registry, settings, ConversationKey::main(settings.id), cancel.clone());
+            let count = async { count_newer_files(&ctx).await };
+            with_timeout(COUNT_TIMEOUT, &cancel, count).await.ok().flatten()
         }
     };
     let noted = async {
@@ -136,12 +194,14 @@ pub async fn take_on(
     settings: &Arc<AgentSettings>,
     epoch: i64,
     node: &str,
-) -> Option<String> {
+) -> Option<WorkspaceNews> {
     let shared = registry.store.workspaces.clone().filter(|_| settings.checkpoint_workspace)?;
     let bundles = match shared.list(settings.id).await {
         Ok(bundles) => bundles,
         Err(failure) => {
-            return Some(format!("Your workspace may be old: its checkpoints cannot be listed: {failure}."));
+            return Some(WorkspaceNews::for_all(format!(
+                "Your workspace may be old: its checkpoints cannot be listed: {failure}."
+            )));
         }
     };
     let cancel = CancellationToken::new();
@@ -151,23 +211,39 @@ pub async fn take_on(
         tracing::warn!(agent = %settings.name, why, "cannot make a repository in a workspace");
     }
     let Some(last) = bundles.last().cloned() else {
-        return Some(
-            "No checkpoint of your workspace was stored; what was in it on another node is not here.".to_owned(),
-        );
+        return Some(WorkspaceNews {
+            text: "No checkpoint of your workspace was stored; what was in it on another node is not here.".to_owned(),
+            // Nobody knows of files in it.
+            for_all: false,
+        });
     };
     let work = Box::pin(restore(registry, &*shared, settings, bundles, (node, cancel.clone())));
     match with_timeout(RESTORE_TIMEOUT, &cancel, work).await {
-        Ok(files) => describe(&last, epoch, &files),
+        Ok(files) => describe(&last, epoch, &files).map(WorkspaceNews::for_all),
         Err(why) => {
             let why = one_line(&why);
             tracing::warn!(agent = %settings.name, why, "cannot bring a workspace up to its newest checkpoint");
-            Some(format!(
+            Some(WorkspaceNews::for_all(format!(
                 "Your workspace is older than checkpoint {} of {} (from node {}), which cannot be restored here: {why}.",
                 last.number,
                 time(&last),
                 last.node
-            ))
+            )))
         }
+    }
+}
+
+/// What an agent has to know about its workspace.
+#[derive(Debug)]
+pub struct WorkspaceNews {
+    pub text: String,
+    /// True if `main` hears of it though nothing was said there yet.
+    pub for_all: bool,
+}
+
+impl WorkspaceNews {
+    fn for_all(text: String) -> Self {
+        Self { text, for_all: true }
     }
 }
 
@@ -175,17 +251,46 @@ async fn restore(
     registry: &Arc<Registry>,
     shared: &dyn SharedWorkspaces,
     settings: &Arc<AgentSettings>,
-    mut bundles: Vec<WorkspaceBundle>,
+    bundles: Vec<WorkspaceBundle>,
     (node, cancel): (&str, CancellationToken),
 ) -> Result<LocalFiles, String> {
-    let ctx = workspace_context(registry, settings, ConversationKey::main(settings.id), cancel);
+    let ctx = workspace_context(registry, settings, ConversationKey::main(settings.id), cancel.clone());
     let known = known_tip(&ctx).await?;
-    bundles.drain(..newest_chain(&bundles));
-    let Some(tip) = bundles.last().map(|last| last.tip.clone()) else { return Ok(LocalFiles::Current) };
+    let Some(tip) = bundles.last().map(|last| last.tip.clone()) else { return Ok(LocalFiles::default()) };
     if known.as_ref() == Some(&tip) {
-        return Ok(LocalFiles::Current);
+        return Ok(LocalFiles::default());
     }
-    let first = bundles.iter().position(|bundle| Some(&bundle.tip) == known.as_ref()).map_or(0, |at| at + 1);
+    let (_dir, fetched) = fetch(registry, shared, bundles, known.as_deref()).await?;
+    let worktrees = worktree_contexts(registry, settings, &cancel).await;
+    let now = registry.clock.now().strftime("%Y-%m-%d-%H%M%S");
+    restore_chain(&ctx, &worktrees, &fetched, &tip, &format!("{node}-{now}")).await
+}
+
+/// Returns the contexts of the conversations whose worktrees are here.
+async fn worktree_contexts(
+    registry: &Arc<Registry>,
+    settings: &Arc<AgentSettings>,
+    cancel: &CancellationToken,
+) -> Vec<ToolContext> {
+    let mut contexts = Vec::new();
+    for row in registry.agents.conversations.of_agent(settings.id) {
+        if has_worktree(registry, settings, row.key).await {
+            let ctx = tool_context(registry, settings, row.key, cancel.clone()).await;
+            contexts.extend(ctx.place.worktree().is_some().then_some(ctx));
+        }
+    }
+    contexts
+}
+
+/// Fetches the bundles of the newest chain that come after the tip `known`. Returns the directory that they are in, too.
+async fn fetch(
+    registry: &Arc<Registry>,
+    shared: &dyn SharedWorkspaces,
+    mut bundles: Vec<WorkspaceBundle>,
+    known: Option<&str>,
+) -> Result<(TempDir, Vec<FetchedBundle>), String> {
+    bundles.drain(..newest_chain(&bundles));
+    let first = bundles.iter().position(|bundle| Some(&*bundle.tip) == known).map_or(0, |at| at + 1);
     bundles.drain(..first);
     let bytes = bundles.iter().map(|bundle| bundle.bytes).sum::<u64>();
     if bytes > MAX_FETCHED_BYTES {
@@ -199,8 +304,7 @@ async fn restore(
         write(path.clone(), content).await?;
         fetched.push(FetchedBundle { tip, path });
     }
-    let now = registry.clock.now().strftime("%Y-%m-%d-%H%M%S");
-    restore_chain(&ctx, &fetched, &tip, &format!("{node}-{now}")).await
+    Ok((dir, fetched))
 }
 
 async fn write(path: PathBuf, content: Vec<u8>) -> Result<(), String> {
@@ -220,13 +324,17 @@ fn describe(last: &WorkspaceBundle, epoch: i64, files: &LocalFiles) -> Option<St
         },
         _ => Some("what was changed after that on the node that had you is not in it".to_owned()),
     };
-    let branch = match files {
-        LocalFiles::Current => None,
-        LocalFiles::OnBranch(branch) => {
-            Some(format!("what this node had changed on its own is on the branch {branch}"))
-        }
+    let saved = match &*files.saved_as {
+        [] => None,
+        [branch] => Some(format!("what this node had changed on its own is on the branch {branch}")),
+        branches => Some(format!("what this node had changed on its own is on the branches {}", branches.join(", "))),
     };
-    let parts: Vec<String> = missing.into_iter().chain(branch).collect();
+    let kept = match &*files.kept_branches {
+        [] => None,
+        [branch] => Some(format!("the branch {branch} is as it was here, not as it was there")),
+        branches => Some(format!("the branches {} are as they were here, not as they were there", branches.join(", "))),
+    };
+    let parts: Vec<String> = missing.into_iter().chain(saved).chain(kept).collect();
     (!parts.is_empty()).then(|| {
         let (number, time, node) = (last.number, time(last), &last.node);
         format!("Your workspace is as of {time} (checkpoint {number}, from node {node}); {}.", parts.join("; "))

@@ -8,7 +8,9 @@ use chorus_base::error::{Error, Result};
 use chorus_catalog::SessionRow;
 use chorus_clock::Clock;
 use chorus_proto::ErrorKind;
-use chorus_proto::methods::search::{FoundSession, ScorePart, SearchHit, SearchMode, SearchParams, SearchResult};
+use chorus_proto::methods::search::{
+    FoundSession, ScorePart, SearchHit, SearchIndexState, SearchMode, SearchParams, SearchResult,
+};
 use chorus_runtime::run_blocking;
 use chorus_search::{Filter, Hit, Mode, SearchQuery, SourceId, SourceKind};
 use jiff::Timestamp;
@@ -61,16 +63,13 @@ pub async fn search(
     service.settle(last_change).await;
     let mode = choose_mode(semantic, params.mode)?;
     let request = FindRequest { text: params.query, filter, limit, mode, explain: params.explain, now: clock.now() };
+    // As it is now: what is committed meanwhile may be missing in the hits.
+    let index = service.progress();
     let Found { hits, meaning_failure } = find(agents, sessions, service, semantic, request).await?;
     let is_text_asked = params.mode == Some(SearchMode::Text);
     let meaning_failure = meaning_failure.or_else(|| semantic.choice_problem().filter(|_| !is_text_asked));
     let warnings = meaning_failure.map(|why| format!("only words were searched for: {why}")).into_iter().collect();
-    let index = service.progress().unwrap_or(chorus_proto::methods::search::SearchIndexState {
-        complete: false,
-        indexed: 0,
-        total: 0,
-        messages: 0,
-    });
+    let index = index.unwrap_or(SearchIndexState { complete: false, indexed: 0, total: 0, messages: 0 });
     Ok(SearchResult { agent_name, hits, index, mode: Some(mode), warnings })
 }
 

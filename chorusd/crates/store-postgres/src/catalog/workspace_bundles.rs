@@ -9,6 +9,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::database::CatalogDb;
+use crate::rows::to_bigint;
 use crate::statement::call;
 
 /// The table in PostgreSQL.
@@ -76,6 +77,14 @@ impl WorkspaceBundleTable for PostgresWorkspaceBundleTable {
     fn named(&self, keys: Vec<String>) -> CatalogRead<'_, HashSet<String>> {
         Box::pin(async move {
             let rows = self.db.read("SELECT key FROM workspace_bundles WHERE key = ANY ($1)", &[&keys]).await?;
+            Ok(rows.iter().map(|row| row.get(0)).collect())
+        })
+    }
+
+    fn keys(&self, after: Option<String>, limit: u64) -> CatalogRead<'_, Vec<String>> {
+        Box::pin(async move {
+            let sql = "SELECT key FROM workspace_bundles WHERE key > $1 ORDER BY key LIMIT $2";
+            let rows = self.db.read(sql, &[&after.unwrap_or_default(), &to_bigint(limit)]).await?;
             Ok(rows.iter().map(|row| row.get(0)).collect())
         })
     }

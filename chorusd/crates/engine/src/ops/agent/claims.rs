@@ -361,7 +361,7 @@ impl AgentClaims {
             Some(entry) => {
                 let epoch = ownership.epoch(agent).unwrap_or_default();
                 let notice = shared_workspace::take_on(&self.registry, &entry.settings, epoch, ownership.node()).await;
-                notice.map(|text| WorkspaceNotice::new(agent, epoch, text, &heads))
+                notice.map(|news| WorkspaceNotice::new(agent, epoch, news, &heads))
             }
             None => None,
         };

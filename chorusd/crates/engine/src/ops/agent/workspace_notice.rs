@@ -14,8 +14,9 @@ use uuid::Uuid;
 
 use crate::agent::command;
 use crate::agent::registry::Registry;
+use crate::agent::shared_workspace::WorkspaceNews;
 
-/// A message for all live conversations of an agent, and for `main`.
+/// A message for all live conversations of an agent.
 #[derive(Debug)]
 pub(super) struct WorkspaceNotice {
     /// Identifies the claim, so that nobody is told twice.
@@ -26,10 +27,11 @@ pub(super) struct WorkspaceNotice {
 
 impl WorkspaceNotice {
     /// Makes the notice of a claim. `heads` are the live contexts of the agent.
-    pub(super) fn new(agent: Uuid, epoch: i64, text: String, heads: &[ContextRow]) -> Self {
+    pub(super) fn new(agent: Uuid, epoch: i64, news: WorkspaceNews, heads: &[ContextRow]) -> Self {
+        let WorkspaceNews { text, for_all } = news;
         let mut conversations: Vec<_> = heads.iter().map(|head| head.conversation).collect();
         let main = ConversationKey::main(agent);
-        if !conversations.contains(&main) {
+        if for_all && !conversations.contains(&main) {
             conversations.push(main);
         }
         Self { key: format!("workspace:{epoch}"), text, conversations }

@@ -1,5 +1,6 @@
 //! Checks the cluster: the database that the nodes share, the clock, the nodes and the ways to them, and the bucket.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,8 +8,9 @@ use chorus_base::error::Result;
 use chorus_journal::{DatabaseReport, NodeRow, NodeState, Ownership};
 use chorus_proto::methods::doctor::{Check, Verdict};
 use chorus_proto::pluralize::pluralize;
-use chorus_store::BodyComparison;
+use chorus_store::{BodyComparison, BucketComparison};
 use futures_util::future::join_all;
+use uuid::Uuid;
 
 use super::{check, check_with, join_some};
 use crate::ops::Ops;
@@ -124,7 +126,10 @@ async fn check_bucket(ops: &Ops) -> Vec<Check> {
     }
     let mut checks = vec![check("session bodies", Verdict::Ok, format!("{} work", names.join(", ")))];
     match bodies.compare(COMPARISON_LIMIT).await {
-        Ok(found) => checks.extend(compare_bodies(&found)),
+        Ok(BucketComparison { sessions, workspaces }) => {
+            checks.extend(describe_sessions(&sessions));
+            checks.extend(describe_workspaces(ops, &workspaces).await);
+        }
         Err(failure) => {
             let text = format!("cannot be compared with the database: {failure}");
             checks.push(Check { hint: failure.hint, ..check("bucket contents", Verdict::Warn, text) });
@@ -134,7 +139,7 @@ async fn check_bucket(ops: &Ops) -> Vec<Check> {
 }
 
 /// Returns checks of what does not fit after a restore of the database or of the bucket to an earlier moment.
-fn compare_bodies(found: &BodyComparison) -> Vec<Check> {
+fn describe_sessions(found: &BodyComparison) -> Vec<Check> {
     let mut checks = Vec::new();
     if found.missing_count > 0 {
         let sessions = found.missing.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(", ");
@@ -159,6 +164,31 @@ fn compare_bodies(found: &BodyComparison) -> Vec<Check> {
         checks.push(check_with("bucket contents", Verdict::Warn, text, hint));
     } else if checks.is_empty() {
         checks.push(check("bucket contents", Verdict::Ok, format!("{compared} have their messages in the bucket")));
+    }
+    checks
+}
+
+/// Does the same for the checkpoints of workspaces, if there are any.
+async fn describe_workspaces(ops: &Ops, found: &BodyComparison) -> Vec<Check> {
+    let mut checks = Vec::new();
+    if found.missing_count > 0 {
+        let ids: BTreeSet<Uuid> = found.missing.iter().filter_map(|id| id.parse().ok()).collect();
+        let rows = ops.store.catalog.agents.list_by_id(ids.iter().copied().collect()).await.unwrap_or_default();
+        let mut names: Vec<String> = rows.into_iter().map(|row| row.name).collect();
+        names.sort();
+        let more = if names.len() > 3 { ", ..." } else { "" };
+        names.truncate(3);
+        let missing = pluralize(found.missing_count, "checkpoint");
+        let text = format!("the bucket lacks {missing} of the workspaces of {}{more}", names.join(", "));
+        let hint = "restore the deleted versions of the objects below workspaces/ in the bucket; without them, another node starts with the files that it has";
+        checks.push(check_with("workspaces", Verdict::Fail, text, hint));
+    }
+    if !found.complete {
+        let text = "not all checkpoints of workspaces could be compared with the bucket";
+        checks.push(check_with("workspaces", Verdict::Warn, text, "run chorusctl doctor again"));
+    } else if checks.is_empty() && found.compared > 0 {
+        let compared = pluralize(found.compared, "checkpoint");
+        checks.push(check("workspaces", Verdict::Ok, format!("{compared} of workspaces, and none is missing")));
     }
     checks
 }

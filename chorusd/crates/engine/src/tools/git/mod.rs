@@ -19,6 +19,7 @@ mod repository;
 mod run;
 pub mod workspace_chain;
 pub mod workspace_restore;
+mod workspace_worktrees;
 pub mod worktree;
 
 pub(super) use branch::GitBranch;

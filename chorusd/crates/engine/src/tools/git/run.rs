@@ -200,17 +200,19 @@ impl<'a> Git<'a> {
         argv
     }
 
-    /// Runs git with its standard output in a file. What it says on standard error is lost.
+    /// Runs git with its standard output in a file, of up to `max_bytes`. What it says on standard error is lost.
     ///
     /// # Errors
-    /// If git fails or is cancelled.
+    /// If git fails or is cancelled, or writes more.
     pub(super) async fn write_output<A: AsRef<str>>(
         &self,
         args: impl IntoIterator<Item = A>,
         out: &File,
+        max_bytes: u64,
     ) -> GitResult<()> {
         let failed = |e: std::io::Error| format!("cannot run git: {e}");
-        let mut confinement = self.ctx.confinement(false, ResourceLimits::default()).await?;
+        let limits = ResourceLimits { file: max_bytes, ..ResourceLimits::default() };
+        let mut confinement = self.ctx.confinement(false, limits).await?;
         confinement.shared.extend_from_slice(&self.directories);
         let job = CommandSpec { argv: self.argv(args), env: self.env.clone(), confinement };
         let out = out.try_clone().map_err(failed)?;

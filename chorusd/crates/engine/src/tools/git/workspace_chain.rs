@@ -23,7 +23,7 @@ const MAX_BRANCHES: usize = 100;
 const MAX_NEW_COMMITS: usize = 200;
 
 /// Largest bundle in bytes: it is held in memory when it is stored.
-const MAX_BUNDLE_BYTES: u64 = 256 << 20;
+pub const MAX_BUNDLE_BYTES: u64 = 256 << 20;
 
 /// The state of the branches that the message of a tip describes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +41,11 @@ impl WorkspaceState {
         let head = self.head.as_deref().unwrap_or("detached");
         let branches = self.branches.iter().map(|(commit, name)| format!("branch {commit} {name}\n"));
         format!("Workspace\n\nhead {head}\ncommit {}\n{}", self.commit, branches.collect::<String>())
+    }
+
+    /// Returns the commit of a branch.
+    pub(super) fn commit_of(&self, branch: &str) -> Option<&str> {
+        self.branches.iter().find(|(_, name)| name == branch).map(|(commit, _)| commit.as_str())
     }
 
     /// Parses a message; `None` if it is not one of a tip.
@@ -134,11 +139,11 @@ pub async fn make_bundle(
     let base = parent.filter(|_| !complete);
     let mut args = vec!["bundle".to_owned(), "create".into(), "--quiet".into(), "-".into(), BUNDLE_REF.to_owned()];
     args.extend(base.as_ref().map(|base| format!("^{base}")));
-    git.write_output(args, &out).await?;
-    let bytes = out.metadata().map_err(|e| e.to_string())?.len();
-    if bytes > MAX_BUNDLE_BYTES {
-        return Err(format!("its bundle has {bytes} bytes, and the limit is {MAX_BUNDLE_BYTES}"));
+    let written = git.write_output(args, &out, MAX_BUNDLE_BYTES).await;
+    if out.metadata().map_err(|e| e.to_string())?.len() >= MAX_BUNDLE_BYTES {
+        return Err(format!("its bundle has more than {} MiB, the limit", MAX_BUNDLE_BYTES >> 20));
     }
+    written?;
     Ok(Some(ChainBundle { base, tip, file: out }))
 }
 
