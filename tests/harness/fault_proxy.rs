@@ -19,6 +19,10 @@ const SILENT: u8 = 1;
 const REFUSING: u8 = 2;
 /// Reads nothing more.
 const STALLED: u8 = 3;
+/// Forwards requests only, and closes nothing.
+const SILENT_ANSWERS: u8 = 4;
+/// Forwards answers only, and closes nothing.
+const SILENT_REQUESTS: u8 = 5;
 
 /// A proxy on a port of its own.
 #[derive(Debug)]
@@ -99,6 +103,16 @@ impl FaultProxy {
         self.state.mode.store(SILENT, Ordering::SeqCst);
     }
 
+    /// Forwards no answers from now on, and says nothing about it.
+    pub fn lose_answers(&self) {
+        self.state.mode.store(SILENT_ANSWERS, Ordering::SeqCst);
+    }
+
+    /// Forwards no requests from now on, and says nothing about it.
+    pub fn lose_requests(&self) {
+        self.state.mode.store(SILENT_REQUESTS, Ordering::SeqCst);
+    }
+
     /// Reads nothing from now on, so that those who send have to wait.
     pub fn stall(&self) {
         self.state.mode.store(STALLED, Ordering::SeqCst);
@@ -156,7 +170,8 @@ async fn forward(state: Arc<State>, mut from: OwnedReadHalf, mut to: OwnedWriteH
         };
         let Ok(count @ 1..) = read else { return };
         let cut = state.cut_at(count, answers);
-        if state.mode.load(Ordering::SeqCst) == SILENT {
+        let lost = if answers { SILENT_ANSWERS } else { SILENT_REQUESTS };
+        if [SILENT, lost].contains(&state.mode.load(Ordering::SeqCst)) {
             continue;
         }
         let delay = state.delay.load(Ordering::SeqCst);

@@ -104,6 +104,11 @@ impl HttpFaultProxy {
         self.state.lock().faults.len()
     }
 
+    /// Forgets the faults that have not happened yet.
+    pub fn heal(&self) {
+        self.state.lock().faults.clear();
+    }
+
     fn take_fault(&self, method: &str) -> Option<HttpFault> {
         let faults = &mut self.state.lock().faults;
         let at = faults.iter().position(|(of, _)| *of == method)?;

@@ -5,6 +5,7 @@ use std::sync::mpsc as blocking;
 use std::thread::JoinHandle;
 
 use chorus_base::error::Result;
+use chorus_clock::Clock;
 use chorus_proto::paths::InstancePaths;
 use chorus_proto::{Client, ErrorKind};
 use chorusd::daemon;
@@ -28,14 +29,20 @@ impl InProcessDaemon {
     /// moment.
     #[must_use]
     pub fn start(home: &Home, hands: &ManualClock) -> Self {
-        wait_until("the lock of the home to be free", DEADLINE, || match Self::try_start(home, hands) {
+        Self::start_at(home, &hands.clock())
+    }
+
+    /// Does the same with any clock.
+    #[must_use]
+    pub fn start_at(home: &Home, clock: &Clock) -> Self {
+        wait_until("the lock of the home to be free", DEADLINE, || match Self::try_start(home, clock.clone()) {
             Ok(inside) => Some(inside),
             Err(failure) if failure.kind == ErrorKind::AlreadyExists => None,
             Err(failure) => panic!("the daemon is not ready: {failure:?}"),
         })
     }
 
-    fn try_start(home: &Home, hands: &ManualClock) -> Result<Self> {
+    fn try_start(home: &Home, clock: Clock) -> Result<Self> {
         let places = InstancePaths {
             home: home.path.clone(),
             socket: home.socket(),
@@ -44,7 +51,6 @@ impl InProcessDaemon {
         };
         let (stop, stops) = mpsc::channel(2);
         let (say, ready) = blocking::sync_channel(1);
-        let clock = hands.clock();
         let program = PathBuf::from(home.bins.chorusd);
         let thread = std::thread::spawn(move || {
             daemon::run_in_process(&places, &program, clock, stops, || {

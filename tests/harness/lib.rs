@@ -37,6 +37,7 @@ pub mod rng;
 pub mod s3_server;
 pub mod schema;
 pub mod screen;
+pub mod shifted_clock;
 pub mod skip;
 pub mod small_disk;
 pub mod strace;

@@ -64,19 +64,30 @@ impl Server {
     /// Starts a server after `prepare` has changed the files in its data directory.
     pub fn start_with(prepare: impl FnOnce(&Path) -> Result) -> Result<Option<Arc<Self>>> {
         let Some(bin) = find_programs() else { return Ok(None) };
+        let started = Self::start_from(&bin, |server| {
+            let data = server.data();
+            server.run(
+                "initdb",
+                &["-D", &data, "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync"],
+            )?;
+            prepare(Path::new(&data))
+        });
+        started.map(Some)
+    }
+
+    /// Starts a server in a directory that `fill` fills.
+    fn start_from(bin: &Path, fill: impl FnOnce(&Self) -> Result) -> Result<Arc<Self>> {
         let dir = tempfile::Builder::new().prefix("chorus-postgres-").tempdir_in("/tmp")?.keep();
         let user = (id(&["-u"])? == 0).then_some(SERVER_USER);
         if let Some(user) = user {
             chown(&dir, Some(id(&["-u", user])?), None)?;
         }
         let port = free_port();
-        let mut server = Self { dir, bin, port, user, _janitor: None, poolers: [OnceLock::new(), OnceLock::new()] };
-        let data = server.data();
-        server
-            .run("initdb", &["-D", &data, "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync"])?;
-        prepare(Path::new(&data))?;
+        let poolers = [OnceLock::new(), OnceLock::new()];
+        let mut server = Self { dir, bin: bin.to_owned(), port, user, _janitor: None, poolers };
+        fill(&server)?;
         if let Some(user) = user {
-            for entry in std::fs::read_dir(&data)? {
+            for entry in std::fs::read_dir(server.data())? {
                 chown(entry?.path(), Some(id(&["-u", user])?), Some(id(&["-g", user])?))?;
             }
         }
@@ -90,7 +101,7 @@ impl Server {
         janitor.args(["-c", &stop]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         server._janitor = Some(janitor.spawn()?);
         server.control(&["start"])?;
-        Ok(Some(Arc::new(server)))
+        Ok(Arc::new(server))
     }
 
     fn data(&self) -> String {
@@ -122,6 +133,22 @@ impl Server {
         let options = format!("-p {} -k {dir} -c listen_addresses=127.0.0.1 -c max_connections=200", self.port);
         let (data, log) = (self.data(), format!("{dir}/log"));
         self.run("pg_ctl", &[&["-D", &data, "-w", "-l", &log, "-o", &options], action].concat())
+    }
+
+    /// Its port on 127.0.0.1, without a pooler.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Starts a standby of this server, which follows it by streaming, as `name`.
+    pub fn start_standby(&self, name: &str) -> Result<Arc<Self>> {
+        let port = self.port.to_string();
+        let primary = format!("host=127.0.0.1 port={port} user=postgres application_name={name}");
+        let standby = Self::start_from(&self.bin, |server| {
+            server.run("pg_basebackup", &["-d", &primary, "-D", &server.data(), "-R", "-X", "stream", "-c", "fast"])
+        })?;
+        Ok(standby)
     }
 }
 

@@ -29,3 +29,9 @@ impl Rng {
 pub fn rounds_from_env(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |value| value.parse().expect("a number of rounds"))
 }
+
+/// Returns what the random choices of a test follow from: the variable `name`, else `default`.
+#[must_use]
+pub fn seed_from_env(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |value| value.parse().expect("a number"))
+}

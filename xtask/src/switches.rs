@@ -44,7 +44,7 @@ mod tests {
         for folder in ["tests/e2e", "tests/harness", "chorusd"] {
             for path in sources(&root.join(folder)).unwrap() {
                 let text = read(&path).unwrap();
-                for reads in ["rounds_from_env(\"", "env::var(\"", "env::var_os(\""] {
+                for reads in ["rounds_from_env(\"", "seed_from_env(\"", "env::var(\"", "env::var_os(\""] {
                     let names = text.split(reads).skip(1).filter_map(|rest| rest.split('"').next());
                     found.extend(names.filter(|name| name.starts_with("CHORUS_")).map(str::to_owned));
                 }

@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use chorus_store_postgres::DatabaseUrl;
 use chorus_tests::certificates::Authority;
+use chorus_tests::fault_proxy::FaultProxy;
 use chorus_tests::free_port::free_port;
 use chorus_tests::pgbouncer::PoolMode;
 use chorus_tests::postgres::{Database, Server};
+use chorus_tests::{DEADLINE, wait_until};
 
 use super::Result;
 
@@ -171,5 +173,34 @@ fn a_file_with_the_url_is_read_if_only_its_owner_may() -> Result {
     assert!(DatabaseUrl::from_file(dir.path()).is_err());
     let unset = DatabaseUrl::from_env("CHORUS_TEST_NO_SUCH_URL").err().ok_or("it was read")?;
     assert!(unset.message.contains("CHORUS_TEST_NO_SUCH_URL is not set"), "{unset}");
+    Ok(())
+}
+
+/// Returns the hundredths of a second until the kernel asks whether the other side of a connection to a port of this machine is
+/// there; empty for those on which it waits for something else.
+fn keepalives_of(port: u16) -> Result<Vec<u64>> {
+    let table = std::fs::read_to_string("/proc/net/tcp")?;
+    let found = table.lines().filter_map(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let [_, _, remote, "01", _, timer, ..] = fields[..] else { return None };
+        let (kind, when) = timer.split_once(':')?;
+        let is_ours = remote.ends_with(&format!(":{port:04X}")) && kind == "02";
+        is_ours.then(|| u64::from_str_radix(when, 16).ok()).flatten()
+    });
+    Ok(found.collect())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_kernel_asks_soon_whether_the_server_is_there() -> Result {
+    let Some(database) = Database::create().await? else { return Ok(()) };
+    // Nobody else connects to its port.
+    let proxy = FaultProxy::start(database.direct_port()).await?;
+    let _client = DatabaseUrl::parse(&database.url_at(proxy.port()))?.connect().await?;
+    let found = tokio::task::block_in_place(|| {
+        wait_until("an idle connection", DEADLINE, || {
+            keepalives_of(proxy.port()).ok().filter(|found| !found.is_empty())
+        })
+    });
+    assert!(found.iter().all(|when| *when <= 600), "{found:?}");
     Ok(())
 }

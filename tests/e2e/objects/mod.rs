@@ -68,7 +68,8 @@ const POLICY: RetryPolicy = RetryPolicy {
     attempts: 4,
     first_wait: Duration::from_millis(100),
     longest_wait: Duration::from_secs(2),
-    attempt_timeout: ANSWER_TIMEOUT,
+    first_timeout: ANSWER_TIMEOUT,
+    longest_timeout: ANSWER_TIMEOUT,
 };
 
 fn s3(endpoint: &str, bucket: &str, policy: RetryPolicy, clock: Clock) -> Result<S3Bucket> {

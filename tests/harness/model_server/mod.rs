@@ -151,6 +151,11 @@ impl ModelServer {
         state.requests.iter().filter(|request| request.method == "POST" && !request.is_count()).cloned().collect()
     }
 
+    /// Forgets the requests so far, and returns how many there were.
+    pub fn forget_requests(&self) -> usize {
+        self.shared.update(|state| std::mem::take(&mut state.requests)).len()
+    }
+
     /// Returns the requests for counts of tokens. They get status 404 unless [`ModelServer::set_path_response`] has a
     /// response for [`COUNT_PATH`].
     #[must_use]

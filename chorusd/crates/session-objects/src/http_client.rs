@@ -13,6 +13,7 @@ use object_store::ClientOptions;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
 };
+use tokio::time::timeout;
 
 use crate::retry::RetryPolicy;
 
@@ -33,7 +34,6 @@ impl RetryingClient {
             .tls_backend_preconfigured(chorus_tls::client_config())
             .user_agent(concat!("chorus/", env!("CARGO_PKG_VERSION")))
             .redirect(reqwest::redirect::Policy::none())
-            .timeout(policy.attempt_timeout)
             .retry(reqwest::retry::never());
         if is_loopback {
             builder = builder.no_proxy();
@@ -46,19 +46,38 @@ impl RetryingClient {
         self.received.load(Ordering::Relaxed)
     }
 
-    /// Sends a request once and reads the whole answer.
-    async fn attempt(&self, request: reqwest::Request) -> Result<http::Response<Bytes>, HttpError> {
+    /// Sends a request once, after so many failures, and reads the whole answer.
+    async fn attempt(&self, request: reqwest::Request, failed: u32) -> Result<http::Response<Bytes>, HttpError> {
         let is_head = request.method() == http::Method::HEAD;
-        let answer = self.client.execute(request).await.map_err(http_error)?;
+        let sent = request.body().and_then(reqwest::Body::as_bytes).map_or(0, |body| body.len() as u64);
+        let answer = self.within(failed, sent, self.client.execute(request)).await?;
         let said = answer.headers().get(http::header::CONTENT_LENGTH).and_then(|said| said.to_str().ok()?.parse().ok());
         let (parts, body) = http::Response::<reqwest::Body>::from(answer).into_parts();
-        let body = body.collect().await.map_err(http_error)?.to_bytes();
+        let expected = if is_head { 0 } else { said.unwrap_or(0) };
+        let body = self.within(failed, expected, body.collect()).await?.to_bytes();
         self.received.fetch_add(body.len() as u64, Ordering::Relaxed);
         if !is_head && said.is_some_and(|said: u64| said != body.len() as u64) {
             let short = std::io::Error::new(std::io::ErrorKind::UnexpectedEof, "the answer was cut off");
             return Err(HttpError::new(HttpErrorKind::Interrupted, short));
         }
         Ok(http::Response::from_parts(parts, body))
+    }
+
+    /// Waits for a part of an attempt that carries so many bytes, after so many failures.
+    async fn within<T>(
+        &self,
+        failed: u32,
+        bytes: u64,
+        part: impl Future<Output = Result<T, reqwest::Error>>,
+    ) -> Result<T, HttpError> {
+        let limit = self.policy.timeout_after(failed, bytes);
+        match timeout(limit, part).await {
+            Ok(done) => done.map_err(http_error),
+            Err(_) => {
+                let late = format!("no answer within {limit:.1?}");
+                Err(HttpError::new(HttpErrorKind::Timeout, std::io::Error::new(std::io::ErrorKind::TimedOut, late)))
+            }
+        }
     }
 }
 
@@ -99,7 +118,7 @@ impl HttpService for RetryingClient {
             let mut attempt = reqwest::Request::new(parts.method.clone(), url.clone());
             *attempt.headers_mut() = parts.headers.clone();
             *attempt.body_mut() = Some(body.clone().into());
-            let answer = self.attempt(attempt).await;
+            let answer = self.attempt(attempt, failed).await;
             failed += 1;
             let asked = match &answer {
                 Ok(answer) if may_pass(answer.status()) => retry_after(answer),

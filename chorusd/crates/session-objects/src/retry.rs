@@ -11,9 +11,14 @@ pub struct RetryPolicy {
     pub first_wait: Duration,
     /// Longest wait before an attempt, whatever the server asks for.
     pub longest_wait: Duration,
-    /// Longest time for an attempt, from its start to the last byte of the answer.
-    pub attempt_timeout: Duration,
+    /// Longest time for the first attempt, which doubles with each further one. Bytes add to it, see [`MIN_RATE`].
+    pub first_timeout: Duration,
+    /// Longest time for an attempt, without that for its bytes.
+    pub longest_timeout: Duration,
 }
+
+/// Bytes a second that a connection carries at least: an attempt has that much more time than its time-out says.
+const MIN_RATE: u64 = 256 * 1024;
 
 impl Default for RetryPolicy {
     fn default() -> Self {
@@ -21,7 +26,8 @@ impl Default for RetryPolicy {
             attempts: 6,
             first_wait: Duration::from_millis(100),
             longest_wait: Duration::from_secs(5),
-            attempt_timeout: Duration::from_secs(60),
+            first_timeout: Duration::from_secs(5),
+            longest_timeout: Duration::from_secs(60),
         }
     }
 }
@@ -33,6 +39,14 @@ impl RetryPolicy {
         let doubled = self.first_wait.saturating_mul(1 << failed.saturating_sub(1).min(16)).min(self.longest_wait);
         let wait = doubled.mul_f64(0.5 + jitter.clamp(0.0, 1.0) / 2.0);
         wait.max(asked.unwrap_or_default()).min(self.longest_wait)
+    }
+
+    /// Returns the time in which an attempt sends or receives so many bytes and is answered. The first attempts are given up
+    /// soon, because a connection that was cut without a word carries nothing any more; the last ones leave a slow server its
+    /// time.
+    pub(crate) fn timeout_after(&self, failed: u32, bytes: u64) -> Duration {
+        let doubled = self.first_timeout.saturating_mul(1 << failed.min(16)).min(self.longest_timeout);
+        doubled.saturating_add(Duration::from_millis(bytes.saturating_mul(1000) / MIN_RATE))
     }
 }
 
@@ -48,5 +62,15 @@ mod tests {
         assert_eq!(policy.wait_after(1, 0.0, None), Duration::from_millis(50));
         assert_eq!(policy.wait_after(1, 0.0, Some(Duration::from_secs(2))), Duration::from_secs(2));
         assert_eq!(policy.wait_after(99, 1.0, Some(Duration::from_secs(3600))), Duration::from_secs(5));
+    }
+
+    #[test]
+    fn attempts_have_more_time_after_each_failure_and_for_each_byte() {
+        let policy = RetryPolicy::default();
+        let times: Vec<u64> = (0..policy.attempts).map(|failed| policy.timeout_after(failed, 0).as_secs()).collect();
+        assert_eq!(times, [5, 10, 20, 40, 60, 60]);
+        assert_eq!(policy.timeout_after(0, 10 * MIN_RATE), Duration::from_secs(15));
+        assert_eq!(policy.timeout_after(5, 5 << 30), Duration::from_secs(60 + 20_480));
+        assert!(policy.timeout_after(u32::MAX, u64::MAX) > Duration::from_secs(60));
     }
 }

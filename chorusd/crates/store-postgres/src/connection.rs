@@ -27,6 +27,14 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time after which an attempt to connect and log in is given up, whatever it waits for.
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Time after which the kernel ends a connection on which what was sent is not acknowledged. Longer than a statement waits for a
+/// lock: the server may read nothing more in that time.
+const STALL_LIMIT: Duration = Duration::from_secs(15);
+
+/// Time without traffic after which the kernel asks whether the server is there, and between two questions.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(5);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(2);
+
 /// Limit of connections that read.
 const MAX_READERS: usize = 4;
 
@@ -75,6 +83,13 @@ impl DatabaseUrl {
         // Of several servers, the one that accepts writes: what a standby shows may be old.
         config.target_session_attrs(TargetSessionAttrs::ReadWrite);
         config.application_name("chorusd").connect_timeout(CONNECT_TIMEOUT);
+        // Else a write over a cable that was cut waits for many minutes, while heartbeats go on over new connections.
+        if config.get_tcp_user_timeout().is_none() {
+            config.tcp_user_timeout(STALL_LIMIT);
+        }
+        if config.get_keepalives_interval().is_none() {
+            config.keepalives_idle(KEEPALIVE_IDLE).keepalives_interval(KEEPALIVE_INTERVAL);
+        }
         Ok(Self { config, mode, ssl, route: KnownRoute::default() })
     }
 

@@ -7,6 +7,8 @@ use chorus_base::private_fs::write_private;
 use chorus_proto::methods::doctor::{Doctor, DoctorParams, Verdict};
 use chorus_proto::{Client, Method};
 use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::http_fault_proxy::HttpFaultProxy;
+use chorus_tests::s3_server::TestBucket;
 use chorus_tests::{DEADLINE, Daemon, wait_until};
 
 use super::{Cluster, start_all};
@@ -82,6 +84,21 @@ fn what_is_wrong_with_a_node_is_said_with_what_to_do() {
     expect(&mut other, "permission profiles", Verdict::Warn, "of a differ", "the same profiles");
     expect(&mut client, "permission profiles", Verdict::Warn, "of b differ", "the same profiles");
     expect(&mut client, "cluster.cert", Verdict::Ok, "chorus:node:a", "");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_that_ignores_conditions_is_found() {
+    let Some(cluster) = Cluster::create() else { return };
+    let Some(bucket) = TestBucket::create() else { return };
+    let proxy = HttpFaultProxy::start(bucket.port).await.expect("a proxy");
+    proxy.ignore_conditions();
+    let home = cluster.node_on_bucket("a", &bucket.name, &proxy.endpoint());
+    let a = Daemon::start(&home);
+    let found = found(&mut a.client(), "session bodies");
+    let fits = |(verdict, text, hint): &(Verdict, String, String)| {
+        *verdict == Verdict::Fail && text.contains("If-None-Match") && !hint.is_empty()
+    };
+    assert!(found.iter().any(fits), "{found:?}");
 }
 
 /// The files below a directory.

@@ -1,6 +1,7 @@
 //! Several daemons that share one PostgreSQL and reach each other over TLS.
 
 mod chaos;
+mod clocks;
 mod discord;
 mod doctor;
 mod drain;
@@ -13,14 +14,18 @@ mod forwarding;
 mod left_behind;
 mod list;
 mod new_certificates;
+mod pooler;
+mod promotion;
 mod scaling_page;
 mod search;
+mod silent_bucket;
 mod takeover;
 mod transfers;
 mod upgrade;
 mod workspace_branches;
 mod workspaces;
 
+use std::fs;
 use std::ops::Range;
 use std::path::PathBuf;
 
@@ -47,9 +52,14 @@ impl Cluster {
             skip("PostgreSQL is not installed here");
             return None;
         };
+        Some(Self::on(url))
+    }
+
+    /// Creates a cluster without nodes on a database.
+    fn on(url: String) -> Self {
         let files = tempfile::tempdir().expect("a directory");
         let authority = Authority::create(&files.path().join("authority"), "cluster");
-        Some(Self { url, authority, bucket: files.path().join("bucket"), files })
+        Self { url, authority, bucket: files.path().join("bucket"), files }
     }
 
     /// Makes the home of a node. Its port is free now.
@@ -82,6 +92,13 @@ impl Cluster {
         home
     }
 
+    /// As [`Cluster::node`], with the bodies of its sessions in a bucket of a server that speaks S3.
+    fn node_on_bucket(&self, name: &str, bucket: &str, endpoint: &str) -> Home {
+        let home = self.node(name);
+        change_bucket(&home, bucket, endpoint);
+        home
+    }
+
     /// Makes the certificate of a node, and its key. It is valid in these days from now on.
     fn sign(&self, name: &str, days: Range<i64>) -> [PathBuf; 2] {
         let [cert, key] = ["crt", "key"].map(|ending| self.files.path().join(format!("{name}.{ending}")));
@@ -101,6 +118,19 @@ fn try_append(client: &mut Client, agent: &str, text: &str) -> Result<u64, CallE
         ..Default::default()
     };
     client.call::<Append>(&params).map(|appended| appended.messages)
+}
+
+/// Puts the bodies of sessions into a bucket of a server that speaks S3.
+fn change_bucket(home: &Home, bucket: &str, endpoint: &str) {
+    let config = fs::read_to_string(home.path.join("config.toml")).expect("config.toml");
+    let (before, rest) = config.split_once("[store.sessions]\n").expect("the table");
+    let (_, after) = rest.split_once("[cluster]\n").expect("the next table");
+    home.write_config(&format!(
+        "{before}[store.sessions]\nkind = \"s3\"\nbucket = \"{bucket}\"\nendpoint = \"{endpoint}\"\n\
+         key_file = \"bucket.key\"\n[cluster]\n{after}"
+    ));
+    let key = home.path.join("bucket.key");
+    chorus_base::private_fs::write_private(&key, b"key_id = key\nsecret = a-secret-of-tests\n").expect("the key");
 }
 
 /// Starts one daemon in each home.
