@@ -46,15 +46,15 @@ impl RetryingClient {
         self.received.load(Ordering::Relaxed)
     }
 
-    /// Sends a request once, after so many failures, and reads the whole answer.
-    async fn attempt(&self, request: reqwest::Request, failed: u32) -> Result<http::Response<Bytes>, HttpError> {
+    /// Sends a request once, after so many attempts that were late, and reads the whole answer.
+    async fn attempt(&self, request: reqwest::Request, late: u32) -> Result<http::Response<Bytes>, HttpError> {
         let is_head = request.method() == http::Method::HEAD;
         let sent = request.body().and_then(reqwest::Body::as_bytes).map_or(0, |body| body.len() as u64);
-        let answer = self.within(failed, sent, self.client.execute(request)).await?;
+        let answer = self.within(late, sent, self.client.execute(request)).await?;
         let said = answer.headers().get(http::header::CONTENT_LENGTH).and_then(|said| said.to_str().ok()?.parse().ok());
         let (parts, body) = http::Response::<reqwest::Body>::from(answer).into_parts();
         let expected = if is_head { 0 } else { said.unwrap_or(0) };
-        let body = self.within(failed, expected, body.collect()).await?.to_bytes();
+        let body = self.within(late, expected, body.collect()).await?.to_bytes();
         self.received.fetch_add(body.len() as u64, Ordering::Relaxed);
         if !is_head && said.is_some_and(|said: u64| said != body.len() as u64) {
             let short = std::io::Error::new(std::io::ErrorKind::UnexpectedEof, "the answer was cut off");
@@ -63,14 +63,14 @@ impl RetryingClient {
         Ok(http::Response::from_parts(parts, body))
     }
 
-    /// Waits for a part of an attempt that carries so many bytes, after so many failures.
+    /// Waits for a part of an attempt that carries so many bytes, after so many attempts that were late.
     async fn within<T>(
         &self,
-        failed: u32,
+        late: u32,
         bytes: u64,
         part: impl Future<Output = Result<T, reqwest::Error>>,
     ) -> Result<T, HttpError> {
-        let limit = self.policy.timeout_after(failed, bytes);
+        let limit = self.policy.timeout_after(late, bytes);
         match timeout(limit, part).await {
             Ok(done) => done.map_err(http_error),
             Err(_) => {
@@ -113,13 +113,15 @@ impl HttpService for RetryingClient {
         let body = body.collect().await?.to_bytes();
         let url: reqwest::Url =
             parts.uri.to_string().parse().map_err(|e: url::ParseError| HttpError::new(HttpErrorKind::Unknown, e))?;
-        let mut failed = 0;
+        // Only time-outs give the next attempt more time: an error that came at once says nothing about a slow server.
+        let (mut failed, mut late) = (0, 0);
         loop {
             let mut attempt = reqwest::Request::new(parts.method.clone(), url.clone());
             *attempt.headers_mut() = parts.headers.clone();
             *attempt.body_mut() = Some(body.clone().into());
-            let answer = self.attempt(attempt, failed).await;
+            let answer = self.attempt(attempt, late).await;
             failed += 1;
+            late += u32::from(matches!(&answer, Err(error) if matches!(error.kind(), HttpErrorKind::Timeout)));
             let asked = match &answer {
                 Ok(answer) if may_pass(answer.status()) => retry_after(answer),
                 Ok(_) => return answer.map(|answer| answer.map(Into::into)),
@@ -138,5 +140,47 @@ impl HttpService for RetryingClient {
 impl HttpConnector for RetryingClient {
     fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
         Ok(HttpClient::new(self.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use object_store::client::HttpRequestBody;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn errors_that_come_at_once_give_a_silent_connection_no_more_time() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        chorus_runtime::spawn(async move {
+            let mut open = Vec::new();
+            for answer in ["500 Fault", "500 Fault", "500 Fault", "500 Fault", "", "200 OK"] {
+                let (mut connection, _) = listener.accept().await.unwrap();
+                let _ = connection.read(&mut [0; 4096]).await;
+                if answer.is_empty() {
+                    open.push(connection);
+                } else {
+                    let answer = format!("HTTP/1.1 {answer}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+                    connection.write_all(answer.as_bytes()).await.unwrap();
+                }
+            }
+        });
+        let policy = RetryPolicy {
+            attempts: 6,
+            first_wait: Duration::from_millis(1),
+            first_timeout: Duration::from_millis(500),
+            ..RetryPolicy::default()
+        };
+        let client = RetryingClient::new(Clock::system(), policy, true).unwrap();
+        let request = http::Request::get(format!("http://127.0.0.1:{port}/")).body(HttpRequestBody::empty()).unwrap();
+        let begun = Instant::now();
+        let answer = client.call(request).await.unwrap();
+        assert_eq!(answer.status(), StatusCode::OK);
+        assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
     }
 }

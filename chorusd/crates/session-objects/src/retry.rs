@@ -11,7 +11,7 @@ pub struct RetryPolicy {
     pub first_wait: Duration,
     /// Longest wait before an attempt, whatever the server asks for.
     pub longest_wait: Duration,
-    /// Longest time for the first attempt, which doubles with each further one. Bytes add to it, see [`MIN_RATE`].
+    /// Longest time for the first attempt, which doubles with each one that was late. Bytes add to it, see [`MIN_RATE`].
     pub first_timeout: Duration,
     /// Longest time for an attempt, without that for its bytes.
     pub longest_timeout: Duration,
@@ -41,11 +41,11 @@ impl RetryPolicy {
         wait.max(asked.unwrap_or_default()).min(self.longest_wait)
     }
 
-    /// Returns the time in which an attempt sends or receives so many bytes and is answered. The first attempts are given up
+    /// Returns the time in which an attempt, after so many that were late, sends or receives so many bytes and is answered. The first attempts are given up
     /// soon, because a connection that was cut without a word carries nothing any more; the last ones leave a slow server its
     /// time.
-    pub(crate) fn timeout_after(&self, failed: u32, bytes: u64) -> Duration {
-        let doubled = self.first_timeout.saturating_mul(1 << failed.min(16)).min(self.longest_timeout);
+    pub(crate) fn timeout_after(&self, late: u32, bytes: u64) -> Duration {
+        let doubled = self.first_timeout.saturating_mul(1 << late.min(16)).min(self.longest_timeout);
         doubled.saturating_add(Duration::from_millis(bytes.saturating_mul(1000) / MIN_RATE))
     }
 }
@@ -65,9 +65,9 @@ mod tests {
     }
 
     #[test]
-    fn attempts_have_more_time_after_each_failure_and_for_each_byte() {
+    fn attempts_have_more_time_after_each_late_one_and_for_each_byte() {
         let policy = RetryPolicy::default();
-        let times: Vec<u64> = (0..policy.attempts).map(|failed| policy.timeout_after(failed, 0).as_secs()).collect();
+        let times: Vec<u64> = (0..policy.attempts).map(|late| policy.timeout_after(late, 0).as_secs()).collect();
         assert_eq!(times, [5, 10, 20, 40, 60, 60]);
         assert_eq!(policy.timeout_after(0, 10 * MIN_RATE), Duration::from_secs(15));
         assert_eq!(policy.timeout_after(5, 5 << 30), Duration::from_secs(60 + 20_480));
