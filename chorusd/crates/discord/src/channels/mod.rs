@@ -21,7 +21,7 @@ use serenity::model::event::Event;
 use serenity::model::id::{ChannelId, GuildId, RoleId, UserId};
 use uuid::Uuid;
 
-pub(crate) use self::guild_allowlist::GuildAllowlist;
+pub(crate) use self::guild_allowlist::{GuildAllowlist, learn_guilds};
 use self::guild_cache::GuildCache;
 use self::other_agents::OtherAgents;
 use super::app::DiscordApp;
@@ -174,6 +174,24 @@ impl AgentChannels {
         })
     }
 
+    /// Returns the guild of a channel, a thread or direct messages, as far as it is known: direct messages have none.
+    #[must_use]
+    pub(crate) fn guild_of(&self, channel: ChannelId) -> Option<Option<GuildId>> {
+        if self.direct.get(channel).is_some() {
+            return Some(None);
+        }
+        if let Some(thread) = self.threads.get(channel) {
+            return Some(Some(thread.guild));
+        }
+        let of_agent = || self.channel_of(self.agent_of(channel)?.settings.id)?.1;
+        self.guild_cache.guild_of(channel).or_else(of_agent).map(Some)
+    }
+
+    /// Forgets what is only known of the guilds of a shard that this process has.
+    pub(crate) fn forget_shard(&self, shard: u32, count: u32) {
+        self.guild_cache.forget_shard(shard, count);
+    }
+
     /// Returns whether a guild is allowed.
     #[must_use]
     pub(crate) fn serves(&self, guild: GuildId) -> bool {
@@ -196,8 +214,9 @@ impl ChannelNames for AgentChannels {
 }
 
 /// Handles a new connection. A resumed session sends no guilds, so the channels and guilds are requested.
-pub(crate) fn on_connected(app: &Arc<DiscordApp>, resumed: bool) {
-    if resumed && app.channels.guild_cache.guild_ids().is_empty() {
+pub(crate) fn on_connected(app: &Arc<DiscordApp>, shard: u32, resumed: bool) {
+    let is_of_shard = |guild: &GuildId| app.shards.of(Some(*guild)) == shard;
+    if resumed && !app.channels.guild_cache.guild_ids().iter().any(is_of_shard) {
         app.tasks.spawn_tracked(guild_allowlist::refresh_after_resume(app.clone()));
         app.tasks.spawn_tracked(sync::sync_all(app.clone()));
     }

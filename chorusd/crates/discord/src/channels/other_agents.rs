@@ -84,6 +84,15 @@ impl OtherAgents {
 }
 
 impl AgentChannels {
+    /// Reads where the agent of direct messages is, if it is not here and nothing is known of it. Does nothing without a
+    /// cluster.
+    pub(crate) async fn refresh_direct_agent(&self, app: &DiscordApp) -> Result<()> {
+        if app.tables.shared.is_none() || self.dm_agent.is_none() || self.direct_agent().is_some() {
+            return Ok(());
+        }
+        self.others.load(&app.ops).await
+    }
+
     /// Reads which agent of another node a channel, or the one that a thread is below, belongs to, unless that was done just
     /// now or the agent is here. Does nothing without a cluster.
     pub(crate) async fn refresh_other(&self, app: &DiscordApp, channel: ChannelId) -> Result<()> {

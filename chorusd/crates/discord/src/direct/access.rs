@@ -84,7 +84,7 @@ async fn is_listed(app: &DiscordApp, agent: &AgentEntry, user: UserId) -> Result
     guilds.sort_by_key(|guild| Some(*guild) != own);
     for guild in &guilds {
         let Some(member) = fetch_member(app, *guild, user).await? else { continue };
-        app.roles.ensure_loaded(&app.rest, *guild).await?;
+        app.roles.ensure_loaded(app, *guild).await?;
         let mut roles = app.roles.role_ids_and_names(*guild, &member.roles).into_iter();
         if by_id || roles.any(|role| listed.contains(&role)) {
             return Ok(Access::Granted(Membership { guild: *guild, nick: member.nick, roles: member.roles }));

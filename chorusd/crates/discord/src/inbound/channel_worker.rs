@@ -64,12 +64,12 @@ struct Overflow {
 
 impl ChannelHandle {
     /// Starts the worker.
-    pub(super) fn start(app: &Arc<DiscordApp>, id: ChannelId) -> Self {
+    pub(super) fn start(app: &Arc<DiscordApp>, id: ChannelId, shard: u32) -> Self {
         let (tx, rx) = mpsc::channel(EVENT_QUEUE_LEN);
         let overflow = Arc::<Overflow>::default();
         let intake = ChannelWorker {
             app: app.clone(),
-            stop: app.term(),
+            stop: app.shards.term(shard),
             id,
             overflow: overflow.clone(),
             is_recorded: false,
@@ -80,6 +80,11 @@ impl ChannelHandle {
         };
         app.tasks.spawn_tracked(intake.run(rx));
         Self { tx, overflow }
+    }
+
+    /// Returns whether the worker has ended.
+    pub(super) fn has_ended(&self) -> bool {
+        self.tx.is_closed()
     }
 
     /// Sends an event to the worker. Once the queue is full, all events are dropped until the channel is backfilled, so
@@ -184,6 +189,9 @@ impl ChannelWorker {
             threads::lookup(&self.app, self.id).await;
         }
         self.retry_until_ok(|| self.app.channels.refresh_other(&self.app, self.id)).await;
+        if self.app.channels.direct.get(self.id).is_some() {
+            self.retry_until_ok(|| self.app.channels.refresh_direct_agent(&self.app)).await;
+        }
         let Some(target) = self.app.channels.target_of(self.id) else {
             if let Some(message) = message {
                 no_agent_notice::on_message(&self.app, message);
@@ -299,7 +307,7 @@ impl ChannelWorker {
         let of_channel = || channel_guild(&self.app.channels, agent, message.guild_id);
         let guild = membership.as_ref().map_or_else(of_channel, |membership| membership.guild);
         // After a resumed connection the gateway sends no roles.
-        if let Err(error) = self.app.roles.ensure_loaded(&self.app.rest, guild).await {
+        if let Err(error) = self.app.roles.ensure_loaded(&self.app, guild).await {
             tracing::warn!(%error, %guild, "cannot load the roles of a server; using their IDs");
         }
         match request::classify(&self.app, guild, &message) {

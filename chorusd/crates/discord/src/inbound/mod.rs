@@ -16,7 +16,6 @@ mod shared_claims;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use chorus_base::Backoff;
@@ -70,12 +69,12 @@ impl Claim {
 /// The inbound state: a worker for each channel and thread, and a queue for each conversation.
 #[derive(Debug)]
 pub(crate) struct Inbound {
-    workers: Mutex<HashMap<ChannelId, ChannelHandle>>,
+    workers: Mutex<HashMap<ChannelId, (u32, ChannelHandle)>>,
     /// Notified when a message was claimed that several nodes may work on.
     pub(crate) claimed: Notify,
     queues: ConversationQueues,
-    /// The connection is open, and what was missed was replayed.
-    is_connected: AtomicBool,
+    /// The shards whose connection is open, and that replayed what was missed.
+    connected: Mutex<HashSet<u32>>,
     downloader: Downloader,
     backfill_permits: Semaphore,
     /// Channels that were told that the content of messages cannot be read.
@@ -90,7 +89,7 @@ impl Inbound {
             workers: Mutex::default(),
             claimed: Notify::new(),
             queues: ConversationQueues::default(),
-            is_connected: AtomicBool::new(false),
+            connected: Mutex::default(),
             downloader: Downloader::new(config)?,
             backfill_permits: Semaphore::new(MAX_CONCURRENT_BACKFILLS),
             unreadable_reported: Mutex::default(),
@@ -180,7 +179,10 @@ pub(crate) fn on_message(app: &Arc<DiscordApp>, message: Message) {
     match guild {
         _ if target.is_some() => {}
         Some(guild) if app.channels.serves(guild) && is_unknown() => {}
-        // The worker finds out whether another node has an agent there.
+        // The worker finds out whether another node has the agent.
+        None if app.tables.shared.is_some()
+            && app.ops.config.discord.dm_agent.is_some()
+            && request::is_from_person(&message) => {}
         Some(guild)
             if app.tables.shared.is_some() && app.channels.serves(guild) && request::is_from_person(&message) => {}
         _ => {
@@ -189,8 +191,13 @@ pub(crate) fn on_message(app: &Arc<DiscordApp>, message: Message) {
         }
     }
     if guild.is_none_or(|guild| app.channels.serves(guild)) {
-        let is_replayed = !app.inbound.is_connected.load(Ordering::SeqCst);
-        send_to_worker(app, channel, ChannelEvent::Message { message: Box::new(message), is_replayed });
+        let is_replayed = !app.inbound.connected.lock().contains(&app.shards.of(guild));
+        send_to_worker(
+            app,
+            channel,
+            app.shards.of(guild),
+            ChannelEvent::Message { message: Box::new(message), is_replayed },
+        );
     }
 }
 
@@ -207,44 +214,46 @@ pub(crate) fn on_delete(app: &Arc<DiscordApp>, channel: ChannelId, guild: Option
 
 /// Handles a new connection: every channel and thread, and all direct messages, are backfilled before further messages are
 /// claimed.
-pub(crate) fn on_connected(app: &Arc<DiscordApp>) {
-    app.inbound.is_connected.store(true, Ordering::SeqCst);
+pub(crate) fn on_connected(app: &Arc<DiscordApp>, shard: u32) {
+    app.inbound.connected.lock().insert(shard);
     // At once: a message that comes before it would hide those that were missed.
-    backfill_all(app);
+    backfill_all(app, shard);
     if app.tables.shared.is_some() {
-        app.tasks.spawn_tracked(backfill_new_others(app.clone()));
+        app.tasks.spawn_tracked(backfill_new_others(app.clone(), shard));
     }
 }
 
 /// Backfills the channels of agents that other nodes have and that this one did not know of.
-async fn backfill_new_others(app: Arc<DiscordApp>) {
+async fn backfill_new_others(app: Arc<DiscordApp>, shard: u32) {
     let known: HashSet<_> = app.channels.others.all().iter().map(|agent| agent.settings.id).collect();
     if let Err(failure) = app.channels.others.load(&app.ops).await {
         return tracing::warn!(%failure, "cannot read which agents other nodes have");
     }
     for agent in app.channels.others.all().iter().filter(|agent| !known.contains(&agent.settings.id)) {
-        if let Some((channel, guild)) = app.channels.channel_of(agent.settings.id) {
+        let of_shard =
+            |(_, guild): &(_, Option<GuildId>)| guild.is_none_or(|guild| app.shards.of(Some(guild)) == shard);
+        if let Some((channel, guild)) = app.channels.channel_of(agent.settings.id).filter(of_shard) {
             send_to_channel(&app, channel, guild, || ChannelEvent::Connected);
         }
     }
 }
 
-fn backfill_all(app: &Arc<DiscordApp>) {
-    send_to_all(app, |_| true, || ChannelEvent::Connected);
-    for channel in app.channels.direct.recorded() {
+fn backfill_all(app: &Arc<DiscordApp>, shard: u32) {
+    send_to_all(app, |of| of.is_none_or(|guild| app.shards.of(Some(guild)) == shard), || ChannelEvent::Connected);
+    for channel in app.channels.direct.recorded().into_iter().filter(|_| shard == 0) {
         send_to_channel(app, channel, None, || ChannelEvent::Connected);
     }
 }
 
-/// Ends the workers, because another node receives the messages from now on.
-pub(crate) fn end_term(app: &DiscordApp) {
-    on_disconnected(app);
-    app.inbound.workers.lock().clear();
+/// Ends the workers of a shard, because another node receives its messages from now on.
+pub(crate) fn end_term(app: &DiscordApp, shard: u32) {
+    on_disconnected(app, shard);
+    app.inbound.workers.lock().retain(|_, (of, _)| *of != shard);
 }
 
 /// Handles the end of a connection: until the next one is open, messages may be replayed.
-pub(crate) fn on_disconnected(app: &DiscordApp) {
-    app.inbound.is_connected.store(false, Ordering::SeqCst);
+pub(crate) fn on_disconnected(app: &DiscordApp, shard: u32) {
+    app.inbound.connected.lock().remove(&shard);
 }
 
 /// Handles a guild that became available, possibly again: its channels are backfilled.
@@ -303,13 +312,23 @@ fn send_to_channel(
     note: impl FnOnce() -> ChannelEvent,
 ) {
     if app.channels.target_of(channel).is_some() && guild.is_none_or(|guild| app.channels.serves(guild)) {
-        send_to_worker(app, channel, note());
+        // With several shards, a channel of an unknown server is read once that is known.
+        let known = guild.map(Some).or_else(|| app.channels.guild_of(channel));
+        match known {
+            Some(guild) => send_to_worker(app, channel, app.shards.of(guild), note()),
+            None if app.shards.count() == 1 => send_to_worker(app, channel, 0, note()),
+            None => {}
+        }
     }
 }
 
-fn send_to_worker(app: &Arc<DiscordApp>, channel: ChannelId, note: ChannelEvent) {
+fn send_to_worker(app: &Arc<DiscordApp>, channel: ChannelId, shard: u32, note: ChannelEvent) {
     let mut lines = app.inbound.workers.lock();
-    lines.entry(channel).or_insert_with(|| ChannelHandle::start(app, channel)).send(note);
+    // One that was started just after the end of a term ended at once.
+    if lines.get(&channel).is_some_and(|(_, handle)| handle.has_ended()) {
+        lines.remove(&channel);
+    }
+    lines.entry(channel).or_insert_with(|| (shard, ChannelHandle::start(app, channel, shard))).1.send(note);
 }
 
 /// Stores the new text of a claimed message.

@@ -45,7 +45,8 @@ pub(super) async fn run(posts: Outbox, channel: ChannelId, mut offered: bool) {
             }
             Err(failure) => Err(failure),
         };
-        if matches!(step, Ok(Step::Empty)) {
+        // Another node may be allowed to post, or know sooner that this is so.
+        if matches!(step, Ok(Step::Empty)) || barred.is_some() {
             release_lease(&posts, channel).await;
         }
         let after = match step {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chorus_base::error::Result;
-use chorus_engine::ops::discord::{DiscordLease, SharedDiscord};
+use chorus_engine::ops::discord::SharedDiscord;
 use serenity::model::id::ChannelId;
 use tokio::time::sleep;
 use uuid::Uuid;
@@ -48,7 +48,9 @@ async fn look(app: &Arc<DiscordApp>, shared: &dyn SharedDiscord) -> Result<()> {
         handover::take(app, shared).await?;
     }
     work.channels.iter().for_each(|channel| app.outbox.offer_sender(ChannelId::new((*channel).max(1))));
-    if shared.holds(DiscordLease::Gateway) && take_on(app, &work.unowned).await {
+    let is_draining = app.ops.store.ownership.as_ref().is_some_and(|ownership| ownership.is_draining());
+    let has_shard = (0..app.shards.count()).any(|shard| app.has_shard(shard));
+    if has_shard && !is_draining && take_on(app, &work.unowned).await {
         work = shared.waiting_work().await?;
     }
     inbound::queue_claims(app, shared, work.claims).await

@@ -7,7 +7,7 @@ use chorus_runtime::run_blocking;
 
 use super::{check, check_with};
 use crate::ops::Ops;
-use crate::ops::discord::{ConnectionState, delivery_problems, guild_allowlist, identify_budget};
+use crate::ops::discord::{ConnectionState, connected_elsewhere, delivery_problems, guild_allowlist, identify_budget};
 
 const CHECK_NAME: &str = "Discord";
 /// With fewer sessions left than this, the budget is reported as low.
@@ -62,7 +62,7 @@ pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
         ConnectionState::Off => check(CHECK_NAME, Verdict::Info, format!("not started; {place}")),
         ConnectionState::Connecting => check(CHECK_NAME, Verdict::Info, format!("connecting; {place}")),
         ConnectionState::Elsewhere { node } => {
-            check(CHECK_NAME, Verdict::Ok, format!("the node {node} is connected; {place}"))
+            check(CHECK_NAME, Verdict::Ok, format!("{}; {place}", connected_elsewhere(&node)))
         }
         ConnectionState::Waiting { until, why } => {
             let until = until.strftime("%Y-%m-%d %H:%M:%S UTC");
@@ -95,7 +95,8 @@ pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
         checks.push(check_with("Discord notices", Verdict::Info, text, "see new events: chorusctl events"));
     }
     let budget = identify_budget::read_budget(ops).await?;
-    let text = format!("{} of {} session starts left within 24 hours", budget.left, identify_budget::MAX_IDENTIFIES);
+    let text =
+        format!("{} of {} session starts left within 24 hours", budget.left, identify_budget::max_identifies(ops));
     checks.push(match budget.left {
         0 => check_with(
             "Discord sessions",
