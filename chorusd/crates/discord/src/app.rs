@@ -99,6 +99,11 @@ impl DiscordApp {
         self.tables.shared.as_ref().is_none_or(|shared| shared.holds(lease))
     }
 
+    /// Returns whether this process has a shard.
+    pub(crate) fn has_any_shard(&self) -> bool {
+        (0..self.shards.count()).any(|shard| self.has_shard(shard))
+    }
+
     /// Redacts the secrets in `text`.
     #[must_use]
     pub(crate) fn redact(&self, text: &str) -> String {

@@ -14,29 +14,34 @@ use rustix::process::Signal;
 use super::{Cluster, try_append};
 
 /// Time in which another node takes over, with room for a busy machine.
-const TAKEOVER: Duration = DEADLINE.saturating_mul(4);
+pub(super) const TAKEOVER: Duration = DEADLINE.saturating_mul(4);
 
 /// Two nodes with one bot. The agent `x` is on the node a, `y` on b, which has the gateway.
-struct Fixture {
-    models: ModelServer,
-    discord: FakeDiscord,
-    server: GuildHandle,
-    mara: UserHandle,
-    rooms: [ChannelHandle; 2],
+pub(super) struct Fixture {
+    pub models: ModelServer,
+    pub discord: FakeDiscord,
+    pub server: GuildHandle,
+    pub mara: UserHandle,
+    pub rooms: [ChannelHandle; 2],
     homes: [Home; 2],
     daemons: [Option<Daemon>; 2],
-    _cluster: Cluster,
+    pub cluster: Cluster,
 }
 
 impl Fixture {
     /// `None` if PostgreSQL is not installed.
     fn new() -> Option<Self> {
+        Self::with("", "")
+    }
+
+    /// With more tables, and more keys of `[discord]`.
+    pub(super) fn with(tables: &str, keys: &str) -> Option<Self> {
         let cluster = Cluster::create()?;
         let (models, discord) = (ModelServer::start(), FakeDiscord::start());
         let server = discord.create_guild("home");
         let mara = server.add_member("mara", &[], MANAGE_CHANNELS | MANAGE_GUILD | MANAGE_MESSAGES);
         discord.set_identify_interval(Duration::ZERO);
-        let config = format!("{}\n{}", models.config_toml(), discord.config_toml());
+        let config = format!("{tables}{}\n{}{keys}", models.config_toml(), discord.config_toml());
         let homes = ["a", "b"].map(|name| cluster.node_with(name, &config));
         let a = Daemon::start(&homes[0]);
         wait_for_gateway(&a);
@@ -58,10 +63,10 @@ impl Fixture {
         let a = Daemon::start(&homes[0]);
         wait_for_reason(&a, "the node b is connected");
         let daemons = [Some(a), Some(b)];
-        Some(Self { models, discord, server, mara, rooms, homes, daemons, _cluster: cluster })
+        Some(Self { models, discord, server, mara, rooms, homes, daemons, cluster })
     }
 
-    fn client(&self, node: usize) -> Client {
+    pub(super) fn client(&self, node: usize) -> Client {
         self.daemons[node].as_ref().expect("a daemon").client()
     }
 
@@ -74,12 +79,12 @@ impl Fixture {
     }
 
     /// Writes in a room, and returns the message.
-    fn say(&self, room: usize, text: &str) -> (usize, u64) {
+    pub(super) fn say(&self, room: usize, text: &str) -> (usize, u64) {
         (room, self.rooms[room].say(&self.mara, text))
     }
 
     /// Waits until all messages have an answer, and each has one only.
-    fn expect_one_answer_each(&self, said: &[(usize, u64)]) {
+    pub(super) fn expect_one_answer_each(&self, said: &[(usize, u64)]) {
         for (room, message) in said {
             wait_until("an answer", TAKEOVER, || (self.answers(*room, *message).len() == 1).then_some(()));
         }
@@ -92,7 +97,7 @@ impl Fixture {
     }
 
     /// The texts of the messages of an agent, however long it takes until a node has it.
-    fn texts(&self, node: usize, agent: &str) -> Vec<String> {
+    pub(super) fn texts(&self, node: usize, agent: &str) -> Vec<String> {
         let mut client = self.client(node);
         client.set_timeout(Some(TAKEOVER)).expect("a time-out");
         client.message_texts(agent)

@@ -29,6 +29,11 @@ struct Fixture {
 impl Fixture {
     /// `None` if PostgreSQL is not installed.
     fn new() -> Option<Self> {
+        Self::with([2, 2])
+    }
+
+    /// With these numbers of shards in the configurations of the nodes. Only the first one has shards if they differ.
+    fn with(counts: [u32; 2]) -> Option<Self> {
         let cluster = Cluster::create()?;
         let (models, discord) = (ModelServer::start(), FakeDiscord::start());
         models.anthropic().set_fallback(Response::text(["Yes."]));
@@ -36,12 +41,19 @@ impl Fixture {
         let servers = [0, 1].map(|shard| discord.create_guild_of_shard("home", (shard, 2)));
         let rights = MANAGE_CHANNELS | MANAGE_GUILD | MANAGE_MESSAGES;
         let people: Vec<_> = servers.iter().map(|server| server.add_member("mara", &[], rights)).collect();
-        let config = format!("{}\n{}shards = 2\n", models.config_toml(), discord.config_toml());
-        let homes = ["a", "b"].map(|name| cluster.node_with(name, &config));
-        let daemons = homes.each_ref().map(|home| Some(Daemon::start(home)));
+        let config = |count| format!("{}\n{}shards = {count}\n", models.config_toml(), discord.config_toml());
+        let homes = [("a", counts[0]), ("b", counts[1])].map(|(name, count)| cluster.node_with(name, &config(count)));
+        let a = Daemon::start(&homes[0]);
+        let is_same = counts[0] == counts[1];
+        if !is_same {
+            wait_until("the first node to be connected", TAKEOVER, || {
+                (discord.connected_shards() == [(0, 2), (1, 2)]).then_some(())
+            });
+        }
+        let daemons = [Some(a), Some(Daemon::start(&homes[1]))];
         let mut fixture =
             Self { _models: models, discord, people, rooms: Vec::new(), homes, daemons, _cluster: cluster };
-        fixture.wait_for_shares([1, 1]);
+        fixture.wait_for_shares(if is_same { [1, 1] } else { [2, 0] });
         assert_eq!(fixture.discord.identifies_refused(), 0, "the nodes begin sessions one after the other");
         fixture.rooms = servers.iter().zip(&fixture.people).zip(["x", "y"]).map(create).collect();
         Some(fixture)
@@ -124,4 +136,28 @@ fn a_node_that_drains_hands_its_shards_over() {
     _ = chorusctl(&fixture.homes[0], ["cluster", "drain", "a"]);
     fixture.wait_for_shares([0, 2]);
     fixture.expect_one_answer_each(&fixture.say("one"));
+}
+
+#[test]
+fn a_node_with_another_number_of_shards_waits_until_the_others_have_ended() {
+    let Some(mut fixture) = Fixture::with([2, 3]) else { return };
+    let status = |daemon: &Option<Daemon>| {
+        let daemon = daemon.as_ref().expect("a daemon");
+        daemon.client().call::<Status>(&StatusParams::default()).expect("status").discord
+    };
+    wait_until("the reason", TAKEOVER, || {
+        let why = status(&fixture.daemons[1]).why.unwrap_or_default();
+        let is_said = why.contains("the node a has 2 shards, and this node is to have 3")
+            && why.contains("set the same `shards` in [discord] on all nodes");
+        is_said.then_some(())
+    });
+    let mut said = fixture.say("with 2").to_vec();
+    fixture.expect_one_answer_each(&said);
+    fixture.daemons[0].take().expect("a daemon").kill9();
+    said.extend(fixture.say("before 3"));
+    wait_until("the new shards", TAKEOVER, || {
+        (fixture.discord.connected_shards() == [(0, 3), (1, 3), (2, 3)]).then_some(())
+    });
+    said.extend(fixture.say("with 3"));
+    fixture.expect_one_answer_each(&said);
 }

@@ -2,6 +2,7 @@
 
 mod chaos;
 mod discord;
+mod discord_news;
 mod discord_shards;
 mod doctor;
 mod drain;

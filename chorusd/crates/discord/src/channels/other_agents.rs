@@ -30,6 +30,8 @@ struct Inner {
     agents: HashMap<Uuid, Arc<AgentEntry>>,
     /// When a channel was looked up, and its agent if it has one.
     channels: HashMap<u64, (Instant, Option<Uuid>)>,
+    /// When all were read.
+    loaded: Option<Instant>,
 }
 
 impl OtherAgents {
@@ -63,8 +65,13 @@ impl OtherAgents {
             }
             new.agents.insert(id, agent);
         }
+        new.loaded = Some(now);
         *self.0.write() = new;
         Ok(())
+    }
+
+    fn are_all_fresh(&self) -> bool {
+        self.0.read().loaded.is_some_and(|at| at.elapsed() < MAX_AGE)
     }
 
     fn is_fresh(&self, channel: u64) -> bool {
@@ -84,10 +91,10 @@ impl OtherAgents {
 }
 
 impl AgentChannels {
-    /// Reads where the agent of direct messages is, if it is not here and nothing is known of it. Does nothing without a
-    /// cluster.
+    /// Reads the agent of direct messages, unless that was done just now or it is here. Does nothing without a cluster.
     pub(crate) async fn refresh_direct_agent(&self, app: &DiscordApp) -> Result<()> {
-        if app.tables.shared.is_none() || self.dm_agent.is_none() || self.direct_agent().is_some() {
+        let Some(name) = self.dm_agent.as_deref().filter(|_| app.tables.shared.is_some()) else { return Ok(()) };
+        if self.directory.by_name(name).is_some() || (self.direct_agent().is_some() && self.others.are_all_fresh()) {
             return Ok(());
         }
         self.others.load(&app.ops).await

@@ -11,7 +11,7 @@ use chorus_engine::KeyedMutex;
 use chorus_engine::ops::discord::{DiscordLease, LeaseClaim, identify_budget};
 use chorus_runtime::SpawnTracked as _;
 use jiff::Timestamp;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedMutexGuard, mpsc, oneshot};
 use tokio::time::{Instant, sleep};
 use twilight_gateway::queue::Queue;
 
@@ -90,37 +90,70 @@ impl IdentifyTurns {
     }
 }
 
-/// Takes one identify from the budget; it is on disk when this returns. The inner error is the time at which the budget
-/// allows one again.
-async fn take_identify(app: &DiscordApp, shard: u32, leave: &oneshot::Sender<()>) -> Result<Result<(), Timestamp>> {
-    let turns = &app.shards.identify_turns;
-    let bucket = turns.bucket(shard);
-    let _one_at_a_time = turns.locks.lock(bucket).await;
-    let lease = DiscordLease::Identify(bucket);
-    if let Some(shared) = &app.tables.shared {
-        // Another node may begin a session in this bucket.
-        while !matches!(shared.claim(lease).await?, LeaseClaim::Granted { .. }) {
-            sleep(LEASE_INTERVAL).await;
+/// The turn of a bucket. When it is dropped, the next shard of the bucket may begin a session, here or at another node.
+struct Turn {
+    app: Arc<DiscordApp>,
+    bucket: u32,
+    /// Time until then.
+    held: Duration,
+    /// False while it is not known that the lease was granted.
+    is_granted: bool,
+    one_at_a_time: Option<OwnedMutexGuard<()>>,
+}
+
+impl Turn {
+    /// Waits for the turn of a bucket.
+    async fn wait(app: &Arc<DiscordApp>, bucket: u32) -> Result<Self> {
+        let one_at_a_time = Some(app.shards.identify_turns.locks.lock(bucket).await);
+        let mut turn = Self { app: app.clone(), bucket, held: Duration::ZERO, is_granted: false, one_at_a_time };
+        if let Some(shared) = &app.tables.shared {
+            while !matches!(shared.claim(DiscordLease::Identify(bucket)).await?, LeaseClaim::Granted { .. }) {
+                sleep(LEASE_INTERVAL).await;
+            }
         }
+        turn.is_granted = true;
+        Ok(turn)
     }
-    let taken = take_turn(app, bucket, leave).await;
-    if taken.is_ok() {
-        turns.taken.lock().insert(bucket, Instant::now());
-    }
-    if let Some(shared) = app.tables.shared.clone() {
-        let (stop, held) = (app.stop.clone(), if taken.is_ok() { IDENTIFY_INTERVAL } else { Duration::ZERO });
-        app.tasks.spawn_tracked(async move {
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let Some(shared) = self.app.tables.shared.clone() else { return };
+        let (stop, lease, held) = (self.app.stop.clone(), DiscordLease::Identify(self.bucket), self.held);
+        let (is_granted, one_at_a_time) = (self.is_granted, self.one_at_a_time.take());
+        self.app.tasks.spawn_tracked(async move {
             tokio::select! {
                 () = sleep(held) => {}
                 // The next daemon asks the budget.
                 () = stop.cancelled() => {}
             }
-            if let Err(failure) = shared.release(lease).await {
+            // A claim whose answer nobody waited for may have been granted.
+            let is_held = shared.holds(lease)
+                || (!is_granted && matches!(shared.claim(lease).await, Ok(LeaseClaim::Granted { .. })));
+            if is_held && let Err(failure) = shared.release(lease).await {
                 tracing::debug!(%failure, "cannot let another node begin a session");
             }
+            drop(one_at_a_time);
         });
     }
-    taken
+}
+
+/// Takes one identify from the budget; it is on disk when this returns. The inner error is the time at which the budget
+/// allows one again.
+async fn take_identify(
+    app: &Arc<DiscordApp>,
+    shard: u32,
+    leave: &oneshot::Sender<()>,
+) -> Result<Result<(), Timestamp>> {
+    let turns = &app.shards.identify_turns;
+    let bucket = turns.bucket(shard);
+    let mut turn = Turn::wait(app, bucket).await?;
+    let taken = take_turn(app, bucket, leave).await?;
+    if taken.is_ok() {
+        turns.taken.lock().insert(bucket, Instant::now());
+        turn.held = IDENTIFY_INTERVAL;
+    }
+    Ok(taken)
 }
 
 async fn take_turn(app: &DiscordApp, bucket: u32, leave: &oneshot::Sender<()>) -> Result<Result<(), Timestamp>> {

@@ -124,12 +124,16 @@ impl Node<'_> {
         }
         let count = self.app.shards.count();
         if let Some((_, of, node)) = owners.shards.iter().filter(is_other).find(|(_, of, _)| *of != count) {
+            // If both have some, one of them gives way.
+            if own_name.as_ref() > Some(node) {
+                self.own.values().for_each(CancellationToken::cancel);
+            }
             if self.own.is_empty() {
                 self.wait_for_same_count(*of, node);
             }
             return Ok(true);
         }
-        self.balance(&owners, count).await?;
+        self.balance(&owners, count, own_name.as_deref()).await?;
         Ok(true)
     }
 
@@ -151,7 +155,7 @@ impl Node<'_> {
         }
     }
 
-    async fn balance(&mut self, owners: &GatewayOwners, count: u32) -> Result<()> {
+    async fn balance(&mut self, owners: &GatewayOwners, count: u32, own_name: Option<&str>) -> Result<()> {
         let is_draining = self.app.ops.store.ownership.as_ref().is_some_and(|ownership| ownership.is_draining());
         let share = match (is_draining, owners.members) {
             // Others are well, and take them.
@@ -167,10 +171,11 @@ impl Node<'_> {
                 continue;
             }
             let since = *self.unclaimed.entry(shard).or_insert_with(Instant::now);
-            let is_left = !owned.contains_key(&shard) && since.elapsed() >= UNCLAIMED_TIMEOUT;
-            // An owner of an earlier process of this node is this node.
+            // One that this node could not release, it has to take up to release it.
+            let is_unreleased = own_name.is_some() && owned.get(&shard).copied() == own_name;
+            let is_left = is_unreleased || (!owned.contains_key(&shard) && since.elapsed() >= UNCLAIMED_TIMEOUT);
             if self.own.len() < share || is_left {
-                if self.own.len() >= share {
+                if self.own.len() >= share && !is_unreleased {
                     self.extra.insert(shard, Instant::now());
                 }
                 self.claim(shard, count).await?;
@@ -271,6 +276,8 @@ async fn hold(
 ) -> TermEnd {
     let lease = DiscordLease::Gateway { shard, of };
     tracing::info!(shard, of, "this node has the connection to Discord");
+    // Requested, because another node was told of changes.
+    app.roles.forget_shard(shard, of);
     app.ops.discord.set_shard_state(shard, ConnectionState::Connecting);
     let connected = async {
         if !prepare(app, &term).await {

@@ -30,12 +30,15 @@ pub(crate) fn route_interaction(app: &Arc<DiscordApp>, interaction: Interaction)
 
 /// Hands an interaction over if another node has the agent. Returns whether it did.
 async fn hand_over(app: &DiscordApp, shared: &dyn SharedDiscord, interaction: &Interaction) -> Result<bool> {
-    let (channel, id) = match interaction {
-        Interaction::Command(of) | Interaction::Autocomplete(of) => (of.channel_id, of.id),
-        Interaction::Component(of) => (of.channel_id, of.id),
-        Interaction::Modal(of) => (of.channel_id, of.id),
+    let (channel, id, guild) = match interaction {
+        Interaction::Command(of) | Interaction::Autocomplete(of) => (of.channel_id, of.id, of.guild_id),
+        Interaction::Component(of) => (of.channel_id, of.id, of.guild_id),
+        Interaction::Modal(of) => (of.channel_id, of.id, of.guild_id),
         _ => return Ok(false),
     };
+    if guild.is_none() {
+        app.channels.refresh_direct_agent(app).await?;
+    }
     let Some(agent) = owner_of(app, channel).await? else { return Ok(false) };
     shared.hand_over(agent, id.get(), encode(interaction)?).await
 }

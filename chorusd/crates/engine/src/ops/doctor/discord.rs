@@ -14,10 +14,18 @@ const CHECK_NAME: &str = "Discord";
 const LOW_BUDGET: u32 = 10;
 
 /// Returns why the agent of `dm_agent` answers nobody.
-fn unanswered_direct_messages(ops: &Ops) -> Option<String> {
+async fn unanswered_direct_messages(ops: &Ops) -> Option<String> {
     let config = &ops.config.discord;
     let name = config.dm_agent.as_deref()?;
-    let Some(agent) = ops.agents.by_name(name) else {
+    let is_of_other = async || {
+        let others = ops.agent_resolver.claims.others().await.unwrap_or_default();
+        others.into_iter().find(|agent| agent.settings.name == name)
+    };
+    let found = match ops.agents.by_name(name) {
+        Some(agent) => Some(agent),
+        None => is_of_other().await,
+    };
+    let Some(agent) = found else {
         return Some(format!("no agent {name}, so direct messages are not answered"));
     };
     (config.dm_allow.is_empty() && agent.channel().is_none())
@@ -79,7 +87,7 @@ pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
             checks.push(check_with(name, Verdict::Warn, what.join("; "), hint));
         }
     }
-    if let Some(why) = unanswered_direct_messages(ops) {
+    if let Some(why) = unanswered_direct_messages(ops).await {
         let hint = "fix `dm_agent` or `dm_allow` in [discord]; see docs/DISCORD.md";
         checks.push(check_with("Discord direct messages", Verdict::Warn, why, hint));
     }

@@ -70,7 +70,8 @@ impl ClaimTable for PostgresDiscordTables {
                  SELECT keep_result($1, $2, ARRAY[(SELECT count(*) FROM changed)])";
             call!(sql, node, token, message.cast_signed(), request)
         };
-        self.write_as_gateway(check_ids([message]), Vec::new(), update, is_one)
+        let tell = notify_owner_of_claim(message, self.db.node.id.clone());
+        self.write_as_gateway(check_ids([message]), vec![tell], update, is_one)
     }
 
     fn finish(&self, message: u64, posts: Vec<NewPost>) -> CatalogWrite<bool> {
@@ -112,6 +113,13 @@ impl ClaimTable for PostgresDiscordTables {
 fn notify_owner(agent: Uuid, node: String) -> Call {
     let sql = "SELECT pg_notify($3, owner_node) FROM heads WHERE agent_id = $1 AND owner_node <> $2";
     call!(sql, agent, node, WORK_CHANNEL.to_owned())
+}
+
+/// The call that tells the owner of a claim's agent, if that is another node, that the claim is another one now.
+pub(super) fn notify_owner_of_claim(message: u64, node: String) -> Call {
+    let sql = "SELECT pg_notify($3, h.owner_node) FROM discord_claims c JOIN heads h ON h.agent_id = c.agent_id
+         WHERE c.message_id = $1 AND h.owner_node <> $2";
+    call!(sql, message.cast_signed(), node, WORK_CHANNEL.to_owned())
 }
 
 /// Reads a row of open claims.

@@ -8,7 +8,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::DiscordLeases;
-use super::claims::read_open;
+use super::claims::{notify_owner_of_claim, read_open};
 use super::leases::read_shard;
 use super::news::WORK_CHANNEL;
 use crate::catalog::results::is_one;
@@ -145,7 +145,8 @@ impl SharedDiscord for DiscordLeases {
             let sql = "SELECT keep_result($1, $2, ARRAY[move_claim($3, ARRAY['queued'], 'dropped', $1, $4, $5)])";
             call!(sql, node, token, message.cast_signed(), boot, gateway)
         };
-        self.db.write_with_result(Ok(None), Vec::new(), withdraw, is_one)
+        let tell = notify_owner_of_claim(message, self.db.node.id.clone());
+        self.db.write_with_result(Ok(None), vec![tell], withdraw, is_one)
     }
 
     fn hand_over(&self, agent: Uuid, id: u64, body: String) -> CatalogRead<'_, bool> {
