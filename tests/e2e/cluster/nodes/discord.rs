@@ -11,7 +11,7 @@ use chorus_tests::model_server::{ModelServer, Response};
 use chorus_tests::{DEADLINE, Daemon, Home, process, wait_until};
 use rustix::process::Signal;
 
-use super::{Cluster, try_append};
+use super::Cluster;
 
 /// Time in which another node takes over, with room for a busy machine.
 pub(super) const TAKEOVER: Duration = DEADLINE.saturating_mul(4);
@@ -41,27 +41,27 @@ impl Fixture {
         let server = discord.create_guild("home");
         let mara = server.add_member("mara", &[], MANAGE_CHANNELS | MANAGE_GUILD | MANAGE_MESSAGES);
         discord.set_identify_interval(Duration::ZERO);
-        let config = format!("{tables}{}\n{}{keys}", models.config_toml(), discord.config_toml());
+        let config = format!("{}\n{tables}{}{keys}", models.config_toml(), discord.config_toml());
         let homes = ["a", "b"].map(|name| cluster.node_with(name, &config));
         let a = Daemon::start(&homes[0]);
         wait_for_gateway(&a);
-        let mut client = a.client();
-        let rooms = ["x", "y"].map(|name| {
-            client.init(name);
-            let room = server.wait_for_channel(name);
-            room.wait_for_post(name);
-            room
-        });
-        client.append("x", "of a");
         let b = Daemon::start(&homes[1]);
         wait_for_reason(&b, "the node a is connected");
-        drop(client);
         // The other node has the gateway at once.
         assert!(a.terminate().success());
         wait_for_gateway(&b);
-        assert_eq!(try_append(&mut b.client(), "y", "of b").expect("an append"), 1);
         let a = Daemon::start(&homes[0]);
         wait_for_reason(&a, "the node b is connected");
+        let rooms = [(&a, "x", "of a"), (&b, "y", "of b")].map(|(daemon, name, text)| {
+            let mut client = daemon.client();
+            client.init(name);
+            let room = server.wait_for_channel(name);
+            room.wait_for_post(name);
+            client.append(name, text);
+            room
+        });
+        assert_eq!(b.client().agent_status("x").node.as_deref(), Some("a"));
+        assert_eq!(a.client().agent_status("y").node.as_deref(), Some("b"));
         let daemons = [Some(a), Some(b)];
         Some(Self { models, discord, server, mara, rooms, homes, daemons, cluster })
     }

@@ -70,6 +70,7 @@ fn a_role_that_is_new_is_heeded_by_a_node_without_the_gateway() {
     };
     assert!(lock().contains("is not allowed to grant the profile"));
     fixture.server.set_roles(&vera, &["keeper"]);
+    vera.grant_permissions(MANAGE_CHANNELS);
     wait_until("the new role", TAKEOVER, || lock().contains("is now `locked`").then_some(()));
     assert_eq!(fixture.client(0).agent_status("x").permissions, "locked");
 }

@@ -9,6 +9,7 @@ use chorus_tests::discord::FakeDiscord;
 use chorus_tests::{DEADLINE, Daemon, Home, InProcessDaemon, ManualClock, wait_until};
 use jiff::Timestamp;
 
+use super::super::catalog;
 use super::{SOON, becomes, info, rig};
 use crate::system_calls::all;
 
@@ -18,10 +19,9 @@ const HOUR: i64 = 3_600;
 
 /// As if there had been so many new sessions an hour before `now`.
 fn spent(home: &Home, count: usize, now: Timestamp) {
-    let conn = rusqlite::Connection::open(home.path.join("db/chorus.db")).expect("the catalog");
     let at = i64::try_from(now.as_nanosecond()).expect("a time of ours") - HOUR * 1_000_000_000;
     for number in 0..count {
-        conn.execute("INSERT INTO discord_identifies (at) VALUES (?1)", [at + number as i64]).expect("a row");
+        catalog::change(home, &format!("INSERT INTO discord_identifies (at) VALUES ({})", at + number as i64));
     }
 }
 

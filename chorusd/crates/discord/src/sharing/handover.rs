@@ -67,6 +67,8 @@ fn encode(interaction: &Interaction) -> Result<String> {
         _ => InteractionType::Ping,
     };
     if let Value::Object(fields) = &mut value {
+        // In direct messages it has a null, which is not read again; nothing here needs it.
+        fields.remove("authorizing_integration_owners");
         fields.insert("type".to_owned(), json!(kind));
     }
     serde_json::to_string(&value).map_err(internal)
