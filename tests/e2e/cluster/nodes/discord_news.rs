@@ -5,8 +5,8 @@ use chorus_proto::methods::doctor::{Doctor, DoctorParams};
 use chorus_proto::methods::send::{Send, SendParams};
 use chorus_store_postgres::DatabaseUrl;
 use chorus_tests::client_ext::ClientExt as _;
-use chorus_tests::discord::ChannelHandle;
 use chorus_tests::discord::permissions::{MANAGE_CHANNELS, SEND_MESSAGES};
+use chorus_tests::discord::{ChannelHandle, UserHandle};
 use chorus_tests::model_server::Response;
 use chorus_tests::wait_until;
 
@@ -31,7 +31,6 @@ fn direct_messages_are_answered_by_an_agent_that_another_node_makes_later() {
         client.init("z");
         fixture.server.wait_for_channel("z").wait_for_post("z");
         expect_answer(&direct, direct.say(&fixture.mara, round), "Yes.");
-        fixture.mara.run_slash_command(&direct, "status", &[]).response_with("2 messages");
         client.call::<Destroy>(&DestroyParams { name: "z".into(), ..Default::default() }).expect("agent.destroy");
         wait_until("the channel to be deleted", TAKEOVER, || {
             fixture.server.text_channels().iter().all(|channel| channel.name() != "z").then_some(())
@@ -63,15 +62,15 @@ fn a_message_that_is_deleted_while_its_turn_waits_at_another_node_is_not_answere
 #[test]
 fn a_role_that_is_new_is_heeded_by_a_node_without_the_gateway() {
     let Some(fixture) = Fixture::with("[permission_grants]\nkeeper = [\"locked\"]\n", "") else { return };
-    let vera = fixture.server.add_member("vera", &[], MANAGE_CHANNELS);
-    let lock = || {
+    let lock = |who: &UserHandle| {
         let options = [("name", "x"), ("key", "permissions"), ("value", "locked")];
-        vera.run_slash_command(&fixture.rooms[0], "agent config", &options).response().content
+        who.run_slash_command(&fixture.rooms[0], "agent config", &options).response().content
     };
-    assert!(lock().contains("is not allowed to grant the profile"));
-    fixture.server.set_roles(&vera, &["keeper"]);
-    vera.grant_permissions(MANAGE_CHANNELS);
-    wait_until("the new role", TAKEOVER, || lock().contains("is now `locked`").then_some(()));
+    let vera = fixture.server.add_member("vera", &[], MANAGE_CHANNELS);
+    assert!(lock(&vera).contains("is not allowed to grant the profile"));
+    // The node of the agent has requested the roles by now.
+    let otto = fixture.server.add_member("otto", &["keeper"], MANAGE_CHANNELS);
+    wait_until("the new role", TAKEOVER, || lock(&otto).contains("is now `locked`").then_some(()));
     assert_eq!(fixture.client(0).agent_status("x").permissions, "locked");
 }
 

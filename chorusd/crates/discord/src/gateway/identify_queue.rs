@@ -131,7 +131,7 @@ impl Drop for Turn {
             let is_held = shared.holds(lease)
                 || (!is_granted && matches!(shared.claim(lease).await, Ok(LeaseClaim::Granted { .. })));
             if is_held && let Err(failure) = shared.release(lease).await {
-                tracing::debug!(%failure, "cannot let another node begin a session");
+                tracing::debug!(%failure, "cannot let another node start a session");
             }
             drop(one_at_a_time);
         });

@@ -49,7 +49,7 @@ pub(super) async fn run(app: &Arc<DiscordApp>, shared: &Arc<dyn SharedDiscord>) 
     };
     let is_refused = node.run().await;
     if let Err(failure) = shared.set_member(false).await {
-        tracing::debug!(%failure, "cannot tell other nodes that this one wants no shards");
+        tracing::debug!(%failure, "cannot record that this node wants no shards");
     }
     node.release_all().await;
     if !is_refused {
