@@ -65,6 +65,10 @@ pub fn main() -> ExitCode {
     if let Some(ended) = crate::copy_store::run_if_asked() {
         return ended;
     }
+    // Nor this: people use `chorusctl cluster cert`.
+    if let Some(ended) = crate::create_certificates::run_if_asked() {
+        return ended;
+    }
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return print_usage(&error),
@@ -130,7 +134,7 @@ fn run(args: &Args) -> Result<()> {
 }
 
 /// Prints a result as a line of JSON.
-fn print_json(found: &impl serde::Serialize) -> Result<()> {
+pub(crate) fn print_json(found: &impl serde::Serialize) -> Result<()> {
     let found = serde_json::to_string(found).map_err(|e| Error::internal(e.to_string()))?;
     writeln!(std::io::stdout(), "{found}").map_err(|e| Error::io("cannot print the result", &e))
 }

@@ -4,6 +4,7 @@
 
 pub mod cli;
 mod copy_store;
+mod create_certificates;
 pub mod daemon;
 #[cfg(not(feature = "discord"))]
 mod discord_stub;

@@ -43,6 +43,7 @@ pub(super) async fn open(
     let mut catalog = journal.catalog(redactor.clone());
     let upkeep = PostgresUpkeep { journal: journal.clone(), audit: catalog.audit.clone() };
     let known = home.join(DB_DIR).join(KNOWN_FILES_DIR);
+    let workspaces = (journal.workspace_bundle_table(), name.id.clone());
     let agent_files = SharedAgentFiles::new(journal.agent_file_table(), name.id, known, clock.clone());
     let with_files = |store: Store| store.with_agent_files(Arc::new(agent_files));
     let Some(bucket) = bucket else {
@@ -50,10 +51,10 @@ pub(super) async fn open(
         return Ok(with_files(store));
     };
     let files = Arc::<SessionFiles>::default();
-    let shared = bucket.share(&catalog, journal.clone(), files.clone());
+    let shared = bucket.share(&catalog, workspaces, journal.clone(), files.clone());
     catalog.sessions = shared.table();
     let store = Store::with_database(journal.clone(), catalog, journal, Arc::new(upkeep), on_fatal);
-    Ok(with_files(store.with_bodies(shared, files)))
+    Ok(with_files(store.with_bodies(shared.clone(), files).with_workspaces(shared)))
 }
 
 /// Reads the URL of PostgreSQL.

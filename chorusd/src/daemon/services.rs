@@ -17,11 +17,12 @@ use chorus_engine::capture::{CaptureService, DeletedConversations, UserPlaces};
 use chorus_engine::lifecycle::socket;
 use chorus_engine::ops::Ops;
 use chorus_engine::ops::agent::{
-    AgentClaims, AgentDescriber, AgentEditor, AgentExporter, AgentMoves, AgentResolver, ImportAgents, OwnerHints,
+    AgentClaims, AgentDescriber, AgentEditor, AgentExporter, AgentMoves, AgentResolver, FailedAdoptions, ImportAgents,
+    OwnerHints,
 };
 use chorus_engine::ops::backup::Backups;
 use chorus_engine::ops::catalog_sync::CatalogSync;
-use chorus_engine::ops::cluster::AgentMover;
+use chorus_engine::ops::cluster::{AgentMover, MoverState};
 use chorus_engine::ops::context::ContinuationStarter;
 use chorus_engine::ops::context_meter::ContextMeter;
 use chorus_engine::ops::daemon::DaemonState;
@@ -121,6 +122,7 @@ pub(super) async fn make_services(
             approvals: approvals.clone(),
             clock: clock.clone(),
         },
+        failed: FailedAdoptions::default(),
     });
     let agent_resolver = Arc::new(AgentResolver {
         index: agents.clone(),
@@ -204,7 +206,7 @@ pub(super) async fn make_services(
         claims: claims.clone(),
         editor: agent_editor.clone(),
         tasks: background_tasks.clone(),
-        lock: tokio::sync::Mutex::default(),
+        state: MoverState::default(),
     });
     let agent_exporter = AgentExporter {
         agents: agent_resolver.clone(),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
-use chorus_catalog::Catalog;
+use chorus_catalog::{Catalog, WorkspaceBundleTable};
 use chorus_clock::Clock;
 use chorus_config::{KeySource, SessionStoreConfig, SessionStoreKind};
 use chorus_journal::Ownership;
@@ -81,6 +81,7 @@ impl SessionBucket {
     pub(super) fn share(
         self,
         catalog: &Catalog,
+        (workspaces, node): (Arc<dyn WorkspaceBundleTable>, String),
         ownership: Arc<dyn Ownership>,
         files: Arc<SessionFiles>,
     ) -> Arc<SharedSessions> {
@@ -91,6 +92,8 @@ impl SessionBucket {
             prefix,
             sessions: catalog.sessions.clone(),
             agents: catalog.agents.clone(),
+            workspaces,
+            node,
             ownership,
             files,
             home,

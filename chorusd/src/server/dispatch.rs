@@ -34,10 +34,10 @@ use self::method_runner::Responder;
 use self::request_check::{check_request, find_id, is_id, not_a_request_error};
 use self::routes_macro::routes;
 use super::elsewhere::{Asked, ForwardOfClient};
-use super::everywhere;
 use super::notifications::{progress_callback, progress_listener, turn_listener};
 use super::reply::{self, Frame, to_rpc_error};
 use super::writer::ClientWriter;
+use super::{everywhere, follow};
 
 /// Limit of the nodes that are asked for one request, because its agent moves at the same time.
 const MAX_MOVES: usize = 4;
@@ -202,6 +202,12 @@ pub(super) async fn dispatch(ops: Arc<Ops>, caller: ClientHandle, body: Bytes) -
             return Box::pin(continue_elsewhere(&**way, there, &body)).await;
         }
     }
+    if let Some((way, ops, caller)) = again.as_ref().filter(|(way, ..)| way.reaches_others())
+        && request.method == conversations::Attach::NAME
+        && let (Some(id), Ok(params)) = (request.id, serde_json::from_str(request.params.map_or("{}", RawValue::get)))
+    {
+        return Box::pin(follow::follow(ops.clone(), caller.clone(), &**way, id, params)).await;
+    }
     let mut frame = answer(ops, caller, request, &there).await;
     if let (Some(there), Some((way, ops, caller))) = (there.into_inner(), again) {
         frame = Box::pin(ask_elsewhere(ops, caller, &*way, (&body, *there), frame)).await;
@@ -308,7 +314,7 @@ fn not_for_nodes_error(method: &str) -> RpcError {
 }
 
 /// Runs the operation of a request. Sets `there` if another node has to be asked, and nothing was done.
-async fn answer(
+pub(super) async fn answer(
     ops: Arc<Ops>,
     caller: ClientHandle,
     request: Request<'_>,

@@ -5,6 +5,7 @@ mod connection;
 mod dispatch;
 mod elsewhere;
 mod everywhere;
+mod follow;
 mod frame_budget;
 mod frame_limits;
 #[cfg(feature = "cluster")]

@@ -97,10 +97,25 @@ pub struct AttachParams {
     pub conversation: Option<String>,
     /// What the client calls itself in `status`, for example `pts/3`; at most 100 characters.
     pub client: Option<String>,
+    /// The end of what the client has heard already: what was added since comes first, as messages.
+    pub after: Option<ContextPosition>,
+}
+
+/// A place in the live context of a conversation.
+#[wire(Copy, PartialEq, Eq)]
+pub struct ContextPosition {
+    /// Number of the context; 0 if there was none.
+    pub context: u64,
+    /// Number of the messages before the place.
+    pub messages: u64,
 }
 
 #[wire(PartialEq, Eq)]
-pub struct AttachResult {}
+pub struct AttachResult {
+    /// The agent has moved to another node of the cluster: go on there, after this place.
+    #[omit_empty]
+    pub moved: Option<ContextPosition>,
+}
 
 #[wire(params)]
 pub struct ListParams {

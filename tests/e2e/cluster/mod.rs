@@ -6,6 +6,7 @@ mod chaos;
 mod connecting;
 mod contract;
 mod faults;
+mod guide_day;
 mod nodes;
 mod ownership;
 mod pooler;

@@ -15,8 +15,12 @@ use crate::home;
 /// Follows a conversation of `a` from another thread, until the daemon ends.
 fn attach(fixture: &Fixture, conversation: &str, client: &str) -> Receiver<TurnEvent> {
     let (mut connection, (say, heard)) = (fixture.client(), sync_channel(256));
-    let params =
-        AttachParams { agent: Some("a".into()), conversation: Some(conversation.into()), client: Some(client.into()) };
+    let params = AttachParams {
+        agent: Some("a".into()),
+        conversation: Some(conversation.into()),
+        client: Some(client.into()),
+        after: None,
+    };
     thread::spawn(move || {
         let mut hear = |progress: &serde_json::value::RawValue| -> Result<(), CallError> {
             let progress: Progress = serde_json::from_str(progress.get())?;

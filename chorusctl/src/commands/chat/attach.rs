@@ -28,7 +28,7 @@ const END_TIMEOUT: Duration = Duration::from_secs(2);
 /// Returns the parameters to attach to the conversation of `app`.
 pub(super) fn params(app: &App) -> AttachParams {
     let client = terminal::name().unwrap_or_else(|| "chorusctl".to_owned());
-    AttachParams { agent: app.agent(), conversation: app.conversation(), client: Some(client) }
+    AttachParams { agent: app.agent(), conversation: app.conversation(), client: Some(client), after: None }
 }
 
 /// A conversation that is followed until this is dropped at the end of the program.

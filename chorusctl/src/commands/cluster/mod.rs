@@ -1,5 +1,6 @@
 //! `chorusctl cluster`: one module per subcommand.
 
+pub mod cert;
 pub mod drain;
 pub mod status;
 
@@ -13,5 +14,7 @@ group! {
         Status(status::Args),
         /// Move all agents of a node to others
         Drain(drain::Args),
+        /// Create certificates with which nodes trust each other
+        Cert(cert::Args),
     }
 }

@@ -30,6 +30,7 @@ mod summary_queue;
 mod tasks;
 mod tool_exports;
 mod usage;
+mod workspace_bundles;
 
 use std::sync::Arc;
 
@@ -64,6 +65,7 @@ pub use summary_queue::{PendingSummary, SummaryQueue};
 pub use tasks::{TaskRow, TaskTable, TasksAtStart};
 pub use tool_exports::{ToolExport, ToolExportTable};
 pub use usage::{CallKind, QUARTER_HOUR_NANOS, Spending, UsageFilter, UsageRow, UsageTable, UsageTotals};
+pub use workspace_bundles::{WorkspaceBundle, WorkspaceBundleTable, WorkspaceHandover};
 
 /// A write. The call queues it, and the future waits for the commit: dropping the future does not undo the write. Writes
 /// are carried out in the order of the calls.

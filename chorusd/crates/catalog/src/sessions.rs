@@ -169,6 +169,9 @@ pub trait SessionTable: Debug + Send + Sync {
     /// the call.
     fn named_bodies(&self, keys: Vec<String>) -> CatalogRead<'_, HashSet<String>>;
 
+    /// Returns up to `limit` keys of bodies of all agents' sessions, those after `after`, in the order of their bytes.
+    fn body_keys(&self, after: Option<String>, limit: u64) -> CatalogRead<'_, Vec<String>>;
+
     /// Lists the names of the agent's sessions whose files cannot be read.
     fn corrupt_names(&self, agent: Uuid) -> CatalogRead<'_, Vec<String>>;
 

@@ -50,6 +50,12 @@ pub trait Ownership: Debug + Send + Sync {
     /// Claims an agent, which need not exist yet.
     fn claim(&self, agent: Uuid) -> JournalRead<'_, Claim>;
 
+    /// Claims an agent that is about to be created, or comes back, also if this node drains.
+    fn claim_new(&self, agent: Uuid) -> JournalRead<'_, Claim>;
+
+    /// Returns another node that takes agents, any of them; `None` if there is none.
+    fn find_successor(&self) -> JournalRead<'_, Option<Owner>>;
+
     /// Claims the agents that this node owned when it stopped or crashed and that nobody has claimed since. Returns their
     /// ids.
     fn claim_former(&self) -> JournalRead<'_, Vec<Uuid>>;

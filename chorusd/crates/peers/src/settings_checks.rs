@@ -4,6 +4,7 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use chorus_proto::pluralize::pluralize;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier as _;
 use rustls::crypto::ring;
@@ -87,7 +88,7 @@ pub(crate) fn read_and_check(
     let chain = read_chain(&settings.cert).map_err(|problem| checks.push(SettingCheck::file("cert", problem))).ok();
     let key = read_key(&settings.key).map_err(|problem| checks.push(SettingCheck::file("key", problem))).ok();
     if let Some(roots) = &roots {
-        checks.push(SettingCheck::ok("ca", format!("{} certificates", roots.len())));
+        checks.push(SettingCheck::ok("ca", pluralize(roots.len() as u64, "certificate")));
     }
     if let (Some(chain), Some(key)) = (&chain, &key) {
         checks.push(check_key(chain, key));

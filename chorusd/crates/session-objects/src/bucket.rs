@@ -72,4 +72,5 @@ pub struct Listed {
 /// The error that an object is gone.
 pub(crate) fn missing(key: &str) -> Error {
     Error::new(ErrorKind::SessionNotFound, format!("the object {key} does not exist"))
+        .hint("if the bucket keeps versions, restore the newest one of it; chorusctl doctor lists what is missing")
 }

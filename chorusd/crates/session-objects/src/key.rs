@@ -37,6 +37,11 @@ impl Prefix {
         self.join("agents/")
     }
 
+    /// The prefix of all bundles of workspaces.
+    pub(crate) fn bundles(&self) -> String {
+        self.join("workspaces/")
+    }
+
     /// Returns a new key for a trial.
     pub(crate) fn new_probe_key(&self) -> String {
         self.join(&format!("probe/{}", Uuid::new_v4()))

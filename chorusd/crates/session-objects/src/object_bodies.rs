@@ -13,10 +13,11 @@ use uuid::Uuid;
 
 use crate::block_index::{Block, BlockIndex, TRAILER_BYTES, build_object, corrupt, parse_messages, row_of_trailer};
 use crate::bodies::{BodyFuture, BodyRow, FoundBody, NewBody, SessionBodies, WrittenBody};
-use crate::bucket::{Bucket, PutOutcome, missing};
+use crate::bucket::{Bucket, missing};
 use crate::cache::BodyCache;
 use crate::digest::{sha256, sha256_hex, to_hex};
 use crate::key::{BodyKey, Prefix};
+use crate::put_once::put_once;
 
 /// Time from the start of a write within which a row must name the body. The sweep waits four times as long.
 pub const NAME_WITHIN: Duration = Duration::from_secs(6 * 60 * 60);
@@ -52,26 +53,8 @@ impl ObjectBodies {
                 format!("the session has {} bytes, and an object at most {MAX_OBJECT_BYTES}", row.object_bytes);
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
-        self.put_once(&row.key, object).await?;
+        put_once(&*self.bucket, &row.key, object).await?;
         Ok(WrittenBody { row, name_before })
-    }
-
-    /// Writes an object that has a new key. If it is not certain that this call wrote it, it is read: the same bytes are
-    /// ours.
-    async fn put_once(&self, key: &str, object: Bytes) -> Result<()> {
-        let uncertain = match self.bucket.put_new(key, object.clone()).await {
-            Ok(PutOutcome::Created) => return Ok(()),
-            Ok(PutOutcome::Exists) => None,
-            Err(error) if error.kind == ErrorKind::Denied => return Err(error),
-            Err(error) => Some(error),
-        };
-        let stored = self.bucket.get(key).await;
-        match (uncertain, stored) {
-            (_, Ok(Some(stored))) if sha256(&stored) == sha256(&object) => Ok(()),
-            (_, Ok(Some(_))) => Err(Error::new(ErrorKind::Conflict, format!("another process wrote the object {key}"))),
-            (Some(error), _) | (None, Err(error)) => Err(error),
-            (None, Ok(None)) => Err(missing(key)),
-        }
     }
 
     /// Returns bytes with this hash, from the cache or by `read`, which is called once more if they have another one.

@@ -9,6 +9,7 @@ use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::bucket::{Bucket, Listed, missing};
+use crate::bundle_key::BundleKey;
 use crate::key::{BodyKey, Prefix};
 
 /// Age from which a body that no row names is deleted, by the clock of the server.
@@ -44,19 +45,39 @@ pub struct SweepReport {
 /// # Errors
 /// `denied`, `storage_failed`, and those of `rows`. What was deleted by then stays so.
 pub async fn sweep(bucket: &dyn Bucket, prefix: &Prefix, rows: &dyn NamedBodies) -> Result<SweepReport> {
+    let is_body = |key: &str| BodyKey::parse(prefix, key).is_some();
+    sweep_folder(bucket, prefix, &prefix.bodies(), &is_body, rows).await
+}
+
+/// As [`sweep`], for the bundles of workspaces.
+///
+/// # Errors
+/// As [`sweep`].
+pub async fn sweep_bundles(bucket: &dyn Bucket, prefix: &Prefix, rows: &dyn NamedBodies) -> Result<SweepReport> {
+    let is_bundle = |key: &str| BundleKey::parse(prefix, key).is_some();
+    sweep_folder(bucket, prefix, &prefix.bundles(), &is_bundle, rows).await
+}
+
+async fn sweep_folder(
+    bucket: &dyn Bucket,
+    prefix: &Prefix,
+    folder: &str,
+    is_ours: &(dyn Fn(&str) -> bool + Sync),
+    rows: &dyn NamedBodies,
+) -> Result<SweepReport> {
     let oldest_young = server_time(bucket, prefix).await? - SignedDuration::try_from(MIN_AGE).unwrap_or_default();
     let (mut report, mut after) = (SweepReport::default(), None::<String>);
     loop {
-        let page = bucket.list(&prefix.bodies(), after.as_deref(), PAGE).await?;
+        let page = bucket.list(folder, after.as_deref(), PAGE).await?;
         let Some(last) = page.last() else { return Ok(report) };
         after = Some(last.key.clone());
-        sweep_page(bucket, prefix, rows, page, oldest_young, &mut report).await?;
+        sweep_page(bucket, is_ours, rows, page, oldest_young, &mut report).await?;
     }
 }
 
 async fn sweep_page(
     bucket: &dyn Bucket,
-    prefix: &Prefix,
+    is_ours: &(dyn Fn(&str) -> bool + Sync),
     rows: &dyn NamedBodies,
     page: Vec<Listed>,
     oldest_young: Timestamp,
@@ -65,7 +86,7 @@ async fn sweep_page(
     report.listed += page.len() as u64;
     let mut old = Vec::new();
     for object in page {
-        if BodyKey::parse(prefix, &object.key).is_none() {
+        if !is_ours(&object.key) {
             report.foreign += 1;
         } else if object.modified >= oldest_young {
             report.young += 1;
@@ -89,7 +110,7 @@ async fn sweep_page(
 }
 
 /// Returns the time by the clock that also stamps the objects: that of an object that was just written.
-async fn server_time(bucket: &dyn Bucket, prefix: &Prefix) -> Result<Timestamp> {
+pub(crate) async fn server_time(bucket: &dyn Bucket, prefix: &Prefix) -> Result<Timestamp> {
     let key = prefix.new_probe_key();
     bucket.put_new(&key, Bytes::from_static(b"time")).await?;
     let written = bucket.head(&key).await;

@@ -9,8 +9,8 @@ use chorus_catalog::{BodyRow, SessionRow};
 use chorus_proto::ErrorKind;
 use chorus_runtime::run_blocking;
 use chorus_session::stored_message::StoredMessage;
-use chorus_session_objects::Right;
-use chorus_store::{SharedBodies, is_current_copy, session_files};
+use chorus_session_objects::{Comparison, Right};
+use chorus_store::{BodyComparison, SharedBodies, is_current_copy, session_files};
 use futures_util::future::BoxFuture;
 use tokio::time::timeout;
 
@@ -112,6 +112,21 @@ impl SharedBodies for SharedSessions {
         Box::pin(async move {
             let results = chorus_session_objects::probe(&*self.bucket, &self.prefix).await;
             results.into_iter().map(|result| (describe_right(result.right), result.failure)).collect()
+        })
+    }
+
+    fn compare(&self, limit: Duration) -> BoxFuture<'_, Result<BodyComparison>> {
+        Box::pin(async move {
+            let mut found = Comparison::default();
+            // If the time is over, `found` has what was compared by then.
+            if let Ok(Err(failure)) = timeout(limit, self.compare_into(&mut found)).await {
+                return Err(failure);
+            }
+            let Comparison { compared, missing, missing_count, unnamed, complete } = found;
+            // PREFIX/agents/AGENT/SESSION/EPOCH-WRITE
+            let session = |key: &String| key.rsplit('/').nth(1).unwrap_or(key).to_owned();
+            let missing = missing.iter().map(session).collect();
+            Ok(BodyComparison { compared, missing, missing_count, unnamed, complete })
         })
     }
 

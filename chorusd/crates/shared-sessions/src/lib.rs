@@ -1,4 +1,4 @@
-//! Saved sessions of agents that several daemons share. The body of a session is an object in a bucket, its header and the
+//! Saved sessions of agents that several daemons share, and the checkpoints of their workspaces in the same bucket. The body of a session is an object in a bucket, its header and the
 //! name of the object are its row, and its file is a copy of both on the machine of the daemon that uses it.
 //!
 //! [`SharedSessions::table`] stands in front of the table of sessions, so that no row gets messages that are not in the
@@ -14,12 +14,13 @@ mod read_times;
 mod table;
 mod upkeep;
 mod upload;
+mod workspaces;
 
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use chorus_catalog::{AgentTable, SessionTable};
+use chorus_catalog::{AgentTable, SessionTable, WorkspaceBundleTable};
 use chorus_clock::Clock;
 use chorus_journal::Ownership;
 use chorus_session_objects::{Bucket, ObjectBodies, Prefix, SessionBodies};
@@ -42,6 +43,9 @@ pub struct SharedSessionsParts {
     /// The table itself.
     pub sessions: Arc<dyn SessionTable>,
     pub agents: Arc<dyn AgentTable>,
+    pub workspaces: Arc<dyn WorkspaceBundleTable>,
+    /// The name of this node.
+    pub node: String,
     pub ownership: Arc<dyn Ownership>,
     /// The locks of session files, which the store has, too.
     pub files: Arc<SessionFiles>,
@@ -58,6 +62,8 @@ pub struct SharedSessions {
     bodies: Arc<dyn SessionBodies>,
     sessions: Arc<dyn SessionTable>,
     agents: Arc<dyn AgentTable>,
+    workspaces: Arc<dyn WorkspaceBundleTable>,
+    node: String,
     ownership: Arc<dyn Ownership>,
     files: Arc<SessionFiles>,
     home: PathBuf,
@@ -82,6 +88,8 @@ impl SharedSessions {
             bodies: Arc::new(parts.bodies),
             sessions: parts.sessions,
             agents: parts.agents,
+            workspaces: parts.workspaces,
+            node: parts.node,
             ownership: parts.ownership,
             files: parts.files,
             home: parts.home,

@@ -231,6 +231,10 @@ impl SessionTable for SharedSessionTable {
         self.0.sessions.named_bodies(keys)
     }
 
+    fn body_keys(&self, after: Option<String>, limit: u64) -> CatalogRead<'_, Vec<String>> {
+        self.0.sessions.body_keys(after, limit)
+    }
+
     fn corrupt_names(&self, agent: Uuid) -> CatalogRead<'_, Vec<String>> {
         self.0.sessions.corrupt_names(agent)
     }

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chorus_base::error::Result;
-use chorus_catalog::SessionTable;
-use chorus_session_objects::{NamedBodies, SweepReport, sweep};
+use chorus_catalog::{SessionTable, WorkspaceBundleTable};
+use chorus_session_objects::{
+    Comparison, ListedBodies, NamedBodies, SweepReport, compare_bodies, sweep, sweep_bundles,
+};
 use futures_util::future::BoxFuture;
 
 use crate::SharedSessions;
@@ -29,13 +31,41 @@ impl NamedBodies for Rows<'_> {
     }
 }
 
+impl ListedBodies for Rows<'_> {
+    fn page(&self, after: Option<String>, limit: usize) -> BoxFuture<'_, Result<Vec<String>>> {
+        self.0.body_keys(after, limit as u64)
+    }
+}
+
+/// The rows of bundles that the sweep asks.
+struct BundleRows<'a>(&'a Arc<dyn WorkspaceBundleTable>);
+
+impl NamedBodies for BundleRows<'_> {
+    fn named<'a>(&'a self, keys: &'a [String]) -> BoxFuture<'a, Result<HashSet<String>>> {
+        self.0.named(keys.to_vec())
+    }
+}
+
 impl SharedSessions {
+    /// Compares rows and bodies, as [`compare_bodies`] does.
+    pub(crate) async fn compare_into(&self, found: &mut Comparison) -> Result<()> {
+        compare_bodies(&*self.bucket, &self.prefix, &Rows(&self.sessions), found).await
+    }
+
     /// Deletes bodies that no row names and that are a day old. Several nodes may do it at once.
     ///
     /// # Errors
     /// As [`sweep`].
     pub async fn sweep(&self) -> Result<SweepReport> {
         sweep(&*self.bucket, &self.prefix, &Rows(&self.sessions)).await
+    }
+
+    /// Does the same with the bundles of workspaces.
+    ///
+    /// # Errors
+    /// As [`sweep`].
+    pub async fn sweep_workspaces(&self) -> Result<SweepReport> {
+        sweep_bundles(&*self.bucket, &self.prefix, &BundleRows(&self.workspaces)).await
     }
 
     pub(crate) async fn keep_up(&self) {
@@ -53,6 +83,12 @@ impl SharedSessions {
                 match self.sweep().await {
                     Ok(report) => tracing::info!(?report, "swept the bodies of sessions"),
                     Err(failure) => tracing::warn!(%failure, "cannot sweep the bodies of sessions; retrying tomorrow"),
+                }
+                match self.sweep_workspaces().await {
+                    Ok(report) => tracing::info!(?report, "swept the bundles of workspaces"),
+                    Err(failure) => {
+                        tracing::warn!(%failure, "cannot sweep the bundles of workspaces; retrying tomorrow")
+                    }
                 }
             }
             self.clock.sleep_until(self.clock.ticks().after(EVICTION_INTERVAL)).await;

@@ -12,8 +12,10 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use crate::batch::JobRows;
+use crate::plain_append::PlainAppend;
 use crate::rows::{count, to_bigint};
-use crate::statement::{Call, call};
+use crate::statement::call;
+use crate::writer::Work;
 
 /// The parts of a mark: whether it opens a turn, the turn, its key, its answer.
 pub(crate) fn mark_parts(mark: Option<&TurnMark>) -> (Option<bool>, Option<Uuid>, Option<String>, Option<String>) {
@@ -36,10 +38,11 @@ pub(crate) fn encode<'a>(
         .collect()
 }
 
-/// Returns the call of an append, and the one that finds its outcome later.
-pub(crate) fn append_calls(node: &str, append: &AppendRequest) -> Result<(Call, Call)> {
+/// Returns the work of an append: its call, and the one that finds its outcome later.
+pub(crate) fn append_work(node: &str, append: &AppendRequest) -> Result<Work> {
     let AppendRequest { conversation, context, begin, first, at, deadline, key, mark, .. } = append;
     let envelopes = encode(*context, *first, message_records(&append.messages))?;
+    let plain = PlainAppend::of(append, &envelopes);
     let totals = Totals::count(&append.messages);
     let (opens, turn, turn_key, turn_answer) = mark_parts(mark.as_ref());
     let find = call!(
@@ -78,7 +81,7 @@ pub(crate) fn append_calls(node: &str, append: &AppendRequest) -> Result<(Call, 
         append.agent_name.clone(),
         append.conversation_name.clone(),
     );
-    Ok((append, find))
+    Ok(Work { calls: vec![append], confirm: Some(find), plain })
 }
 
 fn only_row(rows: &JobRows) -> Result<&Row> {

@@ -7,6 +7,7 @@ use tokio_postgres::{Client, Row};
 
 use crate::errors::TransactionError;
 use crate::ownership::Grant;
+use crate::plain_append::PlainAppend;
 use crate::statement::{Call, Prepared, call};
 
 /// Rows of each call of a job.
@@ -17,6 +18,8 @@ pub(crate) struct Job {
     /// Ownership that it needs; `None` if it concerns no agent.
     pub(crate) grant: Option<Grant>,
     pub(crate) calls: Vec<Call>,
+    /// The append that the calls are, if it can be committed together with others of its kind.
+    pub(crate) plain: Option<PlainAppend>,
     /// Read in place of the calls if they were committed while their rows were lost; `None` if nobody needs the rows.
     pub(crate) confirm: Option<Call>,
     /// Is given the rows after the commit, or why there is none. True if the rows are those of `confirm`.

@@ -15,6 +15,9 @@ const NAMES_OF_AGENTS: &str = "agents_active";
 /// The agent has another epoch.
 pub(crate) const OTHER_EPOCH: &str = "CH002";
 
+/// A record does not follow the newest one of its context.
+const NO_SUCCESSOR: &str = "CH003";
+
 /// There are as many as there may be; the message is their number.
 const LIMIT_REACHED: &str = "CH004";
 
@@ -78,6 +81,11 @@ pub(crate) fn is_overtaken(failure: &tokio_postgres::Error) -> bool {
 /// True if another process writes as this node.
 pub(crate) fn is_other_writer(failure: &tokio_postgres::Error) -> bool {
     failure.code().is_some_and(|code| code.code() == OTHER_WRITER)
+}
+
+/// True if a record does not follow the newest one of its context.
+pub(crate) fn cannot_follow(failure: &tokio_postgres::Error) -> bool {
+    failure.code().is_some_and(|code| code.code() == NO_SUCCESSOR)
 }
 
 /// The error of a write that was refused.

@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::PostgresJournal;
-use crate::append::{append_calls, encode, mark_parts, read_append_event, read_outcome};
+use crate::append::{append_work, encode, mark_parts, read_append_event, read_outcome};
 use crate::batch::JobRows;
 use crate::calls::{END_CONTEXT, deselect, insert_context, insert_event, insert_records, start_context};
 use crate::event_log::publish_stored;
@@ -75,13 +75,13 @@ impl Journal for PostgresJournal {
 
     fn append(&self, append: AppendRequest) -> JournalWrite<JournalAppendOutcome> {
         let grant = self.grants.of_append(append.context, append.first, append.conversation.agent);
-        let (calls, find) = match append_calls(&self.node.id, &append) {
-            Ok((call, find)) => (vec![call], Some(find)),
+        let work = match append_work(&self.node.id, &append) {
+            Ok(work) => work,
             Err(failure) => return Box::pin(async move { Err(failure) }),
         };
         let publisher = self.publisher.clone();
         let AppendRequest { at, agent_name, conversation_name, .. } = append;
-        self.writer.submit(grant.map(Some), calls, find, read_outcome, move |rows| {
+        self.writer.submit_work(grant.map(Some), work, read_outcome, move |rows| {
             publisher.publish(read_append_event(rows, at, agent_name, conversation_name).map(Arc::new));
         })
     }

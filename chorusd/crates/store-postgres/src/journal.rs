@@ -89,7 +89,13 @@ impl PostgresJournal {
     /// # Errors
     /// Fails if the database cannot be reached.
     pub async fn claim(&self, agent: Uuid) -> Result<Claim> {
-        ownership::claim(&**self.reader().await?, self.readers.route(), &self.node, &self.grants, agent).await
+        self.claim_as(agent, false).await
+    }
+
+    /// As [`PostgresJournal::claim`]; a node that drains claims it, too, if it is new.
+    pub(crate) async fn claim_as(&self, agent: Uuid, is_new: bool) -> Result<Claim> {
+        let reader = self.reader().await?;
+        ownership::claim(&reader, self.readers.route(), &self.node, &self.grants, (agent, is_new)).await
     }
 
     /// Lists the rows of the live contexts of an agent that this process owns, in the ownership that it has now.

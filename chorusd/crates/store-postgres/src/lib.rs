@@ -24,6 +24,7 @@ mod node_list;
 mod owned_agents;
 mod ownership;
 mod param;
+mod plain_append;
 mod record_reader;
 mod remote_events;
 mod route;

@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::PostgresJournal;
 use crate::errors::read_failed;
 use crate::node::STALE_AFTER;
-use crate::ownership::Grant;
+use crate::ownership::{Grant, find_successor};
 use crate::rows::{CONVERSATION_COLUMNS, read_conversation};
 use crate::statement::{Call, call, run_alone};
 
@@ -29,6 +29,16 @@ impl PostgresJournal {
             grant.agent
         };
         Ok(rows.map_err(|e| read_failed(&e))?.iter().map(granted).collect())
+    }
+
+    /// Returns whether this node leaves agents that nobody owns to others: it drains, and there are others.
+    async fn leaves_to_others(&self) -> Result<bool> {
+        Ok(self.is_draining() && self.find_other(Uuid::nil()).await?.is_some())
+    }
+
+    /// Returns a node that takes agents, except this one: for an agent that it was given up to, that node first.
+    async fn find_other(&self, agent: Uuid) -> Result<Option<Owner>> {
+        find_successor(&**self.reader().await?, &self.node, agent).await
     }
 }
 
@@ -60,6 +70,14 @@ impl Ownership for PostgresJournal {
         Box::pin(Self::claim(self, agent))
     }
 
+    fn claim_new(&self, agent: Uuid) -> JournalRead<'_, Claim> {
+        Box::pin(self.claim_as(agent, true))
+    }
+
+    fn find_successor(&self) -> JournalRead<'_, Option<Owner>> {
+        Box::pin(self.find_other(Uuid::nil()))
+    }
+
     fn claim_former(&self) -> JournalRead<'_, Vec<Uuid>> {
         let sql =
             "UPDATE heads SET owner_node = $1, owner_boot = $2, epoch = epoch + 1, wanted_by = NULL, released_by = NULL
@@ -69,9 +87,6 @@ impl Ownership for PostgresJournal {
     }
 
     fn claim_due(&self, limit: u32) -> JournalRead<'_, Vec<Uuid>> {
-        if self.is_draining() {
-            return Box::pin(async { Ok(Vec::new()) });
-        }
         // The condition on the owner is that of a claim of one agent. Rows that another claim holds are left to it.
         let sql =
             "UPDATE heads SET owner_node = $1, owner_boot = $2, epoch = epoch + 1, wanted_by = NULL, released_by = NULL
@@ -88,7 +103,10 @@ impl Ownership for PostgresJournal {
                  FOR UPDATE OF h SKIP LOCKED)
              RETURNING agent_id, epoch";
         let stale = STALE_AFTER.as_secs_f64();
-        Box::pin(self.claim_by(call!(sql, self.node.id.clone(), self.node.boot, stale, i64::from(limit))))
+        let claim = call!(sql, self.node.id.clone(), self.node.boot, stale, i64::from(limit));
+        Box::pin(
+            async move { if self.leaves_to_others().await? { Ok(Vec::new()) } else { self.claim_by(claim).await } },
+        )
     }
 
     fn release(&self, agent: Uuid) -> JournalRead<'_, Option<String>> {
@@ -107,16 +125,16 @@ impl Ownership for PostgresJournal {
     }
 
     fn claim_wanted(&self, limit: u32) -> JournalRead<'_, Vec<Uuid>> {
-        if self.is_draining() {
-            return Box::pin(async { Ok(Vec::new()) });
-        }
         let sql =
             "UPDATE heads SET owner_node = $1, owner_boot = $2, epoch = epoch + 1, wanted_by = NULL, released_by = NULL
              WHERE agent_id IN (
                  SELECT agent_id FROM heads WHERE wanted_by = $1 AND owner_node IS NULL LIMIT $3
                  FOR UPDATE SKIP LOCKED)
              RETURNING agent_id, epoch";
-        Box::pin(self.claim_by(call!(sql, self.node.id.clone(), self.node.boot, i64::from(limit))))
+        let claim = call!(sql, self.node.id.clone(), self.node.boot, i64::from(limit));
+        Box::pin(
+            async move { if self.leaves_to_others().await? { Ok(Vec::new()) } else { self.claim_by(claim).await } },
+        )
     }
 
     fn owned(&self) -> Vec<Uuid> {

@@ -1,6 +1,6 @@
 //! Which agents this process owns, in which epoch, and how it claims and releases them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -38,8 +38,27 @@ struct Inner {
     /// Each context with the ownership in which it was read or begun: a context that is still in memory after the
     /// agent was away must not be written to in the next epoch.
     contexts: HashMap<ContextNo, Grant>,
+    /// The contexts of each agent.
+    by_agent: HashMap<Uuid, HashSet<ContextNo>>,
     /// Agents that other nodes have taken over and that [`Grants::lost`] has not returned yet.
     lost: Vec<Uuid>,
+}
+
+impl Inner {
+    fn insert_context(&mut self, context: ContextNo, grant: Grant) {
+        self.contexts.insert(context, grant);
+        self.by_agent.entry(grant.agent).or_default().insert(context);
+    }
+
+    fn remove_context(&mut self, context: ContextNo) {
+        let Some(grant) = self.contexts.remove(&context) else { return };
+        if let Some(contexts) = self.by_agent.get_mut(&grant.agent) {
+            contexts.remove(&context);
+            if contexts.is_empty() {
+                self.by_agent.remove(&grant.agent);
+            }
+        }
+    }
 }
 
 impl Grants {
@@ -63,18 +82,18 @@ impl Grants {
         }
         let epoch = *inner.agents.get(&agent).ok_or_else(overtaken)?;
         let grant = Grant { agent, epoch };
-        inner.contexts.insert(context, grant);
+        inner.insert_context(context, grant);
         Ok(grant)
     }
 
     /// Records a context that was read in an ownership.
     pub(crate) fn add_context(&self, context: ContextNo, grant: Grant) {
-        self.inner.lock().contexts.insert(context, grant);
+        self.inner.lock().insert_context(context, grant);
     }
 
     /// Forgets a context that is deleted.
     pub(crate) fn remove_context(&self, context: ContextNo) {
-        self.inner.lock().contexts.remove(&context);
+        self.inner.lock().remove_context(context);
     }
 
     /// Records an ownership, unless a later one is known: of two claims at once, the answers may come in any order.
@@ -91,7 +110,10 @@ impl Grants {
         if is_present {
             inner.agents.remove(&grant.agent);
         }
-        inner.contexts.retain(|_, held| *held != grant);
+        let ended = inner.by_agent.get(&grant.agent).into_iter().flatten();
+        let ended: Vec<ContextNo> =
+            ended.filter(|context| inner.contexts.get(context) == Some(&grant)).copied().collect();
+        ended.into_iter().for_each(|context| inner.remove_context(context));
         is_present
     }
 
@@ -125,13 +147,14 @@ impl Grants {
     }
 }
 
-/// Claims an agent, unless this process owns it already, and tells who owns it if this process may not have it.
+/// Claims an agent, unless this process owns it already, and tells who owns it if this process may not have it. A node that
+/// drains leaves it to another one, unless the agent is new.
 pub(crate) async fn claim(
     client: &Client,
     route: Route,
     node: &Arc<Node>,
     grants: &Grants,
-    agent: Uuid,
+    (agent, is_new): (Uuid, bool),
 ) -> Result<Claim> {
     let insert = "INSERT INTO heads (agent_id, epoch) VALUES ($1, 0) ON CONFLICT DO NOTHING";
     let claim = "UPDATE heads SET owner_node = $2, owner_boot = $3, epoch = epoch + 1, wanted_by = NULL,
@@ -148,7 +171,8 @@ pub(crate) async fn claim(
     if let Ok(Grant { epoch, .. }) = grants.of_agent(agent) {
         return Ok(Claim::Granted { epoch });
     }
-    if node.draining.load(Ordering::Relaxed)
+    if !is_new
+        && node.draining.load(Ordering::Relaxed)
         && let Some(other) = find_successor(client, node, agent).await?
     {
         return Ok(Claim::OwnedBy(other));
@@ -171,7 +195,7 @@ pub(crate) async fn claim(
 
 /// Returns the node that is to have an agent instead of a draining one: its owner if that is well, else the one that it was
 /// given up to, else any that takes agents. `None` if there is none, or if the row still names the draining node.
-async fn find_successor(client: &Client, node: &Node, agent: Uuid) -> Result<Option<Owner>> {
+pub(crate) async fn find_successor(client: &Client, node: &Node, agent: Uuid) -> Result<Option<Owner>> {
     let sql = "SELECT n.id, n.address FROM nodes n LEFT JOIN heads h ON h.agent_id = $1
          WHERE n.id <> $2 AND NOT n.stopped AND n.heartbeat > clock_timestamp() - make_interval(secs => $3)
              AND (n.id IS NOT DISTINCT FROM h.owner_node OR (n.address <> '' AND NOT n.draining))

@@ -64,6 +64,14 @@ impl Prepared {
         self.route
     }
 
+    /// Runs one statement that changes something, in a transaction of only this statement, and returns its rows.
+    pub(crate) async fn run_alone(&mut self, client: &Client, call: Call) -> Result<Vec<Row>, Error> {
+        if self.route == Route::Pooled {
+            return run_alone(client, self.route, call).await;
+        }
+        Ok(self.send_all(client, std::iter::once(&call)).await?.pop().unwrap_or_default())
+    }
+
     /// Sends all calls in one go, in order, and returns the rows of each.
     ///
     /// # Errors

@@ -18,10 +18,11 @@ use crate::OnFatal;
 use crate::batch::{self, BatchId, Job, JobRows};
 use crate::connection::DatabaseUrl;
 use crate::errors::{
-    TransactionError, is_other_writer, is_overtaken, is_transient, refused, unavailable, unknown_outcome,
+    TransactionError, cannot_follow, is_other_writer, is_overtaken, is_transient, refused, unavailable, unknown_outcome,
 };
 use crate::node::{Node, heartbeat_is_late, replaced};
 use crate::ownership::{Grant, Grants};
+use crate::plain_append::{self, PlainAppend, plain_appends};
 use crate::statement::{Call, Prepared, call, run_alone};
 
 /// Limit of jobs that wait; further ones fail with `busy`.
@@ -91,6 +92,23 @@ impl Writer {
         D: FnOnce(&JobRows) -> Result<T> + Send + Sync + 'static,
         P: FnOnce(&JobRows) + Send + Sync + 'static,
     {
+        self.submit_work(grant, Work { calls, confirm, plain: None }, decode, then)
+    }
+
+    /// Does the same for work that may be a plain append.
+    pub(crate) fn submit_work<T, D, P>(
+        &self,
+        grant: Result<Option<Grant>>,
+        work: Work,
+        decode: D,
+        then: P,
+    ) -> BoxFuture<'static, Result<T>>
+    where
+        T: Send + 'static,
+        D: FnOnce(&JobRows) -> Result<T> + Send + Sync + 'static,
+        P: FnOnce(&JobRows) + Send + Sync + 'static,
+    {
+        let Work { calls, confirm, plain } = work;
         let (sender, receiver) = oneshot::channel();
         let finish = move |rows: Result<JobRows>, confirmed: bool| {
             let result = rows.and_then(|rows| Ok((decode(&rows)?, rows)));
@@ -106,7 +124,7 @@ impl Writer {
             };
         };
         let queued = self.check(grant).and_then(|grant| {
-            let job = Job { grant, calls, confirm, finish: Box::new(finish) };
+            let job = Job { grant, calls, plain, confirm, finish: Box::new(finish) };
             self.jobs.try_send(job).map_err(|refused| match refused {
                 TrySendError::Full(_) => {
                     Error::new(ErrorKind::Busy, "too many writes wait for PostgreSQL").hint("try again in a moment")
@@ -132,6 +150,15 @@ impl Writer {
     pub(crate) fn ensure_healthy(&self) -> Result<()> {
         self.health.lock().clone().map_or(Ok(()), Err)
     }
+}
+
+/// The statements of a job.
+pub(crate) struct Work {
+    pub(crate) calls: Vec<Call>,
+    /// Read in place of the calls if their rows were lost.
+    pub(crate) confirm: Option<Call>,
+    /// The append that the calls are, if it may be committed together with others.
+    pub(crate) plain: Option<PlainAppend>,
 }
 
 /// A connection as which the row of `writers` knows this process.
@@ -261,6 +288,11 @@ impl WriterTask {
                     if is_transient(&failure) && tries < MAX_TRIES {
                         continue;
                     }
+                    // An append that is not plain after all is run as any other.
+                    if cannot_follow(&failure) && jobs.iter().any(|job| job.plain.is_some()) {
+                        jobs.iter_mut().for_each(|job| job.plain = None);
+                        continue;
+                    }
                     self.refuse(&mut jobs, &failure).await?;
                 }
             }
@@ -302,7 +334,10 @@ impl WriterTask {
     async fn commit(&mut self, jobs: &[Job]) -> Result<Vec<JobRows>, TransactionError> {
         let Some(Session { client, prepared, connection, batch }) = &mut self.session else { return Ok(Vec::new()) };
         let id = BatchId { node: &self.node.id, boot: self.node.boot, connection: *connection, batch: *batch + 1 };
-        let rows = batch::commit(client, prepared, id, jobs).await?;
+        let rows = match plain_appends(jobs) {
+            Some(appends) => plain_append::commit(client, prepared, id, &appends).await?,
+            None => batch::commit(client, prepared, id, jobs).await?,
+        };
         *batch += 1;
         self.acknowledged = Some(*batch);
         Ok(rows)

@@ -23,6 +23,7 @@ mod session_growth;
 mod session_header_update;
 mod shared_bodies;
 mod shared_files;
+mod shared_workspaces;
 mod snapshot;
 mod sqlite;
 mod sqlite_files;
@@ -47,8 +48,9 @@ pub use journal::SqliteJournal;
 pub use session_file_fsync::syncfs_covers as syncs_whole_file_system;
 pub use session_files::SessionFiles;
 pub use session_growth::{ChangeGrown, GrowthResult, HeaderChange, PrepareMessage};
-pub use shared_bodies::{SharedBodies, is_current_copy};
+pub use shared_bodies::{BodyComparison, SharedBodies, is_current_copy};
 pub use shared_files::{AgentDir, SharedFiles};
+pub use shared_workspaces::{NewWorkspaceBundle, SharedWorkspaces};
 pub use snapshot::{PendingSnapshots, Snapshots};
 pub use sqlite_files::SqliteFiles;
 pub use upkeep::Upkeep;
@@ -74,6 +76,8 @@ pub struct Store {
     pub bodies: Option<Arc<dyn SharedBodies>>,
     /// The files of agents that this daemon shares with others; `None` if the files on this machine are the only ones.
     pub agent_files: Option<Arc<dyn SharedFiles>>,
+    /// The checkpoints of workspaces that this daemon shares with others; `None` if workspaces stay on this machine.
+    pub workspaces: Option<Arc<dyn SharedWorkspaces>>,
     /// Which agents this daemon may write for; `None` if the database belongs to it alone.
     pub ownership: Option<Arc<dyn Ownership>>,
     upkeep: Arc<dyn Upkeep>,
@@ -117,6 +121,7 @@ impl Store {
             files: Arc::default(),
             bodies: None,
             agent_files: None,
+            workspaces: None,
             ownership: None,
             upkeep: sqlite.clone(),
             sqlite: Some(sqlite),
@@ -139,6 +144,7 @@ impl Store {
             files: Arc::default(),
             bodies: None,
             agent_files: None,
+            workspaces: None,
             ownership: Some(ownership),
             upkeep,
             sqlite: None,

@@ -3,6 +3,7 @@
 
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use chorus_base::error::{Error, Result};
 use chorus_catalog::{BodyRow, SessionRow};
@@ -14,6 +15,21 @@ use super::session_files::{path_of, stamp};
 
 /// Bytes of a body from which a session that is not on this machine is read in pages, and not copied as a whole.
 const MIN_PAGED_BYTES: u64 = 1 << 20;
+
+/// The rows and the bodies that do not fit each other.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BodyComparison {
+    /// Rows that were compared.
+    pub compared: u64,
+    /// Ids of sessions whose bodies are missing, the first 100.
+    pub missing: Vec<String>,
+    /// The number of all of them.
+    pub missing_count: u64,
+    /// Bodies that no row names, without those of the last ten minutes.
+    pub unnamed: u64,
+    /// False if the time was over before the end.
+    pub complete: bool,
+}
 
 /// The store of bodies that several daemons share, and what it copies to this machine. It writes the body of each row that
 /// is inserted or replaced: it stands in front of the table of sessions.
@@ -33,6 +49,12 @@ pub trait SharedBodies: Debug + Send + Sync {
 
     /// Tries each right that the store of bodies has to grant. Returns what was tried, such as `writing`, and why it failed.
     fn probe(&self) -> BoxFuture<'_, Vec<(&'static str, Option<Error>)>>;
+
+    /// Compares all rows with all bodies, for this time at most.
+    ///
+    /// # Errors
+    /// `denied`, `storage_failed`.
+    fn compare(&self, limit: Duration) -> BoxFuture<'_, Result<BodyComparison>>;
 
     /// Deletes bodies that no row names, and copies beyond their limit. Does not end.
     fn run_upkeep(&self) -> BoxFuture<'_, ()>;

@@ -1,8 +1,12 @@
 //! `doctor` in a cluster.
 
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
 use chorus_base::private_fs::write_private;
 use chorus_proto::methods::doctor::{Doctor, DoctorParams, Verdict};
 use chorus_proto::{Client, Method};
+use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::{DEADLINE, Daemon, wait_until};
 
 use super::{Cluster, start_all};
@@ -20,7 +24,16 @@ fn a_cluster_that_is_well_has_one_warning() {
     let homes = [cluster.node("a"), cluster.node("b")];
     let [a, b] = start_all(&homes);
     let mut client = a.client();
-    for name in ["PostgreSQL", "connections", "clock", "session bodies", "cluster.cert", "cluster.listen", "node b"] {
+    for name in [
+        "PostgreSQL",
+        "connections",
+        "clock",
+        "session bodies",
+        "bucket contents",
+        "cluster.cert",
+        "cluster.listen",
+        "node b",
+    ] {
         let found = found(&mut client, name);
         assert!(matches!(&found[..], [(Verdict::Ok, text, _)] if !text.is_empty()), "{name}: {found:?}");
     }
@@ -28,6 +41,12 @@ fn a_cluster_that_is_well_has_one_warning() {
     let (verdict, text, hint) = commits.pop().expect("a check of commits");
     assert_eq!(verdict, Verdict::Warn, "there is no standby");
     assert!(text.contains("synchronous_standby_names is empty") && hint.contains("name a standby"), "{text}; {hint}");
+    // Whoever has an agent has its directory.
+    client.init("x");
+    for (client, agents) in [(&mut client, "1 agent, all"), (&mut b.client(), "0 agents, all")] {
+        let found = found(client, "agents");
+        assert!(matches!(&found[..], [(Verdict::Ok, text, _)] if text.starts_with(agents)), "{found:?}");
+    }
     for name in ["versions", "permission profiles", "cluster"] {
         assert!(found(&mut client, name).is_empty(), "{name}");
     }
@@ -63,4 +82,48 @@ fn what_is_wrong_with_a_node_is_said_with_what_to_do() {
     expect(&mut other, "permission profiles", Verdict::Warn, "of a differ", "the same profiles");
     expect(&mut client, "permission profiles", Verdict::Warn, "of b differ", "the same profiles");
     expect(&mut client, "cluster.cert", Verdict::Ok, "chorus:node:a", "");
+}
+
+/// The files below a directory.
+fn files(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
+
+#[test]
+fn a_bucket_that_does_not_fit_the_database_is_found_out() {
+    let Some(cluster) = Cluster::create() else { return };
+    let homes = [cluster.node("a")];
+    let [a] = start_all(&homes);
+    let mut client = a.client();
+    client.init("x");
+    let saved = ["one", "two"].map(|name| {
+        client.append("x", name);
+        client.save("x", name).header.id.to_string()
+    });
+    let contents = found(&mut client, "bucket contents");
+    assert!(
+        matches!(&contents[..], [(Verdict::Ok, text, _)] if text == "2 sessions have their messages in the bucket"),
+        "{contents:?}"
+    );
+    // A body that was deleted after the moment to which the database was restored, and one that was written after it.
+    let body_of = |session: &str| {
+        let mut bodies = files(&cluster.bucket).into_iter().filter(|file| file.to_string_lossy().contains(session));
+        bodies.next_back().expect("the body of a session")
+    };
+    let [gone, kept] = saved.each_ref().map(|session| body_of(session));
+    std::fs::remove_file(gone).expect("a removal");
+    let name = kept.file_name().expect("a name").to_string_lossy().into_owned();
+    let (epoch, _) = name.split_once('-').expect("an epoch and a write");
+    let later = kept.with_file_name(format!("{epoch}-{}", uuid::Uuid::new_v4()));
+    std::fs::copy(&kept, &later).expect("a copy");
+    let hour_ago = SystemTime::now() - Duration::from_secs(3_600);
+    std::fs::File::options().write(true).open(&later).and_then(|file| file.set_modified(hour_ago)).expect("a time");
+    let contents = found(&mut client, "bucket contents");
+    let [(Verdict::Fail, missing, restore), (Verdict::Warn, unnamed, _)] = &contents[..] else {
+        panic!("{contents:?}")
+    };
+    assert_eq!(*missing, format!("the messages of 1 session are missing: {}", saved[0]));
+    assert!(restore.contains("docs/SCALING.md"), "{restore}");
+    assert!(unnamed.starts_with("1 object without a session"), "{unnamed}");
 }

@@ -7,29 +7,29 @@ use std::time::{Duration, Instant};
 use chorus_proto::methods::agent::{Destroy, DestroyParams};
 use chorus_proto::methods::cluster::{Drain, DrainParams, DrainResult, NodeState, Status, StatusParams};
 use chorus_proto::methods::send::{Send, SendParams};
-use chorus_proto::{CallError, Client, ErrorKind};
+use chorus_proto::{CallError, Client, ErrorKind, NewMessage, Role};
 use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
 use chorus_tests::model_server::{ModelServer, Response};
 use chorus_tests::{DEADLINE, Daemon, Home, wait, wait_until};
 
 use super::{Cluster, start_all, try_append};
 
-fn drain(client: &mut Client, node: Option<&str>) -> Result<DrainResult, CallError> {
+pub(super) fn drain(client: &mut Client, node: Option<&str>) -> Result<DrainResult, CallError> {
     client.call::<Drain>(&DrainParams { node: node.map(Into::into), undo: false })
 }
 
-fn undo(client: &mut Client, node: Option<&str>) -> DrainResult {
+pub(super) fn undo(client: &mut Client, node: Option<&str>) -> DrainResult {
     client.call::<Drain>(&DrainParams { node: node.map(Into::into), undo: true }).expect("cluster.drain")
 }
 
 /// Returns state and number of agents of each node.
-fn nodes(client: &mut Client) -> Vec<(String, NodeState, u64)> {
+pub(super) fn nodes(client: &mut Client) -> Vec<(String, NodeState, u64)> {
     let status = client.call::<Status>(&StatusParams {}).expect("cluster.status");
     status.nodes.into_iter().map(|node| (node.name, node.state, node.agents)).collect()
 }
 
 /// Waits until these are the nodes: a successor claims a moment later.
-fn expect_nodes(client: &mut Client, expected: &[(&str, NodeState, u64)]) {
+pub(super) fn expect_nodes(client: &mut Client, expected: &[(&str, NodeState, u64)]) {
     wait_until("the agents to be elsewhere", DEADLINE, || {
         let nodes = nodes(client);
         let nodes = nodes.iter().map(|(name, state, agents)| (name.as_str(), *state, *agents));
@@ -81,13 +81,34 @@ async fn an_idle_agent_moves_while_a_client_asks_for_it() {
     client.init("x");
     client.init("quiet");
     client.append("quiet", "one");
+    client.init("long");
+    for part in 0..10 {
+        let messages = (0..1_000).map(|n| NewMessage::text(Role::User, format!("{part}-{n}"))).collect();
+        client.append_all("long", messages);
+    }
+    // Its context is not in memory then.
+    assert_eq!(drain(&mut client, None).expect("cluster.drain").moved, 3);
+    undo(&mut client, None);
+    expect_nodes(&mut client, &[("a", NodeState::Running, 0), ("b", NodeState::Running, 3)]);
+    assert_eq!(drain(&mut other, None).expect("cluster.drain").moved, 3);
+    undo(&mut other, None);
+    expect_nodes(&mut client, &[("a", NodeState::Running, 3), ("b", NodeState::Running, 0)]);
+    let begun = Instant::now();
+    assert_eq!(drain(&mut client, None).expect("cluster.drain").moved, 3);
+    let status = other.agent_status("long").context.expect("a live context");
+    println!("{} messages that are not in memory: {} ms", status.messages, begun.elapsed().as_millis());
+    undo(&mut client, None);
+    expect_nodes(&mut client, &[("a", NodeState::Running, 0), ("b", NodeState::Running, 3)]);
+    assert_eq!(drain(&mut other, None).expect("cluster.drain").moved, 3);
+    undo(&mut other, None);
+    expect_nodes(&mut client, &[("a", NodeState::Running, 3), ("b", NodeState::Running, 0)]);
     assert_eq!(client.agent_status("x").node.as_deref(), Some("a"));
     for (through, what) in [(0, "through the node that is drained"), (1, "through the successor")] {
         let asker = Asker::start(&homes[through], "x", &format!("round-{through}"));
         let before = other.message_texts("x").len();
         wait_until("some appends", DEADLINE, || (other.message_texts("x").len() > before + 20).then_some(()));
         let drained = drain(&mut client, None).expect("cluster.drain");
-        assert_eq!((drained.node.as_str(), drained.draining, drained.moved), ("a", true, 2), "{drained:?}");
+        assert_eq!((drained.node.as_str(), drained.draining, drained.moved), ("a", true, 3), "{drained:?}");
         let before = other.message_texts("x").len();
         wait_until("some more appends", DEADLINE, || (other.message_texts("x").len() > before + 20).then_some(()));
         let texts = asker.end(what);
@@ -96,7 +117,7 @@ async fn an_idle_agent_moves_while_a_client_asks_for_it() {
         for agent in ["x", "quiet"] {
             assert_eq!(client.agent_status(agent).node.as_deref(), Some("b"));
         }
-        expect_nodes(&mut client, &[("a", NodeState::Draining, 0), ("b", NodeState::Running, 2)]);
+        expect_nodes(&mut client, &[("a", NodeState::Draining, 0), ("b", NodeState::Running, 3)]);
         // What nobody has is not claimed by the node either.
         let new = format!("new-{through}");
         client.init(&new);
@@ -104,7 +125,7 @@ async fn an_idle_agent_moves_while_a_client_asks_for_it() {
         assert!(!undo(&mut client, None).draining);
         assert_eq!(nodes(&mut other)[0].1, NodeState::Running);
         // Back, for the next round.
-        assert_eq!(drain(&mut other, None).expect("cluster.drain").moved, 3);
+        assert_eq!(drain(&mut other, None).expect("cluster.drain").moved, 4);
         undo(&mut other, None);
         client.call::<Destroy>(&DestroyParams { name: new, ..Default::default() }).expect("agent.destroy");
     }
@@ -112,7 +133,7 @@ async fn an_idle_agent_moves_while_a_client_asks_for_it() {
 }
 
 /// Sends a message in another thread.
-fn send(home: &Home, agent: &str) -> std::thread::JoinHandle<Result<String, CallError>> {
+pub(super) fn send(home: &Home, agent: &str) -> std::thread::JoinHandle<Result<String, CallError>> {
     let (mut client, agent) = (Client::connect(&home.socket()).expect("a client"), agent.to_owned());
     std::thread::spawn(move || {
         let params = SendParams { agent: Some(agent), text: "hello".into(), ..Default::default() };

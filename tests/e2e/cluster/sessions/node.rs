@@ -57,6 +57,8 @@ impl Node {
             prefix,
             sessions: journal.session_table(Arc::default()),
             agents: store.catalog.agents.clone(),
+            workspaces: journal.workspace_bundle_table(),
+            node: name.to_owned(),
             ownership: journal.clone(),
             files: files.clone(),
             home: home.path().to_owned(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use chorus_agent_core::AgentSettings;
 use chorus_agent_core::interruption_reason::Interruption;
-use chorus_base::error::Result;
+use chorus_base::error::{Error, Result};
 use chorus_session::conversation::ConversationKey;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -12,13 +12,14 @@ use uuid::Uuid;
 
 use super::actor::Envelope;
 use super::command::{self, Command, HoldGuard};
-use super::registry::Registry;
+use super::registry::{Inner, Registry};
 
 /// Keeps the conversations of an agent locked until it is dropped. Requests wait meanwhile.
 #[derive(Debug)]
 pub struct AgentHold {
-    _held: Vec<HoldGuard>,
+    // First: whoever waits for the others may freeze the agent as soon as they are free.
     _frozen: FreezeGuard,
+    _held: Vec<HoldGuard>,
 }
 
 /// Keeps further actors of an agent from beginning until it is dropped.
@@ -46,18 +47,46 @@ impl Registry {
     ) -> Result<AgentHold> {
         let main = ConversationKey::main(settings.id);
         let mut held = vec![self.ask_with_settings(main, settings.clone(), command::hold(ends_turn)).await?];
-        let thawed = CancellationToken::new();
         // From here on the actors of other conversations wait before they do anything.
-        let others: Vec<ConversationKey> = {
-            let mut inner = self.inner.lock();
-            inner.frozen.insert(settings.id, thawed.clone());
-            inner.actors.keys().filter(|key| key.agent == settings.id && !key.is_main()).copied().collect()
-        };
-        let frozen = FreezeGuard { registry: self.clone(), agent: settings.id, thawed };
-        for conversation in others {
+        let frozen = self.freeze_if(settings.id, |_| true);
+        let (frozen, others) = frozen.ok_or_else(Error::busy)?;
+        for conversation in others.into_iter().filter(|key| !key.is_main()) {
             held.extend(self.hold_running(conversation, settings, ends_turn).await?);
         }
         Ok(AgentHold { _held: held, _frozen: frozen })
+    }
+
+    /// As [`Registry::hold_agent`], for an agent that moves to another daemon: ends its turns, and loads no context that is
+    /// not in memory.
+    pub(crate) async fn hold_for_move(self: &Arc<Self>, settings: &Arc<AgentSettings>) -> Result<AgentHold> {
+        let ends_turn = Some(Interruption::AgentMoved);
+        // Whoever has locked the agent has an actor of `main`, which is locked first.
+        let is_free = |inner: &Inner| !inner.actors.contains_key(&ConversationKey::main(settings.id));
+        let Some((frozen, active)) = self.freeze_if(settings.id, is_free) else {
+            return self.hold_agent(settings, ends_turn).await;
+        };
+        let mut held = Vec::new();
+        for conversation in active {
+            held.extend(self.hold_running(conversation, settings, ends_turn).await?);
+        }
+        Ok(AgentHold { _held: held, _frozen: frozen })
+    }
+
+    /// Lets further actors of an agent wait before they do anything, if `condition` holds. Returns the conversations that
+    /// have one.
+    fn freeze_if(
+        self: &Arc<Self>,
+        agent: Uuid,
+        condition: impl FnOnce(&Inner) -> bool,
+    ) -> Option<(FreezeGuard, Vec<ConversationKey>)> {
+        let thawed = CancellationToken::new();
+        let mut inner = self.inner.lock();
+        if !condition(&inner) {
+            return None;
+        }
+        inner.frozen.insert(agent, thawed.clone());
+        let active = self.with_actors(&inner, agent);
+        Some((FreezeGuard { registry: self.clone(), agent, thawed }, active))
     }
 
     /// Locks a conversation that has an actor; `None` if it has none by now.

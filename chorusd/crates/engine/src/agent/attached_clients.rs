@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use chorus_agent_core::turn_sink::{TurnSink, TurnSinks};
 use chorus_base::sync::Mutex;
-use chorus_proto::methods::conversations::Attached;
+use chorus_proto::methods::conversations::{Attached, ContextPosition};
 use chorus_proto::methods::send::TurnEvent;
 use chorus_session::conversation::ConversationKey;
 use chorus_session::stored_message::StoredMessage;
+use tokio::sync::watch;
 use uuid::Uuid;
 
 /// The attached clients and the running turns, by conversation.
@@ -25,6 +26,8 @@ struct AttachedClient {
     id: Uuid,
     about: Attached,
     sink: TurnSink,
+    /// Gets the place at which the agent left this daemon.
+    left: watch::Sender<Option<ContextPosition>>,
 }
 
 /// Keeps a client attached until it is dropped.
@@ -33,6 +36,18 @@ pub struct AttachedGuard<'a> {
     clients: &'a AttachedClients,
     conversation: ConversationKey,
     id: Uuid,
+    left: watch::Receiver<Option<ContextPosition>>,
+}
+
+impl AttachedGuard<'_> {
+    /// Waits until the agent has left this daemon for another one. Returns the end of what the client has heard.
+    pub async fn wait_until_left(&mut self) -> ContextPosition {
+        let position = self.left.wait_for(Option::is_some).await.ok().and_then(|position| *position);
+        match position {
+            Some(position) => position,
+            None => std::future::pending().await,
+        }
+    }
 }
 
 impl Drop for AttachedGuard<'_> {
@@ -64,8 +79,9 @@ impl AttachedClients {
             }
             None => sink.send(&TurnEvent::Attached { turn_id: None, others }),
         }
-        inner.clients.entry(conversation).or_default().push(AttachedClient { id, about, sink });
-        AttachedGuard { clients: self, conversation, id }
+        let (left, leaving) = watch::channel(None);
+        inner.clients.entry(conversation).or_default().push(AttachedClient { id, about, sink, left });
+        AttachedGuard { clients: self, conversation, id, left: leaving }
     }
 
     /// Has the attached clients listen to a turn that begins.
@@ -88,6 +104,20 @@ impl AttachedClients {
     /// Forgets the running turn of a conversation whose actor has gone.
     pub(super) fn forget_turn(&self, conversation: ConversationKey) {
         self.0.lock().turns.remove(&conversation);
+    }
+
+    /// Tells the clients of an agent that it has left this daemon, each with the place to which it has heard its conversation.
+    pub(super) fn leave(&self, agent: Uuid, position: impl Fn(ConversationKey) -> ContextPosition) {
+        let inner = self.0.lock();
+        for (conversation, clients) in inner.clients.iter().filter(|(conversation, _)| conversation.agent == agent) {
+            let position = position(*conversation);
+            clients.iter().for_each(|client| _ = client.left.send_replace(Some(position)));
+        }
+    }
+
+    /// Returns whether a turn runs in a conversation.
+    pub(crate) fn has_turn(&self, conversation: ConversationKey) -> bool {
+        self.0.lock().turns.contains_key(&conversation)
     }
 
     /// Returns the clients that are attached to a conversation, in the order in which they came.
@@ -118,7 +148,7 @@ impl Inner {
 }
 
 /// Returns the event that a message was added; `None` if it cannot be read.
-pub(super) fn message_event(message: &StoredMessage) -> Option<TurnEvent> {
+pub(crate) fn message_event(message: &StoredMessage) -> Option<TurnEvent> {
     let message = message.to_message().ok()?;
     let author = message.author.map(|author| author.name);
     Some(TurnEvent::Message { id: message.id, role: message.role, text: message.content, author })

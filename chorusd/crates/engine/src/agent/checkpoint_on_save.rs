@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::registry::Registry;
+use super::shared_workspace;
 use crate::tools::checkpoint::{self, CheckpointCommit};
 use crate::tools::{ToolContext, WorkingDirectory, worktree};
 
@@ -66,7 +67,17 @@ pub(super) fn checkpoint_workspace(
         // Boxed: it needs a future of 15 kB, and most saves make no checkpoint.
         match Box::pin(commit_workspace(&registry, &settings, conversation, trigger, about.as_deref())).await {
             Ok(CheckpointCommit { commit, excluded_repositories: without }) => {
-                Checkpoint { commit: Some(commit), warning: missing_repositories_warning(&without) }
+                let missing = missing_repositories_warning(&without);
+                let stored = Box::pin(shared_workspace::store_checkpoints(&registry, &settings)).await;
+                let warning = match stored {
+                    Ok(()) => missing,
+                    Err(why) => {
+                        tracing::warn!(agent = %settings.name, why, "cannot store a workspace for other nodes yet");
+                        let why: String = why.lines().next().unwrap_or_default().chars().take(300).collect();
+                        Some(format!("cannot store the workspace for other nodes yet: {why}"))
+                    }
+                };
+                Checkpoint { commit: Some(commit), warning }
             }
             Err(why) => {
                 let why: String = why.lines().next().unwrap_or_default().chars().take(300).collect();
@@ -133,7 +144,7 @@ async fn commit_workspace(
 }
 
 /// Runs `work` with a time limit, and cancels it after that.
-async fn with_timeout<T>(
+pub(super) async fn with_timeout<T>(
     limit: Duration,
     cancel: &CancellationToken,
     work: impl Future<Output = Result<T, String>>,

@@ -66,11 +66,18 @@ impl ConversationIndex {
         inner.rows.insert(id, Arc::new(row));
     }
 
+    /// Returns the ids of an agent's conversations, open and closed.
+    #[must_use]
+    pub fn ids_of_agent(&self, agent: Uuid) -> Vec<Uuid> {
+        let inner = self.inner.read();
+        let of_agent = inner.names.range((agent, String::new())..).take_while(|((of, _), _)| *of == agent);
+        of_agent.map(|(_, id)| *id).collect()
+    }
+
     /// Forgets the conversations of an agent that another daemon has now.
     pub fn forget_agent(&self, agent: Uuid) {
+        let ids = self.ids_of_agent(agent);
         let mut inner = self.inner.write();
-        let of_agent = inner.names.range((agent, String::new())..).take_while(|((of, _), _)| *of == agent);
-        let ids: Vec<Uuid> = of_agent.map(|(_, id)| *id).collect();
         ids.into_iter().for_each(|id| inner.forget(id));
     }
 

@@ -34,6 +34,7 @@ mod redacted_stream;
 pub mod registry;
 pub mod request_builder;
 pub mod session_save;
+pub mod shared_workspace;
 pub mod summaries;
 mod tool_runner;
 mod turn_io;

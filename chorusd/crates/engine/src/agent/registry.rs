@@ -45,6 +45,7 @@ use super::recall::PassageFinder;
 use super::summaries::Summaries;
 use super::turn_slots::TurnSlots;
 use super::turn_status::RunningTurns;
+use crate::KeyedMutex;
 use crate::search::{LiveChanges, Novelty};
 use crate::tools::ToolServices;
 use crate::usage::{TokenCounter, UsageTracker};
@@ -80,6 +81,8 @@ pub struct Registry {
     pub(super) extractions: RunningExtractions,
     pub(super) trim_queue: TrimQueue,
     pub(super) checkpoint_limit: CheckpointLimit,
+    /// Held while the checkpoints of an agent's workspace are stored for other nodes.
+    pub(super) workspace_locks: KeyedMutex<Uuid>,
     tasks: TaskTracker,
     /// Set when no further turn may start.
     closing: AtomicBool,
@@ -127,6 +130,7 @@ impl Registry {
         Arc::new(Self {
             trim_queue: TrimQueue::default(),
             checkpoint_limit: CheckpointLimit::default(),
+            workspace_locks: KeyedMutex::default(),
             token_counter: Arc::new(TokenCounter::new(summaries.models.clone(), store.clone())),
             store,
             agents,

@@ -51,11 +51,16 @@ impl RunningTurns {
         loop {
             let mut ended = std::pin::pin!(self.ended.notified());
             ended.as_mut().enable();
-            if !self.by_conversation.lock().keys().any(|key| key.agent == agent) {
+            if self.is_idle(agent) {
                 return;
             }
             ended.await;
         }
+    }
+
+    /// Returns whether no turn of an agent runs.
+    pub(crate) fn is_idle(&self, agent: Uuid) -> bool {
+        !self.by_conversation.lock().keys().any(|key| key.agent == agent)
     }
 
     /// Marks a turn as waiting for the right to run.

@@ -110,7 +110,7 @@ impl TaskSlots {
             return Err("the daemon is stopping and starts no more background tasks".into());
         }
         if inner.blocked.contains(&agent) {
-            return Err("this agent is being destroyed and starts no more background tasks".into());
+            return Err("this agent is being destroyed or moved and starts no more background tasks".into());
         }
         let own = inner.slots.values().filter(|slot| slot.agent == agent).count();
         if own >= MAX_TASKS_PER_AGENT {

@@ -29,7 +29,9 @@ pub use files::{
     CommandGuard, ConversationNames, Edit as FileEdit, FileLocks, FileVersions, LineRange, OpenEntry, Workspace,
     WorkspacePath, normalize_file_action, workspace_paths,
 };
-pub use git::{checkpoint, settings as git_settings, variables as git_variables, worktree};
+pub use git::{
+    checkpoint, settings as git_settings, variables as git_variables, workspace_chain, workspace_restore, worktree,
+};
 pub use host::{SelfEdit, SessionQuestion, ToolCaller, ToolHost};
 pub use mcp::McpTools;
 pub use registry::{OfferedTools, offer_tools, visible_specs};

@@ -25,6 +25,8 @@ const NOT_COPIED: &[&str] = &[
     "discord_handed",
     // The files are the truth in SQLite.
     "agent_files",
+    // They are made again: the workspaces are on the machine that copies.
+    "workspace_bundles",
     crate::marker::TABLE,
 ];
 

@@ -26,12 +26,14 @@ mod tasks;
 mod text_prefix;
 mod tool_exports;
 mod usage;
+mod workspace_bundles;
 
 use std::sync::Arc;
 
 use chorus_catalog::{
     AgentFileTable, AgentTable, ApprovalTable, AuditLog, CaptureTable, Catalog, FileWriteTable, ImportedUsageTable,
     MemoryTable, SessionChanges, SessionTable, SettingTable, SummaryQueue, TaskTable, ToolExportTable, UsageTable,
+    WorkspaceBundleTable,
 };
 use chorus_redact::Redactor;
 
@@ -51,6 +53,7 @@ use self::summary_queue::PostgresSummaryQueue;
 use self::tasks::PostgresTaskTable;
 use self::tool_exports::PostgresToolExportTable;
 use self::usage::PostgresUsageTable;
+use self::workspace_bundles::PostgresWorkspaceBundleTable;
 use crate::PostgresJournal;
 
 /// The tables of agents and of what is kept of them besides sessions, as one node of the cluster writes them.
@@ -113,6 +116,12 @@ impl PostgresJournal {
     #[must_use]
     pub fn agent_file_table(&self) -> Arc<dyn AgentFileTable> {
         Arc::new(PostgresAgentFileTable { db: CatalogDb::new(self) })
+    }
+
+    /// Returns the table of the bundles of workspaces.
+    #[must_use]
+    pub fn workspace_bundle_table(&self) -> Arc<dyn WorkspaceBundleTable> {
+        Arc::new(PostgresWorkspaceBundleTable { db: CatalogDb::new(self) })
     }
 
     /// Returns the table of the transcripts that this node captures.

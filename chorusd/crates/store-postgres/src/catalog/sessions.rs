@@ -200,6 +200,14 @@ impl SessionTable for PostgresSessionTable {
         })
     }
 
+    fn body_keys(&self, after: Option<String>, limit: u64) -> CatalogRead<'_, Vec<String>> {
+        Box::pin(async move {
+            let sql = "SELECT body_key FROM sessions WHERE body_key > $1 ORDER BY body_key LIMIT $2";
+            let rows = self.db.read(sql, &[&after.unwrap_or_default(), &to_bigint(limit)]).await?;
+            Ok(rows.iter().map(|row| row.get(0)).collect())
+        })
+    }
+
     fn corrupt_names(&self, agent: Uuid) -> CatalogRead<'_, Vec<String>> {
         let sql = "SELECT session_id FROM sessions WHERE agent_id = $1 AND corrupt IS NOT NULL";
         Box::pin(self.first_column(sql, agent, None))

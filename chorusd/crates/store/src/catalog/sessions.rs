@@ -228,6 +228,10 @@ impl SessionTable for SqliteSessionTable {
         Box::pin(async { Ok(HashSet::new()) })
     }
 
+    fn body_keys(&self, _after: Option<String>, _limit: u64) -> CatalogRead<'_, Vec<String>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
     fn corrupt_names(&self, agent: Uuid) -> CatalogRead<'_, Vec<String>> {
         self.db.read(move |conn| {
             let mut statement =

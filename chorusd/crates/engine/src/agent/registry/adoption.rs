@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use chorus_base::error::{Elsewhere, Error};
 use chorus_journal::ContextRow;
+use chorus_proto::methods::conversations::ContextPosition;
 use chorus_session::conversation::ConversationKey;
+use chorus_session::stored_message::ContextNo;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -56,6 +58,10 @@ impl Registry {
     pub fn abandon(&self, agent: Uuid) {
         let mut inner = self.inner.lock();
         let lost = inner.adopted.remove(&agent);
+        self.attached.leave(agent, |conversation| match inner.live.get(conversation) {
+            Some(head) => context_position(head.context, head.totals.messages),
+            None => context_position(ContextNo(0), 0),
+        });
         self.forget_contexts(&mut inner, agent);
         drop(inner);
         if let Some(lost) = lost {
@@ -87,11 +93,23 @@ impl Registry {
         Error::elsewhere(entry.as_ref().map_or("the agent", |entry| &entry.settings.name), there)
     }
 
+    /// Returns the conversations of an agent that have actors, without a look at those of others.
+    pub(in crate::agent) fn with_actors(&self, inner: &Inner, agent: Uuid) -> Vec<ConversationKey> {
+        let others = self.agents.conversations.ids_of_agent(agent);
+        let others = others.into_iter().map(|id| ConversationKey { agent, id });
+        let live = inner.live.of_agent(agent).map(|head| head.conversation);
+        let mut all: Vec<_> = std::iter::once(ConversationKey::main(agent)).chain(others).chain(live).collect();
+        all.retain(|key| inner.actors.contains_key(key));
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
     /// Forgets the actors and the contexts of an agent.
     fn forget_contexts(&self, inner: &mut Inner, agent: Uuid) {
-        let with_actors = inner.actors.keys().filter(|key| key.agent == agent);
+        let with_actors = self.with_actors(inner, agent);
         let live = inner.live.of_agent(agent).map(|head| head.conversation);
-        let mut all: Vec<ConversationKey> = with_actors.copied().chain(live).collect();
+        let mut all: Vec<ConversationKey> = with_actors.into_iter().chain(live).collect();
         all.sort_unstable();
         all.dedup();
         for conversation in all {
@@ -105,4 +123,8 @@ impl Registry {
             self.live_changes.note(conversation, Novelty::Changed);
         }
     }
+}
+
+fn context_position(context: ContextNo, messages: u64) -> ContextPosition {
+    ContextPosition { context: u64::try_from(context.0).unwrap_or_default(), messages }
 }

@@ -9,7 +9,7 @@ use chorus_base::error::{Elsewhere, Error, Result};
 use chorus_base::private_fs::create_private;
 use chorus_catalog::AgentRow;
 use chorus_config::agent::{AGENT_FILE, AgentConfig};
-use chorus_journal::{Claim, ContextRow, NodeRow, Owner, Ownership};
+use chorus_journal::{Claim, ContextRow, Owner, Ownership};
 use chorus_proto::{AgentStatus, ErrorKind};
 use chorus_runtime::run_blocking;
 use chorus_store::session_files::stamp;
@@ -18,12 +18,15 @@ use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use uuid::Uuid;
 
+use super::failed_adoptions::FailedAdoptions;
 use super::init::write_config;
 use super::moves::AgentMoves;
 use super::owner_hints::OwnerHints;
+use super::workspace_notice::WorkspaceNotice;
 use crate::KeyedMutex;
 use crate::agent::agent_index::{AgentEntry, AgentIndex};
 use crate::agent::registry::Registry;
+use crate::agent::shared_workspace;
 use crate::ops::settings::EffectiveConfig;
 
 /// Directories of an agent that has none on this machine yet.
@@ -46,6 +49,7 @@ pub struct AgentClaims {
     pub locks: KeyedMutex<Uuid>,
     pub owner_hints: OwnerHints,
     pub moves: AgentMoves,
+    pub failed: FailedAdoptions,
 }
 
 impl AgentClaims {
@@ -85,8 +89,8 @@ impl AgentClaims {
         let Some(ownership) = self.store.ownership.as_ref().filter(|ownership| ownership.is_draining()) else {
             return Ok(());
         };
-        match ownership.nodes().await?.into_iter().find(NodeRow::takes_agents) {
-            Some(other) => Err(Error::elsewhere(name, Elsewhere { node: other.name, address: other.address })),
+        match ownership.find_successor().await? {
+            Some(Owner { node, address }) => Err(Error::elsewhere(name, Elsewhere { node, address })),
             None => Ok(()),
         }
     }
@@ -104,7 +108,7 @@ impl AgentClaims {
         if self.has(agent) {
             return Ok(());
         }
-        claim(&**ownership, agent, name).await?;
+        granted(ownership.claim_new(agent).await?, name)?;
         self.adopt(&**ownership, agent).await
     }
 
@@ -258,7 +262,7 @@ impl AgentClaims {
                 && !self.has(agent)
                 && let Err(failure) = self.adopt(ownership, agent).await
             {
-                tracing::error!(%agent, %failure, "cannot take an agent on");
+                self.pass_on(ownership, (agent, ""), &failure).await;
             }
         };
         futures_util::stream::iter(agents).for_each_concurrent(ADOPTIONS_AT_ONCE, adopt).await;
@@ -269,6 +273,8 @@ impl AgentClaims {
     pub async fn watch_losses(&self) {
         let Some(ownership) = &self.store.ownership else { return };
         while let Ok(lost) = ownership.lost().await {
+            // All at once, whatever holds one of them up.
+            lost.iter().filter(|agent| !ownership.owns(**agent)).for_each(|agent| self.registry.abandon(*agent));
             for agent in lost {
                 let _alone = self.locks.lock(agent).await;
                 if ownership.owns(agent) {
@@ -302,13 +308,17 @@ impl AgentClaims {
     }
 
     /// Does what has to be done before this daemon releases an agent that is well: its next owner gets the files of the
-    /// agent as they are here.
+    /// agent, and the checkpoints of its workspace, as they are here. A workspace that cannot be stored stays here.
     ///
     /// # Errors
     /// Those of the database: the next owner would have older files.
     pub async fn hand_over(&self, agent: Uuid) -> Result<()> {
         match self.index.by_id(agent) {
-            Some(entry) => self.store.store_file_edits(files_of(&entry)).await,
+            Some(entry) => {
+                self.store.store_file_edits(files_of(&entry)).await?;
+                shared_workspace::hand_over(&self.registry, &entry.settings).await;
+                Ok(())
+            }
             None => Ok(()),
         }
     }
@@ -319,8 +329,12 @@ impl AgentClaims {
             if self.has(agent) {
                 return Ok(());
             }
-            claim(ownership, agent, name).await?;
-            self.adopt(ownership, agent).await
+            granted(ownership.claim(agent).await?, name)?;
+            let Err(failure) = self.adopt(ownership, agent).await else { return Ok(()) };
+            match self.pass_on(ownership, (agent, name), &failure).await {
+                Some(there) => Err(Error::elsewhere(name, there)),
+                None => Err(failure),
+            }
         })
     }
 
@@ -343,10 +357,23 @@ impl AgentClaims {
         // Also what this process did for the agent before another one had it.
         self.moves.abandon(agent);
         let left = self.moves.find_left_behind(agent).await?;
+        let notice = match &entry {
+            Some(entry) => {
+                let epoch = ownership.epoch(agent).unwrap_or_default();
+                let notice = shared_workspace::take_on(&self.registry, &entry.settings, epoch, ownership.node()).await;
+                notice.map(|text| WorkspaceNotice::new(agent, epoch, text, &heads))
+            }
+            None => None,
+        };
         // Nothing is awaited from here on: who finds the agent in the index finds its contexts.
         self.registry.adopt(agent, heads);
         entry.map(|entry| self.index.insert(entry));
+        // Before any turn that begins from here on.
+        let told = notice.map(|notice| notice.post(&self.registry));
         self.moves.close_left_behind(left);
+        if let Some(told) = told {
+            told.await;
+        }
         if self.store.bodies.is_some() {
             // Its sessions may have changed elsewhere.
             self.store.catalog.sessions.changes().note_agent(agent);
@@ -425,8 +452,8 @@ fn files_of(entry: &AgentEntry) -> AgentDir {
     AgentDir { agent: settings.id, name: settings.name.clone(), dir: settings.dir.clone() }
 }
 
-async fn claim(ownership: &dyn Ownership, agent: Uuid, name: &str) -> Result<()> {
-    match ownership.claim(agent).await? {
+fn granted(claim: Claim, name: &str) -> Result<()> {
+    match claim {
         Claim::Granted { .. } => Ok(()),
         Claim::OwnedBy(Owner { node, address }) => Err(Error::elsewhere(name, Elsewhere { node, address })),
     }

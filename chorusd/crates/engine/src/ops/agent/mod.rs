@@ -7,6 +7,7 @@ pub mod destroy;
 pub mod discord_channel;
 mod editor;
 pub mod export;
+mod failed_adoptions;
 pub mod import;
 mod import_agents;
 pub mod init;
@@ -17,6 +18,7 @@ mod resolver;
 pub mod show;
 pub mod use_;
 mod workspace_bundle;
+mod workspace_notice;
 
 use std::path::Path;
 
@@ -35,6 +37,7 @@ pub use claims::AgentClaims;
 pub use describer::AgentDescriber;
 pub use editor::AgentEditor;
 pub use export::AgentExporter;
+pub use failed_adoptions::FailedAdoptions;
 pub use import_agents::ImportAgents;
 pub use moves::AgentMoves;
 pub use owner_hints::OwnerHints;

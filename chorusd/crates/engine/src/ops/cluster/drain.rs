@@ -25,14 +25,14 @@ pub async fn drain(mover: &AgentMover, config: &Arc<Config>, params: DrainParams
     }
     let node = own.to_owned();
     if params.undo {
-        ownership.set_draining(false).await?;
+        mover.undo().await?;
         return Ok(DrainResult { node, draining: false, moved: 0, left: Vec::new(), duration_ms: 0 });
     }
     let begun = Instant::now();
     let moved = mover.move_all(begun + config.stop_timeout).await?;
     let left = moved.left.into_iter().map(|(agent, failure)| LeftAgent { agent, reason: failure.message }).collect();
     let duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-    Ok(DrainResult { node, draining: true, moved: moved.agents, left, duration_ms })
+    Ok(DrainResult { node, draining: !moved.is_undone, moved: moved.agents, left, duration_ms })
 }
 
 /// Returns the error by which the request is forwarded to another node.

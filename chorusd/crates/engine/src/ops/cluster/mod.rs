@@ -13,7 +13,7 @@ use chorus_journal::Ownership;
 use chorus_proto::ErrorKind;
 use chorus_store::Store;
 
-pub use mover::{AgentMover, Moved};
+pub use mover::{AgentMover, Moved, MoverState};
 pub use peer_checks::PeerChecks;
 pub use profile_hash::publish_profile_hash;
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use chorus_agent_core::interruption_reason::Interruption;
 use chorus_base::error::{Elsewhere, Error, Result};
 use chorus_journal::{NodeRow, Ownership};
 use chorus_proto::ErrorKind;
 use futures_util::StreamExt as _;
+use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
@@ -27,8 +27,16 @@ pub struct AgentMover {
     pub claims: Arc<AgentClaims>,
     pub editor: Arc<AgentEditor>,
     pub tasks: Tasks,
+    pub state: MoverState,
+}
+
+/// A move of all agents that goes on.
+#[derive(Debug, Default)]
+pub struct MoverState {
     /// Held by whoever moves all agents.
-    pub lock: tokio::sync::Mutex<()>,
+    lock: tokio::sync::Mutex<()>,
+    /// Told when the node is to keep its agents after all.
+    undone: Notify,
 }
 
 /// Outcome of a move of all agents.
@@ -38,6 +46,8 @@ pub struct Moved {
     pub agents: u64,
     /// Those that are still here, by name if it is known, and why.
     pub left: Vec<(String, Error)>,
+    /// The node keeps its agents after all.
+    pub is_undone: bool,
 }
 
 impl AgentMover {
@@ -48,7 +58,7 @@ impl AgentMover {
     /// `unsupported` without a cluster; `conflict` if no other node takes agents, and nothing has changed then.
     pub async fn move_all(&self, turns_until: Instant) -> Result<Moved> {
         let ownership = require_cluster(&self.claims.store)?;
-        let _one_at_a_time = self.lock.lock().await;
+        let _one_at_a_time = self.state.lock.lock().await;
         let nodes = ownership.nodes().await?.into_iter();
         let mut others: Vec<NodeRow> =
             nodes.filter(|node| node.name != ownership.node() && node.takes_agents()).collect();
@@ -66,21 +76,69 @@ impl AgentMover {
                 break;
             }
             let plan: Vec<_> = agents.into_iter().filter_map(|agent| Some((agent, pick(&mut others)?))).collect();
-            let give = |(agent, to)| async move {
-                let outcome = self.hand_over(&**ownership, agent, to, turns_until).await;
-                (agent, outcome)
+            let moves = Semaphore::new(MAX_CONCURRENT_MOVES);
+            let give = |(agent, to)| {
+                let moves = &moves;
+                async move { (agent, self.move_one(&**ownership, (agent, to), turns_until, moves).await) }
             };
-            let outcomes: Vec<_> =
-                futures_util::stream::iter(plan).map(give).buffer_unordered(MAX_CONCURRENT_MOVES).collect().await;
+            // All at once: those whose turns run wait for that, and hold nobody up.
+            let all = plan.len().max(1);
+            let outcomes: Vec<_> = futures_util::stream::iter(plan).map(give).buffer_unordered(all).collect().await;
             for (agent, outcome) in outcomes {
                 match outcome {
                     Ok(was_here) => moved.agents += u64::from(was_here),
                     Err(failure) => moved.left.push((self.name(agent), failure)),
                 }
             }
+            if !ownership.is_draining() {
+                break;
+            }
         }
+        moved.is_undone = !ownership.is_draining();
         moved.left.sort_by(|one, other| one.0.cmp(&other.0));
         Ok(moved)
+    }
+
+    /// Lets this node claim agents again. A move of all agents ends: those that are not on their way stay.
+    ///
+    /// # Errors
+    /// `unsupported` without a cluster; those of the database.
+    pub async fn undo(&self) -> Result<()> {
+        require_cluster(&self.claims.store)?.set_draining(false).await?;
+        self.state.undone.notify_waiters();
+        Ok(())
+    }
+
+    /// Moves an agent once its turns have ended and fewer than [`MAX_CONCURRENT_MOVES`] are on their way. Returns whether it
+    /// was here.
+    async fn move_one(
+        &self,
+        ownership: &dyn Ownership,
+        (agent, to): (Uuid, Elsewhere),
+        turns_until: Instant,
+        moves: &Semaphore,
+    ) -> Result<bool> {
+        let running = &self.claims.registry.running;
+        let mut undone = std::pin::pin!(self.state.undone.notified());
+        undone.as_mut().enable();
+        let _permit = loop {
+            if !ownership.is_draining() {
+                return Err(undone_error());
+            }
+            let ready = async {
+                let _ = timeout_at(turns_until, running.wait_until_idle(agent)).await;
+                moves.acquire().await
+            };
+            let permit = tokio::select! {
+                permit = ready => permit.map_err(|e| Error::internal(e.to_string()))?,
+                () = &mut undone => return Err(undone_error()),
+            };
+            // A turn may have begun while it waited for its place.
+            if running.is_idle(agent) || Instant::now() >= turns_until {
+                break permit;
+            }
+        };
+        self.hand_over(ownership, agent, to).await
     }
 
     /// Returns whether an agent stays here: its conversations are captured from files of this machine.
@@ -94,15 +152,8 @@ impl AgentMover {
     }
 
     /// Moves an agent to another node. Requests for it wait, and are then forwarded. Returns whether it was here.
-    async fn hand_over(
-        &self,
-        ownership: &dyn Ownership,
-        agent: Uuid,
-        to: Elsewhere,
-        turns_until: Instant,
-    ) -> Result<bool> {
+    async fn hand_over(&self, ownership: &dyn Ownership, agent: Uuid, to: Elsewhere) -> Result<bool> {
         let registry = &self.claims.registry;
-        let _ = timeout_at(turns_until, registry.running.wait_until_idle(agent)).await;
         let _alone = self.claims.locks.lock(agent).await;
         if !ownership.owns(agent) {
             return Ok(false);
@@ -122,14 +173,16 @@ impl AgentMover {
         // The next owner gets the settings from the row.
         self.editor.agents.reload_if_changed(entry.clone()).await?;
         let ended = self.tasks.stop_and_block_agent(agent).await;
-        if !ended.is_empty()
-            && let Err(failure) = self.editor.clear_running_tasks(entry).await
-        {
-            tracing::warn!(agent = %name, %failure, "agent.json lists tasks that are not running");
+        if !ended.is_empty() {
+            // The row, too: the next owner gets it.
+            let _alone = self.editor.agents.lock.lock().await;
+            if let Err(failure) = self.editor.write_running_tasks(entry, Vec::new()).await {
+                tracing::warn!(agent = %name, %failure, "agent.json lists tasks that are not running");
+            }
         }
         self.tasks.notify_agents(ended).await;
         // Whatever it was asked for is done and written then; what comes now waits.
-        let held = self.claims.registry.hold_agent(&entry.settings, Some(Interruption::AgentMoved)).await?;
+        let held = self.claims.registry.hold_for_move(&entry.settings).await?;
         self.claims.hand_over(agent).await?;
         let node = to.node.clone();
         let given = ownership.hand_over(agent, node.clone()).await;
@@ -145,6 +198,10 @@ impl AgentMover {
 
 fn bound_error() -> Error {
     Error::new(ErrorKind::Unsupported, "its conversations are captured on this machine")
+}
+
+fn undone_error() -> Error {
+    Error::new(ErrorKind::Conflict, "the drain was undone")
 }
 
 /// Picks the node with the fewest agents, and counts one more there.

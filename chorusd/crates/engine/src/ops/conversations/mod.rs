@@ -1,6 +1,7 @@
 //! The conversations of an agent: finding the one that a request means, and the operations `conversations.*`.
 
 pub mod attach;
+mod attach_resumed;
 pub mod close;
 mod describe;
 pub mod list;

@@ -171,12 +171,14 @@ fn trash_checks(entries: &[TrashItem]) -> Vec<Check> {
 
 /// Checks that every agent has its directory with a valid agent.json, and every directory its agent.
 async fn check_agents(ops: &Ops, trashed: &[TrashItem]) -> Result<Check> {
-    let entries = ops.agent_resolver.all().await?;
+    let mut entries = ops.agent_resolver.all().await?;
+    let known: HashSet<_> = entries.iter().map(|entry| entry.settings.dir.clone()).collect();
+    // The directories of others are on other machines.
+    entries.retain(|entry| ops.agent_resolver.claims.has(entry.settings.id));
     let problems: Vec<String> = entries
         .iter()
         .filter_map(|entry| Some(format!("{}: {}", entry.settings.name, entry.config_problem.as_ref()?)))
         .collect();
-    let known: HashSet<_> = entries.iter().map(|entry| entry.settings.dir.clone()).collect();
     let of = |entry: &Arc<AgentEntry>, trash: &TrashItem| {
         is_entry_of(trash, TrashKind::Agent, entry.settings.id, &entry.settings.name)
     };
@@ -185,7 +187,8 @@ async fn check_agents(ops: &Ops, trashed: &[TrashItem]) -> Result<Check> {
         .filter(|entry| entry.settings.dir.symlink_metadata().is_err() && trashed.iter().any(|trash| of(entry, trash)))
         .map(|entry| entry.settings.name.clone())
         .collect();
-    let (gone, dir) = (known.clone(), ops.home.join(agent::AGENTS_DIR));
+    let own: Vec<_> = entries.iter().map(|entry| entry.settings.dir.clone()).collect();
+    let (gone, dir) = (own, ops.home.join(agent::AGENTS_DIR));
     let (gone, strangers) = run_blocking(move || {
         let gone: Vec<_> = gone.into_iter().filter(|dir| !dir.join(AGENT_FILE).is_file()).collect();
         let there = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());

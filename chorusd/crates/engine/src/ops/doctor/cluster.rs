@@ -7,6 +7,7 @@ use chorus_base::error::Result;
 use chorus_journal::{DatabaseReport, NodeRow, NodeState, Ownership};
 use chorus_proto::methods::doctor::{Check, Verdict};
 use chorus_proto::pluralize::pluralize;
+use chorus_store::BodyComparison;
 use futures_util::future::join_all;
 
 use super::{check, check_with, join_some};
@@ -18,6 +19,9 @@ const MAX_CLOCK_DIFFERENCE: i64 = 2_000_000_000;
 
 /// Time within which another node has to be reached.
 const REACH_TIMEOUT: Duration = Duration::from_secs(6);
+
+/// Time for the comparison of the sessions with the bucket.
+const COMPARISON_LIMIT: Duration = Duration::from_secs(30);
 
 /// Runs all of them. Empty if this daemon shares its database with nobody.
 pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
@@ -115,10 +119,48 @@ async fn check_bucket(ops: &Ops) -> Vec<Check> {
             ..check("session bodies", Verdict::Fail, format!("{right} does not work: {failure}"))
         })
         .collect();
-    if failed.is_empty() {
-        return vec![check("session bodies", Verdict::Ok, format!("{} work", names.join(", ")))];
+    if !failed.is_empty() {
+        return failed;
     }
-    failed
+    let mut checks = vec![check("session bodies", Verdict::Ok, format!("{} work", names.join(", ")))];
+    match bodies.compare(COMPARISON_LIMIT).await {
+        Ok(found) => checks.extend(compare_bodies(&found)),
+        Err(failure) => {
+            let text = format!("cannot be compared with the database: {failure}");
+            checks.push(Check { hint: failure.hint, ..check("bucket contents", Verdict::Warn, text) });
+        }
+    }
+    checks
+}
+
+/// Returns checks of what does not fit after a restore of the database or of the bucket to an earlier moment.
+fn compare_bodies(found: &BodyComparison) -> Vec<Check> {
+    let mut checks = Vec::new();
+    if found.missing_count > 0 {
+        let sessions = found.missing.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let more = if found.missing_count > 3 { ", ..." } else { "" };
+        let text =
+            format!("the messages of {} are missing: {sessions}{more}", pluralize(found.missing_count, "session"));
+        let hint = "restore the deleted versions of these objects in the bucket: docs/SCALING.md, Backups";
+        checks.push(check_with("bucket contents", Verdict::Fail, text, hint));
+    }
+    if found.unnamed > 0 {
+        let text = format!(
+            "{} without a session: of saves that did not end, or later than what the database was restored to",
+            pluralize(found.unnamed, "object")
+        );
+        let hint = "they are deleted a day after they were written; copy the bucket before, if they are needed";
+        checks.push(check_with("bucket contents", Verdict::Warn, text, hint));
+    }
+    let compared = pluralize(found.compared, "session");
+    if !found.complete {
+        let text = format!("only {compared} could be compared with the bucket in {} s", COMPARISON_LIMIT.as_secs());
+        let hint = "the others may lack their messages; each says so when it is read";
+        checks.push(check_with("bucket contents", Verdict::Warn, text, hint));
+    } else if checks.is_empty() {
+        checks.push(check("bucket contents", Verdict::Ok, format!("{compared} have their messages in the bucket")));
+    }
+    checks
 }
 
 /// Connects to the other nodes.

@@ -78,6 +78,9 @@ async fn delete_rows(store: &Store, agent: Option<Uuid>, session: Option<Uuid>) 
         if let Some(files) = &store.agent_files {
             files.delete_of_agent(agent).await?;
         }
+        if let Some(workspaces) = &store.workspaces {
+            workspaces.delete_of_agent(agent).await?;
+        }
         catalog.memories.delete_own(agent).await?;
         catalog.imported_usage.delete_of_agent(agent).await?;
     }

@@ -17,6 +17,8 @@ mod ref_names;
 mod remote_address;
 mod repository;
 mod run;
+pub mod workspace_chain;
+pub mod workspace_restore;
 pub mod worktree;
 
 pub(super) use branch::GitBranch;

@@ -1,8 +1,11 @@
 //! Runs git commands in the sandbox with settings that nothing in the workspace can override.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chorus_redact::Redactor;
 use chorus_sandbox::{CommandSpec, Exit, PathAccess, ResourceLimits, SharedPath, run_redacted};
@@ -69,6 +72,9 @@ const VARIABLES: [(&str, &str); 17] = [
 /// Settings that name programs and cannot be overridden, because their names can be chosen freely.
 const PROGRAM_SETTINGS_PATTERN: &str = r"^(filter|hook)\.";
 
+/// Time that git has to end when it is cancelled.
+const TERMINATE_GRACE: Duration = Duration::from_secs(2);
+
 /// The output of git, and whether it succeeded.
 #[derive(Debug)]
 pub(super) struct GitOutput {
@@ -115,6 +121,19 @@ impl<'a> Git<'a> {
     /// Shows git a further directory, which it may write to.
     pub(super) fn with_directory(mut self, path: PathBuf) -> Self {
         self.directories.push(SharedPath { path, access: PathAccess::Writable });
+        self
+    }
+
+    /// Shows git a further file, which it may only read.
+    pub(super) fn with_read_only_file(mut self, path: PathBuf) -> Self {
+        self.directories.push(SharedPath { path, access: PathAccess::ReadOnly });
+        self
+    }
+
+    /// Allows a protocol, such as `file` for bundles.
+    pub(super) fn with_protocol(mut self, name: &str) -> Self {
+        self.env.retain(|(variable, _)| variable != "GIT_ALLOW_PROTOCOL");
+        self.env.push(("GIT_ALLOW_PROTOCOL".into(), name.into()));
         self
     }
 
@@ -179,6 +198,34 @@ impl<'a> Git<'a> {
         argv.extend(self.settings().map(Into::into));
         argv.extend(args.into_iter().map(|arg| arg.as_ref().into()));
         argv
+    }
+
+    /// Runs git with its standard output in a file. What it says on standard error is lost.
+    ///
+    /// # Errors
+    /// If git fails or is cancelled.
+    pub(super) async fn write_output<A: AsRef<str>>(
+        &self,
+        args: impl IntoIterator<Item = A>,
+        out: &File,
+    ) -> GitResult<()> {
+        let failed = |e: std::io::Error| format!("cannot run git: {e}");
+        let mut confinement = self.ctx.confinement(false, ResourceLimits::default()).await?;
+        confinement.shared.extend_from_slice(&self.directories);
+        let job = CommandSpec { argv: self.argv(args), env: self.env.clone(), confinement };
+        let out = out.try_clone().map_err(failed)?;
+        let mut running = self.ctx.services.sandbox.start(&job, out.into(), Stdio::null()).map_err(failed)?;
+        let exit = tokio::select! {
+            exit = running.wait() => exit.map_err(failed)?,
+            () = self.ctx.cancel.cancelled() => {
+                running.terminate(TERMINATE_GRACE).await;
+                return Err("git was cancelled".into());
+            }
+        };
+        match exit {
+            Exit::Code(0) => Ok(()),
+            exit => Err(format!("git ended with {exit:?}")),
+        }
     }
 
     /// Runs a shell script with the git settings as its arguments.

@@ -1,0 +1,91 @@
+//! Certificates that `chorusctl cluster cert` creates.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use chorus_proto::error::exit;
+use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::ctl::chorusctl;
+use chorus_tests::{Daemon, Home, home};
+
+use super::{Cluster, try_append};
+
+/// An independent program says if the certificate is good for this purpose.
+fn openssl_accepts(dir: &Path, node: &str, purpose: &str) -> bool {
+    let mut command = Command::new("openssl");
+    command.args(["verify", "-x509_strict", "-purpose", purpose, "-CAfile"]).arg(dir.join("ca.pem"));
+    command.arg(dir.join(node).join("cert.pem")).output().expect("openssl").status.success()
+}
+
+/// Starts the daemon with these files in place of those of the test.
+fn start_with(cluster: &Cluster, name: &str, dir: &Path) -> (Home, Daemon) {
+    let home = cluster.node(name);
+    let config = fs::read_to_string(home.path.join("config.toml")).expect("config.toml");
+    let lines = config.lines().map(|line| match line.split_once(" = ") {
+        Some((key @ ("ca" | "cert" | "key"), _)) => {
+            format!("{key} = {:?}\n", dir.join(name).join(format!("{key}.pem")))
+        }
+        _ => format!("{line}\n"),
+    });
+    home.write_config(&lines.collect::<String>());
+    let daemon = Daemon::start(&home);
+    (home, daemon)
+}
+
+#[test]
+fn nodes_trust_each_other_with_the_certificates_of_the_command() {
+    let Some(cluster) = Cluster::create() else { return };
+    let client_home = home!();
+    let dir = client_home.temp_dir().join("certs");
+    let create = |nodes: &[&str]| {
+        let args = ["cluster", "cert", "--dir", dir.to_str().expect("a path")];
+        chorusctl(&client_home, args.iter().chain(nodes))
+    };
+    let text = create(&["a=127.0.0.1", "b=b.example.org,127.0.0.1"]).expect_success();
+    assert!(text.contains("created an authority") && text.contains("2 certificates, valid until"), "{text}");
+    for purpose in ["sslserver", "sslclient"] {
+        assert!(openssl_accepts(&dir, "a", purpose) && openssl_accepts(&dir, "b", purpose), "{purpose}");
+    }
+    for file in ["ca-key.pem", "a/key.pem", "a"] {
+        let mode = fs::metadata(dir.join(file)).expect("a file").permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{file}: {mode:o}");
+    }
+    // The same authority signs a node that comes later, and renews another one.
+    let (authority, old) =
+        (fs::read(dir.join("ca.pem")).expect("ca.pem"), fs::read(dir.join("a/cert.pem")).expect("a"));
+    let text = create(&["a=127.0.0.1", "c=127.0.0.1"]).expect_success();
+    assert!(!text.contains("authority"), "{text}");
+    assert_eq!(fs::read(dir.join("ca.pem")).expect("ca.pem"), authority);
+    assert_ne!(fs::read(dir.join("a/cert.pem")).expect("a"), old);
+    assert!(openssl_accepts(&dir, "a", "sslserver") && openssl_accepts(&dir, "c", "sslclient"));
+    let (_a_home, a) = start_with(&cluster, "a", &dir);
+    let (_c_home, c) = start_with(&cluster, "c", &dir);
+    a.client().init("x");
+    assert_eq!(try_append(&mut c.client(), "x", "through the other node").expect("an append"), 1);
+}
+
+#[test]
+fn what_cannot_be_signed_is_refused_and_nothing_is_written() {
+    let home = home!();
+    let dir = home.temp_dir().join("certs");
+    let create = |node: &str| chorusctl(&home, ["cluster", "cert", "--dir", dir.to_str().expect("a path"), node]);
+    for wrong in ["a", "a=", "=host", "../a=host", ".a=host", "a=host:7700", "a=two words"] {
+        create(wrong).expect_failure_with_hint(exit::USAGE.into());
+        assert!(!dir.exists(), "{wrong}");
+    }
+    // An authority of another program, whose name is not known here.
+    create("a=127.0.0.1").expect_success();
+    let before = fs::read(dir.join("a/cert.pem")).expect("a certificate");
+    let other = chorus_tests::certificates::Authority::create(&home.temp_dir().join("other"), "other");
+    fs::copy(other.certificate(), dir.join("ca.pem")).expect("a copy");
+    let failed = create("a=127.0.0.1");
+    assert!(failed.expect_failure_with_hint(exit::USAGE.into()).contains("not trusted"));
+    assert_eq!(fs::read(dir.join("a/cert.pem")).expect("a certificate"), before);
+    assert_eq!(fs::read_dir(dir.join("a")).expect("a directory").count(), 3);
+    // Without its key, an authority signs nothing.
+    fs::remove_file(dir.join("ca-key.pem")).expect("a removal");
+    create("b=127.0.0.1").expect_failure_with_hint(exit::USAGE.into());
+    assert!(!dir.join("b").exists());
+}
