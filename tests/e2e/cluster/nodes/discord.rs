@@ -23,7 +23,7 @@ pub(super) struct Fixture {
     pub server: GuildHandle,
     pub mara: UserHandle,
     pub rooms: [ChannelHandle; 2],
-    homes: [Home; 2],
+    pub homes: [Home; 2],
     daemons: [Option<Daemon>; 2],
     pub cluster: Cluster,
 }
@@ -68,6 +68,16 @@ impl Fixture {
 
     pub(super) fn client(&self, node: usize) -> Client {
         self.daemons[node].as_ref().expect("a daemon").client()
+    }
+
+    /// Waits until a node has the gateway.
+    pub(super) fn wait_for_gateway(&self, node: usize) {
+        wait_for_gateway(self.daemons[node].as_ref().expect("a daemon"));
+    }
+
+    /// What a node has logged.
+    pub(super) fn log(&self, node: usize) -> String {
+        self.daemons[node].as_ref().expect("a daemon").read_log()
     }
 
     fn kill(&mut self, node: usize) {
@@ -191,7 +201,7 @@ fn a_node_that_was_paused_with_the_gateway_answers_nothing_twice() {
     let pid = fixture.homes[1].running_pid().expect("a pid");
     process::signal(pid, Signal::STOP);
     said.extend([fixture.say(0, "three"), fixture.say(1, "four")]);
-    wait_for_gateway(fixture.daemons[0].as_ref().expect("a daemon"));
+    fixture.wait_for_gateway(0);
     fixture.expect_one_answer_each(&said);
     process::signal(pid, Signal::CONT);
     said.extend([fixture.say(0, "five"), fixture.say(1, "six")]);

@@ -29,11 +29,12 @@ struct Fixture {
 impl Fixture {
     /// `None` if PostgreSQL is not installed.
     fn new() -> Option<Self> {
-        Self::with([2, 2])
+        Self::with([2, 2], "")
     }
 
-    /// With these numbers of shards in the configurations of the nodes. Only the first one has shards if they differ.
-    fn with(counts: [u32; 2]) -> Option<Self> {
+    /// With these numbers of shards in the configurations of the nodes, and more keys of `[discord]`. Only the first one has
+    /// shards if they differ.
+    fn with(counts: [u32; 2], keys: &str) -> Option<Self> {
         let cluster = Cluster::create()?;
         let (models, discord) = (ModelServer::start(), FakeDiscord::start());
         models.anthropic().set_fallback(Response::text(["Yes."]));
@@ -41,7 +42,7 @@ impl Fixture {
         let servers = [0, 1].map(|shard| discord.create_guild_of_shard("home", (shard, 2)));
         let rights = MANAGE_CHANNELS | MANAGE_GUILD | MANAGE_MESSAGES;
         let people: Vec<_> = servers.iter().map(|server| server.add_member("mara", &[], rights)).collect();
-        let config = |count| format!("{}\n{}shards = {count}\n", models.config_toml(), discord.config_toml());
+        let config = |count| format!("{}\n{}{keys}shards = {count}\n", models.config_toml(), discord.config_toml());
         let homes = [("a", counts[0]), ("b", counts[1])].map(|(name, count)| cluster.node_with(name, &config(count)));
         let a = Daemon::start(&homes[0]);
         let is_same = counts[0] == counts[1];
@@ -131,6 +132,18 @@ fn each_node_has_a_shard_and_another_takes_it_over_when_the_node_is_killed() {
 }
 
 #[test]
+fn direct_messages_reach_an_agent_in_a_server_whose_shard_another_node_has() {
+    let Some(fixture) = Fixture::with([2, 2], "dm_agent = \"y\"\n") else { return };
+    let person = &fixture.people[1];
+    let direct = fixture.discord.direct_channel(person);
+    let asked = direct.say(person, "one");
+    wait_until("an answer", TAKEOVER, || {
+        direct.application_posts().iter().any(|post| is_answer_to(post, asked)).then_some(())
+    });
+    person.run_slash_command(&direct, "status", &[]).response_with("2 messages");
+}
+
+#[test]
 fn a_node_that_drains_hands_its_shards_over() {
     let Some(fixture) = Fixture::new() else { return };
     _ = chorusctl(&fixture.homes[0], ["cluster", "drain", "a"]);
@@ -140,7 +153,7 @@ fn a_node_that_drains_hands_its_shards_over() {
 
 #[test]
 fn a_node_with_another_number_of_shards_waits_until_the_others_have_ended() {
-    let Some(mut fixture) = Fixture::with([2, 3]) else { return };
+    let Some(mut fixture) = Fixture::with([2, 3], "") else { return };
     let status = |daemon: &Option<Daemon>| {
         let daemon = daemon.as_ref().expect("a daemon");
         daemon.client().call::<Status>(&StatusParams::default()).expect("status").discord

@@ -16,17 +16,21 @@ use std::sync::Arc;
 use chorus_engine::KeyedMutex;
 use chorus_engine::agent::agent_index::{AgentEntry, AgentIndex};
 use chorus_runtime::SpawnTracked as _;
+use serde::Deserialize;
 use serenity::model::Permissions;
+use serenity::model::channel::PermissionOverwrite;
 use serenity::model::event::Event;
 use serenity::model::id::{ChannelId, GuildId, RoleId, UserId};
 use uuid::Uuid;
 
+use self::effective_permissions::overwritten_permissions;
 pub(crate) use self::guild_allowlist::{GuildAllowlist, learn_guilds};
 use self::guild_cache::GuildCache;
 use self::other_agents::OtherAgents;
 use super::app::DiscordApp;
 use super::direct::{DirectChannel, DirectChannels};
 use super::inbound::ChannelNames;
+use super::rest::{Request, RestError, Route};
 use super::threads;
 use super::threads::{Thread, ThreadCache};
 pub(crate) use channel_api::DiscordChannels;
@@ -161,6 +165,32 @@ impl AgentChannels {
     #[must_use]
     pub(crate) fn permissions_of(&self, channel: ChannelId, user: UserId, roles: &[RoleId]) -> Option<Permissions> {
         self.guild_cache.permissions_of(channel, user, roles)
+    }
+
+    /// Requests the permissions of a member with these roles in a channel of a guild that another node is told of.
+    pub(crate) async fn fetch_permissions_of(
+        &self,
+        app: &DiscordApp,
+        (guild_id, channel_id): (GuildId, ChannelId),
+        user: UserId,
+        roles: &[RoleId],
+    ) -> Result<Permissions, RestError> {
+        #[derive(Deserialize)]
+        struct FoundGuild {
+            owner_id: UserId,
+        }
+        #[derive(Deserialize)]
+        struct FoundChannel {
+            permission_overwrites: Vec<PermissionOverwrite>,
+        }
+        let guild: FoundGuild = app.rest.call(Request::get(Route::Guild { guild_id })).await?;
+        if guild.owner_id == user {
+            return Ok(Permissions::all());
+        }
+        let channel: FoundChannel = app.rest.call(Request::get(Route::Channel { channel_id })).await?;
+        app.roles.ensure_loaded(app, guild_id).await?;
+        let base = app.roles.permissions(guild_id, roles);
+        Ok(overwritten_permissions(base, guild_id, &channel.permission_overwrites, user, roles))
     }
 
     /// Returns whether everybody who sees a channel may change its conversation, as far as roles tell.

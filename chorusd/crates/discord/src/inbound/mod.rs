@@ -216,33 +216,40 @@ pub(crate) fn on_delete(app: &Arc<DiscordApp>, channel: ChannelId, guild: Option
 /// claimed.
 pub(crate) fn on_connected(app: &Arc<DiscordApp>, shard: u32) {
     app.inbound.connected.lock().insert(shard);
+    catch_up(app, move |app, guild| app.shards.of(guild) == shard);
+}
+
+/// Backfills the channels and threads in the guilds that match `of`, and direct messages if no guild does. If several nodes
+/// share the bot, agents that have moved away from this one are looked up.
+fn catch_up(app: &Arc<DiscordApp>, of: impl Fn(&DiscordApp, Option<GuildId>) -> bool + Send + 'static) {
     // At once: a message that comes before it would hide those that were missed.
-    backfill_all(app, shard);
+    let mut reached = channels_in(app, &of);
     if app.tables.shared.is_some() {
-        app.tasks.spawn_tracked(backfill_new_others(app.clone(), shard));
+        let of_worker = |channel: &ChannelId| app.channels.guild_of(*channel).is_none_or(|guild| of(app, guild));
+        let workers: Vec<_> = app.inbound.workers.lock().keys().copied().collect();
+        reached
+            .extend(workers.into_iter().filter(of_worker).filter(|channel| app.channels.target_of(*channel).is_none()));
+    }
+    reached.iter().for_each(|channel| send_to_channel(app, *channel, None, || ChannelEvent::Connected));
+    if app.tables.shared.is_some() {
+        let (reached, app) = (HashSet::<_>::from_iter(reached), app.clone());
+        app.tasks.clone().spawn_tracked(async move {
+            app.channels.look_up_moved(&app).await;
+            for channel in channels_in(&app, &of).into_iter().filter(|channel| !reached.contains(channel)) {
+                send_to_channel(&app, channel, None, || ChannelEvent::Connected);
+            }
+        });
     }
 }
 
-/// Backfills the channels of agents that other nodes have and that this one did not know of.
-async fn backfill_new_others(app: Arc<DiscordApp>, shard: u32) {
-    let known: HashSet<_> = app.channels.others.all().iter().map(|agent| agent.settings.id).collect();
-    if let Err(failure) = app.channels.others.load(&app.ops).await {
-        return tracing::warn!(%failure, "cannot read which agents other nodes have");
-    }
-    for agent in app.channels.others.all().iter().filter(|agent| !known.contains(&agent.settings.id)) {
-        let of_shard =
-            |(_, guild): &(_, Option<GuildId>)| guild.is_none_or(|guild| app.shards.of(Some(guild)) == shard);
-        if let Some((channel, guild)) = app.channels.channel_of(agent.settings.id).filter(of_shard) {
-            send_to_channel(&app, channel, guild, || ChannelEvent::Connected);
-        }
-    }
-}
-
-fn backfill_all(app: &Arc<DiscordApp>, shard: u32) {
-    send_to_all(app, |of| of.is_none_or(|guild| app.shards.of(Some(guild)) == shard), || ChannelEvent::Connected);
-    for channel in app.channels.direct.recorded().into_iter().filter(|_| shard == 0) {
-        send_to_channel(app, channel, None, || ChannelEvent::Connected);
-    }
+/// Returns the channels of agents and the threads that are read below them, in the guilds that match `of`, and the channels of
+/// direct messages if no guild does.
+fn channels_in(app: &DiscordApp, of: impl Fn(&DiscordApp, Option<GuildId>) -> bool) -> Vec<ChannelId> {
+    let agents = app.ops.agents.all().into_iter().chain(app.channels.others.all());
+    let channels = agents.filter_map(|agent| app.channels.channel_of(agent.settings.id));
+    let threads = readable_threads(app).map(|thread| (thread.id, Some(thread.guild)));
+    let directs = app.channels.direct.recorded().into_iter().map(|channel| (channel, None));
+    channels.chain(threads).chain(directs).filter(|(_, guild)| of(app, *guild)).map(|(channel, _)| channel).collect()
 }
 
 /// Ends the workers of a shard, because another node receives its messages from now on.
@@ -258,7 +265,7 @@ pub(crate) fn on_disconnected(app: &DiscordApp, shard: u32) {
 
 /// Handles a guild that became available, possibly again: its channels are backfilled.
 pub(crate) fn on_guild_available(app: &Arc<DiscordApp>, guild: GuildId) {
-    send_to_all(app, |of| of == Some(guild), || ChannelEvent::Connected);
+    catch_up(app, move |_, of| of == Some(guild));
 }
 
 /// Handles a thread below an agent's channel that is active, possibly again: it is backfilled.
@@ -311,13 +318,16 @@ fn send_to_channel(
     guild: Option<GuildId>,
     note: impl FnOnce() -> ChannelEvent,
 ) {
-    if app.channels.target_of(channel).is_some() && guild.is_none_or(|guild| app.channels.serves(guild)) {
+    // Its agent may have moved to another node, which the worker finds out.
+    let worker = || app.inbound.workers.lock().get(&channel).map(|(shard, _)| *shard);
+    let worker = app.tables.shared.as_ref().and_then(|_| worker());
+    let is_known = worker.is_some() || app.channels.target_of(channel).is_some();
+    if is_known && guild.is_none_or(|guild| app.channels.serves(guild)) {
         // With several shards, a channel of an unknown server is read once that is known.
         let known = guild.map(Some).or_else(|| app.channels.guild_of(channel));
-        match known {
-            Some(guild) => send_to_worker(app, channel, app.shards.of(guild), note()),
-            None if app.shards.count() == 1 => send_to_worker(app, channel, 0, note()),
-            None => {}
+        let shard = known.map(|guild| app.shards.of(guild)).or(worker);
+        if let Some(shard) = shard.or_else(|| (app.shards.count() == 1).then_some(0)) {
+            send_to_worker(app, channel, shard, note());
         }
     }
 }

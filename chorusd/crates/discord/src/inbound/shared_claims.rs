@@ -77,6 +77,7 @@ pub(super) async fn follow_edits(app: &DiscordApp, claim: &Claim, asked: &Messag
             _ => continue,
         };
         app.inbound.queues.apply_edit(claim.message, &edit);
+        tracing::info!(message = %claim.message, "another node received an edit of a message that waits");
     }
 }
 

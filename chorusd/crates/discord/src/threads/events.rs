@@ -215,6 +215,7 @@ fn has_worktree(app: &DiscordApp, thread: &Thread) -> bool {
 
 /// Backfills active threads below the channels of agents.
 async fn backfill_active(app: Arc<DiscordApp>, active: HashSet<ChannelId>) {
+    app.channels.look_up_moved(&app).await;
     for thread in active.into_iter().filter_map(|thread| app.channels.threads.get(thread)) {
         if app.channels.agent_of(thread.parent).is_none() {
             continue;
