@@ -57,11 +57,13 @@ fn commands_in_direct_messages_are_carried_out_by_a_node_without_the_gateway() {
     fixture.models.anthropic().set_fallback(Response::text(["Yes."]));
     let run =
         |who: &UserHandle, command: &str| who.run_slash_command(&fixture.discord.direct_channel(who), command, &[]);
-    run(&fixture.mara, "context history").response_with("This place has no conversation yet");
+    // Before the first message.
+    let owner = fixture.server.owner();
+    let options = [("text", "We like blue.")];
+    owner.run_slash_command(&fixture.discord.direct_channel(&owner), "pin", &options).response_with("Pinned.");
     let direct = fixture.discord.direct_channel(&fixture.mara);
     expect_answer(&direct, direct.say(&fixture.mara, "one"), "Yes.");
     run(&fixture.mara, "status").response_with("2 messages");
-    run(&fixture.server.owner(), "status").response_with("0 messages");
     // Who may write in the channel of the agent is asked of Discord.
     let otto = fixture.server.add_member("otto", &[], 0);
     fixture.rooms[0].deny_user(&otto, SEND_MESSAGES);
