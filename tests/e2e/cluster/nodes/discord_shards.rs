@@ -100,7 +100,7 @@ fn is_answer_to(post: &chorus_tests::discord::VisibleMessage, message: u64) -> b
 /// Creates an agent in a server by its command.
 fn create(((server, person), name): ((&GuildHandle, &UserHandle), &str)) -> ChannelHandle {
     let lobby = server.create_channel("lobby");
-    let asked = person.run_slash_command(&lobby, "agent init", &[("name", name.into())]);
+    let asked = person.run_slash_command(&lobby, "agent init", &[("name", name)]);
     _ = asked.response_with(name);
     server.wait_for_channel(name)
 }

@@ -42,7 +42,7 @@ impl Fixture {
         [0, 1].map(|shard| {
             let name = ["x", "y"][shard];
             let lobby = self.servers[shard].create_channel("lobby");
-            let asked = self.people[shard].run_slash_command(&lobby, "agent init", &[("name", name.into())]);
+            let asked = self.people[shard].run_slash_command(&lobby, "agent init", &[("name", name)]);
             _ = asked.response_with(name);
             self.servers[shard].wait_for_channel(name)
         })
@@ -66,18 +66,18 @@ fn one_daemon_serves_the_servers_of_all_shards_and_resumes_each() {
     assert_eq!(becomes(&daemon, DiscordState::Connected).guilds, 2);
     assert_eq!(fixture.discord.connected_shards(), [(0, 2), (1, 2)]);
     let rooms = fixture.init();
-    for shard in 0..2 {
-        expect_answer(&rooms[shard], rooms[shard].say(&fixture.people[shard], "one"));
-        assert!(!fixture.servers[shard].commands().is_empty());
+    for ((room, person), server) in rooms.iter().zip(&fixture.people).zip(&fixture.servers) {
+        expect_answer(room, room.say(person, "one"));
+        assert!(!server.commands().is_empty());
     }
     assert_eq!(fixture.discord.registrations(), 2, "once in each server");
     daemon.terminate();
     let missed = [0, 1].map(|shard| rooms[shard].say(&fixture.people[shard], "two"));
     let daemon = fixture.start("2");
     becomes(&daemon, DiscordState::Connected);
-    for shard in 0..2 {
-        expect_answer(&rooms[shard], missed[shard]);
-        expect_answer(&rooms[shard], rooms[shard].say(&fixture.people[shard], "three"));
+    for ((room, person), missed) in rooms.iter().zip(&fixture.people).zip(missed) {
+        expect_answer(room, missed);
+        expect_answer(room, room.say(person, "three"));
     }
     assert_eq!((fixture.discord.identifies(), fixture.discord.resumes()), (2, 2));
     let mut client = daemon.client();
