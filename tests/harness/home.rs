@@ -111,6 +111,16 @@ impl Home {
         fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("its mode");
     }
 
+    /// The URL of the database of this home, with `CHORUS_TEST_STORE=postgres`.
+    ///
+    /// # Panics
+    /// If the database cannot be created.
+    #[must_use]
+    pub fn database_url(&self) -> Option<&str> {
+        let create = || Database::create_blocking().expect("a database");
+        STORE_IS_POSTGRES.then(|| self.database.get_or_init(create).as_str())
+    }
+
     /// Returns a command for `program` in the isolated environment; only PATH is inherited.
     #[must_use]
     pub fn command(&self, program: &str) -> Command {

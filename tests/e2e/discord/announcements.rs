@@ -11,6 +11,7 @@ use chorus_tests::discord::permissions::{APPLICATION_DEFAULT, MANAGE_MESSAGES};
 use chorus_tests::discord::{ChannelHandle, Fault};
 use chorus_tests::{DEADLINE, wait_until};
 
+use super::catalog;
 use super::channels::ChannelFixture;
 
 /// An agent that is idle after a second.
@@ -163,18 +164,12 @@ fn a_notice_that_waited_for_more_than_a_day_is_dropped_counted_and_told() {
     fixture.discord.inject_fault("POST /channels/*/messages", 1000, Fault::Status(503));
     fixture.client().append("maps", "We moved the column.");
     wait_until("the notice", DEADLINE, || (!notices(&fixture).is_empty()).then_some(()));
-    let outbox = || rusqlite::Connection::open(fixture.home.path.join("db/chorus.db")).expect("the catalog");
-    let waiting = || -> i64 {
-        let count = "SELECT count(*) FROM discord_outbox WHERE notice_at IS NOT NULL AND sent_id IS NULL";
-        outbox().query_row(count, [], |row| row.get(0)).expect("a count")
-    };
-    wait_until("the notice to wait", DEADLINE, || (waiting() == 1).then_some(()));
+    let count = "SELECT count(*) FROM discord_outbox WHERE notice_at IS NOT NULL AND sent_id IS NULL";
+    wait_until("the notice to wait", DEADLINE, || (catalog::number(&fixture.home, count) == Some(1)).then_some(()));
     fixture.kill();
     // A day and an hour later.
     let aged = "UPDATE discord_outbox SET notice_at = notice_at - 90000000000000, tried_at = tried_at - 90000000000000";
-    let database = rusqlite::Connection::open(fixture.home.path.join("db/chorus.db")).expect("the catalog");
-    database.execute(aged, []).expect("aged");
-    drop(database);
+    assert!(catalog::change(&fixture.home, aged) > 0);
     fixture.discord.clear_faults();
     fixture.start();
     fixture.agent("last").wait_for_post("is ready");

@@ -3,6 +3,7 @@
 mod announcements;
 mod approvals;
 mod burst;
+mod catalog;
 mod channels;
 mod commands;
 mod direct;

@@ -8,7 +8,7 @@ use super::faults::{Fault, FaultRule};
 use super::gateway::session::{Connection, ConnectionEnd};
 use super::http::RecordedRequest;
 use super::state::{StartLimit, State};
-use super::{FakeDiscord, TOKEN};
+use super::{FakeDiscord, GuildHandle, TOKEN};
 use crate::wait::{DEADLINE, wait_until};
 
 /// Close codes after which a session cannot be resumed.
@@ -81,6 +81,44 @@ impl FakeDiscord {
     /// Sets the shortest time between two IDENTIFYs; 5 s by default.
     pub fn set_identify_interval(&self, time: Duration) {
         self.shared.change(|state| state.identify_interval = time);
+    }
+
+    /// Sets the number of shards that is recommended, and how many of them may begin a session at the same time.
+    pub fn recommend_shards(&self, shards: u64, max_concurrency: u64) {
+        self.shared.change(|state| (state.recommended_shards, state.max_concurrency) = (shards, max_concurrency));
+    }
+
+    /// Sets how many guilds a shard may have; 2,500 by default.
+    pub fn set_max_guilds_per_shard(&self, most: usize) {
+        self.shared.change(|state| state.max_guilds = most);
+    }
+
+    /// Returns the shards that are connected, each with the number of shards.
+    #[must_use]
+    pub fn connected_shards(&self) -> Vec<(u64, u64)> {
+        let state = self.shared.state();
+        let is_ready = |id: u64| state.connections.get(&id).is_some_and(|connection| connection.is_ready_sent);
+        let open = state.sessions.values().filter(|session| session.connection.is_some_and(is_ready));
+        let mut shards: Vec<_> = open.map(|session| session.shard).collect();
+        shards.sort_unstable();
+        shards
+    }
+
+    /// Creates a guild that belongs to a shard, before the application connects.
+    ///
+    /// # Panics
+    /// If none does.
+    #[must_use]
+    pub fn create_guild_of_shard(&self, name: &str, (shard, count): (u64, u64)) -> GuildHandle {
+        // The upper bits of ids are a time in milliseconds.
+        wait_until("an id of this shard", DEADLINE, || {
+            let guild = GuildHandle::new(&self.shared, name);
+            let is_of_shard = (guild.id >> 22) % count == shard;
+            if !is_of_shard {
+                self.shared.change(|state| state.guilds.retain(|other| other.id != guild.id));
+            }
+            is_of_shard.then_some(guild)
+        })
     }
 
     /// Sets the heartbeat interval of the next connections; 41.25 s by default.

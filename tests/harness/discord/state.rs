@@ -85,7 +85,14 @@ pub struct State {
     pub identify_interval: Duration,
     /// Messages that the next new session receives before its READY.
     pub before_ready: Vec<Value>,
-    pub identified_at: Option<Instant>,
+    /// The last one of each bucket.
+    pub identified_at: BTreeMap<u64, Instant>,
+    /// Buckets of IDENTIFYs.
+    pub max_concurrency: u64,
+    /// The number of shards that `GET /gateway/bot` recommends.
+    pub recommended_shards: u64,
+    /// Guilds that a shard may have at most.
+    pub max_guilds: usize,
     pub identifies: usize,
     pub identifies_refused: usize,
     pub resumes: usize,

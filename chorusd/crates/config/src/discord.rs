@@ -17,6 +17,38 @@ const GATEWAY_URL: &str = "wss://gateway.discord.gg";
 /// Environment variable with the token if the configuration names no other source and the URLs are Discord's.
 pub(crate) const DEFAULT_TOKEN_VARIABLE: &str = "DISCORD_TOKEN";
 
+/// The largest number of shards.
+pub const MAX_SHARDS: u32 = 256;
+
+/// The number of connections among which Discord divides the servers of a bot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shards {
+    /// The number that Discord recommends.
+    Auto,
+    /// From 1 to [`MAX_SHARDS`].
+    Count(u32),
+}
+
+impl Shards {
+    /// Parses `auto` or a number.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
+        let count = text.parse().ok().filter(|count| (1..=MAX_SHARDS).contains(count));
+        count.map(Self::Count).ok_or_else(|| format!("must be \"auto\" or a number from 1 to {MAX_SHARDS}"))
+    }
+}
+
+impl std::fmt::Display for Shards {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Count(count) => count.fmt(f),
+        }
+    }
+}
+
 /// The effective `[discord]` table. Without a token Discord is off.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DiscordConfig {
@@ -38,6 +70,7 @@ pub struct DiscordConfig {
     pub gateway_url: Option<String>,
     /// Limit of the wait between two attempts to connect.
     pub reconnect_max: Duration,
+    pub shards: Shards,
 }
 
 impl Default for DiscordConfig {
@@ -52,6 +85,7 @@ impl Default for DiscordConfig {
             api_base: API_BASE.into(),
             gateway_url: None,
             reconnect_max: Duration::from_secs(300),
+            shards: Shards::Count(1),
         }
     }
 }

@@ -93,6 +93,7 @@ impl Config {
             "discord.api_base" => self.discord.api_base.as_str().into(),
             "discord.gateway_url" => self.discord.gateway_url.as_deref().into(),
             "discord.reconnect_max" => duration_value(self.discord.reconnect_max),
+            "discord.shards" => self.discord.shards.to_string().into(),
             "discovery.local" => self.discovery_local.into(),
             "retention.sessions_unused_for" => self.sessions_unused_for.map(format_days).into(),
             "capture.sources" => self.capture.sources.join(",").into(),

@@ -6,6 +6,7 @@ use url::Url;
 
 use super::agent::check_name;
 use super::capture::parse_directories;
+use super::discord::Shards;
 use super::provider::{self, parse_base_url, parse_name};
 use super::raw_value::{RawConfigValue, validate_retention};
 use super::{Config, DurabilityMode, cluster, store, store_sessions};
@@ -263,6 +264,16 @@ const KEYS: &[ConfigKey] = &[
     config_key("discord", "reconnect_max", "Longest wait between two attempts to connect.", |c, v| {
         set_positive_duration(&mut c.discord.reconnect_max, v)
     }),
+    config_key(
+        "discord",
+        "shards",
+        "Connections among which Discord divides the servers of the bot; \"auto\": as many as Discord recommends. More than one is necessary in 2,500 servers or more.",
+        |c, v| {
+            let text = if let RawConfigValue::Integer(number) = v { number.to_string() } else { v.text()? };
+            c.discord.shards = Shards::parse(&text)?;
+            Ok(())
+        },
+    ),
     config_key(
         "discovery",
         "local",

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use chorus_base::Secret;
-use chorus_base::sync::Mutex;
 use chorus_engine::ops::Ops;
 use chorus_engine::ops::discord::{ConnectionState, DiscordLease, DiscordTables};
 use tokio_util::sync::CancellationToken;
@@ -16,6 +15,7 @@ use super::outbox::Outbox;
 use super::reply::TurnOwners;
 use super::rest::RestClient;
 use super::role_cache::RoleCache;
+use super::shards::ShardSet;
 
 /// One Discord application, for as long as the daemon runs.
 #[derive(Debug)]
@@ -26,8 +26,7 @@ pub(crate) struct DiscordApp {
     pub channels: AgentChannels,
     pub token: Secret,
     pub stop: CancellationToken,
-    /// Cancelled when this node does not have the gateway any more.
-    term: Mutex<CancellationToken>,
+    pub shards: ShardSet,
     /// Tracks all tasks of the front end, so that a stop can wait for them.
     pub tasks: TaskTracker,
     /// Names and permissions of roles, to which the configuration refers by name.
@@ -72,7 +71,7 @@ impl DiscordApp {
                     rest,
                     channels: rooms,
                     token,
-                    term: Mutex::new(stop.clone()),
+                    shards: ShardSet::default(),
                     stop,
                     tasks,
                     roles: guilds,
@@ -94,22 +93,15 @@ impl DiscordApp {
 }
 
 impl DiscordApp {
-    /// Begins a time in which this node has the gateway. The token ends it.
-    pub(crate) fn begin_term(&self) -> CancellationToken {
-        let term = self.stop.child_token();
-        *self.term.lock() = term.clone();
-        term
+    /// Returns whether this process has a shard, and may write what only the one that has it writes.
+    pub(crate) fn has_shard(&self, shard: u32) -> bool {
+        let lease = DiscordLease::Gateway { shard, of: self.shards.count() };
+        self.tables.shared.as_ref().is_none_or(|shared| shared.holds(lease))
     }
 
-    /// Returns the token that is cancelled when this node has the gateway no more. Without a cluster that is when the daemon
-    /// stops.
-    pub(crate) fn term(&self) -> CancellationToken {
-        self.term.lock().clone()
-    }
-
-    /// Returns whether this node may write what only the one with the gateway writes.
-    pub(crate) fn has_gateway(&self) -> bool {
-        self.tables.shared.as_ref().is_none_or(|shared| shared.holds(DiscordLease::Gateway))
+    /// Returns whether this process has a shard.
+    pub(crate) fn has_any_shard(&self) -> bool {
+        (0..self.shards.count()).any(|shard| self.has_shard(shard))
     }
 
     /// Redacts the secrets in `text`.

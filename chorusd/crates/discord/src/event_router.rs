@@ -9,26 +9,26 @@ use super::app::DiscordApp;
 use super::gateway_event::GatewayEvent;
 use super::{channels, commands, inbound, sharing, threads};
 
-/// Routes events until the gateway connection has ended. Nothing here waits for the disk or for Discord.
-pub(crate) async fn run(app: &Arc<DiscordApp>, mut events: mpsc::Receiver<GatewayEvent>) {
+/// Routes the events of a shard until its connection has ended. Nothing here waits for the disk or for Discord.
+pub(crate) async fn run(app: &Arc<DiscordApp>, shard: u32, mut events: mpsc::Receiver<GatewayEvent>) {
     while let Some(event) = events.recv().await {
         match event {
-            GatewayEvent::Dispatch(dispatch) => route_event(app, *dispatch),
+            GatewayEvent::Dispatch(dispatch) => route_event(app, shard, *dispatch),
             GatewayEvent::Connected { resumed } => {
-                app.ops.discord.on_guilds_loaded();
-                channels::on_connected(app, resumed);
-                threads::on_connected(app);
-                inbound::on_connected(app);
+                app.ops.discord.on_guilds_loaded(shard);
+                channels::on_connected(app, shard, resumed);
+                threads::on_connected(app, shard);
+                inbound::on_connected(app, shard);
                 if resumed {
-                    commands::on_resumed(app);
+                    commands::on_resumed(app, shard);
                 }
             }
-            GatewayEvent::Disconnected => inbound::on_disconnected(app),
+            GatewayEvent::Disconnected => inbound::on_disconnected(app, shard),
         }
     }
 }
 
-fn route_event(app: &Arc<DiscordApp>, dispatch: Dispatch) {
+fn route_event(app: &Arc<DiscordApp>, shard: u32, dispatch: Dispatch) {
     app.roles.apply(&dispatch);
     channels::handle_event(app, &dispatch);
     if matches!(
@@ -49,7 +49,7 @@ fn route_event(app: &Arc<DiscordApp>, dispatch: Dispatch) {
         Dispatch::MessageDeleteBulk(event) => inbound::on_delete(app, event.channel_id, event.guild_id, event.ids),
         Dispatch::Ready(event) => {
             let guilds = event.ready.guilds.iter().map(|guild| guild.id);
-            commands::on_ready(app, event.ready.application.id, guilds);
+            commands::on_ready(app, shard, event.ready.application.id, guilds);
         }
         Dispatch::GuildCreate(event) => {
             inbound::on_guild_available(app, event.guild.id);

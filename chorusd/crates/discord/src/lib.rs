@@ -20,6 +20,7 @@ mod render;
 mod reply;
 mod rest;
 mod role_cache;
+mod shards;
 mod sharing;
 mod threads;
 mod url_checks;
@@ -68,15 +69,37 @@ impl Discord {
 async fn run(ops: Arc<Ops>, stop: CancellationToken, tasks: TaskTracker) {
     let Some(app) = DiscordApp::new(ops, stop, tasks).await else { return };
     let app = Arc::new(app);
-    let (tx, rx) = mpsc::channel(EVENT_QUEUE_LEN);
     channels::DiscordChannels::install(&app);
     threads::load(&app).await;
     direct::load(&app).await;
     if let Some(shared) = app.tables.shared.clone() {
-        return sharing::run(&app, &*shared).await;
+        return sharing::run(&app, &shared).await;
     }
     direct::skip_unserved(&app).await;
     app.outbox.resume().await;
     inbound::resume_claims(&app).await;
-    tokio::join!(gateway::run(&app, tx), event_router::run(&app, rx), announcements::run(&app));
+    tokio::join!(run_shards(&app), announcements::run(&app));
+}
+
+/// Connects all shards until the daemon stops or Discord refuses one permanently.
+async fn run_shards(app: &Arc<DiscordApp>) {
+    if !gateway::prepare_shards(app, None).await {
+        return;
+    }
+    let terms: Vec<_> = (0..app.shards.count()).map(|shard| app.shards.begin_term(shard, &app.stop)).collect();
+    let run = |shard: u32| {
+        let (app, terms) = (app.clone(), terms.clone());
+        async move {
+            if run_shard(&app, shard).await {
+                terms.iter().zip(0..).filter(|(_, other)| *other != shard).for_each(|(term, _)| term.cancel());
+            }
+        }
+    };
+    futures_util::future::join_all((0..app.shards.count()).map(run)).await;
+}
+
+/// Keeps a shard connected and handles its events. Returns true if Discord refuses it permanently.
+pub(crate) async fn run_shard(app: &Arc<DiscordApp>, shard: u32) -> bool {
+    let (tx, rx) = mpsc::channel(EVENT_QUEUE_LEN);
+    tokio::join!(gateway::run(app, shard, tx), event_router::run(app, shard, rx)).0
 }

@@ -15,7 +15,9 @@ use serenity::model::guild::Role;
 use serenity::model::id::{GuildId, RoleId};
 use tokio::time::Instant;
 
-use super::rest::{RestClient, RestError};
+use super::app::DiscordApp;
+use super::rest::RestError;
+use super::shards::shard_of;
 
 /// After a failed request for the roles of a guild, the error is repeated for this long without another request.
 const FAILURE_COOLDOWN: Duration = Duration::from_secs(2);
@@ -29,6 +31,9 @@ struct RoleInfo {
 
 type GuildRoles = HashMap<RoleId, RoleInfo>;
 
+/// How long roles are used that no shard of this process keeps up to date.
+const MAX_AGE: Duration = Duration::from_secs(30);
+
 /// Roles by guild, in memory. Filled from gateway events, and by a REST request for guilds that the gateway sent no
 /// event about, for example after a resumed connection.
 #[derive(Debug, Default)]
@@ -36,6 +41,8 @@ pub(crate) struct RoleCache {
     roles: RwLock<HashMap<GuildId, GuildRoles>>,
     /// Lets one task at a time request the roles of a guild; the others wait for it.
     load_locks: KeyedMutex<GuildId>,
+    /// When roles were requested.
+    requested: Mutex<HashMap<GuildId, Instant>>,
     /// The time and error of the last failed request for a guild.
     failures: Mutex<HashMap<GuildId, (Instant, RestError)>>,
 }
@@ -98,16 +105,27 @@ impl RoleCache {
         self.roles.read().contains_key(&guild)
     }
 
-    /// Requests the roles of a guild that is not cached yet.
+    /// Forgets the guilds of a shard, which this process has no more.
+    pub(crate) fn forget_shard(&self, shard: u32, count: u32) {
+        self.roles.write().retain(|guild, _| shard_of(*guild, count) != shard);
+    }
+
+    fn is_current(&self, app: &DiscordApp, guild: GuildId) -> bool {
+        let is_recent = || self.requested.lock().get(&guild).is_some_and(|at| at.elapsed() < MAX_AGE);
+        self.is_loaded(guild)
+            && (app.tables.shared.is_none() || app.has_shard(app.shards.of(Some(guild))) || is_recent())
+    }
+
+    /// Requests the roles of a guild that is not cached yet, or whose changes another node is told.
     ///
     /// # Errors
     /// The error of Discord, or of a request less than two seconds ago.
-    pub(crate) async fn ensure_loaded(&self, rest: &RestClient, guild: GuildId) -> Result<(), RestError> {
-        if self.is_loaded(guild) {
+    pub(crate) async fn ensure_loaded(&self, app: &DiscordApp, guild: GuildId) -> Result<(), RestError> {
+        if self.is_current(app, guild) {
             return Ok(());
         }
         let _one_at_a_time = self.load_locks.lock(guild).await;
-        if self.is_loaded(guild) {
+        if self.is_current(app, guild) {
             return Ok(());
         }
         if let Some((at, error)) = self.failures.lock().get(&guild)
@@ -122,15 +140,20 @@ impl RoleCache {
             role: RoleInfo,
         }
         let request = Request::get(Route::GuildRoles { guild_id: guild });
-        let roles: Vec<RoleRow> = match rest.call(request).await {
+        let roles: Vec<RoleRow> = match app.rest.call(request).await {
             Ok(roles) => roles,
             Err(error) => {
                 self.failures.lock().insert(guild, (Instant::now(), error.clone()));
                 return Err(error);
             }
         };
-        // What the gateway sent meanwhile is newer.
-        self.roles.write().entry(guild).or_insert_with(|| roles.into_iter().map(|told| (told.id, told.role)).collect());
+        let roles = roles.into_iter().map(|told| (told.id, told.role)).collect();
+        self.requested.lock().insert(guild, Instant::now());
+        match app.tables.shared.is_none() || app.has_shard(app.shards.of(Some(guild))) {
+            // What the gateway has sent since is newer.
+            true => _ = self.roles.write().entry(guild).or_insert(roles),
+            false => _ = self.roles.write().insert(guild, roles),
+        }
         Ok(())
     }
 }

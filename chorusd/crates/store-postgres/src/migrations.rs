@@ -26,6 +26,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0010_discord_handed.sql"),
     include_str!("../migrations/0011_workspace_bundles.sql"),
     include_str!("../migrations/0012_append_each.sql"),
+    include_str!("../migrations/0013_discord_shards.sql"),
 ];
 
 /// Key of the advisory lock that is held while the schema changes: "chorus" in ASCII.

@@ -11,58 +11,73 @@ use chorus_tests::model_server::{ModelServer, Response};
 use chorus_tests::{DEADLINE, Daemon, Home, process, wait_until};
 use rustix::process::Signal;
 
-use super::{Cluster, try_append};
+use super::Cluster;
 
 /// Time in which another node takes over, with room for a busy machine.
-const TAKEOVER: Duration = DEADLINE.saturating_mul(4);
+pub(super) const TAKEOVER: Duration = DEADLINE.saturating_mul(4);
 
 /// Two nodes with one bot. The agent `x` is on the node a, `y` on b, which has the gateway.
-struct Fixture {
-    models: ModelServer,
-    discord: FakeDiscord,
-    server: GuildHandle,
-    mara: UserHandle,
-    rooms: [ChannelHandle; 2],
-    homes: [Home; 2],
+pub(super) struct Fixture {
+    pub models: ModelServer,
+    pub discord: FakeDiscord,
+    pub server: GuildHandle,
+    pub mara: UserHandle,
+    pub rooms: [ChannelHandle; 2],
+    pub homes: [Home; 2],
     daemons: [Option<Daemon>; 2],
-    _cluster: Cluster,
+    pub cluster: Cluster,
 }
 
 impl Fixture {
     /// `None` if PostgreSQL is not installed.
     fn new() -> Option<Self> {
+        Self::with("", "")
+    }
+
+    /// With more tables, and more keys of `[discord]`.
+    pub(super) fn with(tables: &str, keys: &str) -> Option<Self> {
         let cluster = Cluster::create()?;
         let (models, discord) = (ModelServer::start(), FakeDiscord::start());
         let server = discord.create_guild("home");
         let mara = server.add_member("mara", &[], MANAGE_CHANNELS | MANAGE_GUILD | MANAGE_MESSAGES);
         discord.set_identify_interval(Duration::ZERO);
-        let config = format!("{}\n{}", models.config_toml(), discord.config_toml());
+        let config = format!("{}\n{tables}{}{keys}", models.config_toml(), discord.config_toml());
         let homes = ["a", "b"].map(|name| cluster.node_with(name, &config));
         let a = Daemon::start(&homes[0]);
         wait_for_gateway(&a);
-        let mut client = a.client();
-        let rooms = ["x", "y"].map(|name| {
-            client.init(name);
-            let room = server.wait_for_channel(name);
-            room.wait_for_post(name);
-            room
-        });
-        client.append("x", "of a");
         let b = Daemon::start(&homes[1]);
         wait_for_reason(&b, "the node a is connected");
-        drop(client);
         // The other node has the gateway at once.
         assert!(a.terminate().success());
         wait_for_gateway(&b);
-        assert_eq!(try_append(&mut b.client(), "y", "of b").expect("an append"), 1);
         let a = Daemon::start(&homes[0]);
         wait_for_reason(&a, "the node b is connected");
+        let rooms = [(&a, "x", "of a"), (&b, "y", "of b")].map(|(daemon, name, text)| {
+            let mut client = daemon.client();
+            client.init(name);
+            let room = server.wait_for_channel(name);
+            room.wait_for_post(name);
+            client.append(name, text);
+            room
+        });
+        assert_eq!(b.client().agent_status("x").node.as_deref(), Some("a"));
+        assert_eq!(a.client().agent_status("y").node.as_deref(), Some("b"));
         let daemons = [Some(a), Some(b)];
-        Some(Self { models, discord, server, mara, rooms, homes, daemons, _cluster: cluster })
+        Some(Self { models, discord, server, mara, rooms, homes, daemons, cluster })
     }
 
-    fn client(&self, node: usize) -> Client {
+    pub(super) fn client(&self, node: usize) -> Client {
         self.daemons[node].as_ref().expect("a daemon").client()
+    }
+
+    /// Waits until a node has the gateway.
+    pub(super) fn wait_for_gateway(&self, node: usize) {
+        wait_for_gateway(self.daemons[node].as_ref().expect("a daemon"));
+    }
+
+    /// What a node has logged.
+    pub(super) fn log(&self, node: usize) -> String {
+        self.daemons[node].as_ref().expect("a daemon").read_log()
     }
 
     fn kill(&mut self, node: usize) {
@@ -74,12 +89,12 @@ impl Fixture {
     }
 
     /// Writes in a room, and returns the message.
-    fn say(&self, room: usize, text: &str) -> (usize, u64) {
+    pub(super) fn say(&self, room: usize, text: &str) -> (usize, u64) {
         (room, self.rooms[room].say(&self.mara, text))
     }
 
     /// Waits until all messages have an answer, and each has one only.
-    fn expect_one_answer_each(&self, said: &[(usize, u64)]) {
+    pub(super) fn expect_one_answer_each(&self, said: &[(usize, u64)]) {
         for (room, message) in said {
             wait_until("an answer", TAKEOVER, || (self.answers(*room, *message).len() == 1).then_some(()));
         }
@@ -92,7 +107,7 @@ impl Fixture {
     }
 
     /// The texts of the messages of an agent, however long it takes until a node has it.
-    fn texts(&self, node: usize, agent: &str) -> Vec<String> {
+    pub(super) fn texts(&self, node: usize, agent: &str) -> Vec<String> {
         let mut client = self.client(node);
         client.set_timeout(Some(TAKEOVER)).expect("a time-out");
         client.message_texts(agent)
@@ -186,7 +201,7 @@ fn a_node_that_was_paused_with_the_gateway_answers_nothing_twice() {
     let pid = fixture.homes[1].running_pid().expect("a pid");
     process::signal(pid, Signal::STOP);
     said.extend([fixture.say(0, "three"), fixture.say(1, "four")]);
-    wait_for_gateway(fixture.daemons[0].as_ref().expect("a daemon"));
+    fixture.wait_for_gateway(0);
     fixture.expect_one_answer_each(&said);
     process::signal(pid, Signal::CONT);
     said.extend([fixture.say(0, "five"), fixture.say(1, "six")]);

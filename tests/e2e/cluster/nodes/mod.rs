@@ -3,6 +3,8 @@
 mod chaos;
 mod clocks;
 mod discord;
+mod discord_news;
+mod discord_shards;
 mod doctor;
 mod drain;
 mod drain_limits;

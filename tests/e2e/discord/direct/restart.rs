@@ -1,5 +1,6 @@
 //! Direct messages while the daemon is down, and over its ends.
 
+use chorus_tests::ctl::chorusctl;
 use chorus_tests::model_server::Response;
 
 use super::{DirectFixture, answer_to, answers};
@@ -30,6 +31,22 @@ fn what_was_written_while_the_daemon_was_down_is_answered_once_and_in_order() {
     answer_to(&dms.room, last);
     assert_eq!((answers(&hers).len(), answers(&his).len()), (4, 2));
     assert_eq!((dms.texts(&dms.mara).len(), dms.texts(&dms.otto).len()), (8, 4));
+}
+
+#[test]
+fn so_is_what_was_written_to_an_agent_that_has_the_name_of_a_destroyed_one() {
+    let mut dms = DirectFixture::new();
+    let hers = dms.direct(&dms.mara);
+    dms.talk_direct(&dms.mara, "one", "First.");
+    chorusctl(&dms.fixture.home, ["agent", "destroy", "maps", "--yes"]).expect_success();
+    dms.room = dms.fixture.agent("maps");
+    dms.talk_direct(&dms.mara, "two", "Second.");
+    dms.fixture.stop();
+    dms.fixture.server.anthropic().set_fallback(Response::text(["Yes."]));
+    let asked = hers.say(&dms.mara, "three");
+    dms.fixture.start();
+    answer_to(&hers, asked);
+    assert_eq!(dms.texts(&dms.mara), ["two", "Second.", "three", "Yes."]);
 }
 
 #[test]

@@ -85,6 +85,9 @@ fn what_cannot_be_meant_is_refused() {
         ("gateway_url = \"https://discord.com\"", "gateway_url"),
         ("gateway_url = \"wss://user:word@discord.com\"", "gateway_url"),
         ("reconnect_max = \"0\"", "reconnect_max"),
+        ("shards = 0", "shards"),
+        ("shards = 257", "shards"),
+        ("shards = \"many\"", "shards"),
         ("tokn_file = \"a\"", "token_file"),
     ] {
         home.write_config(&format!("[discord]\n{key}\n"));

@@ -7,6 +7,7 @@ mod outage;
 mod proxy;
 mod reconnect;
 mod restart;
+mod shards;
 
 use chorus_proto::Client;
 use chorus_proto::methods::daemon::{DiscordInfo, DiscordState, Status, StatusParams};

@@ -4,6 +4,7 @@ use chorus_tests::Daemon;
 use chorus_tests::discord::Fault;
 use chorus_tests::model_server::Response;
 
+use super::super::catalog;
 use super::InboundFixture;
 
 #[test]
@@ -138,9 +139,8 @@ fn what_was_taken_up_and_cannot_be_read_any_more_is_told_of_and_holds_up_nothing
     fixture.claimed(last);
     let InboundFixture { models, discord, server, room, mara, otto, home, daemon } = fixture;
     daemon.kill9();
-    let conn = rusqlite::Connection::open(home.path.join("db/chorus.db")).expect("the catalog");
-    conn.execute("UPDATE claims SET asked = '{' WHERE message_id = ?1", [spoilt]).expect("a spoilt row");
-    drop(conn);
+    let spoil = format!("UPDATE claims SET asked = '{{' WHERE message_id = {spoilt}");
+    assert_eq!(catalog::change(&home, &spoil), 1);
     models.anthropic().queue_text(["first"]);
     models.anthropic().queue_text(["third"]);
     let daemon = Daemon::start(&home);

@@ -17,6 +17,7 @@ use chorus_tests::model_server::{ModelServer, Response};
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
 use serde_json::Value;
 
+use super::catalog;
 use crate::home;
 
 /// The agent `scribe` with a channel of its own and a model, and two people.
@@ -142,11 +143,9 @@ fn asked(body: &Value) -> Vec<String> {
 
 /// Waits until what is noted of a message in the catalog of `home` fits: its state, and what it asks while that is open.
 pub fn wait_for_claim(home: &Home, message: u64, fits: impl Fn(&str, &str) -> bool) {
-    let path = home.path.join("db/chorus.db");
+    let one = format!("SELECT state, asked FROM claims WHERE message_id = {message}");
     wait_until("a claim", DEADLINE, || {
-        let conn = rusqlite::Connection::open(&path).ok()?;
-        let one = "SELECT state, coalesce(asked, '') FROM claims WHERE message_id = ?1";
-        let row = conn.query_row(one, [message], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)));
-        row.ok().filter(|(state, asked)| fits(state, asked)).map(drop)
+        let rows = catalog::rows(home, &one)?;
+        fits(&rows.first()?[0], &rows.first()?[1]).then_some(())
     });
 }

@@ -7,8 +7,8 @@ use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::discord::{ChannelHandle, FakeDiscord, GuildHandle, UserHandle, VisibleMessage};
 use chorus_tests::model_server::ModelServer;
 use chorus_tests::{DEADLINE, Daemon, Home, wait_until};
-use rusqlite::{Connection, OpenFlags};
 
+use super::super::catalog;
 use crate::home;
 
 /// `scribe` has a room of its own; mara asks, otto is somebody else.
@@ -118,16 +118,12 @@ impl ReplyFixture {
     }
 
     fn number(&self, question: &str) -> Option<i64> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let db = Connection::open_with_flags(self.home.path.join("db/chorus.db"), flags).ok()?;
-        db.busy_timeout(DEADLINE).ok()?;
-        db.query_row(question, [], |row| row.get(0)).ok()
+        catalog::number(&self.home, question)
     }
 
     /// Posts that were tried before the daemon ended were so ten minutes before.
     pub fn age(&self) {
-        let db = Connection::open(self.home.path.join("db/chorus.db")).expect("the catalog");
-        let aged = db.execute("UPDATE discord_outbox SET tried_at = tried_at - 600000000000 WHERE tried_at > 0", []);
-        assert!(aged.expect("rows") > 0, "nothing was on its way");
+        let age = "UPDATE discord_outbox SET tried_at = tried_at - 600000000000 WHERE tried_at > 0";
+        assert!(catalog::change(&self.home, age) > 0, "nothing was on its way");
     }
 }

@@ -8,6 +8,12 @@ use crate::discord::permissions::VIEW_CHANNEL;
 use crate::discord::state::State;
 
 impl Session {
+    /// Returns whether events of a guild come to this shard; those of none come to the first.
+    pub fn receives(&self, guild: Option<u64>) -> bool {
+        let (shard, count) = self.shard;
+        guild.map_or(0, |guild| (guild >> 22) % count) == shard
+    }
+
     pub fn dispatch(&mut self, kind: &str, data: &Value) {
         self.seq += 1;
         let text = json!({"op": 0, "t": kind, "s": self.seq, "d": data}).to_string();
@@ -18,7 +24,9 @@ impl Session {
 impl State {
     /// Dispatches an event to the sessions with any of these intents; 0 means all sessions.
     pub fn dispatch(&mut self, kind: &str, intents: u64, data: &Value) {
-        for session in self.sessions.values_mut() {
+        let guild = if kind.starts_with("GUILD_") && data.get("guild_id").is_none() { "id" } else { "guild_id" };
+        let guild = data[guild].as_str().and_then(|id| id.parse().ok());
+        for session in self.sessions.values_mut().filter(|session| session.receives(guild)) {
             if intents == 0 || session.intents & intents != 0 {
                 session.dispatch(kind, data);
             }
@@ -52,7 +60,10 @@ impl State {
         }
         let open = direct || message.author == self.application_id || message.mentions.contains(&self.application_id);
         let due = if direct { DIRECT_MESSAGES } else { GUILD_MESSAGES };
-        for session in self.sessions.values_mut().filter(|session| session.intents & due != 0) {
+        let guild = (!direct).then_some(channel.guild);
+        for session in
+            self.sessions.values_mut().filter(|session| session.receives(guild) && session.intents & due != 0)
+        {
             let told = if open || session.intents & MESSAGE_CONTENT != 0 { &whole } else { &bare };
             session.dispatch(kind, told);
         }

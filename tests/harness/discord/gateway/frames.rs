@@ -88,7 +88,17 @@ fn identify(state: &mut State, id: u64, data: &Value) {
     if intents & MESSAGE_CONTENT != 0 && !state.message_content {
         return close_connection(state, id, 4014, "Disallowed intent(s).");
     }
-    if state.identified_at.is_some_and(|at| at.elapsed() < state.identify_interval) {
+    let shard = data.get("shard").map_or(Some((0, 1)), |shard| Some((shard[0].as_u64()?, shard[1].as_u64()?)));
+    let Some(shard) = shard.filter(|(shard, count)| shard < count) else {
+        return close_connection(state, id, 4010, "Invalid shard.");
+    };
+    let session = Session { seq: 0, intents, shard, log: Vec::new(), connection: Some(id) };
+    let own = state.guilds.iter().filter(|guild| !guild.is_left && session.receives(Some(guild.id))).count();
+    if own > state.max_guilds {
+        return close_connection(state, id, 4011, "Sharding required.");
+    }
+    let bucket = shard.0 % state.max_concurrency;
+    if state.identified_at.get(&bucket).is_some_and(|at| at.elapsed() < state.identify_interval) {
         state.identifies_refused += 1;
         return send_invalid_session(state, id, false);
     }
@@ -96,14 +106,16 @@ fn identify(state: &mut State, id: u64, data: &Value) {
         return close_as_violation(state, id, 4004, "Authentication failed.");
     }
     state.start_limit.remaining -= 1;
-    (state.identified_at, state.identifies) = (Some(Instant::now()), state.identifies + 1);
+    state.identified_at.insert(bucket, Instant::now());
+    state.identifies += 1;
     let number = state.snowflakes.next();
     let name = format!("{number:032x}");
-    let mut session = Session { seq: 0, intents, log: Vec::new(), connection: Some(id) };
+    let mut session = session;
     for message in std::mem::take(&mut state.before_ready) {
         session.dispatch("MESSAGE_CREATE", &message);
     }
-    let here: Vec<&_> = state.guilds.iter().filter(|guild| !guild.is_left).collect();
+    let here: Vec<&_> =
+        state.guilds.iter().filter(|guild| !guild.is_left && session.receives(Some(guild.id))).collect();
     let unavailable: Vec<Value> =
         here.iter().map(|guild| json!({"id": guild.id.to_string(), "unavailable": true})).collect();
     session.dispatch(
@@ -112,7 +124,7 @@ fn identify(state: &mut State, id: u64, data: &Value) {
             "v": 10, "user": state.users[&state.application_id].to_json(), "guilds": unavailable, "session_id": name,
             "resume_gateway_url": state.gateway_url, "session_type": "normal", "user_settings": {}, "relationships": [],
             "private_channels": [], "presences": [], "guild_join_requests": [], "geo_ordered_rtc_regions": [],
-            "_trace": [], "application": {"id": state.application_id.to_string(), "flags": 1 << 19},
+            "_trace": [], "shard": [shard.0, shard.1], "application": {"id": state.application_id.to_string(), "flags": 1 << 19},
         }),
     );
     for guild in here {

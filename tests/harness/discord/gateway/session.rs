@@ -17,6 +17,8 @@ pub const MESSAGE_CONTENT: u64 = 1 << 15;
 pub struct Session {
     pub seq: u64,
     pub intents: u64,
+    /// The shard and the number of shards.
+    pub shard: (u64, u64),
     /// Every dispatched event with its sequence number, as text.
     pub log: Vec<(u64, String)>,
     /// The connection that it has.

@@ -14,9 +14,9 @@ pub fn gateway(state: &State) -> ApiResult {
     Ok(HttpResponse::json(
         200,
         &json!({
-            "url": state.gateway_url, "shards": 1,
+            "url": state.gateway_url, "shards": state.recommended_shards,
             "session_start_limit": {
-                "total": limit.total, "remaining": limit.remaining, "reset_after": reset, "max_concurrency": 1,
+                "total": limit.total, "remaining": limit.remaining, "reset_after": reset, "max_concurrency": state.max_concurrency,
             },
         }),
     ))

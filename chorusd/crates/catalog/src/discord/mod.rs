@@ -14,7 +14,7 @@ pub use channels::{ChannelRow, ChannelTable};
 pub use claims::{ClaimOutcome, ClaimTable, NewClaim, OpenClaim};
 pub use gateway_identifies::{IdentifyTable, IdentifyWindow};
 pub use outbox::{DroppedNotices, DuePost, MAX_NOTICE_AGE, NewPost, OutboxTable};
-pub use sharing::{DiscordLease, SharedDiscord, SharedWork};
+pub use sharing::{DiscordLease, GatewayOwners, SharedDiscord, SharedWork};
 
 /// The tables of the connection to Discord: all that the front end may use of the catalog. Cheap to clone.
 #[derive(Debug, Clone)]

@@ -13,10 +13,26 @@ use crate::CatalogRead;
 /// A part of the connection to Discord that one process has at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DiscordLease {
-    /// The gateway: what is received, and new sessions.
-    Gateway,
+    /// A shard of the gateway, by its number, from 0, and the number of shards: what is received.
+    Gateway { shard: u32, of: u32 },
     /// The sending of the posts of a channel, by its id.
     Channel(u64),
+    /// The right to begin a session of the gateway, in a bucket of Discord's limit.
+    Identify(u32),
+}
+
+impl DiscordLease {
+    /// The gateway of a bot without shards.
+    pub const GATEWAY: Self = Self::Gateway { shard: 0, of: 1 };
+}
+
+/// The daemons that share the gateway, as one look at the database finds them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GatewayOwners {
+    /// The number of daemons that are well and want shards, this one included.
+    pub members: u32,
+    /// The shards of daemons that are well: the shard, the number of shards, and the daemon.
+    pub shards: Vec<(u32, u32, String)>,
 }
 
 /// Work that waits, as one look at the database finds it.
@@ -40,6 +56,12 @@ pub trait SharedDiscord: Debug + Send + Sync {
     /// Returns whether this process has a lease, as far as it knows, and may begin something with it. Asks nobody.
     fn holds(&self, lease: DiscordLease) -> bool;
 
+    /// Lets the others know that this daemon wants its share of the shards, or does not want it any more.
+    fn set_member(&self, wants: bool) -> CatalogRead<'_, ()>;
+
+    /// Looks who has which shard.
+    fn gateway_owners(&self) -> CatalogRead<'_, GatewayOwners>;
+
     /// Gives a lease up after all writes so far.
     fn release(&self, lease: DiscordLease) -> CatalogRead<'_, ()>;
 
@@ -61,7 +83,9 @@ pub trait SharedDiscord: Debug + Send + Sync {
     /// Takes all that others have passed to this daemon. What is not recent is deleted.
     fn take_handed(&self) -> CatalogRead<'_, Vec<String>>;
 
-    /// Returns a number that changes when others say that there is work for this daemon, or a lease is free. They may have
-    /// no way to say so.
+    /// Returns a number that changes when others say that there is work for this daemon. They may have no way to say so.
     fn news(&self) -> watch::Receiver<u64>;
+
+    /// Does the same for shards of the gateway that others have released.
+    fn releases(&self) -> watch::Receiver<u64>;
 }

@@ -53,7 +53,7 @@ pub(super) async fn create_for_agent(
 /// requested.
 async fn candidate_guilds(channels: &AgentChannels, rest: &RestClient) -> Result<Vec<GuildId>, RestError> {
     let known = channels.guild_cache.guild_ids();
-    if !known.is_empty() {
+    if !known.is_empty() && channels.guild_cache.has_all_shards() {
         return Ok(known);
     }
     #[derive(serde::Deserialize)]

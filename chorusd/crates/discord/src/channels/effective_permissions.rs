@@ -1,9 +1,9 @@
 //! What a member may do in a channel, computed as Discord documents it.
 
 use serenity::model::Permissions;
-use serenity::model::channel::{GuildChannel, PermissionOverwriteType};
+use serenity::model::channel::{GuildChannel, PermissionOverwrite, PermissionOverwriteType};
 use serenity::model::guild::{Guild, Member};
-use serenity::model::id::{RoleId, UserId};
+use serenity::model::id::{GuildId, RoleId, UserId};
 
 /// Returns the permissions of `member` in `channel`: those of all their roles, changed by the channel's overwrites for
 /// everybody, then for roles, then for the member.
@@ -19,11 +19,24 @@ pub(super) fn permissions_in(guild: &Guild, channel: &GuildChannel, user: UserId
     let everyone = RoleId::new(guild.id.get());
     let held = roles.iter().chain([&everyone]).filter_map(|id| guild.roles.get(id));
     let base = held.fold(Permissions::empty(), |all, role| all | role.permissions);
+    overwritten_permissions(base, guild.id, &channel.permission_overwrites, user, roles)
+}
+
+/// Returns the permissions of the member `user` with these roles, which grant `base` in the whole guild, in a channel with these
+/// overwrites. Not for the owner of the guild.
+pub(super) fn overwritten_permissions(
+    base: Permissions,
+    guild: GuildId,
+    overwrites: &[PermissionOverwrite],
+    user: UserId,
+    roles: &[RoleId],
+) -> Permissions {
+    let everyone = RoleId::new(guild.get());
     if base.contains(Permissions::ADMINISTRATOR) {
         return Permissions::all();
     }
     let overwritten = |before: Permissions, applies: &dyn Fn(PermissionOverwriteType) -> bool| {
-        let fitting = channel.permission_overwrites.iter().filter(|overwrite| applies(overwrite.kind));
+        let fitting = overwrites.iter().filter(|overwrite| applies(overwrite.kind));
         let (allow, deny) = fitting.fold((Permissions::empty(), Permissions::empty()), |(allow, deny), overwrite| {
             (allow | overwrite.allow, deny | overwrite.deny)
         });

@@ -5,8 +5,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::rest::{Request, Route};
-use chorus_base::error::Result;
+use crate::rest::{Request, RestError, Route};
+use crate::shards::{shard_of, shard_of_ready};
+use chorus_base::error::Result as StoreResult;
 use chorus_base::sync::RwLock;
 use chorus_engine::ops::Ops;
 use chorus_engine::ops::discord::guild_allowlist;
@@ -16,6 +17,8 @@ use serenity::model::id::GuildId;
 
 use super::super::app::DiscordApp;
 
+/// Guilds that a response lists at most.
+const GUILDS_PAGE: usize = 200;
 /// Characters of a guild's name that are shown.
 const MAX_NAME_CHARS: usize = 60;
 
@@ -57,7 +60,7 @@ impl AllowedGuilds {
 impl GuildAllowlist {
     /// # Errors
     /// If the database cannot be read, it is not known which guilds are allowed.
-    pub(crate) async fn new(ops: &Arc<Ops>) -> Result<Self> {
+    pub(crate) async fn new(ops: &Arc<Ops>) -> StoreResult<Self> {
         let listed = ops.config.discord.guilds.clone();
         let inner = match listed.is_empty() {
             true => AllowedGuilds::Remembered(guild_allowlist::load(ops).await?),
@@ -70,7 +73,7 @@ impl GuildAllowlist {
     ///
     /// # Errors
     /// If the database cannot be read.
-    pub(crate) async fn reload(&self) -> Result<()> {
+    pub(crate) async fn reload(&self) -> StoreResult<()> {
         if matches!(&*self.inner.read(), AllowedGuilds::Configured(_)) {
             return Ok(());
         }
@@ -129,11 +132,18 @@ impl GuildAllowlist {
         match event {
             Event::Ready(ready) => {
                 let guilds: Vec<u64> = ready.ready.guilds.iter().map(|guild| guild.id.get()).collect();
-                self.learn(&guilds);
+                let (shard, count) = shard_of_ready(ready);
+                // Several shards would each name some only: see `learn_guilds`.
+                if count == 1 || !self.is_unset() {
+                    self.learn(&guilds);
+                }
                 let here = |id: &u64| GuildId::new((*id).max(1));
                 let strangers = guilds.iter().filter(|id| !self.contains(here(id))).map(|id| (*id, None));
                 let strangers: BTreeMap<u64, Option<String>> = strangers.collect();
-                self.ops.discord.with_unserved_guilds(|all| *all = strangers);
+                self.ops.discord.with_unserved_guilds(|all| {
+                    all.retain(|id, _| shard_of(here(id), count) != shard);
+                    all.extend(strangers);
+                });
             }
             Event::GuildCreate(event) => {
                 let id = event.guild.id;
@@ -149,6 +159,29 @@ impl GuildAllowlist {
             _ => {}
         }
     }
+}
+
+/// Requests all guilds that Chorus is in, and allows them if no connection was opened before.
+pub(crate) async fn learn_guilds(app: &DiscordApp) -> Result<(), RestError> {
+    #[derive(serde::Deserialize)]
+    struct OwnGuild {
+        id: GuildId,
+    }
+    if !app.channels.allowlist.is_unset() {
+        return Ok(());
+    }
+    let mut all: Vec<u64> = Vec::new();
+    loop {
+        let after = vec![("after", all.last().copied().unwrap_or_default().to_string())];
+        let page: Vec<OwnGuild> = app.rest.background().call(Request::get(Route::UserMeGuilds).query(after)).await?;
+        let is_last = page.len() < GUILDS_PAGE;
+        all.extend(page.iter().map(|guild| guild.id.get()));
+        if is_last {
+            break;
+        }
+    }
+    app.channels.allowlist.learn(&all);
+    Ok(())
 }
 
 /// Requests the list of guilds after the session of the previous daemon was resumed, because the gateway does not send
@@ -174,7 +207,7 @@ pub(super) async fn refresh_after_resume(app: Arc<DiscordApp>) {
         Err(error) => tracing::warn!(%error, "cannot list the servers that Chorus is in"),
     }
     for guild in served.all() {
-        if let Err(error) = app.roles.ensure_loaded(&app.rest, guild).await {
+        if let Err(error) = app.roles.ensure_loaded(&app, guild).await {
             tracing::warn!(%error, %guild, "Discord did not return the roles of this server");
         }
     }

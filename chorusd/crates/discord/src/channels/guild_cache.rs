@@ -1,6 +1,6 @@
 //! Cache of the guilds that Chorus is in, filled from gateway events.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use chorus_base::sync::RwLock;
 use serenity::model::Permissions;
@@ -9,6 +9,8 @@ use serenity::model::channel::{ChannelType, GuildChannel, PermissionOverwriteTyp
 use serenity::model::event::Event;
 use serenity::model::guild::{Guild, Role};
 use serenity::model::id::{ChannelId, GuildId, RoleId, UserId};
+
+use crate::shards::{shard_of, shard_of_ready};
 
 use super::effective_permissions::{member_permissions_in, permissions_in};
 
@@ -39,6 +41,8 @@ struct Inner {
     /// Guilds that READY listed and whose GUILD_CREATE has not arrived yet.
     pending: Vec<GuildId>,
     guilds: HashMap<GuildId, Guild>,
+    /// The shards whose READY arrived, each with the number of shards.
+    shards: HashSet<(u32, u32)>,
 }
 
 /// Whether a channel can become an agent's channel.
@@ -58,11 +62,17 @@ impl GuildCache {
         let mut inner = self.inner.write();
         match event {
             Event::Ready(ready) => {
-                let ready = &ready.ready;
+                let ((shard, count), ready) = (shard_of_ready(ready), &ready.ready);
                 inner.own_user_id = Some(ready.user.id);
-                inner.pending = ready.guilds.iter().map(|guild| guild.id).filter(|id| serves(*id)).collect();
-                let awaited = inner.pending.clone();
-                inner.guilds.retain(|id, _| awaited.contains(id));
+                // Of other shards nothing is said.
+                let is_of_other = |id: GuildId| shard_of(id, count) != shard;
+                let awaited: Vec<GuildId> =
+                    ready.guilds.iter().map(|guild| guild.id).filter(|id| serves(*id)).collect();
+                inner.pending.retain(|id| is_of_other(*id));
+                inner.pending.extend(&awaited);
+                inner.guilds.retain(|id, _| awaited.contains(id) || is_of_other(*id));
+                inner.shards.retain(|(_, of)| *of == count);
+                inner.shards.insert((shard, count));
             }
             Event::GuildCreate(event) if serves(event.guild.id) => {
                 let (id, me) = (event.guild.id, inner.own_user_id);
@@ -132,7 +142,21 @@ impl GuildCache {
     #[must_use]
     pub(super) fn is_complete(&self) -> bool {
         let inner = self.inner.read();
-        inner.own_user_id.is_some() && inner.pending.is_empty()
+        inner.has_all_shards() && inner.pending.is_empty()
+    }
+
+    /// Returns whether the guilds of all shards are known by their ids.
+    #[must_use]
+    pub(super) fn has_all_shards(&self) -> bool {
+        self.inner.read().has_all_shards()
+    }
+
+    /// Forgets the guilds of a shard, which this process has no more.
+    pub(super) fn forget_shard(&self, shard: u32, count: u32) {
+        let mut inner = self.inner.write();
+        inner.shards.remove(&(shard, count));
+        inner.guilds.retain(|id, _| shard_of(*id, count) != shard);
+        inner.pending.retain(|id| shard_of(*id, count) != shard);
     }
 
     /// Returns the guild of a channel.
@@ -249,6 +273,13 @@ fn describe_missing(may: Permissions, needed: &[(Permissions, &str)], channel: &
 }
 
 impl Inner {
+    fn has_all_shards(&self) -> bool {
+        self.shards
+            .iter()
+            .next()
+            .is_some_and(|(_, count)| self.shards.len() >= usize::try_from(*count).unwrap_or(usize::MAX))
+    }
+
     /// Corrects the number of a guild's members if this one is neither its owner nor Chorus. Discord sends the number
     /// with the guild; who joins later is told only to applications with the intent for members.
     fn observe_member(&mut self, guild: Option<GuildId>, user: UserId) {

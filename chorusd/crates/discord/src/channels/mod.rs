@@ -16,17 +16,21 @@ use std::sync::Arc;
 use chorus_engine::KeyedMutex;
 use chorus_engine::agent::agent_index::{AgentEntry, AgentIndex};
 use chorus_runtime::SpawnTracked as _;
+use serde::Deserialize;
 use serenity::model::Permissions;
+use serenity::model::channel::PermissionOverwrite;
 use serenity::model::event::Event;
 use serenity::model::id::{ChannelId, GuildId, RoleId, UserId};
 use uuid::Uuid;
 
-pub(crate) use self::guild_allowlist::GuildAllowlist;
+use self::effective_permissions::overwritten_permissions;
+pub(crate) use self::guild_allowlist::{GuildAllowlist, learn_guilds};
 use self::guild_cache::GuildCache;
 use self::other_agents::OtherAgents;
 use super::app::DiscordApp;
 use super::direct::{DirectChannel, DirectChannels};
 use super::inbound::ChannelNames;
+use super::rest::{Request, RestError, Route};
 use super::threads;
 use super::threads::{Thread, ThreadCache};
 pub(crate) use channel_api::DiscordChannels;
@@ -163,6 +167,32 @@ impl AgentChannels {
         self.guild_cache.permissions_of(channel, user, roles)
     }
 
+    /// Requests the permissions of a member with these roles in a channel of a guild that another node is told of.
+    pub(crate) async fn fetch_permissions_of(
+        &self,
+        app: &DiscordApp,
+        (guild_id, channel_id): (GuildId, ChannelId),
+        user: UserId,
+        roles: &[RoleId],
+    ) -> Result<Permissions, RestError> {
+        #[derive(Deserialize)]
+        struct FoundGuild {
+            owner_id: UserId,
+        }
+        #[derive(Deserialize)]
+        struct FoundChannel {
+            permission_overwrites: Vec<PermissionOverwrite>,
+        }
+        let guild: FoundGuild = app.rest.call(Request::get(Route::Guild { guild_id })).await?;
+        if guild.owner_id == user {
+            return Ok(Permissions::all());
+        }
+        let channel: FoundChannel = app.rest.call(Request::get(Route::Channel { channel_id })).await?;
+        app.roles.ensure_loaded(app, guild_id).await?;
+        let base = app.roles.permissions(guild_id, roles);
+        Ok(overwritten_permissions(base, guild_id, &channel.permission_overwrites, user, roles))
+    }
+
     /// Returns whether everybody who sees a channel may change its conversation, as far as roles tell.
     #[must_use]
     pub(crate) fn all_may_change(&self, channel: ChannelId, approvers: &[String]) -> bool {
@@ -172,6 +202,24 @@ impl AgentChannels {
         self.guild_cache.all_members_have(self.permission_channel(channel), Permissions::MANAGE_MESSAGES, |role| {
             approvers.iter().any(|named| *named == role.name || *named == role.id.to_string())
         })
+    }
+
+    /// Returns the guild of a channel, a thread or direct messages, as far as it is known: direct messages have none.
+    #[must_use]
+    pub(crate) fn guild_of(&self, channel: ChannelId) -> Option<Option<GuildId>> {
+        if self.direct.get(channel).is_some() {
+            return Some(None);
+        }
+        if let Some(thread) = self.threads.get(channel) {
+            return Some(Some(thread.guild));
+        }
+        let of_agent = || self.channel_of(self.agent_of(channel)?.settings.id)?.1;
+        self.guild_cache.guild_of(channel).or_else(of_agent).map(Some)
+    }
+
+    /// Forgets what is only known of the guilds of a shard that this process has.
+    pub(crate) fn forget_shard(&self, shard: u32, count: u32) {
+        self.guild_cache.forget_shard(shard, count);
     }
 
     /// Returns whether a guild is allowed.
@@ -196,8 +244,9 @@ impl ChannelNames for AgentChannels {
 }
 
 /// Handles a new connection. A resumed session sends no guilds, so the channels and guilds are requested.
-pub(crate) fn on_connected(app: &Arc<DiscordApp>, resumed: bool) {
-    if resumed && app.channels.guild_cache.guild_ids().is_empty() {
+pub(crate) fn on_connected(app: &Arc<DiscordApp>, shard: u32, resumed: bool) {
+    let is_of_shard = |guild: &GuildId| app.shards.of(Some(*guild)) == shard;
+    if resumed && !app.channels.guild_cache.guild_ids().iter().any(is_of_shard) {
         app.tasks.spawn_tracked(guild_allowlist::refresh_after_resume(app.clone()));
         app.tasks.spawn_tracked(sync::sync_all(app.clone()));
     }

@@ -76,7 +76,7 @@ impl InteractionOrigin {
     pub(super) async fn caller(&self, app: &Arc<DiscordApp>) -> Result<Caller> {
         match self {
             Self::Guild { guild, channel, member } => {
-                if let Err(error) = app.roles.ensure_loaded(&app.rest, *guild).await {
+                if let Err(error) = app.roles.ensure_loaded(app, *guild).await {
                     tracing::warn!(%error, %guild, "cannot load the roles of a server");
                 }
                 Ok(caller(app, *guild, *channel, member))
@@ -91,13 +91,14 @@ fn caller(app: &Arc<DiscordApp>, guild: GuildId, channel: ChannelId, member: &Me
 }
 
 async fn direct_caller(app: &Arc<DiscordApp>, channel: ChannelId, user: &User) -> Result<Caller> {
+    app.channels.refresh_direct_agent(app).await?;
     let agent = app.channels.direct_agent();
     let agent = agent.ok_or_else(|| Error::new(ErrorKind::AgentNotFound, "This agent was deleted"))?;
     direct::register(app, channel, user);
     match direct::check_access(app, &agent, user.id).await? {
         Access::Denied => Err(Error::new(ErrorKind::Denied, direct::refusal_text(app))),
         Access::Granted(membership) => {
-            app.roles.ensure_loaded(&app.rest, membership.guild).await?;
+            app.roles.ensure_loaded(app, membership.guild).await?;
             let member = GuildMember::from_direct(app, user, &membership);
             Ok(Caller { app: app.clone(), guild: membership.guild, channel, member })
         }

@@ -24,10 +24,17 @@ use crate::rest::RestError;
 const RETRY_BACKOFF: Backoff = Backoff::new(Duration::from_secs(2), Duration::from_secs(300));
 
 /// Registers the commands after a new session was opened, which names the application and its guilds.
-pub(crate) fn on_ready(app: &Arc<DiscordApp>, application: ApplicationId, guilds: impl IntoIterator<Item = GuildId>) {
+pub(crate) fn on_ready(
+    app: &Arc<DiscordApp>,
+    shard: u32,
+    application: ApplicationId,
+    guilds: impl IntoIterator<Item = GuildId>,
+) {
     app.commands.application_id.store(application.get(), Relaxed);
     register_in_guilds(app, application, guilds);
-    register_for_direct_messages(app, application);
+    if shard == 0 {
+        register_for_direct_messages(app, application);
+    }
 }
 
 /// Registers the commands in a guild that the application joined, or that became available again.
@@ -71,17 +78,19 @@ fn spawn_registration(app: &Arc<DiscordApp>, application: ApplicationId, guild: 
 
 /// Registers the commands in all guilds that were registered before or are allowed now. A resumed session names no
 /// guilds, unlike the one of [`on_ready`].
-pub(crate) fn on_resumed(app: &Arc<DiscordApp>) {
+pub(crate) fn on_resumed(app: &Arc<DiscordApp>, shard: u32) {
     let app = app.clone();
     app.tasks.clone().spawn_tracked(async move {
         let told = registered_guilds(&app.ops).await;
         let Some((application, _)) = told.first().copied() else { return };
         let served = app.channels.allowlist.all().into_iter().map(|guild| (application, guild));
         let all: BTreeSet<_> = told.into_iter().chain(served).collect();
-        for (application, guild) in all {
+        for (application, guild) in all.into_iter().filter(|(_, guild)| app.shards.of(Some(*guild)) == shard) {
             register_in_guilds(&app, application, [guild]);
         }
-        register_for_direct_messages(&app, application);
+        if shard == 0 {
+            register_for_direct_messages(&app, application);
+        }
     });
 }
 

@@ -49,15 +49,15 @@ struct Member {
 /// # Errors
 /// The error of Discord if that is not known now.
 pub(crate) async fn check_access(app: &DiscordApp, agent: &AgentEntry, user: UserId) -> Result<Access, RestError> {
-    let now = app.ops.clock.ticks();
-    if let Some(known) = app.channels.direct.cached_access(user, now) {
+    let (now, id) = (app.ops.clock.ticks(), agent.settings.id);
+    if let Some(known) = app.channels.direct.cached_access(id, user, now) {
         return Ok(known);
     }
     let access = match app.ops.config.discord.dm_allow.is_empty() {
         true => writes_in_channel(app, agent, user).await?,
         false => is_listed(app, agent, user).await?,
     };
-    app.channels.direct.cache_access(user, now, access.clone());
+    app.channels.direct.cache_access(id, user, now, access.clone());
     Ok(access)
 }
 
@@ -67,8 +67,17 @@ async fn writes_in_channel(app: &DiscordApp, agent: &AgentEntry, user: UserId) -
     let Some(member) = fetch_member(app, guild, user).await? else { return Ok(Access::Denied) };
     let is_timed_out = member.communication_disabled_until.is_some_and(|until| until > app.ops.clock.now());
     let needed = Permissions::VIEW_CHANNEL | Permissions::SEND_MESSAGES;
-    let unknown = || RestError::Unreachable("the permissions in the channel of the agent are not known yet".into());
-    let permissions = app.channels.permissions_of(channel, user, &member.roles).ok_or_else(unknown)?;
+    let permissions = match app.channels.permissions_of(channel, user, &member.roles) {
+        Some(permissions) => permissions,
+        // Another node is told of the guild.
+        None if !app.has_shard(app.shards.of(Some(guild))) => {
+            app.channels.fetch_permissions_of(app, (guild, channel), user, &member.roles).await?
+        }
+        None => {
+            let why = "the permissions in the channel of the agent are not known yet";
+            return Err(RestError::Unreachable(why.into()));
+        }
+    };
     Ok(match permissions.contains(needed) && !is_timed_out {
         true => Access::Granted(Membership { guild, nick: member.nick, roles: member.roles }),
         false => Access::Denied,
@@ -84,7 +93,7 @@ async fn is_listed(app: &DiscordApp, agent: &AgentEntry, user: UserId) -> Result
     guilds.sort_by_key(|guild| Some(*guild) != own);
     for guild in &guilds {
         let Some(member) = fetch_member(app, *guild, user).await? else { continue };
-        app.roles.ensure_loaded(&app.rest, *guild).await?;
+        app.roles.ensure_loaded(app, *guild).await?;
         let mut roles = app.roles.role_ids_and_names(*guild, &member.roles).into_iter();
         if by_id || roles.any(|role| listed.contains(&role)) {
             return Ok(Access::Granted(Membership { guild: *guild, nick: member.nick, roles: member.roles }));

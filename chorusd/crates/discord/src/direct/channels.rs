@@ -6,6 +6,7 @@ use std::sync::Arc;
 use chorus_base::Ticks;
 use chorus_base::sync::{Mutex, RwLock};
 use serenity::model::id::{ChannelId, UserId};
+use uuid::Uuid;
 
 use super::access::{Access, MAX_ACCESS_AGE};
 
@@ -27,8 +28,8 @@ pub(crate) struct DirectChannel {
 #[derive(Debug, Default)]
 pub(crate) struct DirectChannels {
     channels: RwLock<HashMap<ChannelId, Arc<DirectChannel>>>,
-    /// The last results of checks, and when they were made.
-    access: Mutex<HashMap<UserId, (Ticks, Access)>>,
+    /// The last results of checks for an agent, and when they were made.
+    access: Mutex<HashMap<(Uuid, UserId), (Ticks, Access)>>,
 }
 
 impl DirectChannels {
@@ -68,15 +69,15 @@ impl DirectChannels {
     }
 
     /// Returns the result of a check that is not too old.
-    pub(super) fn cached_access(&self, user: UserId, now: Ticks) -> Option<Access> {
+    pub(super) fn cached_access(&self, agent: Uuid, user: UserId, now: Ticks) -> Option<Access> {
         let access = self.access.lock();
-        access.get(&user).filter(|(at, _)| now.since(*at) < MAX_ACCESS_AGE).map(|(_, access)| access.clone())
+        access.get(&(agent, user)).filter(|(at, _)| now.since(*at) < MAX_ACCESS_AGE).map(|(_, access)| access.clone())
     }
 
     /// Remembers the result of a check.
-    pub(super) fn cache_access(&self, user: UserId, now: Ticks, access: Access) {
+    pub(super) fn cache_access(&self, agent: Uuid, user: UserId, now: Ticks, access: Access) {
         let mut all = self.access.lock();
         all.retain(|_, (at, _)| now.since(*at) < MAX_ACCESS_AGE);
-        all.insert(user, (now, access));
+        all.insert((agent, user), (now, access));
     }
 }

@@ -17,9 +17,13 @@ pub(super) const INVALID_TOKEN: PermanentClose = PermanentClose {
 pub(super) fn permanent_close(code: u16) -> Option<PermanentClose> {
     Some(match code {
         4004 => INVALID_TOKEN,
-        4010 | 4011 => PermanentClose {
-            why: "the application is in too many servers for one connection",
-            hint: "remove it from servers that do not need it, then run `chorusctl daemon restart`",
+        4010 => PermanentClose {
+            why: "Discord rejected the number of a shard",
+            hint: "set `shards` in [discord] to \"auto\", the same on all nodes, then run `chorusctl daemon restart`",
+        },
+        4011 => PermanentClose {
+            why: "the application is in too many servers for its number of shards",
+            hint: "set `shards = \"auto\"` in [discord], or a larger number, then run `chorusctl daemon restart`",
         },
         4012 => PermanentClose {
             why: "Discord no longer supports this version of its API",

@@ -54,6 +54,7 @@ pub(super) enum ConnectionEnd {
 /// State of the gateway that outlives a connection.
 #[derive(Debug)]
 pub(super) struct GatewayState {
+    pub shard: u32,
     pub events: EventSender,
     /// The guilds that the application is in.
     pub guilds: HashSet<u64>,
@@ -89,15 +90,16 @@ pub(super) async fn run_connection(
     };
     let url = tunnel.as_ref().map_or(way.url, |tunnel| &tunnel.url);
     let (refuse, mut refused) = mpsc::channel(1);
-    let identify = IdentifyQueue { app: app.clone(), denied: refuse };
+    let identify = IdentifyQueue { app: app.clone(), shard: ears.shard, denied: refuse };
     let mut config = ConfigBuilder::from(way.base.clone()).queue(identify).proxy_url(url.to_owned());
     if let Some(kept) = way.session {
         config = config.session(twilight_gateway::Session::new(kept.sequence, kept.id.clone()));
     }
+    let shard = ears.shard;
     let mut line = Connection {
         app,
         state: ears,
-        shard: Shard::with_config(ShardId::ONE, config.build()),
+        shard: Shard::with_config(ShardId::new(shard, app.shards.count()), config.build()),
         opened_at: None,
         deadline: Instant::now() + HELLO_TIMEOUT,
         url: way.url,
@@ -107,7 +109,7 @@ pub(super) async fn run_connection(
         is_new_session: way.session.is_none(),
         early_events: Vec::new(),
     };
-    let stop = app.term();
+    let stop = app.shards.term(shard);
     let (mut parted, mut over) = (false, false);
     let end = loop {
         tokio::select! {
@@ -181,7 +183,7 @@ impl GatewayState {
             }
             _ => {}
         }
-        ops.discord.set_guild_count(self.guilds.len() as u64);
+        ops.discord.set_guild_count(self.shard, self.guilds.len() as u64);
         self.events.send(GatewayEvent::Dispatch(event));
     }
 }
@@ -254,7 +256,7 @@ impl Connection<'_> {
         self.is_inherited = false;
         let kept = self.session();
         self.state.session_store.store(kept.as_ref());
-        self.app.ops.discord.on_opened();
+        self.app.ops.discord.on_opened(self.state.shard);
         self.state.events.send(GatewayEvent::Connected { resumed });
     }
 

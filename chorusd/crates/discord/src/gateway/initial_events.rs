@@ -9,19 +9,29 @@ use serenity::model::id::{GuildId, UserId};
 
 use super::event_parse::{Payload, parse_payload};
 use crate::rest::{RestClient, RestError};
+use crate::shards::shard_of;
 
 /// For more guilds a new session is cheaper.
 const MAX_GUILDS: usize = 20;
+/// Guilds that a response lists at most.
+const GUILDS_PAGE: usize = 200;
 
-/// Returns READY and a GUILD_CREATE for each guild that can be read, as the gateway would send them now.
+/// Returns READY and a GUILD_CREATE for each guild of a shard that can be read, as the gateway would send them now.
 ///
 /// # Errors
 /// Errors of Discord, or `Unreadable` if there are too many guilds or a response is malformed.
-pub(super) async fn fetch(rest: &RestClient, session: &GatewaySession) -> Result<Vec<Box<Dispatch>>, RestError> {
+pub(super) async fn fetch(
+    rest: &RestClient,
+    session: &GatewaySession,
+    (shard, count): (u32, u32),
+) -> Result<Vec<Box<Dispatch>>, RestError> {
     let user: Value = rest.get(Route::UserMe).await?;
     let application: Value = rest.get(Route::Oauth2ApplicationCurrent).await?;
-    let guilds: Vec<Value> = rest.get(Route::UserMeGuilds).await?;
-    if guilds.len() > MAX_GUILDS {
+    let mut guilds: Vec<Value> = rest.get(Route::UserMeGuilds).await?;
+    // There may be more.
+    let is_whole = guilds.len() < GUILDS_PAGE;
+    guilds.retain(|guild| parse_id(&guild["id"]).is_ok_and(|id| shard_of(GuildId::new(id), count) == shard));
+    if guilds.len() > MAX_GUILDS || !is_whole {
         return Err(RestError::Unreadable("too many servers".into()));
     }
     let me = UserId::new(parse_id(&user["id"])?);
@@ -30,7 +40,7 @@ pub(super) async fn fetch(rest: &RestClient, session: &GatewaySession) -> Result
         "READY",
         &json!({
             "v": 10, "user": user, "guilds": listed, "session_id": session.id,
-            "resume_gateway_url": session.url.as_deref().unwrap_or_default(), "shard": [0, 1],
+            "resume_gateway_url": session.url.as_deref().unwrap_or_default(), "shard": [shard, count],
             "application": {"id": application["id"], "flags": application["flags"].as_u64().unwrap_or(0)},
         }),
     )?];

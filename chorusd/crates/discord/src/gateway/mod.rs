@@ -8,6 +8,7 @@ mod event_sender;
 mod identify_queue;
 mod initial_events;
 mod session_store;
+mod shard_count;
 mod tunnel;
 
 use std::collections::HashSet;
@@ -28,7 +29,9 @@ use self::close_codes::{INVALID_TOKEN, PermanentClose};
 use self::connection::{ConnectOptions, ConnectionEnd, GatewayState, run_connection};
 use self::event_sender::EventSender;
 use self::identify_queue::IdentifyDenied;
+pub(crate) use self::identify_queue::IdentifyTurns;
 use self::session_store::GatewaySessionStore;
+pub(crate) use self::shard_count::prepare_shards;
 use super::app::DiscordApp;
 use super::gateway_event::GatewayEvent;
 use super::rest::RestError;
@@ -45,24 +48,25 @@ const IDENTIFIES_EXHAUSTED: &str = "too many connections to Discord today";
 /// A wait until a time of day checks the clock this often, because the clock may be set.
 const CLOCK_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Keeps the connection up until the daemon stops, this node has the gateway no more, or Discord refuses it permanently.
+/// Keeps a shard connected until the daemon stops, this node has it no more, or Discord refuses it permanently.
 /// Returns true if it is refused.
-pub(crate) async fn run(app: &Arc<DiscordApp>, events: mpsc::Sender<GatewayEvent>) -> bool {
+pub(crate) async fn run(app: &Arc<DiscordApp>, shard: u32, events: mpsc::Sender<GatewayEvent>) -> bool {
     let base = match base_config(&app.token).await {
         Ok(base) => base,
         Err(why) => {
             let hint = "install the system's CA certificates, then run `chorusctl daemon restart`".to_owned();
-            app.ops.discord.set_state(ConnectionState::Stopped { why, hint });
+            app.ops.discord.set_shard_state(shard, ConnectionState::Stopped { why, hint });
             return true;
         }
     };
     let backoff = ReconnectBackoff::new(app.ops.config.discord.reconnect_max);
-    let keeper = GatewaySessionStore::new(app);
+    let keeper = GatewaySessionStore::new(app, shard);
     let kept = keeper.load().await;
-    let ears = GatewayState { events: EventSender::new(events), guilds: HashSet::new(), session_store: keeper };
+    let ears = GatewayState { shard, events: EventSender::new(events), guilds: HashSet::new(), session_store: keeper };
     Gateway {
         app,
-        stop: app.term(),
+        shard,
+        stop: app.shards.term(shard),
         base_config: base,
         state: ears,
         backoff,
@@ -86,6 +90,7 @@ async fn base_config(token: &Secret) -> Result<Config<()>, String> {
 
 struct Gateway<'g> {
     app: &'g Arc<DiscordApp>,
+    shard: u32,
     stop: CancellationToken,
     base_config: Config<()>,
     state: GatewayState,
@@ -103,13 +108,12 @@ struct Gateway<'g> {
 impl Gateway<'_> {
     async fn run(mut self) -> bool {
         loop {
-            let discord = &self.app.ops.discord;
-            discord.set_state(ConnectionState::Connecting);
+            self.set_state(ConnectionState::Connecting);
             let (pause, why) = match self.run_once().await {
                 ConnectionEnd::Stopped => break,
                 ConnectionEnd::Permanent(PermanentClose { why, hint }) => {
                     tracing::error!(why, hint, "Discord is off");
-                    self.app.ops.discord.set_state(ConnectionState::Stopped { why: why.into(), hint: hint.into() });
+                    self.set_state(ConnectionState::Stopped { why: why.into(), hint: hint.into() });
                     return true;
                 }
                 ConnectionEnd::IdentifyDenied(IdentifyDenied::Until(at)) => {
@@ -126,9 +130,13 @@ impl Gateway<'_> {
                 () = self.stop.cancelled() => break,
             }
         }
-        self.app.ops.discord.set_state(ConnectionState::Off);
+        self.set_state(ConnectionState::Off);
         self.state.session_store.store_final(self.session.as_ref()).await;
         false
+    }
+
+    fn set_state(&self, state: ConnectionState) {
+        self.app.ops.discord.set_shard_state(self.shard, state);
     }
 
     /// Runs one connection, from resolving the gateway's URL to its end.
@@ -179,7 +187,7 @@ impl Gateway<'_> {
         if self.is_inherited
             && let Some(kept) = &self.session
         {
-            match initial_events::fetch(&self.app.rest, kept).await {
+            match initial_events::fetch(&self.app.rest, kept, (self.shard, self.app.shards.count())).await {
                 Ok(told) => told.into_iter().for_each(|event| self.state.dispatch(&self.app.ops, event)),
                 Err(RestError::Unauthorized) => return Err(ConnectionEnd::Permanent(INVALID_TOKEN)),
                 Err(e) if e.is_transient() => return Err(connection_lost(e.to_string())),
@@ -214,6 +222,7 @@ impl Gateway<'_> {
             Err(RestError::RateLimited { after, .. }) => return Err(ConnectionEnd::RateLimited(after)),
             Err(e) => return Err(connection_lost(e.to_string())),
         };
+        self.app.shards.identify_turns.set_concurrency(starts.max_concurrency());
         if let Some(wait) = starts.exhausted_for().filter(|_| self.session.is_none()) {
             return Err(ConnectionEnd::IdentifyDenied(IdentifyDenied::Until(self.time_after(wait))));
         }
@@ -238,7 +247,7 @@ impl Gateway<'_> {
             Pause::Until(at) => (at, true),
         };
         tracing::warn!(why, %until, "not connected to Discord");
-        ops.discord.set_state(if long { ConnectionState::Waiting { until, why } } else { ConnectionState::Connecting });
+        self.set_state(if long { ConnectionState::Waiting { until, why } } else { ConnectionState::Connecting });
         match pause {
             Pause::For(wait) => sleep(wait).await,
             Pause::Until(at) => {
@@ -249,7 +258,7 @@ impl Gateway<'_> {
                 }
             }
         }
-        ops.discord.set_state(ConnectionState::Connecting);
+        self.set_state(ConnectionState::Connecting);
     }
 
     /// Returns the time of day after `wait`.

@@ -19,23 +19,27 @@ const FINAL_STORE_TIMEOUT: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct GatewaySessionStore {
     app: Arc<DiscordApp>,
+    shard: u32,
     key: String,
     stored_at: Option<Instant>,
 }
 
 impl GatewaySessionStore {
-    pub(super) fn new(app: &Arc<DiscordApp>) -> Self {
+    pub(super) fn new(app: &Arc<DiscordApp>, shard: u32) -> Self {
         let config = &app.ops.config.discord;
         let gateway = config.gateway_url.as_deref().unwrap_or_default();
-        let whole = [app.token.expose(), &config.api_base, gateway].join("\n");
+        let mut whole = [app.token.expose(), &config.api_base, gateway].join("\n");
+        if app.shards.count() > 1 {
+            whole += &format!("\n{shard}/{}", app.shards.count());
+        }
         let hash = Sha256::digest(whole.as_bytes());
         let key = hash.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
-        Self { app: app.clone(), key, stored_at: None }
+        Self { app: app.clone(), shard, key, stored_at: None }
     }
 
-    /// Loads the session of the previous daemon, if it belongs to this token, API and gateway.
+    /// Loads the session of the previous daemon, if it belongs to this token, API, gateway and shard.
     pub(super) async fn load(&self) -> Option<GatewaySession> {
-        gateway_session::load(&self.app.ops, &self.key).await.ok().flatten()
+        gateway_session::load(&self.app.ops, self.shard, &self.key).await.ok().flatten()
     }
 
     /// Builds the record of a session.
@@ -52,17 +56,17 @@ impl GatewaySessionStore {
     pub(super) fn store(&mut self, session: Option<&GatewaySession>) {
         self.stored_at = Some(Instant::now());
         // Another node has continued it.
-        if !self.app.has_gateway() {
+        if !self.app.has_shard(self.shard) {
             return;
         }
-        drop(gateway_session::store(&self.app.ops, session));
+        drop(gateway_session::store(&self.app.ops, self.shard, session));
     }
 
     /// Stores the session for the last time and waits for the write.
     pub(super) async fn store_final(&self, session: Option<&GatewaySession>) {
-        if !self.app.has_gateway() {
+        if !self.app.has_shard(self.shard) {
             return;
         }
-        let _ = timeout(FINAL_STORE_TIMEOUT, gateway_session::store(&self.app.ops, session)).await;
+        let _ = timeout(FINAL_STORE_TIMEOUT, gateway_session::store(&self.app.ops, self.shard, session)).await;
     }
 }

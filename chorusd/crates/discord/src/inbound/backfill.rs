@@ -56,11 +56,14 @@ impl From<RestError> for BackfillError {
 
 /// Reads back to the last message that was recorded as read, and to the oldest message that waits in the queue. If the
 /// channel has no record yet, nothing is read: only messages from now on count.
-pub(super) async fn read_channel(app: &DiscordApp, channel: ChannelId) -> Result<Backlog, BackfillError> {
+pub(super) async fn read_channel(
+    app: &DiscordApp,
+    channel: ChannelId,
+    agent: &AgentEntry,
+) -> Result<Backlog, BackfillError> {
     let passing = |why: String| BackfillError::Transient { why, after: None };
     let noted = app.tables.channels.get(channel.get()).await.map_err(|failure| passing(failure.to_string()))?;
-    let agent = app.channels.target_of(channel).map(|target| target.agent);
-    let (Some(noted), Some(agent)) = (noted, agent) else { return Ok(Backlog::default()) };
+    let Some(noted) = noted else { return Ok(Backlog::default()) };
     let taken = app.tables.claims.claimed_after(channel.get(), noted.seen).await;
     let taken: HashSet<u64> = taken.map_err(|failure| passing(failure.to_string()))?.into_iter().collect();
     let slot = app.inbound.backfill_permits.acquire().await.map_err(|e| passing(e.to_string()))?;
@@ -71,7 +74,7 @@ pub(super) async fn read_channel(app: &DiscordApp, channel: ChannelId) -> Result
     let (mut found, mut listed, mut more, mut newest, mut before) = (Vec::new(), HashSet::new(), true, 0, None);
     let is_new = |message: &Message| {
         let id = message.id.get();
-        id > noted.seen && !taken.contains(&id) && is_for_agent(app, &agent, message)
+        id > noted.seen && !taken.contains(&id) && is_for_agent(app, agent, message)
     };
     let mut reached = u64::MAX;
     for _ in 0..MAX_PAGES {
@@ -101,7 +104,7 @@ pub(super) async fn read_channel(app: &DiscordApp, channel: ChannelId) -> Result
             // A message is deleted if it is missing from a non-empty list. An empty list proves nothing, and a message
             // that is listed but cannot be parsed still exists.
             None => (!listed.is_empty() && !listed.contains(&message)).then_some((message, PendingEdit::Deleted)),
-            Some(now) => match classify(app, channel_guild(&app.channels, &agent, now.guild_id), now) {
+            Some(now) => match classify(app, channel_guild(&app.channels, agent, now.guild_id), now) {
                 // The REST API does not return what came with the event, for example the author's roles.
                 Incoming::Request(now) if !now.is_same(&asked) => {
                     Some((message, PendingEdit::Changed(MessageRequest { by: asked.by, ..now })))

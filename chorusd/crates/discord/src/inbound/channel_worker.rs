@@ -64,15 +64,15 @@ struct Overflow {
 
 impl ChannelHandle {
     /// Starts the worker.
-    pub(super) fn start(app: &Arc<DiscordApp>, id: ChannelId) -> Self {
+    pub(super) fn start(app: &Arc<DiscordApp>, id: ChannelId, shard: u32) -> Self {
         let (tx, rx) = mpsc::channel(EVENT_QUEUE_LEN);
         let overflow = Arc::<Overflow>::default();
         let intake = ChannelWorker {
             app: app.clone(),
-            stop: app.term(),
+            stop: app.shards.term(shard),
             id,
             overflow: overflow.clone(),
-            is_recorded: false,
+            recorded_for: None,
             needs_backfill: true,
             denied: None,
             unrecorded: 0,
@@ -80,6 +80,11 @@ impl ChannelHandle {
         };
         app.tasks.spawn_tracked(intake.run(rx));
         Self { tx, overflow }
+    }
+
+    /// Returns whether the worker has ended.
+    pub(super) fn has_ended(&self) -> bool {
+        self.tx.is_closed()
     }
 
     /// Sends an event to the worker. Once the queue is full, all events are dropped until the channel is backfilled, so
@@ -98,8 +103,8 @@ struct ChannelWorker {
     stop: CancellationToken,
     id: ChannelId,
     overflow: Arc<Overflow>,
-    /// Of a thread or of direct messages: how far they were read is recorded on disk.
-    is_recorded: bool,
+    /// Of a thread or of direct messages: the agent for which it is recorded on disk how far they were read.
+    recorded_for: Option<Uuid>,
     /// The channel must be backfilled first. Until then the record of the last read message does not advance.
     needs_backfill: bool,
     /// Discord does not let Chorus read the channel. New messages are handled all the same.
@@ -154,15 +159,15 @@ impl ChannelWorker {
         {
             return;
         }
-        let Some(ChannelTarget { agent, .. }) = self.find_target(&note).await else { return };
         match &note {
             ChannelEvent::Connected => (self.needs_backfill, self.denied) = (true, None),
             ChannelEvent::RightsChanged => self.denied = None,
             _ => {}
         }
+        let Some(ChannelTarget { agent, .. }) = self.find_target(&note).await else { return };
         if self.needs_backfill && self.denied.as_ref().is_none_or(|closed| closed.until <= Instant::now()) {
             let told = if let ChannelEvent::Message { message, .. } = &note { Some(&**message) } else { None };
-            self.catch_up(told).await;
+            self.catch_up(&agent, told).await;
         }
         match note {
             ChannelEvent::Message { message, .. } => self.handle_message(&agent, *message).await,
@@ -184,18 +189,24 @@ impl ChannelWorker {
             threads::lookup(&self.app, self.id).await;
         }
         self.retry_until_ok(|| self.app.channels.refresh_other(&self.app, self.id)).await;
+        if self.app.channels.direct.get(self.id).is_some() {
+            self.retry_until_ok(|| self.app.channels.refresh_direct_agent(&self.app)).await;
+        }
         let Some(target) = self.app.channels.target_of(self.id) else {
             if let Some(message) = message {
                 no_agent_notice::on_message(&self.app, message);
             }
             return None;
         };
-        if let Some(thread) = target.thread.as_ref().filter(|_| !self.is_recorded) {
+        // The next agent may have the name or the channel of one that was destroyed.
+        let agent = Some(target.agent.settings.id);
+        let is_recorded = self.recorded_for == agent;
+        if let Some(thread) = target.thread.as_ref().filter(|_| !is_recorded) {
             let message = message.map(|message| message.id);
             self.retry_until_ok(|| threads::record(&self.app, &target.agent, thread, message)).await;
-            self.is_recorded = true;
+            self.recorded_for = agent;
         }
-        if let Some(direct) = target.direct.as_ref().filter(|_| !self.is_recorded) {
+        if let Some(direct) = target.direct.as_ref().filter(|_| !is_recorded) {
             if let Some(message) = message
                 && self.check_access(&target.agent, direct).await == Access::Denied
             {
@@ -204,10 +215,10 @@ impl ChannelWorker {
             }
             let message = message.map(|message| message.id);
             let record = || direct::ensure_recorded(&self.app, &target.agent, direct, message);
-            self.is_recorded = self.retry_until_ok(record).await;
-            if !self.is_recorded {
+            if !self.retry_until_ok(record).await {
                 return None;
             }
+            self.recorded_for = agent;
         }
         Some(target)
     }
@@ -228,10 +239,10 @@ impl ChannelWorker {
 
     /// Backfills the channel, with retries, until it succeeds or Discord denies it. `told` is a message from the
     /// gateway, which says more about its author than the REST API does.
-    async fn catch_up(&mut self, told: Option<&Message>) {
+    async fn catch_up(&mut self, agent: &AgentEntry, told: Option<&Message>) {
         let mut backoff = RETRY_BACKOFF;
         loop {
-            let mut missing = match backfill::read_channel(&self.app, self.id).await {
+            let mut missing = match backfill::read_channel(&self.app, self.id, agent).await {
                 Ok(missing) => missing,
                 Err(backfill::BackfillError::Denied(why)) => {
                     let mut backoff = self.denied.as_ref().map_or(RETRY_BACKOFF, |denied| denied.backoff);
@@ -254,22 +265,18 @@ impl ChannelWorker {
                 *read = told.clone();
             }
             (self.needs_backfill, self.denied) = (false, None);
-            self.apply_backlog(missing).await;
+            self.apply_backlog(agent, missing).await;
             return;
         }
     }
 
-    async fn apply_backlog(&mut self, missing: Backlog) {
+    async fn apply_backlog(&mut self, agent: &AgentEntry, missing: Backlog) {
         for (message, wish) in missing.edits {
             apply_edit(&self.app, message, wish).await;
         }
-        let room = |agent: &AgentEntry| {
-            let waiting = self.app.inbound.queues.pending_count(agent.settings.id);
-            (MAX_WAITING_CLAIMS as usize).saturating_sub(waiting)
-        };
-        let Some(ChannelTarget { agent, .. }) = self.app.channels.target_of(self.id) else { return };
+        let waiting = self.app.inbound.queues.pending_count(agent.settings.id);
         let said = missing.messages.len();
-        let skipped = said.saturating_sub(room(&agent));
+        let skipped = said.saturating_sub((MAX_WAITING_CLAIMS as usize).saturating_sub(waiting));
         if skipped > 0 || missing.has_more {
             let upto = missing.messages.get(skipped).map_or(missing.newest, |next| next.id.get() - 1);
             let line = refusal_notices::skipped_messages(self.id, skipped, missing.has_more);
@@ -277,7 +284,7 @@ impl ChannelWorker {
             self.app.outbox.wake_sender(self.id);
         }
         for message in missing.messages.into_iter().skip(skipped) {
-            self.handle_message(&agent, message).await;
+            self.handle_message(agent, message).await;
         }
         if missing.newest > 0 {
             self.retry_until_ok(|| self.app.tables.channels.mark_seen(self.id.get(), missing.newest)).await;
@@ -299,7 +306,7 @@ impl ChannelWorker {
         let of_channel = || channel_guild(&self.app.channels, agent, message.guild_id);
         let guild = membership.as_ref().map_or_else(of_channel, |membership| membership.guild);
         // After a resumed connection the gateway sends no roles.
-        if let Err(error) = self.app.roles.ensure_loaded(&self.app.rest, guild).await {
+        if let Err(error) = self.app.roles.ensure_loaded(&self.app, guild).await {
             tracing::warn!(%error, %guild, "cannot load the roles of a server; using their IDs");
         }
         match request::classify(&self.app, guild, &message) {

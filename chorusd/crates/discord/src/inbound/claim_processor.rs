@@ -94,7 +94,10 @@ async fn run_turn(
         match wish {
             Some(PendingEdit::Deleted) => return TurnOutcome::Deleted,
             Some(PendingEdit::Changed(new)) => {
-                super::store_edit(&app.tables, claim.message, &new).await;
+                // Without a shard this node was told by the database.
+                if app.has_any_shard() {
+                    super::store_edit(&app.tables, claim.message, &new).await;
+                }
                 asked = new;
             }
             None => {}
@@ -118,6 +121,7 @@ async fn run_turn(
                 tokio::select! {
                     () = sleep(backoff.next_wait()) => {}
                     Ok(()) = changes.changed() => {}
+                    () = shared_claims::follow_edits(app, claim, &asked) => {}
                     () = app.stop.cancelled() => return TurnOutcome::Postponed,
                 }
             }
@@ -167,12 +171,14 @@ async fn send_once(
         send_to_conversation(&ops.message_sender, claim.conversation, params, origin(claim, &asked.by), Some(listener));
     let (mut sent, mut noted) =
         (std::pin::pin!(sent), std::pin::pin!(record_start(&app.tables, claim, stages.clone())));
+    let mut followed = std::pin::pin!(shared_claims::follow_edits(app, claim, asked));
     let (mut is_noted, mut may_change) = (false, true);
     loop {
         tokio::select! {
             biased;
             ended = &mut sent => return Some(ended),
             () = &mut noted, if !is_noted => is_noted = true,
+            () = &mut followed, if !is_noted => {}
             turn = wait_for_edit_in_queue(changes, &mut stages), if may_change => {
                 let taken = match turn {
                     Some(turn) => cancel_queued(&ops.registry, claim.conversation, turn).await.unwrap_or(false),

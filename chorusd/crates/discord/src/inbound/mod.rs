@@ -16,7 +16,6 @@ mod shared_claims;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use chorus_base::Backoff;
@@ -70,12 +69,12 @@ impl Claim {
 /// The inbound state: a worker for each channel and thread, and a queue for each conversation.
 #[derive(Debug)]
 pub(crate) struct Inbound {
-    workers: Mutex<HashMap<ChannelId, ChannelHandle>>,
+    workers: Mutex<HashMap<ChannelId, (u32, ChannelHandle)>>,
     /// Notified when a message was claimed that several nodes may work on.
     pub(crate) claimed: Notify,
     queues: ConversationQueues,
-    /// The connection is open, and what was missed was replayed.
-    is_connected: AtomicBool,
+    /// The shards whose connection is open, and that replayed what was missed.
+    connected: Mutex<HashSet<u32>>,
     downloader: Downloader,
     backfill_permits: Semaphore,
     /// Channels that were told that the content of messages cannot be read.
@@ -90,7 +89,7 @@ impl Inbound {
             workers: Mutex::default(),
             claimed: Notify::new(),
             queues: ConversationQueues::default(),
-            is_connected: AtomicBool::new(false),
+            connected: Mutex::default(),
             downloader: Downloader::new(config)?,
             backfill_permits: Semaphore::new(MAX_CONCURRENT_BACKFILLS),
             unreadable_reported: Mutex::default(),
@@ -180,7 +179,10 @@ pub(crate) fn on_message(app: &Arc<DiscordApp>, message: Message) {
     match guild {
         _ if target.is_some() => {}
         Some(guild) if app.channels.serves(guild) && is_unknown() => {}
-        // The worker finds out whether another node has an agent there.
+        // The worker finds out whether another node has the agent.
+        None if app.tables.shared.is_some()
+            && app.ops.config.discord.dm_agent.is_some()
+            && request::is_from_person(&message) => {}
         Some(guild)
             if app.tables.shared.is_some() && app.channels.serves(guild) && request::is_from_person(&message) => {}
         _ => {
@@ -189,8 +191,13 @@ pub(crate) fn on_message(app: &Arc<DiscordApp>, message: Message) {
         }
     }
     if guild.is_none_or(|guild| app.channels.serves(guild)) {
-        let is_replayed = !app.inbound.is_connected.load(Ordering::SeqCst);
-        send_to_worker(app, channel, ChannelEvent::Message { message: Box::new(message), is_replayed });
+        let is_replayed = !app.inbound.connected.lock().contains(&app.shards.of(guild));
+        send_to_worker(
+            app,
+            channel,
+            app.shards.of(guild),
+            ChannelEvent::Message { message: Box::new(message), is_replayed },
+        );
     }
 }
 
@@ -207,49 +214,58 @@ pub(crate) fn on_delete(app: &Arc<DiscordApp>, channel: ChannelId, guild: Option
 
 /// Handles a new connection: every channel and thread, and all direct messages, are backfilled before further messages are
 /// claimed.
-pub(crate) fn on_connected(app: &Arc<DiscordApp>) {
-    app.inbound.is_connected.store(true, Ordering::SeqCst);
+pub(crate) fn on_connected(app: &Arc<DiscordApp>, shard: u32) {
+    app.inbound.connected.lock().insert(shard);
+    catch_up(app, move |app, guild| app.shards.of(guild) == shard);
+}
+
+/// Backfills the channels and threads in the guilds that match `of`, and direct messages if no guild does. If several nodes
+/// share the bot, agents that have moved away from this one are looked up.
+fn catch_up(app: &Arc<DiscordApp>, of: impl Fn(&DiscordApp, Option<GuildId>) -> bool + Send + 'static) {
     // At once: a message that comes before it would hide those that were missed.
-    backfill_all(app);
+    let mut reached = channels_in(app, &of);
     if app.tables.shared.is_some() {
-        app.tasks.spawn_tracked(backfill_new_others(app.clone()));
+        let of_worker = |channel: &ChannelId| app.channels.guild_of(*channel).is_none_or(|guild| of(app, guild));
+        let workers: Vec<_> = app.inbound.workers.lock().keys().copied().collect();
+        reached
+            .extend(workers.into_iter().filter(of_worker).filter(|channel| app.channels.target_of(*channel).is_none()));
+    }
+    reached.iter().for_each(|channel| send_to_channel(app, *channel, None, || ChannelEvent::Connected));
+    if app.tables.shared.is_some() {
+        let (reached, app) = (HashSet::<_>::from_iter(reached), app.clone());
+        app.tasks.clone().spawn_tracked(async move {
+            app.channels.look_up_moved(&app).await;
+            for channel in channels_in(&app, &of).into_iter().filter(|channel| !reached.contains(channel)) {
+                send_to_channel(&app, channel, None, || ChannelEvent::Connected);
+            }
+        });
     }
 }
 
-/// Backfills the channels of agents that other nodes have and that this one did not know of.
-async fn backfill_new_others(app: Arc<DiscordApp>) {
-    let known: HashSet<_> = app.channels.others.all().iter().map(|agent| agent.settings.id).collect();
-    if let Err(failure) = app.channels.others.load(&app.ops).await {
-        return tracing::warn!(%failure, "cannot read which agents other nodes have");
-    }
-    for agent in app.channels.others.all().iter().filter(|agent| !known.contains(&agent.settings.id)) {
-        if let Some((channel, guild)) = app.channels.channel_of(agent.settings.id) {
-            send_to_channel(&app, channel, guild, || ChannelEvent::Connected);
-        }
-    }
+/// Returns the channels of agents and the threads that are read below them, in the guilds that match `of`, and the channels of
+/// direct messages if no guild does.
+fn channels_in(app: &DiscordApp, of: impl Fn(&DiscordApp, Option<GuildId>) -> bool) -> Vec<ChannelId> {
+    let agents = app.ops.agents.all().into_iter().chain(app.channels.others.all());
+    let channels = agents.filter_map(|agent| app.channels.channel_of(agent.settings.id));
+    let threads = readable_threads(app).map(|thread| (thread.id, Some(thread.guild)));
+    let directs = app.channels.direct.recorded().into_iter().map(|channel| (channel, None));
+    channels.chain(threads).chain(directs).filter(|(_, guild)| of(app, *guild)).map(|(channel, _)| channel).collect()
 }
 
-fn backfill_all(app: &Arc<DiscordApp>) {
-    send_to_all(app, |_| true, || ChannelEvent::Connected);
-    for channel in app.channels.direct.recorded() {
-        send_to_channel(app, channel, None, || ChannelEvent::Connected);
-    }
-}
-
-/// Ends the workers, because another node receives the messages from now on.
-pub(crate) fn end_term(app: &DiscordApp) {
-    on_disconnected(app);
-    app.inbound.workers.lock().clear();
+/// Ends the workers of a shard, because another node receives its messages from now on.
+pub(crate) fn end_term(app: &DiscordApp, shard: u32) {
+    on_disconnected(app, shard);
+    app.inbound.workers.lock().retain(|_, (of, _)| *of != shard);
 }
 
 /// Handles the end of a connection: until the next one is open, messages may be replayed.
-pub(crate) fn on_disconnected(app: &DiscordApp) {
-    app.inbound.is_connected.store(false, Ordering::SeqCst);
+pub(crate) fn on_disconnected(app: &DiscordApp, shard: u32) {
+    app.inbound.connected.lock().remove(&shard);
 }
 
 /// Handles a guild that became available, possibly again: its channels are backfilled.
 pub(crate) fn on_guild_available(app: &Arc<DiscordApp>, guild: GuildId) {
-    send_to_all(app, |of| of == Some(guild), || ChannelEvent::Connected);
+    catch_up(app, move |_, of| of == Some(guild));
 }
 
 /// Handles a thread below an agent's channel that is active, possibly again: it is backfilled.
@@ -302,14 +318,27 @@ fn send_to_channel(
     guild: Option<GuildId>,
     note: impl FnOnce() -> ChannelEvent,
 ) {
-    if app.channels.target_of(channel).is_some() && guild.is_none_or(|guild| app.channels.serves(guild)) {
-        send_to_worker(app, channel, note());
+    // Its agent may have moved to another node, which the worker finds out.
+    let worker = || app.inbound.workers.lock().get(&channel).map(|(shard, _)| *shard);
+    let worker = app.tables.shared.as_ref().and_then(|_| worker());
+    let is_known = worker.is_some() || app.channels.target_of(channel).is_some();
+    if is_known && guild.is_none_or(|guild| app.channels.serves(guild)) {
+        // With several shards, a channel of an unknown server is read once that is known.
+        let known = guild.map(Some).or_else(|| app.channels.guild_of(channel));
+        let shard = known.map(|guild| app.shards.of(guild)).or(worker);
+        if let Some(shard) = shard.or_else(|| (app.shards.count() == 1).then_some(0)) {
+            send_to_worker(app, channel, shard, note());
+        }
     }
 }
 
-fn send_to_worker(app: &Arc<DiscordApp>, channel: ChannelId, note: ChannelEvent) {
+fn send_to_worker(app: &Arc<DiscordApp>, channel: ChannelId, shard: u32, note: ChannelEvent) {
     let mut lines = app.inbound.workers.lock();
-    lines.entry(channel).or_insert_with(|| ChannelHandle::start(app, channel)).send(note);
+    // One that was started just after the end of a term ended at once.
+    if lines.get(&channel).is_some_and(|(_, handle)| handle.has_ended()) {
+        lines.remove(&channel);
+    }
+    lines.entry(channel).or_insert_with(|| (shard, ChannelHandle::start(app, channel, shard))).1.send(note);
 }
 
 /// Stores the new text of a claimed message.

@@ -1,14 +1,20 @@
 //! Claims that the node with the gateway makes for all, and that each node works on for its own agents.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use chorus_base::error::Result;
 use chorus_engine::ops::discord::{OpenClaim, SharedDiscord};
 use serenity::model::id::{ChannelId, MessageId};
+use tokio::time::sleep;
 
+use super::conversation_queue::PendingEdit;
 use super::{Claim, MessageRequest, claim_from_row, drop_unreadable, message_id};
 use crate::app::DiscordApp;
 use crate::{direct, threads};
+
+/// Time between two looks whether a message that waits was edited or deleted, if nobody says so.
+const LOOK_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Queues open claims of this node's agents that are in no queue, in their order.
 ///
@@ -47,6 +53,32 @@ pub(super) async fn current(app: &DiscordApp, claim: &Claim) -> Result<Option<Cl
     let Some(row) = shared.open_claim(claim.message.get()).await? else { return Ok(None) };
     let request = serde_json::from_str(&row.request).unwrap_or_else(|_| claim.request.clone());
     Ok(Some(Claim { request, ..claim.clone() }))
+}
+
+/// Applies an edit or the deletion of a message that another node received, `asked` being what the message says as far as
+/// its task knows. For a message whose turn has not started. Never returns.
+pub(super) async fn follow_edits(app: &DiscordApp, claim: &Claim, asked: &MessageRequest) {
+    let Some(shared) = &app.tables.shared else { return std::future::pending().await };
+    let (mut news, mut known) = (shared.news(), asked.clone());
+    loop {
+        tokio::select! {
+            () = sleep(LOOK_INTERVAL) => {}
+            Ok(()) = news.changed() => {}
+        }
+        let edit = match shared.open_claim(claim.message.get()).await {
+            Ok(None) if is_here(app, claim) => PendingEdit::Deleted,
+            Ok(Some(row)) if !row.running => match serde_json::from_str::<MessageRequest>(&row.request) {
+                Ok(asked) if asked != known => {
+                    known = asked.clone();
+                    PendingEdit::Changed(asked)
+                }
+                _ => continue,
+            },
+            _ => continue,
+        };
+        app.inbound.queues.apply_edit(claim.message, &edit);
+        tracing::info!(message = %claim.message, "another node received an edit of a message that waits");
+    }
 }
 
 /// Returns whether this node has the agent of a claim.

@@ -45,8 +45,13 @@ pub(super) async fn run(posts: Outbox, channel: ChannelId, mut offered: bool) {
             }
             Err(failure) => Err(failure),
         };
-        if matches!(step, Ok(Step::Empty)) {
+        // Another node may be allowed to post, or know sooner that this is so.
+        if matches!(step, Ok(Step::Empty)) || barred.is_some() {
             release_lease(&posts, channel).await;
+        }
+        if matches!(step, Ok(Step::Empty)) {
+            // Another node may have sent what waited here.
+            posts.0.ops.discord.set_post_block(channel.get(), None);
         }
         let after = match step {
             Ok(Step::Done) => {

@@ -12,6 +12,9 @@ use super::{RestClient, RestError};
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct GatewayInfo {
     pub url: String,
+    /// The number of shards that Discord recommends.
+    #[serde(default = "one")]
+    pub shards: u32,
     #[serde(default)]
     session_start_limit: Option<SessionStartLimit>,
 }
@@ -21,9 +24,22 @@ struct SessionStartLimit {
     remaining: u64,
     /// Milliseconds.
     reset_after: u64,
+    /// Sessions that may be begun at the same time.
+    #[serde(default = "one")]
+    max_concurrency: u32,
+}
+
+fn one() -> u32 {
+    1
 }
 
 impl GatewayInfo {
+    /// Returns how many sessions may be begun at the same time.
+    #[must_use]
+    pub(crate) fn max_concurrency(&self) -> u32 {
+        self.session_start_limit.as_ref().map_or(1, |limit| limit.max_concurrency.max(1))
+    }
+
     /// If no new session is allowed, returns the time until one is.
     #[must_use]
     pub(crate) fn exhausted_for(&self) -> Option<Duration> {

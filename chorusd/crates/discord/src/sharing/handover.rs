@@ -10,7 +10,7 @@ use serenity::model::application::{Interaction, InteractionType};
 use serenity::model::id::ChannelId;
 
 use crate::app::DiscordApp;
-use crate::commands;
+use crate::{commands, direct};
 
 /// Handles an interaction, here or at the node that has the agent of its channel.
 pub(crate) fn route_interaction(app: &Arc<DiscordApp>, interaction: Interaction) {
@@ -30,12 +30,17 @@ pub(crate) fn route_interaction(app: &Arc<DiscordApp>, interaction: Interaction)
 
 /// Hands an interaction over if another node has the agent. Returns whether it did.
 async fn hand_over(app: &DiscordApp, shared: &dyn SharedDiscord, interaction: &Interaction) -> Result<bool> {
-    let (channel, id) = match interaction {
-        Interaction::Command(of) | Interaction::Autocomplete(of) => (of.channel_id, of.id),
-        Interaction::Component(of) => (of.channel_id, of.id),
-        Interaction::Modal(of) => (of.channel_id, of.id),
+    let (channel, id, guild, user) = match interaction {
+        Interaction::Command(of) | Interaction::Autocomplete(of) => (of.channel_id, of.id, of.guild_id, &of.user),
+        Interaction::Component(of) => (of.channel_id, of.id, of.guild_id, &of.user),
+        Interaction::Modal(of) => (of.channel_id, of.id, of.guild_id, &of.user),
         _ => return Ok(false),
     };
+    if guild.is_none() {
+        app.channels.refresh_direct_agent(app).await?;
+        // Nothing was written there yet, perhaps.
+        direct::register(app, channel, user);
+    }
     let Some(agent) = owner_of(app, channel).await? else { return Ok(false) };
     shared.hand_over(agent, id.get(), encode(interaction)?).await
 }
@@ -64,6 +69,8 @@ fn encode(interaction: &Interaction) -> Result<String> {
         _ => InteractionType::Ping,
     };
     if let Value::Object(fields) = &mut value {
+        // In direct messages it has a null, which is not read again; nothing here needs it.
+        fields.remove("authorizing_integration_owners");
         fields.insert("type".to_owned(), json!(kind));
     }
     serde_json::to_string(&value).map_err(internal)

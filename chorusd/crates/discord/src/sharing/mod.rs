@@ -14,6 +14,6 @@ use crate::app::DiscordApp;
 pub(crate) use handover::route_interaction;
 
 /// Does this node's part until the daemon stops.
-pub(crate) async fn run(app: &Arc<DiscordApp>, shared: &dyn SharedDiscord) {
-    tokio::join!(gateway_lease::run(app, shared), work::run(app, shared), announcements::run(app));
+pub(crate) async fn run(app: &Arc<DiscordApp>, shared: &Arc<dyn SharedDiscord>) {
+    tokio::join!(gateway_lease::run(app, shared), work::run(app, &**shared), announcements::run(app));
 }

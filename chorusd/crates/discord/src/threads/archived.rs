@@ -13,6 +13,7 @@ use crate::rest::Channel;
 /// Backfills the threads below the channels of a guild's agents that are archived and have messages that were not read, of
 /// each channel those that were archived last.
 pub(super) async fn backfill(app: Arc<DiscordApp>, guild: GuildId) {
+    app.channels.look_up_moved(&app).await;
     for agent in app.ops.agents.all().into_iter().chain(app.channels.others.all()) {
         let Some((channel, Some(of))) = app.channels.channel_of(agent.settings.id) else { continue };
         if of != guild {

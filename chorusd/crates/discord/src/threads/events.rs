@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chorus_base::Backoff;
-use chorus_engine::ops::discord::{ChannelRow, ConnectionState};
+use chorus_engine::ops::discord::ChannelRow;
 use chorus_runtime::SpawnTracked as _;
 use serenity::model::channel::{ChannelType, GuildChannel};
 use serenity::model::event::Event;
@@ -182,15 +182,17 @@ pub(crate) fn close_if_archived(app: &Arc<DiscordApp>, channel: ChannelId) {
 /// Closes the conversation of a thread that is archived, unless events from before the connection are still coming: one of
 /// them may say that it was opened since.
 fn close(app: &Arc<DiscordApp>, thread: ChannelId) {
-    if app.ops.discord.state() == ConnectionState::Connected {
+    let guild = app.channels.threads.get(thread).map(|thread| thread.guild);
+    if app.ops.discord.is_shard_connected(app.shards.of(guild)) {
         app.tasks.spawn_tracked(lifecycle::close(app.clone(), thread));
     }
 }
 
 /// Handles a new connection, once everything that was missed is known: closes the conversations of archived threads that
 /// are still open, or whose git worktree a crash or an error has left.
-pub(crate) fn on_connected(app: &Arc<DiscordApp>) {
-    let threads = app.channels.threads.all();
+pub(crate) fn on_connected(app: &Arc<DiscordApp>, shard: u32) {
+    let mut threads = app.channels.threads.all();
+    threads.retain(|thread| app.shards.of(Some(thread.guild)) == shard);
     let is_left = |thread: &Thread| is_open(app, thread) || has_worktree(app, thread);
     for thread in threads.iter().filter(|thread| thread.archived == Some(true) && is_left(thread)) {
         app.tasks.spawn_tracked(lifecycle::close(app.clone(), thread.id));
@@ -213,6 +215,7 @@ fn has_worktree(app: &DiscordApp, thread: &Thread) -> bool {
 
 /// Backfills active threads below the channels of agents.
 async fn backfill_active(app: Arc<DiscordApp>, active: HashSet<ChannelId>) {
+    app.channels.look_up_moved(&app).await;
     for thread in active.into_iter().filter_map(|thread| app.channels.threads.get(thread)) {
         if app.channels.agent_of(thread.parent).is_none() {
             continue;

@@ -19,7 +19,7 @@ use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use super::Ops;
-use super::discord::{ConnectionState, delivery_problems, guild_allowlist};
+use super::discord::{ConnectionState, connected_elsewhere, delivery_problems, guild_allowlist};
 use super::send::ensure_can_begin;
 use crate::agent::agent_index::AgentEntry;
 use crate::lifecycle::socket::SocketPath;
@@ -174,7 +174,7 @@ fn discord_info(ops: &Ops) -> DiscordInfo {
             }
         }
         ConnectionState::Elsewhere { node } => {
-            DiscordInfo { why: Some(format!("the node {node} is connected")), ..info(DiscordState::Waiting) }
+            DiscordInfo { why: Some(connected_elsewhere(&node)), ..info(DiscordState::Waiting) }
         }
         ConnectionState::Waiting { until, why } => {
             DiscordInfo { why: Some(why), until: Some(until), ..info(DiscordState::Waiting) }

@@ -23,6 +23,7 @@ const NOT_COPIED: &[&str] = &[
     "write_results",
     "discord_leases",
     "discord_handed",
+    "discord_members",
     // The files are the truth in SQLite.
     "agent_files",
     // They are made again: the workspaces are on the machine that copies.

@@ -17,7 +17,7 @@ async fn tables_of(journal: &PostgresJournal) -> Result<DiscordTables> {
     for agent in AGENTS {
         claim(journal, agent).await?;
     }
-    take(&node, DiscordLease::Gateway).await?;
+    take(&node, DiscordLease::GATEWAY).await?;
     for channel in CHANNELS {
         take(&node, DiscordLease::Channel(channel)).await?;
     }

@@ -53,27 +53,27 @@ async fn one_node_has_the_gateway_until_it_releases_it() -> Result {
     claim(&a, AGENTS[0]).await?;
     let (a, b) = (discord(&a), discord(&b));
     assert_eq!(kind(a.tables.channels.mark_seen(CHANNEL, 1).await), Some(ErrorKind::Busy), "nobody has it yet");
-    let epoch = take(&a, DiscordLease::Gateway).await?;
-    assert_eq!(take(&a, DiscordLease::Gateway).await?, epoch, "it has it already");
+    let epoch = take(&a, DiscordLease::GATEWAY).await?;
+    assert_eq!(take(&a, DiscordLease::GATEWAY).await?, epoch, "it has it already");
     let owner = Owner { node: "a".into(), address: "a.example.org:7700".into() };
-    assert_eq!(b.leases.claim(DiscordLease::Gateway).await?, Claim::OwnedBy(owner));
+    assert_eq!(b.leases.claim(DiscordLease::GATEWAY).await?, Claim::OwnedBy(owner));
     a.tables.channels.upsert(channel(CHANNEL, AGENTS[0])).await?;
     // The release comes after writes that nobody has waited for.
     let claims =
         (11..61).map(|id| a.tables.claims.claim(message(id, CHANNEL, AGENTS[0]), 100, post(CHANNEL, None, "full")));
     let claims = join_all(claims.collect::<Vec<_>>());
-    let (claims, released) = tokio::join!(claims, a.leases.release(DiscordLease::Gateway));
+    let (claims, released) = tokio::join!(claims, a.leases.release(DiscordLease::GATEWAY));
     released?;
     for outcome in claims {
         assert_eq!(outcome?, ClaimOutcome::Queued);
     }
-    assert!(a.leases.release(DiscordLease::Gateway).await.is_err());
-    assert!(take(&b, DiscordLease::Gateway).await? > epoch);
+    assert!(a.leases.release(DiscordLease::GATEWAY).await.is_err());
+    assert!(take(&b, DiscordLease::GATEWAY).await? > epoch);
     let again = b.tables.claims.claim(message(60, CHANNEL, AGENTS[0]), 100, post(CHANNEL, None, "full")).await?;
     assert_eq!(again, ClaimOutcome::AlreadyClaimed);
     assert_eq!(b.tables.channels.get(CHANNEL).await?.map(|row| row.seen), Some(60));
-    a.leases.ensure_held(DiscordLease::Gateway).await.err().ok_or("the old holder has it")?;
-    b.leases.ensure_held(DiscordLease::Gateway).await?;
+    a.leases.ensure_held(DiscordLease::GATEWAY).await.err().ok_or("the old holder has it")?;
+    b.leases.ensure_held(DiscordLease::GATEWAY).await?;
     Ok(())
 }
 
@@ -84,10 +84,10 @@ async fn a_holder_of_the_gateway_that_was_overtaken_unawares_writes_nothing_more
     let (journal_a, journal_b) = (open(&database, "a").await?, open(&database, "b").await?);
     claim(&journal_b, AGENTS[0]).await?;
     let (a, b) = (discord(&journal_a), discord(&journal_b));
-    take(&a, DiscordLease::Gateway).await?;
+    take(&a, DiscordLease::GATEWAY).await?;
     a.tables.channels.upsert(channel(CHANNEL, AGENTS[0])).await?;
     a.tables.claims.claim(message(11, CHANNEL, AGENTS[0]), 5, post(CHANNEL, None, "full")).await?;
-    overtake(&database, "a", &b, DiscordLease::Gateway).await?;
+    overtake(&database, "a", &b, DiscordLease::GATEWAY).await?;
     // Both read the same message. The writes to other tables in the same transaction are not refused.
     let (refused, queued, taken) = tokio::join!(
         a.tables.claims.claim(message(12, CHANNEL, AGENTS[0]), 5, post(CHANNEL, None, "full")),
@@ -115,7 +115,7 @@ async fn a_message_is_answered_once_by_the_owner_of_its_agent() -> Result {
     let Some(database) = Database::create().await? else { return Ok(()) };
     let nodes = [open(&database, "a").await?, open(&database, "b").await?, open(&database, "c").await?];
     let [a, b, c] = [discord(&nodes[0]), discord(&nodes[1]), discord(&nodes[2])];
-    take(&a, DiscordLease::Gateway).await?;
+    take(&a, DiscordLease::GATEWAY).await?;
     claim(&nodes[1], AGENTS[0]).await?;
     // The owner of the agent connects it; the gateway's holder adds a thread.
     b.tables.channels.upsert(channel(CHANNEL, AGENTS[0])).await?;
@@ -167,9 +167,9 @@ async fn a_node_that_restarts_takes_its_leases_back() -> Result {
     let Some(database) = Database::create().await? else { return Ok(()) };
     let (old, fatal) = open_at(&database, database.port(), "a").await?;
     let old = discord(&old);
-    let epoch = take(&old, DiscordLease::Gateway).await?;
+    let epoch = take(&old, DiscordLease::GATEWAY).await?;
     let new = discord(&open(&database, "a").await?);
-    assert!(take(&new, DiscordLease::Gateway).await? > epoch);
+    assert!(take(&new, DiscordLease::GATEWAY).await? > epoch);
     old.tables.channels.mark_seen(CHANNEL, 5).await.err().ok_or("the old process wrote")?;
     assert_eq!(fatal.lock().len(), 1);
     new.tables.channels.mark_seen(CHANNEL, 5).await?;
@@ -181,7 +181,7 @@ async fn a_node_that_stops_gives_its_leases_up() -> Result {
     let Some(database) = Database::create().await? else { return Ok(()) };
     let journal = open(&database, "a").await?;
     let a = discord(&journal);
-    let leases = [DiscordLease::Gateway, DiscordLease::Channel(CHANNEL)];
+    let leases = [DiscordLease::GATEWAY, DiscordLease::Channel(CHANNEL)];
     for lease in leases {
         take(&a, lease).await?;
     }
@@ -222,7 +222,7 @@ async fn a_message_whose_claim_is_deleted_at_that_moment_is_not_claimed_again() 
     let journal = open(&database, "a").await?;
     claim(&journal, AGENTS[0]).await?;
     let a = discord(&journal);
-    take(&a, DiscordLease::Gateway).await?;
+    take(&a, DiscordLease::GATEWAY).await?;
     let DiscordTables { channels, claims, .. } = &a.tables;
     channels.upsert(channel(CHANNEL, AGENTS[0])).await?;
     claims.claim(message(11, CHANNEL, AGENTS[0]), 5, post(CHANNEL, None, "full")).await?;

@@ -190,10 +190,18 @@ impl AgentClaims {
     pub async fn describe(&self, agent: Uuid) -> Result<Option<Arc<AgentEntry>>> {
         let rows = self.store.catalog.agents.list_by_id(vec![agent]).await?;
         let row = rows.into_iter().find(|row| row.status == AgentStatus::Active);
-        Ok(row.and_then(|row| {
-            let config = AgentConfig::parse(&row.config, &self.config.current()).ok()?;
-            Some(Arc::new(super::agent_entry(&self.home, &row.dir, &config, row.stamp)))
-        }))
+        Ok(row.and_then(|row| self.describe_row(row)))
+    }
+
+    /// As [`AgentClaims::describe`], by name.
+    pub async fn describe_by_name(&self, name: &str) -> Result<Option<Arc<AgentEntry>>> {
+        let row = self.store.catalog.agents.find(name.to_owned()).await?;
+        Ok(row.and_then(|row| self.describe_row(row)))
+    }
+
+    fn describe_row(&self, row: AgentRow) -> Option<Arc<AgentEntry>> {
+        let config = AgentConfig::parse(&row.config, &self.config.current()).ok()?;
+        Some(Arc::new(super::agent_entry(&self.home, &row.dir, &config, row.stamp)))
     }
 
     /// Takes on the agents that this daemon had before it ended.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use chorus_base::error::Result;
@@ -37,6 +36,15 @@ pub enum ConnectionState {
         why: String,
         hint: String,
     },
+}
+
+/// Returns the sentence about [`ConnectionState::Elsewhere`].
+#[must_use]
+pub fn connected_elsewhere(node: &str) -> String {
+    match node.contains(", ") {
+        true => format!("the nodes {node} are connected"),
+        false => format!("the node {node} is connected"),
+    }
 }
 
 /// A channel that was created for an agent.
@@ -93,18 +101,67 @@ pub trait ChannelApi: Debug + Send + Sync {
     fn rename_channel(&self, channel: u64, name: String);
 }
 
-#[derive(Debug, Default)]
+/// The connection of one shard.
+#[derive(Debug, Clone, Default)]
 struct ConnectionLink {
     state: ConnectionState,
     /// A connection is open, but its first data is still to be processed.
     is_open: bool,
+    guilds: u64,
+}
+
+/// The connections.
+#[derive(Debug, Default)]
+struct Links {
+    /// The state as long as there are no shards.
+    whole: ConnectionState,
+    shards: Vec<ConnectionLink>,
+}
+
+impl Links {
+    fn shard(&mut self, shard: u32) -> Option<&mut ConnectionLink> {
+        self.shards.get_mut(usize::try_from(shard).ok()?)
+    }
+
+    /// Returns the state of all shards: the worst, with the shard in the reason if there are several.
+    fn state(&self) -> ConnectionState {
+        let states = || self.shards.iter().map(|link| &link.state);
+        if self.shards.is_empty() {
+            return self.whole.clone();
+        }
+        if let Some(stopped) = states().find(|state| matches!(state, ConnectionState::Stopped { .. })) {
+            return stopped.clone();
+        }
+        let elsewhere = states().filter_map(|state| match state {
+            ConnectionState::Elsewhere { node } => Some(node.as_str()),
+            _ => None,
+        });
+        let nodes: std::collections::BTreeSet<&str> = elsewhere.collect();
+        for (number, state) in states().enumerate() {
+            match state {
+                ConnectionState::Waiting { until, why } if self.shards.len() > 1 => {
+                    let why = format!("shard {number} of {}: {why}", self.shards.len());
+                    return ConnectionState::Waiting { until: *until, why };
+                }
+                ConnectionState::Waiting { .. } => return state.clone(),
+                _ => {}
+            }
+        }
+        let is = |wanted: ConnectionState| states().any(|state| *state == wanted);
+        let own = states().filter(|state| !matches!(state, ConnectionState::Elsewhere { .. })).count();
+        match own {
+            0 => ConnectionState::Elsewhere { node: nodes.into_iter().collect::<Vec<_>>().join(", ") },
+            _ if is(ConnectionState::Connecting) => ConnectionState::Connecting,
+            _ if is(ConnectionState::Connected) => ConnectionState::Connected,
+            _ => ConnectionState::Off,
+        }
+    }
 }
 
 /// The state of the Discord connection, and the channel API.
 #[derive(Debug, Default)]
 pub struct DiscordHandle {
-    link: Mutex<ConnectionLink>,
-    guilds: AtomicU64,
+    links: Mutex<Links>,
     /// Guilds that invited Chorus but are not on the allowlist, with their names as far as known.
     unserved_guilds: Mutex<BTreeMap<u64, Option<String>>>,
     /// Channels whose posts Discord does not accept now, with the reason.
@@ -117,30 +174,59 @@ impl DiscordHandle {
     #[must_use]
     pub fn new(wanted: bool) -> Self {
         let state = if wanted { ConnectionState::Connecting } else { ConnectionState::Off };
-        Self { link: Mutex::new(ConnectionLink { state, is_open: false }), ..Self::default() }
+        Self { links: Mutex::new(Links { whole: state, shards: Vec::new() }), ..Self::default() }
     }
 
     #[must_use]
     pub fn state(&self) -> ConnectionState {
-        self.link.lock().state.clone()
+        self.links.lock().state()
     }
 
-    /// Sets the state. Connected is set by [`DiscordHandle::on_guilds_loaded`] only.
+    /// Sets the state of everything, for as long as there are no shards.
     pub fn set_state(&self, state: ConnectionState) {
-        *self.link.lock() = ConnectionLink { state, is_open: false };
+        *self.links.lock() = Links { whole: state, shards: Vec::new() };
     }
 
-    /// Records that a connection is open. It counts as connected once [`DiscordHandle::on_guilds_loaded`] is called.
-    pub fn on_opened(&self) {
-        self.link.lock().is_open = true;
+    /// Begins to connect so many shards.
+    pub fn begin_shards(&self, count: u32) {
+        let link = ConnectionLink { state: ConnectionState::Connecting, ..ConnectionLink::default() };
+        let count = usize::try_from(count).unwrap_or_default();
+        *self.links.lock() = Links { whole: ConnectionState::Connecting, shards: vec![link; count] };
     }
 
-    /// Records that the first data of the connection is processed. Does nothing if another state was set since.
-    pub fn on_guilds_loaded(&self) {
-        let mut link = self.link.lock();
-        if link.is_open {
-            *link = ConnectionLink { state: ConnectionState::Connected, is_open: false };
+    /// Returns the number of shards; 1 if there are none.
+    #[must_use]
+    pub fn shard_count(&self) -> u32 {
+        u32::try_from(self.links.lock().shards.len()).unwrap_or(u32::MAX).max(1)
+    }
+
+    /// Sets the state of a shard. Connected is set by [`DiscordHandle::on_guilds_loaded`] only.
+    pub fn set_shard_state(&self, shard: u32, state: ConnectionState) {
+        if let Some(link) = self.links.lock().shard(shard) {
+            let guilds = if matches!(state, ConnectionState::Elsewhere { .. }) { 0 } else { link.guilds };
+            *link = ConnectionLink { state, is_open: false, guilds };
         }
+    }
+
+    /// Records that the connection of a shard is open. It counts as connected once [`DiscordHandle::on_guilds_loaded`] is
+    /// called.
+    pub fn on_opened(&self, shard: u32) {
+        if let Some(link) = self.links.lock().shard(shard) {
+            link.is_open = true;
+        }
+    }
+
+    /// Records that the first data of a connection is processed. Does nothing if another state was set since.
+    pub fn on_guilds_loaded(&self, shard: u32) {
+        if let Some(link) = self.links.lock().shard(shard).filter(|link| link.is_open) {
+            (link.state, link.is_open) = (ConnectionState::Connected, false);
+        }
+    }
+
+    /// Returns whether a shard is connected to this daemon.
+    #[must_use]
+    pub fn is_shard_connected(&self, shard: u32) -> bool {
+        self.links.lock().shard(shard).is_some_and(|link| link.state == ConnectionState::Connected)
     }
 
     /// Returns whether requests to Discord can be expected to succeed: this daemon or another node is connected.
@@ -149,14 +235,17 @@ impl DiscordHandle {
         matches!(self.state(), ConnectionState::Connected | ConnectionState::Elsewhere { .. })
     }
 
-    /// Returns the number of guilds that Chorus is in.
+    /// Returns the number of guilds that Chorus is in, as far as this daemon is connected.
     #[must_use]
     pub fn guild_count(&self) -> u64 {
-        self.guilds.load(Ordering::Relaxed)
+        self.links.lock().shards.iter().map(|link| link.guilds).sum()
     }
 
-    pub fn set_guild_count(&self, guilds: u64) {
-        self.guilds.store(guilds, Ordering::Relaxed);
+    /// Sets the number of guilds of a shard.
+    pub fn set_guild_count(&self, shard: u32, guilds: u64) {
+        if let Some(link) = self.links.lock().shard(shard) {
+            link.guilds = guilds;
+        }
     }
 
     /// Records why posts for a channel wait; `None` if none waits.
@@ -195,17 +284,40 @@ mod tests {
     #[test]
     fn a_connection_is_one_when_its_servers_are_known_and_it_is_still_there() {
         let discord = DiscordHandle::new(true);
-        discord.on_guilds_loaded();
+        discord.begin_shards(1);
+        discord.on_guilds_loaded(0);
         assert_eq!(discord.state(), ConnectionState::Connecting, "there is none");
-        discord.on_opened();
+        discord.on_opened(0);
         assert_eq!(discord.state(), ConnectionState::Connecting, "its servers are not known");
-        discord.on_guilds_loaded();
+        discord.on_guilds_loaded(0);
         assert_eq!(discord.state(), ConnectionState::Connected);
         // The connection is lost before its guilds are known.
-        discord.set_state(ConnectionState::Connecting);
-        discord.on_opened();
-        discord.set_state(ConnectionState::Connecting);
-        discord.on_guilds_loaded();
+        discord.set_shard_state(0, ConnectionState::Connecting);
+        discord.on_opened(0);
+        discord.set_shard_state(0, ConnectionState::Connecting);
+        discord.on_guilds_loaded(0);
         assert_eq!(discord.state(), ConnectionState::Connecting);
+    }
+
+    #[test]
+    fn the_state_of_several_shards_is_the_worst() {
+        let discord = DiscordHandle::new(true);
+        discord.begin_shards(2);
+        for shard in 0..2 {
+            assert_eq!(discord.state(), ConnectionState::Connecting);
+            discord.on_opened(shard);
+            discord.on_guilds_loaded(shard);
+            discord.set_guild_count(shard, 3);
+        }
+        assert_eq!((discord.state(), discord.guild_count()), (ConnectionState::Connected, 6));
+        let elsewhere = || ConnectionState::Elsewhere { node: "b".into() };
+        discord.set_shard_state(1, elsewhere());
+        assert_eq!((discord.state(), discord.guild_count()), (ConnectionState::Connected, 3));
+        let (until, why) = (Timestamp::UNIX_EPOCH, "it is away".to_owned());
+        discord.set_shard_state(0, ConnectionState::Waiting { until, why });
+        let why = "shard 0 of 2: it is away".to_owned();
+        assert_eq!(discord.state(), ConnectionState::Waiting { until, why });
+        discord.set_shard_state(0, elsewhere());
+        assert_eq!(discord.state(), elsewhere());
     }
 }

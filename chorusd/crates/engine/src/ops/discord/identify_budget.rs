@@ -7,8 +7,10 @@ use jiff::Timestamp;
 
 use crate::ops::Ops;
 
-/// The limit on new gateway sessions within [`IDENTIFY_WINDOW`]; Discord's own is 1,000.
-pub const MAX_IDENTIFIES: u32 = 50;
+/// The limit on new gateway sessions of each shard within [`IDENTIFY_WINDOW`].
+const MAX_IDENTIFIES: u32 = 50;
+/// The limit for all shards together; Discord's own is 1,000, and more for bots in many servers.
+const MAX_ALL_IDENTIFIES: u32 = 900;
 pub const IDENTIFY_WINDOW: Duration = Duration::from_secs(24 * 3600);
 
 /// The state of the budget.
@@ -22,10 +24,16 @@ pub struct IdentifyBudget {
     pub last_at: Option<Timestamp>,
 }
 
+/// Returns how many new sessions are allowed within [`IDENTIFY_WINDOW`].
+#[must_use]
+pub fn max_identifies(ops: &Ops) -> u32 {
+    (MAX_IDENTIFIES * ops.discord.shard_count()).min(MAX_ALL_IDENTIFIES)
+}
+
 /// Returns the state of the budget.
 pub async fn read_budget(ops: &Ops) -> Result<IdentifyBudget> {
     let found = ops.store.catalog.discord.identifies.count_in_window(ops.clock.now(), IDENTIFY_WINDOW).await?;
-    let left = MAX_IDENTIFIES.saturating_sub(found.count);
+    let left = max_identifies(ops).saturating_sub(found.count);
     let again = found.oldest.filter(|_| left == 0).and_then(|oldest| oldest.checked_add(IDENTIFY_WINDOW).ok());
     Ok(IdentifyBudget { left, next_at: again, last_at: found.newest })
 }
@@ -36,7 +44,7 @@ pub async fn read_budget(ops: &Ops) -> Result<IdentifyBudget> {
 /// A database that cannot be written. The caller must not begin a session then, because it would not be counted.
 pub async fn spend(ops: &Ops) -> Result<Result<(), Timestamp>> {
     let now = ops.clock.now();
-    let found = ops.store.catalog.discord.identifies.try_record(now, IDENTIFY_WINDOW, MAX_IDENTIFIES).await?;
+    let found = ops.store.catalog.discord.identifies.try_record(now, IDENTIFY_WINDOW, max_identifies(ops)).await?;
     if found.recorded {
         return Ok(Ok(()));
     }

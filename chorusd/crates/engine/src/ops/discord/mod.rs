@@ -9,13 +9,15 @@ pub mod identify_budget;
 pub mod workspace_file;
 
 pub use chorus_catalog::discord::{
-    Announcements, ChannelRow, ClaimOutcome, DiscordLease, DiscordTables, DuePost, MAX_NOTICE_AGE, NewClaim, NewPost,
-    OpenClaim, OutboxTable, SharedDiscord, SharedWork,
+    Announcements, ChannelRow, ClaimOutcome, DiscordLease, DiscordTables, DuePost, GatewayOwners, MAX_NOTICE_AGE,
+    NewClaim, NewPost, OpenClaim, OutboxTable, SharedDiscord, SharedWork,
 };
 pub use chorus_journal::Claim as LeaseClaim;
 
 use super::Ops;
-pub use connection_handle::{ChannelApi, ChannelInfo, ConnectionState, CreateOutcome, CreatedChannel, DiscordHandle};
+pub use connection_handle::{
+    ChannelApi, ChannelInfo, ConnectionState, CreateOutcome, CreatedChannel, DiscordHandle, connected_elsewhere,
+};
 
 impl Ops {
     /// Returns the tables of the Discord front end, which uses nothing else of the store.

@@ -7,17 +7,25 @@ use chorus_runtime::run_blocking;
 
 use super::{check, check_with};
 use crate::ops::Ops;
-use crate::ops::discord::{ConnectionState, delivery_problems, guild_allowlist, identify_budget};
+use crate::ops::discord::{ConnectionState, connected_elsewhere, delivery_problems, guild_allowlist, identify_budget};
 
 const CHECK_NAME: &str = "Discord";
 /// With fewer sessions left than this, the budget is reported as low.
 const LOW_BUDGET: u32 = 10;
 
 /// Returns why the agent of `dm_agent` answers nobody.
-fn unanswered_direct_messages(ops: &Ops) -> Option<String> {
+async fn unanswered_direct_messages(ops: &Ops) -> Option<String> {
     let config = &ops.config.discord;
     let name = config.dm_agent.as_deref()?;
-    let Some(agent) = ops.agents.by_name(name) else {
+    let is_of_other = async || {
+        let others = ops.agent_resolver.claims.others().await.unwrap_or_default();
+        others.into_iter().find(|agent| agent.settings.name == name)
+    };
+    let found = match ops.agents.by_name(name) {
+        Some(agent) => Some(agent),
+        None => is_of_other().await,
+    };
+    let Some(agent) = found else {
         return Some(format!("no agent {name}, so direct messages are not answered"));
     };
     (config.dm_allow.is_empty() && agent.channel().is_none())
@@ -62,7 +70,7 @@ pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
         ConnectionState::Off => check(CHECK_NAME, Verdict::Info, format!("not started; {place}")),
         ConnectionState::Connecting => check(CHECK_NAME, Verdict::Info, format!("connecting; {place}")),
         ConnectionState::Elsewhere { node } => {
-            check(CHECK_NAME, Verdict::Ok, format!("the node {node} is connected; {place}"))
+            check(CHECK_NAME, Verdict::Ok, format!("{}; {place}", connected_elsewhere(&node)))
         }
         ConnectionState::Waiting { until, why } => {
             let until = until.strftime("%Y-%m-%d %H:%M:%S UTC");
@@ -79,7 +87,7 @@ pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
             checks.push(check_with(name, Verdict::Warn, what.join("; "), hint));
         }
     }
-    if let Some(why) = unanswered_direct_messages(ops) {
+    if let Some(why) = unanswered_direct_messages(ops).await {
         let hint = "fix `dm_agent` or `dm_allow` in [discord]; see docs/DISCORD.md";
         checks.push(check_with("Discord direct messages", Verdict::Warn, why, hint));
     }
@@ -95,7 +103,8 @@ pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
         checks.push(check_with("Discord notices", Verdict::Info, text, "see new events: chorusctl events"));
     }
     let budget = identify_budget::read_budget(ops).await?;
-    let text = format!("{} of {} session starts left within 24 hours", budget.left, identify_budget::MAX_IDENTIFIES);
+    let text =
+        format!("{} of {} session starts left within 24 hours", budget.left, identify_budget::max_identifies(ops));
     checks.push(match budget.left {
         0 => check_with(
             "Discord sessions",

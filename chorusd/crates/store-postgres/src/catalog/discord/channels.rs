@@ -8,7 +8,7 @@ use chorus_proto::AgentStatus;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::{DiscordLease, PostgresDiscordTables, check_ids, posts};
+use super::{PostgresDiscordTables, check_ids, posts};
 use crate::batch::JobRows;
 use crate::catalog::results::is_one;
 use crate::statement::{Call, call};
@@ -28,7 +28,7 @@ impl ChannelTable for PostgresDiscordTables {
         let checked = check(&row);
         match self.db.grants.of_agent(row.agent) {
             Ok(grant) => self.db.write(checked.map(|()| Some(grant)), vec![upsert(&row)]),
-            Err(_) => self.leases.write(DiscordLease::Gateway, checked, vec![upsert(&row)]),
+            Err(_) => self.leases.write_gateway(checked, vec![upsert(&row)]),
         }
     }
 
@@ -48,7 +48,7 @@ impl ChannelTable for PostgresDiscordTables {
 
     fn delete(&self, channel: u64) -> CatalogWrite<bool> {
         let (_, boot) = self.db.node();
-        let gateway = self.leases.epoch(DiscordLease::Gateway);
+        let gateway = self.leases.shard_epoch();
         let delete = |(node, token): (String, Uuid)| {
             let sql = "SELECT keep_result($1, $2, ARRAY[delete_channel($3, $1, $4, $5)])";
             call!(sql, node, token, channel.cast_signed(), boot, gateway)
@@ -57,7 +57,7 @@ impl ChannelTable for PostgresDiscordTables {
     }
 
     fn mark_seen(&self, channel: u64, message: u64) -> CatalogWrite<()> {
-        self.leases.write(DiscordLease::Gateway, check_ids([channel, message]), vec![advance_seen(channel, message)])
+        self.leases.write_gateway(check_ids([channel, message]), vec![advance_seen(channel, message)])
     }
 
     fn get(&self, channel: u64) -> CatalogRead<'_, Option<ChannelRow>> {

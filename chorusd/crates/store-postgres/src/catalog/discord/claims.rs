@@ -41,7 +41,7 @@ impl ClaimTable for PostgresDiscordTables {
             )
         };
         let tell = notify_owner(new_agent, self.db.node.id.clone());
-        self.write_as(DiscordLease::Gateway, checked, vec![tell], claim, |outcome| match outcome.first() {
+        self.write_as_gateway(checked, vec![tell], claim, |outcome| match outcome.first() {
             Some(Some(1)) => ClaimOutcome::Queued,
             Some(Some(2)) => ClaimOutcome::QueueFull,
             _ => ClaimOutcome::AlreadyClaimed,
@@ -50,7 +50,7 @@ impl ClaimTable for PostgresDiscordTables {
 
     fn skip_messages(&self, channel: u64, upto: u64, posts: Vec<NewPost>) -> CatalogWrite<()> {
         let calls = vec![advance_seen(channel, upto), advance_skipped(channel, upto), posts::enqueue(posts)];
-        self.leases.write(DiscordLease::Gateway, check_ids([channel, upto]), calls)
+        self.leases.write_gateway(check_ids([channel, upto]), calls)
     }
 
     fn prune(&self, now: Timestamp) -> CatalogWrite<()> {
@@ -70,12 +70,13 @@ impl ClaimTable for PostgresDiscordTables {
                  SELECT keep_result($1, $2, ARRAY[(SELECT count(*) FROM changed)])";
             call!(sql, node, token, message.cast_signed(), request)
         };
-        self.write_as(DiscordLease::Gateway, check_ids([message]), Vec::new(), update, is_one)
+        let tell = notify_owner_of_claim(message, self.db.node.id.clone());
+        self.write_as_gateway(check_ids([message]), vec![tell], update, is_one)
     }
 
     fn finish(&self, message: u64, posts: Vec<NewPost>) -> CatalogWrite<bool> {
         let (_, boot) = self.db.node();
-        let gateway = self.leases.epoch(DiscordLease::Gateway);
+        let gateway = self.leases.shard_epoch();
         let PostColumns { channels, abouts, bodies, nonces, notices } = PostColumns::new(posts);
         let finish = |(node, token): (String, Uuid)| {
             let sql = "SELECT keep_result($1, $2, ARRAY[finish_claim($3, $4, $5, $6, $7, $8, $1, $9, $10)])";
@@ -114,6 +115,13 @@ fn notify_owner(agent: Uuid, node: String) -> Call {
     call!(sql, agent, node, WORK_CHANNEL.to_owned())
 }
 
+/// The call that tells the owner of a claim's agent, if that is another node, that the claim is another one now.
+pub(super) fn notify_owner_of_claim(message: u64, node: String) -> Call {
+    let sql = "SELECT pg_notify($3, h.owner_node) FROM discord_claims c JOIN heads h ON h.agent_id = c.agent_id
+         WHERE c.message_id = $1 AND h.owner_node <> $2";
+    call!(sql, message.cast_signed(), node, WORK_CHANNEL.to_owned())
+}
+
 /// Reads a row of open claims.
 pub(super) fn read_open(row: &Row) -> OpenClaim {
     OpenClaim {
@@ -129,7 +137,7 @@ impl PostgresDiscordTables {
     /// Changes the state of a claim that is in one of `from`; returns false if it is in none.
     fn move_claim(&self, message: u64, from: &[&str], to: &str) -> CatalogWrite<bool> {
         let (_, boot) = self.db.node();
-        let gateway = self.leases.epoch(DiscordLease::Gateway);
+        let gateway = self.leases.shard_epoch();
         let from: Vec<String> = from.iter().map(|state| (*state).to_owned()).collect();
         let change = |(node, token): (String, Uuid)| {
             let sql = "SELECT keep_result($1, $2, ARRAY[move_claim($3, $4, $5, $1, $6, $7)])";
@@ -150,7 +158,25 @@ impl PostgresDiscordTables {
         match checked.and_then(|()| self.leases.fence(lease)) {
             Ok((fence, epoch)) => {
                 calls.insert(0, fence);
-                self.leases.watch(lease, epoch, self.db.write_with_result(Ok(None), calls, call, decode))
+                let write = self.db.write_with_result(Ok(None), calls, call, decode);
+                self.leases.watch(vec![(lease, epoch)], write)
+            }
+            Err(failure) => Box::pin(async move { Err(failure) }),
+        }
+    }
+
+    /// Queues calls that need the gateway, the last of which keeps its result, if `checked` refuses none of their parameters.
+    pub(super) fn write_as_gateway<T: Send + 'static>(
+        &self,
+        checked: Result<()>,
+        mut calls: Vec<Call>,
+        call: impl FnOnce((String, Uuid)) -> Call,
+        decode: fn(&[Option<i64>]) -> T,
+    ) -> CatalogWrite<T> {
+        match checked.and_then(|()| self.leases.gateway_fence()) {
+            Ok((fence, shards)) => {
+                calls.insert(0, fence);
+                self.leases.watch(shards, self.db.write_with_result(Ok(None), calls, call, decode))
             }
             Err(failure) => Box::pin(async move { Err(failure) }),
         }

@@ -7,7 +7,7 @@ use chorus_catalog::{CatalogRead, CatalogWrite};
 use chorus_journal::{from_nanos, to_nanos};
 use jiff::Timestamp;
 
-use super::{DiscordLease, PostgresDiscordTables};
+use super::PostgresDiscordTables;
 use crate::statement::call;
 
 impl IdentifyTable for PostgresDiscordTables {
@@ -21,8 +21,7 @@ impl IdentifyTable for PostgresDiscordTables {
     }
 
     fn try_record(&self, now: Timestamp, window: Duration, most: u32) -> CatalogWrite<IdentifyWindow> {
-        let recorded = self.write_as(
-            DiscordLease::Gateway,
+        let recorded = self.write_as_gateway(
             Ok(()),
             Vec::new(),
             |(node, token)| {

@@ -19,10 +19,25 @@ use chorus_journal::{Claim, Owner};
 /// The kind and the id of a lease's row.
 fn key(lease: DiscordLease) -> (String, i64) {
     match lease {
-        DiscordLease::Gateway => ("gateway".to_owned(), 0),
+        // Without shards the id is 0, as before there were any.
+        DiscordLease::Gateway { of: 0 | 1, .. } => (GATEWAY.to_owned(), 0),
+        DiscordLease::Gateway { shard, of } => (GATEWAY.to_owned(), i64::from(of) << SHARD_BITS | i64::from(shard)),
         DiscordLease::Channel(channel) => ("channel".to_owned(), channel.cast_signed()),
+        DiscordLease::Identify(bucket) => ("identify".to_owned(), i64::from(bucket)),
     }
 }
+
+/// Reads the shard and the number of shards from the id of a lease's row.
+pub(super) fn read_shard(id: i64) -> (u32, u32) {
+    let number = |id: i64| u32::try_from(id).unwrap_or_default();
+    (number(id & ((1 << SHARD_BITS) - 1)), number(id >> SHARD_BITS).max(1))
+}
+
+/// The kind of the leases of shards.
+const GATEWAY: &str = "gateway";
+
+/// Bits of the id of a lease's row below the number of shards.
+const SHARD_BITS: u32 = 16;
 
 /// The leases of this process. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -100,13 +115,15 @@ impl DiscordLeases {
     pub async fn release(&self, lease: DiscordLease) -> Result<()> {
         let (kind, id) = key(lease);
         let mut calls = vec![call!("DELETE FROM discord_leases WHERE kind = $1 AND id = $2", kind, id)];
-        if lease == DiscordLease::Gateway {
+        if matches!(lease, DiscordLease::Gateway { .. }) {
             calls.push(call!("SELECT pg_notify('released', 'discord')"));
         }
-        let epoch = self.epoch(lease);
-        let released = self.write(lease, Ok(()), calls).await;
-        epoch.inspect(|epoch| self.forget(lease, *epoch));
-        released
+        let (fence, epoch) = self.fence(lease)?;
+        calls.insert(0, fence);
+        let released = self.db.write(Ok(None), calls);
+        // Writes from now on do without it, and those before are before this one.
+        self.forget(lease, epoch);
+        released.await
     }
 
     /// The epoch in which this process has a lease, as far as it knows.
@@ -126,24 +143,61 @@ impl DiscordLeases {
         match checked.and_then(|()| self.fence(lease)) {
             Ok((fence, epoch)) => {
                 calls.insert(0, fence);
-                self.watch(lease, epoch, self.db.write(Ok(None), calls))
+                self.watch(vec![(lease, epoch)], self.db.write(Ok(None), calls))
             }
             Err(failure) => Box::pin(async move { Err(failure) }),
         }
     }
 
-    /// Forgets a lease if a write finds that another process has it.
+    /// The epochs in which this process has shards of the gateway, as far as it knows.
+    fn shards(&self) -> Vec<(DiscordLease, i64)> {
+        let silences = self.db.node.silences();
+        let held = self.held.lock();
+        let is_shard = |lease: &DiscordLease, held: &Held| {
+            matches!(lease, DiscordLease::Gateway { .. }) && held.silences == silences
+        };
+        held.iter().filter(|(lease, held)| is_shard(lease, held)).map(|(lease, held)| (*lease, held.epoch)).collect()
+    }
+
+    /// The epoch of one of these.
+    pub(super) fn shard_epoch(&self) -> Option<i64> {
+        self.shards().first().map(|(_, epoch)| *epoch)
+    }
+
+    /// The fence of the gateway: the call that fails unless this process has each shard that it believes to have, and at
+    /// least one. A process that lost one was silent, and may have lost all.
+    pub(super) fn gateway_fence(&self) -> Result<(Call, Vec<(DiscordLease, i64)>)> {
+        let shards = self.shards();
+        if shards.is_empty() {
+            return Err(lease_lost());
+        }
+        let ids: Vec<i64> = shards.iter().map(|(lease, _)| key(*lease).1).collect();
+        let epochs: Vec<i64> = shards.iter().map(|(_, epoch)| *epoch).collect();
+        Ok((call!("SELECT require_shards($1, $2)", ids, epochs), shards))
+    }
+
+    /// Queues calls that need the gateway, if `checked` refuses none of their parameters.
+    pub(super) fn write_gateway(&self, checked: Result<()>, mut calls: Vec<Call>) -> CatalogWrite<()> {
+        match checked.and_then(|()| self.gateway_fence()) {
+            Ok((fence, shards)) => {
+                calls.insert(0, fence);
+                self.watch(shards, self.db.write(Ok(None), calls))
+            }
+            Err(failure) => Box::pin(async move { Err(failure) }),
+        }
+    }
+
+    /// Forgets leases if a write finds that another process has one of them.
     pub(super) fn watch<T: Send + 'static>(
         &self,
-        lease: DiscordLease,
-        epoch: i64,
+        used: Vec<(DiscordLease, i64)>,
         write: CatalogWrite<T>,
     ) -> CatalogWrite<T> {
         let leases = self.clone();
         Box::pin(async move {
             let result = write.await;
             if result.as_ref().is_err_and(|failure| *failure == lease_lost()) {
-                leases.forget(lease, epoch);
+                used.iter().for_each(|(lease, epoch)| leases.forget(*lease, *epoch));
             }
             result
         })

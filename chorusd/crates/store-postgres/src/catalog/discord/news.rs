@@ -19,40 +19,54 @@ const LISTEN: &str = "LISTEN discord; LISTEN released";
 /// Time between two attempts to listen.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// A number that changes with each notification.
+/// Numbers that change with each notification.
 #[derive(Debug, Default)]
 pub(super) struct News {
-    number: watch::Sender<u64>,
+    work: watch::Sender<u64>,
+    releases: watch::Sender<u64>,
     started: OnceLock<()>,
 }
 
 impl News {
-    pub(super) fn subscribe(self: &Arc<Self>, db: &CatalogDb) -> watch::Receiver<u64> {
-        let receiver = self.number.subscribe();
+    /// Subscribes to work for this node.
+    pub(super) fn subscribe_work(self: &Arc<Self>, db: &CatalogDb) -> watch::Receiver<u64> {
+        self.start(db);
+        self.work.subscribe()
+    }
+
+    /// Subscribes to shards that were released.
+    pub(super) fn subscribe_releases(self: &Arc<Self>, db: &CatalogDb) -> watch::Receiver<u64> {
+        self.start(db);
+        self.releases.subscribe()
+    }
+
+    fn start(self: &Arc<Self>, db: &CatalogDb) {
         self.started.get_or_init(|| {
             let (news, db) = (self.clone(), db.clone());
+            // Both are subscribed to for as long as the daemon runs.
+            let subscribed = self.work.subscribe();
             chorus_runtime::spawn(async move {
+                let closed = async {
+                    drop(subscribed);
+                    news.work.closed().await;
+                    news.releases.closed().await;
+                };
                 tokio::select! {
                     () = news.listen(&db) => {}
-                    () = news.number.closed() => {}
+                    () = closed => {}
                 }
             });
         });
-        receiver
-    }
-
-    fn note(&self) {
-        self.number.send_modify(|number| *number += 1);
     }
 
     /// Listens for as long as the way to the database allows it.
     async fn listen(self: &Arc<Self>, db: &CatalogDb) {
         loop {
             let (news, node) = (self.clone(), db.node.id.clone());
-            let told = move |channel: &str, payload: &str| {
-                if (channel == WORK_CHANNEL && payload == node) || payload == GATEWAY_RELEASED {
-                    news.note();
-                }
+            let told = move |channel: &str, payload: &str| match channel == WORK_CHANNEL {
+                true if payload == node => note(&news.work),
+                false if payload == GATEWAY_RELEASED => note(&news.releases),
+                _ => {}
             };
             match db.readers.listen(LISTEN, Arc::new(told)).await {
                 Ok(true) => {}
@@ -62,7 +76,12 @@ impl News {
             }
             tokio::time::sleep(RETRY_DELAY).await;
             // Something may have been missed.
-            self.note();
+            note(&self.work);
+            note(&self.releases);
         }
     }
+}
+
+fn note(number: &watch::Sender<u64>) {
+    number.send_modify(|number| *number += 1);
 }

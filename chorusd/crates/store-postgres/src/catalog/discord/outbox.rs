@@ -86,7 +86,7 @@ impl OutboxTable for PostgresDiscordTables {
             },
             |_| (),
         );
-        self.leases.watch(lease, epoch, begun)
+        self.leases.watch(vec![(lease, epoch)], begun)
     }
 
     fn mark_unsent(&self, id: i64) -> CatalogWrite<()> {

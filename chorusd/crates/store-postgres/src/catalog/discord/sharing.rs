@@ -1,14 +1,15 @@
 //! The agreement of nodes about Discord besides the leases: who works on which claim, and what they pass to each other.
 
 use chorus_catalog::CatalogRead;
-use chorus_catalog::discord::{DiscordLease, OpenClaim, SharedDiscord, SharedWork};
+use chorus_catalog::discord::{DiscordLease, GatewayOwners, OpenClaim, SharedDiscord, SharedWork};
 use chorus_journal::Claim;
 use tokio::sync::watch;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::DiscordLeases;
-use super::claims::read_open;
+use super::claims::{notify_owner_of_claim, read_open};
+use super::leases::read_shard;
 use super::news::WORK_CHANNEL;
 use crate::catalog::results::is_one;
 use crate::errors::read_failed;
@@ -45,6 +46,17 @@ const WAITING_WORK: &str = "WITH RECURSIVE fresh AS (
      SELECT 4, 0, NULL WHERE EXISTS (SELECT FROM discord_handed WHERE node = $1)
      ORDER BY kind, id";
 
+/// The statement that finds who has which shard. `$1` is the age of a stale heartbeat in seconds.
+const GATEWAY_OWNERS: &str = "WITH fresh AS (
+         SELECT id, boot, draining FROM nodes
+             WHERE NOT stopped AND heartbeat > clock_timestamp() - make_interval(secs => $1)
+     )
+     SELECT 1 AS kind, count(*) AS id, '' AS node FROM discord_members m JOIN fresh f ON f.id = m.node AND f.boot = m.boot
+         WHERE NOT f.draining
+     UNION ALL
+     SELECT 2, l.id, l.owner_node FROM discord_leases l JOIN fresh f ON f.id = l.owner_node AND f.boot = l.owner_boot
+         WHERE l.kind = 'gateway'";
+
 impl SharedDiscord for DiscordLeases {
     fn claim(&self, lease: DiscordLease) -> CatalogRead<'_, Claim> {
         Box::pin(Self::claim(self, lease))
@@ -56,6 +68,39 @@ impl SharedDiscord for DiscordLeases {
 
     fn release(&self, lease: DiscordLease) -> CatalogRead<'_, ()> {
         Box::pin(Self::release(self, lease))
+    }
+
+    fn set_member(&self, wants: bool) -> CatalogRead<'_, ()> {
+        let sql = match wants {
+            true => {
+                "INSERT INTO discord_members (node, boot) VALUES ($1, $2)
+                 ON CONFLICT (node) DO UPDATE SET boot = $2 WHERE discord_members.boot < $2"
+            }
+            false => {
+                "WITH gone AS (DELETE FROM discord_members WHERE node = $1 AND boot = $2 RETURNING 1)
+                 SELECT pg_notify('released', 'discord') FROM gone"
+            }
+        };
+        Box::pin(async move {
+            let (node, boot) = self.db.node();
+            self.run(call!(sql, node, boot)).await.map(drop)
+        })
+    }
+
+    fn gateway_owners(&self) -> CatalogRead<'_, GatewayOwners> {
+        Box::pin(async move {
+            let mut owners = GatewayOwners::default();
+            for row in self.db.read(GATEWAY_OWNERS, &[&STALE_AFTER.as_secs_f64()]).await? {
+                match (row.get::<_, i32>(0), row.get::<_, i64>(1)) {
+                    (1, count) => owners.members = u32::try_from(count).unwrap_or(u32::MAX),
+                    (_, id) => {
+                        let (shard, of) = read_shard(id);
+                        owners.shards.push((shard, of, row.get(2)));
+                    }
+                }
+            }
+            Ok(owners)
+        })
     }
 
     fn waiting_work(&self) -> CatalogRead<'_, SharedWork> {
@@ -95,12 +140,13 @@ impl SharedDiscord for DiscordLeases {
 
     fn withdraw(&self, message: u64) -> CatalogRead<'_, bool> {
         let (_, boot) = self.db.node();
-        let gateway = self.epoch(DiscordLease::Gateway);
+        let gateway = self.shard_epoch();
         let withdraw = |(node, token): (String, Uuid)| {
             let sql = "SELECT keep_result($1, $2, ARRAY[move_claim($3, ARRAY['queued'], 'dropped', $1, $4, $5)])";
             call!(sql, node, token, message.cast_signed(), boot, gateway)
         };
-        self.db.write_with_result(Ok(None), Vec::new(), withdraw, is_one)
+        let tell = notify_owner_of_claim(message, self.db.node.id.clone());
+        self.db.write_with_result(Ok(None), vec![tell], withdraw, is_one)
     }
 
     fn hand_over(&self, agent: Uuid, id: u64, body: String) -> CatalogRead<'_, bool> {
@@ -130,7 +176,11 @@ impl SharedDiscord for DiscordLeases {
     }
 
     fn news(&self) -> watch::Receiver<u64> {
-        self.news.subscribe(&self.db)
+        self.news.subscribe_work(&self.db)
+    }
+
+    fn releases(&self) -> watch::Receiver<u64> {
+        self.news.subscribe_releases(&self.db)
     }
 }
 
