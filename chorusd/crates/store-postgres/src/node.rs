@@ -51,6 +51,8 @@ pub(crate) struct Node {
     silences: AtomicU64,
     /// The nodes whose heartbeat was stale at that time.
     silent: watch::Sender<Vec<String>>,
+    /// There may be agents that no running node has.
+    pub(crate) unowned: AtomicBool,
     /// Told when an agent was given up to this node, or may have been.
     pub(crate) wanted: Arc<Notify>,
     /// It claims no agents.
@@ -90,6 +92,7 @@ impl Node {
             was_silent: AtomicBool::new(false),
             silences: AtomicU64::new(0),
             silent: watch::Sender::default(),
+            unowned: AtomicBool::new(true),
             wanted,
             draining: AtomicBool::new(false),
         }))
@@ -101,13 +104,18 @@ impl Node {
     /// Fails with `conflict` if another process has started as this node, which must end this one.
     pub(crate) async fn send_heartbeat(&self, client: &Client, route: Route) -> Result<()> {
         let begun = Instant::now();
-        // With the nodes that are silent, and whether agents were given up to this one, so that nobody has to ask for that.
+        // With the nodes that are silent, whether agents were given up to this one, and whether no running node has some, so that
+        // nobody has to ask for that.
         let sql = "UPDATE nodes SET heartbeat = clock_timestamp()
              FROM (SELECT heartbeat FROM nodes WHERE id = $1) AS last
              WHERE nodes.id = $1 AND nodes.boot = $2 AND NOT nodes.stopped
              RETURNING last.heartbeat <= clock_timestamp() - make_interval(secs => $3), ARRAY(SELECT other.id FROM nodes other WHERE other.id <> $1 AND NOT other.stopped
                  AND other.heartbeat <= clock_timestamp() - make_interval(secs => $3) ORDER BY other.id),
-                 EXISTS (SELECT FROM heads WHERE wanted_by = $1 AND owner_node IS NULL)";
+                 EXISTS (SELECT FROM heads WHERE wanted_by = $1 AND owner_node IS NULL),
+                 EXISTS (SELECT FROM heads WHERE owner_node IS NULL)
+                     OR EXISTS (SELECT FROM nodes other WHERE other.id <> $1
+                         AND (other.stopped OR other.heartbeat <= clock_timestamp() - make_interval(secs => $3))
+                         AND EXISTS (SELECT FROM heads WHERE owner_node = other.id))";
         let renew = call!(sql, self.id.clone(), self.boot, STALE_AFTER.as_secs_f64());
         let rows = run_alone(client, route, renew).await.map_err(|e| read_failed(&e))?;
         let row = rows.first().ok_or_else(|| replaced(&self.id))?;
@@ -119,6 +127,7 @@ impl Node {
         if row.get(2) {
             self.wanted.notify_one();
         }
+        self.unowned.store(row.get(3), Ordering::Relaxed);
         *self.last_heartbeat.lock() = begun;
         self.beats.send_replace(());
         self.silent.send_if_modified(|known| {

@@ -104,9 +104,14 @@ impl Ownership for PostgresJournal {
              RETURNING agent_id, epoch";
         let stale = STALE_AFTER.as_secs_f64();
         let claim = call!(sql, self.node.id.clone(), self.node.boot, stale, i64::from(limit));
-        Box::pin(
-            async move { if self.leaves_to_others().await? { Ok(Vec::new()) } else { self.claim_by(claim).await } },
-        )
+        Box::pin(async move {
+            // The heartbeats ask for that anyway.
+            let nobody_can_be_due = !self.node.unowned.load(Ordering::Relaxed);
+            if nobody_can_be_due || self.leaves_to_others().await? {
+                return Ok(Vec::new());
+            }
+            self.claim_by(claim).await
+        })
     }
 
     fn release(&self, agent: Uuid) -> JournalRead<'_, Option<String>> {
