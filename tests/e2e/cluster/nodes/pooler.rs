@@ -15,7 +15,6 @@ const AGENTS: usize = 6;
 
 /// No node is notified then: each learns from its heartbeats what it is to claim.
 #[tokio::test(flavor = "multi_thread")]
-#[expect(clippy::print_stdout, reason = "the figure is for the documentation")]
 async fn agents_move_through_a_pooler_in_transaction_mode() {
     let Some(database) = Database::create().await.expect("a database") else { return };
     let Some(port) = database.port_through(PoolMode::Transaction).expect("a pooler") else { return };

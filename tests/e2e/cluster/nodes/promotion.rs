@@ -16,7 +16,6 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The nodes are not restarted: they find the new primary by the list in their URL.
 #[tokio::test(flavor = "multi_thread")]
-#[expect(clippy::print_stdout, reason = "the figure is for the documentation")]
 async fn nothing_acknowledged_is_lost_when_a_synchronous_standby_is_promoted() {
     let Some(primary) = Server::start().expect("a server") else {
         return skip("PostgreSQL is not installed here");

@@ -14,7 +14,6 @@ const BOUND: Duration = Duration::from_secs(20);
 
 /// A save keeps the other requests for its agent waiting, so that it may not wait for long.
 #[tokio::test(flavor = "multi_thread")]
-#[expect(clippy::print_stdout, reason = "the figure is for the documentation")]
 async fn a_save_and_what_waits_for_it_are_answered_within_seconds() {
     let Some(cluster) = Cluster::create() else { return };
     let Some(bucket) = TestBucket::create() else { return };

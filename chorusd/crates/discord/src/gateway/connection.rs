@@ -192,7 +192,12 @@ impl Connection<'_> {
     /// Handles a message of the gateway. Returns the end of the connection if it was the last one.
     fn handle_text(&mut self, text: &str) -> Option<ConnectionEnd> {
         match parse_payload(text) {
-            Payload::Hello => self.deadline = Instant::now() + SESSION_TIMEOUT,
+            // The turns of other shards may come first.
+            Payload::Hello => {
+                let shards = &self.app.shards;
+                let wait = shards.identify_turns.longest_wait(shards.count());
+                self.deadline = Instant::now() + wait + SESSION_TIMEOUT;
+            }
             Payload::Control => self.state.events.report_missed(),
             Payload::Resumed => self.mark_opened(true),
             Payload::Unreadable { kind, why, seq } => {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use chorus_base::error::{Error, Result};
 use chorus_base::sync::Mutex;
 use chorus_engine::KeyedMutex;
-use chorus_engine::ops::discord::{DiscordLease, LeaseClaim, identify_budget};
+use chorus_engine::ops::discord::{DiscordLease, LeaseClaim, SharedDiscord, identify_budget};
 use chorus_runtime::SpawnTracked as _;
 use jiff::Timestamp;
 use tokio::sync::{OwnedMutexGuard, mpsc, oneshot};
@@ -19,6 +19,9 @@ use crate::app::DiscordApp;
 
 /// Discord accepts one IDENTIFY in five seconds, measured at its end.
 const IDENTIFY_INTERVAL: Duration = Duration::from_millis(5_500);
+
+/// Time between two attempts to release a turn while the database is away.
+const RELEASE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Time between two attempts to get the turn of a bucket in which another node begins a session.
 const LEASE_INTERVAL: Duration = Duration::from_millis(500);
@@ -79,6 +82,12 @@ impl IdentifyTurns {
         self.concurrency.store(concurrency, Ordering::Relaxed);
     }
 
+    /// Returns how long a shard waits at most while each of the other ones, of `count` in all, begins a session.
+    pub(super) fn longest_wait(&self, count: u32) -> Duration {
+        let concurrency = self.concurrency.load(Ordering::Relaxed).max(1);
+        IDENTIFY_INTERVAL * (count.div_ceil(concurrency).saturating_sub(1))
+    }
+
     fn bucket(&self, shard: u32) -> u32 {
         shard % self.concurrency.load(Ordering::Relaxed).max(1)
     }
@@ -96,8 +105,6 @@ struct Turn {
     bucket: u32,
     /// Time until then.
     held: Duration,
-    /// False while it is not known that the lease was granted.
-    is_granted: bool,
     one_at_a_time: Option<OwnedMutexGuard<()>>,
 }
 
@@ -105,13 +112,12 @@ impl Turn {
     /// Waits for the turn of a bucket.
     async fn wait(app: &Arc<DiscordApp>, bucket: u32) -> Result<Self> {
         let one_at_a_time = Some(app.shards.identify_turns.locks.lock(bucket).await);
-        let mut turn = Self { app: app.clone(), bucket, held: Duration::ZERO, is_granted: false, one_at_a_time };
+        let turn = Self { app: app.clone(), bucket, held: Duration::ZERO, one_at_a_time };
         if let Some(shared) = &app.tables.shared {
             while !matches!(shared.claim(DiscordLease::Identify(bucket)).await?, LeaseClaim::Granted { .. }) {
                 sleep(LEASE_INTERVAL).await;
             }
         }
-        turn.is_granted = true;
         Ok(turn)
     }
 }
@@ -120,22 +126,32 @@ impl Drop for Turn {
     fn drop(&mut self) {
         let Some(shared) = self.app.tables.shared.clone() else { return };
         let (stop, lease, held) = (self.app.stop.clone(), DiscordLease::Identify(self.bucket), self.held);
-        let (is_granted, one_at_a_time) = (self.is_granted, self.one_at_a_time.take());
+        let one_at_a_time = self.one_at_a_time.take();
         self.app.tasks.spawn_tracked(async move {
             tokio::select! {
                 () = sleep(held) => {}
                 // The next daemon asks the budget.
                 () = stop.cancelled() => {}
             }
-            // A claim whose answer nobody waited for may have been granted.
-            let is_held = shared.holds(lease)
-                || (!is_granted && matches!(shared.claim(lease).await, Ok(LeaseClaim::Granted { .. })));
-            if is_held && let Err(failure) = shared.release(lease).await {
+            // Until nobody has it, or another node: the others wait for as long as this node has it and lives.
+            while let Err(failure) = release(&*shared, lease).await {
                 tracing::debug!(%failure, "cannot let another node start a session");
+                tokio::select! {
+                    () = sleep(RELEASE_INTERVAL) => {}
+                    () = stop.cancelled() => break,
+                }
             }
             drop(one_at_a_time);
         });
     }
+}
+
+/// Releases a lease. It may be this node's though its claim was not answered, or though the node was silent since.
+async fn release(shared: &dyn SharedDiscord, lease: DiscordLease) -> Result<()> {
+    if shared.holds(lease) || matches!(shared.claim(lease).await?, LeaseClaim::Granted { .. }) {
+        shared.release(lease).await?;
+    }
+    Ok(())
 }
 
 /// Takes one identify from the budget; it is on disk when this returns. The inner error is the time at which the budget

@@ -40,6 +40,7 @@ pub(super) async fn run(app: &Arc<DiscordApp>, shared: &Arc<dyn SharedDiscord>) 
         app,
         shared,
         is_prepared: false,
+        is_member: false,
         own: HashMap::new(),
         unclaimed: HashMap::new(),
         extra: HashMap::new(),
@@ -72,6 +73,8 @@ struct Node<'n> {
     shared: &'n Arc<dyn SharedDiscord>,
     /// The number of shards is known.
     is_prepared: bool,
+    /// Other nodes leave shards to this one.
+    is_member: bool,
     /// The shards that this node has, with the tokens that end their terms.
     own: HashMap<u32, CancellationToken>,
     /// The shards that nobody has, and since when.
@@ -111,8 +114,7 @@ impl Node<'_> {
 
     /// Takes and releases shards. Returns false if Discord refuses the token.
     async fn look(&mut self) -> Result<bool> {
-        self.shared.set_member(true).await?;
-        let owners = self.shared.gateway_owners().await?;
+        let mut owners = self.shared.gateway_owners().await?;
         let own_name = self.app.ops.store.ownership.as_ref().map(|ownership| ownership.node().to_owned());
         let is_other = |(_, _, node): &&(u32, u32, String)| Some(node) != own_name.as_ref();
         let used = owners.shards.iter().find(is_other).map(|(_, of, _)| *of);
@@ -131,7 +133,14 @@ impl Node<'_> {
             if self.own.is_empty() {
                 self.wait_for_same_count(*of, node);
             }
+            // It takes none, so nobody leaves it any.
+            self.is_member = false;
+            self.shared.set_member(false).await?;
             return Ok(true);
+        }
+        self.shared.set_member(true).await?;
+        if !std::mem::replace(&mut self.is_member, true) {
+            owners = self.shared.gateway_owners().await?;
         }
         self.balance(&owners, count, own_name.as_deref()).await?;
         Ok(true)
@@ -185,8 +194,8 @@ impl Node<'_> {
                 self.app.ops.discord.set_shard_state(shard, state);
             }
         }
-        let excess = self.own.len().saturating_sub(share);
         let mut last: Vec<u32> = self.own.keys().filter(|shard| !self.extra.contains_key(*shard)).copied().collect();
+        let excess = last.len().saturating_sub(share);
         last.sort_unstable_by(|one, other| other.cmp(one));
         for shard in last.into_iter().take(excess) {
             tracing::info!(shard, "another node is to have a shard");
@@ -244,6 +253,12 @@ impl Node<'_> {
             () = self.app.stop.cancelled() => {}
             Some((shard, end)) = self.ends.recv() => {
                 self.own.remove(&shard);
+                let mut end = end;
+                // After a silence all end at once.
+                while let Ok((shard, other)) = self.ends.try_recv() {
+                    self.own.remove(&shard);
+                    end = if other == TermEnd::Refused { other } else { end };
+                }
                 if end != TermEnd::Refused {
                     tokio::select! {
                         () = sleep(RETRY_INTERVAL) => {}

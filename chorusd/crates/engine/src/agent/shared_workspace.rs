@@ -172,7 +172,7 @@ fn is_long(chain: &[WorkspaceBundle]) -> bool {
     let bytes = total_bytes(later);
     if complete.bytes.saturating_add(bytes) >= MAX_BUNDLE_BYTES {
         // It may be too large, which is not tried with each save.
-        return chain.len() % MAX_CHAIN == 0;
+        return chain.len().is_multiple_of(MAX_CHAIN);
     }
     chain.len() >= MAX_CHAIN || bytes > complete.bytes.max(MIN_FOLD_BYTES)
 }

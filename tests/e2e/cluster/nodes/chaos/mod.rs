@@ -95,7 +95,7 @@ fn texts_in(text: &str) -> impl Iterator<Item = &str> {
 impl Chaos {
     /// Prepares them; `None` if a program is not installed.
     async fn create(is_long: bool) -> Option<Self> {
-        let Some(bucket) = TestBucket::create() else { return None };
+        let bucket = TestBucket::create()?;
         let Some(server) = Server::start().expect("a server") else {
             skip("PostgreSQL is not installed here");
             return None;
@@ -187,7 +187,6 @@ impl Chaos {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
-#[expect(clippy::print_stdout, reason = "what was done is for the documentation")]
 async fn failures_of_everything_lose_and_double_nothing() {
     let seconds = rounds_from_env("CHORUS_CLUSTER_SECONDS", SECONDS);
     let seed = seed_from_env("CHORUS_CLUSTER_SEED", 27);
