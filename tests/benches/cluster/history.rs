@@ -18,12 +18,12 @@ const PAGE: u64 = 20;
 /// Multiplies the only row: the bodies do not exist, which the list does not look at.
 async fn multiply_rows(database: &Client) -> Result {
     const COLUMNS: &str = "SELECT string_agg(column_name::text, ', ') FROM information_schema.columns
-        WHERE table_name = 'sessions' AND is_generated = 'NEVER'";
+        WHERE table_name = 'sessions' AND is_generated = 'NEVER' AND is_identity = 'NO'";
     let columns: String = database.query_one(COLUMNS, &[]).await?.get(0);
     let multiply = format!(
         "INSERT INTO sessions ({columns})
          SELECT {columns} FROM (SELECT (jsonb_populate_record(s, jsonb_build_object(
-             'id', gen_random_uuid(), 'serial', s.serial + n, 'place', s.place - n,
+             'id', gen_random_uuid(), 'place', s.place - n,
              'session_id', '2026-01-01_copy-' || n, 'body_key', s.body_key || n))).*
          FROM sessions s, generate_series(1::bigint, $1) n) AS copies"
     );
