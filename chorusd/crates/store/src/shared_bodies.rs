@@ -16,7 +16,7 @@ use super::session_files::{path_of, stamp};
 /// Bytes of a body from which a session that is not on this machine is read in pages, and not copied as a whole.
 const MIN_PAGED_BYTES: u64 = 1 << 20;
 
-/// What is in the bucket, compared with the database.
+/// The contents of the bucket, compared with the database.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BucketComparison {
     pub sessions: BodyComparison,

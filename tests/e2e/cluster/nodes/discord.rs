@@ -75,7 +75,7 @@ impl Fixture {
         wait_for_gateway(self.daemons[node].as_ref().expect("a daemon"));
     }
 
-    /// What a node has logged.
+    /// Returns the log of a node.
     pub(super) fn log(&self, node: usize) -> String {
         self.daemons[node].as_ref().expect("a daemon").read_log()
     }

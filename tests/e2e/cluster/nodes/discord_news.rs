@@ -76,7 +76,7 @@ fn commands_in_direct_messages_are_carried_out_by_a_node_without_the_gateway() {
 fn what_was_missed_is_answered_though_the_agent_has_moved_away_from_the_node_with_the_gateway() {
     let Some(fixture) = Fixture::with("", "dm_agent = \"x\"\n") else { return };
     fixture.models.anthropic().set_fallback(Response::text(["Yes."]));
-    // Discord refuses the node b for good, so a gets the gateway, and keeps it while it drains.
+    // Discord refuses the node b permanently, so a gets the gateway, and keeps it while it drains.
     fixture.discord.close_connections(4014);
     fixture.wait_for_gateway(0);
     let room = &fixture.rooms[0];

@@ -278,7 +278,7 @@ pub async fn take_on(
     }
 }
 
-/// What an agent has to know about its workspace.
+/// News about its workspace that an agent has to know.
 #[derive(Debug)]
 pub struct WorkspaceNews {
     pub text: String,

@@ -13,7 +13,7 @@ use rustix::process::Signal;
 use super::takeovers::{self, Takeovers};
 use super::{Chaos, NAMES, pick};
 
-/// What may happen.
+/// The kinds of faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     Kill,
@@ -28,7 +28,7 @@ enum Fault {
     ResetConnections,
 }
 
-/// What happens to connections.
+/// The kinds of faults of connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cable {
     Silent,

@@ -44,7 +44,7 @@ const SLOW: Duration = Duration::from_secs(12);
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
-/// What stands between a node and the others.
+/// The proxies between a node and the others.
 struct Proxies {
     database: FaultProxy,
     peers: FaultProxy,
