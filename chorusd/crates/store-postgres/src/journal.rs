@@ -8,7 +8,7 @@ use chorus_base::error::{Error, Result};
 use chorus_journal::{Claim, ContextRow, EventPublisher, JournalWrite, NewEvent};
 use deadpool_postgres::Object;
 use futures_util::future::join_all;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, RwLock};
 use tokio::task::JoinHandle;
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -41,6 +41,9 @@ pub struct PostgresJournal {
     pub(crate) publisher: EventPublisher,
     pub(crate) next_context: AtomicI64,
     pub(crate) remote_events: RemoteEvents,
+    /// Held, exclusively, by claims of many agents, from their statement until the answer is recorded, and shared by those of one
+    /// agent, which would else claim the same agent twice, in two epochs.
+    pub(crate) claims: RwLock<()>,
     heartbeats: JoinHandle<()>,
 }
 
@@ -80,6 +83,7 @@ impl PostgresJournal {
             publisher,
             next_context,
             remote_events: RemoteEvents::new(),
+            claims: RwLock::default(),
             heartbeats,
         })
     }
@@ -95,6 +99,7 @@ impl PostgresJournal {
     /// As [`PostgresJournal::claim`]; a node that drains claims it, too, if it is new.
     pub(crate) async fn claim_as(&self, agent: Uuid, is_new: bool) -> Result<Claim> {
         let reader = self.reader().await?;
+        let _no_other_claims_many = self.claims.read().await;
         ownership::claim(&reader, self.readers.route(), &self.node, &self.grants, (agent, is_new)).await
     }
 

@@ -38,13 +38,13 @@ pub(super) fn expect_nodes(client: &mut Client, expected: &[(&str, NodeState, u6
 }
 
 /// A client that appends to an agent all the time, and measures how long the longest answer takes.
-struct Asker {
+pub(super) struct Asker {
     over: Arc<AtomicBool>,
     thread: std::thread::JoinHandle<(Vec<String>, Duration)>,
 }
 
 impl Asker {
-    fn start(home: &Home, agent: &'static str, prefix: &str) -> Self {
+    pub(super) fn start(home: &Home, agent: &'static str, prefix: &str) -> Self {
         let over = Arc::new(AtomicBool::new(false));
         let (ends, mut client) = (over.clone(), Client::connect(&home.socket()).expect("a client"));
         let (prefix, runtime) = (prefix.to_owned(), tokio::runtime::Handle::current());
@@ -64,7 +64,7 @@ impl Asker {
 
     /// Ends the client. Returns what it has appended.
     #[expect(clippy::print_stdout, reason = "the figure is for the documentation")]
-    fn end(self, what: &str) -> Vec<String> {
+    pub(super) fn end(self, what: &str) -> Vec<String> {
         self.over.store(true, Ordering::Relaxed);
         let (texts, longest) = self.thread.join().expect("the appends");
         println!("{what}: {} appends, the longest took {} ms", texts.len(), longest.as_millis());

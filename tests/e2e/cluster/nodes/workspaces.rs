@@ -11,6 +11,7 @@ use chorus_proto::methods::doctor::{Doctor, DoctorParams, Verdict};
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::{DEADLINE, Home, wait_until};
 
+use super::drain::Asker;
 use super::{Cluster, start_all, try_append};
 use crate::tools::git::git;
 
@@ -156,6 +157,28 @@ fn a_workspace_that_is_drained_lacks_nothing_and_edits_of_both_nodes_are_kept() 
         fs::read_dir(workspace(&homes[0])).expect("the workspace").map(|entry| entry.expect("a file").file_name());
     let copies: Vec<_> = names.filter(|name| name.to_string_lossy().starts_with("cache.txt.conflict-a-")).collect();
     assert!(matches!(&copies[..], [copy] if read(&homes[0], &copy.to_string_lossy()) == "of a\n"), "{copies:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_is_asked_for_while_it_moves_lacks_nothing() {
+    let Some(cluster) = Cluster::create() else { return };
+    let homes = [cluster.node("a"), cluster.node("b")];
+    let [a, b] = start_all(&homes);
+    let mut clients = [a.client(), b.client()];
+    init(&mut clients[0]);
+    clients[0].append("x", "one");
+    write(&homes[0], "plan.md", "Nothing yet.\n");
+    clients[0].save("x", "draft");
+    for round in 0..8 {
+        let (from, to) = (round % 2, (round + 1) % 2);
+        // The requests claim the agent when the notification that it is wanted does.
+        let askers = [Asker::start(&homes[from], "x", "a"), Asker::start(&homes[to], "x", "b")];
+        write(&homes[from], "plan.md", &format!("Round {round}.\n"));
+        drain(&mut clients[from], ["a", "b"][from]);
+        askers.into_iter().for_each(|asker| drop(asker.end("while the agent moves")));
+        assert_eq!(read(&homes[to], "plan.md"), format!("Round {round}.\n"));
+    }
+    assert_eq!(notices(&mut clients[0]), [""; 0]);
 }
 
 #[test]
