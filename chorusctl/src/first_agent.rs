@@ -60,7 +60,7 @@ pub(crate) fn create(app: &mut App) -> Result<bool, Error> {
     if !app.global.quiet {
         let first = if agents.is_empty() { " (your first; `chorusctl agent init` creates others)" } else { "" };
         app.stderr.line(&format!("created agent {name}{first}"));
-        let workspace = format::workspace(&created.path);
+        let workspace = format::workspace(&created);
         app.stderr.line(&format!("its tools work in {workspace}, not in this directory"));
     }
     Ok(true)

@@ -368,7 +368,7 @@ impl Daemon {
             self.ops.sessions.history_numbers.store(&self.ops.home);
             // The store needs the rest of the time to release what it has.
             let files_until = deadline - self.ops.config.stop_timeout.mul_f64(0.1);
-            let _ = timeout_at(files_until, self.ops.agent_resolver.claims.store_file_edits()).await;
+            let _ = timeout_at(files_until, self.ops.agent_resolver.claims.store_file_edits(None, usize::MAX)).await;
             let closed = timeout_at(deadline, self.ops.store.close()).await;
             if let Ok(Err(failure)) = closed {
                 tracing::warn!(%failure, "cannot store a copy of the catalog");

@@ -141,6 +141,9 @@ pub struct Agent {
     pub guild_id: Option<String>,
     /// The agent's directory.
     pub path: String,
+    /// Its workspace, unless that is the directory `workspace` in its own: on a file system that the nodes of a cluster share.
+    #[omit_empty]
+    pub workspace: Option<String>,
     pub context: Option<ContextInfo>,
     /// Its other conversations that have a live context, by name.
     #[omit_empty]

@@ -8,6 +8,7 @@ use chorus_proto::methods::agent::{List, ListParams};
 
 use super::ToolSession;
 use crate::app::App;
+use crate::commands::format;
 use crate::error::Error;
 
 /// Returns the given directory, or the one in which the conversation was held, or the workspace of its agent, or the
@@ -40,6 +41,6 @@ pub fn find_project_dir(app: &mut App, session: &ToolSession, given: Option<&Pat
 fn find_workspace(app: &mut App, session: &ToolSession) -> Result<Option<PathBuf>, Error> {
     let agents = app.call::<List>(&ListParams { all: true })?.agents;
     let agent = agents.into_iter().find(|agent| agent.id == session.base.agent_id);
-    let workspace = agent.map(|agent| Path::new(&agent.path).join("workspace"));
+    let workspace = agent.map(|agent| format::workspace_path(&agent));
     Ok(workspace.filter(|dir| dir.is_dir()))
 }

@@ -24,7 +24,7 @@ pub(super) fn print(app: &mut App, agent: &Agent) -> Result<(), Error> {
         _ => "its own rules (chorusctl permissions show)".to_owned(),
     };
     write_field(out, "permissions", &profile)?;
-    write_field(out, "tools work in", &format::workspace(&agent.path))?;
+    write_field(out, "tools work in", &format::workspace(agent))?;
     if let Some(blocked) = &agent.blocked {
         let hint = blocked.hint.as_deref().map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
         write_field(out, "does not answer", &format!("{}{hint}", blocked.reason))?;

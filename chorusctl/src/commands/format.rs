@@ -1,6 +1,6 @@
 //! Formats sessions and agents in the words that several commands share.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use chorus_proto::{
     Agent, AgentState, ContextInfo, ConversationRef, Meter, RunningTurn, Session, SummarySource, TokenPair,
@@ -187,10 +187,16 @@ pub fn turn(turn: &RunningTurn) -> String {
     format!("step {}, {}{for_slot}{waiting}", turn.step, time::format_two_units(turn.seconds))
 }
 
-/// Returns the directory in which the tools of the agent in `agent_dir` work, with `~` for the user's home.
+/// Returns the directory in which the tools of an agent work.
 #[must_use]
-pub fn workspace(agent_dir: &str) -> String {
-    let path = Path::new(agent_dir).join("workspace");
+pub fn workspace_path(agent: &Agent) -> PathBuf {
+    agent.workspace.as_ref().map_or_else(|| Path::new(&agent.path).join("workspace"), PathBuf::from)
+}
+
+/// Returns the directory in which the tools of an agent work, with `~` for the user's home.
+#[must_use]
+pub fn workspace(agent: &Agent) -> String {
+    let path = workspace_path(agent);
     let home = std::env::home_dir().filter(|home| home.parent().is_some());
     let short = home.and_then(|home| Some(Path::new("~").join(path.strip_prefix(home).ok()?)));
     sanitize::one_line(&short.unwrap_or(path).to_string_lossy())

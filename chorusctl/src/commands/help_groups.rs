@@ -15,7 +15,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     ("Agents", &["agent", "memory", "models", "tasks", "cancel", "settings", "mcp", "hooks", "usage"]),
     ("Oversight", &["approvals", "permissions", "audit", "events"]),
-    ("System", &["daemon", "doctor", "backup", "tour", "completions", "man", "help"]),
+    ("System", &["daemon", "doctor", "backup", "cluster", "store", "tour", "completions", "man", "help"]),
 ];
 
 /// Width of the column with the names.

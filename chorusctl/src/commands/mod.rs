@@ -132,12 +132,10 @@ pub enum Command {
     /// Check the installation for problems
     Doctor(doctor::Args),
     /// Show the nodes of a cluster, and move their agents
-    #[command(hide = true)]
     Cluster(cluster::Args),
     /// Back up everything; verify or restore a backup
     Backup(backup::Args),
     /// Copy everything to another database
-    #[command(hide = true)]
     Store(store::Args),
     /// Run a ten-second demo in a temporary directory
     Tour(tour::Args),

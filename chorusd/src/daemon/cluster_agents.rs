@@ -15,6 +15,9 @@ const DUE_AT_ONCE: u32 = 100;
 /// Time between two looks for files of agents that somebody has edited.
 const EDITS_INTERVAL: Duration = Duration::from_secs(10);
 
+/// Limit of the agents whose files are looked at each time: with more, each has its turn less often.
+const LOOKED_AT_ONCE: usize = 200;
+
 /// Takes on agents of which something is due and those that other nodes move here, drops those that others take over, and
 /// stores the files of those it has, until `stop` is cancelled. Ends at once without a cluster.
 pub(super) async fn run(claims: Arc<AgentClaims>, stop: CancellationToken) {
@@ -30,9 +33,12 @@ pub(super) async fn run(claims: Arc<AgentClaims>, stop: CancellationToken) {
         }
     };
     let edits = async {
+        // What was edited while this daemon did not run.
+        claims.store_file_edits(None, usize::MAX).await;
+        let mut last = None;
         loop {
             tokio::time::sleep(EDITS_INTERVAL).await;
-            claims.store_file_edits().await;
+            last = claims.store_file_edits(last, LOOKED_AT_ONCE).await;
         }
     };
     tokio::select! {

@@ -12,7 +12,7 @@ use chorus_journal::Journal as _;
 use chorus_proto::ErrorKind;
 use chorus_redact::Redactor;
 use chorus_shared_files::SharedAgentFiles;
-use chorus_store::{DB_DIR, OnFatal, SessionFiles, Store, Upkeep};
+use chorus_store::{DB_DIR, OnFatal, RootChoice, SessionFiles, Store, Upkeep, WorkspaceRoot};
 use chorus_store_postgres::{DatabaseUrl, NodeName, PostgresJournal};
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
@@ -35,7 +35,13 @@ pub(super) async fn open(
 ) -> Result<Store> {
     let url = read_url(&config.store.url)?;
     let address = config.cluster.advertise.clone().unwrap_or_default();
-    let name = NodeName { id: super::cluster_ports::node_name(&config.cluster)?, address };
+    let choice = match config.workspace_root() {
+        Some(path) => RootChoice::Path(path.to_owned()),
+        None if config.cluster.unshares_workspaces => RootChoice::End,
+        None => RootChoice::Unset,
+    };
+    let id = super::cluster_ports::node_name(&config.cluster)?;
+    let name = NodeName { id, address, shares_workspaces: config.workspace_root().is_some() };
     // Before anything is written to the database.
     let bucket = SessionBucket::open(&config.store.sessions, (home, clock), redactor).await?;
     chorus_store_copy::refuse_unfinished(&url).await?;
@@ -45,7 +51,16 @@ pub(super) async fn open(
     let known = home.join(DB_DIR).join(KNOWN_FILES_DIR);
     let workspaces = (journal.workspace_bundle_table(), name.id.clone());
     let agent_files = SharedAgentFiles::new(journal.agent_file_table(), name.id, known, clock.clone());
-    let with_files = |store: Store| store.with_agent_files(Arc::new(agent_files));
+    let opened = WorkspaceRoot::open(choice, &*catalog.settings, &*journal).await;
+    let root = match opened {
+        Ok(root) => root,
+        Err(refused) => {
+            // The other nodes need not wait for its heartbeat.
+            let _ = journal.close().await;
+            return Err(refused);
+        }
+    };
+    let with_files = |store: Store| store.with_agent_files(Arc::new(agent_files)).with_workspace_root(root);
     let Some(bucket) = bucket else {
         let store = Store::with_database(journal.clone(), catalog, journal, Arc::new(upkeep), on_fatal);
         return Ok(with_files(store));

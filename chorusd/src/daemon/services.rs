@@ -351,6 +351,7 @@ fn hidden_paths(places: &InstancePaths, config: &Config) -> Vec<PathBuf> {
         .chain(config.cluster.key.clone())
         .chain(store.map(Path::to_owned))
         .chain(shared)
+        .chain(config.cluster.workspace_root.clone())
         .chain(keys)
         .chain(token)
         .chain(servers)

@@ -27,7 +27,9 @@ impl Nodes {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let server = Server::start_with(|data| {
             let mut config = OpenOptions::new().append(true).open(data.join("postgresql.conf"))?;
-            Ok(config.write_all(b"\nshared_preload_libraries = 'pg_stat_statements'\n")?)
+            Ok(config.write_all(
+                b"\nshared_preload_libraries = 'pg_stat_statements'\npg_stat_statements.track_planning = on\n",
+            )?)
         })?;
         let server = server.ok_or("PostgreSQL is not installed here")?;
         let database = runtime.block_on(Database::create_on(server))?;

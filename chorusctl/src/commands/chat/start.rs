@@ -134,7 +134,7 @@ fn print_workspace(app: &mut App, agent: &str, person: bool) {
     if let Ok(shown) = app.call::<agent::Show>(&agent::ShowParams { name: Some(agent.to_owned()) }) {
         let has_worktrees = shown.config.get("workspace").and_then(|mode| mode.as_str()) == Some("worktree");
         let worktrees = if has_worktrees { " (main) and its git worktrees (other conversations)" } else { "" };
-        let line = format!("its tools work in {}{worktrees}", format::workspace(&shown.agent.path));
+        let line = format!("its tools work in {}{worktrees}", format::workspace(&shown.agent));
         app.stderr.styled_line(Style::Faint, &line);
     }
 }

@@ -1,7 +1,7 @@
 //! The settings of an agent, as its state machine needs them.
 
 use core::time::Duration;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use chorus_permissions::Profile;
@@ -25,6 +25,9 @@ pub struct AgentSettings {
     pub name: String,
     /// Absolute path of the agent's directory.
     pub dir: PathBuf,
+    /// Absolute path of the directory that has its workspace and the worktrees of its conversations, if the nodes of a cluster share
+    /// that. `None`: they are in the agent's directory.
+    pub shared_dir: Option<PathBuf>,
     /// `None`: the agent cannot answer.
     pub model: Option<String>,
     /// `None`: the context never expires.
@@ -66,6 +69,18 @@ impl AgentSettings {
         }
     }
 
+    /// Returns the directory that has the workspace and the worktrees of conversations.
+    #[must_use]
+    pub fn files_dir(&self) -> &Path {
+        self.shared_dir.as_deref().unwrap_or(&self.dir)
+    }
+
+    /// Returns the path of the workspace.
+    #[must_use]
+    pub fn workspace(&self) -> PathBuf {
+        self.files_dir().join("workspace")
+    }
+
     /// Returns the permission profile, or an empty one, which allows nothing, if the profile cannot be used.
     #[must_use]
     pub fn permission_profile(&self) -> &Profile {
@@ -81,6 +96,7 @@ impl Default for AgentSettings {
             id: Uuid::nil(),
             name: String::new(),
             dir: PathBuf::new(),
+            shared_dir: None,
             model: None,
             idle_timeout: None,
             system_prompt: None,

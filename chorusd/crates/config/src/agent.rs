@@ -1,6 +1,7 @@
 //! agent.json: the configuration of one agent.
 
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,6 +52,8 @@ pub struct AgentConfig {
     pub redact: bool,
     /// Whether a save commits its workspace.
     pub checkpoint_workspace: bool,
+    /// The directory for its workspace on a file system that the nodes of a cluster share. Not from its file.
+    pub shared_dir: Option<PathBuf>,
     /// Project whose agents share memories.
     pub project: Option<String>,
     /// The program whose imported conversations this agent holds, such as `claude-code`. Such an agent is never the
@@ -194,8 +197,9 @@ impl AgentConfig {
                 *profile = Arc::new(profile.with_agent_rules(rules));
             }
         }
+        let id: Uuid = required("id")?.parse().map_err(|_| "has an `id` that is not a UUID".to_owned())?;
         Ok(Self {
-            id: required("id")?.parse().map_err(|_| "has an `id` that is not a UUID".to_owned())?,
+            id,
             name: required("name")?,
             created_at: required("created_at")?
                 .parse()
@@ -220,6 +224,7 @@ impl AgentConfig {
             checkpoint_workspace: get("checkpoint_workspace")
                 .and_then(Value::as_bool)
                 .unwrap_or(defaults.defaults.checkpoint_workspace),
+            shared_dir: defaults.workspace_root().map(|root| root.join(id.to_string())),
             project: text("project").map(|project| project.trim().to_owned()).filter(|project| !project.is_empty()),
             import_source: text("import_source").filter(|source| !source.is_empty()),
             max_conversations: number("max_conversations").unwrap_or(defaults.defaults.max_conversations),

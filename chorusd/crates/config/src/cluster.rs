@@ -24,6 +24,10 @@ pub struct ClusterConfig {
     pub cert: Option<PathBuf>,
     /// PEM file with the key of the certificate.
     pub key: Option<PathBuf>,
+    /// Directory on a file system that all nodes share, for the workspaces of all agents. `None`: each node has its own.
+    pub workspace_root: Option<PathBuf>,
+    /// The nodes do not share the workspaces any more.
+    pub unshares_workspaces: bool,
 }
 
 /// Keys of the table.
@@ -78,12 +82,25 @@ pub(crate) const KEYS: &[ConfigKey] = &[
         c.cluster.key = Some(v.text()?.into());
         Ok(())
     }),
+    config_key(
+        "cluster",
+        "workspace_root",
+        "Directory on a file system that all nodes share, for the workspaces of all agents. By default each node has its own. \
+         `\"none\"` ends the sharing.",
+        |c, v| {
+            let text = v.text()?;
+            c.cluster.unshares_workspaces = text == "none";
+            c.cluster.workspace_root = (text != "none").then(|| text.into());
+            Ok(())
+        },
+    ),
 ];
 
 impl ClusterConfig {
     /// Resolves relative paths in `dir`.
     pub(super) fn locate_files(&mut self, dir: &Path) {
-        for path in [&mut self.ca, &mut self.cert, &mut self.key].into_iter().flatten() {
+        let files = [&mut self.ca, &mut self.cert, &mut self.key, &mut self.workspace_root];
+        for path in files.into_iter().flatten() {
             *path = dir.join(&*path);
         }
     }
@@ -99,6 +116,8 @@ impl ClusterConfig {
             "cluster.ca" => path(&self.ca),
             "cluster.cert" => path(&self.cert),
             "cluster.key" => path(&self.key),
+            "cluster.workspace_root" if self.unshares_workspaces => "none".into(),
+            "cluster.workspace_root" => path(&self.workspace_root),
             _ => return None,
         })
     }

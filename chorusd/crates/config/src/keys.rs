@@ -30,11 +30,6 @@ pub(crate) const fn config_key(
     ConfigKey { table, name, about, set }
 }
 
-/// Returns the keys that docs/CONFIGURATION.md describes: not those of a cluster, which no release has yet.
-pub(crate) fn documented_keys() -> impl Iterator<Item = &'static ConfigKey> {
-    KEYS.iter()
-}
-
 /// Returns all keys.
 pub(crate) fn keys() -> impl Iterator<Item = &'static ConfigKey> {
     KEYS.iter().chain(store::KEYS).chain(store_sessions::KEYS).chain(cluster::KEYS)

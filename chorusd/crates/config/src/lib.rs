@@ -23,7 +23,7 @@ mod store_sessions;
 mod workspace_mode;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use chorus_base::Durability;
@@ -175,6 +175,12 @@ impl Default for Config {
 }
 
 impl Config {
+    /// The directory for the workspaces of all agents that the nodes of a cluster share.
+    #[must_use]
+    pub fn workspace_root(&self) -> Option<&Path> {
+        self.cluster.workspace_root.as_deref().filter(|_| self.store.kind == StoreKind::Postgres)
+    }
+
     /// Durability of the store's commits.
     #[must_use]
     pub fn durability(&self) -> Durability {

@@ -116,6 +116,9 @@ fn record_origins(config: &mut Config, table: &str, content: &DeTable<'_>, path:
 
 /// The hint about an unknown key: the most similar key of its table, else of any table.
 fn suggest_key(table: &str, given: &str) -> String {
+    if cfg!(not(feature = "cluster")) && matches!(table, "store" | "cluster") {
+        return "this chorusd was built without the feature `cluster`, see docs/SCALING.md".to_owned();
+    }
     let here = keys().filter(|key| key.table == table).map(|key| key.name);
     let found = closest_match(given, here).map(|name| dotted_name(table, name)).or_else(|| {
         let name = closest_match(given, keys().map(|key| key.name).chain(NAMED_TABLES))?;

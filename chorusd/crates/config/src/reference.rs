@@ -3,7 +3,7 @@
 use super::Config;
 use super::agent::{CONFIG_KEYS, SettableKey};
 use super::display::duration_value;
-use super::keys::{ConfigKey, documented_keys, dotted_name, keys};
+use super::keys::{ConfigKey, dotted_name, keys};
 use super::mcp::{MCP_KEYS, mcp_default};
 use super::provider::{CallLimits, NamedTableKey, PRICE_KEYS, PROVIDER_KEYS};
 
@@ -31,7 +31,7 @@ impl KeyReference {
 #[must_use]
 pub fn config_reference() -> Vec<KeyReference> {
     let config = Config::default();
-    let fixed = documented_keys().map(|key| {
+    let fixed = keys().map(|key| {
         let value = config.value(&dotted_name(key.table, key.name)).unwrap_or_default();
         let default = Some(value.to_string()).filter(|_| !value.is_null());
         KeyReference { table: key.table, name: key.name, default, about: key.about }

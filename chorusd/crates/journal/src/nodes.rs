@@ -33,6 +33,8 @@ pub struct NodeRow {
     pub contexts: u64,
     /// Hash of its permission profiles; empty if it has not told it.
     pub profiles: String,
+    /// It has the workspaces of agents in a directory that all nodes share.
+    pub shares_workspaces: bool,
 }
 
 impl NodeRow {

@@ -136,6 +136,9 @@ pub(crate) fn plan_mounts(
     if let Ok(chorus) = chorus.canonicalize() {
         private.push(chorus);
     }
+    // What is hidden around the workspace is covered before it is mounted.
+    let around = hidden.iter().filter_map(|at| at.canonicalize().ok());
+    private.extend(around.filter(|at| at.is_dir() && workspace.starts_with(at) && *at != workspace));
     // Outer directories first, so that none covers another.
     private.sort();
     private.dedup();
@@ -259,6 +262,26 @@ mod tests {
             seen.steps.iter().filter(|step| matches!(step, MountStep::Hide { at } if at.starts_with("/usr/share")));
         assert_eq!(shared.count(), 1, "what is below a hidden directory need not be hidden");
         assert!(seen.writable.contains(&workspace) && seen.writable.contains(&chorus));
+    }
+
+    #[test]
+    fn what_is_hidden_around_the_workspace_is_covered_before_that_is_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let workspace = root.join("shared/1/workspace");
+        fs::create_dir_all(&workspace).unwrap();
+        let confinement = Confinement {
+            workspace: workspace.clone(),
+            shared: Vec::new(),
+            git_author: None,
+            network: false,
+            limits: ResourceLimits::default(),
+        };
+        let seen = plan_mounts(&confinement, &root.join("home"), &[root.join("shared")], &[]).unwrap();
+        let place = |wanted: &dyn Fn(&MountStep) -> bool| seen.steps.iter().position(wanted);
+        let covered = place(&|step| matches!(step, MountStep::Private { at, .. } if *at == root.join("shared")));
+        let bound = place(&|step| matches!(step, MountStep::Bind { to, write: true, .. } if *to == workspace));
+        assert!(covered.is_some() && covered < bound, "{:?}", seen.steps);
     }
 
     #[test]

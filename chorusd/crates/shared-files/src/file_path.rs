@@ -30,7 +30,9 @@ pub(crate) fn check(path: &str) -> Result<(), &'static str> {
 
 /// Returns true for a name in the directory of an agent that is nothing of what is kept here.
 pub(crate) fn is_other(name: &str) -> bool {
-    OTHERS.contains(&name)
+    // What the nodes have in a shared directory since.
+    let is_moved = |part: &str| name.strip_prefix(part).is_some_and(|rest| rest.starts_with(".moved"));
+    OTHERS.contains(&name) || is_moved("workspace") || is_moved("worktrees")
 }
 
 /// Checks a part of a path.

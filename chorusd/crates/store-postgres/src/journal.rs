@@ -98,8 +98,9 @@ impl PostgresJournal {
 
     /// As [`PostgresJournal::claim`]; a node that drains claims it, too, if it is new.
     pub(crate) async fn claim_as(&self, agent: Uuid, is_new: bool) -> Result<Claim> {
-        let reader = self.reader().await?;
+        // Before the connection, which others may need meanwhile.
         let _no_other_claims_many = self.claims.read().await;
+        let reader = self.reader().await?;
         ownership::claim(&reader, self.readers.route(), &self.node, &self.grants, (agent, is_new)).await
     }
 

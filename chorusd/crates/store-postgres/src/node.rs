@@ -29,11 +29,13 @@ pub const STALE_AFTER: Duration = Duration::from_secs(8);
 /// Time after the start of its last good heartbeat in which a node begins writes, by its monotonic clock.
 pub const HOLD_LIMIT: Duration = Duration::from_secs(6);
 
-/// Name of a node, unique in the cluster, and the address at which other nodes reach it.
+/// Name of a node, unique in the cluster, the address at which other nodes reach it, and what they have to know before it does anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeName {
     pub id: String,
     pub address: String,
+    /// It has the workspaces of agents in a directory that all nodes share.
+    pub shares_workspaces: bool,
 }
 
 /// This process: the node and its boot number.
@@ -70,11 +72,12 @@ impl Node {
         wanted: Arc<Notify>,
     ) -> Result<Arc<Self>> {
         let begun = Instant::now();
-        let sql = "INSERT INTO nodes VALUES ($1, 1, $2, $3, clock_timestamp(), false)
+        let sql = "INSERT INTO nodes (id, boot, address, version, heartbeat, stopped, shares_workspaces)
+                 VALUES ($1, 1, $2, $3, clock_timestamp(), false, $4)
              ON CONFLICT (id) DO UPDATE SET boot = nodes.boot + 1, address = $2, version = $3,
-                 heartbeat = clock_timestamp(), stopped = false, draining = false
+                 heartbeat = clock_timestamp(), stopped = false, draining = false, shares_workspaces = $4
              RETURNING boot";
-        let register = call!(sql, name.id.clone(), name.address.clone(), version.to_owned());
+        let register = call!(sql, name.id.clone(), name.address.clone(), version.to_owned(), name.shares_workspaces);
         let rows = run_alone(client, route, register).await.map_err(|e| read_failed(&e))?;
         let boot: i64 = rows.first().ok_or_else(|| Error::internal("PostgreSQL returned no row"))?.get(0);
         let sql = "INSERT INTO writers VALUES ($1, $2, 0, 0, 0) ON CONFLICT (node) DO UPDATE SET boot = $2

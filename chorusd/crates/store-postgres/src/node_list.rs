@@ -20,7 +20,7 @@ impl PostgresJournal {
     pub(crate) async fn list_nodes(&self) -> Result<Vec<NodeRow>> {
         let sql = "SELECT n.id, n.address, n.version, n.boot, n.stopped, n.draining,
                  extract(epoch FROM clock_timestamp() - n.heartbeat)::double precision, n.profiles,
-                 coalesce(o.agents, 0), coalesce(o.contexts, 0)
+                 coalesce(o.agents, 0), coalesce(o.contexts, 0), n.shares_workspaces
              FROM nodes n LEFT JOIN (
                  SELECT h.owner_node, count(*) AS agents, sum(live.contexts)::bigint AS contexts
                  FROM heads h JOIN agents a ON a.id = h.agent_id AND a.status = 'active'
@@ -117,5 +117,6 @@ fn read_node(row: &Row) -> NodeRow {
         agents: count(row, 8),
         contexts: count(row, 9),
         profiles: row.get(7),
+        shares_workspaces: row.get(10),
     }
 }

@@ -22,9 +22,9 @@ use crate::statement::{Call, call, run_alone};
 impl PostgresJournal {
     /// Runs a statement that claims agents and returns their ids and epochs.
     async fn claim_by(&self, claim: Call) -> Result<Vec<Uuid>> {
-        let reader = self.reader().await?;
+        // Before the connection, which others may need meanwhile.
         let _no_other_claims = self.claims.write().await;
-        let rows = run_alone(&**reader, self.readers.route(), claim).await;
+        let rows = run_alone(&**self.reader().await?, self.readers.route(), claim).await;
         let granted = |row: &Row| {
             let grant = Grant { agent: row.get(0), epoch: row.get(1) };
             self.grants.insert(grant);

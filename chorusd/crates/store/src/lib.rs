@@ -9,11 +9,13 @@ mod audit_anchor;
 mod background_pool;
 mod catalog;
 mod catalog_salvage;
+mod copy_tree;
 mod db_thread;
 pub mod index_cache;
 pub mod integrity;
 pub mod journal;
 pub mod message_spool;
+mod open_workspace_root;
 mod paced_file;
 pub mod recovery;
 pub(crate) mod reservations;
@@ -30,6 +32,7 @@ mod sqlite_files;
 pub mod trash;
 pub mod unverified_session;
 mod upkeep;
+mod workspace_root;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -45,6 +48,7 @@ use jiff::Timestamp;
 pub use catalog::DirectoryScan;
 use catalog::SqliteCatalog;
 pub use journal::SqliteJournal;
+pub use open_workspace_root::RootChoice;
 pub use session_file_fsync::syncfs_covers as syncs_whole_file_system;
 pub use session_files::SessionFiles;
 pub use session_growth::{ChangeGrown, GrowthResult, HeaderChange, PrepareMessage};
@@ -54,6 +58,7 @@ pub use shared_workspaces::{NewWorkspaceBundle, SharedWorkspaces};
 pub use snapshot::{PendingSnapshots, Snapshots};
 pub use sqlite_files::SqliteFiles;
 pub use upkeep::Upkeep;
+pub use workspace_root::{FoundWorkspace, WorkspaceRoot};
 
 /// Called when storage can no longer be trusted: a sync failed, so no further commit may be acknowledged.
 pub type OnFatal = Arc<dyn Fn(Error) + Send + Sync>;
@@ -78,6 +83,8 @@ pub struct Store {
     pub agent_files: Option<Arc<dyn SharedFiles>>,
     /// The checkpoints of workspaces that this daemon shares with others; `None` if workspaces stay on this machine.
     pub workspaces: Option<Arc<dyn SharedWorkspaces>>,
+    /// The directory with the workspaces of all agents that the nodes share; `None` if each has its own.
+    pub workspace_root: Option<Arc<WorkspaceRoot>>,
     /// Which agents this daemon may write for; `None` if the database belongs to it alone.
     pub ownership: Option<Arc<dyn Ownership>>,
     upkeep: Arc<dyn Upkeep>,
@@ -122,6 +129,7 @@ impl Store {
             bodies: None,
             agent_files: None,
             workspaces: None,
+            workspace_root: None,
             ownership: None,
             upkeep: sqlite.clone(),
             sqlite: Some(sqlite),
@@ -145,6 +153,7 @@ impl Store {
             bodies: None,
             agent_files: None,
             workspaces: None,
+            workspace_root: None,
             ownership: Some(ownership),
             upkeep,
             sqlite: None,

@@ -25,6 +25,7 @@ mod takeover;
 mod transfers;
 mod upgrade;
 mod workspace_branches;
+mod workspace_root;
 mod workspaces;
 
 use std::fs;

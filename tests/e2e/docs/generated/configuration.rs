@@ -61,7 +61,7 @@ const AGENT: &str = "
 ";
 
 /// The text before the keys of a table.
-const TABLES: [(&str, &str); 10] = [
+const TABLES: [(&str, &str); 13] = [
     ("", "These keys come before the first table."),
     ("defaults", "For agents that do not set the key themselves (`chorusctl agent config`)."),
     ("discord", "See [DISCORD.md](DISCORD.md). Without a token, Discord is off."),
@@ -69,6 +69,13 @@ const TABLES: [(&str, &str); 10] = [
     ("retention", "Saved conversations that nobody uses."),
     ("capture", "Which conversations of other coding agents are saved ([CAPTURE.md](CAPTURE.md))."),
     ("search", "What `chorusctl search` finds."),
+    (
+        "store",
+        "The database that keeps everything. This table and the next two are only in a `chorusd` that was built with the feature `cluster` ([SCALING.md](SCALING.md)). \
+         Set one of `url_file`, `url_env` and `credential`.",
+    ),
+    ("store.sessions", "Where several daemons have the messages of saved sessions."),
+    ("cluster", "This daemon among those that share the database."),
     (
         "providers.NAME",
         "A server of models. Without any such table, `anthropic` is configured if `ANTHROPIC_API_KEY` is set or `default_model` names it. \

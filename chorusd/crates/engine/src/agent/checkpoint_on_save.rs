@@ -118,7 +118,7 @@ pub(super) async fn has_worktree(registry: &Registry, settings: &AgentSettings, 
     }
     let row = registry.agents.conversations.get(conversation);
     let Some(name) = row.as_ref().and_then(|row| row.worktree.as_ref()) else { return false };
-    let dir = settings.dir.join(worktree::WORKTREES_DIR).join(name);
+    let dir = settings.files_dir().join(worktree::WORKTREES_DIR).join(name);
     chorus_runtime::spawn_blocking(move || dir.symlink_metadata().is_ok()).await.unwrap_or(false)
 }
 
@@ -216,6 +216,7 @@ pub fn workspace_context(
         conversation,
         conversation_name: registry.agents.conversations.name(conversation),
         dir: settings.dir.clone(),
+        files_dir: settings.files_dir().to_owned(),
         place: WorkingDirectory::Workspace,
         turn: Uuid::nil(),
         project: settings.project.clone(),

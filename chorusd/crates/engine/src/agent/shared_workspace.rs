@@ -1,8 +1,9 @@
 //! Workspaces that follow their agent: what a save or a hand-over has committed is stored as a bundle, and a claim brings the
-//! workspace here up to the newest one. Only for agents with `checkpoint_workspace`, and with a store of such bundles.
+//! workspace here up to the newest one. Only for agents with `checkpoint_workspace`, with a store of such bundles, and unless the
+//! nodes share the directory of workspaces.
 
 use std::io::{Read as _, Seek as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -47,6 +48,10 @@ const MIN_FOLD_BYTES: u64 = 1 << 20;
 /// Largest chain in bytes that a claim fetches.
 const MAX_FETCHED_BYTES: u64 = 512 << 20;
 
+fn bundles_of(registry: &Registry, settings: &AgentSettings) -> Option<Arc<dyn SharedWorkspaces>> {
+    registry.store.workspaces.clone().filter(|_| settings.checkpoint_workspace)
+}
+
 /// Stores what is committed in the workspace of an agent and not stored yet. Returns what a person has to know about it.
 /// Does nothing without a store of bundles.
 ///
@@ -56,7 +61,7 @@ pub(super) async fn store_checkpoints(
     registry: &Arc<Registry>,
     settings: &Arc<AgentSettings>,
 ) -> Result<Option<String>, String> {
-    let Some(shared) = registry.store.workspaces.clone().filter(|_| settings.checkpoint_workspace) else {
+    let Some(shared) = bundles_of(registry, settings).filter(|_| settings.shared_dir.is_none()) else {
         return Ok(None);
     };
     let wait = async {
@@ -184,7 +189,7 @@ fn total_bytes(bundles: &[WorkspaceBundle]) -> u64 {
 /// Does what has to be done before this daemon gives up an agent that is well: commits its workspace, stores that, and notes
 /// for the next owner what could not be stored.
 pub async fn hand_over(registry: &Arc<Registry>, settings: &Arc<AgentSettings>) {
-    let Some(shared) = registry.store.workspaces.clone().filter(|_| settings.checkpoint_workspace) else { return };
+    let Some(shared) = bundles_of(registry, settings).filter(|_| settings.shared_dir.is_none()) else { return };
     let cancel = CancellationToken::new();
     let _ends = cancel.clone().drop_guard();
     let ctx = workspace_context(registry, settings, ConversationKey::main(settings.id), cancel.clone());
@@ -238,13 +243,12 @@ pub async fn take_on(
     epoch: i64,
     node: &str,
 ) -> Option<WorkspaceNews> {
-    let shared = registry.store.workspaces.clone().filter(|_| settings.checkpoint_workspace)?;
+    let shared = bundles_of(registry, settings)?;
     let bundles = match shared.list(settings.id).await {
         Ok(bundles) => bundles,
         Err(failure) => {
-            return Some(WorkspaceNews::for_all(format!(
-                "Your workspace may be old: its checkpoints cannot be listed: {failure}."
-            )));
+            let text = format!("Your workspace may be old: its checkpoints cannot be listed: {failure}.");
+            return Some(WorkspaceNews { is_failure: true, ..WorkspaceNews::for_all(text) });
         }
     };
     let cancel = CancellationToken::new();
@@ -258,6 +262,7 @@ pub async fn take_on(
             text: "No checkpoint of your workspace was stored; what was in it on another node is not here.".to_owned(),
             // Nobody knows of files in it.
             for_all: false,
+            is_failure: false,
         });
     };
     let work = Box::pin(restore(registry, &*shared, settings, bundles, (node, cancel.clone())));
@@ -266,14 +271,17 @@ pub async fn take_on(
         Err(why) => {
             let why = one_line(&why);
             tracing::warn!(agent = %settings.name, why, "cannot bring a workspace up to its newest checkpoint");
-            Some(WorkspaceNews::for_all(format!(
-                "Your workspace is older than checkpoint {} of {} (from node {}), which cannot be restored here: {why}. \
-                 If it can be read at the next save, its files get a branch from-{}-DATE.",
+            let next = match &settings.shared_dir {
+                None => format!("If it can be read at the next save, its files get a branch from-{}-DATE.", last.node),
+                Some(_) => "That is tried again when another node takes you on.".to_owned(),
+            };
+            let text = format!(
+                "Your workspace is older than checkpoint {} of {} (from node {}), which cannot be restored here: {why}. {next}",
                 last.number,
                 time(&last),
-                last.node,
                 last.node
-            )))
+            );
+            Some(WorkspaceNews { is_failure: true, ..WorkspaceNews::for_all(text) })
         }
     }
 }
@@ -284,11 +292,21 @@ pub struct WorkspaceNews {
     pub text: String,
     /// True if `main` hears of it though nothing was said there yet.
     pub for_all: bool,
+    /// True if what other nodes have stored could not be brought in.
+    pub is_failure: bool,
 }
 
 impl WorkspaceNews {
     fn for_all(text: String) -> Self {
-        Self { text, for_all: true }
+        Self { text, for_all: true, is_failure: false }
+    }
+
+    /// The nodes share the workspace of the agent, and `node` had another one, which is at `kept` now.
+    pub fn of_another(node: &str, kept: &Path) -> Self {
+        Self::for_all(format!(
+            "Your workspace is the one that all nodes share. Node {node} had another one, with files from before; it is {} there.",
+            kept.display()
+        ))
     }
 }
 

@@ -219,6 +219,7 @@ impl ToolRunner {
             agent_name: settings.name.clone(),
             project: settings.project.clone(),
             dir: settings.dir.clone(),
+            files_dir: settings.files_dir().to_owned(),
             place: WorkingDirectory::Workspace,
             turn: self.turn_step.0,
             message: self.message.clone(),

@@ -72,6 +72,8 @@ pub struct ToolContext {
     pub project: Option<String>,
     /// The agent's directory, as an absolute path.
     pub dir: PathBuf,
+    /// The directory that has its workspace and the worktrees of its conversations.
+    pub files_dir: PathBuf,
     /// The directory in which the tools work.
     pub place: WorkingDirectory,
     pub turn: Uuid,
@@ -177,7 +179,7 @@ impl ToolContext {
     /// Returns the directory in which the tools work: the agent's workspace, or the worktree of the conversation.
     #[must_use]
     pub fn workspace(&self) -> PathBuf {
-        self.place.path(&self.dir)
+        self.place.path(&self.files_dir)
     }
 
     /// Returns what a command of the conversation may access and use.

@@ -32,13 +32,13 @@ impl WorkingDirectory {
         matches!(self, Self::Workspace)
     }
 
-    /// Returns the path, which does not exist if there is no directory. `agent_dir` is that of the agent.
+    /// Returns the path, which does not exist if there is no directory. `files_dir` has the workspace and the worktrees.
     #[must_use]
-    pub fn path(&self, agent_dir: &Path) -> PathBuf {
+    pub fn path(&self, files_dir: &Path) -> PathBuf {
         match self {
-            Self::Workspace => agent_dir.join("workspace"),
+            Self::Workspace => files_dir.join("workspace"),
             Self::Worktree(worktree) => worktree.dir.clone(),
-            Self::Unavailable(_) => agent_dir.join("worktrees").join(".unavailable"),
+            Self::Unavailable(_) => files_dir.join("worktrees").join(".unavailable"),
         }
     }
 

@@ -13,6 +13,9 @@ use crate::rows::{count, to_bigint};
 /// More than any table has. The sum of two is still a number.
 const MAX_ROWS: i64 = i64::MAX / 4;
 
+/// Limit of a page whose statement has its length in the text. Each text is prepared once for each connection.
+const MAX_LIMIT_IN_TEXT: u64 = 100;
+
 /// A page is found by its place in an index if the total is known from counters or an index of the same conditions.
 /// Otherwise, all sessions that match are collected, because the total is theirs.
 struct Listing {
@@ -24,24 +27,31 @@ struct Listing {
     /// True for several agents: the page is merged from one of each.
     is_merged: bool,
     is_indexed: bool,
+    /// True for a page from the newest session on, which is found without the total.
+    is_first: bool,
     total: String,
 }
 
 impl Listing {
     fn new(query: &SessionQuery, words: &[Word]) -> Self {
         let mut filter = Filter::default();
-        let offset = format!("{}::bigint", filter.bind(to_bigint(query.offset).min(MAX_ROWS)));
-        let limit = format!("{}::bigint", filter.bind(to_bigint(query.limit).min(MAX_ROWS)));
-        let mut agents: Vec<Uuid> = query.agent.into_iter().collect();
-        agents.extend(query.agent.iter().flat_map(|_| query.also.iter().copied()));
-        agents.sort_unstable();
-        agents.dedup();
-        let is_merged = agents.len() > 1;
         let is_indexed = query.since.is_none()
             && query.source.is_none()
             && query.project.is_none()
             && query.tag.is_none()
             && words.is_empty();
+        let mut number = |value: u64| format!("{}::bigint", filter.bind(to_bigint(value).min(MAX_ROWS)));
+        // With numbers in its text, one plan fits all: it is made once.
+        let is_first = is_indexed && query.offset == 0 && query.limit <= MAX_LIMIT_IN_TEXT;
+        let (offset, limit) = match is_first {
+            true => ("0".to_owned(), to_bigint(query.limit).min(MAX_ROWS).to_string()),
+            false => (number(query.offset), number(query.limit)),
+        };
+        let mut agents: Vec<Uuid> = query.agent.into_iter().collect();
+        agents.extend(query.agent.iter().flat_map(|_| query.also.iter().copied()));
+        agents.sort_unstable();
+        agents.dedup();
+        let is_merged = agents.len() > 1;
         let agents = query.agent.map(|_| filter.bind(agents));
         let mut total = match &agents {
             None => "(SELECT coalesce(sum(sessions), 0)::bigint FROM session_totals)".to_owned(),
@@ -73,7 +83,7 @@ impl Listing {
                 );
             }
         }
-        Self { filter, agents, offset, limit, is_merged, is_indexed, total }
+        Self { filter, agents, offset, limit, is_merged, is_indexed, is_first, total }
     }
 
     /// The conditions with that on the agents.
@@ -113,6 +123,12 @@ impl Listing {
                 "WITH matching AS MATERIALIZED (SELECT id, place, serial FROM sessions WHERE {condition}),
                      total AS (SELECT count(*) AS count FROM matching),
                      page AS (SELECT id FROM matching ORDER BY place DESC, serial DESC LIMIT {limit} OFFSET {offset})"
+            );
+        }
+        if self.is_first {
+            let newest = self.page("DESC", limit, offset);
+            return format!(
+                "WITH total AS MATERIALIZED (SELECT {total} AS count), page AS (SELECT id FROM ({newest}) newest)"
             );
         }
         // A page nearer to the oldest session is read from that end, because all rows before an offset are stepped over.

@@ -214,13 +214,22 @@ impl AgentClaims {
             heads.entry(head.conversation.agent).or_default().push(head);
         }
         self.store.journal.conversations().await?.into_iter().for_each(|row| self.index.conversations.insert(row));
+        let rows = self.store.catalog.agents.list_by_id(former.clone()).await?;
+        let settled = self.settled_workspaces(&rows).await?;
         let mut failed = HashSet::new();
-        for row in self.store.catalog.agents.list_by_id(former.clone()).await? {
+        for row in rows {
             if row.status != AgentStatus::Active {
                 continue;
             }
             let (id, name) = (row.id, row.name.clone());
-            match self.entry_of(row, true).await {
+            let taken_on = async {
+                let entry = self.entry_of(row, true).await?;
+                if !settled.contains(&id) {
+                    self.settle_former_workspace((id, &entry.settings.dir)).await?;
+                }
+                Ok::<_, Error>(entry)
+            };
+            match taken_on.await {
                 Ok(entry) => drop(self.index.insert(entry)),
                 Err(failure) => {
                     // The next request for it tries again.
@@ -299,16 +308,21 @@ impl AgentClaims {
         }
     }
 
-    /// Stores what was edited in the files of the agents that this daemon has, so that the next one gets it.
-    pub async fn store_file_edits(&self) {
-        if self.store.agent_files.is_none() {
-            return;
-        }
-        for entry in self.index.all() {
+    /// Stores what was edited in the files of the agents that this daemon has, so that the next one gets it: of all agents, or of up to
+    /// `limit` that come after `last` in the order of their ids. Returns the last of them; `None` after the last of all.
+    pub async fn store_file_edits(&self, last: Option<Uuid>, limit: usize) -> Option<Uuid> {
+        self.store.agent_files.as_ref()?;
+        let mut entries = self.index.all();
+        entries.retain(|entry| last.is_none_or(|last| entry.settings.id > last));
+        entries.sort_unstable_by_key(|entry| entry.settings.id);
+        let is_end = entries.len() <= limit;
+        entries.truncate(limit);
+        for entry in &entries {
             if self.has(entry.settings.id) {
-                self.store_files_of(&entry).await;
+                self.store_files_of(entry).await;
             }
         }
+        entries.last().map(|entry| entry.settings.id).filter(|_| !is_end)
     }
 
     /// As [`AgentClaims::store_file_edits`], for one agent, which has just been created or restored.
@@ -369,8 +383,8 @@ impl AgentClaims {
         let notice = match &entry {
             Some(entry) => {
                 let epoch = ownership.epoch(agent).unwrap_or_default();
-                let notice = shared_workspace::take_on(&self.registry, &entry.settings, epoch, ownership.node()).await;
-                notice.map(|news| WorkspaceNotice::new(agent, epoch, news, &heads))
+                let news = self.take_on_workspace(&entry.settings, epoch, ownership.node()).await?;
+                news.map(|news| WorkspaceNotice::new(agent, epoch, news, &heads))
             }
             None => None,
         };
@@ -399,7 +413,18 @@ impl AgentClaims {
             .map_err(|problem| Error::internal(format!("the agent.json of {} in the database {problem}", row.name)))?;
         let dir = self.home.join(&row.dir);
         let file = dir.join(AGENT_FILE);
-        let here = run_blocking(move || Ok(inspect(&file))).await?;
+        let (known, workspace) = (row.stamp.clone(), dir.join("workspace"));
+        let is_shared = self.store.workspace_root.is_some();
+        let here = run_blocking(move || {
+            let here = inspect(&file, &known);
+            if here.is_some() && !is_shared {
+                // It is gone if the nodes shared the workspaces for a time.
+                let made = create_private(&workspace);
+                made.map_err(|e| Error::io(format_args!("cannot create {}", workspace.display()), &e))?;
+            }
+            Ok(here)
+        })
+        .await?;
         if here.as_ref().and_then(|here| here.agent).is_some_and(|other| other != row.id) {
             let what = format!("{} belongs to another agent than {}", dir.display(), row.name);
             return Err(Error::new(ErrorKind::AlreadyExists, what).hint("move the directory away on this machine"));
@@ -414,10 +439,8 @@ impl AgentClaims {
                 stamp
             }
         };
-        if was_here && !is_new_here {
-            // Nobody else has had it since.
-            self.store.try_store_file_edits(files).await;
-        } else {
+        // Nobody else has had it since, if it was here: the next look finds what was edited.
+        if !was_here || is_new_here {
             self.store.take_on_files(files, is_new_here).await?;
         }
         Ok(super::agent_entry(&self.home, &row.dir, &config, stamp))
@@ -439,13 +462,16 @@ impl AgentClaims {
 /// An agent.json on this machine.
 struct FoundFile {
     stamp: String,
-    /// The id in it, if it can be read.
+    /// The id in it, if it was read.
     agent: Option<Uuid>,
 }
 
-/// Looks at an agent.json; `None` if there is none. Blocks.
-fn inspect(file: &Path) -> Option<FoundFile> {
+/// Looks at an agent.json; `None` if there is none. It is not read if it has the stamp `known`. Blocks.
+fn inspect(file: &Path, known: &str) -> Option<FoundFile> {
     let stamp = stamp(&std::fs::metadata(file).ok()?);
+    if stamp == known {
+        return Some(FoundFile { stamp, agent: None });
+    }
     let json: Option<serde_json::Value> = std::fs::read(file).ok().and_then(|text| serde_json::from_slice(&text).ok());
     let agent = json.and_then(|json| json.get("id")?.as_str()?.parse().ok());
     Some(FoundFile { stamp, agent })

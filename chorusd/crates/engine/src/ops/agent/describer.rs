@@ -134,6 +134,11 @@ impl AgentDescriber {
             channel_id: entry.channel_id.clone(),
             guild_id: entry.guild_id.clone(),
             path: entry.settings.dir.to_string_lossy().into_owned(),
+            workspace: entry
+                .settings
+                .shared_dir
+                .as_ref()
+                .map(|_| entry.settings.workspace().to_string_lossy().into_owned()),
             context,
             conversations: Vec::new(),
             attached: self.registry.attached.list(ConversationKey::main(entry.settings.id)),
@@ -169,6 +174,7 @@ impl AgentDescriber {
             channel_id: text("channel_id"),
             guild_id: text("guild_id"),
             path: self.home.join(&row.dir).to_string_lossy().into_owned(),
+            workspace: None,
             context: None,
             conversations: Vec::new(),
             attached: Vec::new(),

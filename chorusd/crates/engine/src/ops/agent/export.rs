@@ -73,7 +73,7 @@ pub async fn begin(
     .await?;
     let mut warnings = {
         let _alone = exporter.git_locks.lock(agent.settings.id).await;
-        workspace_bundle::pack(&exporter.sandbox, &agents.home, &agent.settings.dir.join("workspace"), &bundle).await?
+        workspace_bundle::pack(&exporter.sandbox, &agents.home, &agent.settings.workspace(), &bundle).await?
     };
     // From here on none of the agent's files is moved or deleted.
     let _stays = exporter.sessions_lock.read().await;

@@ -1,5 +1,6 @@
 //! The operation `agent.init`.
 
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -264,11 +265,8 @@ async fn create_agent_dir(
             let stamp = write_config(&staging, &config).map_err(|e| failed(&e))?;
             git_init::init_repository(&staging.join("workspace"))?;
             move_dir(&staging, &target).map_err(|e| failed(&e))?;
-            Ok(PreparedAgent {
-                config,
-                stamp,
-                undo: InitRollback { previous_config: None, created_dirs: vec![target] },
-            })
+            let created_dirs = iter::once(target).chain(config.shared_dir.clone()).collect();
+            Ok(PreparedAgent { config, stamp, undo: InitRollback { previous_config: None, created_dirs } })
         })();
         // In any case: the first call may have had no descriptor to list the directory with.
         catalog_sync::remove_unfinished_dirs(&agents);
@@ -306,7 +304,9 @@ async fn revive_agent_dir(
                 create_private(&target.join(part)).map_err(|e| failed(&e))?;
             }
             let repository = target.join("workspace/.git");
-            if !repository.exists() {
+            // The one that the nodes share is looked at when the agent is claimed.
+            let is_shared = config.shared_dir.as_ref().is_some_and(|dir| dir.join("workspace").exists());
+            if !repository.exists() && !is_shared {
                 undo.add_unless_exists(repository);
                 git_init::init_repository(&target.join("workspace"))?;
             }
@@ -362,7 +362,13 @@ async fn register_agent(
         )
         .hint("remove `id` from the copy's agent.json, or set a new UUID"));
     }
-    editor.agents.claims.claim_new(made.config.id, &made.config.name).await?;
+    let claims = &editor.agents.claims;
+    claims.claim_new(made.config.id, &made.config.name).await?;
+    let dir_here = editor.agents.home.join(dir);
+    match made.undo.previous_config {
+        None => claims.move_new_workspace((made.config.id, &dir_here)).await?,
+        Some(_) => claims.settle_kept_workspace((made.config.id, &dir_here)).await?,
+    }
     let row = agent_row(dir, &made.config, made.stamp.clone());
     debug_assert_eq!(row.status, AgentStatus::Active);
     if *by != Requester::Owner {

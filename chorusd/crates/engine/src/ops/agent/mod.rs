@@ -1,5 +1,6 @@
 //! The operations `agent.*`.
 
+mod claimed_workspace;
 mod claims;
 pub mod config;
 mod describer;
@@ -54,6 +55,7 @@ pub fn agent_entry(home: &Path, dir: &str, config: &AgentConfig, stamp: String) 
             id: config.id,
             name: config.name.clone(),
             dir: home.join(dir),
+            shared_dir: config.shared_dir.clone(),
             model: config.model.clone(),
             idle_timeout: config.idle_timeout,
             system_prompt: config.system_prompt.clone(),

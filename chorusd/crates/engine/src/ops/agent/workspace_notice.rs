@@ -28,7 +28,7 @@ pub(super) struct WorkspaceNotice {
 impl WorkspaceNotice {
     /// Makes the notice of a claim. `heads` are the live contexts of the agent.
     pub(super) fn new(agent: Uuid, epoch: i64, news: WorkspaceNews, heads: &[ContextRow]) -> Self {
-        let WorkspaceNews { text, for_all } = news;
+        let WorkspaceNews { text, for_all, .. } = news;
         let mut conversations: Vec<_> = heads.iter().map(|head| head.conversation).collect();
         let main = ConversationKey::main(agent);
         if for_all && !conversations.contains(&main) {

@@ -116,7 +116,7 @@ async fn ensure_not_denied<'a>(agent: &AgentEntry, claim: Claim<'a>) -> Result<C
 
 /// Returns the directory in which the action runs: the agent's workspace, or the worktree of the conversation.
 fn working_directory(agent: &AgentEntry, approval: &Approval) -> PathBuf {
-    approval.directory.as_ref().map_or_else(|| agent.settings.dir.join("workspace"), PathBuf::from)
+    approval.directory.as_ref().map_or_else(|| agent.settings.workspace(), PathBuf::from)
 }
 
 /// Approves the action and adds rules to the agent. The caller must hold the agents lock.

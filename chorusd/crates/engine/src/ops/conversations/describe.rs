@@ -48,7 +48,7 @@ impl Described {
             context,
             last_session,
             attached: registry.attached.list(key),
-            worktree: row.and_then(|row| describe_worktree(&agent.settings.dir, row)),
+            worktree: row.and_then(|row| describe_worktree(agent.settings.files_dir(), row)),
         }
     }
 }

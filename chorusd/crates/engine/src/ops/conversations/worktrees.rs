@@ -45,7 +45,7 @@ pub(super) async fn worktree_contexts(
     name: &str,
 ) -> Result<WorktreeContexts> {
     let (settings, name) = (&agent.settings, name.to_owned());
-    let dir = settings.dir.clone();
+    let dir = settings.files_dir().to_owned();
     let found = run_blocking(move || Worktree::find(&dir, &name).map_err(|why| Error::new(ErrorKind::GitFailed, why)));
     let worktree = Arc::new(found.await?);
     let context = |key| workspace_context(&agents.registry, settings, key, CancellationToken::new());
@@ -60,15 +60,15 @@ pub(super) async fn worktree_contexts(
 #[must_use]
 pub fn directory_of(settings: &AgentSettings, key: ConversationKey, row: Option<&ConversationRow>) -> PathBuf {
     match row.and_then(|row| row.worktree.as_ref()) {
-        Some(name) if works_in_worktree(settings, key) => settings.dir.join(WORKTREES_DIR).join(name),
-        _ => settings.dir.join("workspace"),
+        Some(name) if works_in_worktree(settings, key) => settings.files_dir().join(WORKTREES_DIR).join(name),
+        _ => settings.workspace(),
     }
 }
 
 /// Describes the worktree of a conversation. Reads the directory.
-pub(super) fn describe_worktree(agent_dir: &Path, row: &ConversationRow) -> Option<ConversationWorktree> {
+pub(super) fn describe_worktree(files_dir: &Path, row: &ConversationRow) -> Option<ConversationWorktree> {
     let name = row.worktree.as_deref()?;
-    let directory = agent_dir.join(WORKTREES_DIR).join(name);
+    let directory = files_dir.join(WORKTREES_DIR).join(name);
     let exists = directory.join(".git").symlink_metadata().is_ok();
     Some(ConversationWorktree {
         branch: branch_of(name),
@@ -96,7 +96,7 @@ impl AgentResolver {
             let rows = self.index.conversations.of_agent(key.agent);
             rows.iter().filter_map(|row| row.worktree.clone()).collect()
         };
-        let (dir, wanted) = (agent.settings.dir.clone(), row.name.clone());
+        let (dir, wanted) = (agent.settings.files_dir().to_owned(), row.name.clone());
         let is_taken = move |name: &str| others.iter().any(|other| other == name) || is_name_taken(&dir, name);
         let name = run_blocking(move || Ok(slug::free_name(&wanted, is_taken))).await?;
         self.store_conversation(ConversationRow { worktree: Some(name.clone()), ..(*row).clone() }).await?;
@@ -137,7 +137,7 @@ impl AgentResolver {
             unmerged_commits: 0,
             branch_deleted: false,
             kept: None,
-            directory: agent.settings.dir.join(WORKTREES_DIR).join(&name).to_string_lossy().into_owned(),
+            directory: agent.settings.files_dir().join(WORKTREES_DIR).join(&name).to_string_lossy().into_owned(),
         };
         let removed = match held {
             Ok(_held) => self.remove_worktree(agent, key, &name).await,
@@ -163,7 +163,8 @@ impl AgentResolver {
     /// Returns true if the conversation is closed, and the directory of its worktree is still there. Reads the directory.
     #[must_use]
     pub fn has_worktree_to_remove(&self, agent: &AgentEntry, key: ConversationKey) -> bool {
-        let exists = |name: String| agent.settings.dir.join(WORKTREES_DIR).join(name).symlink_metadata().is_ok();
+        let exists =
+            |name: String| agent.settings.files_dir().join(WORKTREES_DIR).join(name).symlink_metadata().is_ok();
         self.worktree_to_remove(key).is_some_and(exists)
     }
 

@@ -8,6 +8,7 @@ use chorus_base::error::Result;
 use chorus_journal::{DatabaseReport, NodeRow, NodeState, Ownership};
 use chorus_proto::methods::doctor::{Check, Verdict};
 use chorus_proto::pluralize::pluralize;
+use chorus_runtime::run_blocking;
 use chorus_store::{BodyComparison, BucketComparison};
 use futures_util::future::join_all;
 use uuid::Uuid;
@@ -34,6 +35,7 @@ pub(super) async fn checks(ops: &Ops) -> Result<Vec<Check>> {
     checks.push(check_connections(&database, running));
     checks.push(check_clock(&database));
     checks.extend(check_bucket(ops).await);
+    checks.extend(check_workspace_root(ops).await);
     if let Some(peers) = ops.peer_checks.get() {
         checks.extend(peers.check_settings().await);
         checks.extend(check_nodes(&**ownership, peers, &nodes).await);
@@ -104,6 +106,17 @@ fn check_clock(database: &DatabaseReport) -> Check {
     let seconds = difference / 1_000_000_000;
     let text = format!("the clock of this machine is {seconds} s {side} that of the database");
     check_with("clock", Verdict::Warn, text, "synchronize both machines with NTP; times in conversations are wrong")
+}
+
+/// Checks the directory of workspaces that the nodes share, if they do.
+async fn check_workspace_root(ops: &Ops) -> Option<Check> {
+    const NAME: &str = "workspace root";
+    let root = ops.store.workspace_root.clone()?;
+    let path = root.path().display().to_string();
+    Some(match run_blocking(move || root.try_to_write()).await {
+        Ok(()) => check(NAME, Verdict::Ok, format!("the workspaces of all nodes are in {path}")),
+        Err(failure) => Check { hint: failure.hint.clone(), ..check(NAME, Verdict::Fail, failure.to_string()) },
+    })
 }
 
 /// Tries the rights that the bucket of sessions has to grant.

@@ -37,7 +37,9 @@ pub(super) fn check_permissions(home: &Path) -> Check {
         let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
         paths.sort();
         for path in paths {
-            let is_workspace = path.file_name() == Some("workspace".as_ref()) || is_worktree(&path) || path == cache;
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let is_moved = name.starts_with("workspace.moved") || name.starts_with("worktrees.moved");
+            let is_workspace = name == "workspace" || is_moved || is_worktree(&path) || path == cache;
             if look(&path) == Some(true) && !is_workspace {
                 folders.push(path);
             }

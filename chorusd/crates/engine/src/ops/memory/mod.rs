@@ -52,7 +52,7 @@ pub(super) async fn to_entries(
     let moment = |row: &MemoryRow| Some((row.agent, row.at)).filter(|_| row.message.is_some());
     let moments: Vec<_> = some.iter().filter_map(moment).collect();
     let mut sessions = sessions.names_at(moments).await?.into_iter();
-    let workspace = agent.settings.dir.join("workspace");
+    let workspace = agent.settings.workspace();
     let paths: Vec<_> = some.iter().map(|row| row.path.as_ref().map(|path| workspace.join(path))).collect();
     let there = run_blocking(move || {
         let there = |path: &std::path::PathBuf| path.symlink_metadata().is_ok();

@@ -32,7 +32,7 @@ pub async fn check(
     }
     let agent = agents.resolve(params.agent.as_deref()).await?;
     let profile = usable_profile(&agent.settings)?.clone();
-    let dir = agent.settings.dir.join("workspace");
+    let dir = agent.settings.workspace();
     // Off the async threads, because parsing a long command takes a while.
     let action = params.action;
     let (mut verdict, action) = run_blocking(move || {

@@ -42,7 +42,17 @@ pub(super) async fn merge_agent(
         }
     };
     let content = entry.content();
-    let is_empty = left == 0 && run_blocking(move || Ok(has_only_template(&content))).await?;
+    let (root, agent) = (trash.store.workspace_root.clone(), note.agent_id);
+    let is_empty = left == 0
+        && run_blocking(move || {
+            let Some(root) = root else { return Ok(has_only_template(&content)) };
+            let is_empty = has_only_template(&content) && has_only_template(&root.dir_of(agent));
+            if is_empty {
+                root.delete(agent)?;
+            }
+            Ok(is_empty)
+        })
+        .await?;
     if is_empty {
         // Not its usage, which the sessions have taken with them.
         let removed = entry.clone();

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use chorus_base::error::{Error, Result};
 use chorus_clock::Clock;
-use chorus_proto::ErrorKind;
 use chorus_proto::methods::trash::{TrashEntry, TrashKind};
+use chorus_proto::{AgentStatus, ErrorKind};
 use chorus_runtime::run_blocking;
 use chorus_session::selector::MIN_PREFIX;
 use chorus_store::trash::TrashItem;
@@ -58,6 +58,12 @@ pub async fn delete_entry(agents: &AgentIndex, store: &Store, entry: TrashItem) 
     let agent = entry.metadata.as_ref().filter(|note| note.kind == TrashKind::Agent).map(|note| note.agent_id);
     let session = entry.metadata.as_ref().and_then(|note| note.session.as_ref()).map(|session| session.id);
     let agent = agent.filter(|agent| agents.by_id(*agent).is_none());
+    // Another node may have one with this id, made again of files that were kept there.
+    let rows = match agent.filter(|_| store.ownership.is_some()) {
+        Some(agent) => store.catalog.agents.list_by_id(vec![agent]).await?,
+        None => Vec::new(),
+    };
+    let agent = agent.filter(|_| rows.iter().all(|row| row.status != AgentStatus::Active));
     if let Err(failure) = delete_rows(store, agent, session).await {
         let _ = run_blocking(move || trash::settle(&entry).map_err(|e| failed(&entry.dir, &e))).await;
         return Err(failure);
@@ -80,6 +86,9 @@ async fn delete_rows(store: &Store, agent: Option<Uuid>, session: Option<Uuid>) 
         }
         if let Some(workspaces) = &store.workspaces {
             workspaces.delete_of_agent(agent).await?;
+        }
+        if let Some(root) = store.workspace_root.clone() {
+            run_blocking(move || root.delete(agent)).await?;
         }
         catalog.memories.delete_own(agent).await?;
         catalog.imported_usage.delete_of_agent(agent).await?;

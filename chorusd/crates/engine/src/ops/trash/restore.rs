@@ -124,7 +124,11 @@ async fn restore_agent(
     }
     trash.agents.claims.claim_new(config.id, &config.name).await?;
     let entry = move_out(entry, &target).await?;
-    if let Err(failure) = trash.store.catalog.agents.upsert(agent_row(&dir, &config, stamp.clone())).await {
+    let registered = async {
+        trash.agents.claims.settle_kept_workspace((config.id, &target)).await?;
+        trash.store.catalog.agents.upsert(agent_row(&dir, &config, stamp.clone())).await
+    };
+    if let Err(failure) = registered.await {
         move_back(entry, target).await;
         return Err(failure);
     }

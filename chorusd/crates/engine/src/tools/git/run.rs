@@ -113,7 +113,7 @@ impl<'a> Git<'a> {
     pub(super) fn without_repository(ctx: &'a ToolContext) -> Self {
         let mut env: Vec<(OsString, OsString)> =
             VARIABLES.iter().map(|(name, value)| (name.into(), value.into())).collect();
-        let above = ctx.dir.clone().into_os_string();
+        let above = ctx.files_dir.clone().into_os_string();
         env.push(("GIT_CEILING_DIRECTORIES".into(), above));
         Self { ctx, settings: SETTINGS.map(str::to_owned).to_vec(), env, directories: Vec::new() }
     }

@@ -196,7 +196,10 @@ async fn build_agent(
     // One commit adds the row and the memories, before the directory is in place. If the move is interrupted, the next
     // start completes it (`catalog_sync::sync_agents`), so nobody finds the agent with less than the archive has.
     let memories = plan.memories.iter().map(|row| MemoryRow { agent: plan.config.id, ..row.clone() }).collect();
-    editor.agents.claims.claim_new(plan.config.id, &plan.config.name).await?;
+    let claims = &editor.agents.claims;
+    claims.claim_new(plan.config.id, &plan.config.name).await?;
+    claims.move_new_workspace((plan.config.id, staging)).await?;
+    undo.dirs.extend(plan.config.shared_dir.clone());
     let row = agent_row(dir, &plan.config, stamp.clone());
     let added = editor.store.catalog.agents.upsert_with_memories(row, memories).await?;
     undo.row = Some(plan.config.id);

@@ -25,7 +25,7 @@ pub use merge::{MergeRefusal, MergedBranch, merge};
 pub use prepare::prepare;
 pub use remove::{RemovedWorktree, remove};
 
-/// Directory of the worktrees in an agent's directory.
+/// Directory of the worktrees beside an agent's workspace.
 pub const WORKTREES_DIR: &str = "worktrees";
 
 /// The first part of the names of their branches.
@@ -52,14 +52,14 @@ pub struct Worktree {
 }
 
 impl Worktree {
-    /// Returns the worktree `name` of an agent, whether it exists or not. Blocks.
+    /// Returns the worktree `name` of an agent, whether it exists or not. `files_dir` has the workspace and the worktrees. Blocks.
     ///
     /// # Errors
     /// The agent has no workspace.
-    pub fn find(agent_dir: &Path, name: &str) -> GitResult<Self> {
+    pub fn find(files_dir: &Path, name: &str) -> GitResult<Self> {
         let real = |path: &Path| path.canonicalize().map_err(|e| format!("{}: {e}", path.display()));
-        let (agent_dir, workspace) = (real(agent_dir)?, real(&agent_dir.join("workspace"))?);
-        let dir = agent_dir.join(WORKTREES_DIR).join(name);
+        let (files_dir, workspace) = (real(files_dir)?, real(&files_dir.join("workspace"))?);
+        let dir = files_dir.join(WORKTREES_DIR).join(name);
         Ok(Self { name: name.to_owned(), dir, repository: workspace.join(".git") })
     }
 
@@ -163,11 +163,11 @@ pub fn branch_of(name: &str) -> String {
     format!("{BRANCH_NAMESPACE}/{name}/work")
 }
 
-/// Returns true if the repository of an agent's workspace, or the directory of its worktrees, has something that belongs to
+/// Returns true if the repository of an agent's workspace, which is in `files_dir`, or the directory of its worktrees, has something that belongs to
 /// a worktree with this name. Blocks.
 #[must_use]
-pub fn is_name_taken(agent_dir: &Path, name: &str) -> bool {
-    let Ok(worktree) = Worktree::find(agent_dir, name) else { return false };
+pub fn is_name_taken(files_dir: &Path, name: &str) -> bool {
+    let Ok(worktree) = Worktree::find(files_dir, name) else { return false };
     let branch = format!("refs/heads/{BRANCH_NAMESPACE}/{name}");
     let paths = [worktree.dir.clone(), worktree.git_dir(), worktree.repository.join(&branch)];
     let is_packed = |line: &str| {

@@ -54,7 +54,7 @@ async fn find_or_create(ctx: &ToolContext) -> GitResult<Worktree> {
     }
     let host = ctx.services.host().ok_or("the daemon is stopping")?;
     let name = host.reserve_worktree(ctx.conversation).await.map_err(|failure| failure.to_string())?;
-    let dir = ctx.dir.clone();
+    let dir = ctx.files_dir.clone();
     let services = ctx.services.clone();
     let (worktree, is_known) = run_blocking(move || {
         let worktree = Worktree::find(&dir, &name)?;
