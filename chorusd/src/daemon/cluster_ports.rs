@@ -28,6 +28,17 @@ pub(super) struct Ports {
     pub(super) elsewhere: Elsewhere,
 }
 
+/// Checks the keys and the files of `[cluster]`, before this daemon says to others that it runs.
+///
+/// # Errors
+/// `invalid_config` if the table is incomplete or a file cannot be used.
+pub(super) fn check(config: &ClusterConfig) -> Result<()> {
+    match settings(config)? {
+        Some(settings) => ClusterCredentials::load(&settings, &node_name(config)?).map(drop),
+        None => Ok(()),
+    }
+}
+
 /// Opens the port that `[cluster]` names; without `listen` none.
 ///
 /// # Errors

@@ -34,7 +34,9 @@ pub(super) async fn open(
     redactor: &Arc<Redactor>,
 ) -> Result<Store> {
     let url = read_url(&config.store.url)?;
-    let address = config.cluster.advertise.clone().unwrap_or_default();
+    super::cluster_ports::check(&config.cluster)?;
+    // Nobody reaches a node without a port.
+    let address = config.cluster.advertise.clone().filter(|_| config.cluster.listen.is_some()).unwrap_or_default();
     let choice = match config.workspace_root() {
         Some(path) => RootChoice::Path(path.to_owned()),
         None if config.cluster.unshares_workspaces => RootChoice::End,

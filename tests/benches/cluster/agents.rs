@@ -63,12 +63,19 @@ pub fn measure() -> Result {
     a.client().init("agent-0");
     a.client().append("agent-0", "hello");
     let of_one = statements_per_second(&nodes)?;
+    let before = (a.rss(), nodes.database_bytes()?);
     for_each(&a, 1..count, |client, name| {
         client.init(name);
         client.append(name, "hello");
     });
     nodes.runtime.block_on(pause(SETTLE));
     let of_all = statements_per_second(&nodes)?;
+    let each = |now: u64, before: u64| (now.saturating_sub(before) / count as u64) >> 10;
+    print_report(format_args!(
+        "each agent with a live context of one message: {} KiB in the memory of its node, {} KiB in the database",
+        each(a.rss(), before.0),
+        each(nodes.database_bytes()?, before.1)
+    ));
     let verdict = if of_all <= STATEMENTS + ONE_MORE { "met" } else { "MISSED" };
     print_report(format_args!(
         "statements a second at rest: {of_one:.2} with 1 agent, {of_all:.2} with {count}, target {STATEMENTS}  {verdict}"

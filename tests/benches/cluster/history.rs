@@ -69,7 +69,6 @@ pub fn measure() -> Result {
     print_report(format_args!("{} sessions, of which {} are listed", page.total, page.sessions.len()));
     let sql = "SELECT s.* FROM sessions s WHERE agent_id = (SELECT id FROM agents WHERE name = 'x')
          ORDER BY place DESC, serial DESC LIMIT 20";
-    nodes.runtime.block_on(nodes.database.batch_execute("SELECT pg_stat_statements_reset()"))?;
     let query = nodes.runtime.block_on(nodes.database.prepare(sql))?;
     let bare = || -> Duration {
         time(|| {
@@ -79,16 +78,5 @@ pub fn measure() -> Result {
     };
     let page = || time(|| assert_eq!(client.call::<History>(&params).expect("a page").sessions.len() as u64, PAGE));
     print_report(measure_paired("page of 1,000,000 sessions, to a query for its rows", 1.3, ROUNDS, bare, page));
-    //DEBUG
-    let rows = nodes.runtime.block_on(nodes.database.query("SELECT calls, mean_exec_time, plans::float8, left(query, 3000) FROM pg_stat_statements ORDER BY calls DESC LIMIT 12", &[]))?;
-    for row in rows {
-        print_report(format_args!(
-            "{} {} {} {}",
-            row.get::<_, i64>(0),
-            row.get::<_, f64>(1),
-            row.get::<_, f64>(2),
-            row.get::<_, String>(3)
-        ));
-    }
     Ok(())
 }

@@ -27,9 +27,7 @@ impl Nodes {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let server = Server::start_with(|data| {
             let mut config = OpenOptions::new().append(true).open(data.join("postgresql.conf"))?;
-            Ok(config.write_all(
-                b"\nshared_preload_libraries = 'pg_stat_statements'\npg_stat_statements.track_planning = on\n",
-            )?)
+            Ok(config.write_all(b"\nshared_preload_libraries = 'pg_stat_statements'\n")?)
         })?;
         let server = server.ok_or("PostgreSQL is not installed here")?;
         let database = runtime.block_on(Database::create_on(server))?;
@@ -55,6 +53,12 @@ impl Nodes {
             write_private(&home.path.join("url"), database.url().as_bytes())?;
         }
         Ok(Self { homes, database: client, runtime, _files: files, _database: database })
+    }
+
+    /// Returns the size of the database in bytes.
+    pub fn database_bytes(&self) -> Result<u64> {
+        let row = self.runtime.block_on(self.database.query_one("SELECT pg_database_size(current_database())", &[]))?;
+        Ok(row.get::<_, i64>(0).unsigned_abs())
     }
 
     /// Returns the number of statements that the server has run.

@@ -3,7 +3,7 @@
 use super::scanner::Text;
 
 /// The pages that are checked, relative to the root of the workspace.
-pub const PAGES: [&str; 36] = [
+pub const PAGES: [&str; 37] = [
     "README.md",
     "CHANGELOG.md",
     "docs/ARCHITECTURE.md",
@@ -23,6 +23,7 @@ pub const PAGES: [&str; 36] = [
     "docs/PROTOCOL.md",
     "docs/README.md",
     "docs/SANDBOX.md",
+    "docs/SCALING.md",
     "docs/SECRETS.md",
     "docs/SELF_EDIT.md",
     "docs/TASKS.md",

@@ -1,7 +1,6 @@
 //! A model of how the nodes of a cluster own agents: which node may write for an agent, and how that changes.
 //!
-//! docs/design/ownership.md describes the protocol. Nothing of it is in a release: the model comes before the implementation,
-//! so that its rules are checked first. `state` is what the database and the nodes hold, `action` what can happen next,
+//! docs/design/ownership.md describes the protocol, which `store-postgres` implements. `state` is what the database and the nodes hold, `action` what can happen next,
 //! `database` and `step` what it changes, `setting` how much of everything there is and which rule is left out. The tests
 //! check every state that can be reached.
 //!

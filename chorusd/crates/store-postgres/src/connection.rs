@@ -38,8 +38,8 @@ const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(2);
 /// Limit of connections that read.
 const MAX_READERS: usize = 4;
 
-/// Limit of the connections of a node: those that read, the writer, the heartbeat.
-pub(crate) const MAX_CONNECTIONS: u32 = MAX_READERS as u32 + 2;
+/// Limit of the connections of a node: those that read, the writer, the heartbeat, and one that waits for news of Discord.
+pub(crate) const MAX_CONNECTIONS: u32 = MAX_READERS as u32 + 3;
 
 /// Called with the payload of each notification that a connection receives.
 pub(crate) type OnNotification = Box<dyn Fn(&str) + Send + Sync>;

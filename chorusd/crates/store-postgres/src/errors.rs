@@ -130,7 +130,7 @@ pub(crate) fn lease_lost() -> Error {
 /// The error while the database cannot be reached. Nothing was sent.
 pub(crate) fn unavailable(failure: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::StorageFailed, format!("PostgreSQL cannot be reached: {failure}"))
-        .hint("is it running? What is already in memory can still be read")
+        .hint("check that it runs; what is in memory can still be read")
 }
 
 /// The error of a write whose outcome is unknown, because the daemon ends before it learned it.

@@ -64,7 +64,8 @@ impl WorkspaceRoot {
                 return Ok(None);
             }
             (RootChoice::Unset, Some(known)) => {
-                let what = format!("the nodes share the workspaces in {}, and this one names none", known.path);
+                let what =
+                    format!("the nodes share the workspaces in {}, and this one has no workspace_root", known.path);
                 return Err(invalid(what).hint(
                     "set workspace_root in the table [cluster] as on the other nodes; to end the sharing: docs/SCALING.md",
                 ));
@@ -99,7 +100,7 @@ impl WorkspaceRoot {
                 settings.set(SETTING, Some(format!("{} {}", here.id, here.path))).await?;
                 let agreed = settings.get(SETTING).await?.map(|text| Agreed::parse(&text));
                 if agreed.as_ref() != Some(&here) {
-                    return Err(invalid("another node has begun with another workspace_root".to_owned())
+                    return Err(invalid("another node uses another workspace_root".to_owned())
                         .hint("name the same directory on all nodes"));
                 }
             }
@@ -140,8 +141,10 @@ async fn find(path: PathBuf, known: Option<Agreed>) -> Result<(WorkspaceRoot, Ag
             }
             (mark, None) => {
                 if !list_agents(&real).map_err(|e| refused(e.to_string()))?.is_empty() {
-                    let what =
-                        format!("workspace_root {} has workspaces of another cluster, or of earlier", path.display());
+                    let what = format!(
+                        "workspace_root {} has workspaces of another cluster, or of an earlier setup",
+                        path.display()
+                    );
                     return Err(invalid(what).hint("move them away, or name an empty directory"));
                 }
                 mark.unwrap_or_default()

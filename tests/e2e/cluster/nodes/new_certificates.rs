@@ -5,7 +5,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
+use chorus_proto::Client;
 use chorus_proto::error::exit;
+use chorus_proto::methods::cluster::{Status, StatusParams};
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
 use chorus_tests::{Daemon, Home, home};
@@ -88,4 +90,23 @@ fn what_cannot_be_signed_is_refused_and_nothing_is_written() {
     fs::remove_file(dir.join("ca-key.pem")).expect("a removal");
     create("b=127.0.0.1").expect_failure_with_hint(exit::USAGE.into());
     assert!(!dir.join("b").exists());
+}
+
+#[test]
+fn a_daemon_whose_certificate_names_another_node_leaves_that_node_alone() {
+    let Some(cluster) = Cluster::create() else { return };
+    let homes = [cluster.node("a"), cluster.node("b")];
+    let b = Daemon::start(&homes[1]);
+    let mut client = b.client();
+    let address = |client: &mut Client| {
+        let status = client.call::<Status>(&StatusParams {}).expect("cluster.status");
+        status.nodes.into_iter().find(|node| node.name == "b").map(|node| (node.address, node.boot))
+    };
+    let before = address(&mut client);
+    let config = fs::read_to_string(homes[0].path.join("config.toml")).expect("config.toml");
+    homes[0].write_config(&config.replace("node = \"a\"", "node = \"b\""));
+    let started = Daemon::try_start(&homes[0], homes[0].command(homes[0].bins.chorusd)).map(drop);
+    let (_, said) = started.expect_err("the daemon runs");
+    assert!(said.contains("does not name this node"), "{said}");
+    assert_eq!(address(&mut client), before, "the node of that name was replaced");
 }

@@ -155,7 +155,7 @@ fn a_workspace_that_is_on_a_node_is_copied_once() {
 
 /// Starts a daemon that refuses to run, and returns what it says.
 fn refusal(home: &Home) -> String {
-    let (_, said) = Daemon::try_start(home, home.command(home.bins.chorusd)).err().expect("the daemon runs");
+    let (_, said) = Daemon::try_start(home, home.command(home.bins.chorusd)).map(drop).expect_err("the daemon runs");
     said
 }
 
@@ -174,7 +174,7 @@ fn a_node_with_another_directory_does_not_start() {
     let a = Daemon::start(&homes[0]);
     a.client().init("x");
     let said = refusal(&homes[1]);
-    assert!(said.contains("and this one names none") && said.contains(&*root.to_string_lossy()), "{said}");
+    assert!(said.contains("and this one has no workspace_root") && said.contains(&*root.to_string_lossy()), "{said}");
     let empty = root.with_file_name("empty");
     fs::create_dir(&empty).expect("a directory");
     for (path, why) in [(&empty, "it is not the directory of the other nodes"), (&empty.join("x"), "No such file")] {
@@ -203,7 +203,7 @@ fn a_node_with_another_directory_does_not_start() {
     assert!(homes[1].agent_dir("y").join("workspace/.git").exists());
     b.terminate();
     // What was shared once is not taken for the files of today.
-    assert!(refusal(&homes[0]).contains("has workspaces of another cluster, or of earlier"));
+    assert!(refusal(&homes[0]).contains("has workspaces of another cluster, or of an earlier setup"));
     homes[0].write_config(&former);
     let a = Daemon::start(&homes[0]);
     a.client().append("x", "one");

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use chorus_proto::Client;
 use chorus_proto::methods::agent::{Config, ConfigParams};
 use chorus_proto::methods::cluster::{Drain, DrainParams};
+use chorus_proto::methods::context::{Save, SaveParams};
 use chorus_proto::methods::doctor::{Doctor, DoctorParams, Verdict};
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::{DEADLINE, Home, wait_until};
@@ -157,6 +158,26 @@ fn a_workspace_that_is_drained_lacks_nothing_and_edits_of_both_nodes_are_kept() 
         fs::read_dir(workspace(&homes[0])).expect("the workspace").map(|entry| entry.expect("a file").file_name());
     let copies: Vec<_> = names.filter(|name| name.to_string_lossy().starts_with("cache.txt.conflict-a-")).collect();
     assert!(matches!(&copies[..], [copy] if read(&homes[0], &copy.to_string_lossy()) == "of a\n"), "{copies:?}");
+}
+
+#[test]
+fn checkpoints_may_be_turned_on_after_a_move() {
+    let Some(cluster) = Cluster::create() else { return };
+    let homes = [cluster.node("a"), cluster.node("b")];
+    let [a, b] = start_all(&homes);
+    let (mut client, mut other) = (a.client(), b.client());
+    client.init("x");
+    client.append("x", "one");
+    drain(&mut client, "a");
+    let (key, value) = (Some("checkpoint_workspace".into()), Some("true".into()));
+    other.call::<Config>(&ConfigParams { name: "x".into(), key, value }).expect("agent.config");
+    write(&homes[1], "plan.md", "First the lighthouse.\n");
+    let params = SaveParams { agent: Some("x".into()), ..Default::default() };
+    let saved = other.call::<Save>(&params).expect("context.save");
+    assert_eq!(saved.warnings, [""; 0], "the workspace has no repository on this node");
+    b.kill9();
+    wait_until("the takeover", DEADLINE * 3, || try_append(&mut client, "x", "two").ok());
+    assert_eq!(read(&homes[0], "plan.md"), "First the lighthouse.\n");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -15,6 +15,7 @@ use uuid::Uuid;
 use super::registry::Registry;
 use super::shared_workspace;
 use crate::tools::checkpoint::{self, CheckpointCommit};
+use crate::tools::workspace_restore::prepare_repository;
 use crate::tools::{ToolContext, WorkingDirectory, worktree};
 
 /// Maximum number of concurrent checkpoints that no user waits for.
@@ -149,6 +150,11 @@ async fn commit_workspace(
         let ctx = tool_context(registry, settings, conversation, cancel.clone()).await;
         match &ctx.place {
             WorkingDirectory::Unavailable(why) => Err(why.clone()),
+            // An agent that has come from another node, without its files, has no repository here.
+            WorkingDirectory::Workspace if registry.store.ownership.is_some() => {
+                prepare_repository(&ctx).await?;
+                checkpoint::create_checkpoint(&ctx, &message).await
+            }
             _ => checkpoint::create_checkpoint(&ctx, &message).await,
         }
     };

@@ -195,7 +195,10 @@ pub async fn hand_over(registry: &Arc<Registry>, settings: &Arc<AgentSettings>) 
     let ctx = workspace_context(registry, settings, ConversationKey::main(settings.id), cancel.clone());
     let worktrees = worktree_contexts(registry, settings, &cancel).await;
     const MESSAGE: &str = "Checkpoint: moved to another node";
-    let commit = async { create_checkpoint(&ctx, MESSAGE).await.map(drop) };
+    let commit = async {
+        prepare_repository(&ctx).await?;
+        create_checkpoint(&ctx, MESSAGE).await.map(drop)
+    };
     let mut stored = with_timeout(STORE_TIMEOUT, &cancel, Box::pin(commit)).await;
     // Each has at least one file that is newer here if that fails.
     let mut not_committed = 0;

@@ -28,7 +28,7 @@ use tokio::runtime::Handle;
 use super::{Cluster, change_bucket, start_all};
 
 /// Seconds of faults; `CHORUS_CLUSTER_SECONDS` overrides it.
-const SECONDS: u64 = 20;
+const SECONDS: u64 = 60;
 
 /// From so many seconds on, more agents and clients take part, and faults last longer.
 const LONG: u64 = 600;

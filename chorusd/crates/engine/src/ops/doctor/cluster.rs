@@ -159,7 +159,7 @@ fn describe_sessions(found: &BodyComparison) -> Vec<Check> {
         let more = if found.missing_count > 3 { ", ..." } else { "" };
         let text =
             format!("the messages of {} are missing: {sessions}{more}", pluralize(found.missing_count, "session"));
-        let hint = "restore the deleted versions of these objects in the bucket: docs/SCALING.md, Backups";
+        let hint = "check that [store.sessions] is the same on all nodes; if it is, restore the deleted versions of these objects: docs/SCALING.md, Backups";
         checks.push(check_with("bucket contents", Verdict::Fail, text, hint));
     }
     if found.unnamed > 0 {
