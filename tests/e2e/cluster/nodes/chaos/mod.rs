@@ -112,7 +112,9 @@ impl Chaos {
         let mut nodes = Vec::new();
         for name in NAMES {
             let to_database = FaultProxy::start(server.port()).await.expect("a proxy");
-            let home = cluster.node_at(name, &database.url_at(to_database.port()), &models.config_toml());
+            // The checks after a long run take more than the half hour of the default.
+            let config = format!("{}\n[defaults]\nidle_timeout = \"12h\"\n", models.config_toml());
+            let home = cluster.node_at(name, &database.url_at(to_database.port()), &config);
             let to_bucket = HttpFaultProxy::start(bucket.port).await.expect("a proxy");
             let config = fs::read_to_string(home.path.join("config.toml")).expect("config.toml");
             let port = config.split("listen = \"127.0.0.1:").nth(1).and_then(|rest| rest.split('"').next());
