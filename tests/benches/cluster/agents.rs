@@ -20,7 +20,7 @@ const REST: Duration = Duration::from_secs(60);
 const SETTLE: Duration = Duration::from_secs(10);
 /// Statements a second that a node with agents may run while nobody asks for anything.
 const STATEMENTS: f64 = 0.5;
-/// What one heartbeat more or less in the time that is counted makes of it.
+/// The share of one heartbeat in that, more or less of which are sent in the time that is counted.
 const ONE_MORE: f64 = 1.0 / REST.as_secs() as f64;
 const RESTARTS: usize = 5;
 

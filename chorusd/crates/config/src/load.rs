@@ -116,7 +116,8 @@ fn record_origins(config: &mut Config, table: &str, content: &DeTable<'_>, path:
 
 /// The hint about an unknown key: the most similar key of its table, else of any table.
 fn suggest_key(table: &str, given: &str) -> String {
-    if cfg!(not(feature = "cluster")) && matches!(table, "store" | "cluster") {
+    let first = if table.is_empty() { given } else { table };
+    if cfg!(not(feature = "cluster")) && matches!(first, "store" | "cluster") {
         return "this chorusd was built without the feature `cluster`, see docs/SCALING.md".to_owned();
     }
     let here = keys().filter(|key| key.table == table).map(|key| key.name);

@@ -29,7 +29,7 @@ pub struct WorkspaceRoot {
     pub(crate) id: String,
 }
 
-/// Where the workspace of an agent was.
+/// The place in which the workspace of an agent was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FoundWorkspace {
     /// In the shared directory.

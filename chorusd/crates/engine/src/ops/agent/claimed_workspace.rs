@@ -1,5 +1,4 @@
-//! Where the workspace of an agent is that this daemon has claimed, or that has just been made: here, or in a directory that the
-//! nodes share.
+//! The workspace of an agent that this daemon has claimed, or that has just been made: here, or in a directory that the nodes share.
 
 use std::collections::HashSet;
 use std::path::Path;
