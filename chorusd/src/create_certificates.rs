@@ -59,11 +59,17 @@ fn run(args: &Args) -> Result<()> {
             NewNode { name: name.to_owned(), hosts }
         })
         .collect();
+    let replaced: Vec<String> = nodes
+        .iter()
+        .filter(|node| args.dir.join(&node.name).join("cert.pem").exists())
+        .map(|node| node.name.clone())
+        .collect();
     let issued = issue_certificates(&args.dir, &nodes, jiff::Timestamp::now())
         .map_err(|problem| Error::invalid(problem.text).hint(problem.hint))?;
     let dir = std::path::absolute(&args.dir).map_err(|e| Error::io("cannot determine the working directory", &e))?;
     let nodes: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
     crate::cli::print_json(&serde_json::json!({
-        "dir": dir, "new_authority": issued.new_authority, "nodes": nodes, "valid_until": issued.valid_until.to_string(),
+        "dir": dir, "new_authority": issued.new_authority, "nodes": nodes, "replaced": replaced,
+        "valid_until": issued.valid_until.to_string(),
     }))
 }

@@ -170,6 +170,9 @@ pub struct Agent {
     /// The node of the cluster that has it.
     #[omit_empty]
     pub node: Option<String>,
+    /// True if that node did not answer: whether it has a live context is not known.
+    #[omit_empty]
+    pub unreachable: bool,
     /// Why its model would not answer now; only in the status of one agent.
     #[omit_empty]
     pub blocked: Option<Blocked>,

@@ -31,6 +31,8 @@ pub enum ErrorKind {
     Expired,
     DiskFull,
     StorageFailed,
+    /// What the daemon keeps its data in cannot be reached. Nothing was stored.
+    StorageUnavailable,
     Unsupported,
     FrameTooLong,
     Stopping,

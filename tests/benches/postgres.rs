@@ -179,7 +179,7 @@ async fn many_clients(database: &Database, journal: &Arc<PostgresJournal>, json:
 
 async fn run() -> Result {
     let Some(database) = Database::create().await? else { return Ok(()) };
-    let name = NodeName { id: "bench".into(), address: "localhost:1".into(), shares_workspaces: false };
+    let name = NodeName { id: "bench".into(), address: "localhost:1".into(), shares_workspaces: false, home: None };
     let on_fatal: chorus_store_postgres::OnFatal = Arc::new(print_report);
     let url = DatabaseUrl::parse(&database.url_at(database.port()))?;
     let journal = Arc::new(PostgresJournal::open(url, &name, "1.0.0", on_fatal).await?);

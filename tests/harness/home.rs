@@ -32,6 +32,19 @@ static STORE_IS_POSTGRES: LazyLock<bool> = LazyLock::new(|| match std::env::var(
     Err(_) => false,
 });
 
+/// Returns the path of a program. With a `PATH` of its own, a command that has only a name is started by `fork`, which copies the page
+/// tables of this large process; one with a path is not.
+pub(crate) fn find_in_path(program: &str) -> PathBuf {
+    let is_program =
+        |path: &PathBuf| path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0);
+    let named = || {
+        let dirs = std::env::var_os("PATH")?;
+        std::env::split_paths(&dirs).map(|dir| dir.join(program)).find(is_program)
+    };
+    let is_path = program.contains('/');
+    (!is_path).then(named).flatten().unwrap_or_else(|| program.into())
+}
+
 /// Creates an empty home for the binaries of the package. A macro, because only the package's tests and benches know
 /// their paths.
 #[macro_export]
@@ -124,7 +137,7 @@ impl Home {
     /// Returns a command for `program` in the isolated environment; only PATH is inherited.
     #[must_use]
     pub fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(program);
+        let mut command = Command::new(find_in_path(program));
         command
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())

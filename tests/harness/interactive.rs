@@ -112,7 +112,7 @@ impl InteractiveCommand {
         let open = || Stdio::from(OpenOptions::new().read(true).write(true).open(path).expect("its other end"));
         // `setsid --ctty` makes its standard input the controlling terminal of a new session, then executes the
         // command.
-        let mut inside = Command::new("setsid");
+        let mut inside = Command::new(crate::home::find_in_path("setsid"));
         inside.arg("--ctty").arg(command.get_program()).args(command.get_args()).env_clear();
         inside.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("TERM", "xterm");
         inside.current_dir(command.get_current_dir().expect("a directory"));

@@ -39,7 +39,7 @@ pub fn find_project_dir(app: &mut App, session: &ToolSession, given: Option<&Pat
 
 /// Returns the workspace of the session's agent, if it exists.
 fn find_workspace(app: &mut App, session: &ToolSession) -> Result<Option<PathBuf>, Error> {
-    let agents = app.call::<List>(&ListParams { all: true })?.agents;
+    let agents = app.call::<List>(&ListParams { all: true, node: None })?.agents;
     let agent = agents.into_iter().find(|agent| agent.id == session.base.agent_id);
     let workspace = agent.map(|agent| format::workspace_path(&agent));
     Ok(workspace.filter(|dir| dir.is_dir()))

@@ -166,6 +166,12 @@ pub fn state_cell(state: AgentState) -> Cell {
     }
 }
 
+/// Formats an agent's state as [`state_cell`] does; `unreachable` if its node does not answer.
+#[must_use]
+pub fn agent_state_cell(agent: &Agent) -> Cell {
+    if agent.unreachable { Cell::new(Style::Bad, "unreachable") } else { state_cell(agent.state) }
+}
+
 /// Formats the node of a cluster that has an agent as a table cell.
 #[must_use]
 pub fn node_cell(agent: &Agent) -> Cell {

@@ -258,7 +258,7 @@ fn agent_row(out: &mut Stdout, agent: &Agent) -> Vec<Cell> {
     let mut cells = vec![Cell::new(Style::Strong, sanitize::one_line(&agent.name))];
     cells.push(match &agent.turn {
         Some(turn) => format::running_cell(turn),
-        None => format::state_cell(agent.state),
+        None => format::agent_state_cell(agent),
     });
     cells.extend(context_cells(out, agent.context.as_ref()));
     let last = agent.last_session.as_ref().map(|last| {

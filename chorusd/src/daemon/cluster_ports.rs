@@ -132,8 +132,17 @@ fn settings(config: &ClusterConfig) -> Result<Option<ClusterSettings>> {
     let ClusterConfig { advertise: Some(advertise), ca: Some(ca), cert: Some(cert), key: Some(key), .. } =
         config.clone()
     else {
-        return Err(Error::new(ErrorKind::InvalidConfig, "`listen` of [cluster] is set, and other keys are missing")
-            .hint("set advertise, ca, cert and key, too"));
+        let keys = [
+            ("advertise", config.advertise.is_some()),
+            ("ca", config.ca.is_some()),
+            ("cert", config.cert.is_some()),
+            ("key", config.key.is_some()),
+        ];
+        let missing: Vec<_> = keys.iter().filter(|(_, is_set)| !is_set).map(|(key, _)| *key).collect();
+        let missing = missing.join(", ");
+        let what = format!("`listen` of [cluster] is set, and these keys are missing: {missing}");
+        return Err(Error::new(ErrorKind::InvalidConfig, what)
+            .hint("set them too; chorusctl cluster cert creates the files for ca, cert and key"));
     };
     Ok(Some(ClusterSettings { listen, advertise, ca, cert, key }))
 }

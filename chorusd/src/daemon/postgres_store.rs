@@ -7,10 +7,12 @@ use chorus_base::error::{Error, Result};
 use chorus_catalog::{AuditLog, ChainVerifier};
 use chorus_clock::Clock;
 use chorus_config::{Config, KeySource};
+use chorus_engine::backup::home_id;
 use chorus_engine::ops::daemon::VERSION;
 use chorus_journal::Journal as _;
 use chorus_proto::ErrorKind;
 use chorus_redact::Redactor;
+use chorus_runtime::run_blocking;
 use chorus_shared_files::SharedAgentFiles;
 use chorus_store::{DB_DIR, OnFatal, RootChoice, SessionFiles, Store, Upkeep, WorkspaceRoot};
 use chorus_store_postgres::{DatabaseUrl, NodeName, PostgresJournal};
@@ -43,7 +45,9 @@ pub(super) async fn open(
         None => RootChoice::Unset,
     };
     let id = super::cluster_ports::node_name(&config.cluster)?;
-    let name = NodeName { id, address, shares_workspaces: config.workspace_root().is_some() };
+    let own_home = home.to_owned();
+    let of_home = Some(run_blocking(move || home_id(&own_home)).await?);
+    let name = NodeName { id, address, shares_workspaces: config.workspace_root().is_some(), home: of_home };
     // Before anything is written to the database.
     let bucket = SessionBucket::open(&config.store.sessions, (home, clock), redactor).await?;
     chorus_store_copy::refuse_unfinished(&url).await?;
@@ -53,8 +57,11 @@ pub(super) async fn open(
     let known = home.join(DB_DIR).join(KNOWN_FILES_DIR);
     let workspaces = (journal.workspace_bundle_table(), name.id.clone());
     let agent_files = SharedAgentFiles::new(journal.agent_file_table(), name.id, known, clock.clone());
-    let opened = WorkspaceRoot::open(choice, &*catalog.settings, &*journal).await;
-    let root = match opened {
+    let shared_places = async {
+        agree_on_bucket(bucket.as_ref(), &journal).await?;
+        WorkspaceRoot::open(choice, &*catalog.settings, &*journal).await
+    };
+    let root = match shared_places.await {
         Ok(root) => root,
         Err(refused) => {
             // The other nodes need not wait for its heartbeat.
@@ -74,6 +81,25 @@ pub(super) async fn open(
     Ok(with_files(store.with_bodies(shared.clone(), files).with_workspaces(shared)))
 }
 
+/// Makes sure that all nodes have the same bucket.
+async fn agree_on_bucket(bucket: Option<&SessionBucket>, journal: &PostgresJournal) -> Result<()> {
+    let (id, is_marked) = journal.cluster_id().await?;
+    match bucket {
+        Some(bucket) => {
+            if bucket.mark(id, is_marked).await? && !is_marked {
+                journal.note_marked_bucket().await?;
+            }
+            Ok(())
+        }
+        None if is_marked => {
+            let what = "the other nodes keep sessions in a bucket or a directory, and this one has no [store.sessions]";
+            Err(Error::new(ErrorKind::InvalidConfig, what)
+                .hint("copy that table from the configuration of another node"))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Reads the URL of PostgreSQL.
 ///
 /// # Errors
@@ -88,8 +114,8 @@ pub(super) fn read_url(source: &KeySource) -> Result<DatabaseUrl> {
             Err(Error::new(ErrorKind::InvalidConfig, what).hint("set LoadCredential= in the unit, or use url_file"))
         }
         KeySource::None => {
-            Err(Error::new(ErrorKind::InvalidConfig, "`store.kind` is \"postgres\", and the configuration has no URL")
-                .hint("set url_file, url_env or credential in the table [store]"))
+            Err(Error::new(ErrorKind::InvalidConfig, "there is no URL of the PostgreSQL database")
+                .hint("set url_file, url_env or credential in the table [store]; store copy has --url-file and --url-env, too"))
         }
     }
 }

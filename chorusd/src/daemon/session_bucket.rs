@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use chorus_base::error::{Error, Result};
 use chorus_catalog::{Catalog, WorkspaceBundleTable};
@@ -12,16 +13,21 @@ use chorus_proto::ErrorKind;
 use chorus_redact::Redactor;
 use chorus_runtime::run_blocking;
 use chorus_session_objects::{
-    BodyCache, Bucket, DirectoryBucket, ObjectBodies, Prefix, RetryPolicy, S3Bucket, S3Key, S3Settings,
+    BodyCache, Bucket, DirectoryBucket, ObjectBodies, Prefix, RetryPolicy, S3Bucket, S3Key, S3Settings, check_or_mark,
 };
 use chorus_shared_sessions::{SharedSessions, SharedSessionsParts};
 use chorus_store::{DB_DIR, SessionFiles};
+use tokio::time::timeout;
+use uuid::Uuid;
 
 /// Directory below that of the databases with parts of large sessions that are read in pages.
 const PARTS_DIR: &str = "session-parts";
 
 /// Bytes of those parts.
 const MAX_PARTS_BYTES: u64 = 256 << 20;
+
+/// Limit of the check at the start whether the bucket is that of the other nodes.
+const MARK_LIMIT: Duration = Duration::from_secs(5);
 
 /// An open bucket, and what the sessions in it need.
 pub(super) struct SessionBucket {
@@ -70,6 +76,23 @@ impl SessionBucket {
         let parts = run_blocking(move || BodyCache::open(&parts, max_parts)).await?;
         let (home, clock) = (home.to_owned(), clock.clone());
         Ok(Some(Self { bucket, prefix, parts, max_copied_bytes: config.cache, home, clock }))
+    }
+
+    /// Checks that the bucket is that of the cluster `id`, and marks it if it is the first. A bucket that does not answer is used
+    /// all the same, so that a node can restart meanwhile. Returns whether it has the mark.
+    ///
+    /// # Errors
+    /// `invalid_config` if it is another one.
+    pub(super) async fn mark(&self, id: Uuid, is_marked: bool) -> Result<bool> {
+        let checked = timeout(MARK_LIMIT, check_or_mark(&*self.bucket, &self.prefix, id, is_marked)).await;
+        match checked.unwrap_or_else(|_| Err(Error::busy())) {
+            Ok(()) => Ok(true),
+            Err(refused) if refused.kind == ErrorKind::InvalidConfig => Err(refused),
+            Err(failure) => {
+                tracing::warn!(%failure, "cannot check that the bucket of sessions is that of the other nodes");
+                Ok(false)
+            }
+        }
     }
 
     /// Returns the bodies in the bucket, without a cache.

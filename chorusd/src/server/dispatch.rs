@@ -76,13 +76,11 @@ pub(super) enum ToClient {
     Events(Subscription),
 }
 
-// Every method but `events.subscribe`, `send`, `context.attach` and `search`.
+// Every method but those that `answer` names.
 routes! {
     // These change nothing, or they are done by somebody else once they are requested (an actor, a task): they may be dropped when
     // the client disconnects.
     inline daemon::Hello => daemon::hello(home);
-    inline daemon::Status => daemon::status;
-    inline agent::List => agent::list::list(agent_resolver, agent_describer, store.catalog.agents, agents);
     inline agent::Show => agent::show::show(agent_resolver, agent_describer, store.catalog.agents, effective_config);
     inline context::Show => context::show::show(agent_resolver, registry, context_meter, config);
     inline context::History => context::history::history(agent_resolver, sessions, clock);
@@ -383,6 +381,14 @@ pub(super) async fn answer(
             });
             Box::pin(reply).await
         }
+        daemon::Status::NAME => {
+            let way = caller.elsewhere.as_deref();
+            Box::pin(answer.run_inline::<daemon::Status, _, _>(params, |p| everywhere::status(&ops, way, p))).await
+        }
+        agent::List::NAME => {
+            let way = caller.elsewhere.as_deref();
+            Box::pin(answer.run_inline::<agent::List, _, _>(params, |p| everywhere::list(&ops, way, p))).await
+        }
         name => route((name, params), answer, ops, caller).await,
     }
 }
@@ -401,6 +407,8 @@ fn method_names() -> impl Iterator<Item = &'static str> {
         send::Send::NAME,
         conversations::Attach::NAME,
         search::Search::NAME,
+        daemon::Status::NAME,
+        agent::List::NAME,
     ])
 }
 

@@ -74,6 +74,8 @@ pub struct ListParams {
     /// Include deleted agents.
     #[serde(default)]
     pub all: bool,
+    /// Only the agents of this node of the cluster.
+    pub node: Option<String>,
 }
 
 #[wire(PartialEq)]

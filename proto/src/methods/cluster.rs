@@ -36,6 +36,12 @@ pub struct Node {
     pub agents: u64,
     /// Live conversations of these.
     pub contexts: u64,
+    /// Load average of its machine over the last minute, in percent of its processors.
+    #[omit_empty]
+    pub load_percent: Option<u64>,
+    /// Milliseconds until the database answered its heartbeat.
+    #[omit_empty]
+    pub lag_ms: Option<u64>,
     /// Milliseconds since its last heartbeat.
     pub heartbeat_ms: u64,
 }
@@ -69,6 +75,9 @@ pub struct DrainResult {
     /// Agents that could not be moved.
     #[omit_empty]
     pub left: Vec<LeftAgent>,
+    /// Names of the agents that have moved without the files of their workspaces, which stay on the node.
+    #[omit_empty]
+    pub files_left: Vec<String>,
     pub duration_ms: u64,
 }
 

@@ -1,9 +1,10 @@
 //! Bench: daemons that share agents through PostgreSQL, all on this machine: a request to another node, a page of 1,000,000 sessions,
-//! 10,000 agents that rest, a restart with them, and their takeover. Arguments name some of these parts.
+//! an agent that moves, 10,000 agents that rest, a restart with them, and their takeover. Arguments name some of these parts.
 
 mod agents;
 mod forwarded;
 mod history;
+mod moves;
 mod nodes;
 
 use chorus_tests::measure::use_realtime_scheduler;
@@ -20,6 +21,9 @@ fn main() -> Result {
     }
     if is_asked("history") {
         history::measure()?;
+    }
+    if is_asked("moves") {
+        moves::measure()?;
     }
     if is_asked("agents") {
         agents::measure()?;

@@ -36,7 +36,8 @@ fn the_context_is_saved_and_the_files_go_to_the_trash() {
     assert!(Path::new(&files).starts_with(home.path.join("trash")), "{files}");
     assert_eq!(fs::read_dir(Path::new(&files).join("sessions")).expect("its sessions").count(), 1);
     assert!(!home.agent_dir("a").exists());
-    let list = |client: &mut Client, all| client.call::<List>(&ListParams { all }).expect("a list").agents.len();
+    let list =
+        |client: &mut Client, all| client.call::<List>(&ListParams { all, node: None }).expect("a list").agents.len();
     assert_eq!((list(&mut client, false), list(&mut client, true)), (0, 1));
     let all = HistoryParams { all_agents: true, ..Default::default() };
     let sessions = client.call::<History>(&all).expect("the history").sessions;

@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 use chorus_journal::{Journal, JournalAppendOutcome};
+use chorus_proto::ErrorKind;
+use chorus_tests::DEADLINE;
 use uuid::Uuid;
 
 use super::{ProxiedNode, Result, append, claim, open, request, texts};
 use chorus_tests::postgres::{Database, Server};
+use chorus_tests::wait::pause;
 
 /// Whatever answer is lost, an append is there once, and what is acknowledged is there.
 #[tokio::test(flavor = "multi_thread")]
@@ -90,6 +93,37 @@ async fn writes_wait_for_a_database_that_is_away() -> Result {
     proxy.heal();
     assert_eq!(waiting.await?, 2);
     assert_eq!(texts(&journal, context).await?, ["message 0", "message 1"]);
+    // Of what was sent the outcome is not known. What waits behind it for too long is not stored.
+    let other = journal.reserve_context_no();
+    proxy.refuse();
+    let sent = append(&journal, agent, context, 2);
+    tokio::pin!(sent);
+    assert!(futures_util::poll!(&mut sent).is_pending());
+    let behind = async {
+        pause(Duration::from_millis(500)).await;
+        append(&journal, agent, other, 0).await
+    };
+    let failed = tokio::select! {
+        early = &mut sent => return Err(format!("{early:?}").into()),
+        failed = behind => failed.expect_err("the database is away"),
+    };
+    let failed = failed.downcast::<chorus_base::error::Error>().map_err(|e| e.to_string())?;
+    assert_eq!((failed.kind, failed.fatal), (ErrorKind::StorageUnavailable, false), "{failed:?}");
+    let failed = journal.newest_records(context).await.map(drop).expect_err("the database is away");
+    assert_eq!((failed.kind, failed.fatal), (ErrorKind::StorageUnavailable, false), "{failed:?}");
+    proxy.heal();
+    assert_eq!(sent.await?, 3);
+    // It writes again once a heartbeat came through.
+    let stored = tokio::time::timeout(DEADLINE, async {
+        loop {
+            match append(&journal, agent, other, 0).await {
+                Ok(total) => break total,
+                Err(_) => pause(Duration::from_millis(20)).await,
+            }
+        }
+    });
+    assert_eq!(stored.await?, 1);
+    assert_eq!(texts(&journal, context).await?, ["message 0", "message 1", "message 2"]);
     Ok(())
 }
 

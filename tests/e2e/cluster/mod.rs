@@ -41,7 +41,12 @@ fn on_fatal() -> (OnFatal, Fatal) {
 /// Opens the journal as a node, over the given port.
 async fn open_at(database: &Database, port: u16, node: &str) -> Result<(PostgresJournal, Fatal)> {
     let (on_fatal, fatal) = on_fatal();
-    let name = NodeName { id: node.to_owned(), address: format!("{node}.example.org:7700"), shares_workspaces: false };
+    let name = NodeName {
+        id: node.to_owned(),
+        address: format!("{node}.example.org:7700"),
+        shares_workspaces: false,
+        home: None,
+    };
     let journal = PostgresJournal::open(DatabaseUrl::parse(&database.url_at(port))?, &name, "1.0.0", on_fatal).await?;
     Ok((journal, fatal))
 }

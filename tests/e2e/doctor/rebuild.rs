@@ -69,7 +69,7 @@ fn settings_destroyed_agents_and_the_hash_of_the_save_stay() {
     fs::write(&path, text).expect("changed");
     let found = client.call::<Doctor>(&DoctorParams { rebuild: true, ..DoctorParams::default() }).expect("rebuilt");
     assert_eq!(found.rebuilt.map(|rebuilt| (rebuilt.agents, rebuilt.sessions)), Some((2, 1)));
-    let agents = client.call::<List>(&ListParams { all: true }).expect("a list");
+    let agents = client.call::<List>(&ListParams { all: true, node: None }).expect("a list");
     assert_eq!((agents.agents.len(), agents.chosen.as_deref()), (3, Some("b")));
     let everything = HistoryParams { all_agents: true, ..Default::default() };
     let sessions = client.call::<History>(&everything).expect("a history");

@@ -103,7 +103,7 @@ async fn a_lost_answer_is_settled_by_reading_the_object() -> Result {
     // A PUT that never came through fails.
     node.proxy.fail("PUT", &[HttpFault::Status(500); 4]);
     let failed = node.bodies.write(new_body(messages(1, 1))).await.expect_err("nothing was written");
-    assert_eq!(failed.kind, ErrorKind::StorageFailed);
+    assert_eq!(failed.kind, ErrorKind::StorageUnavailable);
     assert_eq!(node.bodies.list(None).await?.len(), 2);
     Ok(())
 }

@@ -12,28 +12,41 @@ use crate::ui::{Cell, Column, Stdout, Style, Table, sanitize};
 
 /// List agents
 ///
-/// A `*` marks the default agent, which `agent use` sets. `status` shows the last save of each agent.
+/// A `*` marks the default agent, which `agent use` sets. `status` shows the last save of each agent. An agent is `unreachable` if its node of a
+/// cluster does not answer.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Include deleted agents
     #[arg(long)]
     all: bool,
+    /// Only the agents of this node of a cluster
+    #[arg(long, conflicts_with = "all")]
+    node: Option<String>,
 }
 
 pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
-    let raw = app.call_raw::<List>(&ListParams { all: args.all })?;
+    let raw = app.call_raw::<List>(&ListParams { all: args.all, node: args.node.clone() })?;
     match app.stdout.format() {
         OutputFormat::Json => app.stdout.json_line(&raw),
         OutputFormat::Jsonl => print_pages::print_entries(&mut app.stdout, &raw, "agents"),
         OutputFormat::Text => {
             let list: ListResult = parse_result(&raw)?;
-            if list.agents.is_empty() {
-                app.stderr.line("no agents yet");
-                app.stderr
-                    .hint("start a conversation: chorusctl chat (or keep those of other tools: chorusctl capture on)");
-                return Ok(());
+            if !list.agents.is_empty() {
+                return write_table(&mut app.stdout, &list);
             }
-            write_table(&mut app.stdout, &list)
+            let (what, hint) = match args.node {
+                Some(node) => (
+                    format!("no agents on the node {}", sanitize::one_line(&node)),
+                    "list the nodes: chorusctl cluster",
+                ),
+                None => (
+                    "no agents yet".to_owned(),
+                    "start a conversation: chorusctl chat (or keep those of other tools: chorusctl capture on)",
+                ),
+            };
+            app.stderr.line(&what);
+            app.stderr.hint(hint);
+            Ok(())
         }
     }
 }
@@ -71,7 +84,7 @@ fn agent_row(out: &mut Stdout, agent: &Agent, chosen: Option<&str>) -> Vec<Cell>
     vec![
         if chosen { "*" } else { "" }.into(),
         Cell::new(Style::Strong, sanitize::one_line(&agent.name)),
-        if agent.import_source.is_some() { "imports".into() } else { format::state_cell(agent.state) },
+        if agent.import_source.is_some() { "imports".into() } else { format::agent_state_cell(agent) },
         agent.context.as_ref().map_or_else(String::new, |context| context.messages.to_string()).into(),
         activity.unwrap_or_default().into(),
         format::permissions(&agent.permissions).into(),

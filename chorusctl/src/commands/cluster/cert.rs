@@ -36,6 +36,9 @@ struct Created {
     dir: PathBuf,
     new_authority: bool,
     nodes: Vec<String>,
+    /// Those of the nodes that had a certificate in the directory.
+    #[serde(default)]
+    replaced: Vec<String>,
     valid_until: String,
 }
 
@@ -52,8 +55,9 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         app.stdout.status_line(&format!("created an authority: {dir}/ca.pem, with its key ca-key.pem"))?;
     }
     for node in &created.nodes {
+        let verb = if created.replaced.contains(node) { "replaced" } else { "created" };
         let node = sanitize::one_line(node);
-        app.stdout.status_line(&format!("created {dir}/{node}/ with ca.pem, cert.pem and key.pem"))?;
+        app.stdout.status_line(&format!("{verb} {dir}/{node}/ with ca.pem, cert.pem and key.pem"))?;
     }
     let count = pluralize(created.nodes.len() as u64, "certificate");
     app.stdout.status_line(&format!("{count}, valid until {}", sanitize::one_line(&created.valid_until)))?;

@@ -37,6 +37,12 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         if !result.left.is_empty() {
             app.stderr.hint("try again: chorusctl cluster drain");
         }
+        if !result.files_left.is_empty() {
+            let names: Vec<_> = result.files_left.iter().map(|agent| sanitize::one_line(agent)).collect();
+            app.stderr
+                .warning(&format!("the files in the workspaces of these agents stay on {node}: {}", names.join(", ")));
+            app.stderr.hint("so that files move along: chorusctl agent config NAME checkpoint_workspace true");
+        }
         Ok(())
     })
 }

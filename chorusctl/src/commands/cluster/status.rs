@@ -9,8 +9,9 @@ use crate::ui::{Cell, Column, Style, Table, sanitize};
 
 /// List the nodes (default)
 ///
-/// A `*` marks the node that answers. BEAT is the time since the last heartbeat of a node, which sends one each 2 seconds. After 8 seconds
-/// without one it counts as silent, and other nodes take its agents over.
+/// A `*` marks the node that answers. LOAD is the load average of its machine over a minute, in percent of its processors; LAG is the time
+/// until the database answered its heartbeat. BEAT is the time since the last heartbeat of a node, which sends one each 2 seconds. After 8
+/// seconds without one it counts as silent, and other nodes take its agents over.
 #[derive(Debug, Default, clap::Args)]
 pub struct Args {}
 
@@ -22,6 +23,8 @@ pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
             Column::new("STATE"),
             Column::new("AGENTS").align_right(),
             Column::new("LIVE").align_right(),
+            Column::new("LOAD").align_right(),
+            Column::new("LAG").align_right(),
             Column::new("BEAT").align_right(),
             Column::new("VERSION"),
             Column::new("ADDRESS").flexible(),
@@ -33,12 +36,16 @@ pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
     })
 }
 
-fn node_row(node: &Node, answers: bool) -> [Cell; 8] {
+fn node_row(node: &Node, answers: bool) -> [Cell; 10] {
     let state = match node.state {
         NodeState::Running => Cell::from("running"),
         NodeState::Draining => Cell::new(Style::Faint, "draining"),
         NodeState::Silent => Cell::new(Style::Bad, "silent"),
         NodeState::Stopped => Cell::from("stopped"),
+    };
+    let is_up = matches!(node.state, NodeState::Running | NodeState::Draining);
+    let while_up = |value: Option<u64>, unit: &str| {
+        value.filter(|_| is_up).map_or_else(String::new, |value| format!("{} {unit}", group_digits(value)))
     };
     [
         if answers { "*" } else { "" }.into(),
@@ -46,6 +53,8 @@ fn node_row(node: &Node, answers: bool) -> [Cell; 8] {
         state,
         group_digits(node.agents).into(),
         group_digits(node.contexts).into(),
+        while_up(node.load_percent, "%").into(),
+        while_up(node.lag_ms, "ms").into(),
         if node.state == NodeState::Stopped { String::new() } else { beat(node.heartbeat_ms) }.into(),
         sanitize::one_line(&node.version).into(),
         sanitize::one_line(&node.address).into(),

@@ -80,8 +80,10 @@ async fn start_tls(
     let certificate = state.peer_certificates().and_then(|chain| chain.first());
     if !certificate.is_some_and(|certificate| names_node(certificate, &target.id)) {
         let what = format!("its certificate does not have {NODE_URI}{}", target.id);
-        return Err(ConnectError::new(ConnectErrorKind::WrongNode, target, what)
-            .hint("check `advertise` of that node, or create its certificate again with this URI in subjectAltName"));
+        return Err(ConnectError::new(ConnectErrorKind::WrongNode, target, what).hint(format!(
+            "check `advertise` of that node, or create its certificate again: chorusctl cluster cert {}=HOST",
+            target.id
+        )));
     }
     Ok(TlsStream::from(tls))
 }

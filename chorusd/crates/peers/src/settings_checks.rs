@@ -147,11 +147,13 @@ fn check_certificate(
     let now = unix_time(now);
     let before = checks.len();
     if let Err(error) = verify(roots, leaf, between, host, now) {
-        checks.push(failed_certificate(&error, host));
+        checks.push(failed_certificate(&error, node, host));
     }
     if !node_names(leaf).iter().any(|name| name == node) {
         let text = format!("the certificate does not name this node: subjectAltName has no URI {NODE_URI}{node}");
-        let hint = format!("create it with subjectAltName = URI:{NODE_URI}{node} and the host of `advertise`");
+        let hint = format!(
+            "create it with chorusctl cluster cert {node}=HOST (elsewhere: subjectAltName = URI:{NODE_URI}{node})"
+        );
         checks.push(SettingCheck::failed("cert", text, hint));
     }
     if checks.len() > before {
@@ -192,7 +194,7 @@ fn verify(
     Ok(())
 }
 
-fn failed_certificate(error: &CertificateError, host: Option<&ServerName<'static>>) -> SettingCheck {
+fn failed_certificate(error: &CertificateError, node: &str, host: Option<&ServerName<'static>>) -> SettingCheck {
     let hint = match error {
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
             "renew it; the daemon reads the new files without a restart".to_owned()
@@ -203,13 +205,17 @@ fn failed_certificate(error: &CertificateError, host: Option<&ServerName<'static
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             let kind = if matches!(host, Some(ServerName::IpAddress(_))) { "IP" } else { "DNS" };
             let host = host.map(ServerName::to_str).unwrap_or_default();
-            format!("create it with subjectAltName = {kind}:{host}, or change `advertise`")
+            format!(
+                "change `advertise`, or create it with chorusctl cluster cert {node}={host} (elsewhere: subjectAltName = {kind}:{host})"
+            )
         }
         CertificateError::UnknownIssuer | CertificateError::BadSignature => {
             "set `ca` to the authority that signed it, and put certificates between them behind it in `cert`".to_owned()
         }
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
-            "create it with extendedKeyUsage = serverAuth, clientAuth".to_owned()
+            format!(
+                "create it with chorusctl cluster cert {node}=HOST (elsewhere: extendedKeyUsage = serverAuth, clientAuth)"
+            )
         }
         _ => "create the certificate again".to_owned(),
     };

@@ -17,7 +17,7 @@ pub trait SessionBodies: Debug + Send + Sync {
     /// Writes the body of a session. It is durable once this ends, and the caller then commits the row that names it.
     ///
     /// # Errors
-    /// `denied`, `storage_failed`; nothing that was there before has changed.
+    /// `denied`, `storage_failed`, `storage_unavailable`; nothing that was there before has changed.
     fn write(&self, body: NewBody) -> BodyFuture<'_, WrittenBody>;
 
     /// Writes a body that has the first `kept` messages of `from` and behind them those of `added`. `from` stays until
@@ -30,7 +30,7 @@ pub trait SessionBodies: Debug + Send + Sync {
     /// Reads all messages, and verifies their hash.
     ///
     /// # Errors
-    /// `session_not_found`, `corrupt_session`, `denied`, `storage_failed`.
+    /// `session_not_found`, `corrupt_session`, `denied`, `storage_failed`, `storage_unavailable`.
     fn read(&self, row: BodyRow) -> BodyFuture<'_, Vec<StoredMessage>>;
 
     /// Reads up to `count` messages from number `first` on, counted from 0; fewer at the end. What was read is verified.
@@ -42,13 +42,13 @@ pub trait SessionBodies: Debug + Send + Sync {
     /// Deletes a body that no row names any more. It may be gone already.
     ///
     /// # Errors
-    /// `denied`, `storage_failed`.
+    /// `denied`, `storage_failed`, `storage_unavailable`.
     fn delete(&self, row: BodyRow) -> BodyFuture<'_, ()>;
 
     /// Lists up to 1,000 bodies whose keys come after `after`, in the order of keys, for a repair of the rows.
     ///
     /// # Errors
-    /// `denied`, `storage_failed`.
+    /// `denied`, `storage_failed`, `storage_unavailable`.
     fn list(&self, after: Option<String>) -> BodyFuture<'_, Vec<FoundBody>>;
 
     /// Makes the row of a body that was listed. Reads the whole body.

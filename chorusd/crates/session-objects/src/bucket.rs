@@ -23,32 +23,32 @@ pub trait Bucket: Debug + Send + Sync {
     /// Reads a whole object; `None` if there is none.
     ///
     /// # Errors
-    /// `denied`, `storage_failed`.
+    /// `denied`, `storage_failed`, `storage_unavailable`.
     fn get<'a>(&'a self, key: &'a str) -> BucketFuture<'a, Option<Bytes>>;
 
     /// Reads a part of an object, in bytes.
     ///
     /// # Errors
-    /// `session_not_found`, `denied`, `storage_failed`.
+    /// `session_not_found`, `denied`, `storage_failed`, `storage_unavailable`.
     fn get_range<'a>(&'a self, key: &'a str, range: Range<u64>) -> BucketFuture<'a, Bytes>;
 
     /// Reads size and time of an object; `None` if there is none.
     ///
     /// # Errors
-    /// `denied`, `storage_failed`.
+    /// `denied`, `storage_failed`, `storage_unavailable`.
     fn head<'a>(&'a self, key: &'a str) -> BucketFuture<'a, Option<Listed>>;
 
     /// Lists up to `limit` objects whose keys begin with `prefix`, which ends with `/`, and come after `after`, in the order
     /// of keys. The list may be stale.
     ///
     /// # Errors
-    /// `denied`, `storage_failed`.
+    /// `denied`, `storage_failed`, `storage_unavailable`.
     fn list<'a>(&'a self, prefix: &'a str, after: Option<&'a str>, limit: usize) -> BucketFuture<'a, Vec<Listed>>;
 
     /// Deletes an object, which may be gone already.
     ///
     /// # Errors
-    /// `denied`, `storage_failed`.
+    /// `denied`, `storage_failed`, `storage_unavailable`.
     fn delete<'a>(&'a self, key: &'a str) -> BucketFuture<'a, ()>;
 }
 

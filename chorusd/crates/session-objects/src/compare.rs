@@ -49,7 +49,7 @@ pub struct Comparison {
 /// Compares all rows with all bodies, into `found`, which also has the result so far if this is dropped before it ends.
 ///
 /// # Errors
-/// `denied`, `storage_failed`, and those of `rows`.
+/// `denied`, `storage_failed`, `storage_unavailable`, and those of `rows`.
 pub async fn compare_bodies(
     bucket: &dyn Bucket,
     prefix: &Prefix,

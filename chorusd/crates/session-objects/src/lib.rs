@@ -9,6 +9,7 @@
 mod block_index;
 mod bodies;
 mod bucket;
+mod bucket_mark;
 mod bundle_key;
 mod cache;
 mod compare;
@@ -26,6 +27,7 @@ mod sweep;
 
 pub use bodies::{BodyFuture, BodyRow, FoundBody, NewBody, SessionBodies, WrittenBody};
 pub use bucket::{Bucket, BucketFuture, Listed, PutOutcome};
+pub use bucket_mark::check_or_mark;
 pub use bundle_key::BundleKey;
 pub use cache::BodyCache;
 pub use compare::{Comparison, ListedBodies, compare_bodies, compare_bundles};

@@ -10,7 +10,7 @@ use crate::digest::sha256;
 /// Writes an object that has a new key. If it is not certain that this call wrote it, it is read: the same bytes are ours.
 ///
 /// # Errors
-/// `denied`, `storage_failed`, `conflict` if the key has other bytes.
+/// `denied`, `storage_failed`, `storage_unavailable`, `conflict` if the key has other bytes.
 pub async fn put_once(bucket: &dyn Bucket, key: &str, object: Bytes) -> Result<()> {
     let uncertain = match bucket.put_new(key, object.clone()).await {
         Ok(PutOutcome::Created) => return Ok(()),

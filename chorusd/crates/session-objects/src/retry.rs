@@ -11,7 +11,8 @@ pub struct RetryPolicy {
     pub first_wait: Duration,
     /// Longest wait before an attempt, whatever the server asks for.
     pub longest_wait: Duration,
-    /// Longest time for the first attempt, which doubles with each one that was late. Bytes add to it, see [`MIN_RATE`].
+    /// Longest time for the first attempt, which doubles with each one that was late. Bytes add to it: a
+    /// second for 256 KiB.
     pub first_timeout: Duration,
     /// Longest time for an attempt, without that for its bytes.
     pub longest_timeout: Duration,

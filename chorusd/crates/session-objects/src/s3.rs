@@ -73,7 +73,8 @@ impl S3Bucket {
             Failure::PermissionDenied { .. } | Failure::Unauthenticated { .. } => {
                 Error::new(ErrorKind::Denied, message).hint("check the key and the policy of the bucket")
             }
-            _ => Error::new(ErrorKind::StorageFailed, message).hint("check the endpoint, the bucket and the network"),
+            _ => Error::new(ErrorKind::StorageUnavailable, message)
+                .hint("check the endpoint, the bucket and the network"),
         }
     }
 }

@@ -43,7 +43,7 @@ pub struct SweepReport {
 /// listed: a row that was committed before the list was made is then seen, and one that comes later names a young object.
 ///
 /// # Errors
-/// `denied`, `storage_failed`, and those of `rows`. What was deleted by then stays so.
+/// `denied`, `storage_failed`, `storage_unavailable`, and those of `rows`. What was deleted by then stays so.
 pub async fn sweep(bucket: &dyn Bucket, prefix: &Prefix, rows: &dyn NamedBodies) -> Result<SweepReport> {
     let is_body = |key: &str| BodyKey::parse(prefix, key).is_some();
     sweep_folder(bucket, prefix, &prefix.bodies(), &is_body, rows).await

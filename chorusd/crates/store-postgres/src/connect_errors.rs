@@ -50,7 +50,7 @@ impl Attempt<'_> {
     }
 
     fn error(&self, what: &str, hint: &str) -> Error {
-        Error::new(ErrorKind::StorageFailed, format!("{} {what}", self.server())).hint(hint)
+        Error::new(ErrorKind::StorageUnavailable, format!("{} {what}", self.server())).hint(hint)
     }
 
     /// The error of a server that does not answer in time.

@@ -129,7 +129,7 @@ pub(crate) fn lease_lost() -> Error {
 
 /// The error while the database cannot be reached. Nothing was sent.
 pub(crate) fn unavailable(failure: impl std::fmt::Display) -> Error {
-    Error::new(ErrorKind::StorageFailed, format!("PostgreSQL cannot be reached: {failure}"))
+    Error::new(ErrorKind::StorageUnavailable, format!("PostgreSQL cannot be reached: {failure}"))
         .hint("check that it runs; what is in memory can still be read")
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use chorus_base::error::{Error, Result};
@@ -36,6 +36,8 @@ pub struct NodeName {
     pub address: String,
     /// It has the workspaces of agents in a directory that all nodes share.
     pub shares_workspaces: bool,
+    /// Id of its home. Without one, it takes the place of any other process that runs as this node.
+    pub home: Option<Uuid>,
 }
 
 /// This process: the node and its boot number.
@@ -45,6 +47,8 @@ pub(crate) struct Node {
     pub(crate) boot: i64,
     /// Start of the last heartbeat that the database accepted.
     last_heartbeat: Mutex<Instant>,
+    /// Milliseconds that it took.
+    lag: AtomicI64,
     /// Told of each such heartbeat.
     beats: watch::Sender<()>,
     /// By the database's clock its heartbeat was stale, and nobody has asked since what it still owns.
@@ -64,6 +68,9 @@ pub(crate) struct Node {
 impl Node {
     /// Registers this process. Writes that an earlier process of the node has sent are refused from here on.
     /// The client receives notifications for `wanted` from here on.
+    ///
+    /// # Errors
+    /// Fails with `conflict` if a node of this name runs with another home; nothing has changed then.
     pub(crate) async fn start(
         client: &Client,
         route: Route,
@@ -72,14 +79,24 @@ impl Node {
         wanted: Arc<Notify>,
     ) -> Result<Arc<Self>> {
         let begun = Instant::now();
-        let sql = "INSERT INTO nodes (id, boot, address, version, heartbeat, stopped, shares_workspaces)
-                 VALUES ($1, 1, $2, $3, clock_timestamp(), false, $4)
+        let sql = "INSERT INTO nodes (id, boot, address, version, heartbeat, stopped, shares_workspaces, home)
+                 VALUES ($1, 1, $2, $3, clock_timestamp(), false, $4, $5)
              ON CONFLICT (id) DO UPDATE SET boot = nodes.boot + 1, address = $2, version = $3,
-                 heartbeat = clock_timestamp(), stopped = false, draining = false, shares_workspaces = $4
+                 heartbeat = clock_timestamp(), stopped = false, draining = false, shares_workspaces = $4, home = $5
+             WHERE $5 IS NULL OR nodes.home IS NULL OR nodes.home = $5 OR nodes.stopped
+                 OR nodes.heartbeat <= clock_timestamp() - make_interval(secs => $6)
              RETURNING boot";
-        let register = call!(sql, name.id.clone(), name.address.clone(), version.to_owned(), name.shares_workspaces);
+        let register = call!(
+            sql,
+            name.id.clone(),
+            name.address.clone(),
+            version.to_owned(),
+            name.shares_workspaces,
+            name.home,
+            STALE_AFTER.as_secs_f64()
+        );
         let rows = run_alone(client, route, register).await.map_err(|e| read_failed(&e))?;
-        let boot: i64 = rows.first().ok_or_else(|| Error::internal("PostgreSQL returned no row"))?.get(0);
+        let boot: i64 = rows.first().ok_or_else(|| runs_elsewhere(&name.id))?.get(0);
         let sql = "INSERT INTO writers VALUES ($1, $2, 0, 0, 0) ON CONFLICT (node) DO UPDATE SET boot = $2
              WHERE writers.boot < $2 RETURNING boot";
         let write = call!(sql, name.id.clone(), boot);
@@ -91,6 +108,7 @@ impl Node {
             id: name.id.clone(),
             boot,
             last_heartbeat: Mutex::new(begun),
+            lag: AtomicI64::new(millis(begun.elapsed())),
             beats: watch::Sender::default(),
             was_silent: AtomicBool::new(false),
             silences: AtomicU64::new(0),
@@ -109,7 +127,7 @@ impl Node {
         let begun = Instant::now();
         // With the nodes that are silent, whether agents were given up to this one, and whether no running node has some, so that
         // nobody has to ask for that.
-        let sql = "UPDATE nodes SET heartbeat = clock_timestamp()
+        let sql = "UPDATE nodes SET heartbeat = clock_timestamp(), load_percent = $4, lag_ms = $5
              FROM (SELECT heartbeat FROM nodes WHERE id = $1) AS last
              WHERE nodes.id = $1 AND nodes.boot = $2 AND NOT nodes.stopped
              RETURNING last.heartbeat <= clock_timestamp() - make_interval(secs => $3), ARRAY(SELECT other.id FROM nodes other WHERE other.id <> $1 AND NOT other.stopped
@@ -119,7 +137,8 @@ impl Node {
                      OR EXISTS (SELECT FROM nodes other WHERE other.id <> $1
                          AND (other.stopped OR other.heartbeat <= clock_timestamp() - make_interval(secs => $3))
                          AND EXISTS (SELECT FROM heads WHERE owner_node = other.id))";
-        let renew = call!(sql, self.id.clone(), self.boot, STALE_AFTER.as_secs_f64());
+        let lag = self.lag.load(Ordering::Relaxed);
+        let renew = call!(sql, self.id.clone(), self.boot, STALE_AFTER.as_secs_f64(), load_percent(), lag);
         let rows = run_alone(client, route, renew).await.map_err(|e| read_failed(&e))?;
         let row = rows.first().ok_or_else(|| replaced(&self.id))?;
         if row.get(0) {
@@ -132,6 +151,7 @@ impl Node {
         }
         self.unowned.store(row.get(3), Ordering::Relaxed);
         *self.last_heartbeat.lock() = begun;
+        self.lag.store(millis(begun.elapsed()), Ordering::Relaxed);
         self.beats.send_replace(());
         self.silent.send_if_modified(|known| {
             let is_new = *known != silent;
@@ -271,6 +291,24 @@ async fn forget_lost_agents(client: &Client, node: &Node, grants: &Grants) -> Re
 pub(crate) fn replaced(node: &str) -> Error {
     Error::new(ErrorKind::Conflict, format!("another chorusd has started as the node {node:?}"))
         .hint("each daemon of a cluster needs a different name")
+}
+
+/// The error of a daemon whose name another one has.
+fn runs_elsewhere(node: &str) -> Error {
+    Error::new(ErrorKind::Conflict, format!("the node {node:?} runs already, with another home"))
+        .hint("give this daemon another name: node in the table [cluster]; if the other one has ended, wait 10 seconds")
+}
+
+/// Load average of the machine over the last minute, in percent of its processors.
+fn load_percent() -> i64 {
+    // In units of 1/65536.
+    let load = rustix::system::sysinfo().loads[0];
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u64;
+    i64::try_from((load as u64).saturating_mul(100) / (65_536 * processors)).unwrap_or(i64::MAX)
+}
+
+fn millis(span: Duration) -> i64 {
+    i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// The error while the heartbeat is late.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 use chorus_base::error::{Error, Result};
 use chorus_journal::{DatabaseReport, NodeRow, NodeState};
 use tokio_postgres::Row;
+use uuid::Uuid;
 
 use crate::PostgresJournal;
 use crate::connection::MAX_CONNECTIONS;
@@ -20,7 +21,7 @@ impl PostgresJournal {
     pub(crate) async fn list_nodes(&self) -> Result<Vec<NodeRow>> {
         let sql = "SELECT n.id, n.address, n.version, n.boot, n.stopped, n.draining,
                  extract(epoch FROM clock_timestamp() - n.heartbeat)::double precision, n.profiles,
-                 coalesce(o.agents, 0), coalesce(o.contexts, 0), n.shares_workspaces
+                 coalesce(o.agents, 0), coalesce(o.contexts, 0), n.shares_workspaces, n.load_percent, n.lag_ms
              FROM nodes n LEFT JOIN (
                  SELECT h.owner_node, count(*) AS agents, sum(live.contexts)::bigint AS contexts
                  FROM heads h JOIN agents a ON a.id = h.agent_id AND a.status = 'active'
@@ -47,6 +48,26 @@ impl PostgresJournal {
     pub(crate) async fn store_profiles(&self, hash: String) -> Result<()> {
         let sql = "UPDATE nodes SET profiles = $3 WHERE id = $1 AND boot = $2 RETURNING id";
         self.change_node(call!(sql, self.node.id.clone(), self.node.boot, hash)).await
+    }
+
+    /// Returns the id of the cluster, and whether its bucket has been marked with it.
+    ///
+    /// # Errors
+    /// `storage_unavailable`, `storage_failed`.
+    pub async fn cluster_id(&self) -> Result<(Uuid, bool)> {
+        let rows = self.query("SELECT id, has_bucket FROM cluster", &[]).await?;
+        let row = rows.first().ok_or_else(no_row)?;
+        Ok((row.get(0), row.get(1)))
+    }
+
+    /// Notes that the bucket of the cluster is marked with its id.
+    ///
+    /// # Errors
+    /// As [`PostgresJournal::cluster_id`].
+    pub async fn note_marked_bucket(&self) -> Result<()> {
+        let note = call!("UPDATE cluster SET has_bucket = true WHERE NOT has_bucket");
+        run_alone(&**self.reader().await?, self.readers.route(), note).await.map_err(|e| read_failed(&e))?;
+        Ok(())
     }
 
     async fn change_node(&self, change: crate::statement::Call) -> Result<()> {
@@ -118,5 +139,7 @@ fn read_node(row: &Row) -> NodeRow {
         contexts: count(row, 9),
         profiles: row.get(7),
         shares_workspaces: row.get(10),
+        load_percent: count(row, 11),
+        lag: Duration::from_millis(count(row, 12)),
     }
 }

@@ -70,10 +70,11 @@ impl Writer {
             health: health.clone(),
             after_reconnect,
             session: None,
+            queue,
             acknowledged: None,
         };
         task.session = Some(task.connect().await.map_err(ConnectError::into_error)?);
-        chorus_runtime::spawn(task.run(queue));
+        chorus_runtime::spawn(task.run());
         Ok(Self { jobs, node, health })
     }
 
@@ -192,22 +193,23 @@ struct WriterTask {
     health: Arc<Mutex<Option<Error>>>,
     after_reconnect: AfterReconnect,
     session: Option<Session>,
+    queue: mpsc::Receiver<Job>,
     /// Number of the last transaction whose outcome was answered.
     acknowledged: Option<i64>,
 }
 
 impl WriterTask {
-    async fn run(mut self, mut queue: mpsc::Receiver<Job>) {
-        while let Some(first) = queue.recv().await {
+    async fn run(mut self) {
+        while let Some(first) = self.queue.recv().await {
             let mut jobs = vec![first];
             while jobs.len() < MAX_JOBS_PER_COMMIT
-                && let Ok(job) = queue.try_recv()
+                && let Ok(job) = self.queue.try_recv()
             {
                 jobs.push(job);
             }
             if let Err(failure) = self.run_batch(jobs).await {
-                queue.close();
-                while let Some(job) = queue.recv().await {
+                self.queue.close();
+                while let Some(job) = self.queue.recv().await {
                     job.fail(failure.clone());
                 }
             }
@@ -232,7 +234,8 @@ impl WriterTask {
         Ok(session)
     }
 
-    /// Connects however long it takes. Jobs that were not sent fail once they have waited long enough.
+    /// Connects however long it takes. Jobs that were not sent fail once they have waited long enough: `waiting`, and without these the
+    /// queue.
     async fn reconnect(&mut self, mut waiting: Option<&mut Vec<Job>>) -> Result<()> {
         let begun = tokio::time::Instant::now();
         loop {
@@ -243,11 +246,15 @@ impl WriterTask {
                 }
                 Err(ConnectError::Fatal(failure)) => return Err(failure),
                 Err(ConnectError::Unreachable(failure)) => {
-                    if begun.elapsed() >= MAX_WAIT_FOR_DATABASE
-                        && let Some(jobs) = waiting.take()
-                    {
-                        jobs.drain(..).for_each(|job| job.fail(failure.clone()));
-                        return Ok(());
+                    if begun.elapsed() >= MAX_WAIT_FOR_DATABASE {
+                        if let Some(jobs) = waiting.take() {
+                            jobs.drain(..).for_each(|job| job.fail(failure.clone()));
+                            return Ok(());
+                        }
+                        // Of what was sent the outcome is not known, and it waits; what came behind it was not.
+                        while let Ok(job) = self.queue.try_recv() {
+                            job.fail(failure.clone());
+                        }
                     }
                     tokio::time::sleep(RECONNECT_DELAY).await;
                 }

@@ -9,6 +9,7 @@ use chorus_proto::methods::cluster::{Drain, DrainParams, DrainResult, NodeState,
 use chorus_proto::methods::send::{Send, SendParams};
 use chorus_proto::{CallError, Client, ErrorKind, NewMessage, Role};
 use chorus_tests::client_ext::{ClientExt as _, expect_error_kind};
+use chorus_tests::ctl::chorusctl;
 use chorus_tests::model_server::{ModelServer, Response};
 use chorus_tests::{DEADLINE, Daemon, Home, wait, wait_until};
 
@@ -234,4 +235,27 @@ fn a_node_is_drained_through_another_one_unless_it_is_down() {
     // It is the only one left.
     assert_eq!(expect_error_kind(drain(&mut client, None)), ErrorKind::Conflict);
     assert_eq!(nodes(&mut client)[0].1, NodeState::Running);
+}
+
+#[test]
+fn a_drain_names_the_agents_whose_files_stay() {
+    let Some(cluster) = Cluster::create() else { return };
+    let homes = [cluster.node("a"), cluster.node("b")];
+    let [a, _b] = start_all(&homes);
+    let mut client = a.client();
+    for agent in ["checkpoints", "empty", "files"] {
+        client.init(agent);
+        if agent != "empty" {
+            std::fs::write(homes[0].agent_dir(agent).join("workspace/notes.txt"), "kept").expect("a file");
+        }
+    }
+    chorusctl(&homes[0], ["agent", "config", "checkpoints", "checkpoint_workspace", "true"]).expect_success();
+    let drained = drain(&mut client, None).expect("cluster.drain");
+    assert_eq!((drained.moved, drained.files_left), (3, vec!["files".to_owned()]));
+    undo(&mut client, None);
+    expect_nodes(&mut client, &[("a", NodeState::Running, 0), ("b", NodeState::Running, 3)]);
+    std::fs::write(homes[1].agent_dir("files").join("workspace/more.txt"), "kept").expect("a file");
+    let said = chorusctl(&homes[0], ["cluster", "drain", "b"]);
+    assert_eq!(said.stdout, "b takes no more agents; moved 3 agents\n");
+    assert!(said.stderr.contains("the files in the workspaces of these agents stay on b: files\n"), "{}", said.stderr);
 }

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use chorus_proto::error::exit;
 use chorus_proto::methods::approvals::{Approve, ApproveParams, List as ListApprovals, ListParams as ApprovalParams};
 use chorus_proto::methods::send::{Send, SendParams};
 use chorus_proto::methods::tasks::{Logs, LogsParams, Show, ShowParams, Stop, StopParams, TaskStatus};
 use chorus_proto::{Client, Role};
 use chorus_tests::client_ext::ClientExt as _;
+use chorus_tests::ctl::chorusctl;
 use chorus_tests::fault_proxy::FaultProxy;
 use chorus_tests::model_server::{ModelServer, Response};
 use chorus_tests::{DEADLINE, process, wait_until};
@@ -174,4 +176,35 @@ fn what_ended_without_the_database_is_recorded_once_it_is_back() {
     wait_until("the word about it", DEADLINE, || {
         system_texts(&mut client).iter().any(|text| text.starts_with("Background task")).then_some(())
     });
+}
+
+/// The trash is of a machine, and what is in it belongs to agents that move.
+#[test]
+fn what_is_in_the_trash_of_a_node_comes_back_once_its_agent_has() {
+    let Some(cluster) = Cluster::create() else { return };
+    let homes = [cluster.node("a"), cluster.node("b")];
+    let [a, _b] = start_all(&homes);
+    let mut client = a.client();
+    client.init("x");
+    client.append("x", "one");
+    let name = client.save("x", "first").header.session_id;
+    chorusctl(&homes[0], ["memory", "add", "The lighthouse is white."]).expect_success();
+    let listed = chorusctl(&homes[0], ["memory", "list", "--json"]).expect_json();
+    chorusctl(&homes[0], ["memory", "remove", listed["entries"][0]["id"].as_str().expect("an id")]).expect_success();
+    chorusctl(&homes[0], ["rm", &name]).expect_success();
+    let trashed = chorusctl(&homes[0], ["trash", "list", "--json"]).expect_json();
+    let items = trashed["entries"].as_array().expect("a list").clone();
+    assert_eq!(items.len(), 2, "{trashed}");
+    chorusctl(&homes[0], ["cluster", "drain"]).expect_success();
+    for item in &items {
+        let refused = chorusctl(&homes[0], ["trash", "restore", item["id"].as_str().expect("an id")]);
+        let text = refused.expect_failure_with_hint(exit::CONFLICT.into());
+        assert!(text.contains("its agent is on the node b, and the trash is here"), "{text}");
+    }
+    chorusctl(&homes[0], ["cluster", "drain", "--undo"]).expect_success();
+    chorusctl(&homes[0], ["cluster", "drain", "b"]).expect_success();
+    for item in &items {
+        chorusctl(&homes[0], ["trash", "restore", item["id"].as_str().expect("an id")]).expect_success();
+    }
+    assert_eq!(client.history("x").len(), 1);
 }

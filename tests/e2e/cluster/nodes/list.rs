@@ -26,11 +26,12 @@ fn the_list_of_nodes_says_who_has_what() {
         assert_eq!((facts(node, "agents"), facts(node, "contexts")), (agents.into(), contexts.into()));
         assert_eq!(facts(node, "boot"), 1);
         assert!(facts(node, "heartbeat_ms").as_u64().is_some_and(|age| age < 8_000), "{listed}");
+        assert!(facts(node, "load_percent").is_u64() && facts(node, "lag_ms").is_u64(), "{listed}");
         assert!(facts(node, "address").as_str().is_some_and(|address| address.starts_with("127.0.0.1:")));
     }
     let text = chorusctl(&homes[1], ["cluster", "status"]).expect_success();
     let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!(rows[0], ["NODE", "STATE", "AGENTS", "LIVE", "BEAT", "VERSION", "ADDRESS"]);
+    assert_eq!(rows[0], ["NODE", "STATE", "AGENTS", "LIVE", "LOAD", "LAG", "BEAT", "VERSION", "ADDRESS"]);
     assert_eq!(rows[1][..4], ["a", "running", "2", "1"], "{text}");
     assert_eq!(rows[2][..5], ["*", "b", "running", "1", "0"], "{text}");
     // Each agent says where it is, whichever node is asked.
@@ -42,10 +43,48 @@ fn the_list_of_nodes_says_who_has_what() {
         let text = chorusctl(&homes[0], words).expect_success();
         assert!(text.contains("NODE"), "{text}");
     }
+    // What an agent does is known to its node, and the others ask that one.
+    for home in &homes {
+        for words in [&["agent", "list", "--json"][..], &["status", "--json"]] {
+            let listed = chorusctl(home, words).expect_json();
+            let states: Vec<_> =
+                listed["agents"].as_array().expect("a list").iter().map(|agent| agent["state"].clone()).collect();
+            assert_eq!(states, ["idle", "active", "idle"], "{listed}");
+            assert_eq!(listed["agents"][1]["context"]["messages"], 1, "{listed}");
+        }
+        // In text, the active ones come first.
+        let text = chorusctl(home, ["status"]).expect_success();
+        let agents: Vec<&str> = text.lines().filter_map(|line| line.split_whitespace().next()).collect();
+        assert!(agents.ends_with(&["y", "x", "z"]), "{text}");
+    }
+    let own = chorusctl(&homes[0], ["agent", "list", "--node", "b", "--json"]).expect_json();
+    assert_eq!(
+        own["agents"].as_array().map(|agents| agents.iter().map(|agent| agent["name"].clone()).collect()),
+        Some(vec!["z".into()])
+    );
     let text = chorusctl(&homes[0], ["cluster", "drain", "b"]).expect_success();
     assert_eq!(text, "b takes no more agents; moved 1 agent\n");
     assert_eq!(chorusctl(&homes[1], ["cluster", "drain", "--undo"]).expect_success(), "b takes agents again\n");
     chorusctl(&homes[1], ["cluster", "drain", "nowhere"]).expect_failure_with_hint(exit::NOT_FOUND.into());
+}
+
+#[test]
+fn agents_of_a_node_that_does_not_answer_are_unreachable() {
+    let Some(cluster) = Cluster::create() else { return };
+    let homes = [cluster.node("a"), cluster.node("b")];
+    let [a, b] = start_all(&homes);
+    a.client().init("x");
+    b.client().init("y");
+    b.client().append("y", "one");
+    b.kill9();
+    for words in [["agent", "list"].as_slice(), &["status"]] {
+        let text = chorusctl(&homes[0], words).expect_success();
+        let row = |agent: &str| text.lines().find(|line| line.trim_start().starts_with(agent)).unwrap_or_default();
+        assert!(row("y ").contains("unreachable") && row("x ").contains("idle"), "{text}");
+    }
+    let listed = chorusctl(&homes[0], ["agent", "list", "--json"]).expect_json();
+    assert_eq!((&listed["agents"][0].get("unreachable"), &listed["agents"][1]["unreachable"]), (&None, &true.into()));
+    chorusctl(&homes[0], ["agent", "list", "--node", "nowhere"]).expect_success();
 }
 
 #[test]

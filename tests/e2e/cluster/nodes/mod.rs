@@ -18,6 +18,7 @@ mod list;
 mod new_certificates;
 mod pooler;
 mod promotion;
+mod same_names;
 mod scaling_page;
 mod search;
 mod silent_bucket;

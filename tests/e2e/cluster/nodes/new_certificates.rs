@@ -59,6 +59,11 @@ fn nodes_trust_each_other_with_the_certificates_of_the_command() {
         (fs::read(dir.join("ca.pem")).expect("ca.pem"), fs::read(dir.join("a/cert.pem")).expect("a"));
     let text = create(&["a=127.0.0.1", "c=127.0.0.1"]).expect_success();
     assert!(!text.contains("authority"), "{text}");
+    let first_word = |node: &str| {
+        let line = text.lines().find(|line| line.contains(&format!("/{node}/ with"))).unwrap_or_default();
+        line.split(' ').next().unwrap_or_default()
+    };
+    assert_eq!((first_word("a"), first_word("c")), ("replaced", "created"), "{text}");
     assert_eq!(fs::read(dir.join("ca.pem")).expect("ca.pem"), authority);
     assert_ne!(fs::read(dir.join("a/cert.pem")).expect("a"), old);
     assert!(openssl_accepts(&dir, "a", "sslserver") && openssl_accepts(&dir, "c", "sslclient"));

@@ -17,7 +17,7 @@ pub(super) struct AgentDirs(HashMap<String, String>);
 impl AgentDirs {
     /// Fetches the agents, including destroyed ones, and assigns the directories.
     pub(super) fn fetch(app: &mut App) -> Result<Self, Error> {
-        let mut agents = app.call::<List>(&ListParams { all: true })?.agents;
+        let mut agents = app.call::<List>(&ListParams { all: true, node: None })?.agents;
         // The active agent gets the plain name, otherwise the newest.
         agents.sort_by_key(|agent| (agent.status != AgentStatus::Active, std::cmp::Reverse(agent.created_at)));
         let mut taken = HashSet::new();

@@ -171,7 +171,7 @@ async fn list(call: &Invocation) -> Result<Response> {
         &ops.agent_describer,
         &ops.store.catalog.agents,
         &ops.agents,
-        ListParams { all: false },
+        ListParams::default(),
     );
     let found = listing.await?;
     let lines: Vec<String> = found

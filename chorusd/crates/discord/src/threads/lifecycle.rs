@@ -109,6 +109,7 @@ fn is_temporary(kind: ErrorKind) -> bool {
             | ErrorKind::LimitReached
             | ErrorKind::DiskFull
             | ErrorKind::StorageFailed
+            | ErrorKind::StorageUnavailable
             | ErrorKind::Stopping
             | ErrorKind::AgentNotFound
     )

@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use chorus_base::error::{Error, Result};
-use chorus_base::private_fs::write_private;
+use chorus_base::private_fs::{create_private, write_private};
 use chorus_proto::ErrorKind;
 use chorus_store::DB_DIR;
 use chorus_store::recovery::{Incident, list_incidents};
@@ -42,7 +42,7 @@ impl HomeIdentity {
             let (name, facts) = (incident.name(), &incident.facts);
             format!("the home was damaged at {:.0}: {} (db/{name}); run `chorusctl doctor`", facts.at, facts.what)
         });
-        Ok(Self { id: load_or_create_id(home)?, has_agents, lost_at, warnings: warnings.collect() })
+        Ok(Self { id: home_id(home)?, has_agents, lost_at, warnings: warnings.collect() })
     }
 
     /// Refuses with `denied` to replace the backup `before` if it is of another home.
@@ -59,7 +59,11 @@ impl HomeIdentity {
     }
 }
 
-fn load_or_create_id(home: &Path) -> Result<Uuid> {
+/// Returns the id of a home; one without an id gets one. Blocks.
+///
+/// # Errors
+/// `storage_failed` if it cannot be read or written.
+pub fn home_id(home: &Path) -> Result<Uuid> {
     let path = home.join(DB_DIR).join(HOME_ID_FILE);
     let failed = |what: &str, e: &io::Error| Error::io(format_args!("cannot {what} {}", path.display()), e);
     match fs::read_to_string(&path) {
@@ -69,6 +73,7 @@ fn load_or_create_id(home: &Path) -> Result<Uuid> {
         }),
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
             let id = Uuid::new_v4();
+            create_private(&home.join(DB_DIR)).map_err(|e| failed("write", &e))?;
             write_private(&path, format!("{id}\n").as_bytes()).map_err(|e| failed("write", &e))?;
             Ok(id)
         }

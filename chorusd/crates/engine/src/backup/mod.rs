@@ -22,7 +22,7 @@ mod walk;
 pub use archive_sink::ArchiveSink;
 pub use collector::{ChangedFiles, Collector, OnProgress};
 pub use directory_sink::DirectorySink;
-pub use home_identity::HomeIdentity;
+pub use home_identity::{HomeIdentity, home_id};
 pub use manifest::Manifest;
 pub use restore::restore;
 pub use sink::BackupSink;

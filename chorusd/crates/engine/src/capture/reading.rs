@@ -238,6 +238,7 @@ pub(super) fn row_of(file: &TranscriptFile, before: Option<&CapturedFile>, failu
 
 /// The row of a file that could not be captured.
 pub(super) fn failed_row_of(file: &TranscriptFile, before: Option<&CapturedFile>, failure: &Error) -> CapturedFile {
-    let unsaved = matches!(failure.kind, ErrorKind::DiskFull | ErrorKind::StorageFailed);
+    let unsaved =
+        matches!(failure.kind, ErrorKind::DiskFull | ErrorKind::StorageFailed | ErrorKind::StorageUnavailable);
     CapturedFile { unsaved, ..row_of(file, before, Some(failure.to_string())) }
 }

@@ -14,6 +14,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Table> + Clone {
 
 /// Tables of PostgreSQL that are not copied: the nodes and what they own, and what is derived from other tables.
 const NOT_COPIED: &[&str] = &[
+    "cluster",
     "migrations",
     "nodes",
     "writers",

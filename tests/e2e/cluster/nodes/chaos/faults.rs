@@ -131,8 +131,12 @@ impl<'a> Driver<'a> {
             Fault::Pause => {
                 let pid = self.daemons[victim].as_ref().expect("a daemon").pid;
                 process::signal(pid, Signal::STOP);
-                self.chaos.pause(if self.rng.below(2) == 0 { 10_000 } else { 2_000 });
-                self.pause_up_to(2_000, 20_000);
+                if self.chaos.is_long && self.rng.below(2) == 0 {
+                    self.chaos.pause(30_000);
+                } else {
+                    self.chaos.pause(if self.rng.below(2) == 0 { 10_000 } else { 2_000 });
+                    self.pause_up_to(2_000, 20_000);
+                }
                 process::signal(pid, Signal::CONT);
             }
             Fault::Database(cable) => self.put_cable(cable, |chaos| &chaos.proxies[victim].database),

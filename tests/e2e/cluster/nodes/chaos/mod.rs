@@ -1,9 +1,10 @@
 //! Nodes, connections, the database and the bucket fail while clients append, run turns, save and restore through all nodes.
 //!
 //! Each acknowledged message is there once, and those of one client are in the order of their acknowledgements. Each save has
-//! what the context had. `CHORUS_CLUSTER_SECONDS` says how long faults last, `CHORUS_CLUSTER_SEED` which come.
+//! what the context had. Each message in Discord is answered once. `CHORUS_CLUSTER_SECONDS` says how long faults last, `CHORUS_CLUSTER_SEED` which come.
 
 mod clients;
+mod discord;
 mod faults;
 mod oracle;
 mod takeovers;
@@ -16,13 +17,14 @@ use std::time::{Duration, Instant};
 use chorus_base::sync::Mutex;
 use chorus_proto::{CallError, Client, ErrorKind};
 use chorus_tests::client_ext::ClientExt;
+use chorus_tests::discord::FakeDiscord;
 use chorus_tests::fault_proxy::FaultProxy;
 use chorus_tests::http_fault_proxy::HttpFaultProxy;
 use chorus_tests::model_server::{ModelServer, Response};
 use chorus_tests::postgres::{Database, Server};
 use chorus_tests::rng::{Rng, rounds_from_env, seed_from_env};
 use chorus_tests::s3_server::TestBucket;
-use chorus_tests::{Home, skip, wait};
+use chorus_tests::{Daemon, Home, skip, wait};
 use tokio::runtime::Handle;
 
 use super::{Cluster, change_bucket, start_all};
@@ -69,6 +71,8 @@ struct Chaos {
     server: Arc<Server>,
     database: Database,
     models: ModelServer,
+    /// The bot of all nodes.
+    discord: Option<FakeDiscord>,
     /// Agents that all clients append to.
     shared: Vec<String>,
     is_long: bool,
@@ -94,7 +98,7 @@ fn texts_in(text: &str) -> impl Iterator<Item = &str> {
 
 impl Chaos {
     /// Prepares them; `None` if a program is not installed.
-    async fn create(is_long: bool) -> Option<Self> {
+    async fn create(is_long: bool, discord: Option<FakeDiscord>) -> Option<Self> {
         let bucket = TestBucket::create()?;
         let Some(server) = Server::start().expect("a server") else {
             skip("PostgreSQL is not installed here");
@@ -113,7 +117,8 @@ impl Chaos {
         for name in NAMES {
             let to_database = FaultProxy::start(server.port()).await.expect("a proxy");
             // The checks after a long run take more than the half hour of the default.
-            let config = format!("{}\n[defaults]\nidle_timeout = \"12h\"\n", models.config_toml());
+            let bot = discord.as_ref().map(FakeDiscord::config_toml).unwrap_or_default();
+            let config = format!("{}\n[defaults]\nidle_timeout = \"12h\"\n{bot}", models.config_toml());
             let home = cluster.node_at(name, &database.url_at(to_database.port()), &config);
             let to_bucket = HttpFaultProxy::start(bucket.port).await.expect("a proxy");
             let config = fs::read_to_string(home.path.join("config.toml")).expect("config.toml");
@@ -133,6 +138,7 @@ impl Chaos {
             server,
             database,
             models,
+            discord,
             shared: (0..agents).map(|n| format!("shared-{n}")).collect(),
             is_long,
             over: AtomicBool::new(false),
@@ -188,14 +194,30 @@ impl Chaos {
     }
 }
 
+/// Lets nodes fail for some seconds, and heals everything. Returns what happened.
+async fn put_faults(
+    chaos: &Arc<Chaos>,
+    mut daemons: [Option<Daemon>; 3],
+    (seconds, seed): (u64, u64),
+) -> ([Option<Daemon>; 3], String, takeovers::Takeovers) {
+    let (shared, until) = (chaos.clone(), Instant::now() + Duration::from_secs(seconds));
+    let driver = std::thread::spawn(move || {
+        let mut driver = faults::Driver::new(&shared, &mut daemons, seed);
+        driver.run(until);
+        let (report, takeovers) = (driver.report(), driver.takeovers);
+        (daemons, report, takeovers)
+    });
+    chorus_runtime::spawn_blocking(move || driver.join().expect("the faults")).await.expect("a thread")
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
 async fn failures_of_everything_lose_and_double_nothing() {
     let seconds = rounds_from_env("CHORUS_CLUSTER_SECONDS", SECONDS);
     let seed = seed_from_env("CHORUS_CLUSTER_SEED", 27);
     println!("{seconds} s with the seed {seed}");
-    let Some(chaos) = Chaos::create(seconds >= LONG).await else { return };
+    let Some(chaos) = Chaos::create(seconds >= LONG, None).await else { return };
     let chaos = Arc::new(chaos);
-    let mut daemons = start_all(&chaos.homes).map(Some);
+    let daemons = start_all(&chaos.homes).map(Some);
     let mut client = daemons[0].as_ref().expect("a daemon").client();
     for (daemon, names) in daemons.iter().flatten().zip(chaos.shared.chunks(chaos.shared.len().div_ceil(3))) {
         let mut client = daemon.client();
@@ -211,15 +233,7 @@ async fn failures_of_everything_lose_and_double_nothing() {
         })
         .collect();
     drop(client);
-    let (shared, until) = (chaos.clone(), Instant::now() + Duration::from_secs(seconds));
-    let driver = std::thread::spawn(move || {
-        let mut driver = faults::Driver::new(&shared, &mut daemons, seed);
-        driver.run(until);
-        let (report, takeovers) = (driver.report(), driver.takeovers);
-        (daemons, report, takeovers)
-    });
-    let (mut daemons, report, mut takeovers) =
-        chorus_runtime::spawn_blocking(move || driver.join().expect("the faults")).await.expect("a thread");
+    let (mut daemons, report, mut takeovers) = put_faults(&chaos, daemons, (seconds, seed)).await;
     let healed = Instant::now();
     chaos.over.store(true, Ordering::Relaxed);
     let owned: Vec<_> = chorus_runtime::spawn_blocking(move || {

@@ -76,7 +76,7 @@ impl AgentDescriber {
     }
 
     /// Returns the node that has each agent; empty without a cluster.
-    async fn nodes_of(&self, entries: &[Arc<AgentEntry>]) -> Result<HashMap<Uuid, String>> {
+    pub(in crate::ops) async fn nodes_of(&self, entries: &[Arc<AgentEntry>]) -> Result<HashMap<Uuid, String>> {
         let Some(ownership) = &self.ownership else { return Ok(HashMap::new()) };
         let ids = entries.iter().map(|entry| entry.settings.id);
         let (own, others): (Vec<Uuid>, Vec<Uuid>) = ids.partition(|agent| ownership.owns(*agent));
@@ -149,6 +149,7 @@ impl AgentDescriber {
             problem: entry.config_problem.clone(),
             import_source: entry.settings.import_source.clone(),
             node: None,
+            unreachable: false,
             blocked: None,
         }
     }
@@ -185,6 +186,7 @@ impl AgentDescriber {
             problem: None,
             import_source: None,
             node: None,
+            unreachable: false,
             blocked: None,
         }
     }

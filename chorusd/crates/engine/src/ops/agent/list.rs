@@ -10,7 +10,7 @@ use chorus_proto::methods::agent::{ListParams, ListResult};
 use super::{AgentDescriber, AgentResolver};
 use crate::agent::agent_index::AgentIndex;
 
-/// Lists agents by name; with `all`, destroyed ones after them.
+/// Lists agents by name; with `all`, destroyed ones after them. Those of other nodes are described without their live contexts.
 pub async fn list(
     resolver: &AgentResolver,
     describer: &AgentDescriber,
@@ -18,9 +18,13 @@ pub async fn list(
     index: &AgentIndex,
     params: ListParams,
 ) -> Result<ListResult> {
-    let entries = resolver.all().await?;
+    let mut entries = resolver.all().await?;
+    if let Some(node) = &params.node {
+        let nodes = describer.nodes_of(&entries).await?;
+        entries.retain(|entry| nodes.get(&entry.settings.id) == Some(node));
+    }
     let mut agents = describer.describe_all(&entries).await?;
-    if params.all {
+    if params.all && params.node.is_none() {
         let rows = table.list(true).await?;
         agents.extend(
             rows.iter().filter(|row| row.status == AgentStatus::Destroyed).map(|row| describer.describe_destroyed(row)),

@@ -26,13 +26,21 @@ pub async fn drain(mover: &AgentMover, config: &Arc<Config>, params: DrainParams
     let node = own.to_owned();
     if params.undo {
         mover.undo().await?;
-        return Ok(DrainResult { node, draining: false, moved: 0, left: Vec::new(), duration_ms: 0 });
+        return Ok(DrainResult {
+            node,
+            draining: false,
+            moved: 0,
+            left: Vec::new(),
+            files_left: Vec::new(),
+            duration_ms: 0,
+        });
     }
     let begun = Instant::now();
     let moved = mover.move_all(begun + config.stop_timeout).await?;
     let left = moved.left.into_iter().map(|(agent, failure)| LeftAgent { agent, reason: failure.message }).collect();
     let duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-    Ok(DrainResult { node, draining: !moved.is_undone, moved: moved.agents, left, duration_ms })
+    let (draining, files_left) = (!moved.is_undone, moved.files_left);
+    Ok(DrainResult { node, draining, moved: moved.agents, left, files_left, duration_ms })
 }
 
 /// Returns the error by which the request is forwarded to another node.

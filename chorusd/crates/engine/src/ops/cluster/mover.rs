@@ -1,10 +1,12 @@
 //! Moves all agents of this node to other nodes.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use chorus_base::error::{Elsewhere, Error, Result};
 use chorus_journal::{NodeRow, Ownership};
 use chorus_proto::ErrorKind;
+use chorus_runtime::run_blocking;
 use futures_util::StreamExt as _;
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, timeout_at};
@@ -44,6 +46,8 @@ pub struct MoverState {
 pub struct Moved {
     /// Number of agents that other nodes were given.
     pub agents: u64,
+    /// Names of those whose workspaces have files, and stay here.
+    pub files_left: Vec<String>,
     /// Those that are still here, by name if it is known, and why.
     pub left: Vec<(String, Error)>,
     /// The node keeps its agents after all.
@@ -86,7 +90,11 @@ impl AgentMover {
             let outcomes: Vec<_> = futures_util::stream::iter(plan).map(give).buffer_unordered(all).collect().await;
             for (agent, outcome) in outcomes {
                 match outcome {
-                    Ok(was_here) => moved.agents += u64::from(was_here),
+                    Ok(None) => {}
+                    Ok(Some(MovedAgent { name, files_stay })) => {
+                        moved.agents += 1;
+                        moved.files_left.extend(files_stay.then_some(name));
+                    }
                     Err(failure) => moved.left.push((self.name(agent), failure)),
                 }
             }
@@ -96,6 +104,7 @@ impl AgentMover {
         }
         moved.is_undone = !ownership.is_draining();
         moved.left.sort_by(|one, other| one.0.cmp(&other.0));
+        moved.files_left.sort();
         Ok(moved)
     }
 
@@ -109,15 +118,15 @@ impl AgentMover {
         Ok(())
     }
 
-    /// Moves an agent once its turns have ended and fewer than [`MAX_CONCURRENT_MOVES`] are on their way. Returns whether it
-    /// was here.
+    /// Moves an agent once its turns have ended and fewer than [`MAX_CONCURRENT_MOVES`] are on their way. Returns `None` if it was
+    /// not here.
     async fn move_one(
         &self,
         ownership: &dyn Ownership,
         (agent, to): (Uuid, Elsewhere),
         turns_until: Instant,
         moves: &Semaphore,
-    ) -> Result<bool> {
+    ) -> Result<Option<MovedAgent>> {
         let running = &self.claims.registry.running;
         let mut undone = std::pin::pin!(self.state.undone.notified());
         undone.as_mut().enable();
@@ -151,21 +160,26 @@ impl AgentMover {
         entry.map_or_else(|| agent.to_string(), |entry| entry.settings.name.clone())
     }
 
-    /// Moves an agent to another node. Requests for it wait, and are then forwarded. Returns whether it was here.
-    async fn hand_over(&self, ownership: &dyn Ownership, agent: Uuid, to: Elsewhere) -> Result<bool> {
+    /// Moves an agent to another node. Requests for it wait, and are then forwarded. Returns `None` if it was not here.
+    async fn hand_over(&self, ownership: &dyn Ownership, agent: Uuid, to: Elsewhere) -> Result<Option<MovedAgent>> {
         let registry = &self.claims.registry;
         let _alone = self.claims.locks.lock(agent).await;
         if !ownership.owns(agent) {
-            return Ok(false);
+            return Ok(None);
         }
         let Some(entry) = self.claims.index.by_id(agent).filter(|_| registry.is_adopted(agent)) else {
             // It is destroyed, or was not taken on yet: whoever asks for it claims it.
             registry.abandon(agent);
-            return ownership.release(agent).await.map(|_| false);
+            return ownership.release(agent).await.map(|_| None);
         };
         let given = self.give(ownership, &entry, to).await;
         self.tasks.unblock_agent(agent);
-        given.map(|()| true)
+        given?;
+        let (settings, follows) = (&entry.settings, self.claims.store.workspaces.is_some());
+        let files_stay = settings.shared_dir.is_none()
+            && !(settings.checkpoint_workspace && follows)
+            && has_files(settings.workspace()).await;
+        Ok(Some(MovedAgent { name: settings.name.clone(), files_stay }))
     }
 
     async fn give(&self, ownership: &dyn Ownership, entry: &Arc<AgentEntry>, to: Elsewhere) -> Result<()> {
@@ -194,6 +208,25 @@ impl AgentMover {
         tracing::info!(agent = %name, node, "moved an agent to another node");
         given
     }
+}
+
+/// An agent that another node was given.
+struct MovedAgent {
+    name: String,
+    /// Its workspace has files, and is still here.
+    files_stay: bool,
+}
+
+/// What the workspace of a new agent has.
+const MADE_WITH_IT: [&str; 2] = [".git", ".gitkeep"];
+
+/// Returns whether a workspace has anything that a new one does not have.
+async fn has_files(workspace: PathBuf) -> bool {
+    let found = run_blocking(move || {
+        let entries = std::fs::read_dir(workspace).into_iter().flatten().flatten();
+        Ok(entries.map(|entry| entry.file_name()).any(|name| !MADE_WITH_IT.iter().any(|made| name == *made)))
+    });
+    found.await.unwrap_or_default()
 }
 
 fn bound_error() -> Error {

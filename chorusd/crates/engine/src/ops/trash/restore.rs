@@ -14,6 +14,7 @@ use chorus_runtime::run_blocking;
 use chorus_store::session_files::{path_of, stamp};
 use chorus_store::trash::{EntryMetadata, SessionMetadata, TrashItem};
 use chorus_store::{session_files, trash};
+use uuid::Uuid;
 
 use super::Trash;
 use super::merge_agent::merge_agent;
@@ -151,7 +152,7 @@ async fn restore_session(
     note: &EntryMetadata,
     of: &SessionMetadata,
 ) -> Result<(Session, Option<String>)> {
-    let agent = trash.agents.index.by_id(note.agent_id).ok_or_else(|| {
+    let agent = find_agent(trash, note.agent_id).await?.ok_or_else(|| {
         Error::new(ErrorKind::AgentNotFound, format!("its agent {} does not exist", of.agent_name))
             .hint("if the agent is in the trash, restore it first: chorusctl trash list")
     })?;
@@ -192,6 +193,23 @@ async fn restore_session(
     }
 }
 
+/// Returns the agent that something in the trash belongs to; `None` if it does not exist.
+///
+/// # Errors
+/// `conflict` if another node has it: the trash is of this machine.
+async fn find_agent(trash: &Trash, agent: Uuid) -> Result<Option<Arc<AgentEntry>>> {
+    let found = match trash.agents.index.by_id(agent) {
+        Some(entry) => return Ok(Some(entry)),
+        None => trash.agents.claims.find_by_id(agent).await,
+    };
+    found.map_err(|failure| {
+        let Some(there) = &failure.elsewhere else { return failure };
+        let node = &there.node;
+        Error::new(ErrorKind::Conflict, format!("its agent is on the node {node}, and the trash is here"))
+            .hint(format!("move the agents of that node, then try again: chorusctl cluster drain {node}"))
+    })
+}
+
 /// Adds the row of a restored session whose file is at `path`, with the values that the trash has stored. The restore
 /// counts as a use.
 pub(super) async fn add_session_row(
@@ -218,7 +236,12 @@ async fn restore_memory(trash: &Trash, entry: &TrashItem, row: MemoryRow) -> Res
         None => entry.settings.id == row.agent,
         project => entry.settings.project == *project,
     };
-    let agent = trash.agents.index.all().into_iter().find(knows).ok_or_else(|| {
+    let here = trash.agents.index.all().into_iter().find(knows);
+    let agent = match (here, &row.project) {
+        (None, None) => find_agent(trash, row.agent).await?,
+        (here, _) => here,
+    };
+    let agent = agent.ok_or_else(|| {
         let reason = match &row.project {
             None => format!("agent {} does not exist", row.agent_name),
             Some(project) => format!("no agent works on the project {project}"),

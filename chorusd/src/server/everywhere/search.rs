@@ -4,18 +4,14 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::time::Duration;
 
-use bytes::Bytes;
-use chorus_base::error::{Elsewhere, Error, Result};
+use chorus_base::error::Result;
 use chorus_engine::ops::Ops;
-use chorus_proto::methods::Method as _;
+use chorus_proto::ErrorKind;
 use chorus_proto::methods::search::{Search, SearchHit, SearchParams, SearchResult};
-use chorus_proto::{ErrorKind, RpcError};
-use futures_util::future::join_all;
-use serde_json::json;
-use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::elsewhere::ForwardOfClient;
+use super::ask_each;
+use crate::server::elsewhere::ForwardOfClient;
 
 /// Limit of the wait for another node, whose hits are left out then.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
@@ -24,7 +20,7 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 const DEFAULT_LIMIT: u64 = 10;
 
 /// Adds what other nodes find to what this one does, which is `here`.
-pub(super) async fn search(
+pub(in crate::server) async fn search(
     ops: &Ops,
     way: &dyn ForwardOfClient,
     (here, params): (impl Future<Output = Result<SearchResult>>, &SearchParams),
@@ -50,32 +46,9 @@ async fn search_elsewhere(
     way: &dyn ForwardOfClient,
     params: &SearchParams,
 ) -> Result<Vec<(String, Result<SearchResult>)>> {
-    let Some(ownership) = &ops.store.ownership else { return Ok(Vec::new()) };
-    if !way.reaches_others() {
-        return Ok(Vec::new());
-    }
+    let Some(ownership) = ops.store.ownership.as_ref().filter(|_| way.reaches_others()) else { return Ok(Vec::new()) };
     let nodes = ownership.other_nodes().await?;
-    let asked = nodes.into_iter().map(|node| async move {
-        let there = Elsewhere { node: node.node.clone(), address: node.address };
-        let answer = timeout(ANSWER_LIMIT, ask(way, there, params)).await;
-        (node.node, answer.unwrap_or_else(|_| Err(Error::busy())))
-    });
-    Ok(join_all(asked).await)
-}
-
-async fn ask(way: &dyn ForwardOfClient, there: Elsewhere, params: &SearchParams) -> Result<SearchResult> {
-    #[derive(serde::Deserialize)]
-    struct Reply {
-        result: Option<SearchResult>,
-        error: Option<RpcError>,
-    }
-    let request = json!({"jsonrpc": "2.0", "id": Uuid::new_v4(), "method": Search::NAME, "params": params});
-    let reply = way.collect(there, Bytes::from(request.to_string())).await?;
-    let reply: Reply = serde_json::from_slice(&reply).map_err(|e| Error::internal(e.to_string()))?;
-    reply.result.ok_or_else(|| match reply.error {
-        Some(RpcError { message, data: Some(data), .. }) => Error::new(data.kind, message),
-        _ => Error::internal("it answers with neither a result nor an error"),
-    })
+    Ok(ask_each::<Search>(way, nodes, ANSWER_LIMIT, |_| params.clone()).await)
 }
 
 /// Adds the hits of other nodes to those of this one, the best first.
