@@ -61,6 +61,7 @@ impl ChannelApi for DiscordChannels {
             if !app.ops.discord.is_reachable() {
                 return Ok(None);
             }
+            app.channels.allowlist.load_if_empty().await?;
             let id = ChannelId::new(channel.max(1));
             let found = match app.rest.channel(id).await {
                 Ok(found) => found,

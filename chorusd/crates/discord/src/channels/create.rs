@@ -34,6 +34,7 @@ pub(super) async fn create_for_agent(
     if !app.ops.discord.is_reachable() {
         return Ok(CreateOutcome::Skipped("Chorus is not connected to Discord".into()));
     }
+    app.channels.allowlist.load_if_empty().await?;
     let guilds = candidate_guilds(&app.channels, &app.rest).await?;
     let guild = match (wanted.map(GuildId::new), guilds.as_slice()) {
         (Some(wanted), _) if guilds.contains(&wanted) => wanted,

@@ -83,6 +83,14 @@ impl GuildAllowlist {
         Ok(())
     }
 
+    /// Reads the remembered guilds if none is known: this node was not connected yet, and another one may have been.
+    ///
+    /// # Errors
+    /// As [`GuildAllowlist::reload`].
+    pub(crate) async fn load_if_empty(&self) -> StoreResult<()> {
+        if self.all().is_empty() { self.reload().await } else { Ok(()) }
+    }
+
     /// Returns whether a guild is allowed.
     #[must_use]
     pub(crate) fn contains(&self, guild: GuildId) -> bool {

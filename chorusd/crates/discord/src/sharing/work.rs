@@ -54,9 +54,7 @@ pub(super) async fn run(app: &Arc<DiscordApp>, shared: &dyn SharedDiscord) {
 
 /// Looks for work, and does what is done at once.
 async fn look(app: &Arc<DiscordApp>, shared: &dyn SharedDiscord) -> Result<SharedWork> {
-    if app.channels.allowlist.all().is_empty() {
-        app.channels.allowlist.reload().await?;
-    }
+    app.channels.allowlist.load_if_empty().await?;
     let work = shared.waiting_work().await?;
     if work.is_handed {
         handover::take(app, shared).await?;
