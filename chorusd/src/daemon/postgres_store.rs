@@ -113,10 +113,9 @@ pub(super) fn read_url(source: &KeySource) -> Result<DatabaseUrl> {
             let what = format!("the service manager did not pass the credential {name}");
             Err(Error::new(ErrorKind::InvalidConfig, what).hint("set LoadCredential= in the unit, or use url_file"))
         }
-        KeySource::None => {
-            Err(Error::new(ErrorKind::InvalidConfig, "there is no URL of the PostgreSQL database")
-                .hint("set url_file, url_env or credential in the table [store]; store copy has --url-file and --url-env, too"))
-        }
+        KeySource::None => Err(Error::new(ErrorKind::InvalidConfig, "no URL of the PostgreSQL database").hint(
+            "set url_file, url_env or credential in the table [store]; store copy has --url-file and --url-env, too",
+        )),
     }
 }
 

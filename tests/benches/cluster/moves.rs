@@ -35,7 +35,7 @@ pub fn measure() -> Result {
         let (from, to) = (round % 2, (round + 1) % 2);
         let over = AtomicBool::new(false);
         let unanswered = thread::scope(|scope| {
-            let (asker, over) = (&mut daemons[to].client(), &over);
+            let (mut asker, over) = (daemons[to].client(), &over);
             let asking = scope.spawn(move || {
                 let mut longest = Duration::ZERO;
                 while !over.load(Ordering::Relaxed) {

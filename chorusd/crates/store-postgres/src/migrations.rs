@@ -30,6 +30,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0014_heads_without_owner.sql"),
     include_str!("../migrations/0015_shared_workspaces.sql"),
     include_str!("../migrations/0016_node_homes.sql"),
+    include_str!("../migrations/0017_indexes.sql"),
 ];
 
 /// Key of the advisory lock that is held while the schema changes: "chorus" in ASCII.

@@ -89,14 +89,15 @@ impl Ownership for PostgresJournal {
     }
 
     fn claim_due(&self, limit: u32) -> JournalRead<'_, Vec<Uuid>> {
-        // The condition on the owner is that of a claim of one agent. Rows that another claim holds are left to it.
+        // The condition on the owner is that of a claim of one agent. Rows that another claim holds are left to it. The time of the
+        // statement, which does not change meanwhile, can be looked up in the index of deadlines.
         let sql =
             "UPDATE heads SET owner_node = $1, owner_boot = $2, epoch = epoch + 1, wanted_by = NULL, released_by = NULL
              WHERE agent_id IN (
                  SELECT h.agent_id FROM contexts c JOIN heads h ON h.agent_id = c.agent_id
                  LEFT JOIN nodes n ON n.id = h.owner_node
                  WHERE NOT c.ended
-                     AND (c.idle_deadline_at < (extract(epoch FROM clock_timestamp()) * 1000000000)::bigint
+                     AND (c.idle_deadline_at < (extract(epoch FROM statement_timestamp()) * 1000000000)::bigint
                          OR c.turn IS NOT NULL)
                      AND (h.owner_node IS NULL OR n.stopped
                          OR n.heartbeat <= clock_timestamp() - make_interval(secs => $3))

@@ -7,13 +7,12 @@ use std::time::Duration;
 use chorus_base::error::Result;
 use chorus_engine::ops;
 use chorus_engine::ops::Ops;
-use chorus_journal::Owner;
 use chorus_proto::methods::agent::{List, ListParams, ListResult};
 use chorus_proto::methods::daemon::{AgentTotals, Status, StatusParams, StatusResult};
 use chorus_proto::{Agent, AgentState, ErrorKind};
 use jiff::Timestamp;
 
-use super::ask_each;
+use super::{ask_each, others};
 use crate::server::elsewhere::ForwardOfClient;
 
 /// Limit of the wait for another node, about whose agents little is said then.
@@ -107,16 +106,6 @@ impl Known {
         let left = self.agents.drain().flat_map(|(_, agents)| agents.into_values());
         left.filter(|agent| agent.state == AgentState::Active).collect()
     }
-}
-
-/// Returns the other nodes that run, and the way to them; `None` if this daemon is alone, or if a node asks it.
-async fn others<'a>(
-    ops: &Ops,
-    way: Option<&'a dyn ForwardOfClient>,
-) -> Result<Option<(&'a dyn ForwardOfClient, Vec<Owner>)>> {
-    let Some(way) = way.filter(|way| way.reaches_others()) else { return Ok(None) };
-    let Some(ownership) = &ops.store.ownership else { return Ok(None) };
-    Ok(Some((way, ownership.other_nodes().await?)))
 }
 
 fn nodes_of(agents: &[Agent]) -> HashSet<String> {

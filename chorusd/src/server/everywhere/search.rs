@@ -10,7 +10,7 @@ use chorus_proto::ErrorKind;
 use chorus_proto::methods::search::{Search, SearchHit, SearchParams, SearchResult};
 use uuid::Uuid;
 
-use super::ask_each;
+use super::{ask_each, others};
 use crate::server::elsewhere::ForwardOfClient;
 
 /// Limit of the wait for another node, whose hits are left out then.
@@ -46,9 +46,10 @@ async fn search_elsewhere(
     way: &dyn ForwardOfClient,
     params: &SearchParams,
 ) -> Result<Vec<(String, Result<SearchResult>)>> {
-    let Some(ownership) = ops.store.ownership.as_ref().filter(|_| way.reaches_others()) else { return Ok(Vec::new()) };
-    let nodes = ownership.other_nodes().await?;
-    Ok(ask_each::<Search>(way, nodes, ANSWER_LIMIT, |_| params.clone()).await)
+    match others(ops, Some(way)).await? {
+        Some((way, nodes)) => Ok(ask_each::<Search>(way, nodes, ANSWER_LIMIT, |_| params.clone()).await),
+        None => Ok(Vec::new()),
+    }
 }
 
 /// Adds the hits of other nodes to those of this one, the best first.

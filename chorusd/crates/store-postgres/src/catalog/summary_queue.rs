@@ -31,8 +31,7 @@ impl SummaryQueue for PostgresSummaryQueue {
 
     fn list(&self) -> CatalogRead<'_, Vec<Uuid>> {
         Box::pin(async move {
-            let sql = "SELECT s.id FROM summaries_wanted CROSS JOIN LATERAL (
-                     SELECT * FROM sessions WHERE id = summaries_wanted.id OFFSET 0) s
+            let sql = "SELECT s.id FROM summaries_wanted w JOIN sessions s ON s.id = w.id
                  WHERE s.agent_id = ANY ($1) ORDER BY s.place DESC, s.serial DESC";
             let rows = self.db.read(sql, &[&self.db.grants.agents()]).await?;
             Ok(rows.iter().map(|row| row.get(0)).collect())
