@@ -72,7 +72,7 @@ struct Chaos {
     database: Database,
     models: ModelServer,
     /// The bot of all nodes.
-    discord: Option<FakeDiscord>,
+    _discord: Option<FakeDiscord>,
     /// Agents that all clients append to.
     shared: Vec<String>,
     is_long: bool,
@@ -138,7 +138,7 @@ impl Chaos {
             server,
             database,
             models,
-            discord,
+            _discord: discord,
             shared: (0..agents).map(|n| format!("shared-{n}")).collect(),
             is_long,
             over: AtomicBool::new(false),
@@ -243,7 +243,7 @@ async fn failures_of_everything_lose_and_double_nothing() {
     .expect("a thread");
     let settled = healed.elapsed();
     println!("the last request of each client was answered {} ms after the last fault", settled.as_millis());
-    daemons.iter_mut().flatten().for_each(chorus_tests::Daemon::assert_alive);
+    daemons.iter_mut().flatten().for_each(Daemon::assert_alive);
     let counts = &chaos.counts;
     println!("faults: {report}");
     println!("{counts:?}; turns asked of the model: {}", chaos.models.forget_requests());
