@@ -31,7 +31,7 @@ pub enum ErrorKind {
     Expired,
     DiskFull,
     StorageFailed,
-    /// What the daemon keeps its data in cannot be reached. Nothing was stored.
+    /// What the daemon keeps its data in cannot be reached. What failed was not stored; earlier steps of the request may be.
     StorageUnavailable,
     Unsupported,
     FrameTooLong,

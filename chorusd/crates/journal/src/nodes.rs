@@ -35,10 +35,11 @@ pub struct NodeRow {
     pub profiles: String,
     /// It has the workspaces of agents in a directory that all nodes share.
     pub shares_workspaces: bool,
-    /// Load average of its machine over a minute, in percent of its processors.
-    pub load_percent: u64,
+    /// Load average of its machine over a minute, in percent of its processors; `None` until its second
+    /// heartbeat, and of an earlier version.
+    pub load_percent: Option<u64>,
     /// Time that its last heartbeat but one took, to the answer of the database.
-    pub lag: Duration,
+    pub lag: Option<Duration>,
 }
 
 impl NodeRow {

@@ -44,5 +44,9 @@ fn compare(key: &str, mark: &[u8], id: Uuid) -> Result<()> {
         return Ok(());
     }
     let what = format!("the bucket of [store.sessions] belongs to another cluster: its object {key} has another id");
-    Err(Error::new(ErrorKind::InvalidConfig, what).hint("use another bucket or prefix for each cluster"))
+    let hint = format!(
+        "use another bucket or prefix for each cluster; if this database was restored or copied, and no other cluster uses the bucket: \
+         store {key} with {id}"
+    );
+    Err(Error::new(ErrorKind::InvalidConfig, what).hint(hint))
 }

@@ -29,8 +29,9 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0013_discord_shards.sql"),
     include_str!("../migrations/0014_heads_without_owner.sql"),
     include_str!("../migrations/0015_shared_workspaces.sql"),
-    include_str!("../migrations/0016_node_homes.sql"),
-    include_str!("../migrations/0017_indexes.sql"),
+    include_str!("../migrations/0016_indexes.sql"),
+    // Last: it locks the table of heartbeats.
+    include_str!("../migrations/0017_node_homes.sql"),
 ];
 
 /// Key of the advisory lock that is held while the schema changes: "chorus" in ASCII.

@@ -82,7 +82,8 @@ impl Node {
         let sql = "INSERT INTO nodes (id, boot, address, version, heartbeat, stopped, shares_workspaces, home)
                  VALUES ($1, 1, $2, $3, clock_timestamp(), false, $4, $5)
              ON CONFLICT (id) DO UPDATE SET boot = nodes.boot + 1, address = $2, version = $3,
-                 heartbeat = clock_timestamp(), stopped = false, draining = false, shares_workspaces = $4, home = $5
+                 heartbeat = clock_timestamp(), stopped = false, draining = false, shares_workspaces = $4, home = $5,
+                 load_percent = NULL, lag_ms = NULL
              WHERE $5 IS NULL OR nodes.home IS NULL OR nodes.home = $5 OR nodes.stopped
                  OR nodes.heartbeat <= clock_timestamp() - make_interval(secs => $6)
              RETURNING boot";

@@ -139,7 +139,7 @@ fn read_node(row: &Row) -> NodeRow {
         contexts: count(row, 9),
         profiles: row.get(7),
         shares_workspaces: row.get(10),
-        load_percent: count(row, 11),
-        lag: Duration::from_millis(count(row, 12)),
+        load_percent: row.get::<_, Option<i64>>(11).map(i64::unsigned_abs),
+        lag: row.get::<_, Option<i64>>(12).map(|millis| Duration::from_millis(millis.unsigned_abs())),
     }
 }

@@ -67,7 +67,9 @@ pub(in crate::server) async fn status(
     let mut known = Known::new(answers);
     complete(ops, &mut status.agents, &mut known);
     if let Some(limit) = limit {
-        status.agents.extend(known.take_live());
+        // One that has moved meanwhile is there already.
+        let there: HashSet<_> = status.agents.iter().map(|agent| agent.id).collect();
+        status.agents.extend(known.take_live().into_iter().filter(|agent| !there.contains(&agent.id)));
         select_first(&mut status.agents, usize::try_from(limit).unwrap_or(usize::MAX));
     }
     Ok(status)

@@ -88,7 +88,16 @@ impl GuildAllowlist {
     /// # Errors
     /// As [`GuildAllowlist::reload`].
     pub(crate) async fn load_if_empty(&self) -> StoreResult<()> {
-        if self.all().is_empty() { self.reload().await } else { Ok(()) }
+        if !self.all().is_empty() || matches!(&*self.inner.read(), AllowedGuilds::Configured(_)) {
+            return Ok(());
+        }
+        let known = guild_allowlist::load(&self.ops).await?;
+        let mut inner = self.inner.write();
+        // Not what was learned meanwhile.
+        if known.is_some() && inner.ids().is_empty() {
+            *inner = AllowedGuilds::Remembered(known);
+        }
+        Ok(())
     }
 
     /// Returns whether a guild is allowed.

@@ -1,4 +1,4 @@
-//! Identifies the home that a backup was made of. A home gets an id at its first backup, and a restored home keeps it,
+//! Identifies the home that a backup was made of. A home gets an id at its first backup, or as the node of a cluster, and a restored home keeps it,
 //! so that the backup of one home never replaces that of another.
 
 use std::fs;
@@ -69,7 +69,7 @@ pub fn home_id(home: &Path) -> Result<Uuid> {
     match fs::read_to_string(&path) {
         Ok(text) => Uuid::parse_str(text.trim()).map_err(|_| {
             Error::new(ErrorKind::StorageFailed, format!("{} does not contain a home id", path.display()))
-                .hint("delete it, and use a new directory for the backup")
+                .hint("delete it; backups of the home need a new directory then")
         }),
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
             let id = Uuid::new_v4();

@@ -99,7 +99,9 @@ pub async fn full_text(
     // Nobody has no more rights than the conversation.
     let open = match sessions.open_as(&Requester::Nobody, target, true, &name, "show NAME").await {
         Ok(open) => open,
-        Err(failure) if failure.kind == ErrorKind::StorageFailed => return Err(failure),
+        Err(failure) if matches!(failure.kind, ErrorKind::StorageFailed | ErrorKind::StorageUnavailable) => {
+            return Err(failure);
+        }
         Err(_) => return Ok(None),
     };
     let Some(number) = hit.message else {

@@ -33,8 +33,8 @@ fn to_wire(row: NodeRow) -> cluster::Node {
         boot: u64::try_from(row.boot).unwrap_or_default(),
         agents: row.agents,
         contexts: row.contexts,
-        load_percent: Some(row.load_percent),
-        lag_ms: u64::try_from(row.lag.as_millis()).ok(),
+        load_percent: row.load_percent,
+        lag_ms: row.lag.and_then(|lag| u64::try_from(lag.as_millis()).ok()),
         heartbeat_ms: u64::try_from(row.heartbeat_age.as_millis()).unwrap_or(u64::MAX),
     }
 }

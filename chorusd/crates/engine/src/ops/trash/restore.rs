@@ -37,6 +37,15 @@ pub async fn restore(
     catalog_sync: &CatalogSync,
     params: RestoreParams,
 ) -> Result<RestoreResult> {
+    // Before anything is locked: it may have to be claimed, with its files.
+    let wanted = super::list_entries(&trash.home).await.and_then(|all| super::find_entry(all, &params.id));
+    if let Some(note) = wanted.ok().and_then(|entry| entry.metadata) {
+        match (note.kind, &note.memory) {
+            (TrashKind::Session, _) => find_agent(trash, note.agent_id).await?,
+            (TrashKind::Memory, Some(row)) if row.project.is_none() => find_agent(trash, row.agent).await?,
+            _ => None,
+        };
+    }
     let _one_at_a_time = trash.agents.lock.lock().await;
     let _no_deletes = trash.sessions_lock.write().await;
     super::recovery::recover_unfinished(trash).await?;
@@ -152,7 +161,7 @@ async fn restore_session(
     note: &EntryMetadata,
     of: &SessionMetadata,
 ) -> Result<(Session, Option<String>)> {
-    let agent = find_agent(trash, note.agent_id).await?.ok_or_else(|| {
+    let agent = trash.agents.index.by_id(note.agent_id).ok_or_else(|| {
         Error::new(ErrorKind::AgentNotFound, format!("its agent {} does not exist", of.agent_name))
             .hint("if the agent is in the trash, restore it first: chorusctl trash list")
     })?;
@@ -205,8 +214,11 @@ async fn find_agent(trash: &Trash, agent: Uuid) -> Result<Option<Arc<AgentEntry>
     found.map_err(|failure| {
         let Some(there) = &failure.elsewhere else { return failure };
         let node = &there.node;
-        Error::new(ErrorKind::Conflict, format!("its agent is on the node {node}, and the trash is here"))
-            .hint(format!("move the agents of that node, then try again: chorusctl cluster drain {node}"))
+        Error::new(ErrorKind::Conflict, format!("its agent is on the node {node}, and the trash is here")).hint(
+            format!(
+                "try again once this node has the agent; chorusctl cluster drain {node} gives its agents to others"
+            ),
+        )
     })
 }
 
@@ -236,12 +248,7 @@ async fn restore_memory(trash: &Trash, entry: &TrashItem, row: MemoryRow) -> Res
         None => entry.settings.id == row.agent,
         project => entry.settings.project == *project,
     };
-    let here = trash.agents.index.all().into_iter().find(knows);
-    let agent = match (here, &row.project) {
-        (None, None) => find_agent(trash, row.agent).await?,
-        (here, _) => here,
-    };
-    let agent = agent.ok_or_else(|| {
+    let agent = trash.agents.index.all().into_iter().find(knows).ok_or_else(|| {
         let reason = match &row.project {
             None => format!("agent {} does not exist", row.agent_name),
             Some(project) => format!("no agent works on the project {project}"),

@@ -30,5 +30,8 @@ pub(super) async fn answer(ops: &Ops, asker: ToolCaller, question: SessionQuesti
 
 /// Returns true for the errors of a search whose index is off, is being opened or cannot be read.
 fn is_without_index(failure: &Error) -> bool {
-    matches!(failure.kind, ErrorKind::Busy | ErrorKind::InvalidConfig | ErrorKind::StorageFailed)
+    matches!(
+        failure.kind,
+        ErrorKind::Busy | ErrorKind::InvalidConfig | ErrorKind::StorageFailed | ErrorKind::StorageUnavailable
+    )
 }

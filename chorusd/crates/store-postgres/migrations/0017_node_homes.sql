@@ -1,7 +1,7 @@
 -- the home of a node, so that a daemon with another one does not end it, and how busy its machine and its way to the database are
 ALTER TABLE nodes ADD COLUMN home uuid;
-ALTER TABLE nodes ADD COLUMN load_percent bigint NOT NULL DEFAULT 0;
-ALTER TABLE nodes ADD COLUMN lag_ms bigint NOT NULL DEFAULT 0;
+ALTER TABLE nodes ADD COLUMN load_percent bigint;
+ALTER TABLE nodes ADD COLUMN lag_ms bigint;
 
 -- one row: the id that marks the bucket of the cluster, and whether a bucket has it
 CREATE TABLE cluster (
