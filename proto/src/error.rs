@@ -31,7 +31,7 @@ pub enum ErrorKind {
     Expired,
     DiskFull,
     StorageFailed,
-    /// What the daemon keeps its data in cannot be reached. What failed was not stored; earlier steps of the request may be.
+    /// The database or the object store cannot be reached. The step that failed stored nothing; earlier steps of the request may have.
     StorageUnavailable,
     Unsupported,
     FrameTooLong,

@@ -50,7 +50,7 @@ impl Speaker {
         self.said.push(Said { room, message, text });
     }
 
-    /// What was posted as an answer to a message.
+    /// The posts that answer a message.
     fn answers(&self, said: &Said) -> Vec<String> {
         let posts = self.rooms[said.room].application_posts().into_iter();
         let answers = posts.filter(|post| post.reply_to == Some(said.message) && post.buttons.is_empty());

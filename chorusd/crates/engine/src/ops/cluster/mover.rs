@@ -217,7 +217,7 @@ struct MovedAgent {
     files_stay: bool,
 }
 
-/// What the workspace of a new agent has.
+/// The entries of the workspace of a new agent.
 const MADE_WITH_IT: [&str; 2] = [".git", ".gitkeep"];
 
 /// Returns whether a workspace has anything that a new one does not have.
