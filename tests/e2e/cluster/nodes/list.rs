@@ -3,7 +3,7 @@
 use chorus_proto::error::exit;
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
-use chorus_tests::{Daemon, home};
+use chorus_tests::{DEADLINE, Daemon, home, wait_until};
 
 use super::{Cluster, start_all};
 
@@ -17,7 +17,12 @@ fn the_list_of_nodes_says_who_has_what() {
     client.init("y");
     client.append("y", "one");
     b.client().init("z");
-    let listed = chorusctl(&homes[1], ["cluster", "--json"]).expect_json();
+    // With the second heartbeat of each.
+    let listed = wait_until("the load of both", DEADLINE, || {
+        let listed = chorusctl(&homes[1], ["cluster", "--json"]).expect_json();
+        let nodes = listed["nodes"].as_array().expect("a list");
+        nodes.iter().all(|node| node["load_percent"].is_u64()).then_some(listed)
+    });
     assert_eq!(listed["node"], "b");
     let facts = |node: usize, key: &str| listed["nodes"][node][key].clone();
     for (node, name, agents, contexts) in [(0, "a", 2, 1), (1, "b", 1, 0)] {
