@@ -13,7 +13,7 @@ use chorus_engine::ops::daemon::VERSION;
 use chorus_proto::ErrorKind;
 use chorus_proto::paths::InstancePaths;
 use chorus_redact::Redactor;
-use chorus_session_objects::SessionBodies;
+use chorus_session_objects::ObjectBodies;
 use chorus_store::{DB_DIR, Store};
 use chorus_store_copy::{
     CopySummary, Progress, STAGING_DIR, StoreCopy, move_into_place, prepare_staging, remove_marker, remove_staging,
@@ -162,7 +162,7 @@ async fn prepare_databases(home: &Path, redactor: Arc<Redactor>) -> Result<()> {
     Store::open(home, Durability::Always, &(Arc::new(|_| {}) as _), now, redactor)?.close().await
 }
 
-async fn open_bodies(config: &Config, home: &Path, redactor: &Redactor) -> Result<Option<Arc<dyn SessionBodies>>> {
+async fn open_bodies(config: &Config, home: &Path, redactor: &Redactor) -> Result<Option<Arc<ObjectBodies>>> {
     let bucket = SessionBucket::open(&config.store.sessions, (home, &Clock::system()), redactor).await?;
-    Ok(bucket.map(|bucket| Arc::new(bucket.bodies()) as _))
+    Ok(bucket.map(|bucket| Arc::new(bucket.bodies())))
 }

@@ -14,6 +14,7 @@ use uuid::Uuid;
 use crate::block_index::{Block, BlockIndex, TRAILER_BYTES, build_object, corrupt, parse_messages, row_of_trailer};
 use crate::bodies::{BodyFuture, BodyRow, FoundBody, NewBody, SessionBodies, WrittenBody};
 use crate::bucket::{Bucket, missing};
+use crate::bucket_mark::check_or_mark;
 use crate::cache::BodyCache;
 use crate::digest::{sha256, sha256_hex, to_hex};
 use crate::key::{BodyKey, Prefix};
@@ -41,6 +42,14 @@ impl ObjectBodies {
     #[must_use]
     pub fn new(bucket: Arc<dyn Bucket>, prefix: Prefix, cache: Option<BodyCache>, clock: Clock) -> Self {
         Self { bucket, prefix, cache, clock }
+    }
+
+    /// Checks that the bucket is that of a cluster, or makes it that, as [`check_or_mark`] does.
+    ///
+    /// # Errors
+    /// As [`check_or_mark`].
+    pub async fn check_or_mark(&self, cluster: Uuid, is_marked: bool) -> Result<()> {
+        check_or_mark(&*self.bucket, &self.prefix, cluster, is_marked).await
     }
 
     async fn write_messages(&self, body: &NewBody, messages: &[StoredMessage]) -> Result<WrittenBody> {

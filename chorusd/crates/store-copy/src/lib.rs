@@ -24,7 +24,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use chorus_base::error::Result;
-use chorus_session_objects::SessionBodies;
+use chorus_session_objects::{ObjectBodies, SessionBodies};
 use chorus_store_postgres::{DatabaseUrl, STALE_AFTER, migrate};
 use serde::Serialize;
 
@@ -55,7 +55,7 @@ pub struct StoreCopy {
     /// Version of this program.
     pub version: &'static str,
     /// The bucket of sessions, if the configuration has one.
-    pub bodies: Option<Arc<dyn SessionBodies>>,
+    pub bodies: Option<Arc<ObjectBodies>>,
 }
 
 /// A finished copy.
@@ -85,12 +85,16 @@ impl StoreCopy {
     ///
     /// # Errors
     /// `already_exists` if the database has anything else than an earlier copy of this home; `busy` if a daemon uses it;
-    /// `corrupt_session` with the names of damaged sessions; those of the databases.
+    /// `invalid_config` if the bucket is that of another cluster; `corrupt_session` with the names of damaged sessions; those of the
+    /// databases.
     pub async fn to_postgres(&self, report: &mut dyn FnMut(Progress)) -> Result<CopySummary> {
         let copy = staging::copy_id(&self.home)?;
         let mut there = self.connect().await?;
         let attempt = marker::start_attempt(&there.client, copy).await?;
         there.attempt = Some(attempt);
+        if let Some(bodies) = &self.bodies {
+            marker::take_bucket(&there.client, bodies).await?;
+        }
         let source = Side::Sqlite(Box::new(SqliteSide::open(&self.home)?));
         let target = Side::Postgres(Box::new(there));
         let summary = self.run(&source, &target, report).await?;
@@ -122,7 +126,8 @@ impl StoreCopy {
             Side::Postgres(side) => side.finish(self.version).await?,
             Side::Sqlite(side) => side.finish()?,
         }
-        let places = SessionPlaces { home: self.home.clone(), bodies: self.bodies.clone() };
+        let bodies = self.bodies.clone().map(|bodies| -> Arc<dyn SessionBodies> { bodies });
+        let places = SessionPlaces { home: self.home.clone(), bodies };
         let counts = session_bodies::verify_all(source, target, &places, &mut meter).await?;
         meter.start(Phase::Comparing, total);
         let tables = copy::compare_all(source, target, &mut meter).await?;

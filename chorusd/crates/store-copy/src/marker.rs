@@ -2,6 +2,7 @@
 
 use chorus_base::error::{Error, Result};
 use chorus_proto::ErrorKind;
+use chorus_session_objects::ObjectBodies;
 use chorus_store_postgres::DatabaseUrl;
 use tokio_postgres::Client;
 use tokio_postgres::types::Type;
@@ -79,6 +80,16 @@ pub(crate) async fn set_finished(client: &Client, attempt: Attempt) -> Result<()
 pub async fn remove_marker(url: &DatabaseUrl) -> Result<()> {
     let client = url.connect().await?;
     client.batch_execute(&format!("DROP TABLE IF EXISTS {TABLE}")).await.map_err(|e| failed(&e))
+}
+
+/// Makes sure that no other cluster uses the bucket, before anything is written to it.
+///
+/// # Errors
+/// `invalid_config` if one does; those of the database and the bucket.
+pub(crate) async fn take_bucket(client: &Client, bodies: &ObjectBodies) -> Result<()> {
+    let row = client.query_typed_one("SELECT id, has_bucket FROM cluster", &[]).await.map_err(|e| failed(&e))?;
+    bodies.check_or_mark(row.get(0), row.get(1)).await?;
+    client.batch_execute("UPDATE cluster SET has_bucket = true").await.map_err(|e| failed(&e))
 }
 
 /// Refuses a database with a copy that is not finished, so that no daemon starts with a part of a home.

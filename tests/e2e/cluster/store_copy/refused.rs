@@ -44,6 +44,33 @@ fn a_database_with_anything_else_is_refused() {
 }
 
 #[test]
+fn a_bucket_of_another_cluster_is_refused_before_anything_is_written_to_it() {
+    let bucket = tempfile::tempdir().expect("a directory");
+    let config = format!("[store.sessions]\nkind = \"dir\"\npath = \"{}\"\n", bucket.path().display());
+    let Some(first) = CopiedHome::create(&config) else { return };
+    let Some(second) = CopiedHome::create(&config) else { return };
+    for home in [&first, &second] {
+        home.with_daemon(|client| {
+            client.init("a");
+            client.append("a", "a message");
+            client.save("a", "kept");
+        });
+    }
+    first.to_postgres().expect_success();
+    let (before, objects) = (second.config(), super::super::sessions::objects(bucket.path()));
+    let refused = second.to_postgres();
+    assert!(refused.expect_failure(refused.status).contains("belongs to another cluster"), "{}", refused.stderr);
+    assert_eq!((second.config(), super::super::sessions::objects(bucket.path())), (before, objects));
+    // An attempt with another bucket continues, and the first cluster has its own as before.
+    let other = tempfile::tempdir().expect("a directory");
+    let config = second.config().replace(&*bucket.path().to_string_lossy(), &other.path().to_string_lossy());
+    second.home.write_config(&config);
+    second.to_postgres().expect_success();
+    second.to_sqlite().expect_success();
+    first.to_sqlite().expect_success();
+}
+
+#[test]
 fn a_damaged_session_is_named_and_the_configuration_stays() {
     let Some(home) = CopiedHome::create("") else { return };
     let saved = home.with_daemon(|client| {
