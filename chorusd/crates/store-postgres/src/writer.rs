@@ -3,6 +3,7 @@
 //! If the connection ends during a commit, the next connection finds out whether that transaction was committed, by its
 //! number in the row of `writers`. What was not committed is sent once more.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -71,6 +72,7 @@ impl Writer {
             after_reconnect,
             session: None,
             queue,
+            alone: VecDeque::new(),
             acknowledged: None,
         };
         task.session = Some(task.connect().await.map_err(ConnectError::into_error)?);
@@ -194,26 +196,37 @@ struct WriterTask {
     after_reconnect: AfterReconnect,
     session: Option<Session>,
     queue: mpsc::Receiver<Job>,
+    /// Jobs of a transaction that was refused. Each is committed alone, before those in the queue, so that only those fail that have to.
+    alone: VecDeque<Job>,
     /// Number of the last transaction whose outcome was answered.
     acknowledged: Option<i64>,
 }
 
 impl WriterTask {
     async fn run(mut self) {
-        while let Some(first) = self.queue.recv().await {
-            let mut jobs = vec![first];
-            while jobs.len() < MAX_JOBS_PER_COMMIT
-                && let Ok(job) = self.queue.try_recv()
-            {
-                jobs.push(job);
-            }
+        while let Some(jobs) = self.next_jobs().await {
             if let Err(failure) = self.run_batch(jobs).await {
                 self.queue.close();
+                self.alone.drain(..).for_each(|job| job.fail(failure.clone()));
                 while let Some(job) = self.queue.recv().await {
                     job.fail(failure.clone());
                 }
             }
         }
+    }
+
+    /// Waits for jobs, and returns those of the next transaction. `None` once there can be no more.
+    async fn next_jobs(&mut self) -> Option<Vec<Job>> {
+        if let Some(job) = self.alone.pop_front() {
+            return Some(vec![job]);
+        }
+        let mut jobs = vec![self.queue.recv().await?];
+        while jobs.len() < MAX_JOBS_PER_COMMIT
+            && let Ok(job) = self.queue.try_recv()
+        {
+            jobs.push(job);
+        }
+        Some(jobs)
     }
 
     /// Connects, and makes this connection the only one that writes for the node. Waits for a transaction of an earlier
@@ -234,8 +247,8 @@ impl WriterTask {
         Ok(session)
     }
 
-    /// Connects however long it takes. Jobs that were not sent fail once they have waited long enough: `waiting`, and without these the
-    /// queue.
+    /// Connects however long it takes. Jobs that were not sent fail once they have waited long enough: those of a refused transaction, and
+    /// `waiting` or without these the queue.
     async fn reconnect(&mut self, mut waiting: Option<&mut Vec<Job>>) -> Result<()> {
         let begun = tokio::time::Instant::now();
         loop {
@@ -247,6 +260,7 @@ impl WriterTask {
                 Err(ConnectError::Fatal(failure)) => return Err(failure),
                 Err(ConnectError::Unreachable(failure)) => {
                     if begun.elapsed() >= MAX_WAIT_FOR_DATABASE {
+                        self.alone.drain(..).for_each(|job| job.fail(failure.clone()));
                         if let Some(jobs) = waiting.take() {
                             jobs.drain(..).for_each(|job| job.fail(failure.clone()));
                             return Ok(());
@@ -300,7 +314,7 @@ impl WriterTask {
                         jobs.iter_mut().for_each(|job| job.plain = None);
                         continue;
                     }
-                    self.refuse(&mut jobs, &failure).await?;
+                    self.refuse(&mut jobs, &failure);
                 }
             }
         }
@@ -315,17 +329,10 @@ impl WriterTask {
         failure
     }
 
-    /// Answers the only job with `failure`; of several, runs each alone, so that only those fail that have to.
-    async fn refuse(&mut self, jobs: &mut Vec<Job>, failure: &tokio_postgres::Error) -> Result<()> {
+    /// Answers the only job with `failure`; several are committed once more, each alone.
+    fn refuse(&mut self, jobs: &mut Vec<Job>, failure: &tokio_postgres::Error) {
         if jobs.len() > 1 {
-            let mut alone = jobs.drain(..);
-            while let Some(job) = alone.next() {
-                if let Err(failure) = Box::pin(self.run_batch(vec![job])).await {
-                    alone.for_each(|job| job.fail(failure.clone()));
-                    return Err(failure);
-                }
-            }
-            return Ok(());
+            return self.alone.extend(jobs.drain(..));
         }
         for job in jobs.drain(..) {
             if is_overtaken(failure)
@@ -335,7 +342,6 @@ impl WriterTask {
             }
             job.fail(refused(failure));
         }
-        Ok(())
     }
 
     async fn commit(&mut self, jobs: &[Job]) -> Result<Vec<JobRows>, TransactionError> {
