@@ -60,7 +60,7 @@ async fn watch_hold(claims: &AgentClaims) {
         claims.moves.tasks.stop_all();
         let registry = claims.registry.clone();
         // Each answer may wait for the database.
-        chorus_runtime::spawn(async move { registry.cancel_turns().await });
+        chorus_runtime::spawn(async move { registry.end_turns_without_store().await });
         ownership.held().await;
         // What has ended could not be recorded until now.
         if let Err(failure) = claims.moves.close_unrecorded().await {

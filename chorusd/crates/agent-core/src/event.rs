@@ -40,6 +40,8 @@ pub enum AgentCommand {
     /// Ends the running turn and refuses the queued ones because the daemon stops. The registry of agents refuses the
     /// turns that are requested later.
     EndTurns,
+    /// Ends the running turn, since the store can no longer be reached.
+    EndTurnWithoutStore,
     /// Does nothing itself. It makes the actor load the context and close a turn that a crash left open.
     Wake,
     ReadPage {

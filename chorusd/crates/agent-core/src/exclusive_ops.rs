@@ -35,7 +35,11 @@ impl State {
         let unsaved = self.context.as_ref().is_some_and(Context::has_unsaved_changes);
         let opened = self.context.as_ref().is_some_and(Context::has_only_opening_message);
         match verb {
-            AgentCommand::Append { .. } | AgentCommand::Send(_) | AgentCommand::Cancel(_) | AgentCommand::EndTurns => {}
+            AgentCommand::Append { .. }
+            | AgentCommand::Send(_)
+            | AgentCommand::Cancel(_)
+            | AgentCommand::EndTurns
+            | AgentCommand::EndTurnWithoutStore => {}
             AgentCommand::Wake
             | AgentCommand::ReadPage { .. }
             | AgentCommand::Window

@@ -16,6 +16,8 @@ pub enum Interruption {
     AgentDestroyed,
     /// Another daemon of the cluster is to have the agent.
     AgentMoved,
+    /// The store could not be reached for so long that another daemon of the cluster may take the agent over.
+    StoreLost,
 }
 
 impl Interruption {
@@ -44,6 +46,13 @@ impl Interruption {
             Self::AgentMoved => {
                 ("the agent moved to another node during the turn", "the partial reply was kept; send again")
             }
+            Self::StoreLost => {
+                return Error::new(
+                    ErrorKind::StorageUnavailable,
+                    "this node lost its connection to PostgreSQL during the turn",
+                )
+                .hint("send again; what was stored before is kept");
+            }
         };
         Error::new(ErrorKind::Interrupted, what).hint(hint)
     }
@@ -59,7 +68,7 @@ impl Interruption {
                 Error::new(ErrorKind::AgentNotFound, "the agent was destroyed before the message's turn started")
                     .hint("the message was not added to any conversation; list agents: chorusctl agent list")
             }
-            Self::AgentMoved => {
+            Self::AgentMoved | Self::StoreLost => {
                 Error::new(ErrorKind::Busy, "the agent moved to another node before the message's turn started")
                     .hint("the message was not added to the conversation; send it again")
             }

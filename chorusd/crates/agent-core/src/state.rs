@@ -59,7 +59,7 @@ pub struct State {
     deferred_events: VecDeque<Event>,
     /// A turn that was running when the daemon ended.
     open_turn: Option<OpenTurn>,
-    /// Such a turn in which nothing was done yet: it can be resumed.
+    /// A turn that can be resumed, since nothing was done in it before the daemon ended or the store was gone.
     pub(super) resumable_turn: Option<Uuid>,
     pub(super) unanswered: Option<UnansweredTurn>,
 }
@@ -324,6 +324,10 @@ impl State {
             AgentCommand::EndTurns => {
                 self.interrupt_turn(Interruption::DaemonStop, effects);
                 self.refuse_queued(Interruption::DaemonStop, effects);
+                effects.push(Effect::Reply(asked.id, Ok(CommandOutcome::Done)));
+            }
+            AgentCommand::EndTurnWithoutStore => {
+                self.interrupt_turn(Interruption::StoreLost, effects);
                 effects.push(Effect::Reply(asked.id, Ok(CommandOutcome::Done)));
             }
             AgentCommand::Wake => effects.push(Effect::Reply(asked.id, Ok(CommandOutcome::Done))),

@@ -56,6 +56,8 @@ pub(super) struct Turn {
     pub(super) key: Option<String>,
     /// The message, if an interrupted turn with the same key may be resumed.
     pub(super) resumption: Option<TurnResumption>,
+    /// The interrupted turn with the same key that this one resumes.
+    pub(super) resumes: Option<Uuid>,
     pub(super) requester: Requester,
     /// The model of this turn, instead of the agent's.
     pub(super) model: Option<String>,
@@ -202,6 +204,7 @@ impl State {
             waiting_requests: requests,
             key: send.key,
             resumption: send.resume_if_unstarted.then(|| TurnResumption { message: send.message.clone(), moment }),
+            resumes: None,
             requester: send.requester,
             settings: asked.settings.clone(),
             model: send.model,

@@ -1,6 +1,6 @@
-//! Resuming a turn that a crash interrupted before anything was done in it. Part of the state machine.
+//! Resuming a turn that a crash or an absence of the store interrupted before anything was done in it. Part of the state machine.
 
-use chorus_base::error::Error;
+use chorus_base::error::{Error, Result};
 use chorus_proto::{ErrorKind, Role};
 use chorus_session::stored_message::StoredMessage;
 use uuid::Uuid;
@@ -22,8 +22,18 @@ pub(super) struct TurnResumption {
 }
 
 impl State {
+    /// Lets a turn be resumed that ended because the store could not be reached or accepted nothing, if nothing but its message was
+    /// recorded.
+    pub(super) fn let_resume_if_unstarted(&mut self, turn: Uuid, outcome: &Result<String>) {
+        let last = self.context.as_ref().and_then(|context| context.messages.last());
+        let is_passing = |failure: &Error| matches!(failure.kind, ErrorKind::StorageUnavailable | ErrorKind::Busy);
+        if outcome.as_ref().is_err_and(is_passing) && last.is_some_and(|last| last.role() == Role::User) {
+            self.resumable_turn = Some(turn);
+        }
+    }
+
     /// Resumes the turn of a known key if it was interrupted before anything but its message was recorded and that
-    /// message is still the last one. Returns false if that is not so. A turn is resumed at most once.
+    /// message is still the last one. Returns false if that is not so. After a crash a turn is resumed at most once.
     pub(super) fn try_resume_turn(&mut self, known: &PriorTurn, effects: &mut Vec<Effect>) -> bool {
         let Some(again) = self.turn.as_mut().and_then(|turn| turn.resumption.take()) else { return false };
         let messages = self.context.as_ref().map(|context| &context.messages);
@@ -37,7 +47,7 @@ impl State {
         }
         let begin = self.live_head();
         let Some((turn, begin)) = self.turn.as_mut().zip(begin) else { return false };
-        turn.first_message = at;
+        (turn.first_message, turn.resumes) = (at, Some(known.turn));
         let (settings, mark) = (turn.settings.clone(), TurnMarker::Open { turn: turn.id, key: None });
         let begin = ContextHead { agent: settings.id, ..begin };
         // The interrupted turn is recorded as closed. If the daemon crashes again it must find this one open.

@@ -142,6 +142,7 @@ pub(crate) fn unknown_outcome() -> Error {
 pub(crate) fn read_failed(failure: &tokio_postgres::Error) -> Error {
     match failure.as_db_error() {
         Some(known) if is_unstorable_text(known.code()) => unstorable_text(),
+        Some(known) if ends_the_connection(known.code()) => unavailable(known.message()),
         Some(known) => Error::new(ErrorKind::StorageFailed, format!("PostgreSQL refused it: {}", known.message()))
             .hint("see the log of the database"),
         None => unavailable(failure),

@@ -114,7 +114,7 @@ impl Fixture {
     }
 }
 
-fn wait_for_gateway(daemon: &Daemon) {
+pub(super) fn wait_for_gateway(daemon: &Daemon) {
     wait_until("the gateway", TAKEOVER, || {
         let status = daemon.client().call::<Status>(&StatusParams::default()).expect("status");
         (status.discord.connected && status.discord.guilds == 1).then_some(())

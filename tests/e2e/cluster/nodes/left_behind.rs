@@ -46,7 +46,7 @@ fn pids_of(command: &[u8]) -> Vec<u32> {
 }
 
 /// A proxy in front of the database, with the URL through it. The proxy ends with the runtime.
-fn cut_off(cluster: &Cluster) -> (tokio::runtime::Runtime, FaultProxy, String) {
+pub(super) fn cut_off(cluster: &Cluster) -> (tokio::runtime::Runtime, FaultProxy, String) {
     let port = cluster.url.split(':').nth(2).and_then(|rest| rest.split('/').next()?.parse().ok());
     let port: u16 = port.expect("the port in the URL");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");

@@ -4,6 +4,7 @@ mod chaos;
 mod clocks;
 mod discord;
 mod discord_news;
+mod discord_outage;
 mod discord_shards;
 mod doctor;
 mod drain;

@@ -416,6 +416,38 @@ fn a_turn_that_begins_again_is_open_in_the_journal_and_fails_in_its_own_words() 
 }
 
 #[test]
+fn a_turn_whose_store_was_gone_begins_again_however_often_unless_something_was_done_in_it() {
+    let known = || Event::Appended(Ok(AppendOutcome::DuplicateTurn(PriorTurn { turn: T1, result: None })));
+    let gone = || Event::Appended(Err(Error::new(ErrorKind::StorageUnavailable, "the database is gone")));
+    let mut bench = Fixture::new();
+    bench.send_message(T1, Some("k"));
+    bench.handle(append_completed());
+    for turn in [T1, T2, Uuid::from_u128(8)] {
+        bench.handle(model_reply_in(turn, 1, "done", &[]));
+        assert_eq!(only_error(&bench.handle(gone())).kind, ErrorKind::StorageUnavailable);
+        let next = if turn == T1 { T2 } else { Uuid::from_u128(8) };
+        assert_eq!(effect_names(&bench.send_with_key(next, Some("k"), true)), ["open"]);
+        assert_eq!(effect_names(&bench.handle(known())), ["open"]);
+        assert!(effect_names(&bench.handle(append_completed())).contains(&"call"));
+    }
+    bench.handle(model_reply_in(Uuid::from_u128(8), 1, "look", &["a"]));
+    bench.handle(append_completed());
+    bench.handle(Event::ToolEnded(Box::new(ToolEnded {
+        turn_step: (Uuid::from_u128(8), 1),
+        moment: MOMENT,
+        call_index: 0,
+        result: stored(Role::ToolResult, "result"),
+        is_error: false,
+        skipped: false,
+        fatal: None,
+    })));
+    assert_eq!(only_error(&bench.handle(gone())).kind, ErrorKind::StorageUnavailable);
+    bench.send_with_key(Uuid::from_u128(9), Some("k"), true);
+    assert!(is_unanswered_key_error(&only_error(&bench.handle(known()))));
+    assert_eq!(bench.texts(), ["go", "look"]);
+}
+
+#[test]
 fn a_model_waits_for_tools() {
     let mut bench = Fixture::in_model_call();
     assert!(bench.state.is_waiting_for_model());

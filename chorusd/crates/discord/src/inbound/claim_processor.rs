@@ -1,5 +1,6 @@
 //! Processes a claimed message: runs its turn, and applies edits while it waits for that.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -87,8 +88,8 @@ async fn run_turn(
     answer: &LiveReply,
     mut changes: watch::Receiver<Option<PendingEdit>>,
 ) -> TurnOutcome {
-    let mut asked = claim.request.clone();
-    let mut backoff = RETRY_BACKOFF;
+    let (mut claim, mut asked) = (Cow::Borrowed(claim), claim.request.clone());
+    let (mut backoff, mut interrupted) = (RETRY_BACKOFF, None);
     loop {
         let wish = changes.borrow_and_update().clone();
         match wish {
@@ -102,10 +103,10 @@ async fn run_turn(
             }
             None => {}
         }
-        match send_once(app, claim, answer, &asked, &mut changes).await {
+        match send_once(app, &claim, answer, &asked, &mut changes).await {
             // The turn was taken back: it is sent again, or not at all.
             None => {}
-            Some(Err(failure)) if failure.elsewhere.is_some() || !shared_claims::is_here(app, claim) => {
+            Some(Err(failure)) if failure.elsewhere.is_some() || !shared_claims::is_here(app, &claim) => {
                 tracing::info!(message = %claim.message, %failure, "another node has the agent of a message");
                 return TurnOutcome::Moved;
             }
@@ -115,15 +116,23 @@ async fn run_turn(
                     Err(_) => TurnOutcome::Ended(Err(failure)),
                 };
             }
-            // Being busy is not a result, so retry however long it lasts.
-            Some(Err(failure)) if failure.kind == ErrorKind::Busy => {
-                tracing::info!(message = %claim.message, %failure, "the agent is busy; the message waits");
+            // Neither is a result, so retry however long it lasts.
+            Some(Err(failure)) if matches!(failure.kind, ErrorKind::Busy | ErrorKind::StorageUnavailable) => {
+                tracing::info!(message = %claim.message, %failure, "the agent cannot answer now; the message waits");
+                // It may have ended the turn.
+                claim.to_mut().is_inherited = true;
+                interrupted = Some(failure);
                 tokio::select! {
                     () = sleep(backoff.next_wait()) => {}
                     Ok(()) = changes.changed() => {}
-                    () = shared_claims::follow_edits(app, claim, &asked) => {}
+                    () = shared_claims::follow_edits(app, &claim, &asked) => {}
                     () = app.stop.cancelled() => return TurnOutcome::Postponed,
                 }
+            }
+            // The interrupted turn had done something, so it is not repeated.
+            Some(Err(failure)) if is_unanswered_key_error(&failure) => {
+                let interrupted = interrupted.map(|cause| cause.hint("Send the message again to retry."));
+                return TurnOutcome::Ended(Err(interrupted.unwrap_or(failure)));
             }
             Some(ended) => return TurnOutcome::Ended(ended),
         }

@@ -116,6 +116,10 @@ commands! {
     end_turns() -> () {
         AgentCommand::EndTurns; CommandOutcome::Done => ()
     }
+    /// Ends the running turn, since the store can no longer be reached.
+    end_turn_without_store() -> () {
+        AgentCommand::EndTurnWithoutStore; CommandOutcome::Done => ()
+    }
     /// Makes the actor load the context and close a turn that a crash left open.
     wake() -> () {
         AgentCommand::Wake; CommandOutcome::Done => ()

@@ -70,10 +70,11 @@ impl Registry {
         }
     }
 
-    /// Cancels all turns that run, with the processes of their tools.
-    pub async fn cancel_turns(self: &Arc<Self>) {
+    /// Ends all turns that run, with the processes of their tools, since the store can no longer be reached.
+    pub async fn end_turns_without_store(self: &Arc<Self>) {
         let active: Vec<ConversationKey> = self.inner.lock().actors.keys().copied().collect();
-        let cancelled = active.into_iter().map(|conversation| self.ask(conversation, command::cancel(None)));
+        let cancelled =
+            active.into_iter().map(|conversation| self.ask(conversation, command::end_turn_without_store()));
         futures_util::future::join_all(cancelled).await;
     }
 
