@@ -278,13 +278,13 @@ async fn ask_elsewhere(
 ) -> Option<Frame> {
     let until = Instant::now() + MAX_TAKEOVER;
     let mut moves = 0;
-    let hints = &ops.agent_resolver.claims.owner_hints;
+    let claims = &ops.agent_resolver.claims;
     while moves < MAX_MOVES {
-        let node = there.node.clone();
+        let asked_node = there.clone();
         let asked = way.ask(there, body, refusal).await;
         if !matches!(asked, Asked::Done(None)) {
             // It did not carry the request out, so another node may have the agent.
-            hints.forget(&node);
+            claims.owner_hints.forget(&asked_node.node);
         }
         match asked {
             Asked::Done(reply) => return reply,
@@ -296,8 +296,13 @@ async fn ask_elsewhere(
                 }
             }
             Asked::Lost(reply) if !may_be_repeated(body) => return reply,
-            Asked::Lost(reply) | Asked::Unreachable(reply) if Instant::now() > until => return reply,
-            Asked::Lost(_) | Asked::Unreachable(_) => tokio::time::sleep(TAKEOVER_RETRY).await,
+            Asked::Lost(reply) | Asked::Unreachable(reply) | Asked::NobodyListens(reply) if Instant::now() > until => {
+                return reply;
+            }
+            Asked::NobodyListens(_) if claims.presume_dead(asked_node).await => {}
+            Asked::Lost(_) | Asked::Unreachable(_) | Asked::NobodyListens(_) => {
+                tokio::time::sleep(TAKEOVER_RETRY).await;
+            }
         }
         let request = serde_json::from_slice(body).ok()?;
         let next = OnceLock::new();
@@ -317,7 +322,7 @@ async fn continue_elsewhere(way: &dyn ForwardOfClient, there: error::Elsewhere, 
     let refusal = find_id(body).map(|id| reply::error_frame(Some(id), &to_rpc_error(&failure)));
     match way.ask(there, body, refusal.clone()).await {
         Asked::Done(reply) | Asked::Lost(reply) => reply,
-        Asked::Moved | Asked::Unreachable(_) => refusal,
+        Asked::Moved | Asked::Unreachable(_) | Asked::NobodyListens(_) => refusal,
     }
 }
 

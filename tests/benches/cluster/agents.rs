@@ -40,12 +40,13 @@ fn for_each(daemon: &Daemon, range: std::ops::Range<usize>, work: impl Fn(&mut c
     });
 }
 
+/// Counts from a heartbeat to another, so that the time holds whole intervals.
 fn statements_per_second(nodes: &Nodes) -> Result<f64> {
+    let begun = nodes.wait_for_heartbeat("a")?;
     let before = nodes.statements()?;
     nodes.runtime.block_on(pause(REST));
-    // Without the count itself.
-    let count = nodes.statements()? - before - 1;
-    Ok(count as f64 / REST.as_secs_f64())
+    let time = nodes.wait_for_heartbeat("a")?.duration_since(begun);
+    Ok((nodes.statements()? - before) as f64 / time.as_secs_f64())
 }
 
 fn time_restart(home: &Home) -> (Duration, Daemon) {

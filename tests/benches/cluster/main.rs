@@ -1,9 +1,10 @@
 //! Bench: daemons that share agents through PostgreSQL, all on this machine: a request to another node, a page of 1,000,000 sessions,
-//! an agent that moves, 10,000 agents that rest, a restart with them, and their takeover. Arguments name some of these parts.
+//! an agent that moves, one whose node is killed, 10,000 agents that rest, a restart with them, and their takeover. Arguments name some of these parts.
 
 mod agents;
 mod forwarded;
 mod history;
+mod kills;
 mod moves;
 mod nodes;
 
@@ -24,6 +25,9 @@ fn main() -> Result {
     }
     if is_asked("moves") {
         moves::measure()?;
+    }
+    if is_asked("kills") {
+        kills::measure()?;
     }
     if is_asked("agents") {
         agents::measure()?;

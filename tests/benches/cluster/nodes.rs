@@ -2,10 +2,12 @@
 
 use std::fs::{OpenOptions, create_dir};
 use std::io::Write as _;
+use std::time::{Duration, Instant};
 
 use chorus_base::private_fs::write_private;
 use chorus_tests::free_port::free_port;
 use chorus_tests::postgres::{Database, Result, Server};
+use chorus_tests::wait::pause;
 use chorus_tests::{Home, home};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -61,9 +63,20 @@ impl Nodes {
         Ok(row.get::<_, i64>(0).unsigned_abs())
     }
 
-    /// Returns the number of statements that the server has run.
+    /// Returns the number of statements that the server has run for others than this bench.
     pub fn statements(&self) -> Result<i64> {
-        let sql = "SELECT coalesce(sum(calls), 0)::bigint FROM pg_stat_statements";
+        let sql = "SELECT /* bench */ coalesce(sum(calls), 0)::bigint FROM pg_stat_statements WHERE query NOT LIKE '%/* bench */%'";
         Ok(self.runtime.block_on(self.database.query_one(sql, &[]))?.get(0))
+    }
+
+    /// Waits for the next heartbeat of a node, and returns when it was seen.
+    pub fn wait_for_heartbeat(&self, node: &str) -> Result<Instant> {
+        let sql = "SELECT /* bench */ heartbeat::text FROM nodes WHERE id = $1";
+        let read = || -> Result<String> { Ok(self.runtime.block_on(self.database.query_one(sql, &[&node]))?.get(0)) };
+        let before = read()?;
+        while read()? == before {
+            self.runtime.block_on(pause(Duration::from_millis(2)));
+        }
+        Ok(Instant::now())
     }
 }

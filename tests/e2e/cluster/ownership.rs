@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use chorus_journal::Journal;
+use chorus_journal::{Journal, Ownership as _};
 use chorus_proto::ErrorKind;
 use chorus_store_postgres::{Claim, Owner};
 use uuid::Uuid;
 
-use super::{Result, append, claim, open, open_at, texts};
+use super::{ProxiedNode, Result, append, claim, open, open_at, texts};
 use chorus_tests::fault_proxy::FaultProxy;
 use chorus_tests::postgres::Database;
 
@@ -156,6 +156,45 @@ async fn a_node_that_is_cut_off_begins_nothing_after_six_seconds() -> Result {
     b.live_contexts().await?;
     assert_eq!(append(&b, agent, context, 1).await?, 2);
     proxy.heal();
+    Ok(())
+}
+
+/// Its port refuses connections: it ended, or a firewall says so of a node that lives.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_is_taken_for_dead_early_only_if_its_heartbeat_is_late_too() -> Result {
+    let Some(node) = ProxiedNode::start().await? else { return Ok(()) };
+    let b = open(&node.database, "b").await?;
+    append(&node.journal, node.agent, node.context, 0).await?;
+    let owner = || Owner { node: "a".into(), address: "a.example.org:7700".into() };
+    // Over two heartbeats, and at another address than its own.
+    let begun = std::time::Instant::now();
+    while begun.elapsed() < Duration::from_secs(5) {
+        assert!(!b.presume_dead(owner()).await?, "after {:?}", begun.elapsed());
+        assert_eq!(b.claim(node.agent).await?, Claim::OwnedBy(owner()));
+        chorus_tests::wait::pause(Duration::from_millis(50)).await;
+    }
+    node.proxy.fall_silent();
+    let begun = std::time::Instant::now();
+    while !b.presume_dead(owner()).await? {
+        assert!(!b.presume_dead(Owner { address: "elsewhere:7700".into(), ..owner() }).await?);
+        assert!(begun.elapsed() < Duration::from_secs(20));
+        chorus_tests::wait::pause(Duration::from_millis(50)).await;
+    }
+    assert!(!b.presume_dead(owner()).await?, "it is dead already");
+    assert_eq!(claim(&b, node.agent).await?, 2);
+    b.live_contexts().await?;
+    assert_eq!(append(&b, node.agent, node.context, 1).await?, 2);
+    // It lives after all, and writes nothing.
+    node.proxy.heal();
+    loop {
+        match append(&node.journal, node.agent, node.context, 1).await {
+            Err(failure) if failure.to_string().contains("taken the agent over") => break,
+            Err(_) => chorus_tests::wait::pause(Duration::from_millis(50)).await,
+            Ok(_) => return Err("the old owner wrote".into()),
+        }
+        assert!(begun.elapsed() < Duration::from_secs(40));
+    }
+    assert_eq!(texts(&b, node.context).await?.len(), 2);
     Ok(())
 }
 

@@ -27,6 +27,7 @@ use super::partial_load::PartialLoad;
 use super::resend_after_failure::UnansweredTurn;
 use super::turn::{EventTime, OpenTurn, Turn};
 use super::turn_queue::QueuedTurn;
+use super::turn_resumption::ResumableTurn;
 
 /// Maximum number of pending appends.
 const MAX_PENDING_APPENDS: usize = 1024;
@@ -60,7 +61,7 @@ pub struct State {
     /// A turn that was running when the daemon ended.
     open_turn: Option<OpenTurn>,
     /// A turn that can be resumed, since nothing was done in it before the daemon ended or the store was gone.
-    pub(super) resumable_turn: Option<Uuid>,
+    pub(super) resumable_turn: Option<ResumableTurn>,
     pub(super) unanswered: Option<UnansweredTurn>,
 }
 
@@ -235,7 +236,8 @@ impl State {
         let data = json!({"turn_id": left.turn, "reason": "the daemon stopped during the turn"});
         effects.push(Effect::EmitEvent(EventType::TurnInterrupted, data));
         let last = self.context.as_ref().and_then(|context| context.messages.last());
-        self.resumable_turn = last.filter(|last| last.role() == Role::User).map(|_| left.turn);
+        self.resumable_turn =
+            last.filter(|last| last.role() == Role::User).map(|_| ResumableTurn::after_crash(left.turn));
         if left.results.is_empty() {
             effects.push(Effect::CloseTurn { context: begin.context, marker: mark });
             return;

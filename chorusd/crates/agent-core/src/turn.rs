@@ -33,7 +33,7 @@ use super::{AgentSettings, continuation, recall};
 /// A message that requests a turn.
 #[derive(Debug)]
 pub struct TurnRequest {
-    /// Id of the turn that this message starts, unless its key is known.
+    /// Id of the turn that this message starts, unless its key is known, or an interrupted turn is resumed.
     pub turn: Uuid,
     pub message: StoredMessage,
     pub key: Option<String>,
@@ -56,8 +56,6 @@ pub(super) struct Turn {
     pub(super) key: Option<String>,
     /// The message, if an interrupted turn with the same key may be resumed.
     pub(super) resumption: Option<TurnResumption>,
-    /// The interrupted turn with the same key that this one resumes.
-    pub(super) resumes: Option<Uuid>,
     pub(super) requester: Requester,
     /// The model of this turn, instead of the agent's.
     pub(super) model: Option<String>,
@@ -194,17 +192,17 @@ impl State {
         let QueuedTurn { meta: asked, request: send, joined_requests: also } = queued;
         let mut requests = vec![asked.id];
         requests.extend(also);
-        effects.push(Effect::BeginTurn(send.turn));
+        let id = self.choose_turn_id(&send);
+        effects.push(Effect::BeginTurn(id));
         effects.extend(requests.iter().map(|request| Effect::AddListener(*request)));
         effects.extend(self.queued_turns.iter().flat_map(QueuedTurn::requests).map(Effect::AddApprovalListener));
         let moment = EventTime { now: asked.now, ticks: asked.ticks };
-        let mark = TurnMarker::Open { turn: send.turn, key: send.key.clone() };
+        let mark = TurnMarker::Open { turn: id, key: send.key.clone() };
         self.turn = Some(Turn {
-            id: send.turn,
+            id,
             waiting_requests: requests,
             key: send.key,
             resumption: send.resume_if_unstarted.then(|| TurnResumption { message: send.message.clone(), moment }),
-            resumes: None,
             requester: send.requester,
             settings: asked.settings.clone(),
             model: send.model,

@@ -59,7 +59,7 @@ impl State {
         let Some(turn) = self.turn.take() else { return };
         let id = turn.id;
         self.record_answered(turn.first_message.unwrap_or(0), outcome.is_ok());
-        self.let_resume_if_unstarted(turn.resumes.unwrap_or(id), &outcome);
+        self.let_resume_if_unstarted(id, &outcome);
         if matches!(turn.phase, TurnPhase::RunningTools(_)) {
             // The results of running tools are no longer needed.
             effects.push(Effect::CancelTurn(id));

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::effect::{ContextHead, Effect, TurnMarker};
 use super::event::PriorTurn;
 use super::state::State;
-use super::turn::EventTime;
+use super::turn::{EventTime, TurnRequest};
 
 /// Hint for a known key whose turn ended without an answer.
 const UNANSWERED_HINT: &str =
@@ -21,6 +21,43 @@ pub(super) struct TurnResumption {
     pub moment: EventTime,
 }
 
+/// How often a turn that crashes ended is resumed. One that ends the daemon each time must not do so for ever.
+const MAX_CRASHES: u8 = 3;
+
+/// A turn in which nothing was done but that its message was recorded: it can be resumed.
+///
+/// Each attempt has an id of its own, the one of the turn before it with another last byte: that byte counts in its high half the
+/// crashes since the turn with the key, and in its low half the times that the store was gone. So the open turn of the journal says
+/// how often it was resumed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ResumableTurn {
+    turn: Uuid,
+    /// The daemon ended in the turn.
+    has_crashed: bool,
+}
+
+impl ResumableTurn {
+    pub(super) const fn after_crash(turn: Uuid) -> Self {
+        Self { turn, has_crashed: true }
+    }
+
+    /// Returns the id of the next attempt.
+    fn next_attempt(self) -> Uuid {
+        let mut bytes = self.turn.into_bytes();
+        let last = bytes[15];
+        bytes[15] =
+            if self.has_crashed { last.wrapping_add(0x10) } else { (last & 0xf0) | (last.wrapping_add(1) & 0x0f) };
+        Uuid::from_bytes(bytes)
+    }
+
+    /// Whether this is the turn with the key, or an attempt to resume it, and may be resumed once more.
+    fn is_attempt_at(self, keyed: Uuid) -> bool {
+        let (this, keyed) = (self.turn.into_bytes(), keyed.into_bytes());
+        let crashes = (this[15] >> 4).wrapping_sub(keyed[15] >> 4) & 0x0f;
+        this[..15] == keyed[..15] && crashes < MAX_CRASHES
+    }
+}
+
 impl State {
     /// Lets a turn be resumed that ended because the store could not be reached or accepted nothing, if nothing but its message was
     /// recorded.
@@ -28,12 +65,19 @@ impl State {
         let last = self.context.as_ref().and_then(|context| context.messages.last());
         let is_passing = |failure: &Error| matches!(failure.kind, ErrorKind::StorageUnavailable | ErrorKind::Busy);
         if outcome.as_ref().is_err_and(is_passing) && last.is_some_and(|last| last.role() == Role::User) {
-            self.resumable_turn = Some(turn);
+            self.resumable_turn = Some(ResumableTurn { turn, has_crashed: false });
         }
     }
 
+    /// Returns the id of the turn that a request starts, which may resume another one.
+    pub(super) fn choose_turn_id(&self, request: &TurnRequest) -> Uuid {
+        let last = self.context.as_ref().and_then(|context| context.messages.last());
+        let is_last = request.resume_if_unstarted && last.is_some_and(|last| is_same_message(last, &request.message));
+        self.resumable_turn.filter(|_| is_last).map_or(request.turn, ResumableTurn::next_attempt)
+    }
+
     /// Resumes the turn of a known key if it was interrupted before anything but its message was recorded and that
-    /// message is still the last one. Returns false if that is not so. After a crash a turn is resumed at most once.
+    /// message is still the last one. Returns false if that is not so, or if it was resumed too often.
     pub(super) fn try_resume_turn(&mut self, known: &PriorTurn, effects: &mut Vec<Effect>) -> bool {
         let Some(again) = self.turn.as_mut().and_then(|turn| turn.resumption.take()) else { return false };
         let messages = self.context.as_ref().map(|context| &context.messages);
@@ -41,13 +85,13 @@ impl State {
         let at = last.filter(|at| messages.is_some_and(|messages| is_same_message(&messages[*at], &again.message)));
         if at.is_none()
             || known.result.is_some()
-            || self.resumable_turn.take_if(|unbegun| *unbegun == known.turn).is_none()
+            || self.resumable_turn.take_if(|left| left.is_attempt_at(known.turn)).is_none()
         {
             return false;
         }
         let begin = self.live_head();
         let Some((turn, begin)) = self.turn.as_mut().zip(begin) else { return false };
-        (turn.first_message, turn.resumes) = (at, Some(known.turn));
+        turn.first_message = at;
         let (settings, mark) = (turn.settings.clone(), TurnMarker::Open { turn: turn.id, key: None });
         let begin = ContextHead { agent: settings.id, ..begin };
         // The interrupted turn is recorded as closed. If the daemon crashes again it must find this one open.

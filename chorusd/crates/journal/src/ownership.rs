@@ -103,6 +103,10 @@ pub trait Ownership: Debug + Send + Sync {
     /// Lists the conversations beside `main` of an agent.
     fn conversations_of(&self, agent: Uuid) -> JournalRead<'_, Vec<ConversationRow>>;
 
+    /// Lets the agents of a node be claimed at once whose address refuses connections, if its heartbeat is late, too: its process
+    /// has ended. Returns whether this has changed anything.
+    fn presume_dead(&self, node: Owner) -> JournalRead<'_, bool>;
+
     /// Waits until other nodes have fallen silent, so that their agents may be claimed, and returns those.
     fn fallen_silent(&self) -> JournalRead<'_, Vec<String>>;
 

@@ -26,6 +26,9 @@ pub const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(2);
 /// Age of a heartbeat, by the clock of the database, from which others may claim the agents of a node.
 pub const STALE_AFTER: Duration = Duration::from_secs(8);
 
+/// Age of the last heartbeat after which a node is dead if its address refuses connections, too.
+pub(crate) const LATE_AFTER: Duration = Duration::from_secs(3);
+
 /// Time after the start of its last good heartbeat in which a node begins writes, by its monotonic clock.
 pub const HOLD_LIMIT: Duration = Duration::from_secs(6);
 

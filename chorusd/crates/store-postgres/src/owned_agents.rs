@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::PostgresJournal;
 use crate::errors::read_failed;
-use crate::node::STALE_AFTER;
+use crate::node::{LATE_AFTER, STALE_AFTER};
 use crate::ownership::{Grant, find_successor};
 use crate::rows::{CONVERSATION_COLUMNS, read_conversation};
 use crate::statement::{Call, call, run_alone};
@@ -151,6 +151,20 @@ impl Ownership for PostgresJournal {
 
     fn is_draining(&self) -> bool {
         self.node.draining.load(Ordering::Relaxed)
+    }
+
+    fn presume_dead(&self, node: Owner) -> JournalRead<'_, bool> {
+        // If it lives after all, its next heartbeat finds that it was stale, as after a pause.
+        let sql = "UPDATE nodes SET heartbeat = clock_timestamp() - make_interval(secs => $3)
+             WHERE id = $1 AND address = $2 AND NOT stopped
+                 AND heartbeat > clock_timestamp() - make_interval(secs => $3)
+                 AND heartbeat <= clock_timestamp() - make_interval(secs => $4)
+             RETURNING id";
+        let change = call!(sql, node.node, node.address, STALE_AFTER.as_secs_f64(), LATE_AFTER.as_secs_f64());
+        Box::pin(async move {
+            let rows = run_alone(&**self.reader().await?, self.readers.route(), change).await;
+            Ok(!rows.map_err(|e| read_failed(&e))?.is_empty())
+        })
     }
 
     fn set_draining(&self, draining: bool) -> JournalRead<'_, ()> {

@@ -32,14 +32,16 @@ fn a_turn_that_was_cut_off_before_anything_was_done_is_asked_again_and_what_wait
 }
 
 #[test]
-fn a_turn_that_was_cut_off_again_or_after_a_tool_is_told_of() {
-    let fixture = InboundFixture::new();
-    fixture.answer(Response::text(["On"]).gate("one"));
+fn a_turn_that_was_cut_off_four_times_or_after_a_tool_is_told_of() {
+    let mut fixture = InboundFixture::new();
+    fixture.answer(Response::text(["On"]).gate("1"));
     let cut = fixture.room.say(&fixture.mara, "one");
-    fixture.models.wait_for_gate("one");
-    fixture.answer(Response::text(["On"]).gate("two"));
-    let fixture = fixture.crash();
-    fixture.models.wait_for_gate("two");
+    fixture.models.wait_for_gate("1");
+    for gate in ["2", "3", "4"] {
+        fixture.answer(Response::text(["On"]).gate(gate));
+        fixture = fixture.crash();
+        fixture.models.wait_for_gate(gate);
+    }
     let fixture = fixture.crash();
     let told = fixture.answer_to(cut).content;
     assert!(told.contains("restarted while answering"), "{told}");
@@ -51,7 +53,7 @@ fn a_turn_that_was_cut_off_again_or_after_a_tool_is_told_of() {
     let told = fixture.answer_to(cut).content;
     assert!(told.contains("restarted while answering"), "{told}");
     fixture.settle();
-    assert_eq!(fixture.models.requests().len(), 5);
+    assert_eq!(fixture.models.requests().len(), 7);
 }
 
 #[test]

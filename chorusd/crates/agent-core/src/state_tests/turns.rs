@@ -386,17 +386,22 @@ fn a_stop_ends_the_turn_that_runs_and_those_that_wait_and_leaves_the_context() {
     assert_eq!(bench.texts(), ["go", "half"]);
 }
 
+/// What the journal says of the key of the turn [`T1`].
+fn known_key() -> Event {
+    Event::Appended(Ok(AppendOutcome::DuplicateTurn(PriorTurn { turn: T1, result: None })))
+}
+
 #[test]
 fn a_turn_that_begins_again_is_open_in_the_journal_and_fails_in_its_own_words() {
-    let known = || Event::Appended(Ok(AppendOutcome::DuplicateTurn(PriorTurn { turn: T1, result: None })));
     let mut bench = Fixture::new();
     bench.send_message(T1, Some("k"));
     bench.handle(append_completed());
     bench.restart_in_turn(T1);
     assert_eq!(effect_names(&bench.send_with_key(T2, Some("k"), true)), ["close", "open"]);
-    let effects = bench.handle(known());
+    let effects = bench.handle(known_key());
+    let again = bench.state.running_turn().unwrap().turn;
     let [Effect::Append(append)] = &effects[..] else { panic!("{effects:?}") };
-    assert!(matches!(&append.marker, Some(TurnMarker::Open { turn: T2, key: None })), "{append:?}");
+    assert!(matches!(&append.marker, Some(TurnMarker::Open { turn, key: None }) if *turn == again), "{append:?}");
     assert!(append.messages.is_empty());
     // Messages in between are not part of it.
     assert_eq!(effect_names(&bench.append("meanwhile")), ["append"]);
@@ -407,33 +412,61 @@ fn a_turn_that_begins_again_is_open_in_the_journal_and_fails_in_its_own_words() 
     bench.complete_append(2);
     bench.ask(AgentCommand::Cancel(None));
     let Event::ModelCalled { moment, result, .. } = model_failure(Some("half")) else { panic!() };
-    bench.handle(Event::ModelCalled { turn_step: (T2, 1), moment, result });
+    bench.handle(Event::ModelCalled { turn_step: (again, 1), moment, result });
     assert!(!is_unanswered_key_error(&only_error(&bench.handle(append_completed()))), "it was cancelled");
-    // Only once.
-    bench.restart_in_turn(T2);
-    bench.send_with_key(Uuid::from_u128(9), Some("k"), true);
-    assert!(is_unanswered_key_error(&only_error(&bench.handle(known()))));
+    // Its message is not the last one.
+    bench.restart_in_turn(again);
+    bench.send_with_key(T2, Some("k"), true);
+    assert!(is_unanswered_key_error(&only_error(&bench.handle(known_key()))));
+}
+
+#[test]
+fn a_turn_that_ends_the_daemon_each_time_begins_again_three_times() {
+    let mut bench = Fixture::new();
+    bench.send_message(T1, Some("k"));
+    bench.handle(append_completed());
+    let mut turns = vec![T1];
+    for _ in 0..3 {
+        bench.restart_in_turn(turns[turns.len() - 1]);
+        bench.send_with_key(T2, Some("k"), true);
+        assert_eq!(effect_names(&bench.handle(known_key())), ["open"]);
+        assert!(effect_names(&bench.handle(append_completed())).contains(&"call"));
+        let running = bench.state.running_turn().unwrap().turn;
+        assert!(!turns.contains(&running), "{turns:?}");
+        turns.push(running);
+    }
+    bench.restart_in_turn(turns[3]);
+    bench.send_with_key(T2, Some("k"), true);
+    assert!(is_unanswered_key_error(&only_error(&bench.handle(known_key()))));
 }
 
 #[test]
 fn a_turn_whose_store_was_gone_begins_again_however_often_unless_something_was_done_in_it() {
-    let known = || Event::Appended(Ok(AppendOutcome::DuplicateTurn(PriorTurn { turn: T1, result: None })));
     let gone = || Event::Appended(Err(Error::new(ErrorKind::StorageUnavailable, "the database is gone")));
     let mut bench = Fixture::new();
     bench.send_message(T1, Some("k"));
     bench.handle(append_completed());
-    for turn in [T1, T2, Uuid::from_u128(8)] {
-        bench.handle(model_reply_in(turn, 1, "done", &[]));
+    let mut running = T1;
+    for _ in 0..40 {
+        bench.handle(model_reply_in(running, 1, "done", &[]));
         assert_eq!(only_error(&bench.handle(gone())).kind, ErrorKind::StorageUnavailable);
-        let next = if turn == T1 { T2 } else { Uuid::from_u128(8) };
-        assert_eq!(effect_names(&bench.send_with_key(next, Some("k"), true)), ["open"]);
-        assert_eq!(effect_names(&bench.handle(known())), ["open"]);
+        assert_eq!(effect_names(&bench.send_with_key(T2, Some("k"), true)), ["open"]);
+        assert_eq!(effect_names(&bench.handle(known_key())), ["open"]);
         assert!(effect_names(&bench.handle(append_completed())).contains(&"call"));
+        let next = bench.state.running_turn().unwrap().turn;
+        assert_ne!(next, running);
+        running = next;
     }
-    bench.handle(model_reply_in(Uuid::from_u128(8), 1, "look", &["a"]));
+    // Nor does it count as a crash.
+    bench.restart_in_turn(running);
+    bench.send_with_key(T2, Some("k"), true);
+    assert_eq!(effect_names(&bench.handle(known_key())), ["open"]);
+    bench.handle(append_completed());
+    running = bench.state.running_turn().unwrap().turn;
+    bench.handle(model_reply_in(running, 1, "look", &["a"]));
     bench.handle(append_completed());
     bench.handle(Event::ToolEnded(Box::new(ToolEnded {
-        turn_step: (Uuid::from_u128(8), 1),
+        turn_step: (running, 1),
         moment: MOMENT,
         call_index: 0,
         result: stored(Role::ToolResult, "result"),
@@ -442,8 +475,8 @@ fn a_turn_whose_store_was_gone_begins_again_however_often_unless_something_was_d
         fatal: None,
     })));
     assert_eq!(only_error(&bench.handle(gone())).kind, ErrorKind::StorageUnavailable);
-    bench.send_with_key(Uuid::from_u128(9), Some("k"), true);
-    assert!(is_unanswered_key_error(&only_error(&bench.handle(known()))));
+    bench.send_with_key(T2, Some("k"), true);
+    assert!(is_unanswered_key_error(&only_error(&bench.handle(known_key()))));
     assert_eq!(bench.texts(), ["go", "look"]);
 }
 

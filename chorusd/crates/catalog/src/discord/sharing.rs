@@ -71,6 +71,9 @@ pub trait SharedDiscord: Debug + Send + Sync {
     /// Returns a claim that is still open, as it is now.
     fn open_claim(&self, message: u64) -> CatalogRead<'_, Option<OpenClaim>>;
 
+    /// Returns whether a claim was finished with an answer.
+    fn is_answered(&self, message: u64) -> CatalogRead<'_, bool>;
+
     /// Lists the open claims of a channel, oldest first.
     fn open_claims_in(&self, channel: u64) -> CatalogRead<'_, Vec<OpenClaim>>;
 

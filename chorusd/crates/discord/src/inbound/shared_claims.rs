@@ -66,7 +66,11 @@ pub(super) async fn follow_edits(app: &DiscordApp, claim: &Claim, asked: &Messag
             Ok(()) = news.changed() => {}
         }
         let edit = match shared.open_claim(claim.message.get()).await {
-            Ok(None) if is_here(app, claim) => PendingEdit::Deleted,
+            Ok(None) if is_here(app, claim) => match shared.is_answered(claim.message.get()).await {
+                Ok(false) => PendingEdit::Deleted,
+                // Another node has had the agent meanwhile, which this one learns soon.
+                _ => continue,
+            },
             Ok(Some(row)) if !row.running => match serde_json::from_str::<MessageRequest>(&row.request) {
                 Ok(asked) if asked != known => {
                     known = asked.clone();

@@ -3,6 +3,7 @@
 mod claimed_workspace;
 mod claims;
 pub mod config;
+mod dead_nodes;
 mod describer;
 pub mod destroy;
 pub mod discord_channel;

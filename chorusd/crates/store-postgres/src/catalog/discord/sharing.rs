@@ -130,6 +130,13 @@ impl SharedDiscord for DiscordLeases {
         })
     }
 
+    fn is_answered(&self, message: u64) -> CatalogRead<'_, bool> {
+        Box::pin(async move {
+            let sql = "SELECT FROM discord_claims WHERE message_id = $1 AND state = 'done'";
+            Ok(!self.db.read(sql, &[&message.cast_signed()]).await?.is_empty())
+        })
+    }
+
     fn open_claims_in(&self, channel: u64) -> CatalogRead<'_, Vec<OpenClaim>> {
         Box::pin(async move {
             let sql = "SELECT message_id, channel_id, agent_id, request, state = 'running' FROM discord_claims
