@@ -51,7 +51,7 @@ pub(super) async fn run(claims: Arc<AgentClaims>, stop: CancellationToken) {
     }
 }
 
-/// Ends all turns and tools whenever the heartbeat of this node is late: others may take its agents over in two seconds.
+/// Ends all turns and tools whenever the heartbeat of this node is late: others may take its agents over soon.
 async fn watch_hold(claims: &AgentClaims) {
     let Some(ownership) = &claims.store.ownership else { return };
     loop {

@@ -1,6 +1,6 @@
 //! Reasons for ending a turn early, and the errors that its requesters receive.
 
-use chorus_base::error::Error;
+use chorus_base::error::{Error, Result};
 use chorus_proto::{ErrorKind, Trigger};
 
 use super::event::AgentCommand;
@@ -55,6 +55,16 @@ impl Interruption {
             }
         };
         Error::new(ErrorKind::Interrupted, what).hint(hint)
+    }
+
+    /// Returns how a turn ends whose end may not have been recorded: what a user wanted holds all the same.
+    pub(crate) fn outcome_without_record(self, outcome: Result<String>) -> Result<String> {
+        outcome.map_err(|failure| match (self, failure.kind) {
+            (Self::Cancelled, ErrorKind::StorageUnavailable | ErrorKind::Busy) => {
+                self.error_for_running_turn().hint("the partial reply could not be stored")
+            }
+            _ => failure,
+        })
     }
 
     /// Returns the error for a turn that was queued, of which nothing is kept.

@@ -166,7 +166,8 @@ impl State {
     pub fn is_quiescent(&self) -> bool {
         let under_way =
             self.exclusive.is_some() || self.waiting_exclusive.is_some() || self.turn.is_some() || self.is_loading();
-        !under_way && self.pending_appends.is_empty() && self.queued_turns.is_empty() && self.parked.is_empty()
+        let waits = self.queued_turns.is_empty() && self.parked.is_empty() && !self.has_turn_to_retry();
+        !under_way && self.pending_appends.is_empty() && waits
     }
 
     /// Returns the live context.

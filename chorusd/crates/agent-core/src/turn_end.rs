@@ -58,8 +58,12 @@ impl State {
     pub(super) fn finish_turn(&mut self, outcome: Result<String>, effects: &mut Vec<Effect>) {
         let Some(turn) = self.turn.take() else { return };
         let id = turn.id;
+        let outcome = match turn.interruption {
+            Some(why) => why.outcome_without_record(outcome),
+            None => outcome,
+        };
         self.record_answered(turn.first_message.unwrap_or(0), outcome.is_ok());
-        self.let_resume_if_unstarted(id, &outcome);
+        self.let_resume_if_unstarted(&turn, &outcome);
         if matches!(turn.phase, TurnPhase::RunningTools(_)) {
             // The results of running tools are no longer needed.
             effects.push(Effect::CancelTurn(id));

@@ -7,8 +7,9 @@ use uuid::Uuid;
 
 use super::effect::{ContextHead, Effect, TurnMarker};
 use super::event::PriorTurn;
+use super::interruption_reason::Interruption;
 use super::state::State;
-use super::turn::{EventTime, TurnRequest};
+use super::turn::{EventTime, Turn, TurnRequest};
 
 /// Hint for a known key whose turn ended without an answer.
 const UNANSWERED_HINT: &str =
@@ -22,13 +23,17 @@ pub(super) struct TurnResumption {
 }
 
 /// How often a turn that crashes ended is resumed. One that ends the daemon each time must not do so for ever.
-const MAX_CRASHES: u8 = 3;
+const MAX_CRASHES: u16 = 3;
+
+/// Where the count of crashes begins in the last 16 bits of an id, and the bits of the other count.
+const CRASH_SHIFT: u32 = 12;
+const ABSENCES: u16 = (1 << CRASH_SHIFT) - 1;
 
 /// A turn in which nothing was done but that its message was recorded: it can be resumed.
 ///
-/// Each attempt has an id of its own, the one of the turn before it with another last byte: that byte counts in its high half the
-/// crashes since the turn with the key, and in its low half the times that the store was gone. So the open turn of the journal says
-/// how often it was resumed.
+/// Each attempt has an id of its own, the one of the turn before it with other last two bytes: of these 16 bits, the upper four count
+/// the crashes since the turn with the key, the others the times that the store was gone. So the open turn of the journal says how
+/// often it was resumed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ResumableTurn {
     turn: Uuid,
@@ -43,30 +48,49 @@ impl ResumableTurn {
 
     /// Returns the id of the next attempt.
     fn next_attempt(self) -> Uuid {
-        let mut bytes = self.turn.into_bytes();
-        let last = bytes[15];
-        bytes[15] =
-            if self.has_crashed { last.wrapping_add(0x10) } else { (last & 0xf0) | (last.wrapping_add(1) & 0x0f) };
+        let (rest, counts) = split(self.turn);
+        let next = if self.has_crashed {
+            counts.wrapping_add(1 << CRASH_SHIFT)
+        } else {
+            (counts & !ABSENCES) | (counts.wrapping_add(1) & ABSENCES)
+        };
+        let mut bytes = [0; 16];
+        bytes[..14].copy_from_slice(&rest);
+        bytes[14..].copy_from_slice(&next.to_be_bytes());
         Uuid::from_bytes(bytes)
     }
 
     /// Whether this is the turn with the key, or an attempt to resume it, and may be resumed once more.
     fn is_attempt_at(self, keyed: Uuid) -> bool {
-        let (this, keyed) = (self.turn.into_bytes(), keyed.into_bytes());
-        let crashes = (this[15] >> 4).wrapping_sub(keyed[15] >> 4) & 0x0f;
-        this[..15] == keyed[..15] && crashes < MAX_CRASHES
+        let ((this, counts), (keyed, first)) = (split(self.turn), split(keyed));
+        let crashes = (counts >> CRASH_SHIFT).wrapping_sub(first >> CRASH_SHIFT) & (u16::MAX >> CRASH_SHIFT);
+        this == keyed && crashes < MAX_CRASHES
     }
+}
+
+/// Splits the id of a turn into what all attempts have in common and the counts.
+fn split(turn: Uuid) -> ([u8; 14], u16) {
+    let [rest @ .., high, low] = turn.into_bytes();
+    (rest, u16::from_be_bytes([high, low]))
 }
 
 impl State {
     /// Lets a turn be resumed that ended because the store could not be reached or accepted nothing, if nothing but its message was
     /// recorded.
-    pub(super) fn let_resume_if_unstarted(&mut self, turn: Uuid, outcome: &Result<String>) {
-        let last = self.context.as_ref().and_then(|context| context.messages.last());
+    pub(super) fn let_resume_if_unstarted(&mut self, turn: &Turn, outcome: &Result<String>) {
         let is_passing = |failure: &Error| matches!(failure.kind, ErrorKind::StorageUnavailable | ErrorKind::Busy);
-        if outcome.as_ref().is_err_and(is_passing) && last.is_some_and(|last| last.role() == Role::User) {
-            self.resumable_turn = Some(ResumableTurn { turn, has_crashed: false });
+        let may_be_wanted = turn.key.is_some() && matches!(turn.interruption, None | Some(Interruption::StoreLost));
+        let newest = self.context.as_ref().and_then(|context| context.messages.len().checked_sub(1));
+        if may_be_wanted && outcome.as_ref().is_err_and(is_passing) && newest.is_some() && turn.first_message == newest
+        {
+            self.resumable_turn = Some(ResumableTurn { turn: turn.id, has_crashed: false });
         }
+    }
+
+    /// Whether a turn waits to be resumed, of which only the memory knows.
+    pub(super) fn has_turn_to_retry(&self) -> bool {
+        let last = self.context.as_ref().and_then(|context| context.messages.last());
+        self.resumable_turn.is_some_and(|left| !left.has_crashed) && last.is_some_and(|last| last.role() == Role::User)
     }
 
     /// Returns the id of the turn that a request starts, which may resume another one.

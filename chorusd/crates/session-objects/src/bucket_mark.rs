@@ -45,7 +45,7 @@ fn compare(key: &str, mark: &[u8], id: Uuid) -> Result<()> {
     }
     let what = format!("the bucket of [store.sessions] belongs to another cluster: its object {key} has another id");
     let hint = format!(
-        "use another bucket or prefix for each cluster; if this database was restored or copied, and no other cluster uses the bucket: \
+        "use another bucket or prefix for each cluster; if this database was restored, copied or created again, and no other cluster uses the bucket: \
          store {key} with {id}"
     );
     Err(Error::new(ErrorKind::InvalidConfig, what).hint(hint))

@@ -92,9 +92,7 @@ impl StoreCopy {
         let mut there = self.connect().await?;
         let attempt = marker::start_attempt(&there.client, copy).await?;
         there.attempt = Some(attempt);
-        if let Some(bodies) = &self.bodies {
-            marker::take_bucket(&there.client, bodies).await?;
-        }
+        marker::take_bucket(&there.client, self.bodies.as_deref()).await?;
         let source = Side::Sqlite(Box::new(SqliteSide::open(&self.home)?));
         let target = Side::Postgres(Box::new(there));
         let summary = self.run(&source, &target, report).await?;

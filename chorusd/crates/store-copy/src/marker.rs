@@ -82,14 +82,18 @@ pub async fn remove_marker(url: &DatabaseUrl) -> Result<()> {
     client.batch_execute(&format!("DROP TABLE IF EXISTS {TABLE}")).await.map_err(|e| failed(&e))
 }
 
-/// Makes sure that no other cluster uses the bucket, before anything is written to it.
+/// Makes sure that no other cluster uses the bucket, before anything is written to it. No daemon has used the database, so an earlier
+/// attempt may have had another bucket, or one where this has none.
 ///
 /// # Errors
 /// `invalid_config` if one does; those of the database and the bucket.
-pub(crate) async fn take_bucket(client: &Client, bodies: &ObjectBodies) -> Result<()> {
-    let row = client.query_typed_one("SELECT id, has_bucket FROM cluster", &[]).await.map_err(|e| failed(&e))?;
-    bodies.check_or_mark(row.get(0), row.get(1)).await?;
-    client.batch_execute("UPDATE cluster SET has_bucket = true").await.map_err(|e| failed(&e))
+pub(crate) async fn take_bucket(client: &Client, bodies: Option<&ObjectBodies>) -> Result<()> {
+    if let Some(bodies) = bodies {
+        let row = client.query_typed_one("SELECT id FROM cluster", &[]).await.map_err(|e| failed(&e))?;
+        bodies.check_or_mark(row.get(0), false).await?;
+    }
+    let note = format!("UPDATE cluster SET has_bucket = {}", bodies.is_some());
+    client.batch_execute(&note).await.map_err(|e| failed(&e))
 }
 
 /// Refuses a database with a copy that is not finished, so that no daemon starts with a part of a home.

@@ -26,8 +26,8 @@ pub const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(2);
 /// Age of a heartbeat, by the clock of the database, from which others may claim the agents of a node.
 pub const STALE_AFTER: Duration = Duration::from_secs(8);
 
-/// Age of the last heartbeat after which a node is dead if its address refuses connections, too.
-pub(crate) const LATE_AFTER: Duration = Duration::from_secs(3);
+/// Age from which they may if the address of the node refuses connections: its own bound has passed.
+pub(crate) const LATE_AFTER: Duration = HOLD_LIMIT;
 
 /// Time after the start of its last good heartbeat in which a node begins writes, by its monotonic clock.
 pub const HOLD_LIMIT: Duration = Duration::from_secs(6);
@@ -132,7 +132,7 @@ impl Node {
         // With the nodes that are silent, whether agents were given up to this one, and whether no running node has some, so that
         // nobody has to ask for that.
         let sql = "UPDATE nodes SET heartbeat = clock_timestamp(), load_percent = $4, lag_ms = $5
-             FROM (SELECT heartbeat FROM nodes WHERE id = $1) AS last
+             FROM (SELECT heartbeat FROM nodes WHERE id = $1 FOR UPDATE) AS last
              WHERE nodes.id = $1 AND nodes.boot = $2 AND NOT nodes.stopped
              RETURNING last.heartbeat <= clock_timestamp() - make_interval(secs => $3), ARRAY(SELECT other.id FROM nodes other WHERE other.id <> $1 AND NOT other.stopped
                  AND other.heartbeat <= clock_timestamp() - make_interval(secs => $3) ORDER BY other.id),

@@ -1,5 +1,7 @@
 //! Copies that are refused leave the configuration as it is.
 
+use std::path::Path;
+
 use chorus_tests::Daemon;
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::chorusctl;
@@ -61,10 +63,20 @@ fn a_bucket_of_another_cluster_is_refused_before_anything_is_written_to_it() {
     let refused = second.to_postgres();
     assert!(refused.expect_failure(refused.status).contains("belongs to another cluster"), "{}", refused.stderr);
     assert_eq!((second.config(), super::super::sessions::objects(bucket.path())), (before, objects));
-    // An attempt with another bucket continues, and the first cluster has its own as before.
-    let other = tempfile::tempdir().expect("a directory");
-    let config = second.config().replace(&*bucket.path().to_string_lossy(), &other.path().to_string_lossy());
-    second.home.write_config(&config);
+    // Attempts with other buckets continue, and the first cluster has its own as before.
+    let others = [(); 2].map(|()| tempfile::tempdir().expect("a directory"));
+    let use_bucket = |from: &Path, to: &Path| {
+        let config = second.config().replace(&*from.to_string_lossy(), &to.to_string_lossy());
+        second.home.write_config(&config);
+    };
+    use_bucket(bucket.path(), others[0].path());
+    let file = second.with_daemon(|client| client.history("a")[0].file_path.clone());
+    let text = std::fs::read_to_string(&file).expect("the file");
+    std::fs::write(&file, text.replace("a message", "another")).expect("damage");
+    let refused = second.to_postgres();
+    assert!(refused.expect_failure(refused.status).contains("damaged"), "{}", refused.stderr);
+    std::fs::write(&file, text).expect("the file as it was");
+    use_bucket(others[0].path(), others[1].path());
     second.to_postgres().expect_success();
     second.to_sqlite().expect_success();
     first.to_sqlite().expect_success();

@@ -457,6 +457,14 @@ fn a_turn_whose_store_was_gone_begins_again_however_often_unless_something_was_d
         assert_ne!(next, running);
         running = next;
     }
+    // What only the memory knows is kept there.
+    bench.handle(model_reply_in(running, 1, "done", &[]));
+    bench.handle(gone());
+    assert!(!bench.state.is_quiescent());
+    bench.send_with_key(T2, Some("k"), true);
+    bench.handle(known_key());
+    bench.handle(append_completed());
+    running = bench.state.running_turn().unwrap().turn;
     // Nor does it count as a crash.
     bench.restart_in_turn(running);
     bench.send_with_key(T2, Some("k"), true);
@@ -478,6 +486,37 @@ fn a_turn_whose_store_was_gone_begins_again_however_often_unless_something_was_d
     bench.send_with_key(T2, Some("k"), true);
     assert!(is_unanswered_key_error(&only_error(&bench.handle(known_key()))));
     assert_eq!(bench.texts(), ["go", "look"]);
+}
+
+#[test]
+fn a_turn_without_its_store_is_left_alone_by_others_that_fail_and_begins_again() {
+    let gone = || Event::Appended(Err(Error::new(ErrorKind::StorageUnavailable, "the database is gone")));
+    let mut bench = Fixture::new();
+    bench.send_message(T1, Some("k"));
+    bench.handle(append_completed());
+    // It waits, and is the next turn as soon as the first one has failed.
+    bench.send_message(T2, Some("other"));
+    bench.handle(model_reply_in(T1, 1, "done", &[]));
+    bench.handle(gone());
+    bench.handle(gone());
+    assert!(!bench.state.is_in_turn());
+    bench.send_with_key(Uuid::from_u128(9), Some("k"), true);
+    assert_eq!(effect_names(&bench.handle(known_key())), ["open"]);
+}
+
+#[test]
+fn a_turn_that_was_cancelled_without_its_store_does_not_begin_again() {
+    let mut bench = Fixture::new();
+    bench.send_message(T1, Some("k"));
+    bench.handle(append_completed());
+    bench.ask(AgentCommand::Cancel(None));
+    bench.handle(model_failure(None));
+    let gone = Err(Error::new(ErrorKind::StorageUnavailable, "the database is gone"));
+    let told = only_error(&bench.handle(Event::TurnClosed { turn: T1, moment: MOMENT, result: gone }));
+    assert_eq!((told.kind, &*told.message), (ErrorKind::Interrupted, "the turn was cancelled"));
+    bench.send_with_key(T2, Some("k"), true);
+    assert!(is_unanswered_key_error(&only_error(&bench.handle(known_key()))));
+    assert!(bench.state.is_quiescent());
 }
 
 #[test]

@@ -14,7 +14,7 @@ use chorus_engine::ops::send::{MessageOrigin, cancel_queued, send_to_conversatio
 use chorus_proto::methods::send::{SendParams, SendResult};
 use chorus_proto::{Author, ErrorKind, Source, SourceKind};
 use tokio::sync::watch;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
 
 use super::conversation_queue::PendingEdit;
@@ -36,6 +36,31 @@ enum TurnOutcome {
     Moved,
     /// The daemon stops; the next one processes the message.
     Postponed,
+}
+
+/// What to do about a turn that was interrupted.
+const RETRY_HINT: &str = "Send the message again to retry.";
+
+/// Time for which a message waits for a store that cannot be reached, while the database can.
+const MAX_WAIT_FOR_STORE: Duration = Duration::from_secs(60);
+
+/// Since when the store cannot be reached.
+#[derive(Debug, Default)]
+struct StoreWait(Option<Instant>);
+
+impl StoreWait {
+    /// Whether the failure passes by itself: the agent is busy, or the database is gone. A bucket may be wrong for good, which the
+    /// channel is told after a while.
+    async fn may_pass(&mut self, app: &DiscordApp, claim: &Claim, failure: &Error) -> bool {
+        match failure.kind {
+            ErrorKind::Busy => true,
+            ErrorKind::StorageUnavailable => {
+                let since = *self.0.get_or_insert_with(Instant::now);
+                since.elapsed() < MAX_WAIT_FOR_STORE || shared_claims::current(app, claim).await.is_err()
+            }
+            _ => false,
+        }
+    }
 }
 
 /// Processes a claimed message. If the outcome cannot be stored, it is repeated until it can: the turn's key returns
@@ -76,10 +101,11 @@ async fn try_process(
 
 /// Returns the error that the channel is told.
 fn channel_error(claim: &Claim, failure: Error) -> Error {
-    if claim.is_inherited && is_unanswered_key_error(&failure) {
-        return Error::new(ErrorKind::Interrupted, RESTARTED_MESSAGE).hint("Send the message again to retry.");
+    if !is_unanswered_key_error(&failure) {
+        return failure;
     }
-    failure
+    let what = if claim.is_inherited { RESTARTED_MESSAGE } else { "The turn was interrupted." };
+    Error::new(ErrorKind::Interrupted, what).hint(RETRY_HINT)
 }
 
 async fn run_turn(
@@ -89,11 +115,13 @@ async fn run_turn(
     mut changes: watch::Receiver<Option<PendingEdit>>,
 ) -> TurnOutcome {
     let (mut claim, mut asked) = (Cow::Borrowed(claim), claim.request.clone());
-    let (mut backoff, mut interrupted) = (RETRY_BACKOFF, None);
+    let (mut backoff, mut interrupted, mut waits) = (RETRY_BACKOFF, None, StoreWait::default());
     loop {
         let wish = changes.borrow_and_update().clone();
         match wish {
             Some(PendingEdit::Deleted) => return TurnOutcome::Deleted,
+            // What the message said when its turn began holds.
+            Some(PendingEdit::Changed(_)) if interrupted.is_some() => {}
             Some(PendingEdit::Changed(new)) => {
                 // Without a shard this node was told by the database.
                 if app.has_any_shard() {
@@ -117,11 +145,12 @@ async fn run_turn(
                 };
             }
             // Neither is a result, so retry however long it lasts.
-            Some(Err(failure)) if matches!(failure.kind, ErrorKind::Busy | ErrorKind::StorageUnavailable) => {
+            Some(Err(failure)) if waits.may_pass(app, &claim, &failure).await => {
                 tracing::info!(message = %claim.message, %failure, "the agent cannot answer now; the message waits");
-                // It may have ended the turn.
+                if answer.reset() {
+                    interrupted = Some(failure);
+                }
                 claim.to_mut().is_inherited = true;
-                interrupted = Some(failure);
                 tokio::select! {
                     () = sleep(backoff.next_wait()) => {}
                     Ok(()) = changes.changed() => {}
@@ -131,7 +160,7 @@ async fn run_turn(
             }
             // The interrupted turn had done something, so it is not repeated.
             Some(Err(failure)) if is_unanswered_key_error(&failure) => {
-                let interrupted = interrupted.map(|cause| cause.hint("Send the message again to retry."));
+                let interrupted = interrupted.map(|cause: Error| cause.hint(RETRY_HINT));
                 return TurnOutcome::Ended(Err(interrupted.unwrap_or(failure)));
             }
             Some(ended) => return TurnOutcome::Ended(ended),

@@ -52,6 +52,11 @@ impl LiveReply {
         self.listener.clone()
     }
 
+    /// Forgets the progress of a turn that was interrupted, while the message waits. Returns whether the turn had started.
+    pub(crate) fn reset(&self) -> bool {
+        self.listener.reset()
+    }
+
     /// Ends the reply of a message that was deleted, and says so in the live message if there is one.
     pub(crate) async fn withdraw(self) -> Result<()> {
         drop(self.live_stop);

@@ -47,8 +47,6 @@ impl TurnProgress {
             }
             TurnEvent::Started { turn_id } => {
                 self.turn = Some(*turn_id);
-                // Of a turn before it that was interrupted.
-                self.text.clear();
                 Activity::Thinking
             }
             TurnEvent::Thinking(text) => {

@@ -44,6 +44,17 @@ impl ReplyListener {
         self.stage.send_replace(TurnStage::Pending);
     }
 
+    /// Forgets the progress. Returns whether the turn had started.
+    pub(super) fn reset(&self) -> bool {
+        let had_started = self.stage.send_replace(TurnStage::Pending) == TurnStage::Started;
+        let before = std::mem::take(&mut *self.progress.lock());
+        if let Some(turn) = before.turn {
+            self.running_turns.remove(turn);
+            self.changed.notify_one();
+        }
+        had_started
+    }
+
     /// Returns a receiver of the stage.
     pub(crate) fn subscribe_stage(&self) -> watch::Receiver<TurnStage> {
         self.stage.subscribe()
