@@ -20,7 +20,12 @@ impl State {
         outcome: Result<String>,
         effects: &mut Vec<Effect>,
     ) {
+        let waits = self.turn.as_ref().is_some_and(|turn| self.may_resume(turn, &outcome));
         let Some(turn) = &mut self.turn else { return };
+        if last.is_none() && waits {
+            // It stays open in the journal, so that another daemon may resume it, too.
+            return self.finish_turn(outcome, effects);
+        }
         let id = turn.id;
         let answer = outcome.as_ref().ok().map(|reply| SendResult {
             reply: reply.clone(),

@@ -75,14 +75,19 @@ fn split(turn: Uuid) -> ([u8; 14], u16) {
 }
 
 impl State {
-    /// Lets a turn be resumed that ended because the store could not be reached or accepted nothing, if nothing but its message was
-    /// recorded.
-    pub(super) fn let_resume_if_unstarted(&mut self, turn: &Turn, outcome: &Result<String>) {
+    /// Whether a turn that ends may be resumed, because the store could not be reached or accepted nothing, and nothing but its message
+    /// was recorded.
+    pub(super) fn may_resume(&self, turn: &Turn, outcome: &Result<String>) -> bool {
         let is_passing = |failure: &Error| matches!(failure.kind, ErrorKind::StorageUnavailable | ErrorKind::Busy);
         let may_be_wanted = turn.key.is_some() && matches!(turn.interruption, None | Some(Interruption::StoreLost));
         let newest = self.context.as_ref().and_then(|context| context.messages.len().checked_sub(1));
-        if may_be_wanted && outcome.as_ref().is_err_and(is_passing) && newest.is_some() && turn.first_message == newest
-        {
+        let is_unstarted = newest.is_some() && turn.first_message == newest;
+        may_be_wanted && is_unstarted && outcome.as_ref().is_err_and(is_passing)
+    }
+
+    /// Lets a turn be resumed that may be.
+    pub(super) fn let_resume_if_unstarted(&mut self, turn: &Turn, outcome: &Result<String>) {
+        if self.may_resume(turn, outcome) {
             self.resumable_turn = Some(ResumableTurn { turn: turn.id, has_crashed: false });
         }
     }

@@ -505,6 +505,21 @@ fn a_turn_without_its_store_is_left_alone_by_others_that_fail_and_begins_again()
 }
 
 #[test]
+fn a_turn_that_lost_its_store_stays_open_in_the_journal_for_whoever_has_the_agent_next() {
+    let mut bench = Fixture::new();
+    bench.send_message(T1, Some("k"));
+    bench.handle(append_completed());
+    assert_eq!(effect_names(&bench.ask(AgentCommand::EndTurnWithoutStore)), ["stop", "ok"]);
+    let effects = bench.handle(model_failure(None));
+    assert_eq!(effect_names(&effects), ["error"]);
+    assert_eq!(only_error(&effects).kind, ErrorKind::StorageUnavailable);
+    // A turn without a key is closed: nobody can ask for it again.
+    let mut bench = Fixture::in_model_call();
+    bench.ask(AgentCommand::EndTurnWithoutStore);
+    assert_eq!(effect_names(&bench.handle(model_failure(None))), ["close"]);
+}
+
+#[test]
 fn a_turn_that_was_cancelled_without_its_store_does_not_begin_again() {
     let mut bench = Fixture::new();
     bench.send_message(T1, Some("k"));
