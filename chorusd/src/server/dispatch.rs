@@ -225,8 +225,8 @@ fn changes_nothing(method: &str) -> bool {
     methods.contains(&method)
 }
 
-/// Returns true for requests that may be carried out twice: those that only read, and messages with a key, which are appended once.
-fn may_be_repeated(body: &[u8]) -> bool {
+/// Returns true for methods that only read.
+fn is_read(method: &str) -> bool {
     let reads = [
         agent::List::NAME,
         agent::Show::NAME,
@@ -250,10 +250,15 @@ fn may_be_repeated(body: &[u8]) -> bool {
         tasks::Show::NAME,
         usage::Show::NAME,
     ];
+    reads.contains(&method)
+}
+
+/// Returns true for requests that may be carried out twice: those that only read, and messages with a key, which are appended once.
+fn may_be_repeated(body: &[u8]) -> bool {
     let Ok(request) = serde_json::from_slice::<Request<'_>>(body) else { return false };
     match &*request.method {
         context::Append::NAME => request.params.is_some_and(has_key),
-        method => reads.contains(&method),
+        method => is_read(method),
     }
 }
 
@@ -339,7 +344,14 @@ pub(super) async fn answer(
     there: &OnceLock<Box<error::Elsewhere>>,
 ) -> Option<Frame> {
     let id = request.id.map(ToOwned::to_owned);
-    let answer = Responder { id: id.as_deref(), limit: ops.config.max_frame, elsewhere: there };
+    let claims = ops.agent_resolver.claims.clone();
+    let answer = Responder {
+        id: id.as_deref(),
+        limit: ops.config.max_frame,
+        elsewhere: there,
+        claims: &claims,
+        is_read: is_read(&request.method),
+    };
     let params = request.params;
     match request.method.as_ref() {
         events::Subscribe::NAME => {
@@ -367,13 +379,18 @@ pub(super) async fn answer(
                     () = ended.cancelled() => Err(Error::new(ErrorKind::Stopping, "the connection to the daemon ends")),
                 }
             };
-            answer.run_inline::<conversations::Attach, _, _>(params, attach).await
+            answer.run_until_end::<conversations::Attach, _, _>(params, attach).await
         }
         search::Search::NAME => {
             let last_change = *caller.last_change.lock();
             let (agents, sessions, index, semantic) = (&ops.agent_resolver, &ops.sessions, &ops.search, &ops.semantic);
             let way = caller.elsewhere.as_deref();
-            let reply = answer.run_inline::<search::Search, _, _>(params, |p| async {
+            let reply = answer.run_inline::<search::Search, _, _>(params, |mut p| async {
+                // Without a name and a default, all agents are searched, wherever they are.
+                if way.is_some() && !p.all_agents && p.agent.is_none() && p.conversation.is_none() {
+                    let default = claims.default_agent().await;
+                    p.all_agents = default.is_err_and(|failure| failure.kind == ErrorKind::NoAgent);
+                }
                 let (limit, elsewhere) = (p.limit, way.filter(|_| p.all_agents).map(|way| (way, p.clone())));
                 let here = ops::search::search(agents, sessions, index, semantic, &ops.clock, last_change, p);
                 let result = match elsewhere {

@@ -1,11 +1,13 @@
 //! `chorusctl daemon status`: tells whether the daemon runs, without starting one.
 
 use chorus_proto::methods::daemon::{Status, StatusParams};
+use chorus_proto::{CallError, ErrorKind};
 
 use crate::app::App;
 use crate::commands::status;
 use crate::connect;
 use crate::error::Error;
+use crate::ui::sanitize;
 use crate::ui::stdout::OutputFormat;
 
 /// Check whether the daemon is running
@@ -22,7 +24,14 @@ pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
     if app.stdout.format() != OutputFormat::Text {
         return app.call_and_print::<Status>(&StatusParams::default(), |_, _| Ok(()));
     }
-    let result = status::fetch_status(app, 0)?;
+    let result = match app.client()?.call::<Status>(&StatusParams { agent: None, limit: Some(0) }) {
+        // It runs, which is what was asked.
+        Err(CallError::Rpc(error)) if error.kind() == ErrorKind::StorageUnavailable => {
+            return writeln!(app.stdout, "chorusd is running, but: {}", sanitize::one_line(&error.message));
+        }
+        Err(_) => status::fetch_status(app, 0)?,
+        Ok(result) => result,
+    };
     let line = status::daemon_line(&app.stdout, &result.daemon);
     writeln!(app.stdout, "{line}")
 }

@@ -33,6 +33,10 @@ pub enum ConnectErrorKind {
     Forbidden,
 }
 
+/// What to do about a certificate that one side does not trust.
+const ONE_AUTHORITY: &str =
+    "all nodes need the same ca.pem and certificates of it: chorusctl cluster cert NODE=HOST --dir chorus-certs";
+
 impl ConnectError {
     pub(crate) fn new(kind: ConnectErrorKind, target: &PeerAddress, what: impl std::fmt::Display) -> Self {
         Self { kind, message: format!("{target}: {what}"), hint: None }
@@ -68,10 +72,11 @@ impl ConnectError {
         match failure {
             TlsError::InvalidCertificate(error) => {
                 let what = format!("its certificate is refused: {}", describe(error));
-                Self::new(ConnectErrorKind::NotTrusted, target, what).hint("run `chorusctl doctor` on both nodes")
+                Self::new(ConnectErrorKind::NotTrusted, target, what).hint(ONE_AUTHORITY)
             }
-            TlsError::AlertReceived(alert) => Self::new(ConnectErrorKind::NotTrusted, target, describe_alert(*alert))
-                .hint("run `chorusctl doctor` on both nodes; the log of the other one says more"),
+            TlsError::AlertReceived(alert) => {
+                Self::new(ConnectErrorKind::NotTrusted, target, describe_alert(*alert)).hint(ONE_AUTHORITY)
+            }
             TlsError::InvalidMessage(_) => Self::new(ConnectErrorKind::WrongNode, target, "it does not speak TLS")
                 .hint("check `advertise` of that node"),
             other => Self::new(ConnectErrorKind::NotTrusted, target, other),

@@ -112,9 +112,10 @@ impl Attempt<'_> {
                 "refuses connections: nothing listens there",
                 "check that PostgreSQL is running, and the host and port of the URL",
             ),
-            io::ErrorKind::NotFound => {
-                self.error("has no socket there", "check that PostgreSQL is running, and the directory in the URL")
-            }
+            io::ErrorKind::NotFound => self.error(
+                "cannot be reached: that socket does not exist",
+                "check that PostgreSQL is running, and the directory in the URL",
+            ),
             io::ErrorKind::TimedOut => self.timed_out(),
             // The driver asks the server whether it allows writes.
             io::ErrorKind::PermissionDenied if failure.get_ref().is_some() => self.error(

@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use chorus_base::error::{Elsewhere, Error, Result};
+use chorus_engine::ops::agent::AgentClaims;
 use chorus_proto::RpcError;
 use chorus_proto::error::{CODE_INVALID_PARAMS, CODE_INVALID_REQUEST, CODE_PARSE};
 use chorus_proto::methods::Method;
@@ -22,14 +23,34 @@ pub(super) struct Responder<'a> {
     pub(super) limit: usize,
     /// Gets the node that has to be asked instead, if an operation says so.
     pub(super) elsewhere: &'a OnceLock<Box<Elsewhere>>,
+    /// Says when nobody waits for the store any more.
+    pub(super) claims: &'a AgentClaims,
+    /// The request changes nothing.
+    pub(super) is_read: bool,
 }
 
 /// Encodes the result of an operation as the reply to a request, in a frame of limited length.
 type EncodeReply = Box<dyn FnOnce(&RawValue, usize) -> Frame + Send>;
 
 impl<'a> Responder<'a> {
-    /// Runs an operation as part of the connection's task.
+    /// Runs an operation as part of the connection's task. What it has begun continues if nobody waits for it any more.
     pub(super) async fn run_inline<M: Method, R: Serialize, F: Future<Output = Result<R>>>(
+        self,
+        params: Option<&RawValue>,
+        verb: impl FnOnce(M::Params) -> F,
+    ) -> Option<Frame> {
+        let until_given_up = |params| async {
+            tokio::select! {
+                biased;
+                ended = verb(params) => ended,
+                failure = self.claims.store_given_up(self.is_read) => Err(failure),
+            }
+        };
+        self.run_until_end::<M, _, _>(params, until_given_up).await
+    }
+
+    /// As [`Responder::run_inline`], for an operation that waits for other things than the store.
+    pub(super) async fn run_until_end<M: Method, R: Serialize, F: Future<Output = Result<R>>>(
         self,
         params: Option<&RawValue>,
         verb: impl FnOnce(M::Params) -> F,
@@ -66,7 +87,13 @@ impl<'a> Responder<'a> {
     }
 
     async fn wait_for(self, task: JoinHandle<Result<EncodeReply>>) -> Option<Frame> {
-        match task.await.unwrap_or_else(|e| Err(Error::internal(e.to_string()))) {
+        let result = tokio::select! {
+            biased;
+            ended = task => ended.unwrap_or_else(|e| Err(Error::internal(e.to_string()))),
+            // The operation continues, and its outcome is known once the store is back.
+            failure = self.claims.store_given_up(self.is_read) => Err(failure),
+        };
+        match result {
             Ok(encode) => self.id.map(|id| encode(id, self.limit)),
             Err(failure) => self.reply_failure(failure),
         }

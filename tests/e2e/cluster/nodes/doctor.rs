@@ -120,7 +120,7 @@ fn a_bucket_that_does_not_fit_the_database_is_found_out() {
     });
     let contents = found(&mut client, "bucket contents");
     assert!(
-        matches!(&contents[..], [(Verdict::Ok, text, _)] if text == "2 sessions have their messages in the bucket"),
+        matches!(&contents[..], [(Verdict::Ok, text, _)] if text == "it has the messages of 2 sessions"),
         "{contents:?}"
     );
     // A body that was deleted after the moment to which the database was restored, and one that was written after it.

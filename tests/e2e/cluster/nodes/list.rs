@@ -89,7 +89,12 @@ fn agents_of_a_node_that_does_not_answer_are_unreachable() {
     }
     let listed = chorusctl(&homes[0], ["agent", "list", "--json"]).expect_json();
     assert_eq!((&listed["agents"][0].get("unreachable"), &listed["agents"][1]["unreachable"]), (&None, &true.into()));
-    chorusctl(&homes[0], ["agent", "list", "--node", "nowhere"]).expect_success();
+    let refused = chorusctl(&homes[0], ["agent", "list", "--node", "nowhere"]);
+    assert!(
+        refused.expect_failure(exit::NOT_FOUND.into()).contains("no node \"nowhere\" in the cluster"),
+        "{}",
+        refused.stderr
+    );
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod forwarding;
 mod left_behind;
 mod list;
 mod new_certificates;
+mod outage;
 mod pooler;
 mod promotion;
 mod same_names;

@@ -41,6 +41,11 @@ fn a_search_of_all_agents_asks_all_nodes() {
         assert_eq!(agents(&found), ["x", "y"]);
         assert!(found.warnings.is_empty(), "{:?}", found.warnings);
     }
+    // Without a name and a default it is the same, though each node has one agent only.
+    for client in [&mut a, &mut b] {
+        let params = SearchParams { query: "lighthouse".into(), ..Default::default() };
+        assert_eq!(agents(&client.call::<Search>(&params).expect("a search")), ["x", "y"]);
+    }
     // One agent is asked for where it is.
     assert_eq!(agents(&search(&mut a, Some("y"))), ["y"]);
     assert_eq!(agents(&search(&mut b, Some("x"))), ["x"]);

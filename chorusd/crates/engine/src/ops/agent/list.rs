@@ -9,8 +9,12 @@ use chorus_proto::methods::agent::{ListParams, ListResult};
 
 use super::{AgentDescriber, AgentResolver};
 use crate::agent::agent_index::AgentIndex;
+use crate::ops::cluster::drain::find_node;
 
 /// Lists agents by name; with `all`, destroyed ones after them. Those of other nodes are described without their live contexts.
+///
+/// # Errors
+/// `not_found` for a node that the cluster does not have; those of the store.
 pub async fn list(
     resolver: &AgentResolver,
     describer: &AgentDescriber,
@@ -22,6 +26,11 @@ pub async fn list(
     if let Some(node) = &params.node {
         let nodes = describer.nodes_of(&entries).await?;
         entries.retain(|entry| nodes.get(&entry.settings.id) == Some(node));
+        if let Some(ownership) = &resolver.claims.store.ownership
+            && entries.is_empty()
+        {
+            find_node(&ownership.nodes().await?, node)?;
+        }
     }
     let mut agents = describer.describe_all(&entries).await?;
     if params.all && params.node.is_none() {

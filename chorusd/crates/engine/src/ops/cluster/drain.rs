@@ -43,17 +43,25 @@ pub async fn drain(mover: &AgentMover, config: &Arc<Config>, params: DrainParams
     Ok(DrainResult { node, draining, moved: moved.agents, left, files_left, duration_ms })
 }
 
+/// Finds a node by its name.
+///
+/// # Errors
+/// `not_found`.
+pub(in crate::ops) fn find_node<'a>(nodes: &'a [NodeRow], name: &str) -> Result<&'a NodeRow> {
+    nodes.iter().find(|node| node.name == name).ok_or_else(|| {
+        let shown: String = name.chars().take(80).collect();
+        let failure = Error::new(ErrorKind::NotFound, format!("no node {shown:?} in the cluster"));
+        match closest_match(name, nodes.iter().map(|node| node.name.as_str())) {
+            Some(meant) => failure.hint(format!("did you mean `{meant}`?")),
+            None => failure.hint("list the nodes: chorusctl cluster"),
+        }
+    })
+}
+
 /// Returns the error by which the request is forwarded to another node.
 async fn find_other(ownership: &dyn Ownership, name: &str) -> Result<Error> {
     let nodes = ownership.nodes().await?;
-    let Some(node) = nodes.iter().find(|node| node.name == name) else {
-        let shown: String = name.chars().take(80).collect();
-        let failure = Error::new(ErrorKind::NotFound, format!("no node {shown:?} in the cluster"));
-        return Err(match closest_match(name, nodes.iter().map(|node| node.name.as_str())) {
-            Some(meant) => failure.hint(format!("did you mean `{meant}`?")),
-            None => failure.hint("list the nodes: chorusctl cluster"),
-        });
-    };
+    let node = find_node(&nodes, name)?;
     check_reachable(node)?;
     let there = Elsewhere { node: node.name.clone(), address: node.address.clone() };
     let failure = Error::new(ErrorKind::Busy, format!("the node {name} has to do that itself"))

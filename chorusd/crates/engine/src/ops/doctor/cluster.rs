@@ -176,7 +176,7 @@ fn describe_sessions(found: &BodyComparison) -> Vec<Check> {
         let hint = "the others may lack their messages; each says so when it is read";
         checks.push(check_with("bucket contents", Verdict::Warn, text, hint));
     } else if checks.is_empty() {
-        checks.push(check("bucket contents", Verdict::Ok, format!("{compared} have their messages in the bucket")));
+        checks.push(check("bucket contents", Verdict::Ok, format!("it has the messages of {compared}")));
     }
     checks
 }
