@@ -27,7 +27,7 @@ fn agents_of_a_node_that_was_killed_go_on_at_another_and_come_back_on_request_on
     // The request waits until the heartbeat of the other node is late, since nothing listens there any more.
     assert_eq!(try_append(&mut other, "x", "three").expect("an append after the takeover"), 3);
     assert!(begun.elapsed() < TAKEOVER, "{:?}", begun.elapsed());
-    assert!(b.read_log().contains("a node has ended without a word"), "{}", b.read_log());
+    assert!(b.read_log().contains("a node has crashed"), "{}", b.read_log());
     assert_eq!(other.message_texts("x"), ["one", "two", "three"]);
     assert_eq!(other.history("x").len(), 1);
     // It stays where it is when its former node comes back.

@@ -6,6 +6,7 @@ mod loading;
 mod recall;
 mod tools;
 mod turn_fixtures;
+mod turn_resumption;
 mod turns;
 
 use crate::test_support::sample_session;

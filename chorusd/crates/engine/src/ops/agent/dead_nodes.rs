@@ -34,7 +34,7 @@ impl AgentClaims {
         let Elsewhere { node, address } = there;
         match ownership.presume_dead(Owner { node: node.clone(), address }).await {
             Ok(true) => {
-                tracing::warn!(node, "a node has ended without a word: its agents may be taken over");
+                tracing::warn!(node, "a node has crashed: others may take its agents over");
                 true
             }
             Ok(false) => false,
