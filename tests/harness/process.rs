@@ -15,11 +15,22 @@ pub fn kill(pid: u32) {
     signal(pid, Signal::KILL);
 }
 
-/// Sends the signal `what` to `pid`. Succeeds if the process has already ended.
+/// Sends the signal `what` to `pid`. Succeeds if the process has already ended. After a `STOP` all its threads stand still.
 pub fn signal(pid: u32, what: Signal) {
-    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
-        _ = kill_process(pid, what);
+    if let Some(raw) = i32::try_from(pid).ok().and_then(Pid::from_raw)
+        && kill_process(raw, what).is_ok()
+        && what == Signal::STOP
+    {
+        wait_until("the process to stop", DEADLINE, || threads_stand_still(pid).then_some(()));
     }
+}
+
+/// Whether no thread of a process runs or can. True if it has ended.
+fn threads_stand_still(pid: u32) -> bool {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let states = threads.filter_map(|thread| fs::read_to_string(thread.path().join("stat")).ok());
+    let mut after_names = states.filter_map(|stat| Some(stat.rsplit_once(") ")?.1.to_owned()));
+    after_names.all(|rest| rest.starts_with(['T', 't', 'Z', 'X']))
 }
 
 /// Makes child processes react to signals that this process ignores, as a shell's `&` or `nohup` arranges: Ctrl-C must

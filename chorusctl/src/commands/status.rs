@@ -59,12 +59,18 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
 /// Requests the status with at most `limit` agents. Daemons of earlier releases reject `limit`; they are asked again
 /// without it.
 pub fn fetch_status(app: &mut App, limit: u64) -> Result<StatusResult, Error> {
-    match app.client()?.call::<Status>(&StatusParams { agent: None, limit: Some(limit) }) {
+    Ok(try_fetch_status(app, limit)??)
+}
+
+/// As [`fetch_status`], with the error of the daemon.
+pub fn try_fetch_status(app: &mut App, limit: u64) -> Result<Result<StatusResult, CallError>, Error> {
+    let client = app.client()?;
+    Ok(match client.call::<Status>(&StatusParams { agent: None, limit: Some(limit) }) {
         Err(CallError::Rpc(error)) if error.kind() == ErrorKind::InvalidParams => {
-            app.call::<Status>(&StatusParams::default())
+            client.call::<Status>(&StatusParams::default())
         }
-        answer => Ok(answer?),
-    }
+        answer => answer,
+    })
 }
 
 /// Formats `chorusd 0.1.0 · pid 4711 · up 3 h 12 min · 14 MiB`.

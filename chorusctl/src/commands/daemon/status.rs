@@ -24,13 +24,12 @@ pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
     if app.stdout.format() != OutputFormat::Text {
         return app.call_and_print::<Status>(&StatusParams::default(), |_, _| Ok(()));
     }
-    let result = match app.client()?.call::<Status>(&StatusParams { agent: None, limit: Some(0) }) {
+    let result = match status::try_fetch_status(app, 0)? {
         // It runs, which is what was asked.
         Err(CallError::Rpc(error)) if error.kind() == ErrorKind::StorageUnavailable => {
             return writeln!(app.stdout, "chorusd is running, but: {}", sanitize::one_line(&error.message));
         }
-        Err(_) => status::fetch_status(app, 0)?,
-        Ok(result) => result,
+        answer => answer?,
     };
     let line = status::daemon_line(&app.stdout, &result.daemon);
     writeln!(app.stdout, "{line}")
