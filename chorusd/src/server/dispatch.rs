@@ -225,7 +225,25 @@ fn changes_nothing(method: &str) -> bool {
     methods.contains(&method)
 }
 
-/// Returns true for methods that only read.
+/// Methods that report what they can without the store, or that work long on something else.
+const WAIT_FOR_OTHER_THINGS: [&str; 5] =
+    [doctor::Doctor::NAME, models::Validate::NAME, search::Model::NAME, capture::On::NAME, backup::Create::NAME];
+
+/// Methods that only read, and that a node does not repeat when their answer is lost.
+const READ_ONCE: [&str; 10] = [
+    audit::Verify::NAME,
+    capture::Status::NAME,
+    cluster::Status::NAME,
+    events::List::NAME,
+    export::Read::NAME,
+    models::List::NAME,
+    permissions::List::NAME,
+    settings::Show::NAME,
+    tasks::Logs::NAME,
+    trash::List::NAME,
+];
+
+/// Returns true for methods that only read, and may be repeated.
 fn is_read(method: &str) -> bool {
     let reads = [
         agent::List::NAME,
@@ -349,8 +367,8 @@ pub(super) async fn answer(
         id: id.as_deref(),
         limit: ops.config.max_frame,
         elsewhere: there,
-        claims: &claims,
-        is_read: is_read(&request.method),
+        claims: (!WAIT_FOR_OTHER_THINGS.contains(&&*request.method)).then_some(&claims),
+        is_read: is_read(&request.method) || READ_ONCE.contains(&&*request.method),
     };
     let params = request.params;
     match request.method.as_ref() {

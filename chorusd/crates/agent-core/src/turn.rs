@@ -41,6 +41,8 @@ pub struct TurnRequest {
     pub model: Option<String>,
     /// If the key is known and the daemon ended before anything was done in that turn, resume it.
     pub resume_if_unstarted: bool,
+    /// The sender sends the message again, with its key, until it is answered.
+    pub is_repeated: bool,
     /// Where the turn's events go. The actor uses it, the state machine does not.
     pub sink: TurnSink,
     /// The requester of the turn.
@@ -56,6 +58,7 @@ pub(super) struct Turn {
     pub(super) key: Option<String>,
     /// The message, if an interrupted turn with the same key may be resumed.
     pub(super) resumption: Option<TurnResumption>,
+    pub(super) is_repeated: bool,
     pub(super) requester: Requester,
     /// The model of this turn, instead of the agent's.
     pub(super) model: Option<String>,
@@ -203,6 +206,7 @@ impl State {
             waiting_requests: requests,
             key: send.key,
             resumption: send.resume_if_unstarted.then(|| TurnResumption { message: send.message.clone(), moment }),
+            is_repeated: send.is_repeated,
             requester: send.requester,
             settings: asked.settings.clone(),
             model: send.model,

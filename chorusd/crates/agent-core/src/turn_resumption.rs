@@ -79,7 +79,7 @@ impl State {
     /// was recorded.
     pub(super) fn may_resume(&self, turn: &Turn, outcome: &Result<String>) -> bool {
         let is_passing = |failure: &Error| matches!(failure.kind, ErrorKind::StorageUnavailable | ErrorKind::Busy);
-        let may_be_wanted = turn.key.is_some() && matches!(turn.interruption, None | Some(Interruption::StoreLost));
+        let may_be_wanted = turn.is_repeated && matches!(turn.interruption, None | Some(Interruption::StoreLost));
         let newest = self.context.as_ref().and_then(|context| context.messages.len().checked_sub(1));
         let is_unstarted = newest.is_some() && turn.first_message == newest;
         may_be_wanted && is_unstarted && outcome.as_ref().is_err_and(is_passing)

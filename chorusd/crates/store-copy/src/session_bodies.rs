@@ -220,8 +220,12 @@ impl Session {
     /// Writes the messages to the bucket, unless they are there, and reads them again.
     async fn store(&self, bodies: &dyn SessionBodies) -> Result<Outcome> {
         if let Some(body) = self.body.as_ref().filter(|body| body.sha256 == self.sha256) {
-            self.verify_body(bodies, body).await?;
-            return Ok(Outcome::Unchanged);
+            match self.verify_body(bodies, body).await {
+                Ok(_) => return Ok(Outcome::Unchanged),
+                // An earlier attempt had another bucket.
+                Err(failure) if matches!(failure.kind, ErrorKind::SessionNotFound | ErrorKind::CorruptSession) => {}
+                Err(failure) => return Err(failure),
+            }
         }
         let messages = self.verify_file().await?;
         // The first owner of the agent has the epoch 2.

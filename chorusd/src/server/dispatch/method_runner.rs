@@ -23,8 +23,8 @@ pub(super) struct Responder<'a> {
     pub(super) limit: usize,
     /// Gets the node that has to be asked instead, if an operation says so.
     pub(super) elsewhere: &'a OnceLock<Box<Elsewhere>>,
-    /// Says when nobody waits for the store any more.
-    pub(super) claims: &'a AgentClaims,
+    /// Says when nobody waits for the store any more; `None` for requests that wait for other things.
+    pub(super) claims: Option<&'a AgentClaims>,
     /// The request changes nothing.
     pub(super) is_read: bool,
 }
@@ -43,7 +43,7 @@ impl<'a> Responder<'a> {
             tokio::select! {
                 biased;
                 ended = verb(params) => ended,
-                failure = self.claims.store_given_up(self.is_read) => Err(failure),
+                failure = self.store_given_up() => Err(failure),
             }
         };
         self.run_until_end::<M, _, _>(params, until_given_up).await
@@ -86,12 +86,19 @@ impl<'a> Responder<'a> {
         }
     }
 
+    async fn store_given_up(self) -> Error {
+        match self.claims {
+            Some(claims) => claims.store_given_up(self.is_read).await,
+            None => std::future::pending().await,
+        }
+    }
+
     async fn wait_for(self, task: JoinHandle<Result<EncodeReply>>) -> Option<Frame> {
         let result = tokio::select! {
             biased;
             ended = task => ended.unwrap_or_else(|e| Err(Error::internal(e.to_string()))),
             // The operation continues, and its outcome is known once the store is back.
-            failure = self.claims.store_given_up(self.is_read) => Err(failure),
+            failure = self.store_given_up() => Err(failure),
         };
         match result {
             Ok(encode) => self.id.map(|id| encode(id, self.limit)),

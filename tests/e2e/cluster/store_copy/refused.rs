@@ -70,7 +70,12 @@ fn a_bucket_of_another_cluster_is_refused_before_anything_is_written_to_it() {
         second.home.write_config(&config);
     };
     use_bucket(bucket.path(), others[0].path());
-    let file = second.with_daemon(|client| client.history("a")[0].file_path.clone());
+    let file = second.with_daemon(|client| {
+        let file = client.history("a")[0].file_path.clone();
+        client.append("a", "one more");
+        client.save("a", "sound");
+        file
+    });
     let text = std::fs::read_to_string(&file).expect("the file");
     std::fs::write(&file, text.replace("a message", "another")).expect("damage");
     let refused = second.to_postgres();

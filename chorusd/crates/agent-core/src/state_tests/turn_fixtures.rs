@@ -108,6 +108,22 @@ impl Fixture {
             key,
             model: None,
             resume_if_unstarted: again,
+            is_repeated: true,
+            sink: TurnSink::default(),
+            requester: Requester::Owner,
+        };
+        self.ask(AgentCommand::Send(Box::new(send)))
+    }
+
+    /// Sends a message that is not repeated.
+    pub(super) fn send_once(&mut self, turn: Uuid) -> Vec<Effect> {
+        let send = TurnRequest {
+            turn,
+            message: stored(Role::User, "go"),
+            key: None,
+            model: None,
+            resume_if_unstarted: false,
+            is_repeated: false,
             sink: TurnSink::default(),
             requester: Requester::Owner,
         };

@@ -137,10 +137,13 @@ fn a_turn_that_lost_its_store_stays_open_in_the_journal_for_whoever_has_the_agen
     let effects = bench.handle(model_failure(None));
     assert_eq!(effect_names(&effects), ["error"]);
     assert_eq!(only_error(&effects).kind, ErrorKind::StorageUnavailable);
-    // A turn without a key is closed: nobody can ask for it again.
-    let mut bench = Fixture::in_model_call();
+    // A turn for which nobody asks again is closed.
+    let mut bench = Fixture::new();
+    bench.send_once(T1);
+    bench.handle(append_completed());
     bench.ask(AgentCommand::EndTurnWithoutStore);
     assert_eq!(effect_names(&bench.handle(model_failure(None))), ["close"]);
+    assert!(!bench.state.has_turn_to_retry());
 }
 
 #[test]

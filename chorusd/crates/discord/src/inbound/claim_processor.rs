@@ -55,8 +55,10 @@ impl StoreWait {
         match failure.kind {
             ErrorKind::Busy => true,
             ErrorKind::StorageUnavailable => {
-                let since = *self.0.get_or_insert_with(Instant::now);
-                since.elapsed() < MAX_WAIT_FOR_STORE || shared_claims::current(app, claim).await.is_err()
+                if shared_claims::current(app, claim).await.is_err() {
+                    self.0 = None;
+                }
+                self.0.get_or_insert_with(Instant::now).elapsed() < MAX_WAIT_FOR_STORE
             }
             _ => false,
         }
@@ -147,8 +149,8 @@ async fn run_turn(
             // Neither is a result, so retry however long it lasts.
             Some(Err(failure)) if waits.may_pass(app, &claim, &failure).await => {
                 tracing::info!(message = %claim.message, %failure, "the agent cannot answer now; the message waits");
-                if answer.reset() {
-                    interrupted = Some(failure);
+                if answer.pause() {
+                    (interrupted, waits) = (Some(failure), StoreWait::default());
                 }
                 claim.to_mut().is_inherited = true;
                 tokio::select! {

@@ -52,9 +52,9 @@ impl LiveReply {
         self.listener.clone()
     }
 
-    /// Forgets the progress of a turn that was interrupted, while the message waits. Returns whether the turn had started.
-    pub(crate) fn reset(&self) -> bool {
-        self.listener.reset()
+    /// Shows that a turn was interrupted and the message waits. Returns whether the turn had started.
+    pub(crate) fn pause(&self) -> bool {
+        self.listener.pause()
     }
 
     /// Ends the reply of a message that was deleted, and says so in the live message if there is one.

@@ -39,6 +39,12 @@ enum Activity {
 }
 
 impl TurnProgress {
+    /// Shows no turn until the next one starts; the text stays. Returns the turn that was shown.
+    pub(super) fn pause(&mut self) -> Option<Uuid> {
+        let text = std::mem::take(&mut self.text);
+        std::mem::replace(self, Self { text, ..Self::default() }).turn
+    }
+
     pub(super) fn apply(&mut self, said: &TurnEvent) {
         let doing = match said {
             TurnEvent::Queued { before, turn_id } => {
@@ -47,6 +53,8 @@ impl TurnProgress {
             }
             TurnEvent::Started { turn_id } => {
                 self.turn = Some(*turn_id);
+                // Of an attempt before.
+                self.text.clear();
                 Activity::Thinking
             }
             TurnEvent::Thinking(text) => {

@@ -44,11 +44,11 @@ impl ReplyListener {
         self.stage.send_replace(TurnStage::Pending);
     }
 
-    /// Forgets the progress. Returns whether the turn had started.
-    pub(super) fn reset(&self) -> bool {
+    /// Ends the progress, but keeps the text so far. Returns whether the turn had started.
+    pub(super) fn pause(&self) -> bool {
         let had_started = self.stage.send_replace(TurnStage::Pending) == TurnStage::Started;
-        let before = std::mem::take(&mut *self.progress.lock());
-        if let Some(turn) = before.turn {
+        let turn = self.progress.lock().pause();
+        if let Some(turn) = turn {
             self.running_turns.remove(turn);
             self.changed.notify_one();
         }

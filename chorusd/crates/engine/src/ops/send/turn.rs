@@ -96,6 +96,9 @@ async fn run_send(
     check_key(params.key.as_deref())?;
     let target = target.await?;
     let sink = TurnSink::new(listener);
+    let is_repeated = matches!(origin.source.kind, SourceKind::Discord);
+    // Also if nobody waits any more.
+    let _end = CloseOnDrop(sink.clone());
     // Other front ends than the command line reopen conversations for reasons of their own.
     if matches!(origin.source.kind, SourceKind::Cli)
         && let Some(note) = sender.agents.reopened_note(&target).await
@@ -131,20 +134,28 @@ async fn run_send(
         key: params.key,
         model: params.model,
         resume_if_unstarted: origin.is_resumption,
+        is_repeated,
         sink: sink.clone(),
         requester: origin.requester,
     };
     let turn = sender.registry.ask(conversation, command::send(request));
     let mut turn = std::pin::pin!(turn);
-    let result = loop {
+    loop {
         tokio::select! {
             biased;
             () = sink.wait_for_backlog() => sink.flush(),
-            result = &mut turn => break result,
+            result = &mut turn => return result,
         }
-    };
-    sink.close();
-    result
+    }
+}
+
+/// Closes the sink of a turn at the end.
+struct CloseOnDrop(TurnSink);
+
+impl Drop for CloseOnDrop {
+    fn drop(&mut self) {
+        self.0.close();
+    }
 }
 
 /// Returns the reason why an agent's model cannot accept an attachment; `None` if it can, or if the turn itself reports

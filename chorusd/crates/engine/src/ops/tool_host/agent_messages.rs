@@ -198,6 +198,7 @@ pub(super) async fn send_message(
         key: None,
         model: None,
         resume_if_unstarted: false,
+        is_repeated: false,
         sink,
         requester: Requester::Nobody,
     };

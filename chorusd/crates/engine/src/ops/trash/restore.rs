@@ -209,7 +209,14 @@ async fn restore_session(
 async fn find_agent(trash: &Trash, agent: Uuid) -> Result<Option<Arc<AgentEntry>>> {
     let found = match trash.agents.index.by_id(agent) {
         Some(entry) => return Ok(Some(entry)),
-        None => trash.agents.claims.find_by_id(agent).await,
+        None => match trash.agents.claims.find_by_id(agent).await {
+            Err(Error { elsewhere: Some(there), .. }) => {
+                // That may have been learned before the agent moved.
+                trash.agents.claims.owner_hints.forget(&there.node);
+                trash.agents.claims.find_by_id(agent).await
+            }
+            found => found,
+        },
     };
     found.map_err(|failure| {
         let Some(there) = &failure.elsewhere else { return failure };
