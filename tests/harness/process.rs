@@ -25,7 +25,7 @@ pub fn signal(pid: u32, what: Signal) {
     }
 }
 
-/// Whether no thread of a process runs or can. True if it has ended.
+/// Returns true if no thread of a process runs or can, and if it has ended.
 fn threads_stand_still(pid: u32) -> bool {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let states = threads.filter_map(|thread| fs::read_to_string(thread.path().join("stat")).ok());

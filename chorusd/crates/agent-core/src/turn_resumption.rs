@@ -25,7 +25,7 @@ pub(super) struct TurnResumption {
 /// How often a turn that crashes ended is resumed. One that ends the daemon each time must not do so for ever.
 const MAX_CRASHES: u16 = 3;
 
-/// Where the count of crashes begins in the last 16 bits of an id, and the bits of the other count.
+/// First bit of the count of crashes in the last 16 bits of an id, and the bits of the other count.
 const CRASH_SHIFT: u32 = 12;
 const ABSENCES: u16 = (1 << CRASH_SHIFT) - 1;
 
@@ -60,7 +60,7 @@ impl ResumableTurn {
         Uuid::from_bytes(bytes)
     }
 
-    /// Whether this is the turn with the key, or an attempt to resume it, and may be resumed once more.
+    /// Returns true for the turn with the key, or an attempt to resume it, if it may be resumed once more.
     fn is_attempt_at(self, keyed: Uuid) -> bool {
         let ((this, counts), (keyed, first)) = (split(self.turn), split(keyed));
         let crashes = (counts >> CRASH_SHIFT).wrapping_sub(first >> CRASH_SHIFT) & (u16::MAX >> CRASH_SHIFT);
@@ -75,7 +75,7 @@ fn split(turn: Uuid) -> ([u8; 14], u16) {
 }
 
 impl State {
-    /// Whether a turn that ends may be resumed, because the store could not be reached or accepted nothing, and nothing but its message
+    /// Returns true if a turn that ends may be resumed, because the store could not be reached or accepted nothing, and nothing but its message
     /// was recorded.
     pub(super) fn may_resume(&self, turn: &Turn, outcome: &Result<String>) -> bool {
         let is_passing = |failure: &Error| matches!(failure.kind, ErrorKind::StorageUnavailable | ErrorKind::Busy);
@@ -92,7 +92,7 @@ impl State {
         }
     }
 
-    /// Whether a turn waits to be resumed, of which only the memory knows.
+    /// Returns true if a turn waits to be resumed that only the memory knows of.
     pub(super) fn has_turn_to_retry(&self) -> bool {
         let last = self.context.as_ref().and_then(|context| context.messages.last());
         self.resumable_turn.is_some_and(|left| !left.has_crashed) && last.is_some_and(|last| last.role() == Role::User)

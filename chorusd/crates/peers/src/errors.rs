@@ -33,7 +33,7 @@ pub enum ConnectErrorKind {
     Forbidden,
 }
 
-/// What to do about a certificate that one side does not trust.
+/// Hint for a certificate that one side does not trust.
 const ONE_AUTHORITY: &str =
     "all nodes need the same ca.pem and certificates of it: chorusctl cluster cert NODE=HOST --dir chorus-certs";
 

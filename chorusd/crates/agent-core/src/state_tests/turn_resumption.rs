@@ -10,7 +10,7 @@ use crate::effect::{Effect, TurnMarker};
 use crate::event::{AgentCommand, AppendOutcome, Event, PriorTurn, ToolEnded};
 use crate::turn_resumption::is_unanswered_key_error;
 
-/// What the journal says of the key of the turn [`T1`].
+/// The answer of the journal about the key of the turn [`T1`].
 fn known_key() -> Event {
     Event::Appended(Ok(AppendOutcome::DuplicateTurn(PriorTurn { turn: T1, result: None })))
 }

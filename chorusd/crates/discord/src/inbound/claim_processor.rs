@@ -38,7 +38,7 @@ enum TurnOutcome {
     Postponed,
 }
 
-/// What to do about a turn that was interrupted.
+/// Hint for a turn that was interrupted.
 const RETRY_HINT: &str = "Send the message again to retry.";
 
 /// Time for which a message waits for a store that cannot be reached, while the database can.
@@ -49,7 +49,7 @@ const MAX_WAIT_FOR_STORE: Duration = Duration::from_secs(60);
 struct StoreWait(Option<Instant>);
 
 impl StoreWait {
-    /// Whether the failure passes by itself: the agent is busy, or the database is gone. A bucket may be wrong for good, which the
+    /// Returns true for a failure that passes by itself: the agent is busy, or the database is gone. A bucket may stay wrong, which the
     /// channel is told after a while.
     async fn may_pass(&mut self, app: &DiscordApp, claim: &Claim, failure: &Error) -> bool {
         match failure.kind {
