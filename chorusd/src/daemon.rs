@@ -12,6 +12,8 @@ mod repair;
 mod services;
 #[cfg(feature = "cluster")]
 mod session_bucket;
+#[cfg(feature = "cluster")]
+mod silent_nodes;
 mod startup_maintenance;
 #[cfg(feature = "cluster")]
 mod store_copy;

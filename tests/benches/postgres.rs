@@ -18,6 +18,8 @@ use uuid::Uuid;
 
 /// Appends of one client.
 const ROUNDS: u32 = 1000;
+/// Appends with the fence, and as many without.
+const FENCE_ROUNDS: u32 = 3000;
 const CLIENTS: usize = 64;
 /// Rounds of many clients, and what each client appends in a round.
 const RATE_ROUNDS: usize = 9;
@@ -138,7 +140,70 @@ async fn one_client(bare: &mut Bare, appender: &mut Appender, body: &[u8]) -> Re
         print_report(Measurement { name: name.into(), floor: median(floor), ours: median(ours), target });
     };
     report("append of 1 KB, to a bare insert", floor, ours, 1.15);
-    report("a transaction with the fence, to one without", plain, fenced, 1.02);
+    report("an insert with the fence as a statement, to one without", plain, fenced, 1.02);
+    Ok(())
+}
+
+/// Calls of the function that appends one message, by a connection of their own.
+struct DirectAppends {
+    client: Client,
+    statement: Statement,
+    agent: Uuid,
+    node: String,
+    number: i64,
+}
+
+impl DirectAppends {
+    /// Registers a node of its own, which calls `function`.
+    async fn connect(database: &Database, function: &str) -> Result<Self> {
+        let client = database.connect().await?;
+        let (agent, context) = (Uuid::new_v4(), i64::from(u32::MAX));
+        let rows = format!(
+            "INSERT INTO nodes (id, boot, address, version, heartbeat, stopped)
+                 VALUES ('{function}', 1, '', '1', clock_timestamp(), false);
+             INSERT INTO writers VALUES ('{function}', 1, 1, 0, 0);
+             INSERT INTO heads (agent_id, owner_node, owner_boot, epoch) VALUES ('{agent}', '{function}', 1, 1);
+             INSERT INTO contexts (id, agent_id, started_at, last_activity_at)
+                 SELECT count(*) + {context}, '{agent}', 0, 0 FROM nodes"
+        );
+        client.batch_execute(&rows).await?;
+        let sql = format!(
+            "SELECT * FROM {function}($1, 1, 1, $2, $3, 1, (SELECT id FROM contexts WHERE agent_id = $3), $4, $5, 0, 1024, 0,
+                 NULL, 'agent', NULL)"
+        );
+        let statement = client.prepare(&sql).await?;
+        Ok(Self { client, statement, agent, node: function.to_owned(), number: 0 })
+    }
+
+    async fn append(&mut self, body: &[u8]) -> Result<Duration> {
+        let params: [&(dyn ToSql + Sync); 5] = [&self.node, &(self.number + 1), &self.agent, &self.number, &body];
+        let begun = Instant::now();
+        self.client.query(&self.statement, &params).await?;
+        self.number += 1;
+        Ok(begun.elapsed())
+    }
+}
+
+/// The part of an append that is the fence: the function that appends, over the same without it.
+async fn fence(database: &Database, body: &[u8]) -> Result {
+    let client = database.connect().await?;
+    let source = client.query_one("SELECT pg_get_functiondef('append_one'::regproc)", &[]).await?;
+    let source = source.get::<_, String>(0).replace("append_one", "append_unfenced");
+    let (before, fence) = source.split_once("    PERFORM FROM heads").ok_or("the function has no fence")?;
+    let (_, after) = fence.split_once("END IF;").ok_or("the fence has no end")?;
+    client.batch_execute(&format!("{before}{after}")).await?;
+    let mut with = DirectAppends::connect(database, "append_one").await?;
+    let mut without = DirectAppends::connect(database, "append_unfenced").await?;
+    let (mut floor, mut ours) = (Vec::new(), Vec::new());
+    for round in 0..FENCE_ROUNDS + FENCE_ROUNDS / 10 {
+        let times = (without.append(body).await?, with.append(body).await?);
+        if round >= FENCE_ROUNDS / 10 {
+            floor.push(times.0);
+            ours.push(times.1);
+        }
+    }
+    let name = "an append in the database, to one without the fence".to_owned();
+    print_report(Measurement { name, floor: median(floor), ours: median(ours), target: 1.02 });
     Ok(())
 }
 
@@ -187,6 +252,7 @@ async fn run() -> Result {
         format!(r#"{{"id":"0","role":"user","content":"{}","timestamp":"2027-01-15T08:00:00Z"}}"#, "x".repeat(1024));
     let (mut bare, mut appender) = (Bare::connect(&database).await?, Appender::new(&journal, &json).await?);
     one_client(&mut bare, &mut appender, json.as_bytes()).await?;
+    fence(&database, json.as_bytes()).await?;
     many_clients(&database, &journal, &json).await
 }
 

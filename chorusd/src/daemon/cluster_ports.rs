@@ -16,10 +16,10 @@ use chorus_peers::{
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::doctor::{Check, Verdict};
 use chorus_runtime::run_blocking;
-use chorus_store::Store;
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
+use super::silent_nodes;
 use crate::server::Elsewhere;
 
 /// The port, and what becomes of requests for agents of others.
@@ -62,7 +62,7 @@ pub(super) async fn open(ops: &Ops, stop: &CancellationToken) -> Result<Ports> {
     let listener = PeerListener::bind(credentials.clone(), node.clone(), limits, stop.clone()).await?;
     let pool = Arc::new(PeerPool::new(credentials, node, PoolLimits { max_frame, ..PoolLimits::default() }));
     let _ = ops.peer_checks.set(Arc::new(PortChecks { settings, node: own, pool: pool.clone() }));
-    chorus_runtime::spawn(leave_silent_nodes(ops.store.clone(), pool.clone(), stop.clone()));
+    chorus_runtime::spawn(silent_nodes::watch(ops.store.clone(), pool.clone(), stop.clone()));
     Ok(Ports { listener: Some(listener), elsewhere: Elsewhere::forwarded(pool) })
 }
 
@@ -107,23 +107,6 @@ fn to_check(found: SettingCheck) -> Check {
         CheckState::Failed => Verdict::Fail,
     };
     Check { name: format!("cluster.{}", found.setting), verdict, text: found.text, hint: found.hint }
-}
-
-/// Ends the connections to nodes that have fallen silent: who waits for them asks whoever has the agent then.
-async fn leave_silent_nodes(store: Arc<Store>, pool: Arc<PeerPool>, stop: CancellationToken) {
-    let Some(ownership) = &store.ownership else { return };
-    let leave = async {
-        while let Ok(nodes) = ownership.fallen_silent().await {
-            for node in nodes {
-                tracing::warn!(node, "another node has fallen silent");
-                pool.disconnect(&node);
-            }
-        }
-    };
-    tokio::select! {
-        () = stop.cancelled() => {}
-        () = leave => {}
-    }
 }
 
 /// Returns the settings of the port; `None` if there is none.

@@ -319,13 +319,8 @@ async fn ask_elsewhere(
                 }
             }
             Asked::Lost(reply) if !may_be_repeated(body) => return reply,
-            Asked::Lost(reply) | Asked::Unreachable(reply) | Asked::NobodyListens(reply) if Instant::now() > until => {
-                return reply;
-            }
-            Asked::NobodyListens(_) if claims.presume_dead(asked_node).await => {}
-            Asked::Lost(_) | Asked::Unreachable(_) | Asked::NobodyListens(_) => {
-                tokio::time::sleep(TAKEOVER_RETRY).await;
-            }
+            Asked::Lost(reply) | Asked::Unreachable(reply) if Instant::now() > until => return reply,
+            Asked::Lost(_) | Asked::Unreachable(_) => tokio::time::sleep(TAKEOVER_RETRY).await,
         }
         let request = serde_json::from_slice(body).ok()?;
         let next = OnceLock::new();
@@ -345,7 +340,7 @@ async fn continue_elsewhere(way: &dyn ForwardOfClient, there: error::Elsewhere, 
     let refusal = find_id(body).map(|id| reply::error_frame(Some(id), &to_rpc_error(&failure)));
     match way.ask(there, body, refusal.clone()).await {
         Asked::Done(reply) | Asked::Lost(reply) => reply,
-        Asked::Moved | Asked::Unreachable(_) | Asked::NobodyListens(_) => refusal,
+        Asked::Moved | Asked::Unreachable(_) => refusal,
     }
 }
 

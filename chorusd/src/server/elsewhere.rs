@@ -61,8 +61,6 @@ pub(super) enum Asked {
     Lost(Option<Frame>),
     /// The node could not be reached, and nothing was done; with the reply that says so.
     Unreachable(Option<Frame>),
-    /// The same, because its address refuses connections.
-    NobodyListens(Option<Frame>),
 }
 
 impl Elsewhere {

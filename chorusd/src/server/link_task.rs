@@ -52,8 +52,6 @@ pub(super) enum ReplyTo {
 pub(super) struct NotAnswered {
     pub(super) error: Error,
     pub(super) outcome: Outcome,
-    /// The address of the node refuses connections.
-    pub(super) nobody_listens: bool,
 }
 
 /// Outcome of a request that a node has answered.
@@ -225,5 +223,5 @@ struct ErrorCode {
 pub(super) fn lost(node: &str, outcome: Outcome) -> NotAnswered {
     let message = format!("the connection to the node {node} ended before it answered");
     let hint = if outcome == Outcome::NotRun { "it was not carried out; try again" } else { MAYBE_STORED_HINT };
-    NotAnswered { error: Error::new(ErrorKind::Busy, message).hint(hint), outcome, nobody_listens: false }
+    NotAnswered { error: Error::new(ErrorKind::Busy, message).hint(hint), outcome }
 }

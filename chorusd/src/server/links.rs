@@ -9,7 +9,7 @@ use bytes::Bytes;
 use chorus_base::error::{Elsewhere, Error};
 use chorus_base::requester::Requester;
 use chorus_base::sync::Mutex;
-use chorus_peers::{ConnectError, ConnectErrorKind, Origin, Outcome, PeerAddress, PeerPool};
+use chorus_peers::{ConnectError, Origin, Outcome, PeerAddress, PeerPool};
 use chorus_proto::ErrorKind;
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
@@ -108,7 +108,6 @@ impl ForwardOfClient for Links {
                 Err(failure) => {
                     let reply = find_id(body).map(|id| error_frame(Some(id), &to_rpc_error(&failure.error)));
                     match failure.outcome {
-                        Outcome::NotRun if failure.nobody_listens => Asked::NobodyListens(reply),
                         Outcome::NotRun => Asked::Unreachable(reply),
                         _ => Asked::Lost(reply),
                     }
@@ -144,6 +143,5 @@ impl ForwardOfClient for Links {
 fn cannot_connect(failure: &ConnectError) -> NotAnswered {
     let hint = failure.hint.clone().unwrap_or_else(|| "try again in a moment".to_owned());
     let error = Error::new(ErrorKind::Busy, format!("the agent is on another node: {failure}")).hint(hint);
-    let nobody_listens = failure.kind == ConnectErrorKind::NobodyListens;
-    NotAnswered { error, outcome: Outcome::NotRun, nobody_listens }
+    NotAnswered { error, outcome: Outcome::NotRun }
 }

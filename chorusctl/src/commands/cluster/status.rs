@@ -11,7 +11,8 @@ use crate::ui::{Cell, Column, Style, Table, sanitize};
 ///
 /// A `*` marks the node that answers. LOAD is the load average of its machine over a minute, in percent of its processors; LAG is the time
 /// until the database answered its heartbeat. BEAT is the time since the last heartbeat of a node, which sends one each 2 seconds. After 8
-/// seconds without one it counts as silent, and other nodes take its agents over.
+/// seconds without one, or 6 if it cannot be connected to either, other nodes
+/// take its agents over.
 #[derive(Debug, Default, clap::Args)]
 pub struct Args {}
 

@@ -39,7 +39,7 @@ pub use edit::{EditRecord, JournalEdit};
 pub use event_publisher::EventPublisher;
 pub use new_event::{MAX_REPLAYED_EVENTS, NewEvent};
 pub use nodes::{DatabaseReport, NodeRow, NodeState};
-pub use ownership::{Claim, Owner, Ownership};
+pub use ownership::{Claim, LateNode, Owner, Ownership};
 pub use record::{Record, RecordPosition, unreadable_record};
 pub use rows::{ContextRow, ConversationRow, NewContextRow};
 pub use timestamps::{from_nanos, to_nanos};

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use chorus_proto::Event;
 use futures_util::future::BoxFuture;
 use tokio::sync::broadcast;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::{ContextRow, ConversationRow, DatabaseReport, JournalRead, NodeRow};
@@ -18,6 +19,14 @@ pub struct Owner {
     pub node: String,
     /// Address at which other nodes reach it.
     pub address: String,
+}
+
+/// A node whose heartbeat is late.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LateNode {
+    pub node: Owner,
+    /// Time until which it may begin something, if it has not sent another heartbeat.
+    pub may_act_until: Instant,
 }
 
 /// Outcome of a claim.
@@ -103,8 +112,12 @@ pub trait Ownership: Debug + Send + Sync {
     /// Lists the conversations beside `main` of an agent.
     fn conversations_of(&self, agent: Uuid) -> JournalRead<'_, Vec<ConversationRow>>;
 
-    /// Lets the agents of a node be claimed at once whose address refuses connections, if its heartbeat is late, too: its process
-    /// has ended. Returns whether this has changed anything.
+    /// Waits until the heartbeats of other nodes are late, though not yet stale, and returns those nodes. Only nodes that have an
+    /// address.
+    fn late_nodes(&self) -> JournalRead<'_, Vec<LateNode>>;
+
+    /// Lets the agents of a node be claimed at once that does not answer, if its own bound has passed by the clock of the database.
+    /// Returns whether they may be claimed now.
     fn presume_dead(&self, node: Owner) -> JournalRead<'_, bool>;
 
     /// Waits until other nodes have fallen silent, so that their agents may be claimed, and returns those.

@@ -21,8 +21,6 @@ pub struct ConnectError {
 pub enum ConnectErrorKind {
     /// Nobody answers there. Another attempt may succeed.
     Unreachable,
-    /// The machine answers, and no process has the port.
-    NobodyListens,
     /// One side does not trust the certificate of the other.
     NotTrusted,
     /// Another node answers there.
@@ -59,12 +57,12 @@ impl ConnectError {
         if let Some(tls) = tls_error(failure) {
             return Self::from_tls(target, tls);
         }
-        let (kind, what) = match failure.kind() {
-            io::ErrorKind::ConnectionRefused => (ConnectErrorKind::NobodyListens, "nothing listens there".to_owned()),
-            io::ErrorKind::UnexpectedEof => (ConnectErrorKind::Unreachable, "it closed the connection".to_owned()),
-            _ => (ConnectErrorKind::Unreachable, failure.to_string()),
+        let what = match failure.kind() {
+            io::ErrorKind::ConnectionRefused => "nothing listens there".to_owned(),
+            io::ErrorKind::UnexpectedEof => "it closed the connection".to_owned(),
+            _ => failure.to_string(),
         };
-        Self::new(kind, target, what)
+        Self::new(ConnectErrorKind::Unreachable, target, what)
             .hint("check that the node is running, and its `advertise`; its log says why it refuses a connection")
     }
 

@@ -106,6 +106,17 @@ impl PeerPool {
         Ok(self.shared.clone().open(connection, open, made))
     }
 
+    /// Finds out over a new connection whether a node answers. Takes at most the time in which a connection has to be complete.
+    ///
+    /// # Errors
+    /// [`ConnectError`] if it does not, or not as this node.
+    pub async fn probe(&self, target: &PeerAddress) -> Result<(), ConnectError> {
+        let Shared { credentials, local, limits, end, .. } = &*self.shared;
+        let configs = credentials.current().await;
+        let dialed = timeout(limits.connect_timeout, dial(target, local, &configs, *limits, end)).await;
+        dialed.map_err(|_| ConnectError::timed_out(target))?.map(drop)
+    }
+
     /// Ends all connections to a node now, also those with a tunnel: whoever waits there gets an error. For a node that is known
     /// to be gone, which a connection alone notices late.
     pub fn disconnect(&self, node: &str) {

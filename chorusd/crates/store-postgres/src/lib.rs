@@ -18,6 +18,7 @@ mod errors;
 mod event_log;
 mod interface;
 mod journal;
+mod late_nodes;
 mod migrations;
 mod node;
 mod node_list;

@@ -30,14 +30,15 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0014_heads_without_owner.sql"),
     include_str!("../migrations/0015_shared_workspaces.sql"),
     include_str!("../migrations/0016_indexes.sql"),
-    // Last: it locks the table of heartbeats.
     include_str!("../migrations/0017_node_homes.sql"),
+    include_str!("../migrations/0018_due_slots.sql"),
 ];
 
 /// Key of the advisory lock that is held while the schema changes: "chorus" in ASCII.
 const LOCK_KEY: i64 = 0x0000_6368_6f72_7573;
 
-/// Brings the schema to the version of this program. Several processes may call it at once.
+/// Brings the schema to the version of this program. Several processes may call it at once. Each step of an update is committed on its
+/// own, so that running nodes wait for the locks of one step only.
 ///
 /// # Errors
 /// Fails without a change if the schema has steps that this program does not know, if the database is not in UTF-8, or if it
@@ -51,19 +52,22 @@ pub async fn migrate(client: &mut Client) -> Result<()> {
         return Err(Error::new(ErrorKind::Unsupported, format!("the database has the encoding {encoding}"))
             .hint("create one with UTF-8: CREATE DATABASE chorus ENCODING 'UTF8' TEMPLATE template0"));
     }
-    let transaction = client
-        .build_transaction()
-        .isolation_level(IsolationLevel::ReadCommitted)
-        .start()
-        .await
-        .map_err(|e| read_failed(&e))?;
+    while take_steps(client).await? {}
+    Ok(())
+}
+
+/// Applies the next step, in an empty database all. Returns whether further ones may be left.
+async fn take_steps(client: &mut Client) -> Result<bool> {
+    let begun = client.build_transaction().isolation_level(IsolationLevel::ReadCommitted).start().await;
+    let transaction = begun.map_err(|e| read_failed(&e))?;
     let apply = async {
         transaction.batch_execute(TRANSACTION_SETTINGS).await?;
         transaction.query_typed("SELECT pg_advisory_xact_lock($1)", &[(&LOCK_KEY, Type::INT8)]).await?;
         transaction.batch_execute("CREATE TABLE IF NOT EXISTS migrations (number bigint PRIMARY KEY)").await?;
         let row = transaction.query_typed_one("SELECT coalesce(max(number), 0) FROM migrations", &[]).await?;
         let applied = usize::try_from(row.get::<_, i64>(0)).unwrap_or(usize::MAX);
-        for (number, step) in (1_i64..).zip(MIGRATIONS).skip(applied) {
+        let count = if applied == 0 { MIGRATIONS.len() } else { 1 };
+        for (number, step) in (1_i64..).zip(MIGRATIONS).skip(applied).take(count) {
             transaction.batch_execute(step).await?;
             transaction.query_typed("INSERT INTO migrations VALUES ($1)", &[(&number, Type::INT8)]).await?;
         }
@@ -78,5 +82,6 @@ pub async fn migrate(client: &mut Client) -> Result<()> {
         )
         .hint("install the version of Chorus that the other nodes have"));
     }
-    transaction.commit().await.map_err(|e| read_failed(&e))
+    transaction.commit().await.map_err(|e| read_failed(&e))?;
+    Ok(applied > 0 && applied < MIGRATIONS.len())
 }

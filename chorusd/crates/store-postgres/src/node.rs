@@ -15,6 +15,7 @@ use uuid::Uuid;
 use crate::OnFatal;
 use crate::connection::{DatabaseUrl, OnNotification};
 use crate::errors::read_failed;
+use crate::late_nodes::{self, OtherNode};
 use crate::ownership::Grants;
 use crate::route::Route;
 use crate::statement::{call, read_once, run_alone};
@@ -25,9 +26,6 @@ pub const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Age of a heartbeat, by the clock of the database, from which others may claim the agents of a node.
 pub const STALE_AFTER: Duration = Duration::from_secs(8);
-
-/// Age from which they may if the address of the node refuses connections: its own bound has passed.
-pub(crate) const LATE_AFTER: Duration = HOLD_LIMIT;
 
 /// Time after the start of its last good heartbeat in which a node begins writes, by its monotonic clock.
 pub const HOLD_LIMIT: Duration = Duration::from_secs(6);
@@ -60,6 +58,8 @@ pub(crate) struct Node {
     silences: AtomicU64,
     /// The nodes whose heartbeat was stale at that time.
     silent: watch::Sender<Vec<String>>,
+    /// The other nodes that were not, and when each sent its last heartbeat.
+    pub(crate) others: watch::Sender<Vec<OtherNode>>,
     /// There may be agents that no running node has.
     pub(crate) unowned: AtomicBool,
     /// Told when an agent was given up to this node, or may have been.
@@ -117,6 +117,7 @@ impl Node {
             was_silent: AtomicBool::new(false),
             silences: AtomicU64::new(0),
             silent: watch::Sender::default(),
+            others: watch::Sender::default(),
             unowned: AtomicBool::new(true),
             wanted,
             draining: AtomicBool::new(false),
@@ -132,7 +133,11 @@ impl Node {
         // With the nodes that are silent, whether agents were given up to this one, and whether no running node has some, so that
         // nobody has to ask for that.
         let sql = "UPDATE nodes SET heartbeat = clock_timestamp(), load_percent = $4, lag_ms = $5
-             FROM (SELECT heartbeat FROM nodes WHERE id = $1 FOR UPDATE) AS last
+             FROM (SELECT heartbeat FROM nodes WHERE id = $1 FOR UPDATE) AS last,
+                 (SELECT coalesce(array_agg(other.id), '{}') AS ids, coalesce(array_agg(other.address), '{}') AS addresses,
+                         coalesce(array_agg(extract(epoch FROM clock_timestamp() - other.heartbeat)::float8), '{}') AS ages
+                     FROM nodes other WHERE other.id <> $1 AND NOT other.stopped AND other.address <> ''
+                         AND other.heartbeat > clock_timestamp() - make_interval(secs => $3)) AS others
              WHERE nodes.id = $1 AND nodes.boot = $2 AND NOT nodes.stopped
              RETURNING last.heartbeat <= clock_timestamp() - make_interval(secs => $3), ARRAY(SELECT other.id FROM nodes other WHERE other.id <> $1 AND NOT other.stopped
                  AND other.heartbeat <= clock_timestamp() - make_interval(secs => $3) ORDER BY other.id),
@@ -140,7 +145,8 @@ impl Node {
                  EXISTS (SELECT FROM heads WHERE owner_node IS NULL)
                      OR EXISTS (SELECT FROM nodes other WHERE other.id <> $1
                          AND (other.stopped OR other.heartbeat <= clock_timestamp() - make_interval(secs => $3))
-                         AND EXISTS (SELECT FROM heads WHERE owner_node = other.id))";
+                         AND EXISTS (SELECT FROM heads WHERE owner_node = other.id)),
+                 others.ids, others.addresses, others.ages";
         let lag = self.lag.load(Ordering::Relaxed);
         let renew = call!(sql, self.id.clone(), self.boot, STALE_AFTER.as_secs_f64(), load_percent(), lag);
         let rows = run_alone(client, route, renew).await.map_err(|e| read_failed(&e))?;
@@ -154,6 +160,7 @@ impl Node {
             self.wanted.notify_one();
         }
         self.unowned.store(row.get(3), Ordering::Relaxed);
+        self.others.send_replace(late_nodes::read_others(row.get(4), row.get(5), row.get(6)));
         *self.last_heartbeat.lock() = begun;
         self.lag.store(millis(begun.elapsed()), Ordering::Relaxed);
         self.beats.send_replace(());
@@ -198,7 +205,7 @@ impl Node {
     /// Waits until it is not recent enough any more.
     pub(crate) async fn hold_ended(&self) {
         loop {
-            let age = self.last_heartbeat.lock().elapsed();
+            let age = self.heartbeat_age();
             if age >= HOLD_LIMIT {
                 return;
             }
@@ -213,7 +220,12 @@ impl Node {
 
     /// Returns whether the last good heartbeat is recent enough to begin something.
     pub(crate) fn may_begin(&self) -> bool {
-        self.last_heartbeat.lock().elapsed() < HOLD_LIMIT
+        self.heartbeat_age() < HOLD_LIMIT
+    }
+
+    /// Returns the time since the start of the last good heartbeat.
+    pub(crate) fn heartbeat_age(&self) -> Duration {
+        self.last_heartbeat.lock().elapsed()
     }
 }
 

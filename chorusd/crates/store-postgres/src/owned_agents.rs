@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use chorus_base::error::Result;
-use chorus_journal::{Claim, ContextRow, ConversationRow, DatabaseReport, JournalRead, NodeRow, Owner, Ownership};
+use chorus_journal::{
+    Claim, ContextRow, ConversationRow, DatabaseReport, JournalRead, LateNode, NodeRow, Owner, Ownership,
+};
 use chorus_proto::Event;
 use futures_util::future::BoxFuture;
 use tokio::sync::broadcast;
@@ -14,7 +16,7 @@ use uuid::Uuid;
 
 use crate::PostgresJournal;
 use crate::errors::read_failed;
-use crate::node::{LATE_AFTER, STALE_AFTER};
+use crate::node::STALE_AFTER;
 use crate::ownership::{Grant, find_successor};
 use crate::rows::{CONVERSATION_COLUMNS, read_conversation};
 use crate::statement::{Call, call, run_alone};
@@ -90,14 +92,15 @@ impl Ownership for PostgresJournal {
 
     fn claim_due(&self, limit: u32) -> JournalRead<'_, Vec<Uuid>> {
         // The condition on the owner is that of a claim of one agent. Rows that another claim holds are left to it. The time of the
-        // statement, which does not change meanwhile, can be looked up in the index of deadlines.
+        // statement, which does not change during it, can be looked up in the index of slots.
         let sql =
             "UPDATE heads SET owner_node = $1, owner_boot = $2, epoch = epoch + 1, wanted_by = NULL, released_by = NULL
              WHERE agent_id IN (
                  SELECT h.agent_id FROM contexts c JOIN heads h ON h.agent_id = c.agent_id
                  LEFT JOIN nodes n ON n.id = h.owner_node
                  WHERE NOT c.ended
-                     AND (c.idle_deadline_at < (extract(epoch FROM statement_timestamp()) * 1000000000)::bigint
+                     AND ((c.due_slot <= (extract(epoch FROM statement_timestamp()) / 300)::bigint
+                             AND c.idle_deadline_at < (extract(epoch FROM statement_timestamp()) * 1000000000)::bigint)
                          OR c.turn IS NOT NULL)
                      AND (h.owner_node IS NULL OR n.stopped
                          OR n.heartbeat <= clock_timestamp() - make_interval(secs => $3))
@@ -153,18 +156,12 @@ impl Ownership for PostgresJournal {
         self.node.draining.load(Ordering::Relaxed)
     }
 
+    fn late_nodes(&self) -> JournalRead<'_, Vec<LateNode>> {
+        Box::pin(async move { Ok(self.node.late_nodes().await) })
+    }
+
     fn presume_dead(&self, node: Owner) -> JournalRead<'_, bool> {
-        // If it lives after all, its next heartbeat finds that it was stale, as after a pause.
-        let sql = "UPDATE nodes SET heartbeat = clock_timestamp() - make_interval(secs => $3)
-             WHERE id = $1 AND address = $2 AND NOT stopped
-                 AND heartbeat > clock_timestamp() - make_interval(secs => $3)
-                 AND heartbeat <= clock_timestamp() - make_interval(secs => $4)
-             RETURNING id";
-        let change = call!(sql, node.node, node.address, STALE_AFTER.as_secs_f64(), LATE_AFTER.as_secs_f64());
-        Box::pin(async move {
-            let rows = run_alone(&**self.reader().await?, self.readers.route(), change).await;
-            Ok(!rows.map_err(|e| read_failed(&e))?.is_empty())
-        })
+        Box::pin(self.make_stale(node))
     }
 
     fn set_draining(&self, draining: bool) -> JournalRead<'_, ()> {

@@ -150,6 +150,9 @@ fn a_node_without_its_database_ends_turns_and_tools_before_another_may_begin() {
     assert!(took > Duration::from_secs(3) && took < Duration::from_secs(12), "{took:?}");
     other.set_timeout(Some(DEADLINE * 3)).expect("a time-out");
     assert!(!other.message_texts("x").is_empty(), "the other node has it");
+    // It answered at its port, so it was not taken for dead before its heartbeat was stale.
+    let log = b.read_log();
+    assert!(log.contains("has fallen silent") && !log.contains("is cut off"), "{log}");
     proxy.heal();
 }
 

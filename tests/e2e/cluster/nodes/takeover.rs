@@ -103,6 +103,9 @@ fn what_a_node_that_was_paused_writes_later_is_refused() {
         try_append(&mut third, "x", "two").ok()
     });
     assert_eq!(taken, 2);
+    // Nobody waited until its heartbeat was stale.
+    let log = b.read_log();
+    assert!(log.contains("has crashed or is cut off"), "{log}");
     process::signal(pid, Signal::CONT);
     // The paused node learns that it has lost the agent, and asks its owner: the message is there once, behind the other.
     let outcome = late.join().expect("a thread");

@@ -10,7 +10,8 @@ use chorus_proto::Client;
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::{Output, chorusctl};
 use chorus_tests::postgres::Database;
-use chorus_tests::{Daemon, Home, home, skip};
+use chorus_tests::wait::DEADLINE;
+use chorus_tests::{Daemon, Home, home, skip, wait_until};
 use serde_json::{Value, json};
 
 /// A home, and an empty database for it.
@@ -103,7 +104,12 @@ fn everything(client: &mut Client, agents: &[&str]) -> Vec<(String, Value)> {
     for agent in agents {
         for session in client.history(agent) {
             let params = json!({"agent": agent, "session": session.header.session_id});
-            shown.push((format!("session.get {params}"), call(client, "session.get", &params)));
+            // A summary that a start has begun to make is there, or has failed, soon.
+            let session = wait_until("its summary", DEADLINE, || {
+                let session = call(client, "session.get", &params);
+                session["summary_pending"].is_null().then_some(session)
+            });
+            shown.push((format!("session.get {params}"), session));
         }
     }
     shown.iter_mut().for_each(|(_, answer)| drop_what_passes(answer));

@@ -1,9 +1,8 @@
-//! Nodes whose process has ended without a word, and this node when its database is gone.
+//! Requests of a node whose database is gone.
 
 use std::time::Duration;
 
-use chorus_base::error::{Elsewhere, Error, MAYBE_STORED_HINT};
-use chorus_journal::Owner;
+use chorus_base::error::{Error, MAYBE_STORED_HINT};
 use chorus_proto::ErrorKind;
 
 use super::claims::AgentClaims;
@@ -25,23 +24,5 @@ impl AgentClaims {
         }
         let hint = if is_read { "check that PostgreSQL is running, then try again" } else { MAYBE_STORED_HINT };
         Error::new(ErrorKind::StorageUnavailable, "this node has lost its connection to PostgreSQL").hint(hint)
-    }
-
-    /// Lets the agents of a node be claimed whose address refuses connections, if its heartbeat is late, too. Returns whether this has
-    /// changed anything.
-    pub async fn presume_dead(&self, there: Elsewhere) -> bool {
-        let Some(ownership) = &self.store.ownership else { return false };
-        let Elsewhere { node, address } = there;
-        match ownership.presume_dead(Owner { node: node.clone(), address }).await {
-            Ok(true) => {
-                tracing::warn!(node, "a node has crashed: others may take its agents over");
-                true
-            }
-            Ok(false) => false,
-            Err(failure) => {
-                tracing::info!(node, %failure, "cannot find out whether a node has ended");
-                false
-            }
-        }
     }
 }

@@ -380,7 +380,7 @@ impl SessionReader {
                     .get(&row.header.agent_id)
                     .map(|dir| session_files::path_of(dir, &row.header.session_id))
                     .unwrap_or_default();
-                let available = row.corrupt.is_none() && (path.is_file() || self.store.is_shared(&row));
+                let available = row.corrupt.is_none() && (self.store.is_shared(&row) || path.is_file());
                 Session {
                     header: row.header,
                     short_id,
