@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use chorus_proto::Client;
+use chorus_proto::methods::context::{Append, AppendParams};
+use chorus_proto::{Client, NewMessage, Role};
 use chorus_tests::Daemon;
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::measure::{Measurement, median, print_report, time};
@@ -50,7 +51,15 @@ fn measure_fault(fault: Fault, what: &str) -> Result {
         killed.client().append(&agent, "hello");
         assert_eq!(client.append(&agent, "from the other node"), 2);
         nodes.runtime.block_on(pause(Duration::from_millis(HEARTBEAT + rng.below(HEARTBEAT))));
-        let asked = |client: &mut Client| time(|| assert_eq!(client.append(&agent, "are you there?"), 3));
+        // With a key, because the silent node may have got it: it is sent again to the next one.
+        let params = AppendParams {
+            agent: Some(agent.clone()),
+            messages: vec![NewMessage::text(Role::User, "are you there?")],
+            key: Some("asked".into()),
+            ..Default::default()
+        };
+        let asked =
+            |client: &mut Client| time(|| assert_eq!(client.call::<Append>(&params).expect("an answer").messages, 3));
         match fault {
             Fault::Killed => {
                 killed.kill9();

@@ -279,10 +279,18 @@ fn a_restored_session_recalls_again() {
     assert_eq!(recalled_lines(&first)[1], format!("> {FACT}"));
     let mut client = fixture.client();
     client.save("a", "about ports");
-    clear(&mut client, "a");
-    client.restore("a", "about ports");
-    assert_eq!(recalled(&mut client, "a"), [], "the session has no texts");
-    assert_eq!(recalled_lines(&ask_again(&fixture, "Say it again.")), recalled_lines(&first));
+    // Each try with the same window: a turn that recalls nothing adds to it.
+    let again = loop {
+        clear(&mut client, "a");
+        client.restore("a", "about ports");
+        assert_eq!(recalled(&mut client, "a"), [], "the session has no texts");
+        let before = timeouts(&fixture);
+        let system = ask(&fixture, "Say it again.");
+        if timeouts(&fixture) == before {
+            break system;
+        }
+    };
+    assert_eq!(recalled_lines(&again), recalled_lines(&first));
 }
 
 #[test]
