@@ -88,7 +88,11 @@ fn from_toml(config: &mut Config, text: &str, path: &Path, source: &ConfigSource
         let given = name.get_ref().as_ref();
         let at = name.span().start;
         let Some(key) = keys().find(|key| key.table == table && key.name == given) else {
-            return Err(wrong(at, format!("unknown key `{}`", dotted_name(table, given)), suggest_key(table, given)));
+            let hint = match value.get_ref() {
+                DeValue::Table(_) => suggest_table(table, given).unwrap_or_else(|| suggest_key(table, given)),
+                _ => suggest_key(table, given),
+            };
+            return Err(wrong(at, format!("unknown key `{}`", dotted_name(table, given)), hint));
         };
         (key.set)(config, &RawConfigValue::from_toml(value.get_ref()))
             .map_err(|e| wrong(at, format!("`{}` {e}", dotted_name(table, given)), "fix the value".into()))?;
@@ -112,6 +116,16 @@ fn record_origins(config: &mut Config, table: &str, content: &DeTable<'_>, path:
         };
         config.origins.extend(keys.into_iter().map(|key| (key, Origin::File(path.to_owned()))));
     }
+}
+
+/// The hint about an unknown table: the most similar one in the same place.
+fn suggest_table(table: &str, given: &str) -> Option<String> {
+    let above = if table.is_empty() { String::new() } else { format!("{table}.") };
+    let inside = |key: &'static str| key.strip_prefix(&above)?.split('.').next().filter(|name| !name.is_empty());
+    let named = if table.is_empty() { &NAMED_TABLES[..] } else { &[] };
+    let name = closest_match(given, keys().filter_map(|key| inside(key.table)).chain(named.iter().copied()))?;
+    // Those of the user's names are suggested as keys are.
+    (!named.contains(&name)).then(|| format!("did you mean `[{above}{name}]`?"))
 }
 
 /// The hint about an unknown key: the most similar key of its table, else of any table.
@@ -163,6 +177,13 @@ mod tests {
         let failure = read("durability = \"always\"\n\n[defaults]\nidel_timeout = \"5m\"\n").unwrap_err();
         assert_eq!(failure.message, "config.toml, line 4: unknown key `defaults.idel_timeout`");
         assert_eq!(failure.hint.as_deref(), Some("did you mean `defaults.idle_timeout`?"));
+        let in_cluster = [("clusters", "cluster"), ("stores", "store"), ("store.session", "store.sessions")];
+        let known = in_cluster.into_iter().filter(|_| cfg!(feature = "cluster"));
+        for (given, meant) in known.chain([("default", "defaults"), ("retentoin", "retention")]) {
+            let failure = read(&format!("[{given}]\nidle_timeout = \"5m\"\n")).unwrap_err();
+            assert_eq!(failure.message, format!("config.toml, line 1: unknown key `{given}`"));
+            assert_eq!(failure.hint, Some(format!("did you mean `[{meant}]`?")));
+        }
         let failure = read("idle_timeout = \"5m\"\n").unwrap_err();
         assert_eq!(failure.hint.as_deref(), Some("did you mean `defaults.idle_timeout`?"));
     }
