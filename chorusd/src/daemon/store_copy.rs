@@ -72,7 +72,14 @@ pub(crate) fn copy_store(
         return Err(Error::new(ErrorKind::InvalidConfig, format!("{variable} overrides the configuration"))
             .hint(format!("unset {variable}, and set it in the table [store] of {}", places.config.display())));
     }
+    if config.store.kind == to {
+        return Err(finish_former(&places.home, &config)?);
+    }
     let setting = StoreSetting { kind: to, url: choose_url(&mut config, url) };
+    let url = postgres_store::read_url(&config.store.url)?;
+    // That this can be done is known before the work.
+    let new_config = change_store(&places.config, &setting)?;
+    let node = cluster_ports::node_name(&config.cluster)?;
     home_dir::prepare(&places.home)?;
     let _lock = InstanceLock::acquire(&places.home).map_err(|failure| match failure.kind {
         ErrorKind::AlreadyExists => Error { hint: Some("chorusctl daemon stop".into()), ..failure },
@@ -81,22 +88,16 @@ pub(crate) fn copy_store(
     let redactor = build_redactor(places, &config);
     log::start(&places.home, config.log_level, false, redactor.clone())?;
     build_runtime()?.block_on(async {
-        if config.store.kind == to {
-            // The last attempt may have ended after it had changed the configuration.
-            return Err(finish_former(&places.home, &config).await?);
-        }
-        let url = postgres_store::read_url(&config.store.url)?;
-        // That this can be done is known before the work.
-        let new_config = change_store(&places.config, &setting)?;
-        let node = cluster_ports::node_name(&config.cluster)?;
         let bodies = open_bodies(&config, &places.home, &redactor).await?;
         let copy = StoreCopy { home: places.home.clone(), url: url.clone(), node, version: VERSION, bodies };
         let (summary, set_aside) = match to {
             StoreKind::Postgres => {
+                copy.check_target().await?;
                 prepare_databases(&places.home, redactor).await?;
                 (copy.to_postgres(report).await?, None)
             }
             StoreKind::Sqlite => {
+                copy.check_source().await?;
                 prepare_staging(&places.home)?;
                 home_dir::prepare(&places.home.join(STAGING_DIR))?;
                 prepare_databases(&places.home.join(STAGING_DIR), redactor).await?;
@@ -135,12 +136,21 @@ fn choose_url(config: &mut Config, url: Option<StoreUrl>) -> Option<StoreUrl> {
     url
 }
 
-/// Removes what an earlier copy has left, and returns the error of a store that is where it should be.
-async fn finish_former(home: &Path, config: &Config) -> Result<Error> {
-    if config.store.kind == StoreKind::Postgres {
-        remove_marker(&postgres_store::read_url(&config.store.url)?).await?;
+/// Returns the error of a store that is where it should be. Removes what an earlier copy has left, which may have ended after it had
+/// changed the configuration, unless a daemon runs.
+fn finish_former(home: &Path, config: &Config) -> Result<Error> {
+    home_dir::prepare(home)?;
+    match InstanceLock::acquire(home) {
+        Ok(_lock) => {
+            if config.store.kind == StoreKind::Postgres {
+                let url = postgres_store::read_url(&config.store.url)?;
+                build_runtime()?.block_on(remove_marker(&url))?;
+            }
+            remove_staging(home)?;
+        }
+        Err(failure) if failure.kind == ErrorKind::AlreadyExists => {}
+        Err(failure) => return Err(failure),
     }
-    remove_staging(home)?;
     let what = format!("the store of this home is in {} already", name_of(config.store.kind));
     Ok(Error::new(ErrorKind::AlreadyExists, what).hint("nothing to copy; see chorusctl settings show store.kind"))
 }

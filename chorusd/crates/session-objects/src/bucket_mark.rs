@@ -38,15 +38,36 @@ pub async fn check_or_mark(bucket: &dyn Bucket, prefix: &Prefix, id: Uuid, is_ma
     }
 }
 
+/// Checks that the bucket is not that of another cluster than `id`, which may not exist yet. Writes nothing.
+///
+/// # Errors
+/// As [`check_or_mark`].
+pub(crate) async fn check_mark(bucket: &dyn Bucket, prefix: &Prefix, id: Option<Uuid>) -> Result<()> {
+    let key = prefix.join(NAME);
+    match (bucket.get(&key).await?, id) {
+        (None, _) => Ok(()),
+        (Some(mark), Some(id)) => compare(&key, &mark, id),
+        (Some(_), None) => {
+            let hint = format!(
+                "use another bucket or prefix for each cluster; if no cluster uses this one any more: delete the object {key}"
+            );
+            Err(Error::new(ErrorKind::InvalidConfig, belongs_to_another(&key)).hint(hint))
+        }
+    }
+}
+
+fn belongs_to_another(key: &str) -> String {
+    format!("the bucket of [store.sessions] belongs to another cluster: its object {key} has another id")
+}
+
 fn compare(key: &str, mark: &[u8], id: Uuid) -> Result<()> {
     let found = str::from_utf8(mark).ok().and_then(|text| Uuid::try_parse(text.trim()).ok());
     if found == Some(id) {
         return Ok(());
     }
-    let what = format!("the bucket of [store.sessions] belongs to another cluster: its object {key} has another id");
     let hint = format!(
         "use another bucket or prefix for each cluster; if this database was restored, copied or created again, and no other cluster uses the bucket: \
          store {key} with {id}"
     );
-    Err(Error::new(ErrorKind::InvalidConfig, what).hint(hint))
+    Err(Error::new(ErrorKind::InvalidConfig, belongs_to_another(key)).hint(hint))
 }

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::block_index::{Block, BlockIndex, TRAILER_BYTES, build_object, corrupt, parse_messages, row_of_trailer};
 use crate::bodies::{BodyFuture, BodyRow, FoundBody, NewBody, SessionBodies, WrittenBody};
 use crate::bucket::{Bucket, missing};
-use crate::bucket_mark::check_or_mark;
+use crate::bucket_mark::{check_mark, check_or_mark};
 use crate::cache::BodyCache;
 use crate::digest::{sha256, sha256_hex, to_hex};
 use crate::key::{BodyKey, Prefix};
@@ -50,6 +50,14 @@ impl ObjectBodies {
     /// As [`check_or_mark`].
     pub async fn check_or_mark(&self, cluster: Uuid, is_marked: bool) -> Result<()> {
         check_or_mark(&*self.bucket, &self.prefix, cluster, is_marked).await
+    }
+
+    /// Checks that the bucket is not that of another cluster than `cluster`, which may not exist yet. Writes nothing.
+    ///
+    /// # Errors
+    /// As [`check_or_mark`].
+    pub async fn check_mark(&self, cluster: Option<Uuid>) -> Result<()> {
+        check_mark(&*self.bucket, &self.prefix, cluster).await
     }
 
     async fn write_messages(&self, body: &NewBody, messages: &[StoredMessage]) -> Result<WrittenBody> {

@@ -27,6 +27,7 @@ use chorus_base::error::Result;
 use chorus_session_objects::{ObjectBodies, SessionBodies};
 use chorus_store_postgres::{DatabaseUrl, STALE_AFTER, migrate};
 use serde::Serialize;
+use tokio_postgres::Client;
 
 pub use self::copy::ComparedTable;
 pub use self::marker::{refuse_unfinished, remove_marker};
@@ -71,25 +72,57 @@ pub struct CopySummary {
 }
 
 impl StoreCopy {
-    async fn connect(&self) -> Result<PostgresSide> {
-        let mut client = self.url.connect().await?;
+    /// Connects to the database. Nothing is created in one of another program.
+    async fn connect(&self) -> Result<Client> {
+        let client = self.url.connect().await?;
         self.url.check_version(&client).await?;
-        // Before anything is created in the database of another program.
         marker::refuse_unknown_tables(&client).await?;
+        Ok(client)
+    }
+
+    async fn side(&self, mut client: Client) -> Result<PostgresSide> {
         migrate(&mut client).await?;
-        marker::refuse_running_nodes(&client, STALE_AFTER.as_secs_f64()).await?;
         Ok(PostgresSide { url: self.url.clone(), node: self.node.clone(), client, attempt: None })
+    }
+
+    /// Checks that the home may be copied to PostgreSQL. Nothing is written to the database, the bucket and the home.
+    ///
+    /// # Errors
+    /// As [`StoreCopy::to_postgres`].
+    pub async fn check_target(&self) -> Result<()> {
+        self.connect_to_target().await.map(drop)
+    }
+
+    async fn connect_to_target(&self) -> Result<Client> {
+        let client = self.connect().await?;
+        marker::check_target(&client, staging::find_copy_id(&self.home)?).await?;
+        marker::check_bucket(&client, self.bodies.as_deref()).await?;
+        Ok(client)
+    }
+
+    /// Checks that PostgreSQL may be copied to the home. Nothing is written to either.
+    ///
+    /// # Errors
+    /// As [`StoreCopy::to_sqlite`].
+    pub async fn check_source(&self) -> Result<()> {
+        self.connect_to_source().await.map(drop)
+    }
+
+    async fn connect_to_source(&self) -> Result<Client> {
+        let client = self.connect().await?;
+        marker::check_source(&client, &self.node, STALE_AFTER.as_secs_f64()).await?;
+        Ok(client)
     }
 
     /// Copies the databases of the home to PostgreSQL, or continues that.
     ///
     /// # Errors
-    /// `already_exists` if the database has anything else than an earlier copy of this home; `busy` if a daemon uses it;
-    /// `invalid_config` if the bucket is that of another cluster; `corrupt_session` with the names of damaged sessions; those of the
-    /// databases.
+    /// `already_exists` if the database has anything else than an earlier copy of this home; `invalid_config` if the bucket is that of
+    /// another cluster; `corrupt_session` with the names of damaged sessions; those of the databases.
     pub async fn to_postgres(&self, report: &mut dyn FnMut(Progress)) -> Result<CopySummary> {
+        let client = self.connect_to_target().await?;
         let copy = staging::copy_id(&self.home)?;
-        let mut there = self.connect().await?;
+        let mut there = self.side(client).await?;
         let attempt = marker::start_attempt(&there.client, copy).await?;
         there.attempt = Some(attempt);
         marker::take_bucket(&there.client, self.bodies.as_deref()).await?;
@@ -106,10 +139,10 @@ impl StoreCopy {
     /// of the home.
     ///
     /// # Errors
-    /// `busy` if a daemon uses the database; `unsupported` if it has what belongs to other nodes; as [`StoreCopy::to_postgres`].
+    /// `not_found` if the database has no store of Chorus; `denied` if it has a part of a home; `unsupported` if it has what belongs to
+    /// other nodes; `busy` if a daemon uses it; as [`StoreCopy::to_postgres`].
     pub async fn to_sqlite(&self, report: &mut dyn FnMut(Progress)) -> Result<CopySummary> {
-        let there = self.connect().await?;
-        marker::refuse_other_nodes(&there.client, &self.node).await?;
+        let there = self.side(self.connect_to_source().await?).await?;
         let source = Side::Postgres(Box::new(there));
         let target = Side::Sqlite(Box::new(SqliteSide::open(&self.home.join(STAGING_DIR))?));
         self.run(&source, &target, report).await

@@ -34,32 +34,76 @@ pub(crate) async fn start_attempt(client: &Client, copy: Uuid) -> Result<Attempt
         // Two statements of one message are one transaction.
         client.batch_execute(&create).await.map_err(|e| failed(&e))?;
     }
-    let used = "SELECT EXISTS (SELECT FROM nodes WHERE boot > 0)";
-    if client.query_typed_one(used, &[]).await.map_err(|e| failed(&e))?.get(0) {
-        return Err(other_data("a daemon has used it since the copy"));
-    }
+    refuse_used(client).await?;
     let next = format!("UPDATE {TABLE} SET attempt = attempt + 1, finished = false WHERE copy = $1 RETURNING attempt");
     let rows = client.query_typed(&next, &[(&copy, Type::UUID)]).await.map_err(|e| failed(&e))?;
     match rows.first() {
         Some(row) => Ok(Attempt { number: row.get(0) }),
-        None => Err(other_data("it has an unfinished copy of another home")),
+        None => Err(copy_of_another_home()),
     }
 }
 
+/// Checks that a home may be copied to the database, in which nothing is created before. `copy` is the id of its unfinished copy,
+/// if it has one.
+///
+/// # Errors
+/// As [`start_attempt`].
+pub(crate) async fn check_target(client: &Client, copy: Option<Uuid>) -> Result<()> {
+    if !has_marker(client).await? {
+        return refuse_data(client).await;
+    }
+    refuse_used(client).await?;
+    let found = client.query_typed(&format!("SELECT copy FROM {TABLE}"), &[]).await.map_err(|e| failed(&e))?;
+    let is_own = found.first().is_none_or(|row| Some(row.get(0)) == copy);
+    if is_own { Ok(()) } else { Err(copy_of_another_home()) }
+}
+
+fn copy_of_another_home() -> Error {
+    other_data("it has an unfinished copy of another home")
+}
+
 async fn has_marker(client: &Client) -> Result<bool> {
-    let sql = format!("SELECT to_regclass('{TABLE}') IS NOT NULL");
+    has_table(client, TABLE).await
+}
+
+async fn has_table(client: &Client, name: &str) -> Result<bool> {
+    let sql = format!("SELECT to_regclass('{name}') IS NOT NULL");
     Ok(client.query_typed_one(&sql, &[]).await.map_err(|e| failed(&e))?.get(0))
+}
+
+/// Refuses a database that a daemon has used since a copy to it.
+async fn refuse_used(client: &Client) -> Result<()> {
+    let used = "SELECT EXISTS (SELECT FROM nodes WHERE boot > 0)";
+    match client.query_typed_one(used, &[]).await.map_err(|e| failed(&e))?.get(0) {
+        true => Err(other_data("a daemon has used it since the copy")),
+        false => Ok(()),
+    }
 }
 
 /// Refuses a database in which anything is stored.
 async fn refuse_data(client: &Client) -> Result<()> {
-    for table in tables::all().map(|table| table.postgres).chain(["heads", "nodes"]) {
+    if has_table(client, "nodes").await? {
+        let rows = client.query_typed("SELECT id FROM nodes ORDER BY id", &[]).await.map_err(|e| failed(&e))?;
+        if !rows.is_empty() {
+            let names: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+            return Err(other_data(&format!("it is the store of {}", name_nodes(&names))));
+        }
+    }
+    for table in tables::all().map(|table| table.postgres).chain(["heads"]) {
+        if !has_table(client, table).await? {
+            continue;
+        }
         let sql = format!("SELECT EXISTS (SELECT FROM {table})");
         if client.query_typed_one(&sql, &[]).await.map_err(|e| failed(&e))?.get(0) {
             return Err(other_data(&format!("it has rows in the table {table}")));
         }
     }
     Ok(())
+}
+
+/// Formats `the node a`, or `the nodes a, b`.
+fn name_nodes(names: &[String]) -> String {
+    format!("the {} {}", if names.len() == 1 { "node" } else { "nodes" }, names.join(", "))
 }
 
 fn other_data(why: &str) -> Error {
@@ -82,6 +126,20 @@ pub async fn remove_marker(url: &DatabaseUrl) -> Result<()> {
     client.batch_execute(&format!("DROP TABLE IF EXISTS {TABLE}")).await.map_err(|e| failed(&e))
 }
 
+/// Checks that no other cluster uses the bucket. Writes nothing.
+///
+/// # Errors
+/// As [`take_bucket`].
+pub(crate) async fn check_bucket(client: &Client, bodies: Option<&ObjectBodies>) -> Result<()> {
+    let Some(bodies) = bodies else { return Ok(()) };
+    // Without the table, the database has no id yet.
+    let id = match has_table(client, "cluster").await? {
+        true => Some(client.query_typed_one("SELECT id FROM cluster", &[]).await.map_err(|e| failed(&e))?.get(0)),
+        false => None,
+    };
+    bodies.check_mark(id).await
+}
+
 /// Makes sure that no other cluster uses the bucket, before anything is written to it. No daemon has used the database, so an earlier
 /// attempt may have had another bucket, or one where this has none.
 ///
@@ -101,8 +159,11 @@ pub(crate) async fn take_bucket(client: &Client, bodies: Option<&ObjectBodies>) 
 /// # Errors
 /// `denied` if there is one; fails if the database cannot be reached.
 pub async fn refuse_unfinished(url: &DatabaseUrl) -> Result<()> {
-    let client = url.connect().await?;
-    if !has_marker(&client).await? {
+    refuse_unfinished_copy(&url.connect().await?).await
+}
+
+async fn refuse_unfinished_copy(client: &Client) -> Result<()> {
+    if !has_marker(client).await? {
         return Ok(());
     }
     let sql = format!("SELECT EXISTS (SELECT FROM {TABLE} WHERE NOT finished)");
@@ -130,11 +191,26 @@ pub(crate) async fn refuse_unknown_tables(client: &Client) -> Result<()> {
     Ok(())
 }
 
+/// Checks that the database may be copied to SQLite as the home of `node`: what no stop of a daemon would change comes first.
+///
+/// # Errors
+/// `not_found` if no daemon has used it; `denied` with a part of a home; `unsupported` if it has what belongs to other nodes; `busy` if
+/// a daemon uses it.
+pub(crate) async fn check_source(client: &Client, node: &str, stale_after: f64) -> Result<()> {
+    if !has_table(client, "nodes").await? {
+        return Err(Error::new(ErrorKind::NotFound, "the database has no store of Chorus")
+            .hint("check the URL that the table [store] of config.toml names"));
+    }
+    refuse_unfinished_copy(client).await?;
+    refuse_other_nodes(client, node).await?;
+    refuse_running_nodes(client, stale_after).await
+}
+
 /// Refuses a database that a daemon uses.
 ///
 /// # Errors
 /// `busy` with the names of the nodes that run.
-pub(crate) async fn refuse_running_nodes(client: &Client, stale_after: f64) -> Result<()> {
+async fn refuse_running_nodes(client: &Client, stale_after: f64) -> Result<()> {
     let sql = "SELECT id FROM nodes WHERE NOT stopped
         AND heartbeat > clock_timestamp() - make_interval(secs => $1) ORDER BY id";
     let rows = client.query_typed(sql, &[(&stale_after, Type::FLOAT8)]).await.map_err(|e| failed(&e))?;
@@ -150,9 +226,13 @@ pub(crate) async fn refuse_running_nodes(client: &Client, stale_after: f64) -> R
 ///
 /// # Errors
 /// `unsupported` with the names of the other nodes.
-pub(crate) async fn refuse_other_nodes(client: &Client, node: &str) -> Result<()> {
+async fn refuse_other_nodes(client: &Client, node: &str) -> Result<()> {
     let mut others: Vec<String> = Vec::new();
     for table in ["audit_log", "captured_files"] {
+        // An early version of the schema had none.
+        if !has_table(client, table).await? {
+            continue;
+        }
         let sql = format!("SELECT DISTINCT node FROM {table} WHERE node <> $1");
         let rows = client.query_typed(&sql, &[(&node, Type::TEXT)]).await.map_err(|e| failed(&e))?;
         others.extend(rows.iter().map(|row| row.get::<_, String>(0)));

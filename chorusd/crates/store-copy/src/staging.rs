@@ -22,23 +22,29 @@ fn failed(path: &Path, error: &io::Error) -> Error {
     Error::io(format_args!("cannot change {}", path.display()), error)
 }
 
-/// Returns the id of the copy of this home that is not finished, or makes one.
-pub(crate) fn copy_id(home: &Path) -> Result<Uuid> {
-    let dir = home.join(STAGING_DIR);
-    let path = dir.join(ID_FILE);
+/// Returns the id of the copy of this home that is not finished; `None` if there is none.
+pub(crate) fn find_copy_id(home: &Path) -> Result<Option<Uuid>> {
+    let path = home.join(STAGING_DIR).join(ID_FILE);
     match fs::read_to_string(&path) {
-        Ok(text) => text.trim().parse().map_err(|_| {
+        Ok(text) => text.trim().parse().map(Some).map_err(|_| {
             Error::invalid(format!("{} is not an id", path.display())).hint("delete it, and use an empty database")
         }),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => {
-            let id = Uuid::new_v4();
-            create_private(&dir).map_err(|e| failed(&dir, &e))?;
-            write_private(&path, id.to_string().as_bytes()).map_err(|e| failed(&path, &e))?;
-            sync_dir(&dir).map_err(|e| failed(&dir, &e))?;
-            Ok(id)
-        }
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(e) => Err(failed(&path, &e)),
     }
+}
+
+/// Returns the id of the copy of this home that is not finished, or makes one.
+pub(crate) fn copy_id(home: &Path) -> Result<Uuid> {
+    if let Some(id) = find_copy_id(home)? {
+        return Ok(id);
+    }
+    let (id, dir) = (Uuid::new_v4(), home.join(STAGING_DIR));
+    let path = dir.join(ID_FILE);
+    create_private(&dir).map_err(|e| failed(&dir, &e))?;
+    write_private(&path, id.to_string().as_bytes()).map_err(|e| failed(&path, &e))?;
+    sync_dir(&dir).map_err(|e| failed(&dir, &e))?;
+    Ok(id)
 }
 
 /// Deletes the [`STAGING_DIR`] if only a part of the databases is in it, because the last attempt ended while it moved them.

@@ -7,6 +7,7 @@ mod round_trip;
 use std::path::PathBuf;
 
 use chorus_proto::Client;
+use chorus_store_postgres::DatabaseUrl;
 use chorus_tests::client_ext::ClientExt as _;
 use chorus_tests::ctl::{Output, chorusctl};
 use chorus_tests::postgres::Database;
@@ -48,6 +49,23 @@ impl CopiedHome {
 
     fn to_sqlite(&self) -> Output {
         chorusctl(&self.home, ["--json", "store", "copy", "--to", "sqlite"])
+    }
+
+    /// Returns the number that a query of its database has.
+    fn query(&self, sql: &str) -> i64 {
+        self.with_database(async |client| client.query_one(sql, &[]).await.expect("a row").get(0))
+    }
+
+    fn execute(&self, sql: &str) {
+        self.with_database(async |client| client.batch_execute(sql).await.expect("a change"));
+    }
+
+    fn with_database<T>(&self, work: impl AsyncFnOnce(tokio_postgres::Client) -> T) -> T {
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        runtime.block_on(async {
+            let url = DatabaseUrl::from_file(&self.url_file()).expect("the URL");
+            work(url.connect().await.expect("a connection")).await
+        })
     }
 
     fn config(&self) -> String {

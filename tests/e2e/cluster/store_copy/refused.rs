@@ -9,6 +9,53 @@ use chorus_tests::postgres::Database;
 
 use super::CopiedHome;
 
+/// Counts the tables of a database.
+const TABLES: &str = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'";
+
+#[test]
+fn a_database_that_a_cluster_uses_is_refused_as_one_that_is_not_empty() {
+    let Some(first) = CopiedHome::create("") else { return };
+    let Some(second) = CopiedHome::create("") else { return };
+    first.with_daemon(|client| client.init("a"));
+    first.to_postgres().expect_success();
+    let daemon = Daemon::start(&first.home);
+    let file = first.url_file();
+    let file = file.to_str().expect("UTF-8");
+    let refused = chorusctl(&second.home, ["store", "copy", "--to", "postgres", "--url-file", file]);
+    let text = refused.expect_failure_with_hint(refused.status);
+    assert!(text.contains("the database is not empty: it is the store of the node a"), "{text}");
+    assert!(text.contains("create an empty database") && !text.contains("stop"), "{text}");
+    // Nor does its own daemon have to stop to learn that the store is there.
+    let again = first.to_postgres();
+    assert!(again.expect_failure(again.status).contains("nothing to copy"), "{}", again.stderr);
+    assert!(daemon.terminate().success());
+    // What another home has begun there is its own affair.
+    let begun = second.url_file();
+    let begun = begun.to_str().expect("UTF-8");
+    second.execute("CREATE TABLE store_copy (copy uuid NOT NULL, attempt bigint NOT NULL, finished boolean NOT NULL)");
+    let again = chorusctl(&first.home, ["store", "copy", "--to", "postgres", "--url-file", begun]);
+    assert!(again.expect_failure(again.status).contains("nothing to copy"), "{}", again.stderr);
+    assert_eq!(second.query(TABLES), 1);
+}
+
+#[test]
+fn a_database_without_a_store_is_not_copied_to_sqlite() {
+    let Some(home) = CopiedHome::create("") else { return };
+    home.with_daemon(|client| client.init("a"));
+    let sqlite = home.config();
+    home.home.write_config(&format!("{sqlite}[store]\nkind = \"postgres\"\nurl_file = \"url\"\n"));
+    let before = home.config();
+    let refused = home.to_sqlite();
+    assert!(
+        refused.expect_failure(refused.status).contains("the database has no store of Chorus"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!((home.config(), home.query(TABLES)), (before, 0));
+    home.home.write_config(&sqlite);
+    home.with_daemon(|client| assert_eq!(client.agent_status("a").name, "a"));
+}
+
 #[test]
 fn a_running_daemon_is_refused() {
     let Some(home) = CopiedHome::create("") else { return };
@@ -63,6 +110,7 @@ fn a_bucket_of_another_cluster_is_refused_before_anything_is_written_to_it() {
     let refused = second.to_postgres();
     assert!(refused.expect_failure(refused.status).contains("belongs to another cluster"), "{}", refused.stderr);
     assert_eq!((second.config(), super::super::sessions::objects(bucket.path())), (before, objects));
+    assert_eq!(second.query(TABLES), 0, "tables were made before the refusal");
     // Attempts with other buckets continue, and the first cluster has its own as before.
     let others = [(); 2].map(|()| tempfile::tempdir().expect("a directory"));
     let use_bucket = |from: &Path, to: &Path| {
