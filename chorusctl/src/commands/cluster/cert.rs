@@ -61,6 +61,12 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
     }
     let count = pluralize(created.nodes.len() as u64, "certificate");
     app.stdout.status_line(&format!("{count}, valid until {}", sanitize::one_line(&created.valid_until)))?;
+    if created.new_authority {
+        app.stdout.flush()?;
+        app.stderr.warning(
+            "nodes with certificates of another authority do not trust these; add nodes with --dir and the directory of their authority",
+        );
+    }
     app.stderr.hint("copy the directory of each node to that node; keep ca-key.pem here");
     Ok(())
 }

@@ -77,8 +77,8 @@ impl From<FileProblem> for IssueError {
 /// `ca.pem` with `ca-key.pem` into `dir` if they are not there. Files of an earlier certificate of a node are replaced.
 ///
 /// # Errors
-/// If a name or host is wrong or an authority is there that was made in another way, before anything is written; if a file
-/// cannot be read or written.
+/// If a name or host is wrong, an authority is there that was made in another way, or certificates are there without theirs,
+/// before anything is written; if a file cannot be read or written.
 pub fn issue_certificates(dir: &Path, nodes: &[NewNode], now: Timestamp) -> Result<Issued, IssueError> {
     for (place, node) in nodes.iter().enumerate() {
         check_node(node)?;
@@ -90,6 +90,9 @@ pub fn issue_certificates(dir: &Path, nodes: &[NewNode], now: Timestamp) -> Resu
     let today = now.to_zoned(jiff::tz::TimeZone::UTC).date();
     let (authority_file, authority_key) = (dir.join("ca.pem"), dir.join("ca-key.pem"));
     let new_authority = !exists(&authority_file)?;
+    if new_authority && !exists(&authority_key)? {
+        refuse_certificates(dir)?;
+    }
     let params = authority_params(today)?;
     let key = match new_authority && !exists(&authority_key)? {
         true => KeyPair::generate().map_err(|e| IssueError::signing(&e))?,
@@ -114,6 +117,25 @@ pub fn issue_certificates(dir: &Path, nodes: &[NewNode], now: Timestamp) -> Resu
         write_node(dir, node, &authority, &certificate, &key, now)?;
     }
     Ok(Issued { new_authority, valid_until })
+}
+
+/// Refuses a directory with certificates of nodes: another authority than theirs would sign the new ones.
+fn refuse_certificates(dir: &Path) -> Result<(), IssueError> {
+    let found = match std::fs::read_dir(dir) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        found => found.map_err(|e| IssueError::io(dir, &e))?,
+    };
+    match found.flatten().map(|entry| entry.path()).find(|node| node.join("cert.pem").exists()) {
+        Some(node) => {
+            let what = format!("{} has certificates of nodes, and not their authority", dir.display());
+            let hint = format!(
+                "put ca.pem and ca-key.pem back that signed {}; for a new authority choose another directory: --dir DIR",
+                node.join("cert.pem").display()
+            );
+            Err(IssueError::new(what, hint))
+        }
+        None => Ok(()),
+    }
 }
 
 fn exists(path: &Path) -> Result<bool, IssueError> {

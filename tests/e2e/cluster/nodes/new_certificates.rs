@@ -9,7 +9,7 @@ use chorus_proto::Client;
 use chorus_proto::error::exit;
 use chorus_proto::methods::cluster::{Status, StatusParams};
 use chorus_tests::client_ext::ClientExt as _;
-use chorus_tests::ctl::chorusctl;
+use chorus_tests::ctl::{chorusctl, run_command};
 use chorus_tests::{Daemon, Home, home};
 
 use super::{Cluster, try_append};
@@ -95,6 +95,39 @@ fn what_cannot_be_signed_is_refused_and_nothing_is_written() {
     fs::remove_file(dir.join("ca-key.pem")).expect("a removal");
     create("b=127.0.0.1").expect_failure_with_hint(exit::USAGE.into());
     assert!(!dir.join("b").exists());
+}
+
+#[test]
+fn a_later_run_uses_the_authority_of_the_directory_and_never_replaces_it_silently() {
+    let home = home!();
+    let dir = home.temp_dir().join("work");
+    fs::create_dir(&dir).expect("a directory");
+    let create = |args: &[&str]| {
+        let mut command = home.command(home.bins.chorusctl);
+        command.current_dir(&dir).args(["cluster", "cert"]).args(args);
+        run_command(command, b"")
+    };
+    let first = create(&["a=127.0.0.1"]);
+    assert!(first.stderr.contains("another authority"), "{}", first.stderr);
+    assert!(first.expect_success().contains("created an authority: "));
+    let authority = fs::read(dir.join("chorus-certs/ca.pem")).expect("ca.pem");
+    let second = create(&["b=127.0.0.1"]);
+    assert!(!second.stderr.contains("another authority"), "{}", second.stderr);
+    assert!(!second.expect_success().contains("authority"));
+    assert_eq!(fs::read(dir.join("chorus-certs/ca.pem")).expect("ca.pem"), authority);
+    assert!(openssl_accepts(&dir.join("chorus-certs"), "b", "sslserver"));
+    // Another directory has another authority, and the command says so.
+    let other = create(&["c=127.0.0.1", "--dir", "other"]);
+    assert!(other.stderr.contains("another authority"), "{}", other.stderr);
+    assert!(other.expect_success().contains("created an authority: "));
+    // Where certificates are left without theirs, none is made.
+    for file in ["ca.pem", "ca-key.pem"] {
+        fs::remove_file(dir.join("chorus-certs").join(file)).expect("a removal");
+    }
+    let refused = create(&["b=127.0.0.1", "c=127.0.0.1"]);
+    let text = refused.expect_failure_with_hint(exit::USAGE.into());
+    assert!(text.contains("has certificates of nodes, and not their authority"), "{text}");
+    assert!(!dir.join("chorus-certs/c").exists() && !dir.join("chorus-certs/ca.pem").exists());
 }
 
 #[test]
