@@ -51,7 +51,16 @@ fn each_wrong_setting_is_named_with_what_to_do() -> Result {
     let wrong_use = format!("{}\nextendedKeyUsage=serverAuth", names_of("a"));
     let table = [
         (ClusterSettings { listen: "a:7700".into(), ..good.clone() }, "listen: \"a:7700\" is not", "0.0.0.0:7700"),
-        (ClusterSettings { advertise: "a".into(), ..good.clone() }, "advertise: \"a\" is not", "example"),
+        (
+            ClusterSettings { advertise: "a".into(), ..good.clone() },
+            "advertise: \"a\" is not a host and a port to connect to: the port is missing",
+            "example",
+        ),
+        (
+            ClusterSettings { advertise: "0.0.0.0:7700".into(), ..good.clone() },
+            "advertise: \"0.0.0.0:7700\" is not a host and a port to connect to: it stands for all addresses",
+            "example",
+        ),
         (ClusterSettings { ca: "/missing".into(), ..good.clone() }, "ca: /missing: the file does not exist", "path"),
         (ClusterSettings { ca: empty.clone(), ..good.clone() }, "no certificate is in it", "PEM"),
         (ClusterSettings { cert: empty.clone(), ..good.clone() }, "no certificate is in it", "PEM"),
@@ -65,7 +74,11 @@ fn each_wrong_setting_is_named_with_what_to_do() -> Result {
         (with("future", &names_of("a"), 3..9), "it is not valid before", "clock"),
         (with("soon", &names_of("a"), -1..9), "cert: the certificate expires on", "renew"),
         (with("b", &names_of("b"), VALID), "no URI chorus:node:a", "URI:chorus:node:a"),
-        (with("host", "DNS:b,URI:chorus:node:a", VALID), "it does not name 127.0.0.1", "subjectAltName = IP:127.0.0.1"),
+        (
+            with("host", "DNS:b,URI:chorus:node:a", VALID),
+            "it does not name 127.0.0.1, only b",
+            "subjectAltName = IP:127.0.0.1",
+        ),
         (with("use", &wrong_use, VALID), "has no clientAuth", "extendedKeyUsage = serverAuth, clientAuth"),
     ];
     for (settings, wanted, hint) in &table {

@@ -32,8 +32,9 @@ pub(crate) fn describe(error: &CertificateError) -> String {
         }
         CertificateError::NotValidForName => "it names another host".to_owned(),
         CertificateError::NotValidForNameContext { expected, presented } => {
-            let named = if presented.is_empty() { "no host".to_owned() } else { presented.join(", ") };
-            format!("it does not name {}, only {named}", expected.to_str())
+            let hosts: Vec<&str> = presented.iter().filter_map(|name| host_in(name)).collect();
+            let named = if hosts.is_empty() { "no host".to_owned() } else { format!("only {}", hosts.join(", ")) };
+            format!("it does not name {}, {named}", expected.to_str())
         }
         CertificateError::InvalidPurposeContext { required, .. } => match required {
             ExtendedKeyPurpose::ClientAuth => "its extendedKeyUsage has no clientAuth".to_owned(),
@@ -43,6 +44,12 @@ pub(crate) fn describe(error: &CertificateError) -> String {
         CertificateError::InvalidPurpose => "its extendedKeyUsage does not allow it".to_owned(),
         other => other.to_string(),
     }
+}
+
+/// The host in a name as rustls writes it, such as `DnsName("a.example.org")`; `None` for the URI of a node.
+fn host_in(name: &str) -> Option<&str> {
+    let inside = name.strip_prefix("DnsName(").or_else(|| name.strip_prefix("IpAddress("))?;
+    Some(inside.strip_suffix(')')?.trim_matches('"'))
 }
 
 /// A sentence about the alert with which the other side ended a handshake.

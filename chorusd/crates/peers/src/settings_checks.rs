@@ -15,7 +15,7 @@ use rustls::{CertificateError, RootCertStore};
 
 use crate::certificates::{NODE_URI, date, describe, node_names};
 use crate::pem_files::{FileProblem, read_authorities, read_chain, read_key};
-use crate::settings::{ClusterSettings, server_name};
+use crate::settings::{ClusterSettings, address_problem, server_name};
 
 /// Time before the end of a certificate from which on it is reported.
 const RENEW_BEFORE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
@@ -76,14 +76,9 @@ pub(crate) fn read_and_check(
     now: SystemTime,
 ) -> (Vec<SettingCheck>, Option<Files>) {
     let mut checks = vec![check_listen(&settings.listen)];
-    let host = server_name(&settings.advertise).map(|(name, ..)| name);
-    checks.push(match host {
-        Some(_) => SettingCheck::ok("advertise", settings.advertise.clone()),
-        None => {
-            let text = format!("{:?} is not a host and a port", settings.advertise);
-            SettingCheck::failed("advertise", text, "for example \"a.example.org:7700\"")
-        }
-    });
+    let is_usable = address_problem(&settings.advertise).is_none();
+    let host = server_name(&settings.advertise).filter(|_| is_usable).map(|(name, ..)| name);
+    checks.push(check_advertise(&settings.advertise));
     let roots = read_authorities(&settings.ca).map_err(|problem| checks.push(SettingCheck::file("ca", problem))).ok();
     let chain = read_chain(&settings.cert).map_err(|problem| checks.push(SettingCheck::file("cert", problem))).ok();
     let key = read_key(&settings.key).map_err(|problem| checks.push(SettingCheck::file("key", problem))).ok();
@@ -114,6 +109,12 @@ fn check_listen(listen: &str) -> SettingCheck {
             SettingCheck::failed("listen", text, "for example \"0.0.0.0:7700\"")
         }
     }
+}
+
+fn check_advertise(address: &str) -> SettingCheck {
+    let Some(problem) = address_problem(address) else { return SettingCheck::ok("advertise", address) };
+    let hint = "the host and the port at which other nodes reach this one, for example \"a.example.org:7700\"";
+    SettingCheck::failed("advertise", format!("{address:?} is not a host and a port to connect to: {problem}"), hint)
 }
 
 fn check_key(chain: &[CertificateDer<'static>], key: &PrivateKeyDer<'static>) -> SettingCheck {
