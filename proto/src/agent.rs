@@ -173,6 +173,10 @@ pub struct Agent {
     /// True if that node did not answer: whether it has a live context is not known.
     #[omit_empty]
     pub unreachable: bool,
+    /// True if no node of the cluster has it now, as after a move: the next request for it takes it to one. Its live context is
+    /// not known.
+    #[omit_empty]
+    pub unclaimed: bool,
     /// Why its model would not answer now; only in the status of one agent.
     #[omit_empty]
     pub blocked: Option<Blocked>,

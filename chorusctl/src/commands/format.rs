@@ -166,16 +166,27 @@ pub fn state_cell(state: AgentState) -> Cell {
     }
 }
 
-/// Formats an agent's state as [`state_cell`] does; `unreachable` if its node does not answer.
+/// Formats an agent's state as [`state_cell`] does; `unreachable` if its node does not answer, and `unclaimed` if no node has it.
 #[must_use]
 pub fn agent_state_cell(agent: &Agent) -> Cell {
-    if agent.unreachable { Cell::new(Style::Bad, "unreachable") } else { state_cell(agent.state) }
+    match agent {
+        Agent { unreachable: true, .. } => Cell::new(Style::Bad, "unreachable"),
+        Agent { unclaimed: true, .. } => Cell::new(Style::Faint, "unclaimed"),
+        _ => state_cell(agent.state),
+    }
 }
 
-/// Formats the node of a cluster that has an agent as a table cell.
+/// Returns whether agents are those of a cluster, so that they have a node, or none at the moment.
 #[must_use]
-pub fn node_cell(agent: &Agent) -> Cell {
-    sanitize::one_line(agent.node.as_deref().unwrap_or_default()).into()
+pub fn have_nodes(agents: &[Agent]) -> bool {
+    agents.iter().any(|agent| agent.node.is_some() || agent.unclaimed)
+}
+
+/// Formats the node of a cluster that has an agent; `-` if none has it.
+#[must_use]
+pub fn node(agent: &Agent) -> String {
+    let none = if agent.unclaimed { "-" } else { "" };
+    sanitize::one_line(agent.node.as_deref().unwrap_or(none))
 }
 
 /// Formats how long a turn has been running, or waiting for other turns of its agent, as a table cell.

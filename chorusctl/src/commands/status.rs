@@ -173,13 +173,13 @@ fn print_status(out: &mut Stdout, status: &StatusResult) -> Result<(), Error> {
         Column::new("LAST SESSION").flexible(),
     ];
     // In a cluster.
-    let has_nodes = status.agents.iter().any(|agent| agent.node.is_some());
+    let has_nodes = format::have_nodes(&status.agents);
     if has_nodes {
         columns.insert(1, Column::new("NODE"));
     }
     let mut table = Table::new(columns);
     for agent in &status.agents {
-        let mut rows = vec![(agent_row(out, agent), format::node_cell(agent))];
+        let mut rows = vec![(agent_row(out, agent), format::node(agent).into())];
         rows.extend(agent.conversations.iter().map(|live| (conversation_row(out, live), "".into())));
         for (mut row, node) in rows {
             if has_nodes {

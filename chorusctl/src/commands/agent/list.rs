@@ -13,7 +13,7 @@ use crate::ui::{Cell, Column, Stdout, Style, Table, sanitize};
 /// List agents
 ///
 /// A `*` marks the default agent, which `agent use` sets. `status` shows the last save of each agent. An agent is `unreachable` if its node of a
-/// cluster does not answer.
+/// cluster does not answer, and `unclaimed`, with `-` for its node, if no node has it: the next request for it takes it to one.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Include deleted agents
@@ -62,7 +62,7 @@ fn write_table(out: &mut Stdout, list: &ListResult) -> Result<(), Error> {
         Column::new("MODEL").flexible(),
     ];
     // In a cluster.
-    let has_nodes = list.agents.iter().any(|agent| agent.node.is_some());
+    let has_nodes = format::have_nodes(&list.agents);
     if has_nodes {
         columns.insert(2, Column::new("NODE"));
     }
@@ -70,7 +70,7 @@ fn write_table(out: &mut Stdout, list: &ListResult) -> Result<(), Error> {
     for agent in &list.agents {
         let mut row = agent_row(out, agent, list.chosen.as_deref());
         if has_nodes {
-            row.insert(2, format::node_cell(agent));
+            row.insert(2, format::node(agent).into());
         }
         table.add_row(row);
     }

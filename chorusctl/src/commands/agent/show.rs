@@ -38,6 +38,9 @@ fn print_agent(out: &mut Stdout, shown: &ShowResult) -> Result<(), Error> {
         let until = out.clock().until(deadline);
         write_field(out, "auto-save", &format!("in {until} unless a message arrives"))?;
     }
+    if agent.node.is_some() || agent.unclaimed {
+        write_field(out, "node", &format::node(agent))?;
+    }
     let created = out.clock().local_date_time(agent.created_at);
     write_field(out, "created", &created)?;
     let sessions = describe_sessions(out, shown);

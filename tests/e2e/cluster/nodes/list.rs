@@ -98,6 +98,40 @@ fn agents_of_a_node_that_does_not_answer_are_unreachable() {
 }
 
 #[test]
+fn an_agent_that_no_node_has_is_unclaimed_until_somebody_asks_for_it() {
+    let Some(cluster) = Cluster::create() else { return };
+    let homes = [cluster.node("a"), cluster.node("b")];
+    let a = Daemon::start(&homes[0]);
+    a.client().init("x");
+    // Nobody else is there to have it.
+    assert!(a.terminate().success());
+    let b = Daemon::start(&homes[1]);
+    for words in [["agent", "list"].as_slice(), &["status"]] {
+        let text = chorusctl(&homes[1], words).expect_success();
+        let row = text.lines().find(|line| line.trim_start().starts_with("x ")).unwrap_or_default();
+        let row: Vec<&str> = row.split_whitespace().collect();
+        assert!(text.contains("NODE") && row[..3] == ["x", "-", "unclaimed"], "{text}");
+    }
+    let unclaimed = |words: &[&str]| {
+        let listed = chorusctl(&homes[1], words).expect_json();
+        let agent = &listed["agents"][0];
+        (agent.get("node").cloned(), agent.get("unclaimed").cloned())
+    };
+    for words in [["agent", "list", "--json"], ["status", "--json", "--quiet"]] {
+        assert_eq!(unclaimed(&words), (None, Some(true.into())));
+    }
+    let shown = chorusctl(&homes[1], ["agent", "show", "x"]).expect_success();
+    let node = shown.lines().find_map(|line| line.trim_start().strip_prefix("node "));
+    assert_eq!(node.map(str::trim), Some("b"), "{shown}");
+    assert_eq!(unclaimed(&["agent", "list", "--json"]), (Some("b".into()), None));
+    // Through another node, it is the node that has it.
+    let _a = Daemon::start(&homes[0]);
+    let shown = chorusctl(&homes[0], ["agent", "show", "x", "--json"]).expect_json();
+    assert_eq!(shown["agent"]["node"], "b", "{shown}");
+    drop(b);
+}
+
+#[test]
 fn a_daemon_alone_says_that_it_has_no_cluster() {
     let home = home!().without_index();
     let mut command = home.command(home.bins.chorusd);
@@ -111,6 +145,10 @@ fn a_daemon_alone_says_that_it_has_no_cluster() {
         assert!(text.contains("this daemon is not in a cluster"), "{text}");
     }
     let agents = chorusctl(&home, ["agent", "list", "--json"]).expect_json();
-    assert!(agents["agents"][0].get("node").is_none(), "{agents}");
+    assert!(agents["agents"][0].get("node").is_none() && agents["agents"][0].get("unclaimed").is_none(), "{agents}");
+    let shown = chorusctl(&home, ["agent", "show", "x", "--json"]).expect_json();
+    assert!(shown["agent"].get("node").is_none(), "{shown}");
+    let shown = chorusctl(&home, ["agent", "show", "x"]).expect_success();
+    assert!(!shown.lines().any(|line| line.trim_start().starts_with("node ")), "{shown}");
     assert!(!chorusctl(&home, ["agent", "list"]).expect_success().contains("NODE"));
 }

@@ -69,7 +69,8 @@ impl AgentDescriber {
                     let agent = self.to_active_agent(entry, context, last, used);
                     let state = if conversations.is_empty() { agent.state } else { AgentState::Active };
                     let node = nodes.remove(&entry.settings.id);
-                    Agent { state, conversations, node, ..agent }
+                    let unclaimed = self.ownership.is_some() && node.is_none();
+                    Agent { state, conversations, node, unclaimed, ..agent }
                 })
                 .collect())
         })
@@ -150,6 +151,7 @@ impl AgentDescriber {
             import_source: entry.settings.import_source.clone(),
             node: None,
             unreachable: false,
+            unclaimed: false,
             blocked: None,
         }
     }
@@ -187,6 +189,7 @@ impl AgentDescriber {
             import_source: None,
             node: None,
             unreachable: false,
+            unclaimed: false,
             blocked: None,
         }
     }
