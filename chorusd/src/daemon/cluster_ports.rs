@@ -4,14 +4,13 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use chorus_base::error::{Error, Result};
-use chorus_base::requester::Requester;
 use chorus_config::ClusterConfig;
 use chorus_engine::ops::Ops;
 use chorus_engine::ops::cluster::PeerChecks;
 use chorus_engine::ops::daemon::VERSION;
 use chorus_peers::{
-    CheckState, ClusterCredentials, ClusterSettings, ListenerLimits, LocalNode, Origin, PeerAddress, PeerListener,
-    PeerPool, PoolLimits, SettingCheck, check_settings,
+    CheckState, ClusterCredentials, ClusterSettings, ListenerLimits, LocalNode, PeerAddress, PeerListener, PeerPool,
+    PoolLimits, SettingCheck, check_settings,
 };
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::doctor::{Check, Verdict};
@@ -86,16 +85,10 @@ impl PeerChecks for PortChecks {
     fn reach<'a>(&'a self, node: &'a str, address: &'a str) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             let target = PeerAddress { id: node.to_owned(), address: address.to_owned() };
-            match self.pool.connect(&target, &Origin::Client(Requester::Owner)).await {
-                Ok(tunnel) => {
-                    tunnel.finish().await;
-                    Ok(())
-                }
-                Err(failure) => {
-                    let error = Error::new(ErrorKind::Busy, failure.to_string());
-                    Err(Error { hint: failure.hint, ..error })
-                }
-            }
+            self.pool
+                .probe(&target)
+                .await
+                .map_err(|failure| Error { hint: failure.hint, ..Error::new(ErrorKind::Busy, failure.reason) })
         })
     }
 }

@@ -1,8 +1,8 @@
 //! The composition root: makes each service once and hands it to those that use it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use chorus_base::error::Result;
@@ -22,7 +22,7 @@ use chorus_engine::ops::agent::{
 };
 use chorus_engine::ops::backup::Backups;
 use chorus_engine::ops::catalog_sync::CatalogSync;
-use chorus_engine::ops::cluster::{AgentMover, MoverState};
+use chorus_engine::ops::cluster::{AgentMover, MoverState, PeerChecksCell};
 use chorus_engine::ops::context::ContinuationStarter;
 use chorus_engine::ops::context_meter::ContextMeter;
 use chorus_engine::ops::daemon::DaemonState;
@@ -108,6 +108,7 @@ pub(super) async fn make_services(
         CaptureService::load(&store.catalog, deleted.clone(), UserPlaces::from_env(), &config.capture, clock.clone())
             .await?;
     let capture = Arc::new(capture);
+    let peer_checks = PeerChecksCell::default();
     let claims = Arc::new(AgentClaims {
         store: store.clone(),
         index: agents.clone(),
@@ -123,6 +124,7 @@ pub(super) async fn make_services(
             clock: clock.clone(),
         },
         failed: FailedAdoptions::default(),
+        peer_checks: peer_checks.clone(),
     });
     let agent_resolver = Arc::new(AgentResolver {
         index: agents.clone(),
@@ -267,7 +269,7 @@ pub(super) async fn make_services(
         agent_editor,
         agent_exporter,
         agent_mover,
-        peer_checks: OnceLock::new(),
+        peer_checks,
         sessions,
         session_importer,
         session_trash,

@@ -124,7 +124,7 @@ routes! {
     inline context::Save => context::save::save(agent_resolver, registry);
     inline context::Clear => context::clear::clear(agent_resolver, registry);
     inline capture::Status => capture::status::status(capture);
-    inline cluster::Status => cluster::status::status(store);
+    inline cluster::Status => cluster::status::status(store, peer_checks);
     inline send::Cancel => send::cancel::cancel(agent_resolver, registry);
     // These run to their end even if the client disconnects in the middle.
     spawned agent::Init => agent::init::init(agent_editor, catalog_sync);
@@ -308,6 +308,11 @@ async fn ask_elsewhere(
         if !matches!(asked, Asked::Done(None)) {
             // It did not carry the request out, so another node may have the agent.
             claims.owner_hints.forget(&asked_node.node);
+        }
+        if let Some(ownership) = &ops.store.ownership
+            && matches!(asked, Asked::Done(None) | Asked::Unreachable(_) | Asked::NobodyListens(_))
+        {
+            ownership.note_reach(&asked_node.node, matches!(asked, Asked::Done(None)));
         }
         match asked {
             Asked::Done(reply) => return reply,

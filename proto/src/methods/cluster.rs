@@ -44,6 +44,16 @@ pub struct Node {
     pub lag_ms: Option<u64>,
     /// Milliseconds since its last heartbeat.
     pub heartbeat_ms: u64,
+    /// True if the node that answers has reached it just now; missing for that node itself, for one that does not run, and if the
+    /// node that answers has no port.
+    #[omit_empty]
+    pub reachable: Option<bool>,
+    /// Why it was not reached.
+    #[omit_empty]
+    pub problem: Option<String>,
+    /// What to do about that.
+    #[omit_empty]
+    pub hint: Option<String>,
 }
 
 #[wire(Copy, PartialEq, Eq)]
@@ -75,6 +85,9 @@ pub struct DrainResult {
     /// Agents that could not be moved.
     #[omit_empty]
     pub left: Vec<LeftAgent>,
+    /// Nodes that got no agents, because the node does not reach them.
+    #[omit_empty]
+    pub unreachable: Vec<UnreachableNode>,
     /// Names of the agents that have moved without the files of their workspaces, which stay on the node.
     #[omit_empty]
     pub files_left: Vec<String>,
@@ -86,4 +99,14 @@ pub struct DrainResult {
 pub struct LeftAgent {
     pub agent: String,
     pub reason: String,
+}
+
+/// A node that the one that answers does not reach.
+#[wire(PartialEq, Eq)]
+pub struct UnreachableNode {
+    pub node: String,
+    /// Why not.
+    pub problem: String,
+    #[omit_empty]
+    pub hint: Option<String>,
 }

@@ -1,6 +1,6 @@
 //! `chorusctl cluster drain`: moves the agents of a node to other nodes.
 
-use chorus_proto::methods::cluster::{Drain, DrainParams};
+use chorus_proto::methods::cluster::{Drain, DrainParams, UnreachableNode};
 
 use crate::app::App;
 use crate::error::Error;
@@ -10,7 +10,8 @@ use crate::ui::units::pluralize;
 /// Move all agents of a node to others
 ///
 /// Running turns may end first, for as long as `stop_timeout` allows; then they are cancelled. The node takes no agents until it restarts, or
-/// until --undo, and still answers for those of other nodes. Agents that have moved stay at their new node.
+/// until --undo, and still answers for those of other nodes. Agents that have moved stay at their new node. A node
+/// that it cannot connect to gets none.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Name of the node [default: the one that answers]
@@ -36,6 +37,13 @@ pub fn run(args: Args, app: &mut App) -> Result<(), Error> {
         }
         if !result.left.is_empty() {
             app.stderr.hint("try again: chorusctl cluster drain");
+        }
+        for UnreachableNode { node: other, problem, hint } in &result.unreachable {
+            let (other, problem) = (sanitize::one_line(other), sanitize::one_line(problem));
+            app.stderr.warning(&format!("{other} got no agents, because {node} does not reach it: {problem}"));
+            if let Some(hint) = hint {
+                app.stderr.hint(&sanitize::one_line(hint));
+            }
         }
         if !result.files_left.is_empty() {
             let names: Vec<_> = result.files_left.iter().map(|agent| sanitize::one_line(agent)).collect();

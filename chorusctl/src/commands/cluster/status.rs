@@ -11,8 +11,8 @@ use crate::ui::{Cell, Column, Style, Table, sanitize};
 ///
 /// A `*` marks the node that answers. LOAD is the load average of its machine over a minute, in percent of its processors; LAG is the time
 /// until the database answered its heartbeat. BEAT is the time since the last heartbeat of a node, which sends one each 2 seconds. After 8
-/// seconds without one, or 6 if it cannot be connected to either, other nodes
-/// take its agents over.
+/// seconds without one, or 6 if it cannot be connected to either, other nodes take its agents over. A node is `unreachable` if the one that answers
+/// cannot connect to it: agents that it has cannot be used through that node, which gives it none either.
 #[derive(Debug, Default, clap::Args)]
 pub struct Args {}
 
@@ -33,12 +33,30 @@ pub fn run(_: Args, app: &mut App) -> Result<(), Error> {
         for node in &status.nodes {
             table.add_row(node_row(node, node.name == status.node));
         }
-        table.write(&mut app.stdout)
+        table.write(&mut app.stdout)?;
+        for node in status.nodes.iter().filter(|node| node.reachable == Some(false)) {
+            print_problem(app, &status.node, node)?;
+        }
+        Ok(())
     })
+}
+
+/// Says why a node cannot be reached, and what to do.
+fn print_problem(app: &mut App, from: &str, node: &Node) -> Result<(), Error> {
+    let (name, from) = (sanitize::one_line(&node.name), sanitize::one_line(from));
+    let problem = sanitize::one_line(node.problem.as_deref().unwrap_or("unknown reason"));
+    writeln!(app.stdout, "{name} is unreachable from {from}: {problem}")?;
+    app.stdout.flush()?;
+    if let Some(hint) = &node.hint {
+        app.stderr.hint(&sanitize::one_line(hint));
+    }
+    Ok(())
 }
 
 fn node_row(node: &Node, answers: bool) -> [Cell; 10] {
     let state = match node.state {
+        NodeState::Running if node.reachable == Some(false) => Cell::new(Style::Bad, "unreachable"),
+        NodeState::Draining if node.reachable == Some(false) => Cell::new(Style::Bad, "draining, unreachable"),
         NodeState::Running => Cell::from("running"),
         NodeState::Draining => Cell::new(Style::Faint, "draining"),
         NodeState::Silent => Cell::new(Style::Bad, "silent"),

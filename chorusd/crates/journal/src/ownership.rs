@@ -62,8 +62,11 @@ pub trait Ownership: Debug + Send + Sync {
     /// Claims an agent that is about to be created, or comes back, also if this node drains.
     fn claim_new(&self, agent: Uuid) -> JournalRead<'_, Claim>;
 
-    /// Returns another node that takes agents, any of them; `None` if there is none.
+    /// Returns another node that takes agents, any of them but those that were not reached lately; `None` if there is none.
     fn find_successor(&self) -> JournalRead<'_, Option<Owner>>;
+
+    /// Notes if this node has reached another one just now: requests for agents that nobody owns are not sent to one that it does not reach.
+    fn note_reach(&self, node: &str, is_reached: bool);
 
     /// Claims the agents that this node owned when it stopped or crashed and that nobody has claimed since. Returns their
     /// ids.

@@ -1,9 +1,10 @@
 //! Makes a connection to a node: TCP, TLS, hello.
 
 use std::io;
+use std::net::SocketAddr;
 
 use rustls::pki_types::ServerName;
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, lookup_host};
 use tokio_rustls::{TlsConnector, TlsStream};
 use tokio_util::sync::CancellationToken;
 
@@ -30,7 +31,11 @@ pub(crate) async fn dial(
             .hint("check `advertise` of that node"));
     };
     let explain = |failure: io::Error| ConnectError::from_io(target, &failure);
-    let stream = TcpStream::connect((host, port)).await.map_err(explain)?;
+    let addresses: Vec<SocketAddr> = lookup_host((host, port)).await.map(Iterator::collect).unwrap_or_default();
+    if addresses.is_empty() {
+        return Err(ConnectError::unknown_host(target, host));
+    }
+    let stream = TcpStream::connect(&*addresses).await.map_err(explain)?;
     socket_options::set(&stream, limits.stall_limit).map_err(explain)?;
     let tls = start_tls(target, configs, name, stream).await?;
     let (mut reader, mut writer) = transport::split(tls, limits.max_frame, cut);

@@ -12,7 +12,10 @@ use crate::node::PeerAddress;
 #[error("{message}")]
 pub struct ConnectError {
     pub kind: ConnectErrorKind,
+    /// The node with its address, and the reason.
     pub message: String,
+    /// The reason alone.
+    pub reason: String,
     pub hint: Option<String>,
 }
 
@@ -37,7 +40,8 @@ const ONE_AUTHORITY: &str =
 
 impl ConnectError {
     pub(crate) fn new(kind: ConnectErrorKind, target: &PeerAddress, what: impl std::fmt::Display) -> Self {
-        Self { kind, message: format!("{target}: {what}"), hint: None }
+        let reason = what.to_string();
+        Self { kind, message: format!("{target}: {reason}"), reason, hint: None }
     }
 
     #[must_use]
@@ -50,6 +54,12 @@ impl ConnectError {
     pub(crate) fn timed_out(target: &PeerAddress) -> Self {
         Self::new(ConnectErrorKind::Unreachable, target, "it does not answer")
             .hint("check that the node is running, its `advertise`, the network and the firewall")
+    }
+
+    /// The error of a host that has no address.
+    pub(crate) fn unknown_host(target: &PeerAddress, host: &str) -> Self {
+        Self::new(ConnectErrorKind::Unreachable, target, format!("the host {host} has no address"))
+            .hint("check `advertise` of that node, and that this machine can look the host up")
     }
 
     /// The error of a failed socket, or of TLS.

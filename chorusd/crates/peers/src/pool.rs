@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::credentials::ClusterCredentials;
+use crate::credentials::{ClusterCredentials, TlsConfigs};
 use crate::dial::dial;
 use crate::errors::{ConnectError, ConnectErrorKind};
 use crate::hello::{Control, encode};
@@ -95,26 +95,24 @@ impl PeerPool {
                 return Ok(self.shared.clone().open(connection, open, idle.made));
             }
         }
-        let cut = self.shared.node_cut(&target.id);
-        let dialed = dial(target, &self.shared.local, &configs, self.shared.limits, &cut);
-        let dialed = tokio::select! {
-            () = cut.cancelled() => return Err(ConnectError::timed_out(target)),
-            dialed = timeout(self.shared.limits.connect_timeout, dialed) => dialed,
-        };
-        let connection = dialed.map_err(|_| ConnectError::timed_out(target))??;
-        let made = Made { address: target.address.clone(), generation: configs.generation, at: Instant::now(), cut };
+        let (connection, made) = self.shared.connect_anew(target, &configs).await?;
         Ok(self.shared.clone().open(connection, open, made))
     }
 
-    /// Finds out over a new connection whether a node answers. Takes at most the time in which a connection has to be complete.
+    /// Makes a new connection to a node, also if there is a pooled one, and keeps it for a tunnel. It shows that each side trusts the
+    /// certificate of the other now.
     ///
     /// # Errors
-    /// [`ConnectError`] if it does not, or not as this node.
+    /// [`ConnectError`].
     pub async fn probe(&self, target: &PeerAddress) -> Result<(), ConnectError> {
-        let Shared { credentials, local, limits, end, .. } = &*self.shared;
-        let configs = credentials.current().await;
-        let dialed = timeout(limits.connect_timeout, dial(target, local, &configs, *limits, end)).await;
-        dialed.map_err(|_| ConnectError::timed_out(target))?.map(drop)
+        if target.id == self.shared.local.id {
+            return Err(ConnectError::new(ConnectErrorKind::Forbidden, target, "it is this node"));
+        }
+        let configs = self.shared.credentials.current().await;
+        let (connection, made) = self.shared.connect_anew(target, &configs).await?;
+        let shared = self.shared.clone();
+        chorus_runtime::spawn(async move { shared.keep(connection, made).await });
+        Ok(())
     }
 
     /// Ends all connections to a node now, also those with a tunnel: whoever waits there gets an error. For a node that is known
@@ -134,6 +132,23 @@ impl PeerPool {
 }
 
 impl Shared {
+    /// Connects to a node, within the time for that.
+    async fn connect_anew(
+        &self,
+        target: &PeerAddress,
+        configs: &TlsConfigs,
+    ) -> Result<(Connection, Made), ConnectError> {
+        let cut = self.node_cut(&target.id);
+        let dialed = dial(target, &self.local, configs, self.limits, &cut);
+        let dialed = tokio::select! {
+            () = cut.cancelled() => return Err(ConnectError::timed_out(target)),
+            dialed = timeout(self.limits.connect_timeout, dialed) => dialed,
+        };
+        let connection = dialed.map_err(|_| ConnectError::timed_out(target))??;
+        let made = Made { address: target.address.clone(), generation: configs.generation, at: Instant::now(), cut };
+        Ok((connection, made))
+    }
+
     /// Removes the newest connection that may have another tunnel. Those that may not end.
     fn take_idle(&self, target: &PeerAddress, generation: u64) -> Option<Idle> {
         let mut nodes = self.nodes.lock();

@@ -1,6 +1,6 @@
 //! This process as a node of the cluster: its boot number and its heartbeat.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -29,6 +29,9 @@ pub const STALE_AFTER: Duration = Duration::from_secs(8);
 
 /// Time after the start of its last good heartbeat in which a node begins writes, by its monotonic clock.
 pub const HOLD_LIMIT: Duration = Duration::from_secs(6);
+
+/// Time for which a node that was not reached gets no requests for agents that nobody owns.
+const UNREACHED_FOR: Duration = Duration::from_secs(10);
 
 /// Name of a node, unique in the cluster, the address at which other nodes reach it, and what they have to know before it does anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +69,8 @@ pub(crate) struct Node {
     pub(crate) wanted: Arc<Notify>,
     /// It claims no agents.
     pub(crate) draining: AtomicBool,
+    /// Nodes that this one did not reach, and when.
+    unreached: Mutex<HashMap<String, Instant>>,
 }
 
 impl Node {
@@ -121,7 +126,25 @@ impl Node {
             unowned: AtomicBool::new(true),
             wanted,
             draining: AtomicBool::new(false),
+            unreached: Mutex::default(),
         }))
+    }
+
+    /// Notes if this node has reached another one.
+    pub(crate) fn note_reach(&self, node: &str, is_reached: bool) {
+        let mut unreached = self.unreached.lock();
+        if is_reached {
+            unreached.remove(node);
+        } else {
+            unreached.insert(node.to_owned(), Instant::now());
+        }
+    }
+
+    /// Returns the nodes that this one did not reach lately.
+    pub(crate) fn unreached(&self) -> Vec<String> {
+        let mut unreached = self.unreached.lock();
+        unreached.retain(|_, since| since.elapsed() < UNREACHED_FOR);
+        unreached.keys().cloned().collect()
     }
 
     /// Renews the heartbeat.

@@ -82,6 +82,10 @@ impl Ownership for PostgresJournal {
         Box::pin(self.find_other(Uuid::nil()))
     }
 
+    fn note_reach(&self, node: &str, is_reached: bool) {
+        self.node.note_reach(node, is_reached);
+    }
+
     fn claim_former(&self) -> JournalRead<'_, Vec<Uuid>> {
         let sql =
             "UPDATE heads SET owner_node = $1, owner_boot = $2, epoch = epoch + 1, wanted_by = NULL, released_by = NULL

@@ -194,16 +194,18 @@ pub(crate) async fn claim(
 }
 
 /// Returns the node that is to have an agent instead of a draining one: its owner if that is well, else the one that it was
-/// given up to, else any that takes agents. `None` if there is none, or if the row still names the draining node.
+/// given up to, else any that takes agents and was not found unreachable lately. `None` if there is none, or if the row still names the draining node.
 pub(crate) async fn find_successor(client: &Client, node: &Node, agent: Uuid) -> Result<Option<Owner>> {
     let sql = "SELECT n.id, n.address FROM nodes n LEFT JOIN heads h ON h.agent_id = $1
          WHERE n.id <> $2 AND NOT n.stopped AND n.heartbeat > clock_timestamp() - make_interval(secs => $3)
-             AND (n.id IS NOT DISTINCT FROM h.owner_node OR (n.address <> '' AND NOT n.draining))
+             AND (n.id IS NOT DISTINCT FROM h.owner_node
+                 OR (n.address <> '' AND NOT n.draining AND n.id <> ALL ($4)))
              AND h.owner_node IS DISTINCT FROM $2
          ORDER BY (n.id IS NOT DISTINCT FROM h.owner_node) DESC, (n.id IS NOT DISTINCT FROM h.wanted_by) DESC, random()
          LIMIT 1";
     let stale = STALE_AFTER.as_secs_f64();
-    let rows = read_once(client, sql, &[&agent, &node.id, &stale]).await.map_err(|e| read_failed(&e))?;
+    let unreached = node.unreached();
+    let rows = read_once(client, sql, &[&agent, &node.id, &stale, &unreached]).await.map_err(|e| read_failed(&e))?;
     Ok(rows.first().map(|row| Owner { node: row.get(0), address: row.get(1) }))
 }
 

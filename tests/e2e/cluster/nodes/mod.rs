@@ -26,6 +26,7 @@ mod search;
 mod silent_bucket;
 mod takeover;
 mod transfers;
+mod unreachable;
 mod upgrade;
 mod workspace_branches;
 mod workspace_root;

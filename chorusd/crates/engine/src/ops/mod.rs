@@ -42,7 +42,7 @@ pub mod usage;
 pub mod workspace_restore;
 
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use chorus_clock::Clock;
 use chorus_config::Config;
@@ -93,8 +93,8 @@ pub struct Ops {
     pub agent_exporter: agent::AgentExporter,
     /// Moves agents to other nodes of a cluster.
     pub agent_mover: Arc<cluster::AgentMover>,
-    /// Checks the way to other nodes. Set once there is one.
-    pub peer_checks: OnceLock<Arc<dyn cluster::PeerChecks>>,
+    /// Checks the way to other nodes.
+    pub peer_checks: cluster::PeerChecksCell,
     pub sessions: Arc<session::SessionReader>,
     pub session_importer: session::SessionImporter,
     pub session_trash: Arc<session::SessionTrash>,

@@ -27,6 +27,7 @@ use crate::KeyedMutex;
 use crate::agent::agent_index::{AgentEntry, AgentIndex};
 use crate::agent::registry::Registry;
 use crate::agent::shared_workspace;
+use crate::ops::cluster::PeerChecksCell;
 use crate::ops::settings::EffectiveConfig;
 
 /// Directories of an agent that has none on this machine yet.
@@ -50,6 +51,7 @@ pub struct AgentClaims {
     pub owner_hints: OwnerHints,
     pub moves: AgentMoves,
     pub failed: FailedAdoptions,
+    pub peer_checks: PeerChecksCell,
 }
 
 impl AgentClaims {

@@ -4,19 +4,23 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use chorus_base::error::{Elsewhere, Error};
+use chorus_base::error::{Elsewhere, Error, Result};
 use chorus_base::sync::Mutex;
 use chorus_journal::{Owner, Ownership};
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::claims::AgentClaims;
+use crate::ops::cluster::reach_owner;
 
 /// Time in which a node gives an agent that it cannot take on to another one only once: that one may not be able to either.
 const RETRY_AFTER: Duration = Duration::from_secs(30);
 
 /// Limit of the agents that are remembered.
 const MAX_FAILED: usize = 10_000;
+
+/// Limit of the nodes that are tried for an agent.
+const MAX_SUCCESSORS: usize = 4;
 
 /// When agents were given to other nodes because this one cannot take them on.
 #[derive(Debug, Default)]
@@ -50,7 +54,7 @@ impl AgentClaims {
         failure: &Error,
     ) -> Option<Elsewhere> {
         let successor = if self.failed.note(agent) {
-            match ownership.find_successor().await {
+            match self.find_reachable_successor(ownership).await {
                 Ok(successor) => successor,
                 Err(unreachable) => {
                     // So it cannot be given up either.
@@ -78,5 +82,16 @@ impl AgentClaims {
         }
         let Owner { node, address } = successor?;
         Some(Elsewhere { node, address })
+    }
+
+    /// Returns another node that takes agents and that this one reaches; `None` if none was found.
+    async fn find_reachable_successor(&self, ownership: &dyn Ownership) -> Result<Option<Owner>> {
+        for _ in 0..MAX_SUCCESSORS {
+            let Some(successor) = ownership.find_successor().await? else { return Ok(None) };
+            if reach_owner(ownership, &self.peer_checks, &successor).await {
+                return Ok(Some(successor));
+            }
+        }
+        Ok(None)
     }
 }

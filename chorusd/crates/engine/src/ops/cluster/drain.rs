@@ -7,7 +7,7 @@ use chorus_base::error::{Elsewhere, Error, Result};
 use chorus_config::Config;
 use chorus_journal::{NodeRow, NodeState, Ownership};
 use chorus_proto::ErrorKind;
-use chorus_proto::methods::cluster::{DrainParams, DrainResult, LeftAgent};
+use chorus_proto::methods::cluster::{DrainParams, DrainResult, LeftAgent, UnreachableNode};
 use tokio::time::Instant;
 
 use super::{AgentMover, require_cluster};
@@ -15,7 +15,7 @@ use super::{AgentMover, require_cluster};
 /// Moves the agents of a node to other nodes, and lets it claim no more; or lets it claim again.
 ///
 /// # Errors
-/// `unsupported` without a cluster; `not_found` for an unknown node; `conflict` if the node is down, or no other takes
+/// `unsupported` without a cluster; `not_found` for an unknown node; `conflict` if the node is down, or no other that it reaches takes
 /// agents; an error that names the node if that is another one.
 pub async fn drain(mover: &AgentMover, config: &Arc<Config>, params: DrainParams) -> Result<DrainResult> {
     let ownership = require_cluster(&mover.claims.store)?;
@@ -31,6 +31,7 @@ pub async fn drain(mover: &AgentMover, config: &Arc<Config>, params: DrainParams
             draining: false,
             moved: 0,
             left: Vec::new(),
+            unreachable: Vec::new(),
             files_left: Vec::new(),
             duration_ms: 0,
         });
@@ -38,9 +39,14 @@ pub async fn drain(mover: &AgentMover, config: &Arc<Config>, params: DrainParams
     let begun = Instant::now();
     let moved = mover.move_all(begun + config.stop_timeout).await?;
     let left = moved.left.into_iter().map(|(agent, failure)| LeftAgent { agent, reason: failure.message }).collect();
+    let unreachable = moved
+        .unreachable
+        .into_iter()
+        .map(|(node, failure)| UnreachableNode { node, problem: failure.message, hint: failure.hint })
+        .collect();
     let duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     let (draining, files_left) = (!moved.is_undone, moved.files_left);
-    Ok(DrainResult { node, draining, moved: moved.agents, left, files_left, duration_ms })
+    Ok(DrainResult { node, draining, moved: moved.agents, left, unreachable, files_left, duration_ms })
 }
 
 /// Finds a node by its name.

@@ -14,7 +14,8 @@ use chorus_proto::ErrorKind;
 use chorus_store::Store;
 
 pub use mover::{AgentMover, Moved, MoverState};
-pub use peer_checks::PeerChecks;
+pub use peer_checks::{PeerChecks, PeerChecksCell};
+pub(in crate::ops) use peer_checks::{reach_all, reach_owner, reach_within};
 pub use profile_hash::publish_profile_hash;
 
 /// Returns what this daemon knows of its cluster.

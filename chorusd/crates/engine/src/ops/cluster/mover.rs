@@ -12,7 +12,7 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
-use super::require_cluster;
+use super::{reach_all, require_cluster};
 use crate::agent::agent_index::AgentEntry;
 use crate::ops::agent::{AgentClaims, AgentEditor};
 use crate::tasks::Tasks;
@@ -48,6 +48,8 @@ pub struct Moved {
     pub agents: u64,
     /// Names of those whose workspaces have files, and stay here.
     pub files_left: Vec<String>,
+    /// Names of the nodes that take agents and were given none, because they cannot be reached from here, and why.
+    pub unreachable: Vec<(String, Error)>,
     /// Those that are still here, by name if it is known, and why.
     pub left: Vec<(String, Error)>,
     /// The node keeps its agents after all.
@@ -55,23 +57,27 @@ pub struct Moved {
 }
 
 impl AgentMover {
-    /// Lets this node claim no more agents, and moves those that it has, each to the node that has fewest. Turns may
+    /// Lets this node claim no more agents, and moves those that it has, each to the node that has fewest of those that it reaches. Turns may
     /// run until `turns_until`; then they are ended.
     ///
     /// # Errors
-    /// `unsupported` without a cluster; `conflict` if no other node takes agents, and nothing has changed then.
+    /// `unsupported` without a cluster; `conflict` if no other node takes agents, or none that does is reached, and nothing has
+    /// changed then.
     pub async fn move_all(&self, turns_until: Instant) -> Result<Moved> {
         let ownership = require_cluster(&self.claims.store)?;
         let _one_at_a_time = self.state.lock.lock().await;
         let nodes = ownership.nodes().await?.into_iter();
-        let mut others: Vec<NodeRow> =
-            nodes.filter(|node| node.name != ownership.node() && node.takes_agents()).collect();
+        let others: Vec<NodeRow> = nodes.filter(|node| node.name != ownership.node() && node.takes_agents()).collect();
         if others.is_empty() {
             return Err(Error::new(ErrorKind::Conflict, "no other node of the cluster takes agents")
                 .hint("list the nodes: chorusctl cluster"));
         }
+        let (mut others, unreachable) = self.split_by_reach(&**ownership, others).await;
+        if others.is_empty() {
+            return Err(unreachable_error(&unreachable));
+        }
         ownership.set_draining(true).await?;
-        let mut moved = Moved::default();
+        let mut moved = Moved { unreachable, ..Moved::default() };
         for _ in 0..MAX_ROUNDS {
             let (bound, agents): (Vec<Uuid>, Vec<Uuid>) =
                 ownership.owned().into_iter().partition(|agent| self.is_bound(*agent));
@@ -106,6 +112,29 @@ impl AgentMover {
         moved.left.sort_by(|one, other| one.0.cmp(&other.0));
         moved.files_left.sort();
         Ok(moved)
+    }
+
+    /// Returns the nodes that this one reaches, and the names of the others with the reasons. All are tried at once.
+    async fn split_by_reach(
+        &self,
+        ownership: &dyn Ownership,
+        nodes: Vec<NodeRow>,
+    ) -> (Vec<NodeRow>, Vec<(String, Error)>) {
+        let Some(reached) = reach_all(ownership, &self.claims.peer_checks, nodes.iter()).await else {
+            // Without a port nothing is known. Others may reach them.
+            return (nodes, Vec::new());
+        };
+        let (mut near, mut unreachable) = (Vec::new(), Vec::new());
+        for (node, reached) in nodes.into_iter().zip(reached) {
+            match reached {
+                Ok(()) => near.push(node),
+                Err(failure) => {
+                    tracing::warn!(node = node.name, %failure, "a node is given no agents: it cannot be reached");
+                    unreachable.push((node.name, failure));
+                }
+            }
+        }
+        (near, unreachable)
     }
 
     /// Lets this node claim agents again. A move of all agents ends: those that are not on their way stay.
@@ -231,6 +260,12 @@ async fn has_files(workspace: PathBuf) -> bool {
 
 fn bound_error() -> Error {
     Error::new(ErrorKind::Unsupported, "its conversations are captured on this machine")
+}
+
+fn unreachable_error(unreachable: &[(String, Error)]) -> Error {
+    let nodes: Vec<_> = unreachable.iter().map(|(node, failure)| format!("{node}: {}", failure.message)).collect();
+    let what = format!("no node that takes agents can be reached from here ({})", nodes.join("; "));
+    Error::new(ErrorKind::Conflict, what).hint("see chorusctl cluster, and run chorusctl doctor on both nodes")
 }
 
 fn undone_error() -> Error {

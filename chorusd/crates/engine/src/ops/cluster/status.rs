@@ -1,5 +1,6 @@
 //! The operation `cluster.status`.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use chorus_base::error::Result;
@@ -7,19 +8,32 @@ use chorus_journal::{NodeRow, NodeState};
 use chorus_proto::methods::cluster::{self, StatusParams, StatusResult};
 use chorus_store::Store;
 
-use super::require_cluster;
+use super::{PeerChecksCell, reach_all, require_cluster};
 
-/// Lists the nodes of the cluster.
+/// Lists the nodes of the cluster. Those that run are tried, all at once.
 ///
 /// # Errors
 /// `unsupported` if this daemon is not in one.
-pub async fn status(store: &Arc<Store>, _: StatusParams) -> Result<StatusResult> {
+pub async fn status(store: &Arc<Store>, peer_checks: &PeerChecksCell, _: StatusParams) -> Result<StatusResult> {
     let ownership = require_cluster(store)?;
-    let nodes = ownership.nodes().await?.into_iter().map(to_wire).collect();
-    Ok(StatusResult { node: ownership.node().to_owned(), nodes })
+    let rows = ownership.nodes().await?;
+    let is_up = |row: &&NodeRow| matches!(row.state, NodeState::Running | NodeState::Draining);
+    let others = rows.iter().filter(|row| row.name != ownership.node()).filter(is_up);
+    let reached = reach_all(&**ownership, peer_checks, others.clone()).await.unwrap_or_default();
+    let mut reached: HashMap<String, Result<()>> = others.map(|row| row.name.clone()).zip(reached).collect();
+    let nodes = rows.into_iter().map(|row| {
+        let reached = reached.remove(&row.name);
+        to_wire(row, reached)
+    });
+    Ok(StatusResult { node: ownership.node().to_owned(), nodes: nodes.collect() })
 }
 
-fn to_wire(row: NodeRow) -> cluster::Node {
+fn to_wire(row: NodeRow, reached: Option<Result<()>>) -> cluster::Node {
+    let reachable = reached.as_ref().map(Result::is_ok);
+    let (problem, hint) = match reached {
+        Some(Err(failure)) => (Some(failure.message), failure.hint),
+        _ => (None, None),
+    };
     cluster::Node {
         state: match row.state {
             NodeState::Running => cluster::NodeState::Running,
@@ -36,5 +50,8 @@ fn to_wire(row: NodeRow) -> cluster::Node {
         load_percent: row.load_percent,
         lag_ms: row.lag.and_then(|lag| u64::try_from(lag.as_millis()).ok()),
         heartbeat_ms: u64::try_from(row.heartbeat_age.as_millis()).unwrap_or(u64::MAX),
+        reachable,
+        problem,
+        hint,
     }
 }

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::{check, check_with, join_some};
 use crate::ops::Ops;
-use crate::ops::cluster::PeerChecks;
+use crate::ops::cluster::{PeerChecks, reach_within};
 
 /// Difference of two clocks from which on it is reported, in nanoseconds.
 const MAX_CLOCK_DIFFERENCE: i64 = 2_000_000_000;
@@ -227,16 +227,12 @@ async fn check_nodes(ownership: &dyn Ownership, peers: &Arc<dyn PeerChecks>, nod
                     check_with(&of, Verdict::Warn, text, "set listen and advertise in its table [cluster]")
                 }
                 NodeState::Running | NodeState::Draining => {
-                    match tokio::time::timeout(REACH_TIMEOUT, peers.reach(&name, &address)).await {
-                        Ok(Ok(())) => check(&of, Verdict::Ok, format!("was reached at {address}")),
-                        Ok(Err(failure)) => Check {
+                    match reach_within(&**peers, (&name, &address), REACH_TIMEOUT).await {
+                        Ok(()) => check(&of, Verdict::Ok, format!("was reached at {address}")),
+                        Err(failure) => Check {
                             hint: failure.hint.or_else(|| Some(format!("open {address} for the other nodes"))),
-                            ..check(&of, Verdict::Fail, failure.message)
+                            ..check(&of, Verdict::Fail, format!("is unreachable at {address}: {}", failure.message))
                         },
-                        Err(_) => {
-                            let text = format!("does not answer at {address}");
-                            check_with(&of, Verdict::Fail, text, "check the network and the firewall between the nodes")
-                        }
                     }
                 }
             }
