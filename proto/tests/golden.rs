@@ -130,6 +130,7 @@ fn methods() -> Vec<MethodCase> {
         method_case::<capture::Resume>(),
         method_case::<cluster::Status>(),
         method_case::<cluster::Drain>(),
+        method_case::<cluster::Forget>(),
     ]
 }
 

@@ -136,6 +136,7 @@ pub fn protocol_schema() -> Value {
     all.add_method::<capture::Resume>();
     all.add_method::<cluster::Status>();
     all.add_method::<cluster::Drain>();
+    all.add_method::<cluster::Forget>();
     let error = RpcError::json_schema(&mut all.answers);
     let progress = Progress::json_schema(&mut all.answers);
     let said = send::Progress::json_schema(&mut all.answers);

@@ -159,6 +159,7 @@ routes! {
     spawned notes::Add => notes::add::add(agent_resolver, registry, store.catalog, redactor, clock);
     spawned notes::Edit => notes::edit::edit(agent_resolver, registry, store.catalog, clock);
     spawned notes::Rm => notes::rm::rm(agent_resolver, registry, store.catalog, clock);
+    spawned cluster::Forget => cluster::forget::forget(store);
     spawned cluster::Drain => cluster::drain::drain(agent_mover, config);
     spawned capture::Off => capture::off::off(capture);
     spawned capture::Exclude => capture::exclude::exclude(capture);

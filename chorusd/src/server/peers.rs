@@ -13,7 +13,7 @@ use chorus_peers::{IncomingTunnel, PeerListener, PeerPool, Tunnel};
 use chorus_proto::ErrorKind;
 use chorus_proto::frame::encode_header;
 use chorus_proto::frame_codec::FrameCodec;
-use chorus_proto::methods::{Method as _, agent_transfer, backup, capture, daemon, search, settings, trash};
+use chorus_proto::methods::{Method as _, agent_transfer, backup, capture, cluster, daemon, search, settings, trash};
 use chorus_runtime::SpawnTracked as _;
 use futures_util::future::{BoxFuture, FutureExt as _, ready};
 use serde_json::value::RawValue;
@@ -37,7 +37,7 @@ const FIRST_PEER_CONNECTION: u64 = 1 << 48;
 
 /// Methods that concern a machine and none of its agents, or change it: a node never calls them for its clients, so another one
 /// refuses them.
-const OF_THE_MACHINE: [&str; 15] = [
+const OF_THE_MACHINE: [&str; 16] = [
     daemon::Stop::NAME,
     settings::Set::NAME,
     agent_transfer::ImportBegin::NAME,
@@ -52,6 +52,7 @@ const OF_THE_MACHINE: [&str; 15] = [
     capture::Pause::NAME,
     capture::Resume::NAME,
     trash::Empty::NAME,
+    cluster::Forget::NAME,
     search::Model::NAME,
 ];
 

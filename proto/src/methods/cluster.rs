@@ -10,6 +10,10 @@ method!(
     /// Moves the agents of a node to other nodes, and lets it take no more until it restarts; or ends that.
     Drain = "cluster.drain", DrainParams => DrainResult
 );
+method!(
+    /// Removes a node that does not run from the list, until it starts again.
+    Forget = "cluster.forget", ForgetParams => ForgetResult
+);
 
 #[wire(params)]
 pub struct StatusParams {}
@@ -92,6 +96,19 @@ pub struct DrainResult {
     #[omit_empty]
     pub files_left: Vec<String>,
     pub duration_ms: u64,
+}
+
+#[wire(params)]
+pub struct ForgetParams {
+    /// Name of the node.
+    pub node: String,
+}
+
+#[wire(PartialEq, Eq)]
+pub struct ForgetResult {
+    pub node: String,
+    /// Agents that it had, and that the next requests for them take to other nodes.
+    pub agents: u64,
 }
 
 /// An agent that could not be moved.

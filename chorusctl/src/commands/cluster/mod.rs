@@ -2,6 +2,7 @@
 
 pub mod cert;
 pub mod drain;
+pub mod forget;
 pub mod status;
 
 group! {
@@ -14,6 +15,8 @@ group! {
         Status(status::Args),
         /// Move all agents of a node to others
         Drain(drain::Args),
+        /// Remove a node that does not come back from the list
+        Forget(forget::Args),
         /// Create certificates with which nodes trust each other
         Cert(cert::Args),
     }

@@ -97,7 +97,11 @@ pub trait Ownership: Debug + Send + Sync {
     /// Lets this node claim no further agents while another node can, or lets it claim again. A restart does that, too.
     fn set_draining(&self, draining: bool) -> JournalRead<'_, ()>;
 
-    /// Lists the nodes of the cluster by name.
+    /// Forgets a node that has stopped or whose heartbeat is stale, with everything that only its machine needs, until it starts again.
+    /// Returns the number of agents that it had and that nobody has now; `None` if it runs.
+    fn forget_node(&self, node: String) -> JournalRead<'_, Option<u64>>;
+
+    /// Lists the nodes of the cluster by name, without those that were forgotten.
     fn nodes(&self) -> JournalRead<'_, Vec<NodeRow>>;
 
     /// Returns the node that owns each agent; those that nobody owns are missing.

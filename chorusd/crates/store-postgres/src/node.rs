@@ -90,8 +90,8 @@ impl Node {
         let sql = "INSERT INTO nodes (id, boot, address, version, heartbeat, stopped, shares_workspaces, home)
                  VALUES ($1, 1, $2, $3, clock_timestamp(), false, $4, $5)
              ON CONFLICT (id) DO UPDATE SET boot = nodes.boot + 1, address = $2, version = $3,
-                 heartbeat = clock_timestamp(), stopped = false, draining = false, shares_workspaces = $4, home = $5,
-                 load_percent = NULL, lag_ms = NULL
+                 heartbeat = clock_timestamp(), stopped = false, draining = false, forgotten = false,
+                 shares_workspaces = $4, home = $5, load_percent = NULL, lag_ms = NULL
              WHERE $5 IS NULL OR nodes.home IS NULL OR nodes.home = $5 OR nodes.stopped
                  OR nodes.heartbeat <= clock_timestamp() - make_interval(secs => $6)
              RETURNING boot";
@@ -173,7 +173,7 @@ impl Node {
         let lag = self.lag.load(Ordering::Relaxed);
         let renew = call!(sql, self.id.clone(), self.boot, STALE_AFTER.as_secs_f64(), load_percent(), lag);
         let rows = run_alone(client, route, renew).await.map_err(|e| read_failed(&e))?;
-        let row = rows.first().ok_or_else(|| replaced(&self.id))?;
+        let Some(row) = rows.first() else { return Err(self.why_refused(client).await) };
         if row.get(0) {
             self.was_silent.store(true, Ordering::Relaxed);
             self.silences.fetch_add(1, Ordering::Relaxed);
@@ -193,6 +193,18 @@ impl Node {
             is_new
         });
         Ok(())
+    }
+
+    /// Returns the reason why this process has no heartbeat any more.
+    async fn why_refused(&self, client: &Client) -> Error {
+        let sql = "SELECT FROM nodes WHERE id = $1 AND boot = $2 AND forgotten";
+        match read_once(client, sql, &[&self.id, &self.boot]).await {
+            Ok(rows) if !rows.is_empty() => {
+                Error::new(ErrorKind::Conflict, format!("the node {:?} was forgotten while it was silent", self.id))
+                    .hint("start it again, if it is to be a node of the cluster")
+            }
+            _ => replaced(&self.id),
+        }
     }
 
     /// Waits until other nodes have fallen silent, and returns those.

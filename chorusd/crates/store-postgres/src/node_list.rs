@@ -28,8 +28,17 @@ impl PostgresJournal {
                  CROSS JOIN LATERAL (
                      SELECT count(*) AS contexts FROM contexts c WHERE c.agent_id = h.agent_id AND NOT c.ended) live
                  WHERE h.owner_node IS NOT NULL GROUP BY h.owner_node) o ON o.owner_node = n.id
+             WHERE NOT (n.forgotten AND n.stopped)
              ORDER BY n.id";
         Ok(self.query(sql, &[]).await?.iter().map(read_node).collect())
+    }
+
+    /// Forgets a node that does not run. Returns the number of agents that it had; `None` if it runs.
+    pub(crate) async fn forget_other(&self, node: String) -> Result<Option<u64>> {
+        let forget = call!("SELECT forget_node($1, $2)", node, STALE_AFTER.as_secs_f64());
+        let rows = run_alone(&**self.reader().await?, self.readers.route(), forget).await;
+        let freed: Option<i64> = rows.map_err(|e| read_failed(&e))?.first().and_then(|row| row.get(0));
+        Ok(freed.map(i64::cast_unsigned))
     }
 
     /// Stores whether this node claims agents.

@@ -172,6 +172,10 @@ impl Ownership for PostgresJournal {
         Box::pin(self.store_draining(draining))
     }
 
+    fn forget_node(&self, node: String) -> JournalRead<'_, Option<u64>> {
+        Box::pin(self.forget_other(node))
+    }
+
     fn nodes(&self) -> JournalRead<'_, Vec<NodeRow>> {
         Box::pin(self.list_nodes())
     }

@@ -13,6 +13,7 @@ mod drain_load;
 mod events;
 mod files;
 mod following;
+mod forget;
 mod forwarding;
 mod left_behind;
 mod list;

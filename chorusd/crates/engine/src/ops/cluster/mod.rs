@@ -1,6 +1,7 @@
 //! The operations `cluster.*`, and moving agents to other nodes.
 
 pub mod drain;
+pub mod forget;
 mod mover;
 mod peer_checks;
 mod profile_hash;
