@@ -311,7 +311,7 @@ async fn ask_elsewhere(
             claims.owner_hints.forget(&asked_node.node);
         }
         if let Some(ownership) = &ops.store.ownership
-            && matches!(asked, Asked::Done(None) | Asked::Unreachable(_) | Asked::NobodyListens(_))
+            && matches!(asked, Asked::Done(None) | Asked::Unreachable(_))
         {
             ownership.note_reach(&asked_node.node, matches!(asked, Asked::Done(None)));
         }
