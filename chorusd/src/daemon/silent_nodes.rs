@@ -9,8 +9,9 @@ use std::time::Duration;
 use chorus_journal::{LateNode, Ownership};
 use chorus_peers::{ConnectErrorKind, PeerAddress, PeerPool};
 use chorus_store::Store;
-use futures_util::future::join_all;
-use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt as _, StreamExt as _};
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 /// Time between two attempts to connect to a node whose heartbeat is late.
@@ -19,7 +20,13 @@ const PROBE_INTERVAL: Duration = Duration::from_millis(250);
 /// Time that a node has to answer, at least.
 const MIN_PROBE: Duration = Duration::from_millis(900);
 
-/// Time after which a node whose heartbeat is still late, and which answers, is looked at again.
+/// Age of a failed attempt to connect from which it says nothing any more, because this process stood still.
+const MAX_PROBE_AGE: Duration = Duration::from_millis(500);
+
+/// Time in which the database has to take the verdict: later it may be wrong.
+const VERDICT_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Time after which a node whose heartbeat is still late is looked at again.
 const NEXT_LOOK: Duration = Duration::from_secs(1);
 
 /// Watches the other nodes until `stop`.
@@ -42,11 +49,24 @@ async fn leave_silent_nodes(ownership: &dyn Ownership, pool: &PeerPool) {
     }
 }
 
-/// Lets others claim the agents of nodes whose heartbeat is late and that cannot be connected to.
+/// Lets others claim the agents of nodes whose heartbeat is late and that cannot be connected to. Each is looked at by itself.
 async fn look_at_late_nodes(ownership: &dyn Ownership, pool: &PeerPool) {
-    while let Ok(nodes) = ownership.late_nodes().await {
-        join_all(nodes.iter().map(|late| look_at(ownership, pool, late))).await;
-        sleep(NEXT_LOOK).await;
+    let (mut looks, mut known) = (FuturesUnordered::new(), Vec::new());
+    loop {
+        tokio::select! {
+            late = ownership.late_nodes(known.clone()) => {
+                let Ok(late) = late else { return };
+                for late in late {
+                    known.push(late.node.node.clone());
+                    looks.push(async move {
+                        look_at(ownership, pool, &late).await;
+                        sleep(NEXT_LOOK).await;
+                        late.node.node
+                    });
+                }
+            }
+            Some(looked) = looks.next() => known.retain(|node| *node != looked),
+        }
     }
 }
 
@@ -57,13 +77,18 @@ async fn look_at(ownership: &dyn Ownership, pool: &PeerPool, late: &LateNode) {
         return;
     }
     sleep_until(until).await;
-    match ownership.presume_dead(node.clone()).await {
-        Ok(true) => {
+    // What this process knows may be old: it stood still, or has no heartbeat itself.
+    if until.elapsed() > MAX_PROBE_AGE || ownership.held().now_or_never().is_none() {
+        return;
+    }
+    match timeout(VERDICT_TIMEOUT, ownership.presume_dead(node.clone())).await {
+        Ok(Ok(true)) => {
             tracing::warn!(node = node.node, "a node has crashed or is cut off: others may take its agents over");
             pool.disconnect(&node.node);
         }
-        Ok(false) => {}
-        Err(failure) => tracing::info!(node = node.node, %failure, "cannot find out whether a node is dead"),
+        Ok(Ok(false)) => {}
+        Ok(Err(failure)) => tracing::info!(node = node.node, %failure, "cannot find out whether a node is dead"),
+        Err(_) => tracing::info!(node = node.node, "cannot find out in time whether a node is dead"),
     }
 }
 

@@ -75,6 +75,11 @@ pub(crate) fn copy_store(
     if config.store.kind == to {
         return Err(finish_former(&places.home, &config)?);
     }
+    if to == StoreKind::Sqlite && config.cluster.listen.is_some() {
+        let what = "`listen` of [cluster] is set, and a store in SQLite is for one daemon";
+        return Err(Error::new(ErrorKind::InvalidConfig, what)
+            .hint(format!("remove listen from the table [cluster] of {} first", places.config.display())));
+    }
     let setting = StoreSetting { kind: to, url: choose_url(&mut config, url) };
     let url = postgres_store::read_url(&config.store.url)?;
     // That this can be done is known before the work.
@@ -152,7 +157,7 @@ fn finish_former(home: &Path, config: &Config) -> Result<Error> {
         Err(failure) => return Err(failure),
     }
     let what = format!("the store of this home is in {} already", name_of(config.store.kind));
-    Ok(Error::new(ErrorKind::AlreadyExists, what).hint("nothing to copy; see chorusctl settings show store.kind"))
+    Ok(Error::new(ErrorKind::AlreadyExists, what).hint("nothing to copy"))
 }
 
 /// Forgets which rows the files of agents were compared with last: those of another database are none of theirs.

@@ -159,7 +159,7 @@ async fn a_node_that_is_cut_off_begins_nothing_after_six_seconds() -> Result {
     Ok(())
 }
 
-/// Its port refuses connections: it ended, or a firewall says so of a node that lives.
+/// Nobody answers at its port: it ended, or a node that lives is cut off.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_is_taken_for_dead_early_only_if_its_heartbeat_is_late_too() -> Result {
     let Some(node) = ProxiedNode::start().await? else { return Ok(()) };

@@ -9,9 +9,8 @@ use crate::ui::units::pluralize;
 
 /// Remove a node that does not come back from the list
 ///
-/// The node must have stopped, or have sent no heartbeat for 8 seconds. What only its machine needs is deleted from the database: its events, its
-/// settings, and what it has captured. Agents that it had are taken on by other nodes as they are asked for. The audit log, usage and
-/// sessions stay. A node that starts again under its name is listed again.
+/// The node must have stopped, or be silent in `chorusctl cluster`. Its events are deleted. Agents that it had are taken on by other nodes as they are
+/// asked for. Sessions, the audit log, usage, its settings and what it has captured stay: if it starts again, it is listed again and has them.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Name of the node

@@ -107,6 +107,9 @@ pub trait Ownership: Debug + Send + Sync {
     /// Returns the node that owns each agent; those that nobody owns are missing.
     fn owners(&self, agents: Vec<Uuid>) -> JournalRead<'_, HashMap<Uuid, String>>;
 
+    /// Counts the agents that no running node has: no node has their messages in its index.
+    fn count_unclaimed(&self) -> JournalRead<'_, u64>;
+
     /// Tells the other nodes by which hash they can compare the permission profiles of this one with theirs.
     fn publish_profiles(&self, hash: String) -> JournalRead<'_, ()>;
 
@@ -119,9 +122,9 @@ pub trait Ownership: Debug + Send + Sync {
     /// Lists the conversations beside `main` of an agent.
     fn conversations_of(&self, agent: Uuid) -> JournalRead<'_, Vec<ConversationRow>>;
 
-    /// Waits until the heartbeats of other nodes are late, though not yet stale, and returns those nodes. Only nodes that have an
-    /// address.
-    fn late_nodes(&self) -> JournalRead<'_, Vec<LateNode>>;
+    /// Waits until the heartbeats of other nodes than those in `known` are late, though not yet stale, and returns those nodes. Only
+    /// nodes that have an address.
+    fn late_nodes(&self, known: Vec<String>) -> JournalRead<'_, Vec<LateNode>>;
 
     /// Lets the agents of a node be claimed at once that does not answer, if its own bound has passed by the clock of the database.
     /// Returns whether they may be claimed now.

@@ -31,7 +31,9 @@ pub(crate) async fn dial(
             .hint("check `advertise` of that node"));
     };
     let explain = |failure: io::Error| ConnectError::from_io(target, &failure);
-    let addresses: Vec<SocketAddr> = lookup_host((host, port)).await.map(Iterator::collect).unwrap_or_default();
+    let found = lookup_host((host, port)).await;
+    let addresses: Vec<SocketAddr> =
+        found.map_err(|failure| ConnectError::lookup_failed(target, host, &failure))?.collect();
     if addresses.is_empty() {
         return Err(ConnectError::unknown_host(target, host));
     }

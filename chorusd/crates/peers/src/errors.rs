@@ -62,6 +62,18 @@ impl ConnectError {
             .hint("check `advertise` of that node, and that this machine can look the host up")
     }
 
+    /// The error of a host that cannot be looked up. The resolver has no other sign than its text for a name that nobody has.
+    pub(crate) fn lookup_failed(target: &PeerAddress, host: &str, failure: &io::Error) -> Self {
+        const UNKNOWN: [&str; 4] = ["not known", "No address", "nodename nor servname", "Name does not resolve"];
+        let text = failure.to_string();
+        if UNKNOWN.iter().any(|unknown| text.contains(unknown)) {
+            return Self::unknown_host(target, host);
+        }
+        let why = text.strip_prefix("failed to lookup address information: ").unwrap_or(&text);
+        Self::new(ConnectErrorKind::Unreachable, target, format!("the host {host} cannot be looked up: {why}"))
+            .hint("check the name server of this machine")
+    }
+
     /// The error of a failed socket, or of TLS.
     pub(crate) fn from_io(target: &PeerAddress, failure: &io::Error) -> Self {
         if let Some(tls) = tls_error(failure) {

@@ -34,13 +34,14 @@ pub(crate) fn read_others(ids: Vec<String>, addresses: Vec<String>, ages: Vec<f6
 }
 
 impl Node {
-    /// Waits until the heartbeats of other nodes are late, and returns those nodes.
-    pub(crate) async fn late_nodes(&self) -> Vec<LateNode> {
+    /// Waits until the heartbeats of other nodes than those in `known` are late, and returns those nodes.
+    pub(crate) async fn late_nodes(&self, known: &[String]) -> Vec<LateNode> {
         let mut others = self.others.subscribe();
         loop {
-            let known = others.borrow_and_update().clone();
+            let mut unknown = others.borrow_and_update().clone();
+            unknown.retain(|other| !known.contains(&other.node.node));
             let late_at = |other: &OtherNode| other.heartbeat + LATE_AFTER;
-            let next = known.iter().map(late_at).min();
+            let next = unknown.iter().map(late_at).min();
             let wait = async {
                 match next {
                     Some(next) => tokio::time::sleep_until(next).await,
@@ -49,14 +50,18 @@ impl Node {
             };
             tokio::select! {
                 // An error is impossible: this node has the sender.
-                _ = others.changed() => {}
-                // Without heartbeats of its own it knows nothing of the others.
-                () = wait, if self.heartbeat_age() < HEARTBEAT_INTERVAL * 2 => {
-                    let now = Instant::now();
-                    let late = known.into_iter().filter(|other| late_at(other) <= now);
-                    return late.map(|other| LateNode { may_act_until: other.heartbeat + HOLD_LIMIT, node: other.node }).collect();
-                }
+                _ = others.changed() => continue,
+                () = wait => {}
             }
+            if self.heartbeat_age() < HEARTBEAT_INTERVAL * 2 {
+                let now = Instant::now();
+                let late = unknown.into_iter().filter(|other| late_at(other) <= now);
+                return late
+                    .map(|other| LateNode { may_act_until: other.heartbeat + HOLD_LIMIT, node: other.node })
+                    .collect();
+            }
+            // Without heartbeats of its own it knows nothing of the others.
+            let _ = others.changed().await;
         }
     }
 }

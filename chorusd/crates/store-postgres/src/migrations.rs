@@ -62,8 +62,10 @@ async fn take_steps(client: &mut Client) -> Result<bool> {
     let begun = client.build_transaction().isolation_level(IsolationLevel::ReadCommitted).start().await;
     let transaction = begun.map_err(|e| read_failed(&e))?;
     let apply = async {
-        transaction.batch_execute(TRANSACTION_SETTINGS).await?;
+        // A step of another process takes as long as its tables are large.
+        transaction.batch_execute("SET LOCAL lock_timeout = 0").await?;
         transaction.query_typed("SELECT pg_advisory_xact_lock($1)", &[(&LOCK_KEY, Type::INT8)]).await?;
+        transaction.batch_execute(TRANSACTION_SETTINGS).await?;
         transaction.batch_execute("CREATE TABLE IF NOT EXISTS migrations (number bigint PRIMARY KEY)").await?;
         let row = transaction.query_typed_one("SELECT coalesce(max(number), 0) FROM migrations", &[]).await?;
         let applied = usize::try_from(row.get::<_, i64>(0)).unwrap_or(usize::MAX);

@@ -174,7 +174,8 @@ impl Node {
         let renew = call!(sql, self.id.clone(), self.boot, STALE_AFTER.as_secs_f64(), load_percent(), lag);
         let rows = run_alone(client, route, renew).await.map_err(|e| read_failed(&e))?;
         let Some(row) = rows.first() else { return Err(self.why_refused(client).await) };
-        if row.get(0) {
+        // An answer that came too late was lost, and the row is fresh since.
+        if row.get(0) || self.heartbeat_age() >= HOLD_LIMIT {
             self.was_silent.store(true, Ordering::Relaxed);
             self.silences.fetch_add(1, Ordering::Relaxed);
         }
@@ -195,10 +196,10 @@ impl Node {
         Ok(())
     }
 
-    /// Returns the reason why this process has no heartbeat any more.
-    async fn why_refused(&self, client: &Client) -> Error {
-        let sql = "SELECT FROM nodes WHERE id = $1 AND boot = $2 AND forgotten";
-        match read_once(client, sql, &[&self.id, &self.boot]).await {
+    /// Returns the reason why this process may not be the node any more.
+    pub(crate) async fn why_refused(&self, client: &Client) -> Error {
+        let sql = "SELECT FROM nodes WHERE id = $1 AND forgotten";
+        match read_once(client, sql, &[&self.id]).await {
             Ok(rows) if !rows.is_empty() => {
                 Error::new(ErrorKind::Conflict, format!("the node {:?} was forgotten while it was silent", self.id))
                     .hint("start it again, if it is to be a node of the cluster")

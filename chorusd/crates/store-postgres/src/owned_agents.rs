@@ -17,8 +17,8 @@ use uuid::Uuid;
 use crate::PostgresJournal;
 use crate::errors::read_failed;
 use crate::node::STALE_AFTER;
-use crate::ownership::{Grant, find_successor};
-use crate::rows::{CONVERSATION_COLUMNS, read_conversation};
+use crate::ownership::{Grant, find_other, find_successor};
+use crate::rows::{CONVERSATION_COLUMNS, count, read_conversation};
 use crate::statement::{Call, call, run_alone};
 
 impl PostgresJournal {
@@ -37,7 +37,8 @@ impl PostgresJournal {
 
     /// Returns whether this node leaves agents that nobody owns to others: it drains, and there are others.
     async fn leaves_to_others(&self) -> Result<bool> {
-        Ok(self.is_draining() && self.find_other(Uuid::nil()).await?.is_some())
+        // They claim for themselves: it does not matter if this node reaches them.
+        Ok(self.is_draining() && find_other(&**self.reader().await?, &self.node, Uuid::nil(), &[]).await?.is_some())
     }
 
     /// Returns a node that takes agents, except this one: for an agent that it was given up to, that node first.
@@ -160,8 +161,8 @@ impl Ownership for PostgresJournal {
         self.node.draining.load(Ordering::Relaxed)
     }
 
-    fn late_nodes(&self) -> JournalRead<'_, Vec<LateNode>> {
-        Box::pin(async move { Ok(self.node.late_nodes().await) })
+    fn late_nodes(&self, known: Vec<String>) -> JournalRead<'_, Vec<LateNode>> {
+        Box::pin(async move { Ok(self.node.late_nodes(&known).await) })
     }
 
     fn presume_dead(&self, node: Owner) -> JournalRead<'_, bool> {
@@ -185,6 +186,20 @@ impl Ownership for PostgresJournal {
             let sql = "SELECT agent_id, owner_node FROM heads WHERE agent_id = ANY ($1) AND owner_node IS NOT NULL";
             let rows = self.query(sql, &[&agents]).await?;
             Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+        })
+    }
+
+    fn count_unclaimed(&self) -> JournalRead<'_, u64> {
+        Box::pin(async move {
+            // As many rows are read as are counted.
+            let sql = "SELECT count(*) FROM (
+                     SELECT agent_id FROM heads WHERE owner_node IS NULL
+                     UNION ALL
+                     SELECT h.agent_id FROM nodes n JOIN heads h ON h.owner_node = n.id
+                     WHERE n.stopped OR n.heartbeat <= clock_timestamp() - make_interval(secs => $1)) unclaimed
+                 JOIN agents a ON a.id = unclaimed.agent_id AND a.status = 'active'";
+            let rows = self.query(sql, &[&STALE_AFTER.as_secs_f64()]).await?;
+            Ok(rows.first().map_or(0, |row| count(row, 0)))
         })
     }
 

@@ -196,6 +196,12 @@ pub(crate) async fn claim(
 /// Returns the node that is to have an agent instead of a draining one: its owner if that is well, else the one that it was
 /// given up to, else any that takes agents and was not found unreachable lately. `None` if there is none, or if the row still names the draining node.
 pub(crate) async fn find_successor(client: &Client, node: &Node, agent: Uuid) -> Result<Option<Owner>> {
+    find_other(client, node, agent, &node.unreached()).await
+}
+
+/// Returns the node that is to have an agent instead of a draining one, as [`find_successor`] does, without those in `except` unless one of
+/// them owns it.
+pub(crate) async fn find_other(client: &Client, node: &Node, agent: Uuid, except: &[String]) -> Result<Option<Owner>> {
     let sql = "SELECT n.id, n.address FROM nodes n LEFT JOIN heads h ON h.agent_id = $1
          WHERE n.id <> $2 AND NOT n.stopped AND n.heartbeat > clock_timestamp() - make_interval(secs => $3)
              AND (n.id IS NOT DISTINCT FROM h.owner_node
@@ -204,8 +210,8 @@ pub(crate) async fn find_successor(client: &Client, node: &Node, agent: Uuid) ->
          ORDER BY (n.id IS NOT DISTINCT FROM h.owner_node) DESC, (n.id IS NOT DISTINCT FROM h.wanted_by) DESC, random()
          LIMIT 1";
     let stale = STALE_AFTER.as_secs_f64();
-    let unreached = node.unreached();
-    let rows = read_once(client, sql, &[&agent, &node.id, &stale, &unreached]).await.map_err(|e| read_failed(&e))?;
+    let rows =
+        read_once(client, sql, &[&agent, &node.id, &stale, &except.to_vec()]).await.map_err(|e| read_failed(&e))?;
     Ok(rows.first().map(|row| Owner { node: row.get(0), address: row.get(1) }))
 }
 

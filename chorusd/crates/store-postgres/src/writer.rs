@@ -238,7 +238,7 @@ impl WriterTask {
         let route = self.url.route();
         let rows = run_alone(&client, route, call!(sql, self.node.id.clone(), self.node.boot)).await;
         let rows = rows.map_err(|e| ConnectError::Unreachable(unavailable(e)))?;
-        let row = rows.first().ok_or_else(|| ConnectError::Fatal(replaced(&self.node.id)))?;
+        let Some(row) = rows.first() else { return Err(ConnectError::Fatal(self.node.why_refused(&client).await)) };
         let (connection, batch) = (row.get(0), row.get(1));
         let session = Session { client, prepared: Prepared::new(route), connection, batch };
         if self.acknowledged.is_some_and(|acknowledged| session.batch < acknowledged) {
@@ -303,7 +303,11 @@ impl WriterTask {
                 }
                 Err(TransactionError::Refused(failure)) => {
                     if is_other_writer(&failure) {
-                        return Err(self.give_up(replaced(&self.node.id), jobs));
+                        let why = match &self.session {
+                            Some(session) => self.node.why_refused(&session.client).await,
+                            None => replaced(&self.node.id),
+                        };
+                        return Err(self.give_up(why, jobs));
                     }
                     tries += 1;
                     if is_transient(&failure) && tries < MAX_TRIES {

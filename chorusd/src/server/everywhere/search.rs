@@ -8,6 +8,7 @@ use chorus_base::error::Result;
 use chorus_engine::ops::Ops;
 use chorus_proto::ErrorKind;
 use chorus_proto::methods::search::{Search, SearchHit, SearchParams, SearchResult};
+use chorus_proto::pluralize::pluralize;
 use uuid::Uuid;
 
 use super::{ask_each, others};
@@ -37,6 +38,16 @@ pub(in crate::server) async fn search(
         own => own?,
     };
     merge(&mut found, others, limit);
+    if let Some(ownership) = &ops.store.ownership {
+        let unclaimed = ownership.count_unclaimed().await?;
+        if unclaimed > 0 {
+            found.index.complete = false;
+            let agents = pluralize(unclaimed, "agent");
+            found
+                .warnings
+                .push(format!("{agents} not searched, because no node has them now: name one to have it searched"));
+        }
+    }
     Ok(found)
 }
 

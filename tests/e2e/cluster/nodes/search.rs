@@ -74,3 +74,24 @@ fn a_project_is_searched_though_this_node_has_no_agent_of_it() {
     assert_eq!((agents(&found), found.warnings.len()), (vec!["x"], 0));
     assert_eq!(expect_error_kind(search("nowhere")), ErrorKind::NotFound);
 }
+
+#[test]
+fn agents_that_no_node_has_are_missed_by_name_and_not_silently() {
+    let Some(cluster) = Cluster::create() else { return };
+    let homes = ["a", "b"].map(|name| cluster.node_at(name, &cluster.url, "[search]\nindex = true\n"));
+    let [a, b] = start_all(&homes);
+    a.client().init("x");
+    a.client().append("x", "the lighthouse of x");
+    let mut client = b.client();
+    let is_whole = |found: &SearchResult| found.warnings.is_empty() && found.hits.len() == 1;
+    wait_until("the hit of the other node", DEADLINE, || is_whole(&search(&mut client, None)).then_some(()));
+    a.kill9();
+    let found = wait_until("the agent to be without a node", DEADLINE, || {
+        Some(search(&mut client, None)).filter(|found| found.warnings.iter().any(|text| text.contains("not searched")))
+    });
+    assert_eq!((found.hits.len(), found.index.complete), (0, false));
+    assert_eq!(found.warnings, ["1 agent not searched, because no node has them now: name one to have it searched"]);
+    // Naming it lets this node take it on.
+    wait_until("the agent's own hit", DEADLINE, || (agents(&search(&mut client, Some("x"))) == ["x"]).then_some(()));
+    wait_until("the hit", DEADLINE, || is_whole(&search(&mut client, None)).then_some(()));
+}

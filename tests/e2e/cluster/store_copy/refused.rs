@@ -57,6 +57,23 @@ fn a_database_without_a_store_is_not_copied_to_sqlite() {
 }
 
 #[test]
+fn a_node_is_not_copied_to_a_store_that_no_other_could_share() {
+    let Some(home) = CopiedHome::create("") else { return };
+    home.with_daemon(|client| client.init("a"));
+    home.to_postgres().expect_success();
+    let copied = home.config();
+    home.home.write_config(&copied.replace("[cluster]\n", "[cluster]\nlisten = \"127.0.0.1:7700\"\n"));
+    let before = home.config();
+    let refused = home.to_sqlite();
+    let text = refused.expect_failure_with_hint(refused.status);
+    assert!(text.contains("`listen` of [cluster] is set") && text.contains("remove listen from"), "{text}");
+    assert_eq!(home.config(), before);
+    home.home.write_config(&copied);
+    home.to_sqlite().expect_success();
+    home.with_daemon(|client| assert_eq!(client.agent_status("a").name, "a"));
+}
+
+#[test]
 fn a_running_daemon_is_refused() {
     let Some(home) = CopiedHome::create("") else { return };
     let before = home.config();

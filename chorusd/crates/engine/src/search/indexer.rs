@@ -55,6 +55,9 @@ const STAMPS_AT_ONCE: u64 = 1000;
 /// How long the writer, which takes memory, is kept without work.
 const KEEP_WRITER: Duration = Duration::from_secs(10);
 
+/// When the store is read again that could not be reached. The index stays open until then.
+const STORE_RETRY: Duration = Duration::from_secs(1);
+
 /// When an index that failed is opened again.
 const RETRY_AFTER: Duration = Duration::from_secs(60);
 
@@ -153,6 +156,14 @@ impl Indexer {
             let failure = match self.open(damage.take()) {
                 Ok(mut index) => match self.serve(&mut index).await {
                     Ok(()) => return,
+                    Err(Failure::Store(failure))
+                        if matches!(failure.kind, ErrorKind::StorageUnavailable | ErrorKind::Busy) =>
+                    {
+                        tracing::info!(%failure, "the store cannot be read to index it; trying again in a second");
+                        self.writer = None;
+                        self.sleep(STORE_RETRY).await;
+                        continue;
+                    }
                     Err(failure) => {
                         let is_damaged = matches!(failure, Failure::Index(_) | Failure::Search)
                             && !index.damaged_files().is_ok_and(|files| files.is_empty());

@@ -20,7 +20,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(30);
 const MAX_FAILED: usize = 10_000;
 
 /// Limit of the nodes that are tried for an agent.
-const MAX_SUCCESSORS: usize = 4;
+const MAX_SUCCESSORS: usize = 2;
 
 /// When agents were given to other nodes because this one cannot take them on.
 #[derive(Debug, Default)]

@@ -16,7 +16,7 @@ use chorus_store::Store;
 
 pub use mover::{AgentMover, Moved, MoverState};
 pub use peer_checks::{PeerChecks, PeerChecksCell};
-pub(in crate::ops) use peer_checks::{reach_all, reach_owner, reach_within};
+pub(in crate::ops) use peer_checks::{REACH_LIMIT, reach_all, reach_owner, reach_within};
 pub use profile_hash::publish_profile_hash;
 
 /// Returns what this daemon knows of its cluster.

@@ -12,7 +12,7 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
-use super::{reach_all, require_cluster};
+use super::{REACH_LIMIT, reach_all, require_cluster};
 use crate::agent::agent_index::AgentEntry;
 use crate::ops::agent::{AgentClaims, AgentEditor};
 use crate::tasks::Tasks;
@@ -40,6 +40,9 @@ pub struct MoverState {
     /// Told when the node is to keep its agents after all.
     undone: Notify,
 }
+
+/// Part of the time for turns in which nodes have to be reached.
+const REACH_SHARE: f64 = 0.25;
 
 /// Outcome of a move of all agents.
 #[derive(Debug, Default)]
@@ -72,7 +75,7 @@ impl AgentMover {
             return Err(Error::new(ErrorKind::Conflict, "no other node of the cluster takes agents")
                 .hint("list the nodes: chorusctl cluster"));
         }
-        let (mut others, unreachable) = self.split_by_reach(&**ownership, others).await;
+        let (mut others, unreachable) = self.split_by_reach(&**ownership, others, turns_until).await;
         if others.is_empty() {
             return Err(unreachable_error(&unreachable));
         }
@@ -114,13 +117,16 @@ impl AgentMover {
         Ok(moved)
     }
 
-    /// Returns the nodes that this one reaches, and the names of the others with the reasons. All are tried at once.
+    /// Returns the nodes that this one reaches, and the names of the others with the reasons. All are tried at once, for a part of the time
+    /// that is left.
     async fn split_by_reach(
         &self,
         ownership: &dyn Ownership,
         nodes: Vec<NodeRow>,
+        until: Instant,
     ) -> (Vec<NodeRow>, Vec<(String, Error)>) {
-        let Some(reached) = reach_all(ownership, &self.claims.peer_checks, nodes.iter()).await else {
+        let limit = until.saturating_duration_since(Instant::now()).mul_f64(REACH_SHARE).min(REACH_LIMIT);
+        let Some(reached) = reach_all(ownership, &self.claims.peer_checks, nodes.iter(), limit).await else {
             // Without a port nothing is known. Others may reach them.
             return (nodes, Vec::new());
         };

@@ -14,6 +14,9 @@ use tokio::time::timeout;
 /// Time within which a node has to be reached that is listed, or that is to have agents of this one.
 pub(in crate::ops) const REACH_LIMIT: Duration = Duration::from_secs(2);
 
+/// The same while requests for the agent are pending.
+const REACH_SOON: Duration = Duration::from_secs(1);
+
 /// Checks the way to other nodes.
 pub trait PeerChecks: Debug + Send + Sync {
     /// Checks the table `[cluster]` with its certificates.
@@ -48,31 +51,37 @@ pub(in crate::ops) async fn reach_within(
     }
 }
 
-/// Tries to reach nodes, all at once, and notes the outcomes for claims. Returns them in the order of the nodes; `None` if this node
+/// Tries to reach nodes within `limit`, all at once, and notes the outcomes for claims. Returns them in the order of the nodes; `None` if this node
 /// has no port.
 pub(in crate::ops) async fn reach_all(
     ownership: &dyn Ownership,
     checks: &PeerChecksCell,
     nodes: impl Iterator<Item = &NodeRow>,
+    limit: Duration,
 ) -> Option<Vec<Result<()>>> {
     let checks = &**checks.get()?;
     let reach = |node: &NodeRow| {
         let (name, address) = (node.name.clone(), node.address.clone());
-        async move { reach_noting(ownership, checks, (&name, &address)).await }
+        async move { reach_noting(ownership, checks, (&name, &address), limit).await }
     };
     Some(join_all(nodes.map(reach)).await)
 }
 
-/// Returns whether this node reaches another one; true without a port, by which it could find out.
+/// Returns whether this node reaches another one soon; true without a port, by which it could find out.
 pub(in crate::ops) async fn reach_owner(ownership: &dyn Ownership, checks: &PeerChecksCell, node: &Owner) -> bool {
     match checks.get() {
-        Some(checks) => reach_noting(ownership, &**checks, (&node.node, &node.address)).await.is_ok(),
+        Some(checks) => reach_noting(ownership, &**checks, (&node.node, &node.address), REACH_SOON).await.is_ok(),
         None => true,
     }
 }
 
-async fn reach_noting(ownership: &dyn Ownership, checks: &dyn PeerChecks, (node, address): (&str, &str)) -> Result<()> {
-    let reached = reach_within(checks, (node, address), REACH_LIMIT).await;
+async fn reach_noting(
+    ownership: &dyn Ownership,
+    checks: &dyn PeerChecks,
+    (node, address): (&str, &str),
+    limit: Duration,
+) -> Result<()> {
+    let reached = reach_within(checks, (node, address), limit).await;
     ownership.note_reach(node, reached.is_ok());
     reached
 }

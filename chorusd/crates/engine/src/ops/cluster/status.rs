@@ -8,7 +8,7 @@ use chorus_journal::{NodeRow, NodeState};
 use chorus_proto::methods::cluster::{self, StatusParams, StatusResult};
 use chorus_store::Store;
 
-use super::{PeerChecksCell, reach_all, require_cluster};
+use super::{PeerChecksCell, REACH_LIMIT, reach_all, require_cluster};
 
 /// Lists the nodes of the cluster. Those that run are tried, all at once.
 ///
@@ -19,7 +19,7 @@ pub async fn status(store: &Arc<Store>, peer_checks: &PeerChecksCell, _: StatusP
     let rows = ownership.nodes().await?;
     let is_up = |row: &&NodeRow| matches!(row.state, NodeState::Running | NodeState::Draining);
     let others = rows.iter().filter(|row| row.name != ownership.node()).filter(is_up);
-    let reached = reach_all(&**ownership, peer_checks, others.clone()).await.unwrap_or_default();
+    let reached = reach_all(&**ownership, peer_checks, others.clone(), REACH_LIMIT).await.unwrap_or_default();
     let mut reached: HashMap<String, Result<()>> = others.map(|row| row.name.clone()).zip(reached).collect();
     let nodes = rows.into_iter().map(|row| {
         let reached = reached.remove(&row.name);
