@@ -70,12 +70,7 @@ impl AsyncClient {
         method: &str,
         params: &P,
     ) -> Result<Box<RawValue>, CallError> {
-        let id = self.next_id;
-        self.next_id += 1;
-        let request = serde_json::to_vec(&OutgoingRequest { jsonrpc: VERSION, id, method, params })?;
-        let mut frame = BytesMut::new();
-        self.codec.encode(&request, &mut frame)?;
-        self.stream.write_all(&frame).await?;
+        let id = self.send_request(method, params).await?;
         loop {
             let body = self.next_frame().await?;
             let incoming: IncomingMessage<'_> = serde_json::from_slice(&body)?;
@@ -86,6 +81,42 @@ impl AsyncClient {
             } else if incoming.id == Some(id) {
                 let result = incoming.result.map_or("null", RawValue::get);
                 return Ok(RawValue::from_string(result.to_owned())?);
+            }
+        }
+    }
+
+    /// Sends a request and returns its id, without waiting for the answer. What comes before it is read with
+    /// [`Self::next_notification`].
+    ///
+    /// # Errors
+    /// The connection failed.
+    pub async fn send_request<P: Serialize + ?Sized>(&mut self, method: &str, params: &P) -> Result<u64, CallError> {
+        let id = self.next_id;
+        self.next_id += 1;
+        let request = serde_json::to_vec(&OutgoingRequest { jsonrpc: VERSION, id, method, params })?;
+        let mut frame = BytesMut::new();
+        self.codec.encode(&request, &mut frame)?;
+        self.stream.write_all(&frame).await?;
+        Ok(id)
+    }
+
+    /// Waits for the next notification and returns its method and `params`; `None` if the answer to a request comes instead.
+    /// The future may be dropped and called again: nothing is lost.
+    ///
+    /// # Errors
+    /// The connection failed, or the answer is an error.
+    pub async fn next_notification(&mut self) -> Result<Option<(String, Box<RawValue>)>, CallError> {
+        loop {
+            let body = self.next_frame().await?;
+            let incoming: IncomingMessage<'_> = serde_json::from_slice(&body)?;
+            if let Some(error) = incoming.error {
+                return Err(CallError::Rpc(error));
+            }
+            if incoming.id.is_some() {
+                return Ok(None);
+            }
+            if let (Some(method), Some(params)) = (incoming.method, incoming.params) {
+                return Ok(Some((method.into_owned(), params.to_owned())));
             }
         }
     }
