@@ -13,7 +13,7 @@ pub const SELECTED: &str = "@";
 pub const MAIN: &str = "main";
 
 /// The commands, and groups of commands, that use no conversation.
-const COMMANDS_WITHOUT_CONVERSATION: [&str; 25] = [
+const COMMANDS_WITHOUT_CONVERSATION: [&str; 26] = [
     "agent",
     "approvals",
     "audit",
@@ -36,6 +36,7 @@ const COMMANDS_WITHOUT_CONVERSATION: [&str; 25] = [
     "settings",
     "status",
     "tasks",
+    "top",
     "tour",
     "trash",
     "usage",

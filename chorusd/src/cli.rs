@@ -57,6 +57,10 @@ pub fn main() -> ExitCode {
     if let Some(ended) = crate::mcp::run_if_asked() {
         return ended;
     }
+    // Nor this: people use `chorusctl top`.
+    if let Some(ended) = crate::top::run_if_asked() {
+        return ended;
+    }
     // Nor this: people use `chorusctl import`.
     if let Some(ended) = crate::read_database::run_if_asked() {
         return ended;

@@ -11,5 +11,6 @@ mod discord_stub;
 mod mcp;
 mod read_database;
 pub mod server;
+mod top;
 
 pub use cli::main;

@@ -44,6 +44,7 @@ mod system_calls;
 mod tasks;
 mod tidy;
 mod tools;
+mod top;
 mod tour;
 mod trash;
 mod usage;

@@ -190,6 +190,12 @@ impl InteractiveCommand {
         self.initial_modes.clone()
     }
 
+    /// Returns the process id of the command.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Closes the input.
     pub fn close_input(&mut self) {
         self.input = None;

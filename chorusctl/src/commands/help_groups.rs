@@ -7,7 +7,20 @@ use clap::builder::StyledStr;
 const GROUPS: &[(&str, &[&str])] = &[
     (
         "Everyday",
-        &["save", "history", "search", "show", "restore", "resume", "resume-in", "undo", "send", "chat", "status"],
+        &[
+            "save",
+            "history",
+            "search",
+            "show",
+            "restore",
+            "resume",
+            "resume-in",
+            "undo",
+            "send",
+            "chat",
+            "status",
+            "top",
+        ],
     ),
     (
         "Conversations",

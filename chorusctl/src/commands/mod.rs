@@ -48,6 +48,7 @@ pub mod store;
 pub mod sync;
 pub mod tasks;
 pub mod text_input;
+pub mod top;
 pub mod tour;
 pub mod transcript;
 pub mod trash;
@@ -81,6 +82,8 @@ pub enum Command {
     Chat(chat::Args),
     /// Show the daemon and its agents
     Status(status::Args),
+    /// Show everything on one screen, and answer there
+    Top(top::Args),
     /// Keep what other coding agents say, as they say it
     Capture(capture::Args),
     /// Import conversations from other programs
@@ -160,6 +163,7 @@ pub fn run(command: Command, app: &mut App) -> Result<(), Error> {
         Command::Send(args) => send::run(args, app),
         Command::Chat(args) => chat::run(&args, app),
         Command::Status(args) => status::run(args, app),
+        Command::Top(args) => top::run(&args, app),
         Command::Capture(args) => capture::run(args, app),
         Command::Import(args) => session::import::run(args, app),
         Command::Export(args) => session::export::run(args, app),

@@ -114,6 +114,7 @@ const COMMANDS: &[&str] = &[
     "context clear --save",
     "history",
     "status",
+    "top < today => q",
     "daemon stop",
 ];
 

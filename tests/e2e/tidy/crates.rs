@@ -108,6 +108,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("tls", &[]),
     ("tool-databases", &[]),
     ("tool-files", &[]),
+    ("top", &["base", "proto", "runtime", "terminal-text"]),
 ];
 
 /// Libraries that only these crates below chorusd may use.
@@ -130,6 +131,9 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("rmcp", &["mcp", "mcp-client"]),
     ("rten", &["embeddings"]),
     ("tantivy", &["search"]),
+    ("crossterm", &["top"]),
+    ("ratatui-core", &["top"]),
+    ("ratatui-crossterm", &["top"]),
 ];
 
 /// Crates without an async runtime.

@@ -1,4 +1,4 @@
-//! Text on a terminal, for `chorusctl` and for `chorusctl top`: sanitized, measured, cut and wrapped; numbers and durations with
+//! Text on a terminal, for `chorusctl` and `chorusctl top`: sanitized, measured, cut and wrapped; numbers and durations with
 //! their units; the rows of a tree of sessions.
 //!
 //! Invariant: pure functions of their arguments.

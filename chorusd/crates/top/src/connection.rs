@@ -1,0 +1,190 @@
+//! The connections to the daemon: one for events, one for the conversation that is open, and one for each request.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chorus_proto::client_async::AsyncClient;
+use chorus_proto::event::Event;
+use chorus_proto::methods::Method as _;
+use chorus_proto::methods::conversations::{Attach, AttachParams};
+use chorus_proto::methods::events::{Subscribe, SubscribeParams};
+use chorus_proto::methods::send::{Progress, TurnEvent};
+use chorus_proto::paths::InstancePaths;
+use chorus_proto::{CallError, EventType};
+use serde::Deserialize;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+use crate::fleet::Target;
+use crate::requests::{Answer, Failure, Request, carry_out};
+
+/// The waits before the daemon is tried again.
+const FIRST_RETRY: Duration = Duration::from_millis(250);
+const LAST_RETRY: Duration = Duration::from_secs(5);
+/// The limit on requests at the same time; more of them wait.
+const MAX_REQUESTS: usize = 6;
+/// The limit on messages that are not handled yet; a connection is not read further then.
+const MAX_PENDING: usize = 1024;
+
+/// A message from the daemon.
+#[derive(Debug)]
+pub(crate) enum Incoming {
+    /// Events arrive from now on; what happened before is not known.
+    Connected,
+    /// The daemon is gone, and is tried again.
+    Disconnected,
+    Event(Box<Event>),
+    /// Events were missed.
+    Lagged,
+    /// A piece of the conversation that is open, with the number of the attachment.
+    Turn(u64, Box<TurnEvent>),
+    /// The conversation is followed no more, and is tried again.
+    Detached(u64, Option<Failure>),
+    Answer(Request, Result<Answer, Failure>),
+}
+
+/// The connections of a screen.
+#[derive(Debug)]
+pub(crate) struct Connections {
+    places: Arc<InstancePaths>,
+    client: String,
+    sender: mpsc::Sender<Incoming>,
+    requests: Arc<Semaphore>,
+    attached: Option<JoinHandle<()>>,
+}
+
+impl Connections {
+    /// Connects, and returns what arrives.
+    pub(crate) fn start(places: InstancePaths, client: String) -> (Self, mpsc::Receiver<Incoming>) {
+        let (sender, receiver) = mpsc::channel(MAX_PENDING);
+        let places = Arc::new(places);
+        chorus_runtime::spawn(follow_events(places.clone(), sender.clone()));
+        let requests = Arc::new(Semaphore::new(MAX_REQUESTS));
+        (Self { places, client, sender, requests, attached: None }, receiver)
+    }
+
+    /// Sends a request, whose answer arrives later.
+    pub(crate) fn request(&self, request: Request) {
+        let (places, sender, permits) = (self.places.clone(), self.sender.clone(), self.requests.clone());
+        // A turn may take long.
+        let is_long = matches!(request, Request::Send(..));
+        chorus_runtime::spawn(async move {
+            let _permit = if is_long { None } else { permits.acquire().await.ok() };
+            let answer = carry_out(&places, request.clone()).await;
+            // The screen is left.
+            let _ = sender.send(Incoming::Answer(request, answer)).await;
+        });
+    }
+
+    /// Follows a conversation instead of the one before.
+    pub(crate) fn attach(&mut self, target: Target, number: u64) {
+        self.detach();
+        let (places, sender) = (self.places.clone(), self.sender.clone());
+        let (agent, conversation) = target.params();
+        let params = AttachParams { agent, conversation, client: Some(self.client.clone()), after: None };
+        self.attached =
+            Some(chorus_runtime::spawn(async move { follow_conversation(&places, &params, number, &sender).await }));
+    }
+
+    /// Ends what [`Self::attach`] began.
+    pub(crate) fn detach(&mut self) {
+        if let Some(task) = self.attached.take() {
+            task.abort();
+        }
+    }
+}
+
+/// The type of an event, which is enough to know whether the rest matters.
+#[derive(Deserialize)]
+struct EventKind {
+    #[serde(rename = "type")]
+    kind: EventType,
+}
+
+/// Receives events until the screen is left; connects again if the daemon goes away.
+async fn follow_events(places: Arc<InstancePaths>, sender: mpsc::Sender<Incoming>) {
+    let mut retry = FIRST_RETRY;
+    loop {
+        if let Ok(mut client) = AsyncClient::connect_to(&places).await
+            && client.call::<Subscribe>(&SubscribeParams::default()).await.is_ok()
+        {
+            retry = FIRST_RETRY;
+            if sender.send(Incoming::Connected).await.is_err() {
+                return;
+            }
+            while let Ok(Some((method, params))) = client.next_notification().await {
+                let incoming = match &*method {
+                    "lagged" => Some(Incoming::Lagged),
+                    "event" => parse_event(params.get()),
+                    _ => None,
+                };
+                if let Some(incoming) = incoming
+                    && sender.send(incoming).await.is_err()
+                {
+                    return;
+                }
+            }
+        }
+        if sender.send(Incoming::Disconnected).await.is_err() {
+            return;
+        }
+        sleep(retry).await;
+        retry = (retry * 2).min(LAST_RETRY);
+    }
+}
+
+/// Parses an event that may change the screen. Most events are pieces of replies, which the conversation that is open gets
+/// itself.
+fn parse_event(params: &str) -> Option<Incoming> {
+    let EventKind { kind } = serde_json::from_str(params).ok()?;
+    if matches!(kind, EventType::TurnDelta | EventType::Unknown) {
+        return None;
+    }
+    Some(Incoming::Event(Box::new(serde_json::from_str(params).ok()?)))
+}
+
+/// Follows a conversation until this is aborted; connects again if the connection ends.
+async fn follow_conversation(
+    places: &InstancePaths,
+    params: &AttachParams,
+    number: u64,
+    sender: &mpsc::Sender<Incoming>,
+) {
+    let mut retry = FIRST_RETRY;
+    loop {
+        let failure = match attach_once(places, params, number, sender, &mut retry).await {
+            Err(CallError::Io(_)) => None,
+            Err(error) => Some(Failure::from(error)),
+            Ok(()) => None,
+        };
+        if sender.send(Incoming::Detached(number, failure)).await.is_err() {
+            return;
+        }
+        sleep(retry).await;
+        retry = (retry * 2).min(LAST_RETRY);
+    }
+}
+
+async fn attach_once(
+    places: &InstancePaths,
+    params: &AttachParams,
+    number: u64,
+    sender: &mpsc::Sender<Incoming>,
+    retry: &mut Duration,
+) -> Result<(), CallError> {
+    let mut client = AsyncClient::connect_to(places).await?;
+    client.send_request(Attach::NAME, params).await?;
+    while let Some((method, params)) = client.next_notification().await? {
+        // Events of newer daemons are ignored.
+        if method == "progress"
+            && let Ok(Progress { said, .. }) = serde_json::from_str(params.get())
+        {
+            *retry = FIRST_RETRY;
+            if sender.send(Incoming::Turn(number, Box::new(said))).await.is_err() {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
