@@ -12,7 +12,7 @@ use chorus_tests::{Daemon, InteractiveCommand, home, wait_until};
 const AGENTS: usize = 10_000;
 const LIVE: usize = 100;
 const FRAMES: u32 = 1000;
-const STAND_TIME: Duration = Duration::from_secs(60);
+const STAND_TIME: Duration = Duration::from_secs(30);
 const TARGET_FRAME: Duration = Duration::from_millis(5);
 /// Of a core.
 const TARGET_SHARE: f64 = 0.01;
