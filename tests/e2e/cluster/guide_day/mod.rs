@@ -10,6 +10,7 @@ use chorus_tests::model_server::{ModelServer, Response};
 use chorus_tests::postgres::Database;
 use chorus_tests::{DEADLINE, Home, home, skip, wait_until};
 use regex::Regex;
+use serde_json::Value;
 
 const DAY: &str = include_str!("day.txt");
 
@@ -50,6 +51,20 @@ impl Day {
         wait_until("the index", DEADLINE, || {
             let status = self.run("chorusctl status --json").expect_json();
             (status["search"]["complete"] == true).then_some(())
+        });
+    }
+
+    /// The model writes summaries while other commands run.
+    fn wait_until_summarized(&self) {
+        wait_until("the summaries", DEADLINE, || {
+            let history = self.run("chorusctl history --all-agents --limit 100 --json").expect_json();
+            let sessions = history["sessions"].as_array().expect("the sessions").clone();
+            let is_pending = |session: &Value| {
+                let (agent, id) = (&session["agent_name"], &session["id"]);
+                let shown = self.run(&format!("chorusctl --agent {agent} show {id} --json")).expect_json();
+                shown["summary_pending"] == true
+            };
+            (!sessions.iter().any(is_pending)).then_some(())
         });
     }
 
@@ -133,6 +148,9 @@ fn the_guide_works_the_same_with_both_stores() {
         if line.starts_with("chorusctl search") {
             // A search waits a moment only, which is not enough on a busy machine.
             days.iter().for_each(Day::wait_until_indexed);
+        }
+        if line.contains(" restore ") {
+            days.iter().for_each(Day::wait_until_summarized);
         }
         let outputs = days.each_ref().map(|day| day.run(line));
         let mut said = [const { String::new() }; 2];
